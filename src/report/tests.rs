@@ -12,6 +12,7 @@ mod html;
 mod plausibility;
 mod recourse;
 mod sample;
+mod templates;
 
 use std::fs;
 use std::path::Path;

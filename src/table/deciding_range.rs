@@ -1,17 +1,12 @@
 //! The range that decides a gate instead of the interval over people, in words.
 
-/// What the interval next to that of people is over, in a graph-uncertain set.
-pub(crate) const OTHER_GRAPHS: &str = "other graphs and refits";
-
-/// The same in a set that was fitted again on rows drawn again.
-pub(crate) const OTHER_FITS: &str = "other rows to learn from";
-
-/// The same where neither is, of a model that was trained again.
-pub(crate) const OTHER_TRAININGS: &str = "other trainings of the model";
+use serde::Serialize;
 
 /// A range over other fits, trainings or graphs, or over every doubt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct DecidingRange {
+    /// The word of the rule of a gate: `worlds`, `fit`, `training`, `all`.
+    pub(crate) decides: &'static str,
     /// What it is over.
     pub(crate) over: &'static str,
     /// The same next to numbers.
@@ -21,17 +16,43 @@ pub(crate) struct DecidingRange {
 }
 
 impl DecidingRange {
+    /// The range over graphs and refits of a graph-uncertain set.
+    pub(crate) const GRAPHS: Self = DecidingRange {
+        decides: "worlds",
+        over: "graphs and refits",
+        short: "graphs",
+        other: "other graphs and refits",
+    };
+
+    /// That of a set which was fitted again on rows drawn again.
+    pub(crate) const FITS: Self = DecidingRange {
+        decides: "fit",
+        over: "fits on rows drawn again",
+        short: "fits",
+        other: "other rows to learn from",
+    };
+
+    /// That of a model which was trained again.
+    pub(crate) const TRAININGS: Self = DecidingRange {
+        decides: "training",
+        over: "trainings of the model",
+        short: "trainings",
+        other: "other trainings of the model",
+    };
+
+    /// That over all of them.
+    const ALL: Self = DecidingRange {
+        decides: "all",
+        over: "all doubts",
+        short: "all doubts",
+        other: "all doubts that were measured",
+    };
+
     /// That of a gate by what decides it, the second part of its rule; none where people or the
     /// value decide.
     pub(crate) fn of(decides: &str) -> Option<Self> {
-        let (over, other) = match decides {
-            "worlds" => ("graphs and refits", OTHER_GRAPHS),
-            "fit" => ("fits on rows drawn again", OTHER_FITS),
-            "training" => ("trainings of the model", OTHER_TRAININGS),
-            "all" => ("all doubts", "all doubts that were measured"),
-            _ => return None,
-        };
-        Some(DecidingRange { over, short: short_of(other), other })
+        let all = [Self::GRAPHS, Self::FITS, Self::TRAININGS, Self::ALL];
+        all.into_iter().find(|range| range.decides == decides)
     }
 
     /// What stands before the ends of such a range in the line of a gate, with its space; empty
@@ -42,15 +63,5 @@ impl DecidingRange {
             (_, Some(range)) => format!("{} ", range.short),
             (_, None) => String::new(),
         }
-    }
-}
-
-/// What a range is over, next to its numbers.
-pub(crate) fn short_of(other: &str) -> &'static str {
-    match other {
-        OTHER_GRAPHS => "graphs",
-        OTHER_FITS => "fits",
-        OTHER_TRAININGS => "trainings",
-        _ => "all doubts",
     }
 }

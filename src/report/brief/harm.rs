@@ -7,40 +7,54 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::interval::{IntervalProcedure, clopper_pearson_lower};
 use crate::metric::value::largest::{joint_ends, joint_level};
-use crate::report::brief::voice::{AuditVoice, DecisionVoice};
+use crate::report::brief::voice::{
+    AuditVoice, CalledAttribute, CalledGroup, CalledModel, CalledSet, DecisionVoice,
+};
 use crate::report::draw::panel::SwitchCounts;
 use crate::report::draw::plot::{PlotPoint, SwitchSide};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::table::deciding_range::DecidingRange;
 
 /// The share of some people of a group who would be decided otherwise as members of another.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct HarmResult {
     /// Where it is in the tables.
+    #[serde(skip)]
     pub(crate) key: ResultKey,
+    /// What it is about, as sentences call it.
+    pub(crate) model: CalledModel,
+    pub(crate) set: CalledSet,
+    pub(crate) attribute: CalledAttribute,
+    pub(crate) from: CalledGroup,
+    pub(crate) to: CalledGroup,
     /// The metric.
     pub(crate) metric: &'static str,
     /// Whether they would lose or gain the favourable decision.
     pub(crate) side: SwitchSide,
     /// The share with its intervals.
     pub(crate) point: PlotPoint,
-    /// What its second interval is over; empty where it has none.
-    pub(crate) second: &'static str,
+    /// What its second interval is over; none where it has none.
+    pub(crate) second: Option<DecidingRange>,
     /// Who would switch, of how many; none where graphs differ.
     pub(crate) counts: Option<(i64, i64)>,
     /// Of how many people.
     pub(crate) whole: i64,
-    /// the result of shuffled groups.
+    /// The result of shuffled groups.
     pub(crate) placebo: Option<(f64, f64)>,
     /// The group at a disadvantage, where the tables name one.
-    pub(crate) worse: Option<String>,
+    pub(crate) worse: Option<CalledGroup>,
     /// People harmed at least; 0 where the interval does not leave out what chance gives.
     pub(crate) harmed: f64,
     /// Whether shares are weighted.
     pub(crate) weighted: bool,
+    /// Whether nobody switches: people without weight may switch although the share is 0.
+    pub(crate) nobody: bool,
     /// Level of its interval; none without one.
     level: Option<f64>,
     /// Of how many cases its interval is, where it is Wilson's.
@@ -83,12 +97,6 @@ impl HarmResult {
         let noise = self.placebo.map_or(0.0, |(_, hi)| hi);
         self.lower_end_of(compared).is_none_or(|lo| lo > noise)
     }
-
-    /// Whether nobody switches.
-    pub(crate) fn is_nobody(&self) -> bool {
-        // People without weight may switch although the share is 0.
-        self.point.value == 0.0 && self.counts.is_none_or(|(part, _)| part == 0)
-    }
 }
 
 /// The metrics that tell of switches, with their sides: by the side that people want where the job
@@ -97,7 +105,7 @@ fn metrics(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<(&'static str, Sw
     if audit.classes.are_there() {
         return vec![("sr", SwitchSide::Either)];
     }
-    match voice.decision {
+    match voice.decision() {
         DecisionVoice::Predicted => vec![("psr", SwitchSide::Gained), ("nsr", SwitchSide::Lost)],
         _ => vec![(HARM[0], SwitchSide::Gained), (HARM[1], SwitchSide::Lost)],
     }
@@ -105,7 +113,7 @@ fn metrics(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<(&'static str, Sw
 
 /// A value of a metric that is a share, as a result; none where it has no value or no cases.
 pub(crate) fn result(
-    audit: &AuditFolder,
+    (audit, voice): (&AuditFolder, &AuditVoice<'_>),
     key: &ResultKey,
     (metric, side): (&'static str, SwitchSide),
     measure: &ReportedValue,
@@ -123,7 +131,15 @@ pub(crate) fn result(
         (None, Some(_)) => 0.0,
     };
     let noise = placebo.map_or(0.0, |(_, hi)| hi);
+    let impaired = measure.impaired.as_str();
+    let is_named = !impaired.is_empty() && metric != "sr" && !measure.small;
+    let group = |name: &str| voice.called_group(&key.attribute, name);
     Some(HarmResult {
+        model: voice.called_model(&key.model),
+        set: voice.called_set(&key.set),
+        attribute: voice.called_attribute(&key.attribute),
+        from: group(&key.from),
+        to: group(&key.to),
         key: key.clone(),
         metric,
         side,
@@ -132,12 +148,12 @@ pub(crate) fn result(
             interval: measure.interval,
             second: measure.second().map(|second| second.0),
         },
-        second: measure.second().map_or("", |second| second.1),
+        second: measure.second().map(|second| second.1),
         counts: measure.counts,
         whole,
         placebo,
-        worse: Some(measure.impaired.clone())
-            .filter(|group| !group.is_empty() && metric != "sr" && !measure.small),
+        worse: is_named.then(|| group(impaired)),
+        nobody: value == 0.0 && measure.counts.is_none_or(|(part, _)| part == 0),
         harmed: if least > noise { least * whole as f64 } else { 0.0 },
         weighted: measure.weights.is_some(),
         level: measure.level,
@@ -159,7 +175,7 @@ pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<HarmResult
     for (key, values) in audit.measures.iter().filter(|(key, _)| key.scope == "direction") {
         for (metric, side) in &wanted {
             let measure = values.get(*metric);
-            found.extend(measure.and_then(|m| result(audit, key, (metric, *side), m)));
+            found.extend(measure.and_then(|m| result((audit, voice), key, (metric, *side), m)));
         }
     }
     // Measured for whole classes, where there are any, the metric stands with them.
@@ -171,8 +187,9 @@ pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<HarmResult
 
 /// What the second intervals of results are over; empty where none has one.
 pub(crate) fn second_words<'r>(results: impl IntoIterator<Item = &'r HarmResult>) -> String {
-    let words: BTreeSet<&str> = results.into_iter().map(|result| result.second).collect();
-    words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", or ")
+    let seconds = results.into_iter().filter_map(|result| result.second);
+    let words: BTreeSet<&str> = seconds.map(|range| range.other).collect();
+    words.into_iter().collect::<Vec<_>>().join(", or ")
 }
 
 /// Those that harm most people in front; of equals the higher share, then the order of the tables.

@@ -1,4 +1,5 @@
-//! The sentence of the page; [`hero_chart`](crate::report::brief::hero_chart) draws it.
+//! The sentence of the page as facts, which `hero.html` says;
+//! [`hero_chart`](crate::report::brief::hero_chart) draws it.
 //!
 //! It is the worst finding among those that a broken limit judges; with no limit broken, the worst
 //! of all. Rows that are made up, or scores that are awaited, come first. A group is said to be
@@ -11,23 +12,25 @@
 //! 40 independent results and no difference the ordinary interval of the largest misses in 62 % of
 //! audits.
 
-use crate::gate::reason::GateCount;
-use crate::report::brief::digits::{counts_text, ends_text, value_text};
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
+
 use crate::report::brief::harm::{HarmResult, findings, ranked};
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::limits::{self, AuditLimit, LimitPart};
+use crate::report::brief::limit_part::LimitPart;
+use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
-use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
-use crate::report::draw::plot::SwitchSide;
-use crate::report::page::number::{self, NumberFormat, count};
-use crate::report::page::terms::PageGlossary;
-use crate::report::page::words::RichText;
+use crate::report::brief::support::UnsupportedSwitches;
+use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledModel};
+use crate::report::draw::plot::PlotPoint;
+use crate::report::page::number::NumberFormat;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::QualityKey;
-use crate::report::read::words::{LARGEST_BY_CHANCE, people};
-use crate::report::section::{graphs, recourse};
-use crate::table::deciding_range::{OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS};
+use crate::report::section::graphs::knowledge::{ScenarioKnowledge, stated_knowledge};
+use crate::report::section::recourse;
+use crate::table::deciding_range::DecidingRange;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 
 /// Below so many people of a group the page says how few they are.
@@ -52,6 +55,103 @@ pub(crate) enum HeroFinding<'a> {
     NothingClear,
     /// Nothing was measured that a finding could depend on.
     Nothing,
+}
+
+/// A result with its interval, whose lower end is that of the largest of so many.
+#[derive(Serialize)]
+struct SwitchFacts<'a> {
+    result: &'a HarmResult,
+    ends: Option<(f64, f64)>,
+    compared: usize,
+}
+
+/// The share of a group.
+#[derive(Serialize)]
+struct GroupShareFacts {
+    group: CalledGroup,
+    point: PlotPoint,
+    counts: (i64, i64),
+}
+
+/// How the sentence about a switch starts.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum HeroOpening {
+    Plain,
+    NoneBroken,
+    GraphsDisagree,
+    DependsOnRows,
+    DependsOnTraining,
+    TooFew,
+    Undecided,
+}
+
+/// The facts of the sentence of the page, by its kind.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum HeroSentence<'a> {
+    Switch {
+        switch: SwitchFacts<'a>,
+        limit: Option<&'a AuditLimit>,
+        opening: HeroOpening,
+        /// Whether no limit judges it, though there are limits.
+        no_limit: bool,
+    },
+    Gap {
+        model: CalledModel,
+        low: GroupShareFacts,
+        high: GroupShareFacts,
+        /// The part of a limit on their ratio.
+        ratio: Option<&'a LimitPart>,
+        limit: Option<&'a AuditLimit>,
+        none_broken: bool,
+        compared: usize,
+    },
+    Total {
+        limit: &'a AuditLimit,
+    },
+    Limit {
+        limit: &'a AuditLimit,
+        furthest: Option<[CalledGroup; 2]>,
+    },
+    Nobody {
+        attribute: Option<&'a CalledAttribute>,
+        whole: i64,
+        highest: f64,
+        only_entry: bool,
+    },
+    NothingClear {
+        shares: Option<[GroupShareFacts; 2]>,
+        none_broken: bool,
+    },
+    Nothing,
+}
+
+/// What is below the sentence.
+#[derive(Serialize)]
+struct HeroTest<'a> {
+    result: Option<&'a HarmResult>,
+    knowledge: Option<ScenarioKnowledge>,
+    unsupported: Option<UnsupportedSwitches<'a>>,
+    unmoved: Option<(i64, i64)>,
+    few: Option<(CalledGroup, i64)>,
+    /// Whether nobody switches in tests that change one entry.
+    only_entry: bool,
+    /// A finding about more people that no limit judges.
+    more: Option<SwitchFacts<'a>>,
+    decided_by: Option<DecidedBy>,
+    /// Level of the intervals; none where no interval is shown.
+    level: Option<f64>,
+}
+
+/// The range that decides a limit in place of the interval over people.
+#[derive(Serialize)]
+struct DecidedBy {
+    range: DecidingRange,
+    kind: NumberFormat,
+    ends: (f64, f64),
+    /// Whether it is the first range of the sentence.
+    is_first: bool,
 }
 
 impl HeroFinding<'_> {
@@ -80,12 +180,12 @@ impl<'a> BriefInputs<'a> {
     /// the opposite next to a broken one.
     fn judged(&self, limit: &'a AuditLimit) -> Vec<HeroFinding<'a>> {
         let mut found: Vec<HeroFinding<'a>> = Vec::new();
-        let plain = limit.arm.is_empty() && limit.class.is_empty() && !limit.is_of_change();
+        let plain = limit.arm.is_empty() && limit.class.is_empty() && !limit.of_change;
         for (i, part) in limit.parts.iter().enumerate().filter(|_| plain) {
             let of = |result: &&HarmResult| result.key == part.key && result.metric == part.metric;
             let result = self.results.iter().find(of);
             if i > 0 {
-                let broken = limit.verdict == "fail" && limit.breaks(part);
+                let broken = limit.verdict == "fail" && part.breaks;
                 let other = result.filter(|result| broken && result.worse.is_some());
                 found.extend(other.map(|result| HeroFinding::Switch(result, Some(limit), 1)));
             } else if let Some(result) = result {
@@ -151,7 +251,7 @@ impl<'a> BriefInputs<'a> {
         if let Some(worst) = self.worst(switch).filter(clear) {
             return worst;
         }
-        if !self.results.is_empty() && self.results.iter().all(HarmResult::is_nobody) {
+        if !self.results.is_empty() && self.results.iter().all(|result| result.nobody) {
             return HeroFinding::Nobody;
         }
         self.worst(gaps).unwrap_or(if self.results.is_empty() && self.shares.is_empty() {
@@ -167,306 +267,108 @@ impl<'a> BriefInputs<'a> {
         self.limits.iter().any(|limit| limit.judges(&value))
     }
 
-    /// A result as a sentence without its end, and what a broken limit says about a group; of how
-    /// many results it is the largest.
-    fn switch_words(&self, result: &HarmResult, opens: bool, compared: usize) -> RichText {
-        let (voice, key) = (self.voice, &result.key);
-        let attribute = key.attribute.as_str();
-        let of_entry = voice.is_of_the_entry(&key.set);
-        let from = voice.people(attribute, &key.from);
-        let opening = match (&result.worse, of_entry) {
-            (Some(worse), true) => {
-                let model = capital(&voice.model(&key.model));
-                format!("{model} treats {} worse: ", voice.people(attribute, worse))
-            }
-            (Some(worse), false) if *worse == key.from => {
-                let other = voice.people(attribute, &key.to);
-                format!("Compared with similar {other}, {from} are worse off: ")
-            }
-            (Some(worse), false) => {
-                let worse = voice.people(attribute, worse);
-                format!("Compared with similar {from}, {worse} are worse off: ")
-            }
-            (None, true) => String::new(),
-            (None, false) => "Compared with similar people of the other group: ".to_owned(),
-        };
-        let counts = counts_text(result.counts, result.point.value, result.whole);
-        let counts = format!("{counts} {}", voice.of_cases());
-        let share = self.share_text(result, compared);
-        let words = RichText::new();
-        let words = if opens { words.text(opening) } else { words };
-        let words = match (&voice.decision, result.side) {
-            (DecisionVoice::Named { .. }, SwitchSide::Lost) => {
-                words.strong(format!("{counts}{from}")).text(format!(" who {} ", voice.get_it()))
-            }
-            _ => words
-                .strong(format!("{counts}{}", voice.switchable(result.side, attribute, &key.from)))
-                .text(" "),
-        };
-        words.soft(share).text(format!(
-            " {} {}{}",
-            voice.would(result.side),
-            voice.as_group(attribute, &key.to),
-            if of_entry {
-                String::new()
-            } else {
-                format!(", {}", voice.set_clause(&key.set, attribute))
-            }
-        ))
+    /// A result, and of how many it is the largest: the lower end is that of the largest.
+    fn switch<'r>(&self, result: &'r HarmResult, compared: usize) -> SwitchFacts<'r> {
+        let ends = result.point.interval;
+        let ends = ends.map(|(lo, hi)| (result.lower_end_of(compared).unwrap_or(lo), hi));
+        SwitchFacts { result, ends, compared }
     }
 
-    /// `(46 %; 44 to 48)`, with the lower end of the largest of so many: `(46 %; 43 to 48; the
-    /// largest of 12)`.
-    fn share_text(&self, result: &HarmResult, compared: usize) -> String {
-        let kind = NumberFormat::Share;
-        let weighted = if result.weighted { "weighted " } else { "" };
-        let value = value_text(kind, result.point.value, result.point.interval);
-        match result.point.interval {
-            Some((_, hi)) if result.is_nobody() => {
-                format!("(at most {weighted}{})", value_text(kind, hi, Some((0.0, hi))))
-            }
-            Some((lo, hi)) => {
-                let ends = (result.lower_end_of(compared).unwrap_or(lo), hi);
-                format!("({weighted}{value}; {}{})", ends_text(kind, ends), largest_of(compared))
-            }
-            None => format!("({weighted}{value}{})", largest_of(compared)),
-        }
-    }
-
-    /// The sentence of the page.
-    pub(crate) fn hero_sentence(
-        &self,
-        finding: &HeroFinding<'_>,
-        glossary: &mut PageGlossary<'_>,
-    ) -> RichText {
-        let limit_words = |limit: Option<&AuditLimit>| {
-            limit.map_or_else(String::new, |limit| format!(" Limit: {}.", limit.limit_text()))
-        };
+    /// The facts of the sentence of the page.
+    fn sentence<'r>(&'r self, finding: &HeroFinding<'r>) -> HeroSentence<'r> {
+        let voice = self.voice;
         let broken = self.limits.iter().any(|limit| limit.verdict == "fail");
-        let judged = |limit: Option<&AuditLimit>, verdict: &str| {
-            limit.is_some_and(|limit| limit.verdict == verdict)
-        };
-        match finding {
-            HeroFinding::Switch(result, limit, compared) => {
-                let open = limit.filter(|limit| limit.verdict == "inconclusive");
-                let words = if let Some(limit) = open {
-                    // Who is worse off is said here, too; only whether the limit is kept is open.
-                    let opens = result.worse.is_some();
-                    let why = undecided(limit, result);
-                    let start = format!("{why}{}", if opens { ". " } else { ": " });
-                    RichText::from(start).and(self.switch_words(result, opens, *compared))
-                } else if !broken && !self.limits.is_empty() && !judged(*limit, "fail") {
-                    // Who is worse off is said here, too: those who switch are often not they.
-                    let opens = result.worse.is_some();
-                    let start = if opens {
-                        "No limit is broken. "
-                    } else {
-                        "No limit is broken. The result that affects the most people: "
-                    };
-                    RichText::from(start).and(self.switch_words(result, opens, *compared))
-                } else {
-                    self.switch_words(result, true, *compared)
-                };
-                let no_limit = !self.limits.is_empty() && !self.is_judged(result);
-                words
-                    .text(if no_limit { ". No limit is set for this." } else { "." })
-                    .text(limit_words(*limit))
-            }
+        let none_broken = !broken && !self.limits.is_empty();
+        match *finding {
+            HeroFinding::Switch(result, limit, compared) => HeroSentence::Switch {
+                switch: self.switch(result, compared),
+                limit,
+                opening: match limit {
+                    Some(limit) if limit.verdict == "inconclusive" => undecided(limit, result),
+                    _ if none_broken => HeroOpening::NoneBroken,
+                    _ => HeroOpening::Plain,
+                },
+                no_limit: !self.limits.is_empty() && !self.is_judged(result),
+            },
             HeroFinding::Gap(shares, gap, limit, compared) => {
-                let voice = self.voice;
-                let name = |share: &crate::report::brief::shares::GroupFavourableShare| {
-                    voice.people(&shares.attribute, &share.key.from)
+                let share = |of: &GroupFavourableShare| GroupShareFacts {
+                    group: voice.called_group(&shares.attribute, &of.key.from),
+                    point: of.point,
+                    counts: of.counts,
                 };
-                let counts =
-                    |(part, whole): (i64, i64)| format!("{} of {}", count(part), count(whole));
-                let share = |of: &crate::report::brief::shares::GroupFavourableShare| {
-                    value_text(NumberFormat::Share, of.point.value, of.point.interval)
-                };
-                let words = if broken || self.limits.is_empty() {
-                    RichText::new()
-                } else {
-                    RichText::from("No limit is broken. ")
-                };
-                let ratio = limit
-                    .filter(|limit| limit.kind() == NumberFormat::Plain)
-                    .and_then(|limit| limit.parts.first())
-                    .and_then(|part| Some((part.value?, part.interval)))
-                    .map_or_else(String::new, |(value, interval)| {
-                        let ends = interval.map_or_else(String::new, |ends| {
-                            format!("; {}", ends_text(NumberFormat::Plain, ends))
-                        });
-                        format!(
-                            "; ratio {}{ends}",
-                            value_text(NumberFormat::Plain, value, interval)
-                        )
-                    });
-                words
-                    .text(format!(
-                        "By {} the share of {} who {} is lower than that of {}: ",
-                        voice.model(&shares.model),
-                        name(gap.low),
-                        voice.get_it(),
-                        name(gap.high)
-                    ))
-                    .strong(counts(gap.low.counts))
-                    .text(" against ")
-                    .text(counts(gap.high.counts))
-                    .text(" ")
-                    .soft(format!(
-                        "({} against {}{ratio}{})",
-                        share(gap.low),
-                        share(gap.high),
-                        largest_of(*compared)
-                    ))
-                    .text(".")
-                    .text(limit_words(*limit))
+                HeroSentence::Gap {
+                    model: voice.called_model(&shares.model),
+                    low: share(gap.low),
+                    high: share(gap.high),
+                    ratio: limit
+                        .filter(|limit| limit.kind == NumberFormat::Plain)
+                        .and_then(|limit| limit.parts.first())
+                        .filter(|part| part.value.is_some()),
+                    limit,
+                    none_broken,
+                    compared,
+                }
             }
-            HeroFinding::Total(limit) => {
-                let part = limit.parts.first();
-                let (part_n, whole) = part.and_then(|part| part.counts).unwrap_or((0, 0));
-                let clause = part.map_or_else(String::new, |part| {
-                    self.voice.set_clause(&part.key.set, &part.key.attribute)
-                });
-                let value = part.and_then(|part| part.value).unwrap_or(0.0);
-                let interval = part.and_then(|part| part.interval);
-                let ends = interval.map_or_else(String::new, |ends| {
-                    format!("; {}", ends_text(NumberFormat::Share, ends))
-                });
-                let share = value_text(NumberFormat::Share, value, interval);
-                let words = if limit.verdict == "inconclusive" { "Cannot tell: " } else { "" };
-                let attribute = part.map_or("", |part| part.key.attribute.as_str());
-                RichText::from(words)
-                    .strong(format!("{} of {}", count(part_n), self.judged_cases(attribute, whole)))
-                    .text(" ")
-                    .soft(format!("({share}{ends})"))
-                    .quote(format!(" would be {} {clause}.", self.different(attribute)))
-                    .text(limit_words(Some(*limit)))
-            }
+            HeroFinding::Total(limit) => HeroSentence::Total { limit },
             HeroFinding::Limit(limit) => {
-                let ahead = limit
-                    .who_is_ahead(self.voice)
-                    .map_or_else(RichText::new, |ahead| RichText::from(" ").quote(ahead));
-                limit_sentence(limit, self.voice, glossary).and(ahead).and(self.furthest(limit))
+                HeroSentence::Limit { limit, furthest: self.furthest(limit) }
             }
             HeroFinding::Nobody => self.nobody(),
             HeroFinding::NothingClear => {
-                let words =
-                    if self.limits.is_empty() || broken { "" } else { "No limit is broken. " };
-                RichText::from(words)
-                    .text("The data cannot tell whether the groups differ")
-                    .and(self.unclear_shares())
-                    .text(".")
+                HeroSentence::NothingClear { shares: self.unclear_shares(), none_broken }
             }
-            HeroFinding::Nothing => {
-                RichText::from("No measure of how groups are treated was computed.")
-            }
+            HeroFinding::Nothing => HeroSentence::Nothing,
         }
     }
 
-    fn nobody(&self) -> RichText {
-        let sum = |of: &dyn Fn(&HarmResult) -> bool| {
-            self.results.iter().filter(|r| of(r)).map(|r| r.whole).max().unwrap_or(0)
-        };
-        let total = self.audit.measures.iter().filter(|(key, _)| key.scope == "total");
-        let whole = total
-            .filter_map(|(_, values)| values.get("sr")?.counts)
-            .map(|(_, whole)| whole)
-            .max()
-            .unwrap_or_else(|| sum(&|_| true));
-        let highest = self
-            .audit
-            .measures
-            .iter()
-            .filter(|(key, _)| key.scope == "total" && !key.set.is_empty())
-            .filter_map(|(_, values)| values.get("sr")?.interval)
-            .map(|(_, hi)| hi)
-            .fold(0.0, f64::max);
-        let only_entry = self.results.iter().all(|r| self.voice.is_of_the_entry(&r.key.set));
-        let attribute = self.results.first().map_or("", |r| r.key.attribute.as_str());
-        let clause = if only_entry {
-            format!(" when only the entry for {} changes", self.voice.attribute(attribute))
-        } else {
-            " in any test".to_owned()
-        };
-        let at_most = if highest > 0.0 {
-            format!("(at most {})", value_text(NumberFormat::Share, highest, Some((0.0, highest))))
-        } else {
-            String::new()
-        };
-        let nobody = match self.voice.decision {
-            DecisionVoice::Amounts { .. } => "Nobody would have another amount that matters: ",
-            _ => "Nobody would be decided differently: ",
-        };
-        RichText::from(nobody)
-            .strong(format!("0 of {}", self.judged_cases(attribute, whole)))
-            .text(" ")
-            .soft(at_most)
-            .text(format!("{clause}."))
+    fn only_entry(&self) -> bool {
+        self.results.iter().all(|result| result.set.only_entry)
     }
 
-    /// What the total of an attribute counts: people, or where each has several other groups their
-    /// decisions as members of these.
-    fn judged_cases(&self, attribute: &str, n: i64) -> String {
-        if self.voice.has_several_others(attribute) {
-            format!("{} as members of another group", number::count_of(n, "decision", "decisions"))
-        } else {
-            people(self.audit, n)
+    fn nobody(&self) -> HeroSentence<'_> {
+        let totals = || {
+            let totals = self.audit.measures.iter().filter(|(key, _)| key.scope == "total");
+            totals.filter_map(|(key, values)| Some((key, values.get("sr")?)))
+        };
+        let whole = totals().filter_map(|(_, of)| of.counts).map(|(_, whole)| whole).max();
+        let all = || self.results.iter().map(|result| result.whole).max();
+        let of_sets = totals().filter(|(key, _)| !key.set.is_empty());
+        HeroSentence::Nobody {
+            attribute: self.results.first().map(|result| &result.attribute),
+            whole: whole.or_else(all).unwrap_or(0),
+            highest: of_sets
+                .filter_map(|(_, of)| of.interval)
+                .map(|ends| ends.1)
+                .fold(0.0, f64::max),
+            only_entry: self.only_entry(),
         }
-    }
-
-    /// What such a case would be otherwise.
-    fn different(&self, attribute: &str) -> &'static str {
-        if self.voice.has_several_others(attribute) { "different" } else { "decided differently" }
     }
 
     /// The shares of two groups that do not clearly differ, where nothing else was measured.
-    fn unclear_shares(&self) -> RichText {
-        let [ModelShares { attribute, groups, .. }] = self.shares else { return RichText::new() };
-        let [first, second] = groups.as_slice() else { return RichText::new() };
-        if !self.results.is_empty() {
-            return RichText::new();
-        }
-        let kind = NumberFormat::Share;
-        let ends = |of: &GroupFavourableShare| {
-            let ends = of.point.interval;
-            ends.map_or_else(String::new, |ends| format!(" ({})", ends_text(kind, ends)))
+    fn unclear_shares(&self) -> Option<[GroupShareFacts; 2]> {
+        let [ModelShares { attribute, groups, .. }] = self.shares else { return None };
+        let [first, second] = groups.as_slice() else { return None };
+        let share = |of: &GroupFavourableShare| GroupShareFacts {
+            group: self.voice.called_group(attribute, &of.key.from),
+            point: of.point,
+            counts: of.counts,
         };
-        let words =
-            [first, second].into_iter().enumerate().fold(RichText::from(": "), |words, (i, of)| {
-                words
-                    .text(if i > 0 { " and " } else { "" })
-                    .strong(value_text(kind, of.point.value, of.point.interval))
-                    .soft(ends(of))
-                    .quote(format!(" of {}", self.voice.people(attribute, &of.key.from)))
-            });
-        words.text(format!(" {}", self.voice.get_it()))
+        self.results.is_empty().then(|| [share(first), share(second)])
     }
 
-    /// Of a limit on the groups that are furthest apart, which they are; empty of others.
-    fn furthest(&self, limit: &AuditLimit) -> RichText {
-        let part = limit.parts.first().filter(|part| part.key.scope == "worst_case");
-        let measure = part.and_then(|part| self.audit.measure(&part.key, &part.metric));
-        match (part, measure) {
-            (Some(part), Some(measure))
-                if !measure.highest.is_empty() && !measure.lowest.is_empty() =>
-            {
-                let group = |name: &str| self.voice.people(&part.key.attribute, name);
-                RichText::from(" ")
-                    .quote(format!(
-                        "Highest: {}; lowest: {}.",
-                        group(&measure.highest),
-                        group(&measure.lowest)
-                    ))
-                    .text(" ")
-                    .text(LARGEST_BY_CHANCE)
-            }
-            _ => RichText::new(),
-        }
+    /// Of a limit on the groups that are furthest apart, the highest and the lowest; none of
+    /// others.
+    fn furthest(&self, limit: &AuditLimit) -> Option<[CalledGroup; 2]> {
+        let part = limit.parts.first().filter(|part| part.key.scope == "worst_case")?;
+        let measure = self.audit.measure(&part.key, &part.metric)?;
+        let ends = [&measure.highest, &measure.lowest];
+        let named = ends.iter().all(|group| !group.is_empty());
+        named.then(|| ends.map(|group| self.voice.called_group(&part.key.attribute, group)))
     }
 
-    /// How many people keep all their features in a set that moves features: for them the test is
-    /// the one that changes the entry. None where nearly all change.
-    fn unmoved(&self, key: &ResultKey) -> Option<RichText> {
+    /// People who keep all their features in a set that moves features, of how many: for them the
+    /// test is the one that changes the entry. None where nearly all change.
+    fn unmoved(&self, key: &ResultKey) -> Option<(i64, i64)> {
         let of = QualityKey {
             set: key.set.clone(),
             attribute: key.attribute.clone(),
@@ -478,23 +380,11 @@ impl<'a> BriefInputs<'a> {
         let (n, share) = (value("n_pairs_valid")?, value("unchanged_share")?);
         // Counts of rows are far below the end of exact whole numbers.
         let (all, same) = (n.round() as i64, (n * share).round() as i64);
-        let words = if same >= all {
-            "But it found no feature to change for anybody here: the result is that of the test \
-             that changes only the entry."
-                .to_owned()
-        } else {
-            format!(
-                "For {} of {} it changes no feature: their result is that of the test that \
-                 changes only the entry.",
-                count(same),
-                people(self.audit, all)
-            )
-        };
-        (all > 0 && share >= 0.1).then(|| words.into())
+        (all > 0 && share >= 0.1).then_some((same, all))
     }
 
-    /// That a group of a comparison has few people; none where both have enough.
-    fn few_people(&self, key: &ResultKey) -> Option<RichText> {
+    /// A group of a comparison that has few people, and how many; none where both have enough.
+    fn few_people(&self, key: &ResultKey) -> Option<(CalledGroup, i64)> {
         let n = |group: &String| {
             let row = self.audit.groups.iter().find(|row| {
                 row.sensitive.as_str() == key.attribute
@@ -503,17 +393,9 @@ impl<'a> BriefInputs<'a> {
             });
             row.map(|row| row.persons.unwrap_or(row.n)).filter(|n| *n < FEW_PEOPLE)
         };
-        let (few, group) =
-            [&key.from, &key.to].into_iter().find_map(|group| Some((n(group)?, group)))?;
-        Some(RichText::new().quote(format!(
-            "Group {}: only {} in this audit. The intervals do not show how little can be learned \
-             from so few.",
-            self.voice.group(&key.attribute, group),
-            match self.audit.manifest.person {
-                Some(_) => number::count_of(few, "person", "persons"),
-                None => people(self.audit, few),
-            }
-        )))
+        let few =
+            |group: &String| Some((self.voice.called_group(&key.attribute, group), n(group)?));
+        [&key.from, &key.to].into_iter().find_map(few)
     }
 
     /// Whether the sentence of a finding holds an interval of people.
@@ -525,46 +407,22 @@ impl<'a> BriefInputs<'a> {
         match finding {
             HeroFinding::Switch(result, ..) => result.point.interval.is_some(),
             HeroFinding::Gap(_, _, limit, _) => {
-                limit.is_some_and(|of| of.kind() == NumberFormat::Plain && of_limit(of))
+                limit.is_some_and(|of| of.kind == NumberFormat::Plain && of_limit(of))
             }
             HeroFinding::Total(limit) | HeroFinding::Limit(limit) => of_limit(limit),
             HeroFinding::Nobody => true,
-            HeroFinding::NothingClear => match self.shares {
-                [ModelShares { groups, .. }] if self.results.is_empty() && groups.len() == 2 => {
-                    groups.iter().any(|group| group.point.interval.is_some())
-                }
-                _ => false,
-            },
+            HeroFinding::NothingClear => self
+                .unclear_shares()
+                .is_some_and(|both| both.iter().any(|group| group.point.interval.is_some())),
             HeroFinding::Nothing => false,
         }
     }
 
     /// What is below the sentence: what the test changes, a finding that no limit judges where
     /// it harms more people, and what the intervals are about.
-    pub(crate) fn hero_test(&self, finding: &HeroFinding<'_>) -> RichText {
-        let mut parts: Vec<RichText> = Vec::new();
+    fn test<'r>(&'r self, finding: &HeroFinding<'r>) -> HeroTest<'r> {
         let own = match finding {
-            HeroFinding::Switch(result, ..) => {
-                let words = self.voice.set_sentence(&result.key.set, &result.key.attribute);
-                parts.extend((!words.is_empty()).then(|| RichText::new().quote(words)));
-                parts.extend(graphs::knowledge::stated_knowledge(self.audit, &result.key.set));
-                parts.extend(self.unsupported(result));
-                parts.extend(self.unmoved(&result.key));
-                parts.extend(self.few_people(&result.key));
-                Some(*result)
-            }
-            HeroFinding::Nobody => {
-                let only_entry =
-                    self.results.iter().all(|r| self.voice.is_of_the_entry(&r.key.set));
-                if only_entry {
-                    parts.push(
-                        "This does not show fairness: a test that changes one entry does not \
-                         detect effects through other columns."
-                            .into(),
-                    );
-                }
-                None
-            }
+            HeroFinding::Switch(result, ..) => Some(*result),
             _ => None,
         };
         let mine = harmed(finding);
@@ -574,83 +432,66 @@ impl<'a> BriefInputs<'a> {
                 && !self.is_judged(other)
                 && own.is_none_or(|own| own.number != other.number && own.people() < other.people())
         });
-        let mut has_range = self.shows_range(finding);
-        if let Some(more) = more.filter(|_| !self.limits.is_empty()) {
-            has_range |= more.point.interval.is_some();
-            parts.push(
-                RichText::from(format!(
-                    "A result about more {} has no limit. ",
-                    self.voice.counted()
-                ))
-                .and(self.switch_words(more, true, 1))
-                .text("."),
-            );
-        }
+        let more = more.filter(|_| !self.limits.is_empty());
         // A limit that another doubt than that of people decides.
         let (judged, is_first) = match finding {
             HeroFinding::Switch(_, limit, _) | HeroFinding::Gap(_, _, limit, _) => (*limit, false),
             HeroFinding::Total(limit) | HeroFinding::Limit(limit) => (Some(*limit), true),
             _ => (None, false),
         };
-        let over = judged.and_then(|limit| {
+        let decided_by = judged.and_then(|limit| {
             let of = |part: &&LimitPart| {
                 own.is_some_and(|own| part.key == own.key && part.metric == own.metric)
             };
             let part = limit.parts.iter().find(of).or(limit.parts.first())?;
-            Some((limit.range()?.other, limit.kind(), part.interval?))
+            let (kind, ends) = (limit.kind, part.interval?);
+            Some(DecidedBy { range: limit.range?, kind, ends, is_first })
         });
-        if let Some((over, kind, ends)) = over {
-            parts.push(if is_first {
-                format!("The first range is over {over}.").into()
-            } else {
-                format!("The range over {over} decides: {}.", ends_text(kind, ends)).into()
-            });
+        let has_range = self.shows_range(finding)
+            || more.is_some_and(|more| more.point.interval.is_some())
+            || decided_by.is_some();
+        HeroTest {
+            result: own,
+            knowledge: own.and_then(|own| stated_knowledge(self.audit, &own.set.name)),
+            unsupported: own.and_then(|own| self.unsupported(own)),
+            unmoved: own.and_then(|own| self.unmoved(&own.key)),
+            few: own.and_then(|own| self.few_people(&own.key)),
+            only_entry: matches!(finding, HeroFinding::Nobody) && self.only_entry(),
+            more: more.map(|more| self.switch(more, 1)),
+            decided_by,
+            level: self.audit.manifest.level.filter(|_| has_range),
         }
-        // Without counterfactuals the sentence above is about shares alone.
-        if self.results.is_empty() {
-            let limits = self.limits;
-            let told = recourse::evidence(self.audit, self.voice, limits).into_iter().next();
-            // A limit on recourse has said for whom it is harder.
-            let is_said = match finding {
-                HeroFinding::Limit(limit) => limit.counted_subgroups().is_some(),
-                _ => false,
-            };
-            if let Some(told) = told {
-                parts.push(match told.people {
-                    Some(people) if is_said => people,
-                    None if is_said => told.answer,
-                    people => {
-                        let words = RichText::from("Who can change the decision? ");
-                        let words = words.and(told.answer);
-                        people.into_iter().fold(words, |words, people| words.text(" ").and(people))
-                    }
-                });
-            }
-            parts.extend(recourse::persons_judged(self.audit));
-        }
-        let level = self.audit.manifest.level.filter(|_| has_range || over.is_some());
-        if let Some(level) = level {
-            let which = if over.is_some() { "Other ranges" } else { "Ranges" };
-            parts.push(
-                format!(
-                    "{which} are {} intervals: results that other people of the same kind could \
-                     give.",
-                    number::level(level).replace('\u{202f}', "\u{a0}")
-                )
-                .into(),
-            );
-        }
-        let mut words = RichText::new();
-        for (i, part) in parts.into_iter().enumerate() {
-            words = if i > 0 { words.text(" ") } else { words }.and(part);
-        }
-        words
     }
-}
 
-/// That a value was picked because it is the largest of so many; empty where there is no other.
-fn largest_of(compared: usize) -> String {
-    if compared > 1 { format!("; the largest of {compared}") } else { String::new() }
+    /// Who can change the decision, where nothing else was tested: a first part that the question
+    /// stands before, and others.
+    fn recourse(&self, finding: &HeroFinding<'_>) -> Value {
+        // Without counterfactuals the sentence is about shares alone.
+        if !self.results.is_empty() {
+            return context!(asks => false, parts => Vec::<Value>::new());
+        }
+        let told = recourse::evidence(self.audit, self.voice, self.limits).into_iter().next();
+        // A limit on recourse has said for whom it is harder.
+        let is_said = match finding {
+            HeroFinding::Limit(limit) => limit.counted.is_some(),
+            _ => false,
+        };
+        let asks = told.is_some() && !is_said;
+        let parts = told.into_iter().flat_map(|told| match told.people {
+            Some(people) if is_said => vec![people],
+            people => [told.answer].into_iter().chain(people).collect(),
+        });
+        let parts = parts.chain(recourse::persons_judged(self.audit));
+        context!(asks, parts => parts.map(Value::from).collect::<Value>())
+    }
+
+    /// The sentence of the page and what is below it.
+    pub(crate) fn hero_facts(&self, finding: &HeroFinding<'_>) -> Value {
+        context! {
+            sentence => Value::from(Serde(&self.sentence(finding))),
+            test => Value::from(Serde(&self.test(finding))), recourse => self.recourse(finding),
+        }
+    }
 }
 
 /// How many people a finding harms at least.
@@ -663,83 +504,17 @@ fn harmed(finding: &HeroFinding<'_>) -> f64 {
     }
 }
 
-/// Why a limit is undecided, as a sentence without its end.
-fn undecided(limit: &AuditLimit, result: &HarmResult) -> &'static str {
+/// Why a limit is undecided.
+fn undecided(limit: &AuditLimit, result: &HarmResult) -> HeroOpening {
     let straddles = |(lo, hi): (f64, f64)| lo <= limit.limit && limit.limit < hi;
     let people = result.point.interval.is_some_and(straddles);
-    let second = result.point.second.is_some_and(straddles);
-    match limit.decides.as_str() {
-        "worlds" | "all" if second && result.second == OTHER_GRAPHS => {
-            "Possible causal graphs disagree on whether the limit is kept"
-        }
-        "fit" | "all" if second && result.second == OTHER_FITS => {
-            "Whether the limit is kept depends on the rows that the set learns from"
-        }
-        "training" | "all" if second && result.second == OTHER_TRAININGS => {
-            "Whether the limit is kept depends on the training of the model"
-        }
-        "worlds" | "fit" | "training" => "Whether the limit is kept cannot be decided",
-        _ if people => "Too few people to decide whether the limit is kept",
-        _ => "Whether the limit is kept cannot be decided",
+    let second = result.second.filter(|_| result.point.second.is_some_and(straddles));
+    match (limit.decides.as_str(), second) {
+        ("worlds" | "all", Some(DecidingRange::GRAPHS)) => HeroOpening::GraphsDisagree,
+        ("fit" | "all", Some(DecidingRange::FITS)) => HeroOpening::DependsOnRows,
+        ("training" | "all", Some(DecidingRange::TRAININGS)) => HeroOpening::DependsOnTraining,
+        ("worlds" | "fit" | "training", _) => HeroOpening::Undecided,
+        _ if people => HeroOpening::TooFew,
+        _ => HeroOpening::Undecided,
     }
-}
-
-fn limit_sentence(
-    limit: &AuditLimit,
-    voice: &AuditVoice<'_>,
-    glossary: &mut PageGlossary<'_>,
-) -> RichText {
-    let kind = limit.kind();
-    let answer = match limit.verdict.as_str() {
-        "fail" => "The limit is broken. ",
-        "inconclusive" => "Cannot tell. ",
-        _ => "",
-    };
-    let part = limit.parts.first();
-    if let Some((part, (_, all))) = part.and_then(|part| Some((part, part.counts?)))
-        && part.metric == UNFAIR_SUBGROUPS
-        && let Some((of_a, of_b)) = part.unfair
-    {
-        let [a, b] =
-            [&part.key.from, &part.key.to].map(|group| voice.people(&part.key.attribute, group));
-        let size = limit.counted_subgroups().and_then(GateCount::size);
-        let size = size.map_or_else(String::new, |size| format!(" ({size})"));
-        let of_all = format!(
-            " of the {} subgroups that the limit counts{size}, the favourable decision is harder \
-             to reach for ",
-            count(all)
-        );
-        let limit = format!("Limit for both together: {}.", limit.limit_text());
-        // The group with more of them first.
-        let [(first, n), (second, m)] =
-            if of_a >= of_b { [(a, of_a), (b, of_b)] } else { [(b, of_b), (a, of_a)] };
-        let other = format!("in {} for {second} than for {first}", count(m));
-        return RichText::from("In ")
-            .strong(count(n))
-            .quote(format!("{of_all}{first} than for {second}; {other}. {limit}"));
-    }
-    let words = RichText::new().quote(limit.question(voice, glossary)).text(" ").text(answer);
-    // Of harm each part that breaks the limit, with whom it counts; else the part that decides.
-    let of_harm = limit.protected().is_some();
-    let broken = limit.parts.iter().skip(1).filter(|part| of_harm && limit.breaks(part));
-    let said = part.into_iter().chain(broken.filter(|_| limit.verdict == "fail"));
-    let said: Vec<_> = said.filter_map(|part| Some((part, part.value?))).collect();
-    if said.is_empty() {
-        return words.quote(capital(&limit.reason)).text(".");
-    }
-    said.into_iter().enumerate().fold(words, |words, (i, (part, value))| {
-        let ends = part.interval.map(|ends| format!("; {}", ends_text(kind, ends)));
-        let value = value_text(kind, value, part.interval);
-        let words = words.text(if i > 0 { " " } else { "" });
-        let words = if of_harm {
-            words.quote(format!("{}: ", capital(&limit.label(part, voice))))
-        } else {
-            words.text("The value is ")
-        };
-        words
-            .strong(if limit.is_count() { value.trim_end_matches(".00").to_owned() } else { value })
-            .text(" ")
-            .soft(format!("(limit {}{})", limit.limit_text(), ends.unwrap_or_default()))
-            .text(".")
-    })
 }

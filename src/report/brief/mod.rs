@@ -6,14 +6,13 @@
 //! name.
 
 pub(crate) mod closing;
-pub(crate) mod digits;
 pub(crate) mod forest;
 pub(crate) mod harm;
 pub(crate) mod hero;
 pub(crate) mod hero_chart;
 pub(crate) mod inputs;
 mod limit_notes;
-mod limit_part;
+pub(crate) mod limit_part;
 pub(crate) mod limits;
 pub(crate) mod population;
 pub(crate) mod shares;
@@ -23,16 +22,16 @@ pub(crate) mod voice;
 use std::collections::BTreeSet;
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
 use crate::folder::manifest::AwaitedScores;
 use crate::report::brief::inputs::BriefInputs;
+use crate::report::brief::limits::LimitTally;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::evidence;
 use crate::report::page::PageBlock;
-use crate::report::page::brief::{BriefPage, BriefSection};
+use crate::report::page::brief::{BriefPage, BriefSection, SectionTitle};
 use crate::report::page::number::{self, count};
-use crate::report::page::plots::{BriefBlock, VerdictBadge};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
@@ -50,7 +49,7 @@ pub(crate) fn page(
     let voice = AuditVoice::new(m, audit.classes.are_there());
     let results = harm::all(audit, &voice);
     let shares = shares::all(audit, &voice);
-    let limits = limits::all(audit);
+    let limits = limits::all(audit, &voice, glossary);
     let annex = !m.words.without_annex;
     let inputs = BriefInputs {
         audit,
@@ -64,7 +63,7 @@ pub(crate) fn page(
     let (brief, evidence) = if waits {
         (vec![waiting(&inputs)], Vec::new())
     } else {
-        (brief(&inputs, glossary), evidence::sections(&inputs, glossary))
+        (brief(&inputs), evidence::sections(&inputs, glossary))
     };
     BriefPage {
         title,
@@ -77,6 +76,7 @@ pub(crate) fn page(
         stand_in: m.stand_in.is_some(),
         has_cases: !audit.cases.is_empty(),
         annex,
+        voice: voice.facts(),
         brief,
         evidence,
     }
@@ -115,7 +115,7 @@ fn facts(audit: &AuditFolder) -> Vec<(&'static str, RichText)> {
 
 fn section(
     id: &'static str,
-    title: RichText,
+    title: SectionTitle,
     short: &'static str,
     blocks: Vec<PageBlock>,
 ) -> BriefSection {
@@ -124,36 +124,27 @@ fn section(
 
 /// The worst of the states that hold some people more often than others: missing labels, which
 /// decide about gates, else the one with the most people.
-fn worst_selective(audit: &AuditFolder) -> Option<(&IssueRow, &'static str)> {
+fn worst_selective(audit: &AuditFolder) -> Option<(&IssueRow, &str)> {
+    let known = ["without_label", "no_group", "without_score", "other_side"];
     let told = audit.issues.iter().filter_map(|issue| {
-        let what = match issue.state.as_deref()? {
-            "without_label" => "Outcomes are known for some people only.",
-            "no_group" => "People without a group get other decisions.",
-            "without_score" => "Some groups lack more scores than others.",
-            "other_side" => "The split leaves out some groups more often than others.",
-            _ => "Some groups lost more rows than others.",
-        };
-        Some((issue, what))
+        let state = issue.state.as_deref()?;
+        Some((issue, if known.contains(&state) { state } else { "lost_rows" }))
     });
-    told.max_by_key(|(issue, _)| (issue.state.as_deref() == Some("without_label"), issue.n))
+    told.max_by_key(|(issue, state)| (*state == "without_label", issue.n))
 }
 
 /// What must be read before the sentence of the page: the worst of the states that hold some people
 /// more often than others, switches that rounding may explain, scores against the labels, and one
 /// decision for everybody.
-fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> impl Iterator<Item = PageBlock> {
-    let others = audit.issues.iter().filter_map(|issue| match issue.code.as_str() {
-        "rounding-at-threshold" => Some((issue, "Some switches may be rounding.")),
-        "inverted-scores" => Some((issue, "Scores or decisions go against the labels.")),
-        "one-decision" => Some((issue, "One decision for everybody.")),
-        _ => None,
-    });
-    let told = worst_selective(audit).into_iter().chain(others);
-    told.map(|(issue, what)| {
+fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
+    let codes = ["rounding-at-threshold", "inverted-scores", "one-decision"];
+    let others = audit.issues.iter().map(|issue| (issue, issue.code.as_str()));
+    let told = worst_selective(audit).into_iter().chain(others.filter(|of| codes.contains(&of.1)));
+    let boxed = |(issue, what): (&IssueRow, &str)| {
         let text = shortened(&with_words_of_groups(&issue.text, voice, &issue.r#where));
-        let words = RichText::new().strong(what).text(" ").quote(issue_sentence(&text)).text(".");
-        BriefBlock::Boxed(words).into()
-    })
+        context!(what, text => issue_sentence(&text))
+    };
+    told.map(boxed).collect()
 }
 
 /// The text of an issue about an attribute, with the words of the page for its groups; shares of
@@ -219,119 +210,49 @@ fn issue_sentence(text: &str) -> String {
 }
 
 /// Caveats about the scores that a reader of the verdict must know.
-fn doubts(audit: &AuditFolder) -> Vec<PageBlock> {
-    let mut blocks: Vec<PageBlock> = Vec::new();
-    for issue in audit.issues.iter() {
-        let what = match issue.code.as_str() {
-            "no-recheck" => "Model version not checked.",
-            "not-repeatable" => "The model is not repeatable.",
-            "unexpected-scores" => "Some scores are not the known ones.",
-            _ => continue,
-        };
-        let words =
-            RichText::new().strong(what).text(" ").quote(issue_sentence(&issue.text)).text(".");
-        blocks.push(BriefBlock::Boxed(words).into());
-    }
-    let unbound = audit.manifest.answers.iter().filter(|answer| !answer.named);
-    // Models may share a file.
-    let files: BTreeSet<&str> = unbound.map(|answer| answer.path.as_str()).collect();
-    if !files.is_empty() {
-        let words = RichText::new().strong("Not linked to the rows of this audit.").text(" ");
-        let words = files.iter().enumerate().fold(words, |words, (i, file)| {
-            if i > 0 { words.text(", ") } else { words }.quote(*file)
-        });
-        let words = words.text(if files.len() == 1 { " does" } else { " do" });
-        let words =
-            words.text(" not name the request: only the keys link the scores to these rows.");
-        blocks.push(BriefBlock::Boxed(words).into());
-    }
-    blocks
+fn doubts(audit: &AuditFolder) -> Value {
+    let codes = ["no-recheck", "not-repeatable", "unexpected-scores"];
+    let told = audit.issues.iter().filter(|issue| codes.contains(&issue.code.as_str()));
+    told.map(|issue| context!(what => issue.code.as_str(), text => issue_sentence(&issue.text)))
+        .collect()
 }
 
-fn brief(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<BriefSection> {
+/// The files of scores that do not name the request; models may share a file.
+fn unbound(audit: &AuditFolder) -> BTreeSet<&str> {
+    let unbound = audit.manifest.answers.iter().filter(|answer| !answer.named);
+    unbound.map(|answer| answer.path.as_str()).collect()
+}
+
+fn brief(inputs: &BriefInputs<'_>) -> Vec<BriefSection> {
     let BriefInputs { audit, voice, results, limits, .. } = *inputs;
-    let href = |anchor: &str| inputs.href(anchor);
     let finding = inputs.choose_hero();
-    let mut verdict: Vec<PageBlock> = Vec::new();
-    let tally = limits::tally(limits);
-    if let Some(name) = &audit.manifest.stand_in {
-        let audited = i64::try_from(audit.manifest.rows.audited).unwrap_or(i64::MAX);
-        verdict.push(
-            BriefBlock::State(
-                VerdictBadge::StandIn,
-                "Nothing on this page is about real people.".into(),
-            )
-            .into(),
-        );
-        let words = RichText::from("Generated rows, no finding: the data set ")
-            .quote(name)
-            .text(" could not be read, so ")
-            .strong(format!("{} generated people", count(audited)))
-            .text(" were audited instead.");
-        verdict.push(BriefBlock::Hero(words).into());
-        verdict.push(
-            BriefBlock::How(
-                "They have the same columns and similar shares. Use this page only to check that \
-                 the job runs."
-                    .into(),
-            )
-            .into(),
-        );
-    } else {
-        verdict.push(BriefBlock::State(limits::page_badge(limits), tally.into()).into());
-        verdict.extend(first_of_all(audit, voice));
-        verdict.push(BriefBlock::Hero(inputs.hero_sentence(&finding, glossary)).into());
-        let how = inputs.hero_test(&finding);
-        if how != RichText::new() {
-            verdict.push(BriefBlock::How(how).into());
-        }
-        let retrained = evidence::retraining::answer(inputs);
-        verdict.extend(retrained.map(|words| BriefBlock::How(words).into()));
-        verdict.extend(words::persons(audit).map(|words| BriefBlock::How(words).into()));
-        verdict.extend(doubts(audit));
-    }
-    verdict.extend(inputs.hero_chart(&finding, &href));
-    let mut sections = vec![section("verdict", "Verdict".into(), "Verdict", verdict)];
+    let tally = Value::from(Serde(&LimitTally::of(limits)));
+    let further = evidence::retraining::answer(inputs).into_iter().chain(words::persons(audit));
+    let verdict = context! {
+        stand_in => &audit.manifest.stand_in, audited => audit.manifest.rows.audited,
+        tally => &tally, first => first_of_all(audit, voice), hero => inputs.hero_facts(&finding),
+        further => further.map(Value::from).collect::<Value>(), doubts => doubts(audit),
+        unbound => unbound(audit).into_iter().collect::<Value>(),
+        chart => inputs.hero_chart(&finding),
+    };
+    let part = |template, facts| vec![PageBlock::Part(template, facts)];
+    let title = SectionTitle::from;
+    let mut sections =
+        vec![section("verdict", title("Verdict"), "Verdict", part("hero.html", verdict))];
     if !limits.is_empty() {
-        let words = RichText::from(
-            "Hatched: the side on which a limit is broken. A limit is kept or broken only if the \
-             whole interval lies on one side, unless the job lets the value alone decide. ",
-        );
-        let mut blocks =
-            vec![PageBlock::Note(words.strong("Cannot tell").text(
-                ": the interval lies on both sides, or the reason is next to the question.",
-            ))];
-        let arms = limits.iter().any(|limit| !limit.arm.is_empty());
-        if arms {
-            let in_folds = audit.manifest.experiments.iter().any(|of| of.folds.is_some());
-            let whose = if in_folds {
-                " Retrained models are measured on the people of all folds, so they count other \
-                 people than the audit."
-            } else {
-                ""
-            };
-            blocks.push(PageBlock::Note(
-                format!("A limit on a retrained model does not apply to the audited model.{whose}")
-                    .into(),
-            ));
-        }
-        let table = limits::table(audit, limits, voice, glossary, &href);
-        blocks.push(BriefBlock::Plots(table).into());
-        sections.push(section("limits", limits::heading(limits).into(), "Limits", blocks));
+        let heading = context!(part => "heading", tally);
+        let heading = SectionTitle::Part("limits.html", heading);
+        sections.push(section("limits", heading, "Limits", vec![limits::section(audit, limits)]));
     }
-    let all = forest::blocks(audit, results, voice, limits, &href);
-    if !all.is_empty() {
-        sections.push(section("all", forest::heading(results, voice), "All results", all));
+    if let Some(all) = forest::section(audit, results, voice, limits) {
+        let heading = SectionTitle::Part("forest.html", forest::heading(results));
+        sections.push(section("all", heading, "All results", vec![all]));
     }
     let not = closing::not_shown(audit, results, voice);
-    sections.push(section(
-        "not",
-        "What this audit does not show".into(),
-        "What is not shown",
-        vec![not],
-    ));
+    let heading = title("What this audit does not show");
+    sections.push(section("not", heading, "What is not shown", vec![not]));
     let sign = vec![closing::sign_off(audit, voice)];
-    sections.push(section("sign", "Sign-off".into(), "Sign-off", sign));
+    sections.push(section("sign", title("Sign-off"), "Sign-off", sign));
     sections
 }
 
@@ -349,7 +270,8 @@ fn waiting(inputs: &BriefInputs<'_>) -> BriefSection {
         measured => audit.is_measured(), people => words::people(audit, audited),
         models => models.into_iter().collect::<Value>(), so_far => so_far(audit),
         files => m.awaited.iter().map(file).collect::<Value>(), command => &m.command,
-        tally => (!audit.gates.is_empty()).then(|| limits::tally(inputs.limits)),
+        tally => (!audit.gates.is_empty())
+            .then(|| Value::from(Serde(&LimitTally::of(inputs.limits)))),
         annex => inputs.annex,
     };
     let blocks = vec![PageBlock::Part("waits.html", facts)];

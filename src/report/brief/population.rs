@@ -79,7 +79,7 @@ impl PeopleWithoutGroup {
         let row = audit.population.iter().find(|row| {
             row.is_of_model(model) && row.sensitive == *attribute && row.group.is_none()
         })?;
-        let favoured = match voice.decision {
+        let favoured = match voice.decision() {
             DecisionVoice::Predicted => row.positive,
             _ => row.favourable.or(row.positive),
         };

@@ -1,14 +1,12 @@
 //! Groups as they are: the share of each with the favourable decision, and which groups differ
 //! clearly.
 
+use serde::Serialize;
+
 use crate::metric::value::largest::joint_ends;
-use crate::report::brief::digits::{ends_text, value_text};
 use crate::report::brief::population::PeopleWithoutGroup;
-use crate::report::brief::voice::{AuditVoice, DecisionVoice};
-use crate::report::draw::plot::{PlotPoint, PlotScale, group_row};
-use crate::report::page::number::{NumberFormat, count};
-use crate::report::page::plots::{PlotLine, PlotRow};
-use crate::report::page::words::RichText;
+use crate::report::brief::voice::{AuditVoice, CalledAttribute, CalledGroup, DecisionVoice};
+use crate::report::draw::plot::PlotPoint;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::report::section::groups;
@@ -39,6 +37,19 @@ pub(crate) struct ModelShares {
     pub(crate) groups: Vec<GroupFavourableShare>,
 }
 
+/// A row of the chart of groups as they are.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct GroupRowFacts {
+    /// None of people without a group.
+    group: Option<CalledGroup>,
+    attribute: CalledAttribute,
+    point: PlotPoint,
+    counts: (i64, i64),
+    labelled: Option<f64>,
+    /// Its row in the annex; empty = none.
+    anchor: String,
+}
+
 /// Two groups of which one clearly has the favourable decision less often.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClearGap<'a> {
@@ -66,7 +77,7 @@ impl ClearGap<'_> {
 /// The shares of all groups under all models, in the order of the job.
 pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<ModelShares> {
     let turned = audit.manifest.favourable_is_positive() == Some(false)
-        && voice.decision != DecisionVoice::Predicted;
+        && *voice.decision() != DecisionVoice::Predicted;
     let mut found = Vec::new();
     for attribute in &audit.manifest.attributes {
         for model in &audit.manifest.models {
@@ -188,50 +199,27 @@ impl ModelShares {
         Some(of_reference.filter(|of| worst.harmed < 2.0 * of.harmed).unwrap_or(worst))
     }
 
-    /// Its rows, one a group.
-    pub(crate) fn lines(
-        &self,
-        audit: &AuditFolder,
-        voice: &AuditVoice<'_>,
-        scale: PlotScale,
-        href: &dyn Fn(&str) -> String,
-    ) -> Vec<PlotLine> {
-        let line = |share: &GroupFavourableShare| {
-            let name = voice.group(&self.attribute, &share.key.from);
-            let kind = NumberFormat::Share;
-            let value = value_text(kind, share.point.value, share.point.interval);
-            let ends = share.point.interval.map_or_else(String::new, |e| ends_text(kind, e));
-            let label = share.labelled.map_or_else(String::new, |labelled| {
-                format!("; {} have the favourable label", value_text(kind, labelled, None))
-            });
-            let title = format!("{name}: {value} {}, {ends}{label}", voice.holding());
-            PlotLine::Row(Box::new(PlotRow {
-                label: RichText::new().quote(name),
-                people: format!("{} of {}", count(share.counts.0), count(share.counts.1)).into(),
-                drawing: group_row(scale, share.point, share.labelled, &title),
-                value,
-                href: href(&groups::anchor(audit, &share.key)),
-                ends,
-                ..PlotRow::default()
-            }))
+    /// Its rows, one a group, and one of the people without a group where they are many.
+    pub(crate) fn rows(&self, audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<GroupRowFacts> {
+        let attribute = voice.called_attribute(&self.attribute);
+        let row = |share: &GroupFavourableShare| GroupRowFacts {
+            group: Some(voice.called_group(&self.attribute, &share.key.from)),
+            attribute: attribute.clone(),
+            point: share.point,
+            counts: share.counts,
+            labelled: share.labelled,
+            anchor: groups::anchor(audit, &share.key),
         };
         let none = PeopleWithoutGroup::of(audit, voice, (&self.attribute, &self.model));
-        let none = none.map(|none| {
-            let name = format!("without {}", voice.attribute(&self.attribute));
-            let kind = NumberFormat::Share;
-            let value = value_text(kind, none.point.value, none.point.interval);
-            let ends = none.point.interval.map_or_else(String::new, |e| ends_text(kind, e));
-            let title = format!("{name}: {value} {}, {ends}", voice.holding());
-            PlotLine::Row(Box::new(PlotRow {
-                label: RichText::new().quote(name),
-                people: format!("{} of {}", count(none.counts.0), count(none.counts.1)).into(),
-                drawing: group_row(scale, none.point, None, &title),
-                value,
-                ends,
-                ..PlotRow::default()
-            }))
+        let none = none.map(|none| GroupRowFacts {
+            group: None,
+            attribute: attribute.clone(),
+            point: none.point,
+            counts: none.counts,
+            labelled: None,
+            anchor: String::new(),
         });
-        self.groups.iter().map(line).chain(none).collect()
+        self.groups.iter().map(row).chain(none).collect()
     }
 
     /// Their values, for a common scale.

@@ -1,15 +1,18 @@
-//! The job's own words: what groups, attributes, models, sets and the two decisions are called in
-//! sentences.
+//! The job's own words: what groups, attributes, models, sets and the two decisions are called.
+//!
+//! Here they are facts, resolved once, so that no template looks anything up; `page/voice.html`
+//! says them. What is not a template yet asks [`AuditVoice`], which calls the same macros.
+
+use minijinja::Environment;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
 
 use crate::folder::manifest::{AmountWords, AttributeWords, Manifest, SetWords};
 use crate::metric::GapTransform;
 use crate::metric::catalog::find;
 use crate::report::draw::plot::SwitchSide;
-use crate::report::page::words::short;
-use crate::report::section::graphs::values::ValueKnobs;
-
-/// Features of a set that are named, but the last.
-const NAMES_AT_MOST: usize = 6;
+use crate::report::page::render::{said, vocabulary};
+use crate::report::section::graphs::values::{ValueKnobs, ValuesInShort};
 
 /// Names of models that say something else in front of `model`: which of several models is meant,
 /// or how good it is.
@@ -19,36 +22,144 @@ const READS_AS_ENGLISH: &str = "audited bad best better biased correct different
                                 unfair usual worse worst wrong";
 
 /// How the two decisions are called.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum DecisionVoice {
     /// In the job's words: `granted`, `refused`, `the loan`.
-    Named { favourable: String, unfavourable: String, object: String },
+    Named { favourable: String, unfavourable: String, object: Option<String> },
     /// The job says which side people want, and gives no words.
     Favourable,
     /// The job does not say which side people want.
     Predicted,
-    /// Outcomes are amounts: `an amount at least 5 % lower`, for the better and the worse.
-    Amounts { better: String, worse: String },
+    /// Outcomes are amounts: the words for the better and the worse one, and from which per cent or
+    /// number on a change matters; neither where every change does.
+    Amounts {
+        better: &'static str,
+        worse: &'static str,
+        percent: Option<String>,
+        number: Option<String>,
+    },
+}
+
+/// What every sentence may depend on.
+#[derive(Debug, Clone, Serialize)]
+struct VoiceFacts {
+    decision: DecisionVoice,
+    /// Whether a person may have several rows, so that counts are rows.
+    of_rows: bool,
+    /// Whether some set of causal graphs makes rows.
+    makes_rows: bool,
+    /// Whether shares are weighted.
+    weighted: bool,
+    /// Whether there is an annex to lead to.
+    annex: bool,
+}
+
+/// A group; none of the words of a job that gives none.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct CalledGroup {
+    pub(crate) name: String,
+    pub(crate) words: Option<String>,
+}
+
+/// An attribute.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct CalledAttribute {
+    pub(crate) name: String,
+    called: Option<String>,
+    /// Whether people have more than one other group, so that each has more than one decision as a
+    /// member of another group.
+    pub(super) several: bool,
+}
+
+/// A model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct CalledModel {
+    name: String,
+    /// Whether its name reads as another statement in front of `model`.
+    ambiguous: bool,
+}
+
+/// What a set changes: sets with the same change read alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum SetChange {
+    Entry,
+    Features { paired: bool, n: usize },
+    AllFeatures,
+    PairedPeople,
+    Graphs { scenario: Option<String>, levels: String, are_rows: bool },
+    Elsewhere { name: String },
+}
+
+/// A set of counterfactuals.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct CalledSet {
+    pub(crate) name: String,
+    /// None of a set that the manifest does not know.
+    strategy: Option<String>,
+    change: SetChange,
+    /// Whether it changes nothing but the entry.
+    pub(crate) only_entry: bool,
+    /// The features that it may move; none where it may move all.
+    moved: Option<Vec<String>>,
+    /// Whether another set reads alike, so that its name must stand behind.
+    ambiguous: bool,
+    /// Of a set of causal graphs, what its values are.
+    pub(crate) values: Option<ValuesInShort>,
+}
+
+impl CalledSet {
+    /// Whether the labels of two sets are the same words.
+    pub(crate) fn reads_as(&self, other: &CalledSet) -> bool {
+        self.change == other.change
+            && (self.name == other.name || !self.ambiguous && !other.ambiguous)
+    }
+}
+
+/// A side of a decision or of a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CalledSide {
+    Favourable,
+    Unfavourable,
+    Positive,
+    Negative,
+}
+
+/// What a rate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum CalledRate {
+    /// Decisions that change.
+    Switches,
+    /// People judged correctly.
+    Correct,
+    /// Decisions of one side.
+    Decided { gets: CalledSide },
+    /// Predictions that the label confirms or does not.
+    ByLabel { right: bool, gets: CalledSide, label: CalledSide },
 }
 
 /// What the audit says its sentences in.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditVoice<'a> {
     manifest: &'a Manifest,
-    /// The two decisions.
-    pub(crate) decision: DecisionVoice,
+    facts: VoiceFacts,
+    vocabulary: Environment<'static>,
 }
 
 /// How the amounts of a job are called.
 fn amount_voice(told: &AmountWords) -> DecisionVoice {
-    let amount = |side: &str| match told.matters_from.strip_suffix('%') {
-        _ if told.changes_always_matter() => format!("a {side} amount"),
-        Some(percent) => format!("an amount at least {percent}\u{a0}% {side}"),
-        None => format!("an amount at least {} {side}", told.matters_from),
-    };
     let (better, worse) =
         if told.better_is_lower { ("lower", "higher") } else { ("higher", "lower") };
-    DecisionVoice::Amounts { better: amount(better), worse: amount(worse) }
+    let from = told.matters_from.as_str();
+    let (percent, number) = match from.strip_suffix('%') {
+        _ if told.changes_always_matter() => (None, None),
+        Some(percent) => (Some(percent.to_owned()), None),
+        None => (None, Some(from.to_owned())),
+    };
+    DecisionVoice::Amounts { better, worse, percent, number }
 }
 
 /// The first letter as a capital.
@@ -58,13 +169,11 @@ pub(crate) fn capital(text: &str) -> String {
     first.chain(letters.as_str().chars()).collect()
 }
 
-/// What is decided about people as a verb: `would be granted`, of `not flagged` with the word in
-/// its place: `would not be flagged`.
-fn would_be(decided: &str) -> String {
-    match decided.strip_prefix("not ") {
-        Some(rest) => format!("would not be {rest}"),
-        None => format!("would be {decided}"),
-    }
+/// The features that a set may move; none where it may move all.
+fn moved(set: &SetWords) -> Option<Vec<String>> {
+    let list = set.knobs.iter().find_map(|knob| knob.strip_prefix("move: "))?;
+    let list = list.strip_prefix('[')?.strip_suffix(']')?;
+    Some(list.split(", ").filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
 impl<'a> AuditVoice<'a> {
@@ -77,198 +186,265 @@ impl<'a> AuditVoice<'a> {
             (Some(_), Some(words)) => DecisionVoice::Named {
                 favourable: words.favourable.trim().to_owned(),
                 unfavourable: words.unfavourable.trim().to_owned(),
-                object: words.object.as_deref().unwrap_or_default().trim().to_owned(),
+                object: words
+                    .object
+                    .as_deref()
+                    .map(|object| object.trim().to_owned())
+                    .filter(|object| !object.is_empty()),
             },
             (Some(_), None) => DecisionVoice::Favourable,
         };
         let decision = manifest.amounts().map_or(decision, amount_voice);
-        AuditVoice { manifest, decision }
+        let makes_rows = manifest.counterfactuals.iter().any(|set| {
+            set.strategy == "graph-uncertain" && ValueKnobs::of(manifest, &set.name).are_rows()
+        });
+        let facts = VoiceFacts {
+            decision,
+            of_rows: manifest.person.is_some(),
+            makes_rows,
+            weighted: manifest.weight.is_some(),
+            annex: !manifest.words.without_annex,
+        };
+        let vocabulary = vocabulary(Value::from(Serde(&facts)));
+        AuditVoice { manifest, facts, vocabulary }
+    }
+
+    /// The two decisions.
+    pub(crate) fn decision(&self) -> &DecisionVoice {
+        &self.facts.decision
+    }
+
+    /// What the templates of a page get as `voice`.
+    pub(crate) fn facts(&self) -> Value {
+        Value::from(Serde(&self.facts))
+    }
+
+    /// What a macro of a template of words says.
+    pub(crate) fn say_in(&self, template: &str, name: &str, arguments: &[Value]) -> String {
+        said(&self.vocabulary, template, name, arguments)
+    }
+
+    /// What a macro of the vocabulary says.
+    fn say(&self, name: &str, arguments: &[Value]) -> String {
+        self.say_in("voice.html", name, arguments)
     }
 
     fn attribute_words(&self, attribute: &str) -> Option<&'a AttributeWords> {
         self.manifest.attributes.iter().find(|words| words.name == attribute)
     }
 
-    fn group_words(&self, attribute: &str, group: &str) -> Option<&'a str> {
-        self.attribute_words(attribute)?.words.get(group).map(String::as_str)
+    /// A group.
+    pub(crate) fn called_group(&self, attribute: &str, group: &str) -> CalledGroup {
+        let words = self.attribute_words(attribute).and_then(|of| of.words.get(group));
+        CalledGroup { name: group.to_owned(), words: words.cloned() }
+    }
+
+    /// An attribute.
+    pub(crate) fn called_attribute(&self, name: &str) -> CalledAttribute {
+        CalledAttribute {
+            name: name.to_owned(),
+            called: self.attribute_words(name).and_then(|words| words.called.clone()),
+            several: self.has_several_others(name),
+        }
+    }
+
+    /// A model.
+    pub(crate) fn called_model(&self, name: &str) -> CalledModel {
+        let ambiguous = READS_AS_ENGLISH.split(' ').any(|word| word == name.to_lowercase());
+        CalledModel { name: name.to_owned(), ambiguous }
+    }
+
+    fn change(&self, set: &SetWords) -> SetChange {
+        match (set.strategy.as_str(), moved(set)) {
+            ("naive", _) => SetChange::Entry,
+            (strategy @ ("plausible" | "transport"), Some(names)) => {
+                SetChange::Features { paired: strategy == "transport", n: names.len() }
+            }
+            ("greedy", _) => SetChange::AllFeatures,
+            ("transport", None) => SetChange::PairedPeople,
+            ("graph-uncertain", _) => {
+                let knobs = ValueKnobs::of(self.manifest, &set.name);
+                SetChange::Graphs {
+                    scenario: set.name.split_once('/').map(|(_, name)| name.to_owned()),
+                    levels: knobs.levels().to_owned(),
+                    are_rows: knobs.are_rows(),
+                }
+            }
+            _ => SetChange::Elsewhere { name: set.name.clone() },
+        }
+    }
+
+    /// A set. Where two would read alike each has its name behind; of sets that change the entries
+    /// of different attributes the groups next to the label tell which is meant.
+    pub(crate) fn called_set(&self, name: &str) -> CalledSet {
+        let Some(set) = self.set(name) else {
+            return CalledSet {
+                name: name.to_owned(),
+                strategy: None,
+                change: SetChange::Elsewhere { name: name.to_owned() },
+                only_entry: false,
+                moved: None,
+                ambiguous: false,
+                values: None,
+            };
+        };
+        let change = self.change(set);
+        let is_apart = |other: &SetWords| {
+            set.strategy == "naive" && !set.attributes.iter().any(|a| other.attributes.contains(a))
+        };
+        let ambiguous = self.manifest.counterfactuals.iter().any(|other| {
+            other.name != set.name && self.change(other) == change && !is_apart(other)
+        });
+        let values = (set.strategy == "graph-uncertain")
+            .then(|| ValueKnobs::of(self.manifest, name).in_short());
+        CalledSet {
+            name: name.to_owned(),
+            strategy: Some(set.strategy.clone()),
+            change,
+            only_entry: set.strategy == "naive",
+            moved: moved(set),
+            ambiguous,
+            values,
+        }
+    }
+
+    fn side_of(&self, positive: bool) -> CalledSide {
+        let is_wanted = self.manifest.favourable_is_positive() == Some(positive);
+        match (self.decision(), is_wanted, positive) {
+            (DecisionVoice::Named { .. } | DecisionVoice::Favourable, true, _) => {
+                CalledSide::Favourable
+            }
+            (DecisionVoice::Named { .. } | DecisionVoice::Favourable, false, _) => {
+                CalledSide::Unfavourable
+            }
+            (_, _, true) => CalledSide::Positive,
+            (_, _, false) => CalledSide::Negative,
+        }
+    }
+
+    /// What one of the four rates of a confusion matrix counts; none of other metrics.
+    pub(crate) fn by_label(&self, metric: &str) -> Option<CalledRate> {
+        let (label, predicted) = match metric {
+            "tpr" => (true, true),
+            "fnr" => (true, false),
+            "fpr" => (false, true),
+            "tnr" => (false, false),
+            _ => return None,
+        };
+        Some(CalledRate::ByLabel {
+            right: label == predicted,
+            gets: self.side_of(predicted),
+            label: self.side_of(label),
+        })
+    }
+
+    /// What a higher rate means for its people. None of metrics other than the share of positive
+    /// decisions and the four rates of a confusion matrix.
+    pub(crate) fn rate(&self, metric: &str) -> Option<CalledRate> {
+        match (metric, self.decision()) {
+            ("pprev", DecisionVoice::Amounts { .. }) => None,
+            ("pprev", _) => Some(CalledRate::Decided { gets: self.side_of(true) }),
+            _ => self.by_label(metric),
+        }
+    }
+
+    /// What a metric measures, and whether it is the gap of that. None where only its own name
+    /// tells it.
+    pub(crate) fn measured_rate(&self, metric: &str) -> Option<(CalledRate, bool)> {
+        match metric {
+            "sr" => return Some((CalledRate::Switches, false)),
+            "acc" => return Some((CalledRate::Correct, false)),
+            "pprev" if *self.decision() == DecisionVoice::Predicted => return None,
+            _ => {}
+        }
+        if let Some(rate) = self.rate(metric) {
+            return Some((rate, false));
+        }
+        let (base, _) = find(metric)?.gap_of.filter(|gap| gap.1 == GapTransform::Difference)?;
+        self.measured_rate(base).map(|(rate, _)| (rate, true))
     }
 
     /// The people of a group: `women`, or `people in group Female`.
     pub(crate) fn people(&self, attribute: &str, group: &str) -> String {
-        match self.group_words(attribute, group) {
-            Some(words) => words.to_owned(),
-            None => format!("people in group {}", short(group)),
-        }
+        self.say("people", &[Value::from(Serde(&self.called_group(attribute, group)))])
     }
 
     /// A group as a label: `women`, or `Female`.
     pub(crate) fn group(&self, attribute: &str, group: &str) -> String {
-        match self.group_words(attribute, group) {
-            Some(words) => words.to_owned(),
-            None => short(group).into_owned(),
-        }
+        self.say("group", &[Value::from(Serde(&self.called_group(attribute, group)))])
     }
 
     /// A group at the start of a heading: `Women`, or `a0`, as the rows write it.
     pub(crate) fn group_heading(&self, attribute: &str, group: &str) -> String {
-        self.group_words(attribute, group).map_or_else(|| short(group).into_owned(), capital)
-    }
-
-    /// `women are worse off`, or `group Female is worse off`.
-    pub(crate) fn worse_off(&self, attribute: &str, group: &str) -> String {
-        match self.group_words(attribute, group) {
-            Some(words) => format!("{words} are worse off"),
-            None => format!("group {} is worse off", short(group)),
-        }
+        self.say("group_heading", &[Value::from(Serde(&self.called_group(attribute, group)))])
     }
 
     /// `as women`, or `as Female`.
     pub(crate) fn as_group(&self, attribute: &str, group: &str) -> String {
-        format!("as {}", self.group(attribute, group))
+        self.say("as_group", &[Value::from(Serde(&self.called_group(attribute, group)))])
     }
 
     /// What counts are of: people, or their rows where a person may have several.
     pub(crate) fn counted(&self) -> &'static str {
-        if self.manifest.person.is_some() { "rows" } else { "people" }
+        if self.facts.of_rows { "rows" } else { "people" }
     }
 
     /// What stands between a number of cases and the people whose cases they are: nothing where
     /// each person has one row.
     pub(crate) fn of_cases(&self) -> &'static str {
-        if self.manifest.person.is_some() { "rows of " } else { "" }
-    }
-
-    /// What a test changes: decisions or amounts.
-    pub(crate) fn outcome(&self) -> &'static str {
-        match self.decision {
-            DecisionVoice::Amounts { .. } => "amount",
-            _ => "decision",
-        }
-    }
-
-    /// That a share of switches is 0.
-    pub(crate) fn nobody(&self) -> &'static str {
-        match self.decision {
-            DecisionVoice::Amounts { .. } => "nobody's amount changes in this way",
-            _ => "nobody switches",
-        }
+        if self.facts.of_rows { "rows of " } else { "" }
     }
 
     /// What an attribute is called.
     pub(crate) fn attribute(&self, name: &str) -> String {
-        let words = self.attribute_words(name);
-        words.and_then(|a| a.called.clone()).unwrap_or_else(|| short(name).into_owned())
+        self.say("attribute", &[Value::from(Serde(&self.called_attribute(name)))])
     }
 
     /// `the scorecard model`, and of a name that reads as another statement there `the model
     /// “other”`.
     pub(crate) fn model(&self, name: &str) -> String {
-        let shown = short(name);
-        if READS_AS_ENGLISH.split(' ').any(|word| word == name.to_lowercase()) {
-            format!("the model \u{201c}{shown}\u{201d}")
-        } else {
-            format!("the {shown} model")
-        }
+        self.say("model", &[Value::from(Serde(&self.called_model(name)))])
     }
 
-    /// ` the loan`, with its space; empty without an object.
-    fn object(&self) -> String {
-        match &self.decision {
-            DecisionVoice::Named { object, .. } if !object.is_empty() => format!(" {object}"),
-            _ => String::new(),
-        }
+    /// What a rate of a confusion matrix counts: `wrongly refused`; none of other metrics.
+    pub(crate) fn done(&self, metric: &str) -> Option<String> {
+        Some(self.say("done", &[Value::from(Serde(&self.by_label(metric)?))]))
+    }
+
+    /// The people whom such a rate is a share of: `with the favourable label`.
+    pub(crate) fn among(&self, metric: &str) -> Option<String> {
+        Some(self.say("among", &[Value::from(Serde(&self.by_label(metric)?))]))
+    }
+
+    /// What the whiskers of people are, at a level.
+    pub(crate) fn people_interval(&self, level: f64) -> String {
+        self.say("people_interval", &[Value::from(level)])
     }
 
     /// Of a share: `granted the loan`, `with the favourable decision`.
     pub(crate) fn holding(&self) -> String {
-        match &self.decision {
-            DecisionVoice::Named { favourable, .. } => format!("{favourable}{}", self.object()),
-            DecisionVoice::Favourable => "with the favourable decision".to_owned(),
-            DecisionVoice::Predicted => "predicted positive".to_owned(),
-            DecisionVoice::Amounts { .. } => "with an amount".to_owned(),
-        }
-    }
-
-    /// The verb of a share: `are granted the loan`, `get the favourable decision`.
-    pub(crate) fn get_it(&self) -> String {
-        match &self.decision {
-            DecisionVoice::Named { favourable, .. } => format!("are {favourable}{}", self.object()),
-            DecisionVoice::Favourable => "get the favourable decision".to_owned(),
-            DecisionVoice::Predicted => "are predicted positive".to_owned(),
-            DecisionVoice::Amounts { .. } => "have an amount".to_owned(),
-        }
+        self.say("holding", &[])
     }
 
     /// The verb of those without it: `are refused`, `have the unfavourable decision`.
     pub(crate) fn lack_it(&self) -> String {
-        match &self.decision {
-            DecisionVoice::Named { unfavourable, .. } => format!("are {unfavourable}"),
-            _ => "have the unfavourable decision".to_owned(),
-        }
+        self.say("lack_it", &[])
     }
 
-    /// What a higher rate means for its people, as a verb: `are refused`, where the positive
-    /// decision is the unfavourable one; `are wrongly granted`. None of metrics other than the
-    /// share of positive decisions and the four rates of a confusion matrix.
-    pub(crate) fn has_rate(&self, metric: &str) -> Option<String> {
-        if metric != "pprev" {
-            return self.by_label(metric).map(|(done, _)| format!("are {done}"));
-        }
-        match (&self.decision, self.manifest.favourable_is_positive()) {
-            (DecisionVoice::Amounts { .. }, _) => None,
-            (DecisionVoice::Predicted, _) | (_, None) => Some("are predicted positive".to_owned()),
-            (_, Some(true)) => Some(self.get_it()),
-            (_, Some(false)) => Some(self.lack_it()),
-        }
+    /// What one of the two decisions is called, that of the side gained or lost.
+    pub(crate) fn decided(&self, side: SwitchSide) -> String {
+        self.say("decided", &[Value::from(Serde(&side))])
     }
 
     /// Those who may switch: `men who are granted the loan`, `refused women`.
     pub(crate) fn switchable(&self, side: SwitchSide, attribute: &str, group: &str) -> String {
-        let people = self.people(attribute, group);
-        match (&self.decision, side) {
-            (_, SwitchSide::Either) | (DecisionVoice::Amounts { .. }, _) => people,
-            (DecisionVoice::Named { unfavourable, .. }, SwitchSide::Gained) => {
-                format!("{unfavourable} {people}")
-            }
-            (DecisionVoice::Named { .. }, SwitchSide::Lost) => {
-                format!("{people} who {}", self.get_it())
-            }
-            (DecisionVoice::Favourable, SwitchSide::Gained) => {
-                format!("{people} without the favourable decision")
-            }
-            (DecisionVoice::Favourable, SwitchSide::Lost) => {
-                format!("{people} with the favourable decision")
-            }
-            (DecisionVoice::Predicted, SwitchSide::Gained) => {
-                format!("{people} predicted negative")
-            }
-            (DecisionVoice::Predicted, SwitchSide::Lost) => format!("{people} predicted positive"),
-        }
+        let group = Value::from(Serde(&self.called_group(attribute, group)));
+        self.say("switchable", &[Value::from(Serde(&side)), group])
     }
 
     /// What they would do: `would be refused`, `would be granted the loan`.
     pub(crate) fn would(&self, side: SwitchSide) -> String {
-        match (&self.decision, side) {
-            (_, SwitchSide::Either) => "would be predicted differently".to_owned(),
-            (DecisionVoice::Amounts { better, .. }, SwitchSide::Gained) => {
-                format!("would have {better}")
-            }
-            (DecisionVoice::Amounts { worse, .. }, SwitchSide::Lost) => {
-                format!("would have {worse}")
-            }
-            (DecisionVoice::Named { favourable, .. }, SwitchSide::Gained) => {
-                format!("{}{}", would_be(favourable), self.object())
-            }
-            (DecisionVoice::Named { unfavourable, .. }, SwitchSide::Lost) => would_be(unfavourable),
-            (DecisionVoice::Favourable, SwitchSide::Gained) => "would get it".to_owned(),
-            (DecisionVoice::Favourable, SwitchSide::Lost) => "would lose it".to_owned(),
-            (DecisionVoice::Predicted, SwitchSide::Gained) => {
-                "would be predicted positive".to_owned()
-            }
-            (DecisionVoice::Predicted, SwitchSide::Lost) => {
-                "would be predicted negative".to_owned()
-            }
-        }
+        self.say("would", &[Value::from(Serde(&side))])
     }
 
     /// The groups of an attribute in declared order; none of an unknown one.
@@ -283,38 +459,27 @@ impl<'a> AuditVoice<'a> {
         })
     }
 
+    fn of_switch(
+        &self,
+        name: &str,
+        side: SwitchSide,
+        attribute: &str,
+        (from, to): (&str, &str),
+    ) -> String {
+        let [from, to] = [from, to].map(|group| self.called_group(attribute, group));
+        let arguments =
+            [Value::from(Serde(&side)), Value::from(Serde(&from)), Value::from(Serde(&to))];
+        self.say(name, &arguments)
+    }
+
     /// A switch as a short label: `granted men, refused as women`.
     pub(crate) fn switch_label(
         &self,
         side: SwitchSide,
         attribute: &str,
-        (from, to): (&str, &str),
+        pair: (&str, &str),
     ) -> String {
-        let (people, other) = (self.group(attribute, from), self.as_group(attribute, to));
-        match (&self.decision, side) {
-            (_, SwitchSide::Either) => format!("{people}, another class {other}"),
-            (DecisionVoice::Amounts { .. }, _) => {
-                format!("{people} who {} {other}", self.would(side))
-            }
-            (DecisionVoice::Named { favourable, unfavourable, .. }, SwitchSide::Lost) => {
-                format!("{favourable} {people}, {unfavourable} {other}")
-            }
-            (DecisionVoice::Named { favourable, unfavourable, .. }, SwitchSide::Gained) => {
-                format!("{unfavourable} {people}, {favourable} {other}")
-            }
-            (DecisionVoice::Favourable, SwitchSide::Lost) => {
-                format!("{people} who would lose it {other}")
-            }
-            (DecisionVoice::Favourable, SwitchSide::Gained) => {
-                format!("{people} who would get it {other}")
-            }
-            (DecisionVoice::Predicted, SwitchSide::Lost) => {
-                format!("{people} predicted positive, negative {other}")
-            }
-            (DecisionVoice::Predicted, SwitchSide::Gained) => {
-                format!("{people} predicted negative, positive {other}")
-            }
-        }
+        self.of_switch("switch_label", side, attribute, pair)
     }
 
     /// A switch as a heading: `Granted men who would be refused as women`.
@@ -322,87 +487,16 @@ impl<'a> AuditVoice<'a> {
         &self,
         side: SwitchSide,
         attribute: &str,
-        (from, to): (&str, &str),
+        pair: (&str, &str),
     ) -> String {
-        let other = self.as_group(attribute, to);
-        let would = self.would(side);
-        match (&self.decision, side) {
-            (DecisionVoice::Named { favourable, .. }, SwitchSide::Lost) => capital(&format!(
-                "{favourable} {} who {would} {other}",
-                self.people(attribute, from)
-            )),
-            (DecisionVoice::Named { favourable, .. }, SwitchSide::Gained) => {
-                let people = self.switchable(side, attribute, from);
-                capital(&format!("{people} who {} {other}", would_be(favourable)))
-            }
-            _ => {
-                capital(&format!("{} who {would} {other}", self.switchable(side, attribute, from)))
-            }
-        }
-    }
-
-    /// Predictions that the label confirms or does not, in the words of the decisions: `wrongly
-    /// refused`, and the people they are a share of: `with the favourable label`. None of metrics
-    /// other than the four rates of a confusion matrix.
-    pub(crate) fn by_label(&self, metric: &str) -> Option<(String, String)> {
-        let (label, predicted) = match metric {
-            "tpr" => (true, true),
-            "fnr" => (true, false),
-            "fpr" => (false, true),
-            "tnr" => (false, false),
-            _ => return None,
-        };
-        let how = if label == predicted { "rightly" } else { "wrongly" };
-        let better = self.manifest.favourable_is_positive();
-        let favours = |positive: bool| better == Some(positive);
-        let done = match &self.decision {
-            DecisionVoice::Named { favourable, unfavourable, .. } => {
-                (if favours(predicted) { favourable } else { unfavourable }).clone()
-            }
-            DecisionVoice::Favourable if favours(predicted) => {
-                "given the favourable decision".to_owned()
-            }
-            DecisionVoice::Favourable => "denied the favourable decision".to_owned(),
-            _ => format!("predicted {}", if predicted { "positive" } else { "negative" }),
-        };
-        let side = match (&self.decision, favours(label), label) {
-            (DecisionVoice::Named { .. } | DecisionVoice::Favourable, true, _) => "favourable",
-            (DecisionVoice::Named { .. } | DecisionVoice::Favourable, false, _) => "unfavourable",
-            (_, _, true) => "positive",
-            (_, _, false) => "negative",
-        };
-        Some((format!("{how} {done}"), format!("with the {side} label")))
+        self.of_switch("switch_heading", side, attribute, pair)
     }
 
     /// What a metric measures, in plain words: `share wrongly refused`, `gap in the share judged
     /// correctly`. None where only its own name tells it.
     pub(crate) fn measured(&self, metric: &str) -> Option<String> {
-        match metric {
-            "sr" => return Some("share of decisions that change".to_owned()),
-            "acc" => return Some("share judged correctly".to_owned()),
-            "pprev" => {
-                let better = self.manifest.favourable_is_positive();
-                return match (&self.decision, better) {
-                    (DecisionVoice::Named { .. } | DecisionVoice::Favourable, Some(true)) => {
-                        Some(format!("share {}", self.holding()))
-                    }
-                    (DecisionVoice::Named { unfavourable, .. }, Some(false)) => {
-                        Some(format!("share {unfavourable}"))
-                    }
-                    (DecisionVoice::Favourable, Some(false)) => {
-                        Some("share with the unfavourable decision".to_owned())
-                    }
-                    _ => None,
-                };
-            }
-            _ => {}
-        }
-        if let Some((done, _)) = self.by_label(metric) {
-            return Some(format!("share {done}"));
-        }
-        let (base, transform) = find(metric)?.gap_of?;
-        let of = self.measured(base).filter(|_| transform == GapTransform::Difference)?;
-        Some(format!("gap in the {of}"))
+        let (rate, is_gap) = self.measured_rate(metric)?;
+        Some(self.say("measured_as", &[Value::from(Serde(&rate)), Value::from(is_gap)]))
     }
 
     /// A set of the job by its name.
@@ -415,163 +509,23 @@ impl<'a> AuditVoice<'a> {
         self.set(set).is_some_and(|set| set.strategy == "naive")
     }
 
-    /// The features that a set may move; none where it may move all.
-    fn moved(set: &SetWords) -> Option<Vec<&str>> {
-        let list = set.knobs.iter().find_map(|knob| knob.strip_prefix("move: "))?;
-        let list = list.strip_prefix('[')?.strip_suffix(']')?;
-        Some(list.split(", ").filter(|name| !name.is_empty()).collect())
-    }
-
-    fn features(set: &SetWords) -> String {
-        match AuditVoice::moved(set).map(|names| names.len()) {
-            Some(1) => "1 feature".to_owned(),
-            Some(n) => format!("{n} features"),
-            None => "the features that differ between the groups".to_owned(),
-        }
-    }
-
-    /// The same by name; of many the first two.
-    fn named_features(set: &SetWords) -> String {
-        match AuditVoice::moved(set).as_deref() {
-            Some([only]) => short(only).into_owned(),
-            Some([others @ .., last]) if others.len() < NAMES_AT_MOST => {
-                let others: Vec<_> = others.iter().map(|name| short(name)).collect();
-                format!("{} and {}", others.join(", "), short(last))
-            }
-            Some([first, second, rest @ ..]) => {
-                format!("{}, {} and {} more features", short(first), short(second), rest.len())
-            }
-            _ => AuditVoice::features(set),
-        }
-    }
-
     /// Whether people of an attribute have more than one other group, so that each has more than
     /// one decision as a member of another group.
     pub(crate) fn has_several_others(&self, attribute: &str) -> bool {
         self.groups(attribute).len() > 2
     }
 
-    /// How a set of causal graphs chooses levels, where some set of the audit makes rows: `drawn`.
-    fn levels(&self, set: &str) -> Option<String> {
-        let knobs = |name: &str| ValueKnobs::of(self.manifest, name);
-        let mut sets = self.manifest.counterfactuals.iter();
-        sets.any(|of| of.strategy == "graph-uncertain" && knobs(&of.name).are_rows())
-            .then(|| knobs(set).levels().to_owned())
-    }
-
-    /// What a set changes, as a label: `entry only`, `4 features follow`. Where two sets would read
-    /// alike each has its name behind; of sets that change the entries of different attributes the
-    /// groups next to the label tell which is meant.
+    /// What a set changes, as a label: `entry only`, `4 features follow`.
     pub(crate) fn set_label(&self, name: &str) -> String {
-        let plain = |set: &SetWords| match set.strategy.as_str() {
-            "naive" => "entry only".to_owned(),
-            "plausible" | "transport" if AuditVoice::moved(set).is_some() => {
-                let paired = if set.strategy == "transport" { ", paired" } else { "" };
-                format!("{} follow{paired}", AuditVoice::features(set))
-            }
-            "greedy" => "all features follow".to_owned(),
-            "transport" => "paired people".to_owned(),
-            "graph-uncertain" => {
-                let scenario = set.name.split_once('/').map(|(_, name)| short(name).into_owned());
-                let parts = [Some("causal graphs".to_owned()), scenario, self.levels(&set.name)];
-                parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-            }
-            _ => short(&set.name).into_owned(),
-        };
-        let Some(set) = self.set(name) else { return short(name).into_owned() };
-        let label = plain(set);
-        let is_apart = |other: &SetWords| {
-            set.strategy == "naive" && !set.attributes.iter().any(|a| other.attributes.contains(a))
-        };
-        let alike =
-            self.manifest.counterfactuals.iter().filter(|other| {
-                other.name != set.name && plain(other) == label && !is_apart(other)
-            });
-        if alike.count() > 0 { format!("{label}, set {}", short(name)) } else { label }
-    }
-
-    /// What every scenario of causal graphs changes.
-    pub(crate) fn effects_note(&self, attribute: &str) -> String {
-        format!("all effects of {} in causal graphs change too", self.attribute(attribute))
-    }
-
-    /// What a set changes, as a clause: `when only the entry for sex changes`.
-    pub(crate) fn set_clause(&self, name: &str, attribute: &str) -> String {
-        let called = self.attribute(attribute);
-        let Some(set) = self.set(name) else { return format!("in the set {}", short(name)) };
-        match set.strategy.as_str() {
-            "naive" => format!("when only the entry for {called} changes"),
-            "transport" => {
-                format!(
-                    "when {} are replaced by those of a similar person",
-                    AuditVoice::features(set)
-                )
-            }
-            "graph-uncertain" => {
-                let knobs = ValueKnobs::of(self.manifest, name);
-                let rows = match knobs.are_rows() {
-                    true => format!(", {} rows", knobs.levels()),
-                    false => String::new(),
-                };
-                let scenario =
-                    set.name.split_once('/').map_or_else(String::new, |(_, scenario)| {
-                        format!(" (scenario {}{rows})", short(scenario))
-                    });
-                format!("when {}{scenario}", self.effects_note(attribute))
-            }
-            _ => format!("when {} change too", AuditVoice::features(set)),
-        }
-    }
-
-    /// What a set changes, next to its label: `only the entry for sex changes`, `income and debt
-    /// change too`.
-    pub(crate) fn set_note(&self, name: &str, attribute: &str) -> String {
-        match self.set(name) {
-            Some(set) if set.strategy == "plausible" => {
-                let one = AuditVoice::moved(set).is_some_and(|names| names.len() == 1);
-                let verb = if one { "changes" } else { "change" };
-                format!("{} {verb} too", AuditVoice::named_features(set))
-            }
-            _ => {
-                let clause = self.set_clause(name, attribute);
-                clause.strip_prefix("when ").unwrap_or(&clause).to_owned()
-            }
-        }
-    }
-
-    /// What a test changes, as sentences below the hero sentence.
-    pub(crate) fn set_sentence(&self, name: &str, attribute: &str) -> String {
-        let called = self.attribute(attribute);
-        let Some(set) = self.set(name) else { return String::new() };
-        match set.strategy.as_str() {
-            "naive" => {
-                format!(
-                    "This test changes only the entry for {called} and scores each person again."
-                )
-            }
-            "greedy" | "plausible" => format!(
-                "This test also changes {} to the equivalent values of the other group (same \
-                 quantile), and scores each person again.",
-                AuditVoice::named_features(set)
-            ),
-            "transport" => format!(
-                "This test gives each person {} of a similar person in the other group, and scores \
-                 the person again.",
-                AuditVoice::features(set)
-            ),
-            "graph-uncertain" => format!(
-                "This test changes {called} and all its effects in each of many possible causal \
-                 graphs, and averages the results. {}",
-                ValueKnobs::of(self.manifest, name).in_short()
-            ),
-            _ => String::new(),
-        }
+        self.say("set_label", &[Value::from(Serde(&self.called_set(name)))])
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{AuditVoice, capital};
+    use minijinja::value::{Serde, Value};
+
+    use super::{AuditVoice, DecisionVoice, capital, vocabulary};
     use crate::folder::manifest::{AttributeWords, DecisionNames, LabelWords, Manifest, SetWords};
     use crate::report::draw::plot::SwitchSide;
 
@@ -613,6 +567,34 @@ mod tests {
         }
     }
 
+    /// What a macro says about a set and the attribute `sex2`.
+    fn of_set(voice: &AuditVoice<'_>, name: &str, set: &str) -> String {
+        let arguments = [
+            Value::from(Serde(&voice.called_set(set))),
+            Value::from(Serde(&voice.called_attribute("sex2"))),
+        ];
+        voice.say(name, &arguments)
+    }
+
+    #[test]
+    fn amounts_matter_from_somewhere_on() {
+        let manifest = manifest(true);
+        let mut voice = AuditVoice::new(&manifest, false);
+        let mut said = |percent: Option<&str>, number: Option<&str>| {
+            voice.facts.decision = DecisionVoice::Amounts {
+                better: "lower",
+                worse: "higher",
+                percent: percent.map(str::to_owned),
+                number: number.map(str::to_owned),
+            };
+            voice.vocabulary = vocabulary(voice.facts());
+            voice.would(SwitchSide::Gained)
+        };
+        assert_eq!(said(Some("5"), None), "would have an amount at least 5\u{a0}% lower");
+        assert_eq!(said(None, Some("20")), "would have an amount at least 20 lower");
+        assert_eq!(said(None, None), "would have a lower amount");
+    }
+
     #[test]
     fn sentences_speak_in_the_words_of_the_job() {
         let manifest = manifest(true);
@@ -632,16 +614,20 @@ mod tests {
         );
         assert_eq!(voice.would(SwitchSide::Gained), "would be granted the loan");
         assert_eq!(voice.switchable(SwitchSide::Gained, "sex2", "F"), "refused women");
-        assert_eq!(voice.set_clause("flip", "sex2"), "when only the entry for sex changes");
-        assert_eq!(voice.set_clause("world", "sex2"), "when 3 features change too");
-        assert_eq!(voice.set_note("world", "sex2"), "a, b and c change too");
-        assert_eq!(voice.set_note("flip", "sex2"), "only the entry for sex changes");
+        let set = |name, set| of_set(&voice, name, set);
+        assert_eq!(set("set_clause", "flip"), "when only the entry for sex changes");
+        assert_eq!(set("set_clause", "world"), "when 3 features change too");
+        assert_eq!(set("set_note", "world"), "a, b and c change too");
+        assert_eq!(set("set_note", "flip"), "only the entry for sex changes");
         assert_eq!(voice.set_label("world"), "3 features follow, set world", "another reads alike");
         assert_eq!(voice.set_label("graph/low"), "causal graphs, low");
         assert_eq!(voice.set_label("flip"), "entry only");
-        assert_eq!(voice.worse_off("sex2", "F"), "women are worse off");
-        assert_eq!(voice.worse_off("sex2", "X"), "group X is worse off");
-        let by_label = |metric| voice.by_label(metric).unwrap();
+        let worse_off = |group| {
+            voice.say("worse_off", &[Value::from(Serde(&voice.called_group("sex2", group)))])
+        };
+        assert_eq!(worse_off("F"), "women are worse off");
+        assert_eq!(worse_off("X"), "group X is worse off");
+        let by_label = |metric| (voice.done(metric).unwrap(), voice.among(metric).unwrap());
         let told = |done: &str, label: &str| (done.to_owned(), format!("with the {label} label"));
         assert_eq!(by_label("fnr"), told("wrongly refused", "favourable"));
         assert_eq!(by_label("fpr"), told("wrongly granted", "unfavourable"));
@@ -666,9 +652,10 @@ mod tests {
         let voice = AuditVoice::new(&manifest, false);
         assert_eq!(voice.set_label("graph/low"), "causal graphs, low, expected");
         assert_eq!(voice.set_label("rows/low"), "causal graphs, low, drawn");
-        assert!(voice.set_clause("graph/low", "sex2").ends_with("change too (scenario low)"));
-        assert!(voice.set_clause("rows/low", "sex2").ends_with("(scenario low, drawn rows)"));
-        let said = |set| voice.set_sentence(set, "sex2");
+        let clause = |set| of_set(&voice, "set_clause", set);
+        assert!(clause("graph/low").ends_with("change too (scenario low)"));
+        assert!(clause("rows/low").ends_with("(scenario low, drawn rows)"));
+        let said = |set| of_set(&voice, "set_sentence", set);
         assert!(said("graph/low").contains("as no real person has; numbers are not clipped"));
         assert!(said("rows/low").contains("one possible row in each graph; numbers are clipped"));
     }
@@ -711,8 +698,8 @@ mod tests {
             object: None,
         });
         let said = |manifest: &Manifest, metric| {
-            let (done, among) = AuditVoice::new(manifest, false).by_label(metric).unwrap();
-            format!("{done} {among}")
+            let voice = AuditVoice::new(manifest, false);
+            format!("{} {}", voice.done(metric).unwrap(), voice.among(metric).unwrap())
         };
         let flagged = "wrongly flagged with the favourable label";
         assert_eq!(said(&manifest, "fpr"), flagged);
@@ -739,7 +726,7 @@ mod tests {
             voice.switch_heading(SwitchSide::Gained, "race", ("A", "B")),
             "People in group A predicted negative who would be predicted positive as B"
         );
-        assert_eq!(voice.set_clause("x", "race"), "in the set x");
+        assert_eq!(of_set(&voice, "set_clause", "x"), "in the set x");
         assert_eq!(capital("\u{e9}x"), "\u{c9}x");
         assert_eq!(capital(""), "");
     }

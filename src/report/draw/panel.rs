@@ -6,12 +6,14 @@
 
 use std::fmt::Write as _;
 
+use serde::{Deserialize, Serialize};
+
 use crate::report::draw::plot::{AxisUnit, PlotPoint, PlotScale, SwitchSide, escape, percent};
 use crate::report::page::number::count;
 use crate::report::read::tally::{HistogramBin, WeightedCount};
 
 /// People by their decision as they are and as members of another group.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SwitchCounts {
     /// They have the favourable decision both times.
     pub(crate) keep: i64,
@@ -46,16 +48,14 @@ impl SwitchCounts {
 }
 
 /// What the four parts are called.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SwitchLabels {
-    /// `keep it`.
-    pub(crate) keep: &'static str,
-    /// `lose it`.
-    pub(crate) lose: &'static str,
-    /// `gain it`.
-    pub(crate) gain: &'static str,
-    /// `without`.
-    pub(crate) without: &'static str,
+const PARTS: SwitchLabels =
+    SwitchLabels { keep: "keep it", lose: "lose it", gain: "gain it", without: "without" };
+
+struct SwitchLabels {
+    keep: &'static str,
+    lose: &'static str,
+    gain: &'static str,
+    without: &'static str,
 }
 
 /// A share of a whole in per cent of the width; 0 of nobody.
@@ -78,12 +78,7 @@ fn rect(class: &str, (x, width): (f64, f64), (y, height): (f64, f64)) -> String 
 /// Two bars of 26 pixels with 30 pixels between them: the favourable share of a group as it is, and
 /// as it would be. Who keeps the decision joins them, who loses it is hatched in the upper bar, who
 /// gains it is plain in the lower one. `top` is the end of the scale, a share.
-pub(crate) fn share_bars(
-    name: &str,
-    counts: SwitchCounts,
-    top: f64,
-    labels: &SwitchLabels,
-) -> String {
+pub(crate) fn share_bars(name: &str, counts: SwitchCounts, top: f64) -> String {
     let all = counts.all();
     let scale = PlotScale::new(0.0, top);
     let at = |n: i64| scale.at(part(n, all));
@@ -108,12 +103,12 @@ pub(crate) fn share_bars(
             svg,
             r#"<text x="0" dx="8" y="45" class="mut">{} {}</text>"#,
             count(counts.keep),
-            labels.keep
+            PARTS.keep
         );
     }
     let sides = [
-        (SwitchSide::Lost, counts.lose, labels.lose, "tx-lost", 38),
-        (SwitchSide::Gained, counts.gain, labels.gain, "tx-gain", 52),
+        (SwitchSide::Lost, counts.lose, PARTS.lose, "tx-lost", 38),
+        (SwitchSide::Gained, counts.gain, PARTS.gain, "tx-gain", 52),
     ];
     for (side, n, label, class, y) in sides.into_iter().filter(|side| side.1 > 0) {
         let _ = write!(
@@ -136,9 +131,9 @@ pub(crate) fn share_bars(
         count(all),
         count(counts.held_after()),
         count(counts.lose),
-        labels.lose,
+        PARTS.lose,
         count(counts.gain),
-        labels.gain
+        PARTS.gain
     );
     format!(r#"<svg role="img" height="82">{}{svg}</svg>"#, told(name, &desc))
 }
@@ -148,7 +143,7 @@ const BANDS: f64 = 80.0;
 
 /// Who switches in a direction: a band of those who have the favourable decision and one of those
 /// who have not, high by people, each split across by the decision as members of the other group.
-pub(crate) fn mosaic(title: &str, counts: SwitchCounts, labels: &SwitchLabels) -> String {
+pub(crate) fn mosaic(title: &str, counts: SwitchCounts) -> String {
     let all = counts.all();
     let upper = if all > 0 {
         (BANDS * part(counts.held(), all)).clamp(3.0, BANDS - 3.0)
@@ -176,7 +171,7 @@ pub(crate) fn mosaic(title: &str, counts: SwitchCounts, labels: &SwitchLabels) -
         let width = 100.0 * part(n, whole);
         if n > 0 { width.max(0.8) } else { 0.0 }
     };
-    label(&mut svg, 12.0, (counts.keep, labels.keep, ""), (counts.lose, labels.lose, "tx-lost"));
+    label(&mut svg, 12.0, (counts.keep, PARTS.keep, ""), (counts.lose, PARTS.lose, "tx-lost"));
     if counts.held() > 0 {
         let lost = seen(counts.lose, counts.held());
         svg += &rect("stay sl", (0.0, 100.0 - lost), (17.0, round(upper)));
@@ -188,8 +183,8 @@ pub(crate) fn mosaic(title: &str, counts: SwitchCounts, labels: &SwitchLabels) -
     label(
         &mut svg,
         round(below + 12.0),
-        (counts.gain, labels.gain, "tx-gain"),
-        (counts.without, labels.without, ""),
+        (counts.gain, PARTS.gain, "tx-gain"),
+        (counts.without, PARTS.without, ""),
     );
     if counts.lacked() > 0 {
         let (gained, y) = (seen(counts.gain, counts.lacked()), round(below + 17.0));
@@ -201,13 +196,13 @@ pub(crate) fn mosaic(title: &str, counts: SwitchCounts, labels: &SwitchLabels) -
     let desc = format!(
         "{} {}, {} {}, {} {}, {} {}.",
         count(counts.keep),
-        labels.keep,
+        PARTS.keep,
         count(counts.lose),
-        labels.lose,
+        PARTS.lose,
         count(counts.gain),
-        labels.gain,
+        PARTS.gain,
         count(counts.without),
-        labels.without
+        PARTS.without
     );
     format!(r#"<svg class="mosaic" role="img" height="118">{}{svg}</svg>"#, told(title, &desc))
 }
@@ -734,14 +729,11 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
 #[cfg(test)]
 mod tests {
     use super::{
-        LadderBlock, SwitchCounts, SwitchLabels, TradeOffArm, central, change_bars, ladder, mosaic,
-        score_bars, share_bars, trade_off,
+        LadderBlock, SwitchCounts, TradeOffArm, central, change_bars, ladder, mosaic, score_bars,
+        share_bars, trade_off,
     };
     use crate::report::draw::plot::{AxisUnit, PlotPoint, PlotScale, SwitchSide};
     use crate::report::read::tally::{HistogramBin, WeightedCount};
-
-    const LABELS: SwitchLabels =
-        SwitchLabels { keep: "keep it", lose: "lose it", gain: "gain it", without: "without" };
 
     fn counts(keep: i64, lose: i64, gain: i64, without: i64) -> SwitchCounts {
         SwitchCounts { keep, lose, gain, without }
@@ -749,37 +741,36 @@ mod tests {
 
     #[test]
     fn bars_join_those_who_keep_it() {
-        let svg = share_bars("Men", counts(1493, 1262, 0, 8105), 0.3172, &LABELS);
+        let svg = share_bars("Men", counts(1493, 1262, 0, 8105), 0.3172);
         assert!(svg.contains(r#"<rect class="ribbon" x="0%" width="43.34%" y="26""#), "{svg}");
         assert!(svg.contains(r#"<rect class="lostfill" x="43.34%" width="36.64%""#), "{svg}");
         assert!(!svg.contains("gainfill") && svg.contains("\u{25bc} 1262 lose it"), "{svg}");
         assert!(svg.contains("1493 keep it</text>"), "there is room on the ribbon: {svg}");
         // Those who gain stand right of the kept part, not of the upper bar.
-        let both = share_bars("x", counts(10, 5, 20, 65), 0.5, &LABELS);
+        let both = share_bars("x", counts(10, 5, 20, 65), 0.5);
         assert!(both.contains(r#"<rect class="gainfill" x="20%" width="40%""#), "{both}");
         assert!(both.contains("y=\"38\"") && both.contains("y=\"52\""), "{both}");
-        let still = share_bars("x", counts(10, 0, 0, 90), 0.125, &LABELS);
+        let still = share_bars("x", counts(10, 0, 0, 90), 0.125);
         assert!(still.contains("nobody switches"));
     }
 
     #[test]
     fn nobody_at_all_is_drawn_without_a_bar() {
-        for svg in [
-            share_bars("x", SwitchCounts::default(), 0.0, &LABELS),
-            mosaic("x", SwitchCounts::default(), &LABELS),
-        ] {
+        for svg in
+            [share_bars("x", SwitchCounts::default(), 0.0), mosaic("x", SwitchCounts::default())]
+        {
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
-        assert!(!mosaic("x", SwitchCounts::default(), &LABELS).contains("<rect"));
+        assert!(!mosaic("x", SwitchCounts::default()).contains("<rect"));
     }
 
     #[test]
     fn a_mosaic_shows_even_few_people() {
-        let svg = mosaic("Men as women", counts(375, 14, 1, 100_000), &LABELS);
+        let svg = mosaic("Men as women", counts(375, 14, 1, 100_000));
         assert!(svg.contains(r#"<rect class="gainfill" x="0%" width="0.8%""#), "{svg}");
         assert!(svg.contains(r#"<rect class="lostfill" x="96.4%" width="3.6%" y="17" height="3""#));
         assert!(svg.contains("375 keep it, 14 lose it, 1 gain it, 100\u{202f}000 without."));
-        let none = mosaic("x", counts(0, 0, 5, 5), &LABELS);
+        let none = mosaic("x", counts(0, 0, 5, 5));
         assert_eq!(none.matches("<rect").count(), 2, "no band for nobody: {none}");
     }
 

@@ -9,6 +9,8 @@
 
 use std::fmt::Write as _;
 
+use serde::{Deserialize, Serialize};
+
 use crate::report::page::number;
 use crate::report::visible::visible;
 
@@ -62,7 +64,8 @@ pub(crate) const DEFS: &str = concat!(
 );
 
 /// What the numbers of an axis are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum AxisUnit {
     /// Shares, written in per cent.
     Percent,
@@ -93,7 +96,7 @@ impl AxisUnit {
 }
 
 /// A linear scale: values to per cent of the plot's width.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PlotScale {
     lo: f64,
     hi: f64,
@@ -180,7 +183,8 @@ fn step(width: f64) -> f64 {
 }
 
 /// Which way a switch goes: the hue, the shape and the word of a mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum SwitchSide {
     /// The favourable decision is lost.
     Lost,
@@ -211,7 +215,7 @@ impl SwitchSide {
 }
 
 /// A value with what surrounds it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PlotPoint {
     /// The value.
     pub(crate) value: f64,
@@ -284,7 +288,8 @@ fn row(title: &str, inside: &str) -> String {
 }
 
 /// On which side of a limit a value must not lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ForbiddenSide {
     /// Above it.
     Above,
@@ -518,7 +523,8 @@ pub(crate) fn key(kind: KeyShape) -> &'static str {
 }
 
 /// What a key represents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum KeyShape {
     /// A value with the interval of people.
     Interval,

@@ -1,11 +1,11 @@
 //! Against the last version: what changed for whom.
 
 use crate::metric::catalog::ccm::HARM;
-use crate::report::brief::digits::{ends_text, value_text};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, SwitchSide, axis, dumbbell_row};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
+use crate::report::page::digits::{ends_text, value_text};
 use crate::report::page::number::NumberFormat;
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::terms::{self, PageGlossary};

@@ -69,22 +69,12 @@ fn side(inputs: &BriefInputs<'_>, case: &ReportedCase) -> SwitchSide {
     }
 }
 
-/// What the two decisions are called, the favourable one (or the positive) first.
-fn decisions(decision: &DecisionVoice) -> [&str; 2] {
-    match decision {
-        DecisionVoice::Named { favourable, unfavourable, .. } => [favourable, unfavourable],
-        DecisionVoice::Favourable => ["favourable decision", "unfavourable decision"],
-        DecisionVoice::Predicted => ["predicted positive", "predicted negative"],
-        DecisionVoice::Amounts { better, worse } => [better, worse],
-    }
-}
-
 fn card(inputs: &BriefInputs<'_>, number: usize, case: &ReportedCase) -> Value {
     let (voice, side) = (inputs.voice, side(inputs, case));
-    let [better, worse] = decisions(&voice.decision);
+    let [better, worse] = [SwitchSide::Gained, SwitchSide::Lost].map(|side| voice.decided(side));
     let (before, after) = match side {
-        SwitchSide::Gained => (worse, better),
-        _ => (better, worse),
+        SwitchSide::Gained => (&worse, &better),
+        _ => (&better, &worse),
     };
     let groups = format!(
         "{} {}",
@@ -95,7 +85,7 @@ fn card(inputs: &BriefInputs<'_>, number: usize, case: &ReportedCase) -> Value {
     let (lines, rest) = lines(inputs, case);
     context! {
         number => number + 1, groups => capital(&groups), before, after, side => side_mark,
-        drawing => drawing(inputs, case, side, better), lines, rest,
+        drawing => drawing(inputs, case, side, &better), lines, rest,
     }
 }
 
@@ -115,7 +105,7 @@ fn drawing(
         |score: f64, text: &str| TrackMark { share: scale.share(score), text: text.to_owned() };
     let [before, after] = [(before, 0), (after, 1)].map(|(score, i)| mark(score, &texts[i]));
     let favourable = inputs.audit.manifest.favourable_is_positive() != Some(false);
-    let words = match (&inputs.voice.decision, favourable, scale.turned) {
+    let words = match (inputs.voice.decision(), favourable, scale.turned) {
         (DecisionVoice::Named { .. }, true, false) => format!("{better} from {}", texts[2]),
         (DecisionVoice::Named { .. }, true, true) => format!("{better} up to {}", texts[2]),
         (DecisionVoice::Named { .. }, false, false) => format!("{better} below {}", texts[2]),

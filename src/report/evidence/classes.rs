@@ -8,12 +8,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::report::brief::digits::{counts_text, ends_text, value_text};
-use crate::report::brief::forest::interval_key;
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::draw::plot::{AxisUnit, PlotPoint, PlotScale, SwitchSide, axis, forest_row};
+use crate::report::draw::plot::{
+    AxisUnit, KeyShape, PlotPoint, PlotScale, SwitchSide, axis, forest_row,
+};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
+use crate::report::page::digits::{counts_text, ends_text, value_text};
 use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
@@ -141,7 +142,10 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         let label = "Changes of class in counterfactuals".to_owned();
         blocks.push(BriefBlock::Plots(PlotTable { label, class: "", bodies }).into());
         let any = shown.iter().any(|of| of.point.interval.is_some());
-        let keys = if any { interval_key(inputs.audit) } else { RichText::new() };
+        let level = inputs.audit.manifest.level.filter(|_| any);
+        let keys = level.map_or_else(RichText::new, |level| {
+            RichText::new().key(KeyShape::Interval, inputs.voice.people_interval(level))
+        });
         let keys = keys.text(
             "Each share is of those who have the class before. These counts do not tell who is \
              worse off. ",

@@ -1,6 +1,5 @@
 //! How the answer depends on the assumptions: the same question under each counterfactual set.
 
-use crate::report::brief::digits::value_text;
 use crate::report::brief::harm::{HarmResult, ranked, second_words};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits;
@@ -8,6 +7,7 @@ use crate::report::draw::panel::{LadderBlock, ladder};
 use crate::report::draw::plot::{AxisUnit, SwitchSide};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
+use crate::report::page::digits::value_text;
 use crate::report::page::number::NumberFormat;
 use crate::report::page::plots::{BriefBlock, ChartPanel};
 use crate::report::page::words::{RichText, short};
@@ -84,7 +84,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         // The line runs across all models and sets, so it must be the limit of each.
         let shown = mine().map(|result| JudgedValue::plain(&result.key, result.metric));
         let limit = limits::common(inputs.limits, shown)
-            .map(|limit| (limit.limit, format!("limit {}", limit.limit_text())));
+            .map(|limit| (limit.limit, format!("limit {}", limit.amount)));
         let title = voice.switch_heading(side, attribute, (from, to));
         let limit = limit.as_ref().map(|(value, label)| (*value, label.as_str()));
         panels.push(ChartPanel {

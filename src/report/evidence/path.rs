@@ -5,13 +5,12 @@
 //! its interval at the level 1 - alpha / m.
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
 use crate::metric::interval::clopper_pearson_lower;
 use crate::metric::reading_path::{self, NO_DATA, ReadingOutcome, ReadingStep, STEPS, experiment};
 use crate::metric::value::largest::{joint_ends, joint_level};
 use crate::param::Level;
-use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::harm::{self, HarmResult, findings};
 use crate::report::brief::hero::HeroFinding;
 use crate::report::brief::inputs::BriefInputs;
@@ -23,6 +22,7 @@ use crate::report::evidence::retraining::{self, ArmRateChange, JUDGED_CORRECTLY}
 use crate::report::evidence::why;
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
+use crate::report::page::digits::{counts_text, ends_text, value_text};
 use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::short;
@@ -94,11 +94,12 @@ impl<'a> PathWalk<'a, '_, '_> {
             ..finding.key.clone()
         };
         let switched = inputs.audit.measure(&key, "sr")?;
-        let all = harm::result(inputs.audit, &key, ("sr", SwitchSide::Either), switched)?;
+        let all =
+            harm::result((inputs.audit, inputs.voice), &key, ("sr", SwitchSide::Either), switched)?;
         let limit = limits::of_result(inputs.limits, finding);
         let kept = limit.filter(|limit| limit.verdict == "pass");
         // The tables name a group only where enough people switch.
-        let names = !matches!(inputs.voice.decision, DecisionVoice::Predicted);
+        let names = !matches!(inputs.voice.decision(), DecisionVoice::Predicted);
         let stands_out = all.is_clear_of(compared) && (finding.worse.is_some() || !names);
         let code = match (stands_out, kept) {
             (false, _) => "stable",
@@ -109,7 +110,7 @@ impl<'a> PathWalk<'a, '_, '_> {
         let facts = context! {
             stays, switches => picked(&all, compared), model => inputs.voice.model(&key.model),
             set => inputs.voice.set_label(&key.set),
-            limit => kept.map(|limit| limit.limit_text()),
+            limit => kept.map(|limit| limit.amount.as_str()),
         };
         Some((code, facts))
     }
@@ -135,7 +136,7 @@ impl<'a> PathWalk<'a, '_, '_> {
                 voice.switchable(side, &key.attribute, &key.from)),
             would => voice.would(side), other => voice.as_group(&key.attribute, &key.to),
             share => picked(finding, compared),
-            worse => finding.worse.as_ref().map(|group| voice.worse_off(&key.attribute, group)),
+            worse => finding.worse.as_ref().map(|group| Value::from(Serde(group))),
             alone => is_only && voice.has_several_others(&key.attribute),
         };
         Some((code, facts))
@@ -154,7 +155,7 @@ impl<'a> PathWalk<'a, '_, '_> {
         let ids = if loses_positive { ["tpsr", "fpsr"] } else { ["tnsr", "fnsr"] };
         let rate = |id: &'static str| {
             let measure = inputs.audit.measure(&finding.key, id)?;
-            harm::result(inputs.audit, &finding.key, (id, finding.side), measure)
+            harm::result((inputs.audit, inputs.voice), &finding.key, (id, finding.side), measure)
         };
         let (right, wrong) = (rate(ids[0])?, rate(ids[1])?);
         let is_above = |one: &HarmResult, other: &HarmResult| {
@@ -334,7 +335,7 @@ impl<'a> PathWalk<'a, '_, '_> {
         let facts = context! {
             low => people(gap.low), high => people(gap.high), low_share => share(gap.low),
             high_share => share(gap.high), model => inputs.voice.model(&shares.model),
-            get => inputs.voice.get_it(), pairs => compared,
+            pairs => compared,
         };
         Some(("differ", facts))
     }

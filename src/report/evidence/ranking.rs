@@ -2,7 +2,6 @@
 //! do?
 
 use crate::metric::rate::Undefined;
-use crate::report::brief::digits::{ends_text, value_text};
 use crate::report::brief::harm::{HarmResult, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits;
@@ -14,6 +13,7 @@ use crate::report::draw::plot::{
 use crate::report::draw::thresholds::{ReliabilityDot, reliability, threshold_curve};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
+use crate::report::page::digits::{ends_text, value_text};
 use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, ChartPanel, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
@@ -266,10 +266,9 @@ fn curves(inputs: &BriefInputs<'_>) -> Vec<ChartPanel> {
             capital(&inputs.voice.switch_label(result.side, &key.attribute, (&key.from, &key.to)));
         let cut_off =
             curve.threshold.map(|at| (at, format!("cut-off {}", AxisUnit::Number.label(at))));
-        let label = limit.map(|limit| format!("limit {}", limit.limit_text()));
-        let shown: Option<(f64, ForbiddenSide, &str)> = limit
-            .zip(label.as_deref())
-            .map(|(limit, label)| (limit.drawn(), limit.forbidden(), label));
+        let label = limit.map(|limit| format!("limit {}", limit.amount));
+        let shown: Option<(f64, ForbiddenSide, &str)> =
+            limit.zip(label.as_deref()).map(|(limit, label)| (limit.drawn, limit.forbidden, label));
         let value = value_text(NumberFormat::Share, result.point.value, result.point.interval);
         let title = format!("{name}, at every threshold, {}", short(&key.model));
         let desc = format!("{value} at the threshold of the job.");

@@ -4,11 +4,11 @@
 use minijinja::context;
 use minijinja::value::Value;
 
-use crate::report::brief::digits::value_text;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::reach::{ReachEnd, reach_bars, reach_curves};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
+use crate::report::page::digits::value_text;
 use crate::report::page::number::{NumberFormat, count, three_digits};
 use crate::report::page::plots::BriefBlock;
 use crate::report::page::words::RichText;

@@ -3,13 +3,13 @@
 
 use crate::folder::manifest::{ArmWords, ExperimentWords};
 use crate::metric::catalog::ccm::HARM;
-use crate::report::brief::digits::{ends_text, value_text};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits;
 use crate::report::draw::panel::{TradeOffArm, trade_off};
 use crate::report::draw::plot::{
     AxisUnit, KeyShape, PlotPoint, PlotScale, SwitchSide, axis, dumbbell_row,
 };
+use crate::report::page::digits::{ends_text, value_text};
 use crate::report::read::judged::JudgedValue;
 
 use crate::report::page::PageBlock;
@@ -22,7 +22,7 @@ use crate::report::read::audit::ArmNumbers;
 use crate::report::read::panel::{
     ReportedValue, ResultKey, TrainingChanges, is_clear_change, is_clear_of_zero,
 };
-use crate::table::deciding_range::{OTHER_TRAININGS, short_of};
+use crate::table::deciding_range::DecidingRange;
 
 /// Experiments on the page.
 const EXPERIMENTS_AT_MOST: usize = 2;
@@ -88,7 +88,7 @@ impl ArmRateChange {
         let of_trainings = match self.trainings {
             TrainingChanges::Range(ends) => Some(format!(
                 "{} {}",
-                short_of(OTHER_TRAININGS),
+                DecidingRange::TRAININGS.short,
                 ends_text(NumberFormat::Points, ends)
             )),
             TrainingChanges::NotAsked | TrainingChanges::TooFew => None,
@@ -484,7 +484,7 @@ pub(super) fn section(
                 JudgedValue::plain(key, metric).of_arm(&format!("{}/{arm}", words.name))
             };
             let limit = limits::common(inputs.limits, numbers.iter().map(|(arm, _)| of_arm(arm)))?;
-            Some((limit.limit, format!("limit {}", limit.limit_text())))
+            Some((limit.limit, format!("limit {}", limit.amount)))
         });
         if arms.len() > 1 {
             let caption = RichText::new().strong(title.clone()).text(

@@ -1,14 +1,13 @@
 //! Who would be decided otherwise: a mosaic for each direction that is shown.
 
-use crate::report::brief::digits::value_text;
 use crate::report::brief::harm::{ranked, switches};
-use crate::report::brief::hero_chart::labels;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::capital;
 use crate::report::draw::panel::{SwitchCounts, mosaic};
 use crate::report::draw::plot::SwitchSide;
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
+use crate::report::page::digits::value_text;
 use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, ChartPanel};
 use crate::report::page::words::{RichText, short};
@@ -105,7 +104,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
             let of = format!("{}, {}", short(&key.model), voice.set_label(&key.set));
             let title = title(inputs, key);
             ChartPanel {
-                drawing: mosaic(&format!("{title}, {of}"), *counts, &labels()),
+                drawing: mosaic(&format!("{title}, {of}"), *counts),
                 title: RichText::new().quote(title).text(" ").small(of),
             }
         });

@@ -1,8 +1,8 @@
 //! How each limit was kept from run to run.
 
-use crate::report::brief::digits::value_text;
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::limits::{AuditLimit, LimitPart};
+use crate::report::brief::limit_part::LimitPart;
+use crate::report::brief::limits::AuditLimit;
 use crate::report::brief::voice::capital;
 use crate::report::draw::plot::{KeyShape, PlotPoint};
 use crate::report::draw::trend::{TrendLimit, TrendRun, trend};
@@ -71,22 +71,16 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         if panels.len() == CHARTS_AT_MOST {
             continue;
         }
-        let last = part.value.map_or_else(String::new, |value| {
-            if limit.is_count() {
-                format!("{value}")
-            } else {
-                value_text(limit.kind(), value, part.interval)
-            }
-        });
+        let last = &part.shown;
         let what = capital(&limit.label(part, inputs.voice));
-        let label = format!("limit {}", limit.limit_text());
+        let label = format!("limit {}", limit.amount);
         let broken = runs.iter().filter(|run| run.broken).count();
         let desc =
             format!("Last value {last}, {label}; broken in {broken} of {} runs.", runs.len());
-        let shown = TrendLimit { at: limit.drawn(), forbidden: limit.forbidden(), label: &label };
+        let shown = TrendLimit { at: limit.drawn, forbidden: limit.forbidden, label: &label };
         let title = format!("{what}, over {} runs", runs.len());
         panels.push(ChartPanel {
-            drawing: trend((&title, &desc), &runs, shown, limit.unit(), &last),
+            drawing: trend((&title, &desc), &runs, shown, limit.unit, last),
             title: RichText::new().quote(what).text(" ").small(short(&limit.name)),
         });
     }

@@ -1,7 +1,6 @@
 //! Who switches more often than the others, and through what: the traits that were confirmed and
 //! what each feature adds, two sentences and a picture for each block of the job.
 
-use crate::report::brief::digits::{ends_text, value_text};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::capital;
 use crate::report::draw::plot::{
@@ -9,6 +8,7 @@ use crate::report::draw::plot::{
 };
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
+use crate::report::page::digits::{ends_text, value_text};
 use crate::report::page::number::{NumberFormat, count, count_of};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
@@ -97,8 +97,8 @@ pub(super) fn people(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String
         "favoured_by_group" => of_group(" with the favourable decision"),
         "nsr" => of_group(" predicted positive"),
         "psr" => of_group(" predicted negative"),
-        metric => match inputs.voice.by_label(metric) {
-            Some((_, among)) => of_group(&format!(" {among}")),
+        metric => match inputs.voice.among(metric) {
+            Some(among) => of_group(&format!(" {among}")),
             None => of_group(""),
         },
     }
@@ -106,7 +106,7 @@ pub(super) fn people(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String
 
 /// `would be granted the loan as men`, `are wrongly refused`.
 pub(super) fn switch(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
-    if let Some((done, _)) = inputs.voice.by_label(row.metric.as_str()) {
+    if let Some(done) = inputs.voice.done(row.metric.as_str()) {
         return format!("are {done}");
     }
     let would = match row.metric.as_str() {

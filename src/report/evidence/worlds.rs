@@ -1,13 +1,13 @@
 //! What the people look like whom a set makes: the features that move, for the people as they are,
 //! for their counterparts, and for the real people of the other group.
 
-use crate::report::brief::digits::value_text;
 use crate::report::brief::harm::{HarmResult, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::plot::KeyShape;
 use crate::report::draw::world::{feature_shapes, moved_share};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
+use crate::report::page::digits::value_text;
 use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, ChartPanel};
 use crate::report::page::words::{RichText, short};

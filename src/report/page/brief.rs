@@ -6,18 +6,45 @@ use minijinja::value::Value;
 use crate::report::draw::palette;
 use crate::report::draw::plot::DEFS;
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, template, values};
+use crate::report::page::{PageBlock, render, values};
 
 /// A section of the brief or of the evidence.
 pub(crate) struct BriefSection {
     /// Anchor.
     pub(crate) id: &'static str,
     /// Heading.
-    pub(crate) title: RichText,
+    pub(crate) title: SectionTitle,
     /// Heading in the list of contents.
     pub(crate) short: &'static str,
     /// Content.
     pub(crate) blocks: Vec<PageBlock>,
+}
+
+/// A heading.
+pub(crate) enum SectionTitle {
+    /// Words.
+    Words(RichText),
+    /// A template, and the facts that it gets as `f`.
+    Part(&'static str, Value),
+}
+
+impl From<&'static str> for SectionTitle {
+    fn from(words: &'static str) -> Self {
+        SectionTitle::Words(words.into())
+    }
+}
+
+impl From<&SectionTitle> for Value {
+    fn from(title: &SectionTitle) -> Self {
+        match title {
+            SectionTitle::Words(words) => {
+                context!(template => "", facts => Value::from(()), words => words)
+            }
+            SectionTitle::Part(template, facts) => {
+                context!(template => *template, facts => facts, words => Vec::<Value>::new())
+            }
+        }
+    }
 }
 
 /// `report.html`.
@@ -42,6 +69,8 @@ pub(crate) struct BriefPage {
     pub(crate) has_cases: bool,
     /// Whether there is an annex to link to.
     pub(crate) annex: bool,
+    /// What every sentence may depend on.
+    pub(crate) voice: Value,
     /// The brief: the first section is the verdict.
     pub(crate) brief: Vec<BriefSection>,
     /// The evidence.
@@ -100,8 +129,9 @@ impl BriefPage {
             .iter()
             .map(|(name, words)| context!(name => *name, words => words))
             .collect();
-        template(
+        render::page(
             "report.html",
+            Some(self.voice.clone()),
             context! {
                 title => &self.title, job => &self.job, run => &self.run, program => &self.program,
                 decision => self.decision.as_deref().map(|text| text.trim_end_matches('.')),

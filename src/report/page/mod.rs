@@ -8,24 +8,22 @@
 pub(crate) mod below;
 pub(crate) mod brief;
 pub(crate) mod cells;
+pub(crate) mod digits;
 pub(crate) mod glossary;
 pub(crate) mod number;
 pub(crate) mod plots;
+pub(crate) mod render;
 pub(crate) mod terms;
 pub(crate) mod words;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use minijinja::syntax::SyntaxConfig;
+use minijinja::context;
 use minijinja::value::Value;
-use minijinja::{Environment, UndefinedBehavior, context, escape_formatter};
 
 use crate::report::draw::{palette, plot};
 use crate::report::page::below::Below;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::plots::BriefBlock;
-use crate::report::page::words::{RichText, breakable, entry_anchor, short};
-use crate::report::visible::visible;
+use crate::report::page::words::{RichText, entry_anchor};
 
 /// A page of numbered sections: `annex.html`, or what two folders differ in.
 pub(crate) struct SectionPage {
@@ -218,70 +216,8 @@ impl SectionPage {
                 include_str!("sections.css")),
             defs => plot::DEFS, sections => sections,
         };
-        template("sections.html", page)
+        render::page("sections.html", None, page)
     }
-}
-
-/// A page from its template.
-fn template(name: &str, page: Value) -> String {
-    let environment = environment();
-    let page = environment.get_template(name).and_then(|t| t.render(page));
-    page.expect(
-        "the templates are part of the program: every block and every field they name is tested",
-    )
-}
-
-fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // No line of the page for a line that holds only a tag of a template.
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-    environment.set_syntax(syntax.expect("the default delimiters are valid"));
-    environment.set_formatter(|out, state, value| match value.as_str() {
-        Some(text) if !value.is_safe() => escape_formatter(out, state, &Value::from(visible(text))),
-        _ => escape_formatter(out, state, value),
-    });
-    environment.add_filter("short", |name: &str| short(name).into_owned());
-    environment.add_filter("breakable", breakable);
-    environment.add_filter("count", number::count);
-    environment.add_filter("level", number::level);
-    let tables = AtomicUsize::new(0);
-    environment.add_function("next_table", move || tables.fetch_add(1, Ordering::Relaxed) + 1);
-    for (name, source) in [
-        ("report.html", include_str!("report.html")),
-        ("sections.html", include_str!("sections.html")),
-        ("blocks.html", include_str!("blocks.html")),
-        ("words.html", include_str!("words.html")),
-        ("all_results.html", include_str!("../section/all_results.html")),
-        ("against.html", include_str!("../section/against.html")),
-        ("amounts.html", include_str!("../section/amounts.html")),
-        ("graphs.html", include_str!("../section/graphs/graphs.html")),
-        ("hidden_cause.html", include_str!("../section/hidden_cause.html")),
-        ("cases.html", include_str!("../evidence/cases.html")),
-        ("closing.html", include_str!("../brief/closing.html")),
-        ("path.html", include_str!("../evidence/path.html")),
-        ("reach.html", include_str!("../evidence/reach.html")),
-        ("shares.html", include_str!("../brief/shares.html")),
-        ("groups.html", include_str!("../section/groups.html")),
-        ("left_out.html", include_str!("../section/left_out.html")),
-        ("method.html", include_str!("../section/method.html")),
-        ("models.html", include_str!("../section/models.html")),
-        ("classes.html", include_str!("../section/classes.html")),
-        ("plausibility.html", include_str!("../section/plausibility/plausibility.html")),
-        ("provenance.html", include_str!("../section/provenance.html")),
-        ("recourse.html", include_str!("../section/recourse/recourse.html")),
-        ("shift.html", include_str!("../section/shift.html")),
-        ("slices.html", include_str!("../section/slices.html")),
-        ("switches.html", include_str!("../section/switches.html")),
-        ("waits.html", include_str!("../brief/waits.html")),
-        ("waiting.html", include_str!("../section/waiting.html")),
-        ("experiments.html", include_str!("../section/experiments.html")),
-    ] {
-        environment
-            .add_template(name, source)
-            .expect("the templates are part of the program and tested");
-    }
-    environment
 }
 
 fn values(blocks: &[PageBlock]) -> Value {

@@ -1,6 +1,8 @@
 //! Numbers as the page prints them: three significant digits, per cent with a narrow no-break
 //! space, counts in groups of three.
 
+use serde::{Deserialize, Serialize};
+
 use crate::metric::MetricUnit;
 use crate::report::read::tally::WeightedCount;
 
@@ -8,7 +10,8 @@ use crate::report::read::tally::WeightedCount;
 const THIN: char = '\u{202f}';
 
 /// How the value of a metric is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum NumberFormat {
     /// A share, printed in per cent.
     Share,

@@ -28,8 +28,6 @@ enum TextSpan {
     Link { text: String, href: String, to: String },
     /// A drawing next to words that say the same.
     Drawing(String),
-    /// A number in the second weight.
-    Soft(String),
     /// Small print.
     Small(String),
     /// A key of a chart, and what it represents.
@@ -107,11 +105,6 @@ impl RichText {
         self.with(TextSpan::Drawing(svg))
     }
 
-    /// Adds a number in the second weight.
-    pub(crate) fn soft(self, text: impl Into<String>) -> Self {
-        self.with(TextSpan::Soft(text.into()))
-    }
-
     /// Adds small print.
     pub(crate) fn small(self, text: impl Into<String>) -> Self {
         self.with(TextSpan::Small(text.into()))
@@ -153,7 +146,6 @@ impl RichText {
                 | TextSpan::Quote(text)
                 | TextSpan::Code(text)
                 | TextSpan::Strong(text)
-                | TextSpan::Soft(text)
                 | TextSpan::Small(text)
                 | TextSpan::Key { text, .. }
                 | TextSpan::Link { text, .. } => text.into(),
@@ -213,7 +205,6 @@ fn span_value(span: &TextSpan) -> Value {
             context!(kind => "link", text => text, href => href, to => to)
         }
         TextSpan::Drawing(svg) => context!(kind => "drawing", text => svg),
-        TextSpan::Soft(text) => context!(kind => "soft", text => text),
         TextSpan::Small(text) => context!(kind => "small", text => text),
         TextSpan::Key { drawing, text } => {
             context!(kind => "key", drawing => *drawing, text => text)

@@ -1,12 +1,12 @@
 //! A panel of the page: the values of one attribute, set and model.
 
-use crate::table::deciding_range::{OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS};
 use std::borrow::Cow;
 
 use crate::folder::manifest::WrittenValue;
 use crate::report::page::number;
 use crate::report::page::words::RichText;
 use crate::report::read::tally::WeightedCount;
+use crate::table::deciding_range::DecidingRange;
 use crate::table::{
     AuditKey, ComparisonRow, CountRow, CurveRow, GateRow, HistoryRow, MetricRow, ScoreShiftRow,
     TransitionRow,
@@ -356,16 +356,16 @@ pub(crate) fn is_plain_audit(row: &&impl KeyedRow) -> bool {
 impl ReportedValue {
     /// The interval of the doubt next to people, and what it is over; none where there is none. Of
     /// several that of graphs, else the wider of fits and trainings.
-    pub(crate) fn second(&self) -> Option<((f64, f64), &'static str)> {
+    pub(crate) fn second(&self) -> Option<((f64, f64), DecidingRange)> {
         let graphs = self.across.as_ref().and_then(|across| across.ends);
-        let fits = self.fit.map(|ends| (ends, OTHER_FITS));
-        let trainings = self.training.map(|ends| (ends, OTHER_TRAININGS));
-        let width = |of: &((f64, f64), &str)| of.0.1 - of.0.0;
+        let fits = self.fit.map(|ends| (ends, DecidingRange::FITS));
+        let trainings = self.training.map(|ends| (ends, DecidingRange::TRAININGS));
+        let width = |of: &((f64, f64), DecidingRange)| of.0.1 - of.0.0;
         let wider = match (fits, trainings) {
             (Some(fits), Some(trainings)) if width(&fits) < width(&trainings) => Some(trainings),
             _ => fits.or(trainings),
         };
-        graphs.map(|ends| (ends, OTHER_GRAPHS)).or(wider)
+        graphs.map(|ends| (ends, DecidingRange::GRAPHS)).or(wider)
     }
 }
 

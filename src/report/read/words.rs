@@ -40,9 +40,3 @@ pub(crate) fn weights(audit: &AuditFolder) -> Option<RichText> {
     };
     Some(RichText::from("Shares are weighted by ").code(column).text(counts))
 }
-
-/// What a value of the groups furthest apart shows: it is the largest of many, so it is
-/// above 0 even where all groups are alike.
-pub(crate) const LARGEST_BY_CHANCE: &str = "The gap between the highest and the lowest group is \
-                                            above 0 by chance even if all groups are alike; its \
-                                            interval takes that into account.";

@@ -11,7 +11,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{DASH, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::table::deciding_range::{OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS};
+use crate::table::deciding_range::DecidingRange;
 
 /// Rows on the page; the others are in the table `metrics`.
 const ROWS_AT_MOST: usize = 200;
@@ -27,16 +27,16 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     }
     let measures = shown.iter().filter_map(|r| audit.measure(&r.key, r.metric));
     let second = harm::second_words(shown.iter().copied());
-    let has = |words: &str| shown.iter().any(|result| result.second == words);
-    let second = if second.is_empty() { OTHER_GRAPHS } else { &second };
+    let has = |range: DecidingRange| shown.iter().any(|result| result.second == Some(range));
+    let second = if second.is_empty() { DecidingRange::GRAPHS.other } else { &second };
     let head = ["Who", "Model", "Set", "Metric", "Share", &capital(second), "Shuffled groups"];
     let head = head.map(RichText::from).into_iter().chain(["Worse off".into()]);
     let rows = shown.iter().map(|result| row(audit, result, glossary));
     let table = PageTable { below: Below::of(measures), ..PageTable::new(head, rows) };
     let facts = context! {
-        amounts => matches!(voice.decision, DecisionVoice::Amounts { .. }),
-        more => ranked.len() - shown.len(), table, fits => has(OTHER_FITS),
-        trainings => has(OTHER_TRAININGS), graphs => has(OTHER_GRAPHS),
+        amounts => matches!(voice.decision(), DecisionVoice::Amounts { .. }),
+        more => ranked.len() - shown.len(), table, fits => has(DecidingRange::FITS),
+        trainings => has(DecidingRange::TRAININGS), graphs => has(DecidingRange::GRAPHS),
         placebo => shown.iter().any(|result| result.placebo.is_some()),
     };
     Some(PageSection::of_facts(("all", "All results"), "all_results.html", facts))
@@ -55,7 +55,7 @@ fn row(audit: &AuditFolder, result: &HarmResult, glossary: &mut PageGlossary<'_>
         cell(audit.measure(&result.key, result.metric), kind),
         ends(result.point.second).into(),
         ends(result.placebo).into(),
-        PageCell::name(result.worse.as_deref().unwrap_or_default()),
+        PageCell::name(result.worse.as_ref().map_or("", |group| &group.name)),
     ];
     let head = RichText::direction(&result.key.from, &result.key.to);
     ReportRow { id: result.anchor(), ..ReportRow::new(head, cells) }

@@ -22,7 +22,7 @@ use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{ReportedValue, ResultKey};
-use crate::report::read::words::{self, LARGEST_BY_CHANCE};
+use crate::report::read::words;
 use crate::report::section::classes;
 use crate::table::GroupRow;
 
@@ -95,7 +95,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         let facts = context! {
             part => "gaps", gaps => subject.gaps(glossary),
             reversed => subject.asked_in_reverse(glossary), worst => subject.worst(glossary),
-            by_chance => LARGEST_BY_CHANCE, rests => subject.rests(glossary),
+            rests => subject.rests(glossary),
         };
         blocks.push(PageBlock::Part("groups.html", facts));
         blocks.push(subject.clarify(glossary));
@@ -203,7 +203,7 @@ impl<'a> GroupsSubject<'a> {
                 cell(audit.measure(&pair, &id), terms::kind(&id, "pair"))
             }));
             let head = glossary.title(metric);
-            let done = voice.by_label(metric).map(|(done, _)| done);
+            let done = voice.done(metric);
             ReportRow::new(done.into_iter().fold(head, |h, done| h.text(" ").small(done)), cells)
         };
         let table = PageTable::new(head, metrics.iter().map(row));

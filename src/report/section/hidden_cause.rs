@@ -168,7 +168,7 @@ fn table(finding: &HiddenFinding<'_>) -> Option<PageTable> {
         let ends = ends.map_or_else(String::new, |(lo, hi)| {
             format!(" ({})", NumberFormat::Share.interval(value, lo, hi))
         });
-        RichText::from(share(value)).soft(ends).into()
+        RichText::from(share(value)).small(ends).into()
     };
     let rows: Vec<ReportRow> = finding
         .of(ANY_TARGET, "down")

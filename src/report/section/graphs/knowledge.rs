@@ -1,11 +1,12 @@
 //! What jobs state about causes, and graphs in which the attribute follows from other variables.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use minijinja::context;
 use minijinja::value::Value;
+use serde::Serialize;
 
-use crate::report::page::number::{self, NumberFormat};
+use crate::report::page::number::NumberFormat;
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::{Causes, ScenarioGraphs};
@@ -70,84 +71,65 @@ pub(crate) fn caution(audit: &AuditFolder, set: &str, attribute: &str) -> Option
     Some(words.link(known, "graphs", "How certain are the causal graphs").text("."))
 }
 
-/// Names in a list of one tier.
-const NAMES_AT_MOST: usize = 6;
-
-/// `race, age and sex`; of many the number.
-fn named(names: &[&str]) -> RichText {
-    match names {
-        many if many.len() > NAMES_AT_MOST => {
-            RichText::from(number::count_of(many.len() as i64, "column", "columns"))
-        }
-        [others @ .., last] if !others.is_empty() => {
-            let words = others.iter().enumerate().fold(RichText::new(), |words, (i, name)| {
-                words.text(if i > 0 { ", " } else { "" }).name(*name)
-            });
-            words.text(" and ").name(*last)
-        }
-        names => names.iter().fold(RichText::new(), |words, name| words.name(*name)),
-    }
+/// What a job states about causes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum CausalStatement {
+    /// Columns of a tier cause only columns of the same and later tiers.
+    Order { tiers: Vec<Vec<String>> },
+    /// Direct effects that there are not.
+    RulesOut { effects: Vec<[String; 2]> },
+    /// Direct effects that there are.
+    Requires { effects: Vec<[String; 2]> },
+    /// The edges themselves.
+    GivesEdges,
+    /// Nothing.
+    Nothing,
+    /// Edges that are required or forbidden.
+    Edges,
 }
 
-/// Direct effects that the job lists: `the direct effects of sex on job and of sex on grade`; of
-/// many the number. None of an empty list.
-fn direct_effects(effects: &[[String; 2]]) -> Option<RichText> {
-    if effects.len() > NAMES_AT_MOST {
-        let n = number::count_of(effects.len() as i64, "direct effect", "direct effects");
-        return Some(n.into());
-    }
-    let start = if effects.len() == 1 { "the direct effect of " } else { "the direct effects of " };
-    let words = effects.iter().enumerate().fold(start.into(), |words: RichText, (i, pair)| {
-        let between = match i {
-            0 => "",
-            i if i + 1 == effects.len() => " and of ",
-            _ => ", of ",
-        };
-        let [cause, effect] = pair;
-        words.text(between).name(cause.as_str()).text(" on ").name(effect.as_str())
-    });
-    (!effects.is_empty()).then_some(words)
+/// What a scenario of knowledge states; `knowledge.html` says it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ScenarioKnowledge {
+    /// The scenario.
+    scenario: String,
+    /// One or more statements.
+    statements: Vec<CausalStatement>,
 }
 
-/// What a scenario of knowledge states about the causes: `Scenario high: the job states the order
-/// of causes, race and sex before priors_count, and rules out the direct effect of race on sex.`
-/// None of a set that is no scenario.
-pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<RichText> {
+/// What a scenario of knowledge states about the causes; none of a set that is no scenario.
+pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<ScenarioKnowledge> {
     let (_, name) = set.split_once('/')?;
     let words = audit.manifest.counterfactuals.iter().find(|words| words.name == set)?;
     let knob = words.knobs.iter().find_map(|knob| knob.strip_prefix("knowledge: "))?;
-    let start = RichText::from("Scenario ").name(name).text(": the job ");
-    let mut stated: Vec<RichText> = Vec::new();
+    let mut statements = Vec::new();
     if let Some(scenario) = audit.graphs.scenarios.iter().find(|s| s.set == set && s.has_tiers()) {
-        let variables = scenario.variables();
-        let tiers: BTreeSet<i64> = variables.iter().filter_map(|(_, tier)| *tier).collect();
-        let order = RichText::from("states the order of causes, ");
-        stated.push(tiers.iter().enumerate().fold(order, |words, (i, tier)| {
-            let of = variables.iter().filter(|(_, own)| *own == Some(*tier));
-            let names: Vec<&str> = of.map(|(name, _)| *name).collect();
-            words.text(if i > 0 { " before " } else { "" }).and(named(&names))
-        }));
+        let mut tiers: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+        for (name, tier) in scenario.variables() {
+            if let Some(tier) = tier {
+                tiers.entry(tier).or_default().push(name.to_owned());
+            }
+        }
+        statements.push(CausalStatement::Order { tiers: tiers.into_values().collect() });
     }
-    let lists = [(&words.effects_ruled_out, "rules out "), (&words.effects_required, "requires ")];
-    for (effects, verb) in lists {
-        stated.extend(direct_effects(effects).map(|told| RichText::from(verb).and(told)));
+    if !words.effects_ruled_out.is_empty() {
+        statements.push(CausalStatement::RulesOut { effects: words.effects_ruled_out.clone() });
     }
-    if stated.is_empty() {
+    if !words.effects_required.is_empty() {
+        statements.push(CausalStatement::Requires { effects: words.effects_required.clone() });
+    }
+    if statements.is_empty() {
         let given = ["discovery: {given", "discovery: {bag"];
         let mut knobs = words.knobs.iter();
         let is_given = knobs.any(|knob| given.iter().any(|of| knob.starts_with(of)));
-        return Some(start.text(if is_given {
-            "gives the edges."
-        } else if knob == "{}" {
-            "states nothing about what causes what."
-        } else {
-            "states which edges are required or forbidden."
-        }));
+        statements.push(match knob {
+            _ if is_given => CausalStatement::GivesEdges,
+            "{}" => CausalStatement::Nothing,
+            _ => CausalStatement::Edges,
+        });
     }
-    let words = stated.into_iter().enumerate().fold(start, |words, (i, statement)| {
-        words.text(if i > 0 { ", and " } else { "" }).and(statement)
-    });
-    Some(words.text("."))
+    Some(ScenarioKnowledge { scenario: name.to_owned(), statements })
 }
 
 /// That scenarios may contradict what is known of the attribute, for the list of what an audit
@@ -179,28 +161,4 @@ pub(crate) fn contradictions(audit: &AuditFolder) -> Option<RichText> {
          contradicts domain knowledge, and these results only show what stating the knowledge \
          changes.",
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::direct_effects;
-
-    #[test]
-    fn effects_that_are_ruled_out_are_named() {
-        let said = |effects: &[[&str; 2]]| {
-            let effects: Vec<_> = effects.iter().map(|pair| pair.map(str::to_owned)).collect();
-            direct_effects(&effects).map(|words| words.plain())
-        };
-        assert_eq!(
-            said(&[["sex", "job"], ["sex", "grade"]]).as_deref(),
-            Some("the direct effects of sex on job and of sex on grade")
-        );
-        // Names are those of the job, also with signs that divide lists.
-        assert_eq!(
-            said(&[["age", "a, b]]"]]).as_deref(),
-            Some("the direct effect of age on a, b]]")
-        );
-        assert_eq!(said(&[]), None);
-        assert_eq!(said(&[["sex", "job"]; 7]).as_deref(), Some("7 direct effects"));
-    }
 }

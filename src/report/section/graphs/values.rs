@@ -3,6 +3,7 @@
 
 use minijinja::context;
 use minijinja::value::Value;
+use serde::Serialize;
 
 use crate::folder::manifest::Manifest;
 use crate::report::page::number::NumberFormat;
@@ -15,6 +16,15 @@ pub(crate) struct ValueKnobs {
     levels: String,
     mechanism: String,
     clip: String,
+}
+
+/// What a sentence says about the values of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct ValuesInShort {
+    /// Whether levels are drawn; else they are expected.
+    drawn: bool,
+    /// What is clipped: numbers to their `range`, `shares` to 0 and 1, or `none`.
+    clip: &'static str,
 }
 
 impl ValueKnobs {
@@ -49,21 +59,14 @@ impl ValueKnobs {
         &self.levels
     }
 
-    /// What the values are and what the clip does, as a sentence.
-    pub(crate) fn in_short(&self) -> String {
-        let values = match self.levels.as_str() {
-            "drawn" => "Levels are drawn: each person has one possible row in each graph",
-            _ => "Levels are expected: shares of levels and any number, as no real person has",
-        };
+    /// What the values are and what the clip does.
+    pub(crate) fn in_short(&self) -> ValuesInShort {
         let clip = match (self.clip.as_str(), self.are_rows()) {
-            ("range", _) => {
-                "numbers are clipped to the range of the training rows, so a count does not fall \
-                 below its minimum"
-            }
-            ("indicators", false) => "shares are clipped to 0 and 1, numbers are not",
-            _ => "numbers are not clipped, so a count can fall below 0",
+            ("range", _) => "range",
+            ("indicators", false) => "shares",
+            _ => "none",
         };
-        format!("{values}; {clip}.")
+        ValuesInShort { drawn: self.levels == "drawn", clip }
     }
 }
 

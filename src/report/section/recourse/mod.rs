@@ -177,7 +177,7 @@ fn counted_in_words(
     comparison: &RecourseRow,
     voice: &AuditVoice<'_>,
 ) -> Option<String> {
-    let (judged, part) = (limit.counted_subgroups()?, limit.parts.first()?);
+    let (judged, part) = (limit.counted.as_ref()?, limit.parts.first()?);
     let (unfair, all) = part.counts?;
     let pair = &comparison.pair;
     let of_pair = part.key.model == comparison.model.as_str()
@@ -185,7 +185,7 @@ fn counted_in_words(
         && [part.key.from.as_str(), part.key.to.as_str()]
             == [pair.group_0.as_str(), pair.group_1.as_str()];
     let decided = match limit.verdict.as_str() {
-        "fail" => format!("; more than {}, so it is broken", limit.limit_text()),
+        "fail" => format!("; more than {}, so it is broken", limit.amount),
         _ => String::new(),
     };
     let by_group = part.unfair.map_or_else(String::new, |(first, second)| {

@@ -1,0 +1,534 @@
+//! Every branch of the templates of the brief is reached by made facts: a field, a filter or a tag
+//! that does not exist fails here, also where no hand-made folder leads.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use minijinja::value::Serde;
+use serde_json::{Value, json};
+
+use crate::report::page::render::{TEMPLATES, environment};
+
+/// The templates whose branches are counted.
+const COUNTED: [&str; 9] = [
+    "as_they_are.html",
+    "forest.html",
+    "gates.html",
+    "hero.html",
+    "knowledge.html",
+    "limit.html",
+    "limits.html",
+    "shares.html",
+    "voice.html",
+];
+
+/// Macros that only words outside of pages use.
+const OUTSIDE: [&str; 1] = ["decided"];
+
+/// An object with other fields.
+fn with(object: &Value, fields: Value) -> Value {
+    let mut object = object.clone();
+    let all = object.as_object_mut().unwrap();
+    fields.as_object().unwrap().iter().for_each(|(key, value)| {
+        all.insert(key.clone(), value.clone());
+    });
+    object
+}
+
+/// A template, in which each branch reports that it was reached.
+fn reporting(name: &str, source: &str, branches: &mut BTreeSet<String>) -> String {
+    let (mut text, mut outside) = (String::new(), false);
+    for piece in source.split_inclusive("%}") {
+        text.push_str(piece);
+        let Some((_, tag)) = piece.rsplit_once("{%") else { continue };
+        let tag = tag.trim_start_matches('-').trim_start();
+        if let Some(of) = tag.strip_prefix("macro ") {
+            outside = OUTSIDE.iter().any(|name| of.starts_with(&format!("{name}(")));
+        }
+        let is_branch = ["if ", "elif ", "else", "for "].iter().any(|word| tag.starts_with(word));
+        if is_branch && !outside {
+            let id = format!("{name}: {}", text.matches('\n').count() + 1);
+            let id = format!("{id}, {}", tag.trim_end_matches("%}").trim_end_matches('-').trim());
+            text.push_str(&format!("{{{{ hit({id:?}) }}}}"));
+            branches.insert(id);
+        }
+    }
+    text
+}
+
+fn group(name: &str) -> Value {
+    json!({"name": name, "words": if name == "F" { json!("women") } else { json!(null) }})
+}
+
+fn attribute(several: bool) -> Value {
+    json!({"name": "sex", "called": if several { json!(null) } else { json!("gender") },
+        "several": several})
+}
+
+/// Sets of each strategy.
+fn sets() -> Vec<Value> {
+    let set = |strategy: Value, change: Value, moved: Value| {
+        json!({"name": "s", "strategy": strategy, "change": change, "moved": moved,
+            "only_entry": strategy == "naive", "ambiguous": strategy == "greedy", "values": null})
+    };
+    let features = |paired: bool| json!({"kind": "features", "paired": paired});
+    let graphs = json!({"kind": "graphs", "scenario": "low", "levels": "drawn", "are_rows": true});
+    let other = json!({"kind": "elsewhere"});
+    let many: Vec<String> = (0..9).map(|i| format!("f{i}")).collect();
+    vec![
+        set(json!("naive"), json!({"kind": "entry"}), json!(null)),
+        set(json!("plausible"), features(false), json!(["a"])),
+        set(json!("plausible"), features(true), json!(many)),
+        set(json!("greedy"), json!({"kind": "all_features"}), json!(null)),
+        set(json!("transport"), json!({"kind": "paired_people"}), json!(null)),
+        with(
+            &set(json!("graph-uncertain"), graphs, json!(null)),
+            json!({"values": {"drawn": true, "clip": "range"}}),
+        ),
+        set(json!("external"), other.clone(), json!(null)),
+        set(json!(null), other, json!(null)),
+    ]
+}
+
+fn range() -> Value {
+    json!({"decides": "worlds", "over": "graphs", "short": "graphs", "other": "other graphs"})
+}
+
+fn point() -> Value {
+    json!({"value": 0.4, "interval": [0.3, 0.5], "second": [0.2, 0.6]})
+}
+
+fn result(set: &Value, side: &str) -> Value {
+    json!({"model": {"name": "gbm", "ambiguous": side == "either"}, "set": set,
+        "attribute": attribute(false), "from": group("M"), "to": group("F"), "side": side,
+        "point": point(), "second": range(), "counts": [3, 9], "whole": 9, "placebo": [0.0, 0.1],
+        "worse": group("F"), "weighted": true, "nobody": false, "number": 4})
+}
+
+fn scale() -> Value {
+    json!({"lo": 0.0, "hi": 1.0})
+}
+
+fn part(label: Value, set: &Value) -> Value {
+    json!({"label": label, "set": set, "attribute": attribute(false), "from": group("M"),
+        "to": group("F"), "value": 0.4, "shown": "40 %", "interval": [0.3, 0.5],
+        "ends": "30 to 50", "counts": [3, 9], "unfair": [3, 2], "whole": 9, "before": null,
+        "point": point(), "said": true})
+}
+
+fn limit(question: Value, parts: Vec<Value>) -> Value {
+    json!({"name": "g", "verdict": "fail", "warns": true, "arm_name": "more", "class": "high",
+        "amount": "10 %", "drawn": 0.1, "bound": "at_most", "forbidden": "above",
+        "decides": "interval", "range": null, "reason": "the limit", "few_repeats": true,
+        "counted_words": "subgroups", "counted_size": "of any size", "note": "note",
+        "model": {"name": "gbm", "ambiguous": false}, "question": question, "parts": parts,
+        "of_harm": false, "worst_case": true, "unit": "percent", "scale": scale(),
+        "ahead": null, "needed": null, "no_threshold": ["0.2", "0.7"],
+        "leaves_out_trainings": true})
+}
+
+/// Limits that ask each question, with parts of each label.
+fn limits() -> Vec<Value> {
+    let by_label = |right: bool| {
+        json!({"kind": "by_label", "right": right,
+        "gets": "favourable", "label": "unfavourable"})
+    };
+    let decided = |gets: &str| json!({"kind": "decided", "gets": gets});
+    let set = &sets()[0];
+    let kinds = |kinds: &[&str]| kinds.iter().map(|kind| json!({"kind": kind})).collect::<Vec<_>>();
+    let mut labels = kinds(&[
+        "otherwise",
+        "decisions",
+        "cases",
+        "disagreement",
+        "ratio",
+        "subgroups",
+        "patterns",
+        "change",
+        "compared",
+        "value",
+    ]);
+    labels.extend(
+        ["pair", "group"]
+            .map(|scope| json!({"kind": "by_label", "scope": scope, "rate": by_label(true)})),
+    );
+    labels.extend([true, false].map(|of| json!({"kind": "class_switches", "enters": of})));
+    labels.extend(
+        [json!(null), decided("favourable")].map(|of| json!({"kind": "difference", "rate": of})),
+    );
+    labels.extend(
+        ["gained", "lost", "either"].map(|of| json!({"kind": "side_switches", "side": of})),
+    );
+    let mut questions = kinds(&["switches", "ratio", "graphs_agree", "patterns", "subgroups"]);
+    questions
+        .extend(["pair", "group", "total"].map(
+            |scope| json!({"kind": "rate_by_label", "scope": scope, "rate": by_label(false)}),
+        ));
+    questions.extend([true, false].map(|of| json!({"kind": "class_switches", "enters": of})));
+    questions.extend(["gained", "lost"].map(|of| json!({"kind": "side_switches", "side": of})));
+    questions.extend(
+        ["favourable", "unfavourable", "positive"]
+            .map(|of| json!({"kind": "higher_share", "rate": decided(of)})),
+    );
+    questions.push(json!({"kind": "change", "measured": null, "name": "n"}));
+    let rates = [
+        json!({"kind": "switches"}),
+        json!({"kind": "correct"}),
+        by_label(true),
+        decided("favourable"),
+        decided("unfavourable"),
+    ];
+    questions.extend(rates.map(|of| json!({"kind": "change", "measured": [of, true]})));
+    let harm = json!({"kind": "harm", "group": group("F")});
+    let metric = json!({"kind": "metric", "name": "n", "worst_case": true});
+    let value = || part(json!({"kind": "value"}), set);
+    let of =
+        |question: &Value, fields: Value| with(&limit(question.clone(), vec![value()]), fields);
+    let mut all: Vec<Value> =
+        questions.into_iter().map(|question| limit(question, vec![value()])).collect();
+    all.extend(labels.into_iter().map(|label| limit(harm.clone(), vec![part(label, set)])));
+    all.extend(
+        sets()
+            .iter()
+            .map(|set| limit(harm.clone(), vec![part(json!({"kind": "value"}), set), value()])),
+    );
+    let graphs = &sets()[5];
+    all.push(limit(
+        json!({"kind": "graphs_agree"}),
+        vec![with(&part(json!({"kind": "value"}), graphs), json!({"before": "3 %"}))],
+    ));
+    for (from, to) in [("M", "F"), ("M", ""), ("", "")] {
+        let groups = json!({"from": group(from), "to": group(to)});
+        all.push(limit(metric.clone(), vec![with(&value(), groups)]));
+    }
+    let needs = [
+        json!({"kind": "persons", "n": 3}),
+        json!({"kind": "audited", "n": 3, "audited": 9}),
+        json!({"kind": "people", "n": 3, "both": true}),
+        json!({"kind": "as_many_again"}),
+        json!({"kind": "too_close"}),
+        json!({"kind": "more", "n": 3, "side": "gained", "from": group("M")}),
+        json!({"kind": "more", "n": 3, "side": null, "from": group("M")}),
+    ];
+    all.extend(needs.map(|need| of(&harm, json!({"verdict": "inconclusive", "needed": need}))));
+    let ahead = [json!(null), json!(true), json!(false)];
+    all.extend(ahead.map(|first| {
+        of(&metric, json!({"ahead": {"rate": by_label(true), "first": first}, "of_harm": true}))
+    }));
+    all.push(of(&harm, json!({"decides": "estimate", "verdict": "pass"})));
+    all.push(of(&harm, json!({"range": range()})));
+    all.push(of(&harm, json!({"range": with(&range(), json!({"decides": "all"}))})));
+    let silent = with(&value(), json!({"said": false, "point": null, "unfair": [2, 3]}));
+    all.push(limit(harm, vec![silent]));
+    all
+}
+
+/// Facts of the verdict with this sentence.
+fn verdict(sentence: Value, test: Value, chart: Value) -> Value {
+    json!({"stand_in": null, "audited": 5, "tally": tally([1, 1, 0, 0, 0, 1]),
+        "first": [{"what": "no_group", "text": "t"}],
+        "doubts": [{"what": "no-recheck", "text": "t"}],
+        "hero": {"sentence": sentence, "test": test,
+            "recourse": {"asks": true, "parts": [[{"kind": "text", "text": "rich"}]]}},
+        "further": [[{"kind": "text", "text": "rich"}]], "unbound": ["a", "b"], "chart": chart})
+}
+
+/// All, broken, undecided, kept, unchecked, and broken that only warn.
+fn tally([all, broken, undecided, kept, unchecked, warned]: [usize; 6]) -> Value {
+    json!({"all": all, "broken": broken, "undecided": undecided, "kept": kept,
+        "unchecked": unchecked, "warned": warned, "may_stop": undecided > 0, "verdict": "fail"})
+}
+
+fn switch(result: Value) -> Value {
+    json!({"ends": result["point"]["interval"], "result": result, "compared": 3})
+}
+
+/// Facts of the verdict: each sentence, test and chart.
+fn verdicts() -> Vec<Value> {
+    let sets = sets();
+    let share = |name: &str| json!({"group": group(name), "point": point(), "counts": [1, 2]});
+    let plain = limit(json!({"kind": "switches"}), vec![part(json!({"kind": "value"}), &sets[0])]);
+    let nothing = || json!({"kind": "nothing"});
+    let none = json!({"result": null, "knowledge": null, "unsupported": null, "unmoved": null,
+        "few": null, "only_entry": true, "more": null, "decided_by": null, "level": null});
+    let effects = |n: usize| json!(vec![["a", "b"]; n]);
+    let knowledge = json!({"scenario": "low", "statements": [
+        {"kind": "order", "tiers": [["a", "b"], ["c"]]},
+        {"kind": "rules_out", "effects": effects(7)},
+        {"kind": "requires", "effects": effects(2)}, {"kind": "edges"}]});
+    let rare = json!({"n": 2, "switched": 3, "from": group("M"), "to": group("F"), "people": 4,
+        "of_people": 9, "feature": "job", "level": "x", "in_reference": 1,
+        "level_in_reference": 3});
+    let test = |set: &Value, fields: Value| {
+        let decided =
+            json!({"range": range(), "kind": "share", "ends": [0.1, 0.2], "is_first": true});
+        let test = json!({"result": result(set, "lost"), "knowledge": knowledge,
+            "only_entry": false, "decided_by": decided,
+            "unsupported": rare, "unmoved": [1, 9], "few": [group("M"), 3],
+            "more": switch(result(set, "gained")), "level": 0.95});
+        with(&test, fields)
+    };
+    let mut all = Vec::new();
+    for (i, set) in sets.iter().enumerate() {
+        for side in ["lost", "gained", "either"] {
+            for worse in [json!(null), group("F"), group("M")] {
+                let result = with(&result(set, side), json!({"worse": worse}));
+                let (limit, opening) = match i % 3 {
+                    0 => (json!(null), "plain"),
+                    1 => (plain.clone(), "none_broken"),
+                    _ => (plain.clone(), "graphs_disagree"),
+                };
+                let sentence = json!({"kind": "switch", "switch": switch(result), "limit": limit,
+                    "opening": opening, "no_limit": i % 2 == 0});
+                all.push(verdict(sentence, test(set, json!({})), json!(null)));
+            }
+        }
+    }
+    for opening in ["depends_on_rows", "depends_on_training", "too_few", "undecided"] {
+        let nobody = json!({"nobody": true, "counts": null, "worse": null, "weighted": false});
+        let mut of = switch(with(&result(&sets[0], "lost"), nobody));
+        if opening == "too_few" {
+            of["ends"] = json!(null);
+            of["compared"] = json!(1);
+        }
+        let sentence = json!({"kind": "switch", "switch": of, "limit": null, "opening": opening,
+            "no_limit": false});
+        all.push(verdict(sentence, none.clone(), json!(null)));
+    }
+    let mut sentences: Vec<Value> = limits()
+        .into_iter()
+        .map(|limit| json!({"kind": "limit", "limit": limit, "furthest": [group("M"), group("F")]}))
+        .collect();
+    let gap = json!({"kind": "gap", "model": {"name": "m", "ambiguous": false}, "low": share("M"),
+        "high": share("F"), "ratio": plain["parts"][0], "limit": plain, "none_broken": true,
+        "compared": 2});
+    sentences.push(gap);
+    sentences.push(json!({"kind": "total", "limit": plain}));
+    for several in [true, false] {
+        let nobody = json!({"kind": "nobody", "attribute": attribute(several), "whole": 9,
+            "highest": if several { 0.1 } else { 0.0 }, "only_entry": several});
+        sentences.push(nobody);
+    }
+    let shares = json!([share("M"), share("F")]);
+    sentences.push(json!({"kind": "nothing_clear", "shares": shares, "none_broken": true}));
+    sentences.push(nothing());
+    all.extend(sentences.into_iter().map(|of| verdict(of, none.clone(), json!(null))));
+    let other = json!({"decided_by": {"range": range(), "kind": "share", "ends": [0.1, 0.2],
+        "is_first": false}, "unmoved": [9, 9], "unsupported": with(&rare, json!({"level": null}))});
+    all.push(verdict(nothing(), test(&sets[0], other), json!(null)));
+    all.extend(charts().into_iter().map(|chart| verdict(nothing(), none.clone(), chart)));
+    all.push(with(&verdict(nothing(), none, json!(null)), json!({"stand_in": "adult"})));
+    all
+}
+
+/// Charts below the sentence of each kind.
+fn charts() -> Vec<Value> {
+    let sets = sets();
+    let counts = json!({"keep": 1, "lose": 2, "gain": 3, "without": 4});
+    let turned = json!({"group": group("M"), "other": group("F"), "counts": counts, "all": 10,
+        "held": 3, "before": 0.3, "after": 0.4});
+    let rows = json!({"kind": "rows", "result": result(&sets[0], "lost"), "reference": group("M"),
+        "is_reference": true, "own": turned, "other": group("F"), "groups": [turned], "more": 2,
+        "scale": scale()});
+    vec![
+        json!({"kind": "bars", "result": result(&sets[5], "lost"), "groups": [turned],
+            "top": 0.5}),
+        rows.clone(),
+        with(&rows, json!({"other": null})),
+        with(&rows, json!({"other": null, "is_reference": false})),
+        with(&rows, json!({"own": null})),
+        json!({"kind": "shares", "model": {"name": "m", "ambiguous": false}, "labelled": true,
+            "groups": group_rows(), "scale": scale()}),
+    ]
+}
+
+fn group_rows() -> Value {
+    let row = json!({"group": group("F"), "attribute": attribute(false), "point": point(),
+        "counts": [1, 2], "labelled": 0.3, "anchor": "x"});
+    json!([row, with(&row, json!({"group": null, "labelled": null, "anchor": ""}))])
+}
+
+/// Facts of all results.
+fn forests() -> Vec<Value> {
+    let sets = sets();
+    let row = |set: &Value| json!({"result": result(set, "lost"), "limit": 0.1});
+    let block = |worse: Value| json!({"worse": worse, "rows": [row(&sets[0]), row(&sets[1])]});
+    let note = |(i, set): (usize, &Value)| {
+        json!({"kind": "set", "set": set, "attribute": attribute(false),
+            "several_attributes": i == 0, "repeats_entry": i % 2 == 0})
+    };
+    let mut notes: Vec<Value> = sets.iter().enumerate().map(note).collect();
+    notes.push(json!({"kind": "graphs", "attribute": attribute(false)}));
+    notes.push(json!({"kind": "values", "values": {"drawn": false, "clip": "none"}}));
+    let given = json!({"scenario": "low", "statements": [{"kind": "gives_edges"}]});
+    notes.push(json!({"kind": "knowledge", "knowledge": given}));
+    let named = json!([result(&sets[0], "lost")]);
+    let blocks = [
+        json!({"kind": "all", "group": group("F")}),
+        json!({"kind": "some", "group": group("M"), "clear": 1, "named": named}),
+        json!({"kind": "classes"}),
+        json!({"kind": "nobody"}),
+    ];
+    let forest = json!({"part": "section", "notes": notes, "level": 0.95, "seconds": ["x", "y"],
+        "has_placebo": true, "has_limit": true, "scale": scale(),
+        "blocks": blocks.map(block), "more": 3, "n_nobody": 3, "nobody": []});
+    let mut all = vec![
+        forest.clone(),
+        with(&forest, json!({"blocks": [], "more": 0})),
+        json!({"part": "heading", "worse": null}),
+        json!({"part": "heading", "worse": group("F")}),
+    ];
+    for set in &sets {
+        for side in ["lost", "gained", "either"] {
+            let only = json!({"worse": {"kind": "nobody"}, "rows": [{"result": result(set, side),
+                "limit": null}]});
+            let fields = json!({"blocks": [only], "n_nobody": 1, "nobody": [result(set, side)]});
+            all.push(with(&forest, fields));
+        }
+    }
+    all
+}
+
+/// Facts of groups as they are.
+fn groups() -> Vec<Value> {
+    let end = |name: &str| json!({"group": group(name), "point": point()});
+    let model = json!({"name": "m", "ambiguous": false});
+    let apart = json!({"low": group("M"), "high": group("F"), "distance": 0.1,
+        "lowest": group("X")});
+    let shown = json!([
+        {"model": model, "attribute": attribute(false), "apart": apart, "rows": group_rows()},
+        {"model": model, "attribute": null, "apart": null, "rows": []}]);
+    let gap = json!({"kind": "gap", "model": model, "low": end("M"), "high": end("F")});
+    let leads =
+        [gap, json!({"kind": "nobody"}), json!({"kind": "everybody"}), json!({"kind": "unclear"})];
+    let facts = |lead: Value| {
+        json!({"lead": lead, "labelled": true, "scale": scale(),
+        "shown": shown, "left": 2})
+    };
+    leads.map(facts).to_vec()
+}
+
+/// Facts of gates.
+fn gates() -> Value {
+    let rich = json!([{"kind": "text", "text": "rich"}]);
+    let gate = json!({"name": "g", "note": "n", "thing": null, "counted": null, "title": rich,
+        "class": "c", "attribute": "sex", "set": "s", "model": "m", "arm": "a",
+        "place": {"kind": "pair", "first": "a", "between": "over", "second": "b"},
+        "verdict": "fail", "decides_gate": true, "warns": true, "bound": "at most",
+        "limit": "5 %", "decides": "interval", "value": "3 %", "interval": "1 to 2",
+        "baseline": "4", "cases": "9", "enough": 3, "why": "w", "caution": rich});
+    let pair =
+        |kind: &str| json!({"place": {"kind": kind, "from": "a", "to": "b", "how": "denied"}});
+    let one = |kind: &str| json!({"place": {"kind": kind, "group": "a"}});
+    let mut all = vec![gate.clone()];
+    all.extend(["difference", "harm", "direction"].map(|kind| with(&gate, pair(kind))));
+    let ones = ["rest", "group", "rest_first", "furthest", "everybody"];
+    all.extend(ones.map(|kind| with(&gate, one(kind))));
+    let rules = ["interval, holm", "worlds", "fit", "training", "all", "estimate", "by_hand"];
+    all.extend(rules.map(|rule| with(&gate, json!({"decides": rule, "decides_gate": false}))));
+    all.extend(
+        ["subgroups", "patterns"]
+            .map(|thing| with(&gate, json!({"thing": thing, "value": null, "verdict": "skipped"}))),
+    );
+    json!({"more": 2, "rows": all})
+}
+
+#[test]
+fn every_branch_of_a_template_is_reached() {
+    let decisions = [
+        json!({"kind": "named", "favourable": "not flagged", "unfavourable": "flagged",
+            "object": "the file"}),
+        json!({"kind": "favourable"}),
+        json!({"kind": "predicted"}),
+        json!({"kind": "amounts", "better": "lower", "worse": "higher", "percent": "5",
+            "number": null}),
+        json!({"kind": "amounts", "better": "lower", "worse": "higher", "percent": null,
+            "number": "20"}),
+        json!({"kind": "amounts", "better": "lower", "worse": "higher", "percent": null,
+            "number": null}),
+    ];
+    let tallies = [
+        [0, 0, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0, 0],
+        [1, 0, 1, 0, 0, 0],
+        [1, 0, 0, 1, 0, 0],
+        [1, 0, 0, 0, 1, 0],
+        [2, 0, 0, 2, 0, 0],
+        [3, 0, 0, 3, 0, 0],
+        [4, 0, 1, 3, 0, 0],
+        [4, 0, 0, 3, 1, 0],
+        [5, 2, 1, 1, 1, 2],
+        [5, 3, 0, 1, 1, 1],
+        [5, 4, 0, 1, 0, 2],
+    ];
+    let mut branches = BTreeSet::new();
+    let reached = Arc::new(Mutex::new(BTreeSet::new()));
+    for (i, decision) in decisions.iter().enumerate() {
+        let voice = json!({"decision": decision, "of_rows": i % 2 == 0, "makes_rows": true,
+            "weighted": i % 2 == 0, "annex": i % 2 == 0});
+        let mut environment = environment(Some(minijinja::Value::from(Serde(&voice))));
+        for (name, source) in TEMPLATES.iter().filter(|(name, _)| COUNTED.contains(name)) {
+            let source = reporting(name, source, &mut branches);
+            environment.add_template_owned(*name, source).unwrap();
+        }
+        let hits = Arc::clone(&reached);
+        environment.add_function("hit", move |id: String| {
+            hits.lock().unwrap().insert(id);
+            String::new()
+        });
+        let heads = tallies.map(|of| json!({"part": "heading", "tally": tally(of)}));
+        let tallied = tallies.map(|of| {
+            let verdict = verdict(json!({"kind": "nothing"}), verdicts_test(), json!(null));
+            with(&verdict, json!({"tally": tally(of)}))
+        });
+        let section = |folded: usize| {
+            json!({"part": "section", "arms": folded > 1, "folds": true, "limits": limits(),
+                "folded": limits()[..folded]})
+        };
+        let mut pages: Vec<(&str, Value)> = vec![("gates.html", gates())];
+        pages.extend(heads.map(|facts| ("limits.html", facts)));
+        pages.extend([0, 1, 2].map(|folded| ("limits.html", section(folded))));
+        pages.extend(verdicts().into_iter().chain(tallied).map(|facts| ("hero.html", facts)));
+        pages.extend(forests().into_iter().map(|facts| ("forest.html", facts)));
+        pages.extend(groups().into_iter().map(|facts| ("as_they_are.html", facts)));
+        for (name, facts) in pages {
+            let page = format!(
+                "{{% from \"blocks.html\" import table_frame, words %}}{{% from \"words.html\" \
+                 import name, direction, file, quote %}}{{% include \"{name}\" %}}"
+            );
+            let context = minijinja::context!(f => minijinja::Value::from(Serde(&facts)));
+            environment.add_template_owned("page_of_a_test.html", page).unwrap();
+            let said = environment.get_template("page_of_a_test.html").unwrap().render(context);
+            said.unwrap_or_else(|error| panic!("{name}: {error:#}\n{facts}"));
+        }
+    }
+    let reached = reached.lock().unwrap();
+    let missed: Vec<&String> = branches.difference(&reached).collect();
+    assert!(branches.len() > 300 && missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn effects_that_are_ruled_out_are_named() {
+    let page = "{% from \"knowledge.html\" import direct_effects %}{{ direct_effects(f) }}";
+    let mut environment = environment(None);
+    environment.add_template("page_of_a_test.html", page).unwrap();
+    let said = |effects: &[[&str; 2]]| {
+        let context = minijinja::context!(f => minijinja::Value::from(Serde(effects)));
+        environment.get_template("page_of_a_test.html").unwrap().render(context).unwrap()
+    };
+    assert_eq!(
+        said(&[["sex", "job"], ["sex", "grade"]]),
+        "the direct effects of <bdi>sex</bdi> on <bdi>job</bdi> and of <bdi>sex</bdi> on \
+         <bdi>grade</bdi>"
+    );
+    // Names are those of the job, also with signs that divide lists.
+    let odd = "the direct effect of <bdi>age</bdi> on <bdi>a, b]]</bdi>";
+    assert_eq!(said(&[["age", "a, b]]"]]), odd);
+    assert_eq!(said(&[["sex", "job"]; 7]), "7 direct effects");
+}
+
+/// What is below a sentence that says nothing.
+fn verdicts_test() -> Value {
+    json!({"result": null, "knowledge": null, "unsupported": null, "unmoved": null, "few": null,
+        "only_entry": false, "more": null, "decided_by": null, "level": null})
+}
