@@ -37,7 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("augment", &["param", "num", "data", "counterfactual", "exec::accumulator"]),
     ("recourse", &["param", "num", "data"]),
     ("why", &["param", "num", "data", "metric"]),
-    ("gate", &["num", "table", "folder", "metric"]),
+    ("gate", &["param", "num", "table", "folder", "metric"]),
     // Of strategies the list alone, as of metrics the catalog.
     ("diff", &["param", "num", "table", "folder", "metric", "counterfactual::strategy"]),
     // Only parameter types of the engines: `data` offers those of rows, `counterfactual` and
@@ -64,6 +64,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "report",
         &[
+            "param",
             "num::short_number",
             "table",
             "folder",
