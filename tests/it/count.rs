@@ -28,7 +28,7 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 /// its own reader and mirror types; `report` gained the reading path, `stage`, `report` and `num`
 /// hidden causes, `counterfactual` graphs of other programs.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 18_410),
+    room("report", &["report"], 17_500),
     room("metric", &["metric"], 15_240),
     room("job", &["job"], 9_690),
     room("stage", &["stage"], 28_140),
@@ -52,11 +52,11 @@ const ROOMS: &[Room] = &[
 /// What is counted besides code, with its ceiling. Of the templates 640 lines are the meanings of
 /// the metrics and 60 the sentences of the reading path.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 2_905),
+    ("lines of templates", 3_775),
     ("lines of messages", 1_665),
-    ("lines of unit tests", 42_900),
+    ("lines of unit tests", 43_375),
     ("lines of integration tests", 29_215),
-    ("words of the documents", 33_050),
+    ("words of the documents", 33_315),
     ("characters of the README", 6_630),
 ];
 
