@@ -44,7 +44,7 @@ enum HeroChart<'a> {
         is_reference: bool,
         /// The reference itself; where the finding is about its members, with the group as
         /// which they are shown.
-        own: Option<TurnedGroup>,
+        own: Option<Box<TurnedGroup>>,
         other: Option<CalledGroup>,
         groups: Vec<TurnedGroup>,
         /// Groups that are not shown.
@@ -147,7 +147,7 @@ impl<'a> BriefInputs<'a> {
             result,
             is_reference: self.audit.groups_of(&key.attribute).first() == Some(reference),
             reference: called(reference),
-            own,
+            own: own.map(Box::new),
             other: other.map(called),
             groups,
             more,

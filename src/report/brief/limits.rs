@@ -532,7 +532,8 @@ impl<'a> GateShape<'a> {
 /// all ends; of changes from below 0 to above the limit.
 fn set_scales(limits: &mut [AuditLimit]) {
     let shared = |limit: &AuditLimit| (limit.unit, limit.bound, limit.limit.to_bits());
-    let mut all: BTreeMap<(AxisUnit, LimitBound, u64), (bool, f64, Vec<f64>)> = BTreeMap::new();
+    type OfScale = (AxisUnit, LimitBound, u64);
+    let mut all: BTreeMap<OfScale, (bool, f64, Vec<f64>)> = BTreeMap::new();
     for limit in limits.iter() {
         let cap = match (limit.unit, limit.of_change) {
             (AxisUnit::Percent, false) => 1.0,

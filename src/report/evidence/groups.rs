@@ -25,7 +25,7 @@ struct GapEnd {
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum GroupsLead {
     /// The gap that harms most.
-    Gap { model: CalledModel, low: GapEnd, high: GapEnd },
+    Gap { model: CalledModel, low: Box<GapEnd>, high: Box<GapEnd> },
     /// Nobody gets the favourable decision.
     Nobody,
     /// Everybody gets it.
@@ -78,9 +78,9 @@ fn lead(inputs: &BriefInputs<'_>) -> GroupsLead {
             GroupsLead::Unclear
         };
     };
-    let end = |share: &GroupFavourableShare| GapEnd {
-        group: voice.called_group(&of.attribute, &share.key.from),
-        point: share.point,
+    let end = |share: &GroupFavourableShare| {
+        let group = voice.called_group(&of.attribute, &share.key.from);
+        Box::new(GapEnd { group, point: share.point })
     };
     GroupsLead::Gap { model: voice.called_model(&of.model), low: end(gap.low), high: end(gap.high) }
 }

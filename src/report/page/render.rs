@@ -172,17 +172,15 @@ fn add_drawings(environment: &mut Environment<'static>) {
     type On = Serde<PlotScale>;
     type Point = Serde<PlotPoint>;
     type Limit = Serde<(f64, ForbiddenSide)>;
+    /// The band of noise, and a limit.
+    type Around = Serde<(Option<(f64, f64)>, Option<f64>)>;
     let drawn = Value::from_safe_string;
     environment.add_function("bullet", move |on: On, point: Point, limit: Limit, title: Value| {
         drawn(bullet(on.0, point.0, limit.0, &plain(&title)))
     });
     environment.add_function(
         "forest_row",
-        move |on: On,
-              point: Point,
-              side: Serde<SwitchSide>,
-              around: Serde<(Option<(f64, f64)>, Option<f64>)>,
-              title: Value| {
+        move |on: On, point: Point, side: Serde<SwitchSide>, around: Around, title: Value| {
             let (band, limit) = around.0;
             drawn(forest_row(on.0, point.0, side.0, band, limit, &plain(&title)))
         },
