@@ -1,6 +1,6 @@
 //! Every key, strategy, kind of model, family and word that the schema of jobs has is used in a
-//! shipped job or in an example of a document that a test runs or checks. `not_yet.txt` lists the others, and
-//! may only shrink; CFAUDIT_BLESS=1 writes it again.
+//! shipped job or in an example of a document that a test runs or checks. `not_yet.txt` lists the
+//! others, and may only shrink; CFAUDIT_BLESS=1 writes it again.
 
 use std::collections::BTreeSet;
 use std::fs;
