@@ -14,6 +14,11 @@ use cfaudit::table::list::TABLES;
 
 use crate::work::{Work, root, yaml_files};
 
+#[path = "../support/fragments.rs"]
+mod fragments;
+
+use fragments::FRAGMENTS;
+
 /// Where a part that is made from a list begins and ends inside of a document. Such parts are not
 /// counted as written by hand (`count.rs`).
 const BEGIN: &str = "<!-- written by the program: CFAUDIT_BLESS=1 cargo test --test it docs -->\n";
@@ -262,4 +267,39 @@ fn the_whole_job_of_the_guide_holds() {
     let work = Work::new();
     work.write("job.yaml", job.split("```").next().unwrap());
     work.cfaudit(0, "check job.yaml --no-data");
+}
+
+/// What a part of a job lacks in a guide: all but the rows, which some parts have.
+const REST: &str = "  row_id: id
+  label: {column: repaid, positive: [1], favourable: positive}
+  sensitive: {sex: {groups: [Male, Female], reference: Male}}
+  features:
+    continuous: [age, income, debt, rate, children, cholesterol, hours-per-week, priors_count]
+    nominal: [occupation, workclass, region, race, employed, since, zip, juv_fel_count,
+      c_charge_degree]
+  split: {share: {train: 0.5, audit: 0.5}}
+counterfactuals: {flip: {naive: {}, sensitive: [sex]}, moved: {greedy: {condition_on: label}}}
+models:
+  challenger: {boosting: {}}
+  current: {logistic: {l2: 1.0}}
+  gbm: {boosting: {}}
+  income: {logistic: {l2: 1.0}}
+  m: {logistic: {l2: 1.0}}
+";
+
+/// Each part of a job that the guides show holds within a job that has the rest.
+#[test]
+fn parts_of_jobs_in_the_guides_hold() {
+    let work = Work::new();
+    for (document, above) in FRAGMENTS {
+        let guide = fs::read_to_string(root().join("docs").join(document)).unwrap();
+        let (_, below) = guide.split_once(above).unwrap_or_else(|| panic!("{document}: {above}"));
+        let (_, part) = below.split_once("```yaml\n").unwrap();
+        let part = part.split("```").next().unwrap();
+        let has_rows = part.contains("  rows:");
+        let rows = if has_rows { "" } else { "  rows: {parquet: people.parquet}\n" };
+        work.write("base.yaml", &format!("data:\n{rows}{REST}"));
+        work.write("job.yaml", &format!("cfaudit: 1\nname: part\ninclude: [base.yaml]\n{part}"));
+        work.cfaudit(0, "check job.yaml --no-data");
+    }
 }

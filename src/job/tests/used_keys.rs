@@ -1,6 +1,6 @@
 //! Every key, strategy, kind of model, family and word that the schema of jobs has is used in a
-//! shipped job or in an example of a document that a test runs. `not_yet.txt` lists the others, and
-//! may only shrink; CFAUDIT_BLESS=1 writes it again.
+//! shipped job or in an example of a document that a test runs or checks. `not_yet.txt` lists the
+//! others, and may only shrink; CFAUDIT_BLESS=1 writes it again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,6 +9,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 
 use crate::job::schema::job_schema;
+
+#[path = "../../../tests/support/fragments.rs"]
+mod fragments;
+
+use fragments::FRAGMENTS;
 
 /// Examples that tests of `tests/it` run: the document, the heading, and how many of the blocks
 /// below it.
@@ -64,12 +69,13 @@ fn jobs() -> Vec<Json> {
         .map(|file| (file.display().to_string(), fs::read_to_string(&file).unwrap()))
         .filter(|(file, _)| !file.contains("recipes"))
         .collect();
-    for (document, heading, blocks) in EXAMPLES {
+    let fragments = FRAGMENTS.iter().map(|&(document, above)| (document, above, 1));
+    for (document, heading, blocks) in EXAMPLES.iter().copied().chain(fragments) {
         let text = fs::read_to_string(root().join("docs").join(document)).unwrap();
         let start = text.find(heading).unwrap_or_else(|| panic!("{document} has no `{heading}`"));
-        let examples = text[start..].split("```yaml\n").skip(1).take(*blocks);
+        let examples = text[start..].split("```yaml\n").skip(1).take(blocks);
         texts.extend(examples.map(|block| {
-            ((*document).to_owned(), block.split("```").next().unwrap_or_default().to_owned())
+            (document.to_owned(), block.split("```").next().unwrap_or_default().to_owned())
         }));
     }
     let read = |(file, text): (String, String)| {
