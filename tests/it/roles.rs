@@ -87,7 +87,9 @@ fn exact_duplicates_are_dropped_and_counted() {
     work.run(0, JOB, &args);
     let stages = fs::read_dir(work.path("cache"))
         .unwrap()
-        .flat_map(|shelf| fs::read_dir(shelf.unwrap().path()).unwrap());
+        .map(|shelf| shelf.unwrap().path())
+        .filter(|shelf| shelf.is_dir())
+        .flat_map(|shelf| fs::read_dir(shelf).unwrap());
     let prepared = stages
         .map(|e| e.unwrap().path())
         .find(|path| path.join("filters.parquet").exists())
