@@ -467,27 +467,26 @@ pub(crate) fn write_outcomes(
             Ok((group.keys.parent.len() as u64, (group, ids)))
         },
         |_, (group, ids)| {
-            writer.push(&outcome_rows(row_context, scored, attribute, (model, set), &group, &ids))
+            writer.extend(outcome_rows(layout, scored, attribute, (model, set), &group, &ids))
         },
     )
 }
 
-fn outcome_rows(
-    row_context: RowContext<'_>,
-    scored: CountInputs<'_>,
+fn outcome_rows<'a>(
+    layout: &'a Layout,
+    scored: CountInputs<'a>,
     attribute: &Attribute,
     (model, set): (&str, &str),
-    group: &ScoredGroup,
-    ids: &Option<RowIds>,
-) -> Vec<OutcomeRow> {
+    group: &'a ScoredGroup,
+    ids: &'a Option<RowIds>,
+) -> impl Iterator<Item = OutcomeRow> + 'a {
     let (batch, keys) = (&group.batch, &group.keys);
-    let layout = row_context.rows.layout();
-    let decide = |of: usize, score: f64, i: usize| {
+    let decide = move |of: usize, score: f64, i: usize| {
         group.rules[of].decide(batch, group.roles.audited(i), i, score)
     };
     let [arm, model, set, sensitive] = ["", model, set, &attribute.name].map(SharedText::from);
     let groups: Vec<SharedText> = attribute.groups.iter().map(SharedText::from).collect();
-    let row = |(k, &parent): (usize, &u32)| {
+    let row = move |(k, &parent): (usize, &u32)| {
         let i = parent as usize;
         let (score, score_cf) = (group.scores[i], group.scores_cf[k]);
         OutcomeRow {
@@ -515,7 +514,7 @@ fn outcome_rows(
             row_id: ids.as_ref().map(|ids| ids.text(i).into()),
         }
     };
-    keys.parent.iter().enumerate().map(row).collect()
+    keys.parent.iter().enumerate().map(row)
 }
 
 /// Creates the table of outcomes in a folder.

@@ -361,7 +361,7 @@ impl ArmSelection {
                     predicted: taken.predicted,
                     predicted_cf: taken.predicted_cf,
                 };
-                writer.push(&taken.into_iter().map(row).collect::<Vec<_>>())
+                writer.extend(taken.into_iter().map(row))
             })?;
         }
         Ok(())

@@ -52,7 +52,6 @@ pub(crate) fn judge(
     (recourse, why): (&[NamedFolder<'_>], &[NamedFolder<'_>]),
     (issues, unknown, hidden): (Vec<IssueRow>, Vec<UnknownLevelRow>, Vec<HiddenCauseRow>),
 ) -> Result<()> {
-    let metrics = MetricTable::read(measured.all.folder(ctx))?;
     // An experiment audits the people of the plain audit.
     let groups = read_rows::<GroupRow>(measured.plain.folder(ctx))?;
     let counts = read_rows::<CountRow>(measured.all.folder(ctx))?;
@@ -74,6 +73,11 @@ pub(crate) fn judge(
         counted.push(if made.is_some() { gate } else { gate.objected(GateReason::WaitsForScores) });
     }
     let mut asked = questions(checked);
+    // Values are looked at for gates alone.
+    let metrics = match asked.is_empty() && counted.is_empty() {
+        true => MetricTable::default(),
+        false => MetricTable::read(measured.all.folder(ctx))?,
+    };
     let is_there = |question: &GateQuestion| {
         metrics.all.iter().any(|row| {
             row.key.model == question.model

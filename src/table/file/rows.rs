@@ -25,6 +25,10 @@ const LONG_GROUP_ROWS: usize = 250_000;
 /// Rows of a long table that are encoded at a time; divides [`LONG_GROUP_ROWS`].
 const LONG_CHUNK_ROWS: usize = 50_000;
 
+/// Rows that become columns at a time: as many as a fast cache holds, for each column walks over
+/// all of them.
+const ROWS_AT_ONCE: usize = 1024;
+
 /// The Arrow schema of a result table.
 fn schema_of(def: &TableDef) -> Schema {
     let fields: Vec<Field> = def
@@ -65,7 +69,11 @@ pub(crate) fn write_rows<R: TableRow>(folder: &Path, rows: &[R]) -> Result<()> {
     let (encoder, mut writer) =
         GroupWriter::create(&path, &schema_of(R::TABLE), &table_metadata(R::TABLE))?;
     for rows in rows.chunks(TABLE_GROUP_ROWS) {
-        writer.append(encoder.encode(&batch_of(rows.iter().copied(), &path)?)?)?;
+        let batches = rows.chunks(ROWS_AT_ONCE).map(|rows| batch_of(rows.iter().copied(), &path));
+        let batches = batches.collect::<Result<Vec<_>>>()?;
+        let group = concat_batches(&Arc::new(schema_of(R::TABLE)), &batches)
+            .map_err(|e| unreadable(&path, FileOwner::Program, e))?;
+        writer.append(encoder.encode(&group)?)?;
     }
     writer.finish()
 }
@@ -100,6 +108,22 @@ impl<R: TableRow> RowWriter<R> {
     pub(crate) fn push(&mut self, rows: &[R]) -> Result<()> {
         let batch = batch_of(rows.iter(), &self.writer.path)?;
         self.writer.push_batch(batch)
+    }
+
+    /// Appends rows that are made as they are written.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub(crate) fn extend(&mut self, mut rows: impl Iterator<Item = R>) -> Result<()> {
+        let mut made = Vec::with_capacity(ROWS_AT_ONCE);
+        loop {
+            made.clear();
+            made.extend(rows.by_ref().take(ROWS_AT_ONCE));
+            if made.is_empty() {
+                return Ok(());
+            }
+            self.push(&made)?;
+        }
     }
 
     /// Writes what is left and the footer.
@@ -321,7 +345,10 @@ mod tests {
     use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
     use arrow::datatypes::{DataType, Field, Schema};
 
-    use super::{GroupWriter, read_rows, table_metadata, write_rows};
+    use super::{
+        GroupWriter, LONG_CHUNK_ROWS, ROWS_AT_ONCE, RowWriter, read_rows, table_metadata,
+        write_rows,
+    };
     use crate::table::{
         AuditKey, CountRow, CurveRow, GroupRow, IssueRow, RowColumns, SelectedRow, TableDef,
         TableRow,
@@ -437,6 +464,31 @@ mod tests {
         let null = Arc::new(StringArray::from(vec![None::<&str>])) as ArrayRef;
         let empty = read_changed("2", |columns| columns[2].1 = Arc::clone(&null)).unwrap_err();
         assert!(empty.contains("column `where` holds invalid values"), "{empty}");
+    }
+
+    /// A long table has the same bytes however its rows arrive.
+    #[test]
+    fn rows_that_are_made_are_rows_that_are_pushed() {
+        let n = LONG_CHUNK_ROWS + ROWS_AT_ONCE + 7;
+        let row = |i: usize| CurveRow {
+            metric: ["a", "b", "c"][i * i % 3].into(),
+            step: i as i64,
+            ..CurveRow::default()
+        };
+        let write = |fill: &dyn Fn(&mut RowWriter<CurveRow>)| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut writer = RowWriter::create(folder.path()).unwrap();
+            fill(&mut writer);
+            writer.finish().unwrap();
+            std::fs::read(folder.path().join(CurveRow::TABLE.file())).unwrap()
+        };
+        let pushed = write(&|writer| writer.push(&(0..n).map(row).collect::<Vec<_>>()).unwrap());
+        let made = write(&|writer| writer.extend((0..n).map(row)).unwrap());
+        assert_eq!(pushed, made);
+        let folder = tempfile::tempdir().unwrap();
+        write_rows(folder.path(), &(0..n).map(row).collect::<Vec<_>>()).unwrap();
+        let found = read_rows::<CurveRow>(folder.path()).unwrap();
+        assert!(found.len() == n && found.iter().all(|found| *found == row(found.step as usize)));
     }
 
     /// What fits into the buffer of the writer meets the disk at the end, the rest before.
