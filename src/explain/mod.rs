@@ -14,7 +14,7 @@ use crate::job::messages::{CODES, MESSAGES};
 use crate::job::read::synonyms::synonym;
 use crate::metric::catalog::catalog;
 use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
-use crate::metric::catalog::meaning::{MeaningPart, meaning, own_meaning};
+use crate::metric::catalog::meaning::{MeaningPart, meaning, measure_meaning};
 use crate::metric::interval::INTERVAL_METHODS;
 use crate::metric::rate::Undefined;
 use crate::metric::reading_path::{ReadingStep, STEPS};
@@ -251,7 +251,7 @@ pub fn reading_guide() -> String {
     };
     catalog().filter(own).for_each(|metric| line(metric.id, &|part| meaning(metric, part)));
     for measure in MEASURES {
-        line(measure.id, &|part| own_meaning(measure.id, part).unwrap_or_default().to_owned());
+        line(measure.id, &|part| measure_meaning(measure, part).to_owned());
     }
     text
 }
@@ -295,10 +295,11 @@ fn measure_text(measure: &QualityMetric) -> String {
         QualityScope::Feature => "table cf_features",
     };
     let mut text = format!("{}, family cf_quality, {table}\n", measure.name);
-    let of = |part: MeaningPart| own_meaning(measure.id, part).unwrap_or_default().to_owned();
     let mut lines =
         vec![("formula", measure.formula.to_owned()), ("says", measure.reading.to_owned())];
-    lines.extend(MeaningPart::ALL.map(|part| (part.head(), of(part))));
+    lines.extend(
+        MeaningPart::ALL.map(|part| (part.head(), measure_meaning(measure, part).to_owned())),
+    );
     lines.extend([
         ("range", range(measure.range)),
         ("undefined when", measure.undefined_when.to_owned()),

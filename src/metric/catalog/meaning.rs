@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use crate::metric::catalog::cf_quality::QualityMetric;
 use crate::metric::catalog::find;
 use crate::metric::{GapTransform, Metric};
 
@@ -68,9 +69,11 @@ fn texts() -> Vec<((&'static str, &'static str), &'static str)> {
     let mut ids: Vec<&str> = Vec::new();
     let lines = include_str!("meanings.txt").lines();
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        if let Some(block) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+        let block = line.strip_prefix('[').and_then(|line| line.split_once(']'));
+        if let Some((block, _)) = block {
             ids = if block.starts_with("any ") { vec![block] } else { block.split(' ').collect() };
-        } else if let Some((part, text)) = line.split_once(':') {
+        }
+        if let Some((part, text)) = block.map_or(line, |of| of.1.trim()).split_once(':') {
             found.extend(ids.iter().map(|id| ((*id, part), text.trim())));
         }
     }
@@ -90,15 +93,21 @@ fn block(metric: &Metric, transform: GapTransform) -> &'static str {
     }
 }
 
-/// A part of the meaning of an id that has texts of its own, as a sentence or clause without its
-/// end.
-pub(crate) fn own_meaning(id: &'static str, part: MeaningPart) -> Option<&'static str> {
+/// The block of measures of counterfactuals.
+const ANY_COUNTERFACTUAL: &str = "any counterfactual";
+
+fn own(id: &'static str, part: MeaningPart) -> Option<&'static str> {
     TEXTS.get(&(id, part.key())).copied()
+}
+
+/// A part of the meaning of a measure of counterfactuals, as a sentence or clause without its end.
+pub(crate) fn measure_meaning(measure: &QualityMetric, part: MeaningPart) -> &'static str {
+    own(measure.id, part).or_else(|| own(ANY_COUNTERFACTUAL, part)).unwrap_or_default()
 }
 
 /// The same of a metric, whose texts may be those of the one that it is derived from.
 pub fn meaning(metric: &Metric, part: MeaningPart) -> String {
-    if let Some(text) = own_meaning(metric.id, part) {
+    if let Some(text) = own(metric.id, part) {
         return text.to_owned();
     }
     let derived = metric.gap_of.and_then(|(base, transform)| {
@@ -121,7 +130,7 @@ pub fn meaning(metric: &Metric, part: MeaningPart) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{MeaningPart, TEXTS, meaning, own_meaning, texts};
+    use super::{MeaningPart, TEXTS, meaning, measure_meaning, texts};
     use crate::metric::catalog::cf_quality::{self, MEASURES};
     use crate::metric::catalog::{catalog, find};
 
@@ -138,7 +147,7 @@ mod tests {
         };
         catalog().for_each(|metric| check(metric.id, &|part| meaning(metric, part)));
         for measure in MEASURES {
-            check(measure.id, &|part| own_meaning(measure.id, part).unwrap_or_default().to_owned());
+            check(measure.id, &|part| measure_meaning(measure, part).to_owned());
         }
         let all = texts();
         assert_eq!(all.len(), TEXTS.len(), "a text occurs twice");

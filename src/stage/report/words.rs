@@ -22,7 +22,7 @@ use crate::job::check::CheckedJob;
 use crate::job::{self, AnnexChoice, ColumnBlock, Job, SignerBlock};
 use crate::metric;
 use crate::metric::catalog::cf_quality;
-use crate::metric::catalog::meaning::{MeaningPart, meaning, own_meaning};
+use crate::metric::catalog::meaning::{MeaningPart, meaning, measure_meaning};
 use crate::model::kind::command::without;
 use crate::model::kind::decision::DecisionBlock;
 use crate::model::kind::scale_key::BetterEnd;
@@ -438,9 +438,8 @@ pub(crate) fn glossary(id: &str) -> Option<GlossaryEntry> {
             formula: measure.formula.to_owned(),
             reading: measure.reading.to_owned(),
             meaning: MeaningPart::ALL
-                .into_iter()
-                .filter_map(|part| Some((part.head(), own_meaning(measure.id, part)?.to_owned())))
-                .collect(),
+                .map(|part| (part.head(), measure_meaning(measure, part).to_owned()))
+                .into(),
             range: explain::range(measure.range),
             ideal: String::new(),
             undefined_when: measure.undefined_when.to_owned(),
