@@ -14,7 +14,7 @@ use crate::job::messages::{CODES, MESSAGES};
 use crate::job::read::synonyms::synonym;
 use crate::metric::catalog::catalog;
 use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
-use crate::metric::catalog::meaning::{MeaningPart, meaning};
+use crate::metric::catalog::meaning::{MeaningPart, meaning, measure_meaning};
 use crate::metric::interval::INTERVAL_METHODS;
 use crate::metric::rate::Undefined;
 use crate::metric::reading_path::{ReadingStep, STEPS};
@@ -242,12 +242,16 @@ pub fn reading_guide() -> String {
         let _ = write!(text, " {} |", part.head());
     }
     text += "\n| --- | --- | --- | --- | --- | --- |\n";
-    for metric in catalog().filter(own) {
-        let _ = write!(text, "| `{}` |", metric.id);
+    let mut line = |id: &str, of: &dyn Fn(MeaningPart) -> String| {
+        let _ = write!(text, "| `{id}` |");
         for part in MeaningPart::ALL {
-            let _ = write!(text, " {} |", meaning(metric, part).replace('|', "\\|"));
+            let _ = write!(text, " {} |", of(part).replace('|', "\\|"));
         }
         text.push('\n');
+    };
+    catalog().filter(own).for_each(|metric| line(metric.id, &|part| meaning(metric, part)));
+    for measure in MEASURES {
+        line(measure.id, &|part| measure_meaning(measure, part).to_owned());
     }
     text
 }
@@ -291,13 +295,16 @@ fn measure_text(measure: &QualityMetric) -> String {
         QualityScope::Feature => "table cf_features",
     };
     let mut text = format!("{}, family cf_quality, {table}\n", measure.name);
-    let lines = [
-        ("formula", measure.formula.to_owned()),
-        ("says", measure.reading.to_owned()),
+    let mut lines =
+        vec![("formula", measure.formula.to_owned()), ("says", measure.reading.to_owned())];
+    lines.extend(
+        MeaningPart::ALL.map(|part| (part.head(), measure_meaning(measure, part).to_owned())),
+    );
+    lines.extend([
         ("range", range(measure.range)),
         ("undefined when", measure.undefined_when.to_owned()),
         ("source", measure.source.to_owned()),
-    ];
+    ]);
     write_lines(&mut text, &lines);
     text.trim_end().to_owned()
 }

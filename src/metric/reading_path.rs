@@ -220,12 +220,15 @@ pub const STEPS: &[ReadingStep] = &[
                 CHECK_LABELS,
                 "arm",
             ),
+            // A threshold widens a gap between scores, so that a model which repeats its labels
+            // exactly decides more unequally than they are.
             outcome(
                 "amplified",
-                "they differ clearly less than the decisions, or in the other direction",
-                "",
+                "they differ in the direction of the decisions, clearly less",
+                CHECK_LABELS,
                 "arm",
             ),
+            outcome("opposed", "they differ in the other direction", "", "arm"),
             outcome("alike", "they cannot be distinguished", "", "arm"),
             no_data("arm"),
         ],

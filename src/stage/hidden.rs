@@ -550,8 +550,8 @@ impl<'a> HiddenAsking<'a> {
                 let turns = question.and_then(|question| {
                     Some((question, self.turns(rate, target, (question, push))?))
                 });
-                let turns_at = turns.and_then(|(_, at)| at);
-                let around = turns.filter(|(_, at)| at.is_some()).and_then(|(question, _)| {
+                let [turns_at, reverses_at] = turns.map_or([None; 2], |(_, at)| at);
+                let around = turns.filter(|_| turns_at.is_some()).and_then(|(question, _)| {
                     let kept = rate.row.value.is_some_and(|value| question.limit.kept_by(value));
                     let starts = |value| question.limit.kept_by(value) == kept;
                     let found = rate.people.crossings(rate.side, &target.worlds, push, starts);
@@ -579,6 +579,7 @@ impl<'a> HiddenAsking<'a> {
                         turns_at,
                         turns_lo: around.map(|of| of.0),
                         turns_hi: around.map(|of| of.1),
+                        reverses_at,
                         benchmark: benchmark.map_or("", |(name, _)| name.as_str()).into(),
                         benchmark_attribute: benchmark.map(|(_, of)| of.attribute),
                         benchmark_target: benchmark.map(|(_, of)| of.target),
@@ -643,18 +644,20 @@ impl<'a> HiddenAsking<'a> {
         }
     }
 
-    /// The strength at which the verdict of a gate turns, none below the strongest; no answer where
-    /// the gate is open without a hidden cause.
+    /// The strengths from which on the verdict of a gate is another, and the opposite one, each
+    /// none below the strongest; no answer where the gate is open without a hidden cause.
     fn turns(
         &self,
         rate: &HiddenRate<'_>,
         target: &TargetWorlds,
         (question, push): (&GateQuestion, HiddenPush),
-    ) -> Option<Option<f64>> {
+    ) -> Option<[Option<f64>; 2]> {
         let base = judging::verdict(question, rate.row, None);
-        if !matches!(base, GateStatus::Pass | GateStatus::Fail) {
-            return None;
-        }
+        let opposite = match base {
+            GateStatus::Pass => GateStatus::Fail,
+            GateStatus::Fail => GateStatus::Pass,
+            _ => return None,
+        };
         let precision = match question.decide_by {
             GateDecideBy::Interval => 1e-4,
             _ => 1e-12,
@@ -664,7 +667,10 @@ impl<'a> HiddenAsking<'a> {
             let numbers = self.moved(rate, target, (strength, push), by_people);
             moved_verdict(question, rate, numbers)
         };
-        Some(turning_point(base, at, precision))
+        let turns_at = turning_point(base, at, precision);
+        let reverses_at =
+            turns_at.and_then(|_| turning_point(false, |s| at(s) == opposite, precision));
+        Some([turns_at, reverses_at])
     }
 }
 

@@ -66,6 +66,9 @@ table! {
         turns_lo: Option<f64>,
         /// upper percentile of it; null as turns_lo
         turns_hi: Option<f64>,
+        /// the smallest strength at which the verdict is the opposite one, pass for fail and fail
+        /// for pass; null as turns_at
+        reverses_at: Option<f64>,
         /// the strongest recorded variable of those that cannot follow from the attribute; empty =
         /// none, or none asked for
         benchmark: SharedText,

@@ -58,6 +58,7 @@ mod other_versions;
 mod page;
 mod papers;
 mod persons;
+mod planted;
 mod population;
 mod power;
 mod privacy;

@@ -1,7 +1,8 @@
-//! What each metric means to a reader: its analogue in the confusion matrix, the criterion of
-//! fairness that it belongs to, the question that it answers, what to try when it is bad, and what
-//! it does not say. The texts are in `meanings.txt`, by id; a gap that is derived from another
-//! metric has those of its kind, with the texts of that metric filled in.
+//! What each metric and each measure of counterfactuals means to a reader: its analogue in the
+//! confusion matrix, the criterion of fairness that it belongs to, the question that it answers,
+//! what to try when it is bad, and what it does not say. The texts are in `meanings.txt`, by id; a
+//! gap that is derived from another metric has those of its kind, with the texts of that metric
+//! filled in.
 //!
 //! Analogues and remedies after Towards Counterfactual Group Fairness, Table 7, with the pairs of
 //! its text (PCR with recall, NCR with specificity); the questions of Clarify's metrics after the
@@ -10,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use crate::metric::catalog::cf_quality::QualityMetric;
 use crate::metric::catalog::find;
 use crate::metric::{GapTransform, Metric};
 
@@ -67,9 +69,11 @@ fn texts() -> Vec<((&'static str, &'static str), &'static str)> {
     let mut ids: Vec<&str> = Vec::new();
     let lines = include_str!("meanings.txt").lines();
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        if let Some(block) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+        let block = line.strip_prefix('[').and_then(|line| line.split_once(']'));
+        if let Some((block, _)) = block {
             ids = if block.starts_with("any ") { vec![block] } else { block.split(' ').collect() };
-        } else if let Some((part, text)) = line.split_once(':') {
+        }
+        if let Some((part, text)) = block.map_or(line, |of| of.1.trim()).split_once(':') {
             found.extend(ids.iter().map(|id| ((*id, part), text.trim())));
         }
     }
@@ -89,10 +93,22 @@ fn block(metric: &Metric, transform: GapTransform) -> &'static str {
     }
 }
 
-/// A part of the meaning of a metric, as a sentence or clause without its end.
+/// The block of measures of counterfactuals.
+const ANY_COUNTERFACTUAL: &str = "any counterfactual";
+
+fn own(id: &'static str, part: MeaningPart) -> Option<&'static str> {
+    TEXTS.get(&(id, part.key())).copied()
+}
+
+/// A part of the meaning of a measure of counterfactuals, as a sentence or clause without its end.
+pub(crate) fn measure_meaning(measure: &QualityMetric, part: MeaningPart) -> &'static str {
+    own(measure.id, part).or_else(|| own(ANY_COUNTERFACTUAL, part)).unwrap_or_default()
+}
+
+/// The same of a metric, whose texts may be those of the one that it is derived from.
 pub fn meaning(metric: &Metric, part: MeaningPart) -> String {
-    if let Some(text) = TEXTS.get(&(metric.id, part.key())) {
-        return (*text).to_owned();
+    if let Some(text) = own(metric.id, part) {
+        return text.to_owned();
     }
     let derived = metric.gap_of.and_then(|(base, transform)| {
         Some((find(base)?, TEXTS.get(&(block(metric, transform), part.key()))?))
@@ -114,25 +130,31 @@ pub fn meaning(metric: &Metric, part: MeaningPart) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{MeaningPart, TEXTS, meaning, texts};
+    use super::{MeaningPart, TEXTS, meaning, measure_meaning, texts};
+    use crate::metric::catalog::cf_quality::{self, MEASURES};
     use crate::metric::catalog::{catalog, find};
 
     #[test]
     fn each_metric_has_all_five_and_each_text_a_metric() {
-        for metric in catalog() {
+        let check = |id: &str, of: &dyn Fn(MeaningPart) -> String| {
             for part in MeaningPart::ALL {
-                let text = meaning(metric, part);
-                assert!(!text.is_empty(), "{} has no {part:?}", metric.id);
-                assert!(!text.contains(['{', '}']), "{}: {text}", metric.id);
+                let text = of(part);
+                assert!(!text.is_empty(), "{id} has no {part:?}");
+                assert!(!text.contains(['{', '}']), "{id}: {text}");
                 let ends = text.ends_with('?') || text.ends_with(".)") || text.ends_with("?)");
-                assert_eq!(part == MeaningPart::Question, ends, "{}: {text}", metric.id);
+                assert_eq!(part == MeaningPart::Question, ends, "{id}: {text}");
             }
+        };
+        catalog().for_each(|metric| check(metric.id, &|part| meaning(metric, part)));
+        for measure in MEASURES {
+            check(measure.id, &|part| measure_meaning(measure, part).to_owned());
         }
         let all = texts();
         assert_eq!(all.len(), TEXTS.len(), "a text occurs twice");
         let keys: BTreeSet<&str> = MeaningPart::ALL.map(MeaningPart::key).into();
         for ((id, part), _) in all {
-            assert!(id.starts_with("any ") || find(id).is_some(), "{id} is no metric");
+            let is_known = find(id).is_some() || cf_quality::find(id).is_some();
+            assert!(id.starts_with("any ") || is_known, "{id} is no metric");
             assert!(keys.contains(part), "{id} has an unknown part {part}");
         }
     }

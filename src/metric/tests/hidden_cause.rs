@@ -27,7 +27,7 @@ fn verdict(
 
 #[test]
 fn every_rate_and_turning_point_of_the_cases() {
-    let mut turned = 0;
+    let (mut turned, mut reversed) = (0, 0);
     for file in std::fs::read_dir(expected("hidden")).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_none_or(|of| of != "json") {
@@ -86,17 +86,29 @@ fn every_rate_and_turning_point_of_the_cases() {
                 };
                 assert_eq!(word_of, wanted["verdict"].as_str().unwrap(), "{name} {target}");
                 let found = turning_point(base, |s| verdict(&people, asked, (s, push)), 1e-12);
-                let wanted = wanted["turns_at"][word].as_f64();
+                let (ends, wanted) = (wanted, wanted["turns_at"][word].as_f64());
                 let near = match (found, wanted) {
                     (Some(found), Some(wanted)) => (found - wanted).abs() <= 1e-9 * wanted,
                     (found, wanted) => found == wanted,
                 };
                 assert!(near, "{name} {target} {word}: {found:?}, not {wanted:?}");
                 turned += usize::from(found.is_some());
+                let Some(kept) = base else { continue };
+                let is_opposite = |s| verdict(&people, asked, (s, push)) == Some(!kept);
+                let opposite = turning_point(false, is_opposite, 1e-12);
+                assert!(opposite.is_none_or(|at| found.is_some_and(|turns| turns <= at)));
+                // The ends of the program at each strength tell on which side of it they are.
+                for (i, &s) in strengths.iter().enumerate().filter(|(_, s)| **s > 0.0) {
+                    let end = if kept { "world_lo" } else { "world_hi" };
+                    let keeps = ends[end][word][i].as_f64().unwrap() <= limit;
+                    let what = format!("{name} {target} {word} {s}: {opposite:?}");
+                    assert_eq!(keeps != kept, opposite.is_some_and(|at| at <= s), "{what}");
+                    reversed += usize::from(keeps != kept);
+                }
             }
         }
     }
-    assert!(turned > 20, "{turned}");
+    assert!(turned > 20 && reversed > 20, "{turned} {reversed}");
 }
 
 /// Two worlds by hand: of four positive people the lowest two switch in the first, of two graphs,

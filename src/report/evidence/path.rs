@@ -32,6 +32,19 @@ use crate::table::why::SwitchPatternRow;
 /// The outcome of a step, and what its line says.
 type StepFacts = (&'static str, Value);
 
+/// How labels that differ stand to decisions, from the intervals of both gaps between two groups.
+fn against_decisions(labels: (f64, f64), decisions: (f64, f64)) -> &'static str {
+    let turn = |(lo, hi): (f64, f64)| if labels.0 > 0.0 { (lo, hi) } else { (-hi, -lo) };
+    let ((_, widest), (least, most)) = (turn(labels), turn(decisions));
+    if most < 0.0 {
+        "opposed"
+    } else if least > widest {
+        "amplified"
+    } else {
+        "differ"
+    }
+}
+
 /// A walk over the path.
 struct PathWalk<'a, 'g, 'c> {
     inputs: &'a BriefInputs<'a>,
@@ -293,11 +306,11 @@ impl<'a> PathWalk<'a, '_, '_> {
             both.iter().find_map(|key| Some((key, self.label_gap(key, 1)?)))?;
         let decisions = self.gap_of(key, "pprev_difference").and_then(|(of, _)| of.interval);
         let labels = self.gap_of(key, "prev_difference").and_then(|(of, _)| of.interval);
-        // Whether decisions differ clearly more than labels do, or the other way round.
-        let exceeds = labels.zip(decisions).is_some_and(|((lo, hi), (least, most))| {
-            if lo > 0.0 { least > hi || most < 0.0 } else { most < lo || least > 0.0 }
-        });
-        Some((if code == "differ" && exceeds { "amplified" } else { code }, facts))
+        let code = match labels.zip(decisions).filter(|_| code == "differ") {
+            Some((labels, decisions)) => against_decisions(labels, decisions),
+            None => code,
+        };
+        Some((code, facts))
     }
 
     /// The two groups whose labels differ most.
@@ -479,7 +492,22 @@ pub(super) fn section(
 
 #[cfg(test)]
 mod tests {
-    use super::{ANSWERS, STEPS};
+    use super::{ANSWERS, STEPS, against_decisions};
+
+    #[test]
+    fn labels_may_differ_as_the_decisions_do_less_or_the_other_way_round() {
+        for (labels, decisions, expected) in [
+            ((0.1, 0.2), (0.15, 0.3), "differ"),
+            ((0.1, 0.2), (-0.1, 0.1), "differ"),
+            ((0.1, 0.2), (0.21, 0.3), "amplified"),
+            ((0.1, 0.2), (-0.3, -0.1), "opposed"),
+        ] {
+            let turn = |(lo, hi): (f64, f64)| (-hi, -lo);
+            for [labels, decisions] in [[labels, decisions], [turn(labels), turn(decisions)]] {
+                assert_eq!(against_decisions(labels, decisions), expected, "{labels:?}");
+            }
+        }
+    }
 
     #[test]
     fn each_step_has_an_answer_and_each_outcome_a_sentence() {

@@ -117,8 +117,11 @@ fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option
     let turns = turning.and_then(|row| {
         let at = row.turns_at?;
         let ends = row.turns_lo.zip(row.turns_hi);
+        let verdict = if row.verdict == *"fail" { "pass" } else { "fail" };
+        let opposite = row.reverses_at.filter(|reverses| *reverses > at);
+        let opposite = opposite.map(|reverses| context!(at => share(reverses), verdict));
         Some(context! {
-            at => share(at), zero => at == 0.0, raises => row.push == "up",
+            at => share(at), zero => at == 0.0, raises => row.push == "up", opposite,
             ends => ends.map(|(lo, hi)| NumberFormat::Share.interval(at, lo, hi)),
         })
     });

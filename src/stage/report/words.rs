@@ -22,7 +22,7 @@ use crate::job::check::CheckedJob;
 use crate::job::{self, AnnexChoice, ColumnBlock, Job, SignerBlock};
 use crate::metric;
 use crate::metric::catalog::cf_quality;
-use crate::metric::catalog::meaning::{MeaningPart, meaning};
+use crate::metric::catalog::meaning::{MeaningPart, meaning, measure_meaning};
 use crate::model::kind::command::without;
 use crate::model::kind::decision::DecisionBlock;
 use crate::model::kind::scale_key::BetterEnd;
@@ -437,7 +437,9 @@ pub(crate) fn glossary(id: &str) -> Option<GlossaryEntry> {
             family: "cf_quality".to_owned(),
             formula: measure.formula.to_owned(),
             reading: measure.reading.to_owned(),
-            meaning: Vec::new(),
+            meaning: MeaningPart::ALL
+                .map(|part| (part.head(), measure_meaning(measure, part).to_owned()))
+                .into(),
             range: explain::range(measure.range),
             ideal: String::new(),
             undefined_when: measure.undefined_when.to_owned(),
