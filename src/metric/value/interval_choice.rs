@@ -26,8 +26,8 @@ pub(crate) enum IntervalBasis {
 /// Why the difference of two means has no interval.
 pub(crate) const ONE_OF_TWO: &str = "boundary: a group of one person tells nothing of others";
 
-/// Student's interval of a difference of two means; none where a group has fewer than two units, and
-/// no spread.
+/// Student's interval of a difference of two means; none where a group has fewer than two units,
+/// and so no spread.
 pub(crate) fn mean_gap(gap: f64, spread: Option<Spread>, level: f64) -> IntervalBasis {
     const ALIKE: &str = "boundary: all people of both groups have the same number";
     let Some(spread) = spread else { return IntervalBasis::NotFormed(ONE_OF_TWO) };

@@ -151,8 +151,8 @@ fn other_people_have_the_interval_of_two_groups() {
     assert_eq!(checked, 4);
 }
 
-/// The change of a Brier score on the same rows is a mean of differences: the paired t-test with the
-/// degrees of freedom that the differences carry.
+/// The change of a Brier score on the same rows is a mean of differences: the paired t-test, with
+/// the degrees of freedom that the differences carry.
 #[test]
 fn a_change_on_the_same_rows_is_the_paired_test() {
     let mut rows = versioned(60);

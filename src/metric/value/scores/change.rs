@@ -18,7 +18,8 @@
 //!
 //! Quantile: normal of AUCs of people without weights, else Student's with the degrees of freedom
 //! that the u - u' carry ([`student_interval`](crate::metric::student_interval)). No interval where
-//! the difference does not vary, or a side of either value has one person. `ecce` and `ecce_mad` have none: they are ranges of a process and not sums over rows.
+//! the difference does not vary, or a side of either value has one person. `ecce` and `ecce_mad`
+//! have none: they are ranges of a process and not sums over rows.
 //!
 //! Coverage of 95 % intervals of the change between two models on the same 30, 100 and 300 rows,
 //! simulated with 2,000 samples (see the tests): AUC 96.3, 95.1, 96.0 %; Brier score 95.1, 95.2,

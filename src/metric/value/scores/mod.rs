@@ -24,8 +24,8 @@
 //!   fitted coefficient the inverse of the information times w (y - p). Variance and Student's
 //!   degrees of freedom follow from the sums by person
 //!   ([`student_interval`](crate::metric::student_interval)), which in cells are those of rows of
-//!   equal weight. A sum of many persons goes together with itself, so that `ecce_p` is undefined of
-//!   persons.
+//!   equal weight. A sum of many persons goes together with itself, so that `ecce_p` is undefined
+//!   of persons.
 //!
 //! Reliability: people in ten bins by the rank of their score, those with equal scores in one; the
 //! share of positive labels in each has Wilson's interval.
