@@ -17,7 +17,7 @@
 //!   or runs: see [`estimate`](crate::metric::estimate).
 //! - How far scores move: Student's, for distances on the logarithm, from what each person adds, see
 //!   [`shift_influence`](crate::metric::evidence::shift_influence).
-//! - Means and quantiles of amounts: Student, Welch and Woodruff, see
+//! - Means and quantiles of amounts: Student and Woodruff, see
 //!   [`amounts`](crate::metric::value::amounts).
 //! - AUC, calibration and the like: DeLong, Wald and influences, see
 //!   [`scores`](crate::metric::value::scores).
@@ -114,7 +114,7 @@ interval_methods! {
     Paired "paired" MODELS;
     /// The same where none or all of them differ.
     PairedPeople "paired-people" MODELS;
-    /// Hybrid score interval of a difference of rates.
+    /// Hybrid score interval of a difference of independent rates.
     Newcombe "newcombe" RATES;
     /// The same of rates of rows of which a person may have several.
     NewcombeEffective "newcombe-eff" PERSONS;
@@ -127,32 +127,20 @@ interval_methods! {
     Katz "katz" RATES;
     /// The same of rates of rows of which a person may have several.
     KatzEffective "katz-eff" PERSONS;
-    /// Student's t of a mean; with weights or persons by person.
+    /// Student's t of a mean, or of a difference of two; with weights or persons by person.
     Student "student" SHIFTS;
-    /// The same on the logarithm, of a value above 0.
+    /// The same on the logarithm, of a value above 0, or of a ratio of two means.
     LogStudent "log-student" SHIFTS;
-    /// Welch's of a difference of two means.
-    Welch "welch" VALUES;
-    /// The same on the logarithm, of a ratio of two means.
-    WelchLog "welch-log" VALUES;
-    /// Student's t of a difference of two means by the influence of each person.
-    InfluenceGap "influence" VALUES;
-    /// The same on the logarithm, of a ratio of two means.
-    InfluenceRatio "influence-log" VALUES;
     /// Woodruff's of a quantile: ranks from the score interval of its share.
     Woodruff "woodruff" VALUES;
     /// Hybrid of two of these, of a difference of quantiles.
     WoodruffGap "woodruff-gap" VALUES;
-    /// DeLong's variance on the logit, of an AUC.
+    /// DeLong's variance on the logit, of an AUC; with weights or persons that of influences.
     DeLongLogit "delong-logit" VALUES;
     /// DeLong's variance, of a difference of two AUCs.
     DeLong "delong" VALUES;
-    /// The variance of influences by person on the logit, of an AUC.
-    InfluenceLogit "influence-logit" VALUES;
-    /// The inverse information of a fit.
+    /// The inverse information of a fit; with weights or persons the variance of influences.
     Wald "wald" VALUES;
-    /// The variance of influences by person, of a fit.
-    Sandwich "sandwich" VALUES;
     /// Score interval of a share over the share that was expected.
     WilsonExpected "wilson-expected" VALUES;
 }
@@ -202,7 +190,8 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
     (
         "mover",
         "Hybrid of the intervals of its parts (MOVER, Zou and Donner 2008), for sums of several \
-            shares and for differences of values that are no shares.",
+            shares, for differences of two shares that the same people make correlated, and for \
+            differences of values that are no shares.",
     ),
     (
         "score",
@@ -222,33 +211,31 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
              the largest of their ordinary upper ends. For the smallest of several ratios with the \
              sides exchanged (MOVER of Donner and Zou 2012).",
     ),
-    ("student", "Student's t, for means; with weights or persons by person."),
-    ("log-student", "The same on the log scale, for values above 0 that are no shares."),
-    ("welch", "Welch's t (1947), for differences of two means."),
-    ("welch-log", "Welch's t on the log scale, for ratios of two means."),
     (
-        "influence",
-        "Student's t with the variance of what each person adds to the difference of two means.",
+        "student",
+        "Student's t on what each person adds, for means and for differences of means and of \
+            scores, with the degrees of freedom that these contributions carry (Satterthwaite).",
     ),
-    ("influence-log", "The same on the log scale, for ratios of two means."),
+    (
+        "log-student",
+        "The same on the log scale, for values above 0 that are no shares and for ratios of means.",
+    ),
     (
         "woodruff",
         "Woodruff's interval (1952), for quantiles: the amounts at the ranks that Wilson's \
              interval of the share gives.",
     ),
     ("woodruff-gap", "From two of these in the way of Newcombe's, for differences of quantiles."),
-    ("delong-logit", "DeLong's variance (1988) on the logit, for areas under the ROC curve."),
+    (
+        "delong-logit",
+        "DeLong's variance (1988) on the logit, for areas under the ROC curve; of people with \
+            weights or several rows Student's t on what each person adds.",
+    ),
     ("delong", "DeLong's variances and covariance, for differences of two such areas."),
     (
-        "influence-logit",
-        "Student's t on the logit with the variance of what each person adds, for areas under \
-             the ROC curve of people with weights or several rows.",
-    ),
-    ("wald", "Wald's interval from the information of a fit, for calibration coefficients."),
-    (
-        "sandwich",
-        "Student's t with the variance of what each person adds to a fit, for calibration \
-             coefficients of people with weights or several rows.",
+        "wald",
+        "Wald's interval from the information of a fit, for calibration coefficients; of people \
+            with weights or several rows Student's t with the sandwich variance.",
     ),
     (
         "wilson-expected",

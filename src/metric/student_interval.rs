@@ -1,8 +1,12 @@
-//! Student's interval of values whose variance is a sum of squares over units, with the degrees of
-//! freedom that the units carry.
+//! Student's interval of values whose variance is a sum of squares over units (persons, or rows),
+//! with the degrees of freedom that the units carry.
+//!
+//! With x what a unit adds to a value, the variance of P units is P / (P - 1) sum x^2. Of the
+//! difference of two groups it is the sum of both variances less twice the covariance of the
+//! persons in both, with Satterthwaite's degrees of freedom of the two.
 
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
-use crate::num::student::student_quantile;
+use crate::num::student::{satterthwaite, student_quantile};
 
 /// Degrees of freedom of a variance of so many units, of which some carry the spread
 /// (Satterthwaite's, from the kurtosis of the influences): min(P - 1, 2 P c / (P - c)). `carriers`
@@ -15,6 +19,133 @@ pub(crate) fn degrees_of_freedom(units: f64, carriers: f64) -> f64 {
     } else {
         most
     }
+}
+
+/// A variance below this share of its parts is rounding.
+const ROUNDING: f64 = 1e-12;
+
+/// Units that add with one sign and go together: how many they are, the sum of what they add and
+/// the sum of the squares. Of units that add different amounts the fourth powers are not known;
+/// their sum is at least the third power of that of the squares over the square of the sum
+/// (Hoelder), which is exact where all add the same.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UnitTerm {
+    pub(crate) n: f64,
+    pub(crate) sum: f64,
+    pub(crate) squares: f64,
+}
+
+impl UnitTerm {
+    /// One unit.
+    pub(crate) fn one(adds: f64) -> Self {
+        UnitTerm { n: 1.0, sum: adds, squares: adds * adds }
+    }
+
+    /// The sum of the fourth powers, each over the square of `squares`.
+    fn fourths(&self, squares: f64) -> f64 {
+        if self.squares == 0.0 {
+            return 0.0;
+        }
+        let share = self.squares / squares;
+        share * share * (self.squares / (self.sum * self.sum))
+    }
+}
+
+/// A variance with its degrees of freedom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) variance: f64,
+    /// Infinite where the normal quantile serves.
+    pub(crate) df: f64,
+}
+
+impl Spread {
+    /// From what all units add; none of fewer than two.
+    pub(crate) fn of_units(units: impl Iterator<Item = UnitTerm> + Clone) -> Option<Self> {
+        let n: f64 = units.clone().map(|unit| unit.n).sum();
+        let found = Spread::of_scaled(units);
+        (n >= 2.0).then(|| Spread { variance: n / (n - 1.0) * found.variance, ..found })
+    }
+
+    /// The same of units whose squares sum to the variance.
+    pub(crate) fn of_scaled(units: impl Iterator<Item = UnitTerm> + Clone) -> Self {
+        let n: f64 = units.clone().map(|unit| unit.n).sum();
+        let squares: f64 = units.clone().map(|unit| unit.squares).sum();
+        let fourths: f64 = units.map(|unit| unit.fourths(squares)).sum();
+        let carriers = if fourths > 0.0 { 1.0 / fourths } else { n };
+        Spread { variance: squares, df: degrees_of_freedom(n, carriers) }
+    }
+
+    /// The spread of the value less another one; `shared` is the covariance of both.
+    pub(crate) fn minus(self, other: Self, shared: f64) -> Self {
+        let apart = self.variance + other.variance;
+        let estimated: Vec<(f64, f64)> = [self, other]
+            .into_iter()
+            .filter(|side| side.variance > 0.0)
+            .map(|side| (side.variance, side.df))
+            .collect();
+        let variance = apart - 2.0 * shared;
+        Spread {
+            variance: if variance > ROUNDING * apart { variance } else { 0.0 },
+            df: if apart > 0.0 { satterthwaite(apart, &estimated) } else { 0.0 },
+        }
+    }
+
+    /// Half of the width of Student's interval; none where nothing varies.
+    pub(crate) fn half_width(self, level: f64) -> Option<f64> {
+        let t = || student_quantile(f64::midpoint(1.0, level), self.df);
+        (self.variance > 0.0 && self.df > 0.0).then(|| t() * self.variance.sqrt())
+    }
+}
+
+/// What the units of a group add to a value.
+#[derive(Debug, Clone)]
+pub(crate) struct GroupTerms {
+    spread: Option<Spread>,
+    /// Ascending by key; empty where each row is a unit.
+    persons: Vec<(u64, f64)>,
+}
+
+impl GroupTerms {
+    /// Of persons, ascending by key.
+    pub(crate) fn of_persons(persons: Vec<(u64, f64)>) -> Self {
+        let units = persons.iter().map(|(_, adds)| UnitTerm::one(*adds));
+        GroupTerms { spread: Spread::of_units(units), persons }
+    }
+
+    /// Of rows, each of which is a unit.
+    pub(crate) fn of_rows(rows: impl Iterator<Item = UnitTerm> + Clone) -> Self {
+        GroupTerms { spread: Spread::of_units(rows), persons: Vec::new() }
+    }
+
+    /// The spread of the value; none of fewer than two units.
+    pub(crate) fn spread(&self) -> Option<Spread> {
+        self.spread
+    }
+
+    /// The spread of the value less that of another group; none where a group has fewer than two
+    /// units.
+    pub(crate) fn gap(&self, other: &Self) -> Option<Spread> {
+        let shared = covariance(&self.persons, &other.persons, |adds| *adds);
+        Some(self.spread?.minus(other.spread?, shared))
+    }
+}
+
+/// The covariance of two values by the units that add to both, ascending by key, each with the
+/// factor of its variance; `of` is what a unit adds.
+pub(crate) fn covariance<T>(one: &[(u64, T)], other: &[(u64, T)], of: impl Fn(&T) -> f64) -> f64 {
+    let (n, m) = (one.len() as f64, other.len() as f64);
+    let (mut sum, mut others) = (0.0, other.iter().peekable());
+    for (key, own) in one {
+        while others.next_if(|(other, _)| other < key).is_some() {}
+        if let Some((_, theirs)) = others.next_if(|(other, _)| other == key) {
+            sum += of(own) * of(theirs);
+        }
+    }
+    if sum == 0.0 || n < 2.0 || m < 2.0 {
+        return 0.0;
+    }
+    sum * (n / (n - 1.0) * m / (m - 1.0)).sqrt()
 }
 
 /// Value plus and minus the quantile times the root of the variance.
@@ -33,7 +164,7 @@ pub(crate) fn log_student(value: f64, variance: f64, df: f64, level: f64) -> Val
 
 #[cfg(test)]
 mod tests {
-    use super::{degrees_of_freedom, log_student, student};
+    use super::{GroupTerms, Spread, UnitTerm, degrees_of_freedom, log_student, student};
 
     #[test]
     fn few_carriers_have_few_degrees_of_freedom() {
@@ -42,6 +173,35 @@ mod tests {
         assert_eq!(degrees_of_freedom(300.0, 100.0), 299.0);
         // Of 1000 units ten carry the variance: 2 * 1000 * 10 / 990.
         assert!((degrees_of_freedom(1000.0, 10.0) - 20_000.0 / 990.0).abs() < 1e-12);
+    }
+
+    /// One unit adds 3 and nine take a third each: c = (9 + 1)^2 / (81 + 1/9), P / (P - 1) 10.
+    #[test]
+    fn a_spread_by_hand() {
+        let near = |x: f64, y: f64| (x - y).abs() < 1e-12 * y.abs();
+        let each = [vec![3.0], vec![-1.0 / 3.0; 9]].concat();
+        let persons = |from: u64| {
+            let keys = from..from + 10;
+            GroupTerms::of_persons(keys.zip(each.iter().copied()).collect())
+        };
+        let c = 100.0 / (81.0 + 1.0 / 9.0);
+        let found = persons(0).spread().unwrap();
+        assert!(near(found.variance, 100.0 / 9.0) && near(found.df, 20.0 * c / (10.0 - c)));
+        // Nine that go together are nine units; the size of a number is not one of its digits.
+        for size in [1.0, 1e90, 1e-90] {
+            let nine = UnitTerm { n: 9.0, sum: -3.0 * size, squares: size * size };
+            let rows = GroupTerms::of_rows([UnitTerm::one(3.0 * size), nine].into_iter());
+            assert!(near(rows.spread().unwrap().df, found.df), "{size}");
+        }
+        assert_eq!(GroupTerms::of_rows([UnitTerm::one(0.5)].into_iter()).spread(), None);
+        // Other persons: both variances, and twice the degrees of freedom of one of them. The same
+        // persons: no difference.
+        let apart = persons(0).gap(&persons(10)).unwrap();
+        assert!(near(apart.variance, 2.0 * found.variance) && near(apart.df, 2.0 * found.df));
+        assert_eq!(persons(0).gap(&persons(0)).unwrap().variance, 0.0);
+        assert_eq!(Spread { variance: 0.0, df: 3.0 }.half_width(0.95), None);
+        let normal = Spread { variance: 4.0, df: f64::INFINITY }.half_width(0.95).unwrap();
+        assert!(near(normal, 2.0 * 1.959_963_984_540_054), "{normal}");
     }
 
     #[test]

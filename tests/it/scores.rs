@@ -200,15 +200,15 @@ fn weights_persons_and_another_run() {
     work.run(0, "job.yaml", "--threads 2");
     let metrics = table(&work, "metrics");
     let found = row(&metrics, "live", ["calibration_intercept", "", ""]);
-    assert_eq!(found.text("interval"), "sandwich");
+    assert_eq!(found.text("interval"), "wald");
     work.write("job.yaml", &job("  person: household"));
     work.run(0, "job.yaml", "--threads 2");
     let metrics = table(&work, "metrics");
     let found = row(&metrics, "live", ["auc", "", ""]);
-    assert_eq!(found.text("interval"), "influence-logit");
+    assert_eq!(found.text("interval"), "delong-logit");
     assert!(found.int("n_persons") < found.int("n_rows"));
     assert_eq!(row(&metrics, "live", ["ecce_p", "", ""]).text("undefined"), "persons");
-    assert_eq!(row(&metrics, "live", ["brier_difference", "m", "f"]).text("interval"), "influence");
+    assert_eq!(row(&metrics, "live", ["brier_difference", "m", "f"]).text("interval"), "student");
     // Where a household has several rows, the notes speak of rows.
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     for said in ["numbers of rows with a score", "bins of as many rows each"] {
@@ -279,7 +279,7 @@ fn changes_of_scores_are_paired_by_person() {
     assert_eq!((found.text("interval"), found.int("paired")), ("delong", Some(1)));
     for metric in ["brier", "observed_expected", "calibration_slope", "calibration_intercept"] {
         let found = row(&changes, "live", [metric, "f", ""]);
-        assert_eq!((found.text("interval"), found.int("paired")), ("influence", Some(1)));
+        assert_eq!((found.text("interval"), found.int("paired")), ("student", Some(1)));
     }
     for (metric, from, to) in [("auc_difference", "m", "f"), ("xauc", "f", "m")] {
         let found = row(&changes, "live", [metric, from, to]);

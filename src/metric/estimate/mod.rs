@@ -196,12 +196,15 @@ impl Estimate {
             EstimateParts::Shares(parts) => parts,
         };
         let z = z_of_level(level);
+        let both = |i: usize, j: usize| parts[i].1.influence.correlation(&parts[j].1.influence);
         let method = match parts.as_slice() {
             [(times, share)] => {
                 let of = share.wilson(z);
                 return Ok(ValueInterval { lo: times * of.lo, hi: times * of.hi, ..of });
             }
+            // Newcombe's method is that of independent shares.
             [(x, p), (y, q)] if *x == -*y => match p.is_plain && q.is_plain {
+                true if both(0, 1) != 0.0 => IntervalProcedure::Mover,
                 true => IntervalProcedure::Newcombe,
                 false => IntervalProcedure::NewcombeEffective,
             },
@@ -209,7 +212,6 @@ impl Estimate {
         };
         let ends: Vec<(f64, f64, ValueInterval)> =
             parts.iter().map(|(times, share)| (*times, share.value, share.wilson(z))).collect();
-        let both = |i: usize, j: usize| parts[i].1.influence.correlation(&parts[j].1.influence);
         Ok(mover(&ends, both, method))
     }
 }

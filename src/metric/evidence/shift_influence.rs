@@ -41,10 +41,11 @@ use crate::metric::evidence::shift::{ScoreShift, ShiftSums};
 use crate::metric::interval::ValueInterval;
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::student_interval::{degrees_of_freedom, log_student, student};
+use crate::metric::student_interval::{
+    Spread, covariance, degrees_of_freedom, log_student, student,
+};
 use crate::metric::{Metric, Reads};
 use crate::num::fixed::FixedSum;
-use crate::num::student::satterthwaite;
 use crate::num::wide_sum::WideSum;
 
 /// The metrics that have influences.
@@ -408,15 +409,10 @@ impl ShiftSpread {
 
     /// The spread of the difference to another value; `shared` is the covariance of both.
     fn minus(&self, other: &ShiftSpread, shared: f64) -> ShiftSpread {
-        let each = [self, other].map(|side| (side.variance, side.df));
-        let apart = self.variance + other.variance;
-        let estimated = || each.into_iter().filter(|side| side.0 > 0.0).collect::<Vec<_>>();
-        ShiftSpread {
-            value: self.value - other.value,
-            variance: (apart - 2.0 * shared).max(0.0),
-            df: if apart > 0.0 { satterthwaite(apart, &estimated()) } else { 0.0 },
-            units: self.units.min(other.units),
-        }
+        let [one, two] = [self, other].map(|side| Spread { variance: side.variance, df: side.df });
+        let Spread { variance, df } = one.minus(two, shared);
+        let (value, units) = (self.value - other.value, self.units.min(other.units));
+        ShiftSpread { value, variance, df, units }
     }
 }
 
@@ -450,7 +446,7 @@ impl ShiftSpreads {
         for (a, b) in places.directions().filter(|(a, b)| a < b) {
             let (forth, back) = (places.direction(a, b), places.direction(b, a));
             let gap = |m: usize| {
-                let shared = covariance(&units[forth], &units[back], m);
+                let shared = covariance(&units[forth], &units[back], |own| own[m]);
                 Some(spreads[forth][m]?.minus(&spreads[back][m]?, shared))
             };
             all.push((MetricScope::Difference(a, b), std::array::from_fn(gap)));
@@ -497,21 +493,4 @@ fn values(shift: &ScoreShift) -> [MetricValue; OF_INFLUENCES.len()] {
         };
         value(shift).map(|value| if value.abs() <= nothing { 0.0 } else { value })
     })
-}
-
-/// The covariance of two values by the units that add to both, each with the factor of its
-/// variance.
-fn covariance(one: &[(u64, Influences)], other: &[(u64, Influences)], metric: usize) -> f64 {
-    let (n, m) = (one.len() as f64, other.len() as f64);
-    let (mut sum, mut others) = (0.0, other.iter().peekable());
-    for (key, own) in one {
-        while others.next_if(|(other, _)| other < key).is_some() {}
-        if let Some((_, theirs)) = others.next_if(|(other, _)| other == key) {
-            sum += own[metric] * theirs[metric];
-        }
-    }
-    if sum == 0.0 || n < 2.0 || m < 2.0 {
-        return 0.0;
-    }
-    sum * (n / (n - 1.0) * m / (m - 1.0)).sqrt()
 }

@@ -202,12 +202,12 @@ fn by_hand() {
     check(total("acc"), 0.04, ends, "paired");
     // 9 of 13 against 7 of 10; 8 people are in both.
     let ends = [-0.270_302_117_161_083, 0.278_711_807_597_481];
-    check(total("ppv"), 9.0 / 13.0 - 0.7, ends, "newcombe");
+    check(total("ppv"), 9.0 / 13.0 - 0.7, ends, "mover");
     // The last three are not scored by the second.
     let fewer = gathered(22);
     let pprev = of(&fewer, "pprev", MetricScope::Total);
     let ends = [-0.163_207_392_997_647, 0.282_682_994_818_029];
-    check(pprev, 13.0 / 25.0 - 10.0 / 22.0, ends, "newcombe");
+    check(pprev, 13.0 / 25.0 - 10.0 / 22.0, ends, "mover");
     assert_eq!(pprev.n_rows, 22);
 }
 
@@ -274,7 +274,7 @@ fn who_is_scored_by_one_model_counts_for_that_one() {
     let found = compared(&gather([&people, &fewer], 2, 1, None));
     for id in ["pprev", "acc", "tpr", "sr"] {
         let c = of(&found, id, MetricScope::Total);
-        assert_eq!(c.interval.unwrap().method.as_str(), "newcombe");
+        assert_eq!(c.interval.unwrap().method.as_str(), "mover");
         assert!(c.ci_method.ends_with("with the correlation that people in both give"), "{c:?}");
     }
 }

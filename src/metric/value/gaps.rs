@@ -9,9 +9,8 @@ use crate::metric::estimate::share::Share;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::MetricScope;
-use crate::metric::value::interval_choice::{IntervalBasis, is_clear};
+use crate::metric::value::interval_choice::{IntervalBasis, ONE_OF_TWO, is_clear, mean_gap};
 use crate::metric::value::largest::{joint_level, largest_gap, smallest_ratio_of_shares};
-use crate::metric::value::mean_gap::mean_gap;
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, all_persons,
 };
@@ -157,8 +156,10 @@ impl FactualMeasurement<'_> {
         let (interval, method) = self.context.interval(value, || match metric.reads {
             Reads::MeanDifference(mean) => {
                 let [a, b] = [of_a, of_b].map(|of| of.mean_influences(&|c| mean(&seen(c))));
-                let level = self.context.settings.level.map_or(0.0, |level| level.get());
-                mean_gap(a, b, of_a.is_plain(), level)
+                match a.zip(b) {
+                    Some(((p, a), (q, b))) => mean_gap(p - q, a.gap(&b), level),
+                    None => IntervalBasis::NotFormed(ONE_OF_TWO),
+                }
             }
             // The larger or smaller of several has the interval of that.
             Reads::WidestGap(rates) => {

@@ -5,6 +5,7 @@ use crate::metric::estimate::{Estimate, OPERAND_MISSING};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
 use crate::metric::noise::placebo::PlaceboBand;
 use crate::metric::rate::MetricValue;
+use crate::metric::student_interval::{Spread, student};
 use crate::metric::value::largest::{ExtremeInterval, PART_WITHOUT_INTERVAL};
 use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
 use crate::metric::{Metric, MetricFamily};
@@ -20,6 +21,20 @@ pub(crate) enum IntervalBasis {
     NotFormed(&'static str),
     /// That of the largest of several gaps, or the smallest of several ratios.
     Extreme(ExtremeInterval),
+}
+
+/// Why the difference of two means has no interval.
+pub(crate) const ONE_OF_TWO: &str = "boundary: a group of one person tells nothing of others";
+
+/// Student's interval of a difference of two means; none where a group has fewer than two units,
+/// and so no spread.
+pub(crate) fn mean_gap(gap: f64, spread: Option<Spread>, level: f64) -> IntervalBasis {
+    const ALIKE: &str = "boundary: all people of both groups have the same number";
+    let Some(spread) = spread else { return IntervalBasis::NotFormed(ONE_OF_TWO) };
+    if spread.half_width(level).is_none() {
+        return IntervalBasis::NotFormed(ALIKE);
+    }
+    IntervalBasis::Formula(Some(student(gap, spread.variance, spread.df, level)))
 }
 
 /// The settings, and what follows from them.
@@ -159,27 +174,17 @@ fn interval_text(interval: ValueInterval) -> String {
         }
         IntervalProcedure::Student => "Student's t".to_owned(),
         IntervalProcedure::LogStudent => "Student's t on the logarithm".to_owned(),
-        IntervalProcedure::Welch => "Welch's t".to_owned(),
-        IntervalProcedure::WelchLog => "Welch's t on the logarithm".to_owned(),
-        IntervalProcedure::InfluenceGap => {
-            "Student's t with the variance of influences by person".to_owned()
-        }
-        IntervalProcedure::InfluenceRatio => {
-            "Student's t on the logarithm with the variance of influences by person".to_owned()
-        }
         IntervalProcedure::Woodruff => "Woodruff, ranks from the Wilson score".to_owned(),
         IntervalProcedure::WoodruffGap => {
             "hybrid of two Woodruff intervals, as Newcombe's method 10".to_owned()
         }
-        IntervalProcedure::DeLongLogit => "DeLong's variance, on the logit".to_owned(),
+        IntervalProcedure::DeLongLogit => "DeLong's variance, on the logit; with weights or \
+            persons Student's t with what each person adds"
+            .to_owned(),
         IntervalProcedure::DeLong => "DeLong's variances".to_owned(),
-        IntervalProcedure::InfluenceLogit => {
-            "Student's t on the logit with the variance of influences by person".to_owned()
-        }
-        IntervalProcedure::Wald => "Wald, from the information of the fit".to_owned(),
-        IntervalProcedure::Sandwich => {
-            "Student's t with the sandwich variance by person".to_owned()
-        }
+        IntervalProcedure::Wald => "Wald, from the information of the fit; with weights or \
+            persons Student's t with the sandwich variance"
+            .to_owned(),
         IntervalProcedure::WilsonExpected => {
             "Wilson score of the share of positive labels, over the mean score".to_owned()
         }

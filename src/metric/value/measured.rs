@@ -26,9 +26,9 @@ use crate::metric::noise::placebo::PlaceboBand;
 use crate::metric::noise::repeats::RepeatSpread;
 use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::student_interval::{GroupTerms, UnitTerm};
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::interval_choice::MeasureContext;
-use crate::metric::value::mean_gap::MeanInfluences;
 pub(crate) use crate::metric::value::settings::FurthestGroups;
 use crate::metric::value::settings::{MeasureSettings, NEGATIVE_PART, RATE_OF_ONE};
 use crate::metric::{Metric, MetricFamily, Reads};
@@ -428,7 +428,7 @@ impl FactualSubject {
     pub(crate) fn mean_influences(
         &self,
         mean: &impl Fn(&Confusion) -> MetricValue,
-    ) -> Option<(f64, MeanInfluences)> {
+    ) -> Option<(f64, GroupTerms)> {
         let all = mean(self.cells()).ok()?;
         let below = self.cells().n() as f64;
         // What these rows add, which have a mean of their own.
@@ -438,15 +438,14 @@ impl FactualSubject {
         let counted = kinds.filter(|(_, own)| own.n() > 0);
         if self.units.are_persons() {
             let each = counted.map(|(of, own)| (of.key, add(&own))).collect();
-            return Some((all, MeanInfluences::Persons(each)));
+            return Some((all, GroupTerms::of_persons(each)));
         }
-        let (mut n, mut sum) = (0.0, 0.0);
-        for (kind, one) in counted {
-            let added = add(&one);
-            n += kind.sums.people() as f64;
-            sum += kind.sums.squares() * added * added;
-        }
-        Some((all, MeanInfluences::Rows(n, sum)))
+        let rows = counted.map(|(kind, one)| {
+            let (sums, added) = (kind.sums, add(&one));
+            let (n, sum) = (sums.people() as f64, sums.sum() as f64 * added);
+            UnitTerm { n, sum, squares: sums.squares() * added * added }
+        });
+        Some((all, GroupTerms::of_rows(rows)))
     }
 
     /// The persons whom a metric counts, ascending by key; none where each row is a person.

@@ -10,7 +10,6 @@ pub(crate) mod gaps;
 pub(crate) mod hidden_cause;
 pub(crate) mod interval_choice;
 pub(crate) mod largest;
-pub(crate) mod mean_gap;
 pub(crate) mod measured;
 pub(crate) mod paired_scores;
 pub(crate) mod repeated_values;

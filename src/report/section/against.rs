@@ -276,7 +276,7 @@ fn methods(rows: &[&ChangeRow]) -> Value {
         ("paired", None, ["paired", "paired-people"].as_slice()),
         ("together", Some(1), &["newcombe", "newcombe-eff", "mover"]),
         ("scores", None, &["student"]),
-        ("influence", None, &["delong", "influence"]),
+        ("delong", None, &["delong"]),
         ("identical", None, &["identical"]),
         ("newcombe", Some(0), &["newcombe", "newcombe-eff"]),
         ("mover", Some(0), &["mover"]),

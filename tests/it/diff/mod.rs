@@ -330,7 +330,7 @@ fn what_the_same_people_add_is_taken_together() {
     near(nsr.real("hi"), hi, within);
     assert_eq!(
         (nsr.text("interval"), nsr.int("paired"), nsr.int("clear")),
-        ("newcombe", Some(1), Some(1))
+        ("mover", Some(1), Some(1))
     );
 
     // Without pairing the same change is far less sure.
@@ -377,7 +377,7 @@ fn people_who_are_in_one_run_only_count_for_that_run() {
     let nsr = change(&changes, "nsr");
     assert_eq!(
         (nsr.text("interval"), nsr.int("paired")),
-        ("newcombe", Some(1)),
+        ("mover", Some(1)),
         "{}",
         nsr.text("ci_method")
     );

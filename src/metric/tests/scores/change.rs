@@ -151,7 +151,8 @@ fn other_people_have_the_interval_of_two_groups() {
     assert_eq!(checked, 4);
 }
 
-/// The change of a Brier score on the same rows is a mean of differences: the paired t-test.
+/// The change of a Brier score on the same rows is a mean of differences: the paired t-test, with
+/// the degrees of freedom that the differences carry.
 #[test]
 fn a_change_on_the_same_rows_is_the_paired_test() {
     let mut rows = versioned(60);
@@ -169,7 +170,10 @@ fn a_change_on_the_same_rows_is_the_paired_test() {
     let check = |id: &str, differences: Vec<f64>| {
         let mean = differences.iter().sum::<f64>() / n;
         let squares: f64 = differences.iter().map(|d| (d - mean).powi(2)).sum();
-        let half = student_quantile(0.975, n - 1.0) * (squares / (n - 1.0) / n).sqrt();
+        let fourths: f64 = differences.iter().map(|d| (d - mean).powi(4)).sum();
+        let c = squares * squares / fourths;
+        let df = (n - 1.0).min(2.0 * n * c / (n - c));
+        let half = student_quantile(0.975, df) * (squares / (n - 1.0) / n).sqrt();
         let found = of(id);
         let ends = found.interval.unwrap();
         assert!((ends.hi - ends.lo - 2.0 * half).abs() < 1e-12, "{id}: {ends:?}, half {half}");

@@ -1,7 +1,8 @@
 //! AUC: how often a positive person scores above a negative one.
 
 use crate::metric::evidence::labelled_scores::RankedScore;
-use crate::metric::value::scores::influence::{RowInfluence, n_units, variance};
+use crate::metric::student_interval::{GroupTerms, Spread};
+use crate::metric::value::scores::influence::{RowInfluence, n_units, terms};
 
 /// A variance up to this is that of scores that do not vary, but for rounding.
 const NO_VARIANCE: f64 = 1e-30;
@@ -131,32 +132,37 @@ impl AucEstimate {
         Some(positives.chain(negatives).collect())
     }
 
-    /// DeLong's variance; none where a side has one row.
-    fn delong(&self) -> Option<f64> {
-        Some(self.positives.delong()? + self.negatives.delong()?)
+    /// DeLong's variance, for the normal quantile; none where a side has one row.
+    fn delong(&self) -> Option<Spread> {
+        let variance = self.positives.delong()? + self.negatives.delong()?;
+        Some(Spread { variance, df: f64::INFINITY })
+    }
+
+    /// What persons or rows add; none where a side has one of them, which says nothing of others.
+    fn terms(&self, by_person: bool) -> Option<GroupTerms> {
+        (self.fewest(by_person) >= 2).then(|| terms(self.influences().collect(), by_person))
     }
 
     /// The variance where each row is a person without a weight, else that of influences; none
     /// where the value is 0 or 1 or does not vary.
-    pub(super) fn variance(&self, plain: bool, by_person: bool) -> Option<f64> {
-        let found =
-            if plain { self.delong() } else { variance(self.influences().collect(), by_person) };
-        found.filter(|v| *v > NO_VARIANCE && self.value > 0.0 && self.value < 1.0)
+    pub(super) fn spread(&self, plain: bool, by_person: bool) -> Option<Spread> {
+        let found = if plain { self.delong() } else { self.terms(by_person)?.spread() };
+        found.filter(|of| of.variance > NO_VARIANCE && self.value > 0.0 && self.value < 1.0)
     }
 
-    /// The variance of this less another of other people; none where it does not vary.
-    pub(super) fn variance_of_gap(
+    /// The variance of this less another; none where it does not vary.
+    pub(super) fn spread_of_gap(
         &self,
         other: &Self,
         plain: bool,
         by_person: bool,
-    ) -> Option<f64> {
+    ) -> Option<Spread> {
         let found = if plain {
-            self.delong().zip(other.delong()).map(|(a, b)| a + b)
+            let variance = self.delong()?.variance + other.delong()?.variance;
+            Some(Spread { variance, df: f64::INFINITY })
         } else {
-            let theirs = other.influences().map(RowInfluence::negated);
-            variance(self.influences().chain(theirs).collect(), by_person)
+            self.terms(by_person)?.gap(&other.terms(by_person)?)
         };
-        found.filter(|v| *v > NO_VARIANCE_OF_GAP)
+        found.filter(|of| of.variance > NO_VARIANCE_OF_GAP)
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::metric::evidence::labelled_scores::RankedScore;
 use crate::metric::rate::{MetricValue, Undefined};
-use crate::metric::value::scores::influence::{RowInfluence, variance};
+use crate::metric::student_interval::Spread;
+use crate::metric::value::scores::influence::{RowInfluence, terms};
 use crate::num::brownian_range::exceeds_range;
 
 /// Shares are cut to this distance from 0 and 1, where the log-odds end.
@@ -45,15 +46,15 @@ pub(super) struct FittedCoefficient {
 
 impl FittedCoefficient {
     /// Its variance: of people without weights from the information, else from influences.
-    pub(super) fn variance(
+    pub(super) fn spread(
         &self,
         rows: &LogOddsRows<'_>,
         (plain, by_person): (bool, bool),
-    ) -> Option<f64> {
+    ) -> Option<Spread> {
         if plain {
-            return Some(self.information);
+            return Some(Spread { variance: self.information, df: f64::INFINITY });
         }
-        variance(self.influences(rows), by_person)
+        terms(self.influences(rows), by_person).spread()
     }
 
     /// What each row adds.

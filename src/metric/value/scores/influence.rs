@@ -1,8 +1,10 @@
-//! What each row or person adds to a value, and the variance that follows.
+//! What each row or person adds to a value, and the variance that follows with its degrees of
+//! freedom.
 
 use std::collections::BTreeSet;
 
 use crate::metric::evidence::labelled_scores::RankedScore;
+use crate::metric::student_interval::{GroupTerms, Spread, UnitTerm};
 
 /// What a row adds to a value; of people in a cell what each of them adds, and their number.
 #[derive(Debug, Clone, Copy)]
@@ -36,28 +38,25 @@ impl RowInfluence {
     }
 }
 
-/// The variance P / (P - 1) sum u^2 over what P persons or rows add; none of fewer than two.
-pub(super) fn variance(mut rows: Vec<RowInfluence>, by_person: bool) -> Option<f64> {
-    let (mut units, mut squares) = (0.0, 0.0);
+/// What persons add, ascending by key, or rows.
+pub(super) fn terms(rows: Vec<RowInfluence>, by_person: bool) -> GroupTerms {
     if by_person {
-        // Stable: the rows of a person stay in order.
-        rows.sort_by_key(|row| row.person);
-        for own in rows.chunk_by(|a, b| a.person == b.person) {
-            let sum: f64 = own.iter().map(|row| row.sum).sum();
-            units += 1.0;
-            squares += sum * sum;
-        }
-    } else {
-        for row in rows {
-            units += row.n as f64;
-            squares += row.squares;
-        }
+        return GroupTerms::of_persons(sums_by_person(rows));
     }
-    (units >= 2.0).then(|| units / (units - 1.0) * squares)
+    let term =
+        |row: &RowInfluence| UnitTerm { n: row.n as f64, sum: row.sum, squares: row.squares };
+    GroupTerms::of_rows(rows.iter().map(term))
+}
+
+fn sums_by_person(mut rows: Vec<RowInfluence>) -> Vec<(u64, f64)> {
+    // Stable: the rows of a person stay in order.
+    rows.sort_by_key(|row| row.person);
+    let own = rows.chunk_by(|a, b| a.person == b.person);
+    own.map(|own| (own[0].person, own.iter().map(|row| row.sum).sum())).collect()
 }
 
 /// What P persons or rows add, times the root of P / (P - 1), so that the squares of what each adds
-/// sum to [`variance`]; none of fewer than two.
+/// sum to the variance; none of fewer than two.
 pub(super) fn scaled(rows: Vec<RowInfluence>, by_person: bool) -> Option<Vec<RowInfluence>> {
     let units = if by_person {
         rows.iter().map(|row| row.person).collect::<BTreeSet<u64>>().len() as f64
@@ -68,16 +67,14 @@ pub(super) fn scaled(rows: Vec<RowInfluence>, by_person: bool) -> Option<Vec<Row
     (units >= 2.0).then(|| rows.into_iter().map(|row| row.times(factor)).collect())
 }
 
-/// The variance of one value less another, from what the rows of both add, [`scaled`]: what a
+/// The spread of one value less another, from what the rows of both add, [`scaled`]: what a
 /// person adds to one goes together with what the same person adds to the other. Where each row is
 /// a person, rows are the same by their key.
-pub(super) fn variance_of_change(first: Vec<RowInfluence>, second: Vec<RowInfluence>) -> f64 {
+pub(super) fn spread_of_change(first: Vec<RowInfluence>, second: Vec<RowInfluence>) -> Spread {
     let mut rows = first;
     rows.extend(second.into_iter().map(RowInfluence::negated));
-    // Stable: the rows of a person stay in order.
-    rows.sort_by_key(|row| row.person);
-    let own = rows.chunk_by(|a, b| a.person == b.person);
-    own.map(|own| own.iter().map(|row| row.sum).sum::<f64>()).map(|sum| sum * sum).sum()
+    let persons = sums_by_person(rows);
+    Spread::of_scaled(persons.iter().map(|(_, adds)| UnitTerm::one(*adds)))
 }
 
 /// How many persons, or rows where each row is a person.
