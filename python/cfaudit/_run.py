@@ -235,7 +235,9 @@ def _ask(
         absent = [column for column in model.columns if column not in table.column_names]
         if absent:
             raise DataError(
-                3, f"scorer {name!r} wants columns that the job does not have: {', '.join(absent)}"
+                3,
+                f"error[model-columns]: scorer {name!r} wants columns that the job does not have: "
+                f"{', '.join(absent)}",
             )
         table = table.select(model.columns)
     frame: Any = typed(table, table.schema.metadata)
@@ -243,8 +245,8 @@ def _ask(
         if frame[column].null_count > table[column].null_count:
             raise DataError(
                 3,
-                f"scorer {name!r}: column {column!r} holds values that are no category of the rows: "
-                "add them to its categories, or give the column as texts",
+                f"error[model-columns]: scorer {name!r}: column {column!r} holds values that are no "
+                "category of the rows: add them to its categories, or give the column as texts",
             )
     kind = model.frames or kind
     if kind == "pandas":
@@ -261,7 +263,7 @@ def _ask(
     try:
         return _numbers(model, found, table.num_rows, positive)
     except ValueError as cause:
-        raise DataError(3, f"scorer {name!r}: {cause}") from cause
+        raise DataError(3, f"error[bad-scores]: scorer {name!r}: {cause}") from cause
 
 
 def _score(
@@ -300,8 +302,8 @@ def _score(
     if differ:
         raise DataError(
             3,
-            f"scorer {name!r} was asked again about {len(first)} rows in another order, and "
-            f"{len(differ)} have another score (one {differ[0][0]!r}, then {differ[0][1]!r}): its "
+            f"error[not-repeatable]: scorer {name!r} was asked again about {len(first)} rows in "
+            f"another order, and {len(differ)} have another score (one {differ[0][0]!r}, then {differ[0][1]!r}): its "
             "numbers are not in the order of the rows of the frame, depend on other rows of it, or "
             "vary from call to call",
         )

@@ -4,11 +4,14 @@
 //! `CFAUDIT_CACHE`, `CFAUDIT_LOG` and `CFAUDIT_DATA`. No other variable changes how a run goes;
 //! programs and libraries are found by those of the system.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::PossibleValue;
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{
+    Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint,
+};
 
 use crate::cli::flags::{LogFlags, parse_memory, parse_size};
 use crate::cli::shard_args::{MOST_SHARDS, MergeArgs, WorkerArgs};
@@ -27,15 +30,68 @@ pub(crate) struct CommandLine {
     pub(crate) verb: CommandVerb,
 }
 
+/// The verbs that a first audit needs, which help lists before the others.
+const FIRST_VERBS: &[&str] = &["new", "check", "run", "diff", "explain"];
+
+impl CommandLine {
+    /// The definition, with a help that lists the verbs under two headings.
+    pub(crate) fn program() -> Command {
+        let program = CommandLine::command();
+        let verbs = |first: bool| {
+            let shown = program.clone().mut_subcommands(|verb| {
+                let other = FIRST_VERBS.contains(&verb.get_name()) != first;
+                let hidden = verb.is_hide_set() || other;
+                verb.hide(hidden)
+            });
+            let lines = shown.help_template("{subcommands}").render_help().ansi().to_string();
+            lines.trim_end().to_owned()
+        };
+        let header = program.get_styles().get_header();
+        let heading = |text: &str| format!("{header}{text}:{header:#}");
+        let template = format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}\n{}\n\n{}\n{}\n\n{}\n\
+             {{options}}",
+            heading("Commands"),
+            verbs(true),
+            heading("More commands"),
+            verbs(false),
+            heading("Options"),
+        );
+        program.help_template(template)
+    }
+
+    /// The command line as it was written.
+    ///
+    /// # Errors
+    /// A word is unknown or missing, or help is asked for.
+    pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        let mut program = CommandLine::program();
+        let read = program.try_get_matches_from_mut(words);
+        read.and_then(|found| CommandLine::from_arg_matches(&found))
+            .map_err(|error| error.format(&mut program))
+    }
+}
+
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CommandVerb {
     /// Write a commented job from the columns of a data file; asks no questions
     New(NewArgs),
-    /// Run a job: prepare, generate, score, measure, judge, report
-    Run(RunArgs),
     /// Report all problems of a job at once, each with file, line, column and a hint
     Check(CheckArgs),
+    /// Run a job: prepare, generate, score, measure, judge, report
+    Run(RunArgs),
+    /// Compare two finished folders: what changed, by how much, and whether it is more than chance
+    Diff(DiffArgs),
+    /// Explain a metric, stage, table, column, exit status or error code
+    Explain {
+        /// The word to explain; without it, all words are listed.
+        word: Option<String>,
+        /// Also print its results in a finished run: the values of a metric, or the verdict of a
+        /// gate.
+        #[arg(long = "in", value_name = "DIR", requires = "word")]
+        folder: Option<PathBuf>,
+    },
     /// Show which stages would run, and why, without running them; with --shards cut the rows into
     /// shards for workers
     Plan(PlanArgs),
@@ -50,8 +106,6 @@ pub(crate) enum CommandVerb {
     Gate(GateArgs),
     /// Say how many people would decide the gates of a job, before a run or after it
     Power(PowerArgs),
-    /// Compare two finished folders: what changed, by how much, and whether it is more than chance
-    Diff(DiffArgs),
     /// Export a finished folder for another tool: JUnit, Prometheus, CycloneDX
     Export(ExportArgs),
     /// Check that a folder is what its run wrote: hashes, table versions, gates judged again
@@ -64,15 +118,6 @@ pub(crate) enum CommandVerb {
     /// Ask an endpoint for the scores of the rows on standard input; runs start it
     #[command(hide = true)]
     AskHttp(HttpArgs),
-    /// Explain a metric, stage, table, column, exit status or error code
-    Explain {
-        /// The word to explain; without it, all words are listed.
-        word: Option<String>,
-        /// Also print its results in a finished run: the values of a metric, or the verdict of a
-        /// gate.
-        #[arg(long = "in", value_name = "DIR", requires = "word")]
-        folder: Option<PathBuf>,
-    },
     /// Print the JSON Schema of job files, manifest or summary, or the description of the tables
     Schema {
         /// Which schema.
@@ -565,12 +610,33 @@ fn parse_batch_rows(text: &str) -> Result<usize, String> {
 mod tests {
     use std::time::Duration;
 
-    use super::{CommandLine, parse_age, parse_memory, parse_size};
-    use clap::CommandFactory;
+    use super::{CommandLine, FIRST_VERBS, parse_age, parse_memory, parse_size};
 
     #[test]
     fn the_command_line_is_well_formed() {
-        CommandLine::command().debug_assert();
+        CommandLine::program().debug_assert();
+    }
+
+    /// Each verb is listed once, those of a first audit under the first heading.
+    #[test]
+    fn help_lists_the_verbs_of_a_first_audit_before_the_others() {
+        let mut program = CommandLine::program();
+        let help = program.render_help().to_string();
+        let (first, rest) = help.split_once("\nMore commands:\n").unwrap();
+        let (more, _) = rest.split_once("\nOptions:\n").unwrap();
+        let (_, first) = first.split_once("\nCommands:\n").unwrap();
+        let named = |lines: &str| -> Vec<String> {
+            let lines =
+                lines.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+            lines.filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect()
+        };
+        assert_eq!(named(first), FIRST_VERBS);
+        let mut listed = [named(first), named(more)].concat();
+        let shown = program.get_subcommands().filter(|verb| !verb.is_hide_set());
+        let mut all: Vec<String> = shown.map(|verb| verb.get_name().to_owned()).collect();
+        listed.sort();
+        all.sort();
+        assert_eq!(listed, all);
     }
 
     #[test]

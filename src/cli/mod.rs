@@ -37,8 +37,8 @@ use crate::stage::preview::{CheckFindings, ContractPreview, LocatedIssue};
 use crate::stage::settings::RunSettings;
 use crate::stage::{self, RunRecord};
 use crate::table::decoding::is_decoding;
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, Parser};
 use serde_json::json;
 
 use crate::cli::args::{
@@ -55,8 +55,8 @@ use crate::stage::measure::catalog;
 pub fn main() -> ExitCode {
     // clap prints its own help and errors, and ends with 0 or 2.
     let words: Vec<OsString> = std::env::args_os().collect();
-    let cli = CommandLine::try_parse_from(&words)
-        .unwrap_or_else(|error| naming_variable(error, &words).exit());
+    let cli =
+        CommandLine::read(&words).unwrap_or_else(|error| naming_variable(error, &words).exit());
     let usual = panic::take_hook();
     let aborts_for_memory = Arc::new(AtomicBool::new(true));
     let without_bug = Arc::clone(&aborts_for_memory);

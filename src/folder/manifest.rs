@@ -350,6 +350,10 @@ pub(crate) struct ContractWords {
     pub classes: Vec<String>,
     /// Where the class is from: `file`, `job` or `convention`.
     pub class_from: String,
+    /// SHA-256 over the files of a model that a registry holds, as `sha256sum` lists them in the
+    /// order of their paths; absent for any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// What a job says about outcomes that are amounts.

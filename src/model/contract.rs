@@ -274,6 +274,9 @@ pub(crate) struct ModelContract {
     pub columns: Vec<ContractColumn>,
     /// What its score is about.
     pub score: ScoreTerm,
+    /// SHA-256 over the files of a model that a registry holds; none for any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// The columns of the job that a model may see, and how a file spells them.
@@ -378,7 +381,7 @@ impl ModelContract {
             settle_input(input, inputs.len() == 1, terms, &visible, &mut settled)?;
         }
         let score = settle_score(&signature.output, terms.class, label)?;
-        Ok(ModelContract { columns: settled, score })
+        Ok(ModelContract { columns: settled, score, sha256: None })
     }
 
     /// The columns that the model gets, each once, in the order in which it first gets them.

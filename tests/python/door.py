@@ -105,10 +105,10 @@ def second_call_raises():
 for scorer, error, words in [
     (raises, ZeroDivisionError, []),
     (second_call_raises(), ZeroDivisionError, []),
-    (lambda rows: [0.5] * (len(rows) - 1), cfaudit.DataError, ["gave 399 numbers for 400 rows"]),
+    (lambda rows: [0.5] * (len(rows) - 1), cfaudit.DataError, ["error[bad-scores]", "gave 399 numbers for 400 rows"]),
     (lambda rows: None, cfaudit.DataError, ["'mine'", "is `None`", "one number for each row"]),
     (lambda rows: 0.5, cfaudit.DataError, ["'mine'", "is `0.5`", "one number for each row"]),
-    (lambda rows: ["high"] * len(rows), cfaudit.DataError, ["a score is `'high'`"]),
+    (lambda rows: ["high"] * len(rows), cfaudit.DataError, ["error[bad-scores]", "a score is `'high'`"]),
     (lambda rows: [2.0] * len(rows), cfaudit.DataError, []),
     (lambda rows: [float("nan")] * len(rows), cfaudit.DataError, []),
 ]:
@@ -155,7 +155,8 @@ for scorer in [
     lambda rows: [i % 2 for i in range(len(rows))],
     lambda rows: [None if i % 2 else 0.5 for i in range(len(rows))],
 ]:
-    refused(cfaudit.DataError, lambda scorer=scorer: numbers_of(scorer), "'mine'", "in another order")
+    varies = refused(cfaudit.DataError, lambda of=scorer: numbers_of(of), "'mine'", "in another order")
+    assert varies.code == "not-repeatable"
 assert numbers_of(scored) == whole
 assert not [name for name in os.listdir("parts.inputs") if name.startswith(".")]
 
@@ -235,7 +236,8 @@ assert by_arrow["mine.flip.sex.sr"] == 0.0
 
 # What is wrong is said by the program, as an exception of its own kind.
 bad = refused(cfaudit.JobError, lambda: cfaudit.run({**job, "gates": 1}, rows=arrow), "`gates`")
-assert bad.status == 2
+# Without a scorer the model of the job has no kind, which is said first.
+assert (bad.status, bad.code) == (2, "one-of"), bad.code
 refused(cfaudit.JobError, lambda: cfaudit.run("none.yaml"), "none.yaml")
 refused(
     cfaudit.DataError,
@@ -249,6 +251,7 @@ refused(
 refused(
     cfaudit.DataError,
     lambda: cfaudit.run(job, rows=arrow, scorers={"mine": Model(0).predict_proba}),
+    "error[model-columns]",
     "income",
 )
 refused(cfaudit.OperatorError, lambda: cfaudit.diff("out", "out.inputs"), "manifest.json")

@@ -1,6 +1,9 @@
 """`cfaudit.mlflow` with the real MLflow and a store in files, run by tests/it/python_door.rs in a folder of its own with the program on PATH."""
 
+import json
 import os
+import shlex
+import subprocess
 import sys
 
 import cfaudit
@@ -100,5 +103,55 @@ job = {
 ran = cfaudit.run(job)
 assert ran.summary["headline"] == audit.summary["headline"], (ran.summary, audit.summary)
 refused(ValueError, lambda: cfaudit.mlflow.scorer("models:/credit/1", positive=2), "none of the classes")
+
 both = [cfaudit.mlflow.scorer("models:/credit/1", positive=of)(X) for of in (0, 1)]
 assert numpy.abs(both[0] + both[1] - 1).max() < 1e-12 and (both[1] == estimator.predict_proba(X)[:, 1]).all()
+
+# As a model of the job by its address: the same numbers, and the hash of the version.
+os.environ["VIRTUAL_ENV"] = sys.prefix
+del os.environ["PYTHONPATH"]
+
+
+def registered(address="models:/credit/1", name="registered", **more):
+    told = {"model": address, **more} if more else address
+    return {**job, "name": name, "models": {"audited": {"mlflow": told}}}
+
+
+def sha256_of(ran):
+    return ran.manifest["models"][0]["contract"]["sha256"]
+
+
+ran = cfaudit.run(registered())
+assert ran.summary["headline"] == audit.summary["headline"], (ran.summary, audit.summary)
+place = mlflow.artifacts.download_artifacts("models:/credit/1")
+names = "find . -type f ! -name registered_model_meta -printf '%P\\n' | LC_ALL=C sort"
+by_hand = f"cd {shlex.quote(place)} && {names} | xargs -d '\\n' sha256sum | sha256sum"
+assert subprocess.check_output(by_hand, shell=True, text=True).split()[0] == sha256_of(ran)
+assert cfaudit.run(registered()).fingerprint == ran.fingerprint
+other_class = cfaudit.run(registered(name="denied", **{"class": 0}))
+assert other_class.summary["headline"] != audit.summary["headline"]
+refused(cfaudit.DataError, lambda: cfaudit.run(registered("models:/credit/9")), "no version 9", "1, 2")
+refused(cfaudit.DataError, lambda: cfaudit.run(registered("models:/debit/1")), "no model debit")
+for address in ("models:/credit/latest", "models:/credit@live", "models:/credit"):
+    refused(cfaudit.JobError, lambda: cfaudit.run(registered(address)), "bad-value", "number of the version")
+refused(cfaudit.CfauditError, lambda: cfaudit.run(registered(**{"with": "./nothing"})), "./nothing")
+store = os.environ.pop("MLFLOW_TRACKING_URI")
+refused(cfaudit.DataError, lambda: cfaudit.run(registered()), "MLFLOW_TRACKING_URI")
+os.environ["MLFLOW_TRACKING_URI"] = store
+with open("bare", "w") as file:
+    code = "import sys; sys.modules['mlflow'] = None; exec(open(sys.argv.pop(1)).read())"
+    file.write(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{code}" "$@"\n')
+os.chmod("bare", 0o755)
+refused(cfaudit.DataError, lambda: cfaudit.run(registered(**{"with": "./bare"})), "has no mlflow")
+
+# Other files under the same number are found where it scores again, and audited when asked.
+with open(os.path.join(place, "requirements.txt"), "a") as file:
+    file.write("# altered\n")
+with open("registered.json", "w") as file:
+    json.dump(registered(), file)
+again = ["cfaudit", "run", "registered.json", "--force"]
+done = subprocess.run([*again, "score"], capture_output=True, text=True)
+assert done.returncode == 3 and "another model" in done.stderr, done
+assert subprocess.run([*again, "contract"], capture_output=True, text=True).returncode == 0
+found = sha256_of(cfaudit.Audit("outputs/registered"))
+assert found != sha256_of(other_class), "the hash of altered files"

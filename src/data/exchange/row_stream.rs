@@ -36,6 +36,9 @@ pub(crate) const WEIGHT: &str = "weight";
 /// What the schema of rows to score says: the position of the class whose probability is the score.
 pub(crate) const POSITION: &str = "cfaudit.position";
 
+/// What the schema of rows to score says: the SHA-256 of the registered model that is to score.
+pub(crate) const MODEL_HASH: &str = "cfaudit.sha256";
+
 /// What the schema of a stream without rows says: the program is to describe its model.
 pub(crate) const DESCRIBE: &str = "cfaudit.describe";
 

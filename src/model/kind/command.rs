@@ -74,6 +74,17 @@ impl CommandBlock {
             omit: Vec::new(),
         }
     }
+
+    /// The program that asks Python models, with these options, by this interpreter or the default.
+    pub(super) fn of_python(
+        with: Option<&str>,
+        options: &[[&str; 2]],
+        time_limit: TimeLimit,
+    ) -> Self {
+        let start = [with.unwrap_or("{python}"), "{script}"];
+        let words = start.into_iter().chain(options.iter().flatten().copied());
+        CommandBlock::shipped(words.map(str::to_owned), time_limit)
+    }
 }
 
 /// What a model gives that names no classes.

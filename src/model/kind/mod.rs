@@ -13,6 +13,7 @@ pub(crate) mod forest;
 pub(crate) mod http;
 pub(crate) mod lightgbm_file;
 pub(crate) mod logistic;
+pub(crate) mod mlflow;
 pub(crate) mod onnx;
 pub(crate) mod python;
 pub(crate) mod scale_key;
@@ -34,6 +35,7 @@ use crate::model::kind::forest::ForestBlock;
 use crate::model::kind::http::HttpBlock;
 use crate::model::kind::lightgbm_file::LightgbmBlock;
 use crate::model::kind::logistic::LogisticBlock;
+use crate::model::kind::mlflow::MlflowBlock;
 use crate::model::kind::onnx::OnnxBlock;
 use crate::model::kind::python::PythonBlock;
 use crate::model::kind::scale_key::{BetterEnd, ScaleBlock};
@@ -196,6 +198,8 @@ model_kinds! {
         command = "command": Command(CommandBlock);
         /// A Python function or a pickled model.
         python = "python": Python(PythonBlock);
+        /// A version of a model in the registry of MLflow.
+        mlflow = "mlflow": Mlflow(MlflowBlock);
         /// An HTTP endpoint.
         http = "http": Http(HttpBlock);
     }

@@ -1,4 +1,5 @@
-"""Scores rows for cfaudit by a Python function or a pickled model; cfaudit starts it once a run.
+"""Scores rows for cfaudit by a Python function, or by a model that was pickled or registered with
+MLflow; cfaudit starts it once a run.
 
 Standard input holds Arrow IPC streams of rows, one after the other; each is answered by one stream
 with the column `score` on standard output. Where the input ends, the program ends. A stream whose
@@ -7,12 +8,14 @@ classes and levels the model knows. The schema of rows to score says which class
 """
 
 import argparse
+import hashlib
 import importlib
 import json
 import os
 import pickle
 import re
 import sys
+import tempfile
 import types
 
 # Only scores go to standard output: what the model prints goes to standard error.
@@ -21,7 +24,8 @@ os.dup2(2, 1)
 sys.stdout = sys.stderr
 sys.path.insert(0, os.getcwd())
 
-DESCRIBE, DESCRIPTION, POSITION = b"cfaudit.describe", b"cfaudit.description", b"cfaudit.position"
+DESCRIBE, DESCRIPTION = b"cfaudit.describe", b"cfaudit.description"
+POSITION, MODEL_HASH = b"cfaudit.position", b"cfaudit.sha256"
 
 
 def fail(what):
@@ -80,6 +84,52 @@ def loaded(path):
         fail(f"{path} cannot be loaded by pickle ({cause}): where joblib wrote it, pip install joblib")
     finally:
         sys.modules["__main__"] = own
+
+
+def hash_of_files(folder):
+    """SHA-256 over the lines that sha256sum writes about the files of a folder, in the order of their
+    paths; what MLflow itself notes in a folder that it downloads is left out."""
+    paths = [os.path.join(below, name) for below, _, names in os.walk(folder) for name in names]
+    lines = []
+    for name in sorted(os.path.relpath(path, folder).replace(os.sep, "/") for path in paths):
+        if name == "registered_model_meta":
+            continue
+        of_file = hashlib.sha256()
+        with open(os.path.join(folder, name), "rb") as file:
+            for part in iter(lambda: file.read(1 << 20), b""):
+                of_file.update(part)
+        lines.append(f"{of_file.hexdigest()}  {name}\n")
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def registered(address):
+    """A registered version of MLflow, and the SHA-256 over its files."""
+    # Nothing but the registry is asked, and nothing but scores is written.
+    os.environ.update(MLFLOW_DISABLE_TELEMETRY="true", MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR="false")
+    try:
+        import mlflow
+    except ImportError as cause:
+        fail(f"the interpreter {sys.executable} has no mlflow ({cause}): pip install mlflow")
+    name, version = address[len("models:/") :].split("/")
+    client = mlflow.MlflowClient()
+    try:
+        client.get_model_version(name, version)
+    except Exception as cause:
+        try:
+            held = sorted(int(of.version) for of in client.search_model_versions(f"name = '{name}'"))
+        except Exception:
+            fail(f"the registry of MLFLOW_TRACKING_URI does not answer: {cause}")
+        if not held:
+            fail(f"the registry of MLFLOW_TRACKING_URI has no model {name}")
+        shown = ", ".join(str(of) for of in held[-20:])
+        fail(f"the registry of MLFLOW_TRACKING_URI has no version {version} of {name}: it has {shown}")
+    try:
+        # A copy, so that what is hashed is what is loaded.
+        with tempfile.TemporaryDirectory() as copy:
+            folder = mlflow.artifacts.download_artifacts(address, dst_path=copy)
+            return mlflow.pyfunc.load_model(folder).get_raw_model(), hash_of_files(folder)
+    except Exception as cause:
+        fail(f"{address} cannot be loaded: {cause}")
 
 
 def plain(value):
@@ -146,13 +196,16 @@ def learn(part, columns, levels, filled):
     return None
 
 
-class Pickled:
-    """A pickled model that is asked for the probability of a class."""
+class Estimator:
+    """A model that is asked for the probability of a class; `sha256` is that of a registered one."""
 
-    def __init__(self, path):
-        self.model = loaded(path)
-        if not hasattr(self.model, "predict_proba"):
-            fail(f"{path} holds a {type(self.model).__name__}, which has no predict_proba")
+    def __init__(self, model, source, sha256=None):
+        self.model, self.source, self.sha256 = model, source, sha256
+        if not hasattr(model, "predict_proba"):
+            fail(
+                f"{source} holds a {type(model).__name__}, which has no predict_proba: write a function "
+                'that gives the probability, and name it by python: {call: "module:function"}'
+            )
         names = getattr(self.model, "feature_names_in_", None)
         self.names = None if names is None else [str(name) for name in names]
         self.width = getattr(self.model, "n_features_in_", None)
@@ -171,7 +224,16 @@ class Pickled:
             "width": None if self.width is None else int(self.width),
             "classes": None if classes is None else [plain(value) for value in classes],
             "levels": [levels.get(column) for column in columns or []],
+            "sha256": self.sha256,
         }
+
+    def check(self, sha256):
+        """Ends where the files are not those with which the run settled its contract."""
+        if self.sha256 != sha256:
+            fail(
+                f"{self.source} is another model than the one that this job was checked with: its files "
+                f"have the SHA-256 {self.sha256}, and those had {sha256}; run again with --force contract"
+            )
 
     def __call__(self, rows, position):
         if self.names is not None and pandas is not None:
@@ -207,18 +269,24 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--call")
     parser.add_argument("--pickle")
+    parser.add_argument("--mlflow")
     asked = parser.parse_args()
     if asked.call:
         function = function_of(asked.call)
         score = lambda rows, position: function(rows)
+    elif asked.mlflow:
+        model, sha256 = registered(asked.mlflow)
+        score = Estimator(model, asked.mlflow, sha256)
     else:
-        score = Pickled(asked.pickle)
+        score = Estimator(loaded(asked.pickle), asked.pickle)
     # At the end of the input there is nothing to look at.
     while sys.stdin.buffer.peek(1):
         with pa.ipc.open_stream(sys.stdin.buffer) as rows:
             about = rows.schema.metadata or {}
             told = {DESCRIPTION: json.dumps(score.description())} if DESCRIBE in about else None
             position = int(about[POSITION]) if POSITION in about else None
+            if MODEL_HASH in about:
+                score.check(about[MODEL_HASH].decode())
             out = written = None
             for batch in rows:
                 table = pa.Table.from_batches([batch]).replace_schema_metadata()

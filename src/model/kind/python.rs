@@ -95,23 +95,15 @@ impl BroughtKnobs for PythonBlock {
     }
 
     fn program(&self) -> Option<CommandBlock> {
-        let mut score = vec![self.with.clone().unwrap_or_else(|| "{python}".to_owned())];
-        score.push("{script}".to_owned());
-        let mut option = |name: &str, value: &str| {
-            score.extend([name.to_owned(), value.to_owned()]);
-        };
-        if let Some(call) = &self.call {
-            option("--call", call);
-        }
-        if self.pickle.is_some() {
-            option("--pickle", "{model}");
-        }
+        let call = self.call.as_deref().map(|call| ["--call", call]);
+        let pickle = self.pickle.as_ref().map(|_| ["--pickle", "{model}"]);
+        let options: Vec<[&str; 2]> = call.into_iter().chain(pickle).collect();
         Some(CommandBlock {
             model: self.pickle.clone(),
             watch: self.watch.clone(),
             pass_env: self.pass_env.clone(),
             secret_env: self.secret_env.clone(),
-            ..CommandBlock::shipped(score, self.time_limit)
+            ..CommandBlock::of_python(self.with.as_deref(), &options, self.time_limit)
         })
     }
 

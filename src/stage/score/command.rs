@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::data::exchange::row_stream::{
-    DESCRIPTION, POSITION, RawColumns, RowFile, RowSink, RowStream, ask_description,
+    DESCRIPTION, MODEL_HASH, POSITION, RawColumns, RowFile, RowSink, RowStream, ask_description,
 };
 use crate::data::exchange::score_stream::{read_answer, read_description, read_file, read_stream};
 use crate::data::rows::aligned::{CounterfactualReader, create_scores, write_precision};
@@ -199,7 +199,7 @@ impl<'a> CommandCall<'a> {
     /// What messages call the program.
     fn noun(&self) -> &'static str {
         match self.key {
-            "python" => "Python",
+            "python" | "mlflow" => "Python",
             "http" => "endpoint",
             _ => "command",
         }
@@ -289,7 +289,8 @@ impl<'a> CommandCall<'a> {
             return Ok(());
         }
         let mut program = self.program(&self.command.score[..1], 0, &[])?;
-        let modules: Vec<&str> = ["pyarrow"].into_iter().chain(module).collect();
+        let mlflow = (self.key == "mlflow").then_some("mlflow");
+        let modules: Vec<&str> = ["pyarrow"].into_iter().chain(mlflow).chain(module).collect();
         program.argv.extend(["-c".to_owned(), format!("import {}", modules.join(", "))]);
         let told = child::run(ctx, &program, |_| Ok(()), |_| Ok(()));
         told.map(|_| ()).map_err(|error| {
@@ -591,10 +592,11 @@ impl<'a> CommandCall<'a> {
     }
 }
 
-/// The columns of rows to score, and the class that is asked for.
+/// The columns of rows to score, and the class and the version of the model that are asked for.
 fn row_columns(layout: &Layout, contract: &ModelContract) -> RawColumns {
     let position = contract.score.position.map(|at| (POSITION.to_owned(), at.to_string()));
-    let about = position.into_iter().collect();
+    let sha256 = contract.sha256.iter().map(|sha256| (MODEL_HASH.to_owned(), sha256.clone()));
+    let about = position.into_iter().chain(sha256).collect();
     RawColumns::new(layout, &contract.column_names(), false, about)
 }
 

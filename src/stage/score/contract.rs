@@ -80,6 +80,8 @@ struct PythonDescription {
     classes: Option<Vec<Value>>,
     /// By column, the levels that its encoders know.
     levels: Vec<Option<Vec<Value>>>,
+    /// SHA-256 over its files, where a registry holds it.
+    sha256: Option<String>,
 }
 
 impl From<PythonDescription> for ModelSignature {
@@ -115,8 +117,8 @@ impl StagePlan<'_> {
         let Some((kind, knobs)) = model.brought() else {
             return Err(misfit(format!("the model `{name}` has no contract")));
         };
-        let signature = match knobs.signature() {
-            Some(signature) => signature,
+        let (signature, sha256) = match knobs.signature() {
+            Some(signature) => (signature, None),
             None => self
                 .ask_signature(ctx, name, model, layout)
                 .map_err(|e| self.with_model_place(e, &["models", name, kind.key()]))?,
@@ -126,6 +128,7 @@ impl StagePlan<'_> {
         let settled =
             ModelContract::settle(&signature, &knobs.terms(), &columns, layout.label.as_ref());
         let mut contract = settled.map_err(|gap| self.gap(&["models", name, kind.key()], gap))?;
+        contract.sha256 = sha256;
         // pandas has no value for what is no category; a missing value it has.
         for column in &mut contract.columns {
             let feature = layout.feature(&column.column).map(|f| &layout.features[f]);
@@ -157,32 +160,35 @@ impl StagePlan<'_> {
         }])
     }
 
-    /// What the model's file, or its process, says about the model.
+    /// What the model's file, or its process, says about the model; and the hash of one that a
+    /// registry holds.
     fn ask_signature(
         &self,
         ctx: &StageContext<'_>,
         name: &str,
         model: &ModelBlock,
         layout: &Layout,
-    ) -> Result<ModelSignature> {
+    ) -> Result<(ModelSignature, Option<String>)> {
         if let Some(onnx) = &model.onnx {
-            return signature_of_onnx(&trainer::onnx_params(onnx, self.score_scale(model), layout));
+            let params = trainer::onnx_params(onnx, self.score_scale(model), layout);
+            return Ok((signature_of_onnx(&params)?, None));
         }
         if let Some(lightgbm) = &model.lightgbm {
-            return LightgbmScorer::signature(Path::new(&lightgbm.file));
+            return Ok((LightgbmScorer::signature(Path::new(&lightgbm.file))?, None));
         }
         let Some(call) = self.call(name, model) else {
             return Err(misfit(format!("the model `{name}` cannot be asked about itself")));
         };
         let scratch = ScratchFolder::of_system()?;
         let text = call.describe(ctx, scratch.path())?;
-        let described: PythonDescription = serde_json::from_str(&text).map_err(|e| {
+        let mut described: PythonDescription = serde_json::from_str(&text).map_err(|e| {
             Fault::new(
                 "bad-output",
                 format!("the description of the model `{name}` is damaged: {e}"),
             )
         })?;
-        Ok(described.into())
+        let sha256 = described.sha256.take();
+        Ok((described.into(), sha256))
     }
 }
 

@@ -290,6 +290,7 @@ impl SettledModel<'_> {
             class: score.class.clone(),
             classes: score.classes.clone(),
             class_from: score.source.word().to_owned(),
+            sha256: self.contract.sha256.clone(),
         }
     }
 }

@@ -1,11 +1,12 @@
-//! Checks models that are files, endpoints and Python functions: what of each can be known without
-//! it.
+//! Checks models that are files, endpoints, Python functions and registered versions: what of each
+//! can be known without it.
 
 use crate::job::check::JobChecker;
 use crate::job::messages as m;
 use crate::job::read::tree::join;
 use crate::model::kind::http::HttpBlock;
 use crate::model::kind::lightgbm_file::LightgbmBlock;
+use crate::model::kind::mlflow::MlflowBlock;
 use crate::model::kind::onnx::OnnxBlock;
 use crate::model::kind::python::PythonBlock;
 use crate::model::kind::trees::rebuild;
@@ -83,6 +84,23 @@ impl JobChecker<'_> {
         self.inputs(at, name, &python.omit);
         self.columns_in_order(at, &python.columns, &python.omit);
         self.surroundings(at, &python.watch, &python.pass_env, &python.secret_env);
+    }
+
+    /// One block `mlflow`; its short form is the address.
+    pub(super) fn mlflow(&mut self, at: &str, name: &Name, mlflow: &MlflowBlock) {
+        let key = format!("{at}.model");
+        let here = if self.places.0.contains_key(&key) { key } else { at.to_owned() };
+        if mlflow.names_a_version() {
+            self.no_placeholder(here, &mlflow.model);
+        } else {
+            self.say(&here, m::mlflow_version(mlflow.model.escape_debug()));
+        }
+        if let Some(with) = &mlflow.with {
+            self.no_placeholder(format!("{at}.with"), with);
+        }
+        self.inputs(at, name, &mlflow.omit);
+        self.columns_in_order(at, &mlflow.columns, &mlflow.omit);
+        self.surroundings(at, &[], &mlflow.pass_env, &mlflow.secret_env);
     }
 
     /// `module:function`, both of names with dots between them.

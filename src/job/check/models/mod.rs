@@ -88,6 +88,9 @@ impl<'a> JobChecker<'a> {
         if let Some(python) = &model.python {
             self.python(&format!("{at}.python"), name, python);
         }
+        if let Some(mlflow) = &model.mlflow {
+            self.mlflow(&format!("{at}.mlflow"), name, mlflow);
+        }
     }
 
     /// Complains about accepted objections that nobody can have to a model.
