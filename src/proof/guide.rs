@@ -15,8 +15,14 @@ const CONTENTS: &[(&str, &str)] = &[
     ("exports/", "the same for other tools, such as causal graphs and a model card"),
 ];
 
-/// The text of the guide; `n_cases` is the number of cases of single people in the archive.
-pub(super) fn text(proof: &FolderProof, summary: &RunSummary, n_cases: usize) -> String {
+/// The text of the guide; `n_cases` is the number of cases of single people in the archive, and
+/// `signed` whether it holds a statement to be signed.
+pub(super) fn text(
+    proof: &FolderProof,
+    summary: &RunSummary,
+    n_cases: usize,
+    signed: bool,
+) -> String {
     let manifest = &proof.manifest;
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let version = manifest.words.version.as_deref().map(one_line);
@@ -68,6 +74,12 @@ pub(super) fn text(proof: &FolderProof, summary: &RunSummary, n_cases: usize) ->
         );
     }
     let fingerprint = &proof.fingerprint;
+    let signing = if signed {
+        "5. statement.intoto.json names the verdict and these files, for a signature:\n\n     \
+         cosign attest-blob --statement statement.intoto.json --bundle audit.sigstore.json\n\n"
+    } else {
+        ""
+    };
     let _ = write!(
         text,
         "\nHow to check it\n\n\
@@ -78,6 +90,8 @@ pub(super) fn text(proof: &FolderProof, summary: &RunSummary, n_cases: usize) ->
          sha256sum --check SHA256SUMS\n\n\
          3. Files, table versions, and the verdicts judged again from the tables:\n\n     \
          cfaudit verify audit --fingerprint {fingerprint}\n\n\
+         4. Without cfaudit: open judge.html, taken from a source that you trust, and drop this\n   \
+         archive on it. It judges the gates again whose rates it can compute.\n\n{signing}\
          How to go on\n\n  \
          cfaudit explain nsr --in audit          what a metric means, with its values here\n  \
          cfaudit diff audit OTHER-FOLDER         what has changed since or before\n  \

@@ -8,4 +8,5 @@
 
 mod guide;
 pub(crate) mod pack;
+mod statement;
 pub(crate) mod verify;

@@ -5,9 +5,11 @@
 //! on the page. The guide gives their number.
 //!
 //! ```text
-//! JOB-RUN/READ-ME.txt     what is here, how to check it, how to go on
-//! JOB-RUN/SHA256SUMS      for `sha256sum --check`
-//! JOB-RUN/audit/...       the folder: `verify`, `diff`, `gate` and `report` work on it
+//! JOB-RUN/READ-ME.txt             what is here, how to check it, how to go on
+//! JOB-RUN/SHA256SUMS              for `sha256sum --check`
+//! JOB-RUN/judge.html              judges the gates again without this program
+//! JOB-RUN/statement.intoto.json   the verdict on these files, to be signed
+//! JOB-RUN/audit/...               the folder: `verify`, `diff`, `gate` and `report` work on it
 //! ```
 //!
 //! The same folder gives the same bytes: names are sorted, entries carry no time and no owner.
@@ -22,18 +24,26 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use crate::error::{Error, Result};
 use crate::exec::files::{self, File};
+use crate::exec::hash;
 use crate::exec::replaced_file;
 use crate::folder::read::{self, MANIFEST, check_measured};
 use crate::proof::guide;
+use crate::proof::statement;
 use crate::proof::verify::{self, FolderProof, is_removable};
-use crate::table::CfExampleRow;
 use crate::table::file::read_rows;
+use crate::table::{CfExampleRow, GateRow};
 
 /// The guide to an archive.
 pub(crate) const GUIDE: &str = "READ-ME.txt";
 
 /// The hashes of all files but the guide and itself.
 const SUMS: &str = "SHA256SUMS";
+
+/// The page that judges an archive again, with its name there.
+const JUDGE: (&str, &str) = ("judge.html", include_str!("judge.html"));
+
+/// The in-toto statement; not there where no gate was judged.
+const STATEMENT: &str = "statement.intoto.json";
 
 /// Bytes from which on an entry takes the long form of its size.
 const LARGE: usize = 1 << 31;
@@ -81,14 +91,25 @@ pub(crate) fn pack(folder: &Path, proof: &FolderProof, path: &Path) -> Result<Pa
     let top = proof.archive_name();
     let packed: Vec<(&String, &String)> =
         manifest.files.iter().filter(|(name, _)| !is_removable(name)).collect();
-    let mut sums = format!("{}  audit/{MANIFEST}\n", proof.fingerprint);
-    packed.iter().for_each(|(name, sha256)| sums += &format!("{sha256}  audit/{name}\n"));
-    let n_cases = count_cases(&read_rows(&folder.join("tables"))?);
-    let guide = guide::text(proof, &read::read_summary(folder)?, n_cases);
+    let mut listed = vec![(format!("audit/{MANIFEST}"), proof.fingerprint.as_str())];
+    listed.extend(packed.iter().map(|(name, sha256)| (format!("audit/{name}"), sha256.as_str())));
+    let (tables, summary) = (folder.join("tables"), read::read_summary(folder)?);
+    let gates = read_rows::<GateRow>(&tables)?;
+    let mut texts = vec![(JUDGE.0, JUDGE.1.to_owned())];
+    let statement = statement::text(&listed, &summary.verdict, &gates);
+    let signed = statement.is_some();
+    texts.extend(statement.map(|statement| (STATEMENT, statement)));
+    let line = |name: &str, sha256: &str| format!("{sha256}  {name}\n");
+    let mut sums: String = listed.iter().map(|(name, sha256)| line(name, sha256)).collect();
+    sums.extend(texts.iter().map(|(name, text)| line(name, &hash::sha256(text.as_bytes()))));
+    let n_cases = count_cases(&read_rows(&tables)?);
+    texts.insert(0, (SUMS, sums));
+    texts.insert(0, (GUIDE, guide::text(proof, &summary, n_cases, signed)));
     replaced_file::replace_with(path, |file| {
         let mut archive = AuditArchive { zip: ZipWriter::new(BufWriter::new(file)), path, top };
-        archive.add(GUIDE, guide.len(), guide.as_bytes())?;
-        archive.add(SUMS, sums.len(), sums.as_bytes())?;
+        for (name, text) in &texts {
+            archive.add(name, text.len(), text.as_bytes())?;
+        }
         archive.add_file(folder, MANIFEST, &proof.fingerprint)?;
         for (name, sha256) in &packed {
             archive.add_file(folder, name, sha256)?;
@@ -97,7 +118,7 @@ pub(crate) fn pack(folder: &Path, proof: &FolderProof, path: &Path) -> Result<Pa
         written.and_then(|mut file| file.flush()).map_err(|e| Error::io("write", path, &e))
     })?;
     let (sha256, bytes) = files::hash_file(path)?;
-    Ok(PackedArchive { n_files: packed.len() + 3, bytes, n_cases, sha256 })
+    Ok(PackedArchive { n_files: listed.len() + texts.len(), bytes, n_cases, sha256 })
 }
 
 /// Number of cases: a person in each model, set and attribute in which the table holds that person.

@@ -40,7 +40,7 @@ const ROOMS: &[Room] = &[
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        7_080,
+        7_155,
     ),
     room(
         "num, recourse, causal, why, augment",
@@ -50,13 +50,14 @@ const ROOMS: &[Room] = &[
 ];
 
 /// What is counted besides code, with its ceiling. Of the templates 640 lines are the meanings of
-/// the metrics and 60 the sentences of the reading path.
+/// the metrics, 60 the sentences of the reading path, and 950 the page `judge.html`, a program by
+/// itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 3_775),
+    ("lines of templates", 4_725),
     ("lines of messages", 1_665),
     ("lines of unit tests", 43_375),
     ("lines of integration tests", 29_215),
-    ("words of the documents", 33_315),
+    ("words of the documents", 32_000),
     ("characters of the README", 6_630),
 ];
 

@@ -45,6 +45,7 @@ mod house;
 mod http;
 mod inputs;
 mod invariance;
+mod judge;
 mod kills;
 mod layers;
 mod lists;

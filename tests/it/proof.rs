@@ -313,7 +313,8 @@ fn an_archive_has_the_same_bytes_and_is_sound() {
         .map(|name| format!("{top}/audit/{name}"))
         .collect();
     expected.extend(
-        ["audit/manifest.json", "READ-ME.txt", "SHA256SUMS"].map(|name| format!("{top}/{name}")),
+        ["audit/manifest.json", "READ-ME.txt", "SHA256SUMS", "judge.html", "statement.intoto.json"]
+            .map(|name| format!("{top}/{name}")),
     );
     expected.sort();
     assert_eq!(packed.keys().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());

@@ -1,0 +1,105 @@
+//! The in-toto statement of an archive: which verdict was reached on which files, ready to be
+//! signed.
+//!
+//! The predicate is test-result v0.1. It has three results: our `warn` and `inconclusive` are both
+//! `WARNED`, and the annotations of `summary.json` keep our words.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::report::export::deciding;
+use crate::table::GateRow;
+
+/// The text of the statement, on one line; none where a verdict of the run is no result of a test
+/// (`done`: no gate was judged; `waiting`).
+///
+/// `files` are the names in the archive with their SHA-256, `verdict` that of the run.
+pub(super) fn text(files: &[(String, &str)], verdict: &str, gates: &[GateRow]) -> Option<String> {
+    let result = match verdict {
+        "pass" => "PASSED",
+        "warn" | "inconclusive" => "WARNED",
+        "fail" => "FAILED",
+        _ => return None,
+    };
+    let words: BTreeMap<&str, &str> =
+        deciding(gates).map(|row| (row.gate.as_str(), row.verdict.as_str())).collect();
+    let tests = |list: &str| -> Vec<&str> {
+        let of = |row: &&GateRow| test_list(&row.verdict, &row.level) == Some(list);
+        deciding(gates).filter(of).map(|row| row.gate.as_str()).collect()
+    };
+    let file = |(name, sha256): &(String, &str)| {
+        let mut file = json!({"name": name, "digest": {"sha256": sha256}});
+        if name == "audit/summary.json" {
+            file["annotations"] = json!({"verdict": verdict, "gates": words});
+        }
+        file
+    };
+    let configuration = files.iter().filter(|(name, _)| name == "audit/job.resolved.yaml");
+    let statement = json!({
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": files.iter().map(file).collect::<Vec<Value>>(),
+        "predicateType": "https://in-toto.io/attestation/test-result/v0.1",
+        "predicate": {
+            "result": result,
+            "configuration": configuration.map(file).collect::<Vec<Value>>(),
+            "passedTests": tests("passed"),
+            "warnedTests": tests("warned"),
+            "failedTests": tests("failed"),
+        },
+    });
+    Some(format!("{statement}\n"))
+}
+
+/// The list that names a gate: none where it was skipped.
+fn test_list(verdict: &str, level: &str) -> Option<&'static str> {
+    match (verdict, level) {
+        ("skipped", _) => None,
+        ("pass", _) => Some("passed"),
+        ("fail", "fail") => Some("failed"),
+        _ => Some("warned"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::text;
+    use crate::table::GateRow;
+
+    #[test]
+    fn a_verdict_is_one_of_three_results_or_none() {
+        let gate = |gate: &str, verdict: &str, level: &str| GateRow {
+            gate: gate.into(),
+            verdict: verdict.into(),
+            level: level.into(),
+            decides: 1,
+            ..GateRow::default()
+        };
+        let gates = [
+            gate("a", "pass", "fail"),
+            gate("b", "fail", "warn"),
+            gate("c", "fail", "fail"),
+            gate("d", "inconclusive", "fail"),
+            gate("e", "skipped", "fail"),
+        ];
+        let files =
+            ["audit/job.resolved.yaml", "audit/summary.json"].map(|name| (name.to_owned(), "00ff"));
+        let statement = |verdict: &str| -> Option<Value> {
+            text(&files, verdict, &gates).map(|text| serde_json::from_str(&text).unwrap())
+        };
+        let results = ["pass", "warn", "inconclusive", "fail", "done", "waiting"]
+            .map(|verdict| statement(verdict).map(|found| found["predicate"]["result"].clone()));
+        let expected = [json!("PASSED"), json!("WARNED"), json!("WARNED"), json!("FAILED")];
+        assert_eq!(results[..4], expected.map(Some));
+        assert_eq!(results[4..], [None, None]);
+        let found = statement("fail").unwrap();
+        let lists = ["passedTests", "warnedTests", "failedTests"];
+        let lists = lists.map(|list| found["predicate"][list].clone());
+        assert_eq!(lists, [json!(["a"]), json!(["b", "d"]), json!(["c"])]);
+        assert_eq!(found["predicate"]["configuration"][0]["digest"]["sha256"], "00ff");
+        let annotations = &found["subject"][1]["annotations"];
+        assert_eq!([&annotations["verdict"], &annotations["gates"]["d"]], ["fail", "inconclusive"]);
+    }
+}
