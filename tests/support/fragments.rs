@@ -13,6 +13,7 @@ pub(crate) const FRAGMENTS: &[(&str, &str)] = &[
     ("models-and-experiments.md", "## Do the scores go"),
     ("models-and-experiments.md", "## Experiments:"),
     ("models-and-experiments.md", "## Models trained"),
+    ("models-and-experiments.md", "**A registered model**"),
     ("models-and-experiments.md", "**An endpoint**"),
     ("models-and-experiments.md", "**Python**"),
     ("models-and-experiments.md", "ends the run (`bad-answer`)"),
