@@ -26,6 +26,7 @@
 pub mod error;
 pub mod num;
 mod param;
+mod text;
 mod unit;
 
 pub mod job;

@@ -1,8 +1,6 @@
 //! The verdict of each gate: the comparisons that a question asks for, judged one by one or
 //! jointly, and the worst of them.
 
-use std::cmp::Ordering;
-
 use super::decide_by::GateDecideBy;
 use super::decision::{decide, small_flags};
 use super::observe::{NOT_MEASURED, changes, negate, observations, observed};
@@ -36,7 +34,7 @@ pub(crate) fn judge(
     let mut table: Vec<GateRow> = Vec::new();
     let mut tally = GateTally::default();
     let mut verdict: Option<GateStatus> = None;
-    let mut worst: Option<(GateRank, WorstGate)> = None;
+    let mut worst: Option<((bool, bool, GateStatus), f64, WorstGate)> = None;
     let looked_up = |question: &GateQuestion| match (question.quantity, baseline) {
         (GateQuantity::Value, _) => observations(question, tables.metrics),
         (GateQuantity::Change, Some(baseline)) => changes(question, baseline),
@@ -55,14 +53,8 @@ pub(crate) fn judge(
                 remark::remarks(question, ruling, tables.metrics, own.as_deref());
             ruling.findings.counted.clone_from(&counted);
         }
-        // The first of the worst decides; rows come in the order of the table of metrics.
-        let mut decider = 0;
-        for (i, ruling) in rulings.iter().enumerate().skip(1) {
-            if compare_severity(question, ruling, &rulings[decider]) == Ordering::Greater {
-                decider = i;
-            }
-        }
-        let ruling = &rulings[decider];
+        // Rows come in the order of the table of metrics.
+        let Some(ruling) = first_of_worst(question, rulings.iter()) else { continue };
         let decided = ruling.verdict();
         match (question.warn_only, decided) {
             (_, GateStatus::Skipped) => tally.skipped += 1,
@@ -75,38 +67,23 @@ pub(crate) fn judge(
             if !question.warn_only {
                 verdict = verdict.max(Some(decided));
             }
-            let rank = GateRank {
-                passes_not: decided != GateStatus::Pass,
-                counts: !question.warn_only,
-                decided,
-                excess: excess(question, ruling),
+            // One that only warns and does not pass is worse than one that passes.
+            let rank = (decided != GateStatus::Pass, !question.warn_only, decided);
+            let excess = excess(question, ruling);
+            let is_worse = |(of, other, _): &((bool, bool, GateStatus), f64, WorstGate)| {
+                rank.cmp(of).then(excess.total_cmp(other)).is_gt()
             };
-            if worst.as_ref().is_none_or(|(of, _)| rank.compare(of).is_gt()) {
-                worst = Some((rank, worst_gate(question, ruling)));
+            if worst.as_ref().is_none_or(is_worse) {
+                worst = Some((rank, excess, worst_gate(question, ruling)));
             }
         }
-        for (i, ruling) in rulings.iter().enumerate() {
-            let needed = power::of_row(question, ruling, tables);
-            table.push(row(question, ruling, needed, i == decider));
+        for each in &rulings {
+            let needed = power::of_row(question, each, tables);
+            table.push(row(question, each, needed, std::ptr::eq(each, ruling)));
         }
     }
     table.sort_by(|a, b| a.order(b));
-    GateResults { table, verdict, tally, worst: worst.map(|(_, worst)| worst) }
-}
-
-/// How bad a gate came out: one that only warns and does not pass is worse than one that passes.
-struct GateRank {
-    passes_not: bool,
-    counts: bool,
-    decided: GateStatus,
-    excess: f64,
-}
-
-impl GateRank {
-    fn compare(&self, other: &GateRank) -> Ordering {
-        let of = |rank: &GateRank| (rank.passes_not, rank.counts, rank.decided);
-        of(self).cmp(&of(other)).then(self.excess.total_cmp(&other.excess))
-    }
+    GateResults { table, verdict, tally, worst: worst.map(|(.., worst)| worst) }
 }
 
 /// What becomes of each comparison of a question: the rule, then whatever stands against it.
@@ -158,9 +135,16 @@ fn excess(question: &GateQuestion, ruling: &GateRuling) -> f64 {
     ruling.observation.value.map_or(f64::NEG_INFINITY, |value| question.limit.excess(value))
 }
 
-fn compare_severity(question: &GateQuestion, a: &GateRuling, b: &GateRuling) -> Ordering {
-    let excess = |ruling| excess(question, ruling);
-    a.verdict().cmp(&b.verdict()).then(excess(a).total_cmp(&excess(b)))
+/// The worst of some rulings, of equals the first.
+fn first_of_worst<'a>(
+    question: &GateQuestion,
+    rulings: impl Iterator<Item = &'a GateRuling>,
+) -> Option<&'a GateRuling> {
+    rulings.reduce(|a, b| {
+        let excess = |ruling| excess(question, ruling);
+        let order = a.verdict().cmp(&b.verdict()).then(excess(a).total_cmp(&excess(b)));
+        if order.is_lt() { b } else { a }
+    })
 }
 
 /// The groups that have no value in a comparison of all: that the furthest two keep a limit says
@@ -233,15 +217,13 @@ fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables:
     let pairs = rows.filter_map(as_worst).collect();
     let mut judged = holm::decide_jointly(question, pairs);
     judged.iter_mut().for_each(|pair| boundary::reconsider(question, pair, tables));
-    let broken = judged.into_iter().filter(|pair| pair.verdict() == GateStatus::Fail);
-    // Of equals the first.
-    let clear = broken
-        .reduce(|a, b| if compare_severity(question, &b, &a) == Ordering::Greater { b } else { a });
-    if let Some(GateRuling { observation, findings }) = clear
-        && let GateReason::LimitBroken(of) = findings.reason
+    let broken = judged.iter().filter(|pair| pair.verdict() == GateStatus::Fail);
+    if let Some(GateRuling { observation, findings }) = first_of_worst(question, broken)
+        && let GateReason::LimitBroken(of) = &findings.reason
     {
-        let pair = Some([observation.from, observation.to]);
-        ruling.findings = GateFindings::new(GateReason::LimitBroken(ComparedPlace { pair, ..of }));
+        let pair = Some([observation.from.clone(), observation.to.clone()]);
+        let of = ComparedPlace { pair, ..of.clone() };
+        ruling.findings = GateFindings::new(GateReason::LimitBroken(of));
     }
 }
 

@@ -44,9 +44,6 @@ fn with_both_harm_parts(
     mut seen: Vec<GateObservation>,
 ) -> Vec<GateObservation> {
     let GateSubject::HarmTo(group) = &question.scope else { return seen };
-    let is_part = |seen: &GateObservation, (metric, from, to): (&str, &str, &str)| {
-        (seen.metric.as_str(), seen.from.as_str(), seen.to.as_str()) == (metric, from, to)
-    };
     let others: BTreeSet<(String, String)> = seen
         .iter()
         .map(|s| {
@@ -55,17 +52,18 @@ fn with_both_harm_parts(
         .collect();
     for (sensitive, other) in others {
         for (metric, from, to) in [(HARM[0], group, &other), (HARM[1], &other, group)] {
-            if !seen.iter().any(|s| s.sensitive == sensitive && is_part(s, (metric, from, to))) {
-                let missing = GateObservation {
-                    metric: metric.to_owned(),
-                    sensitive: sensitive.clone(),
-                    from: from.clone(),
-                    to: to.clone(),
-                    ..GateObservation::default()
-                };
+            let part = [metric, sensitive.as_str(), from.as_str(), to.as_str()];
+            if !seen.iter().any(|s| [&s.metric, &s.sensitive, &s.from, &s.to] == part) {
+                let [metric, sensitive, from, to] = part.map(str::to_owned);
+                let (scope, undefined) = ("direction".to_owned(), NOT_MEASURED.to_owned());
+                let missing = GateObservation::default();
                 seen.push(GateObservation {
-                    scope: "direction".to_owned(),
-                    undefined: NOT_MEASURED.to_owned(),
+                    metric,
+                    sensitive,
+                    scope,
+                    from,
+                    to,
+                    undefined,
                     ..missing
                 });
             }
@@ -103,10 +101,6 @@ pub(super) fn changes(
         .filter(|row| matches(question, &row.key, [&row.class, &row.metric, &row.family]));
     let seen = rows.map(|row| {
         let change = GateObservation {
-            metric: row.metric.to_string(),
-            sensitive: row.key.sensitive.to_string(),
-            from: row.key.from_group.to_string(),
-            to: row.key.to_group.to_string(),
             value: row.difference,
             lo: row.lo,
             hi: row.hi,
@@ -116,7 +110,6 @@ pub(super) fn changes(
                 .old_denominator
                 .zip(row.new_denominator)
                 .map(|(old, new)| old.min(new)),
-            scope: row.key.scope.to_string(),
             n_rows: row.old_rows.min(row.new_rows),
             denominator_persons: fewer(row.old_denominator_persons, row.new_denominator_persons),
             persons: fewer(row.old_persons, row.new_persons),
@@ -128,7 +121,7 @@ pub(super) fn changes(
             old_ends: row.old_least.zip(row.old_most),
             objections: objection_to(row, baseline).into_iter().collect(),
             over: vec![UncertaintySource::People],
-            ..GateObservation::default()
+            ..about(&row.metric, &row.key)
         };
         in_question_order(question, change)
     });
@@ -150,16 +143,8 @@ pub(crate) fn add_old_extremes(
         let (Some(question), Some(value)) = (questions.iter().find(asks), row.old_value) else {
             continue;
         };
-        let seen = GateObservation {
-            metric: row.metric.to_string(),
-            sensitive: row.key.sensitive.to_string(),
-            from: row.key.from_group.to_string(),
-            to: row.key.to_group.to_string(),
-            scope: row.key.scope.to_string(),
-            value: Some(value),
-            n_rows: row.old_rows,
-            ..GateObservation::default()
-        };
+        let (value, n_rows) = (Some(value), row.old_rows);
+        let seen = GateObservation { value, n_rows, ..about(&row.metric, &row.key) };
         let ends = unmeasured::extremes(question, &seen, old);
         row.old_least = ends.map(|ends| ends.0).and_then(finite);
         row.old_most = ends.map(|ends| ends.1).and_then(finite);
@@ -250,29 +235,33 @@ impl SourceInterval {
     }
 
     fn of_fits(row: &MetricRow) -> Self {
-        let why_none = match row.fit_repeats {
-            None => "the set was not fitted again: add `doubt: {fit: 20}` to it",
-            Some(_) => "fewer than 95 % of the repeats of the fit give a value",
-        };
-        SourceInterval {
-            ends: row.fit_lo.zip(row.fit_hi),
-            level: None,
-            over: vec![UncertaintySource::Fits(row.fit_repeats.unwrap_or(0))],
-            why_none: why_none.to_owned(),
-        }
+        let why_none = [
+            "the set was not fitted again: add `doubt: {fit: 20}` to it",
+            "fewer than 95 % of the repeats of the fit give a value",
+        ];
+        let ends = row.fit_lo.zip(row.fit_hi);
+        SourceInterval::of_repeats(ends, row.fit_repeats, UncertaintySource::Fits, why_none)
     }
 
     fn of_trainings(row: &MetricRow) -> Self {
-        let why_none = match row.training_repeats {
-            None => "the value was not measured for other trainings of the model",
-            Some(_) => "fewer than 95 % of the trainings give a value",
-        };
-        SourceInterval {
-            ends: row.training_lo.zip(row.training_hi),
-            level: None,
-            over: vec![UncertaintySource::Trainings(row.training_repeats.unwrap_or(0))],
-            why_none: why_none.to_owned(),
-        }
+        let why_none = [
+            "the value was not measured for other trainings of the model",
+            "fewer than 95 % of the trainings give a value",
+        ];
+        let (ends, repeats) = (row.training_lo.zip(row.training_hi), row.training_repeats);
+        SourceInterval::of_repeats(ends, repeats, UncertaintySource::Trainings, why_none)
+    }
+
+    /// A range over repeats, with why it is none where there are no repeats, and where too few of
+    /// them give a value.
+    fn of_repeats(
+        ends: Option<(f64, f64)>,
+        repeats: Option<i64>,
+        source: fn(i64) -> UncertaintySource,
+        [none, few]: [&str; 2],
+    ) -> Self {
+        let why_none = if repeats.is_none() { none } else { few }.to_owned();
+        SourceInterval { ends, level: None, over: vec![source(repeats.unwrap_or(0))], why_none }
     }
 
     /// From the lowest to the highest end of each source that the set has, so that a limit outside
@@ -310,10 +299,6 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
 pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservation {
     let interval = SourceInterval::of(question, row);
     GateObservation {
-        metric: row.metric.to_string(),
-        sensitive: row.key.sensitive.to_string(),
-        from: row.key.from_group.to_string(),
-        to: row.key.to_group.to_string(),
         value: row.value,
         lo: interval.ends.map(|ends| ends.0),
         hi: interval.ends.map(|ends| ends.1),
@@ -321,7 +306,6 @@ pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservat
         interval: row.interval.to_string(),
         numerator: row.numerator,
         denominator: row.denominator,
-        scope: row.key.scope.to_string(),
         n_rows: row.n_rows,
         denominator_persons: row.denominator_persons,
         persons: row.n_persons,
@@ -331,8 +315,15 @@ pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservat
         undefined: row.undefined.to_string(),
         why_no_interval: interval.why_none,
         over: interval.over,
-        ..GateObservation::default()
+        ..about(&row.metric, &row.key)
     }
+}
+
+/// What is known of a value from what it is about alone.
+fn about(metric: &str, audit: &AuditKey) -> GateObservation {
+    let [scope, from, to] = audit.scope_and_groups().map(str::to_owned);
+    let (metric, sensitive) = (metric.to_owned(), audit.sensitive.to_string());
+    GateObservation { metric, sensitive, scope, from, to, ..GateObservation::default() }
 }
 
 /// The same with the groups of a difference in the order of the question.

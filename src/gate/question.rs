@@ -9,13 +9,19 @@ use crate::table::{
     PopulationRow, ReasonCode, UnknownLevelRow,
 };
 
-/// The limit.
+/// The limit; 0 at most where none is stated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum GateLimit {
     /// The value must not be above.
     AtMost(f64),
     /// The value must not be below.
     AtLeast(f64),
+}
+
+impl Default for GateLimit {
+    fn default() -> Self {
+        GateLimit::AtMost(0.0)
+    }
 }
 
 impl GateLimit {
@@ -44,9 +50,10 @@ impl GateLimit {
 }
 
 /// Which rows of the table of metrics a gate is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum GateSubject {
     /// All groups together.
+    #[default]
     Total,
     /// One group.
     Group(String),
@@ -65,9 +72,10 @@ pub(crate) enum GateSubject {
 }
 
 /// What a gate asks of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum GateQuantity {
     /// Its value.
+    #[default]
     Value,
     /// Its change from the baseline, new minus old.
     Change,
@@ -111,7 +119,7 @@ pub(crate) struct GateBaseline<'a> {
 }
 
 /// One gate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct GateQuestion {
     /// Its name.
     pub name: String,
@@ -167,32 +175,12 @@ impl GateQuestion {
     /// its name and what was counted.
     pub(crate) fn of_count(at_most: u64) -> Self {
         GateQuestion {
-            name: String::new(),
-            metric: String::new(),
-            arm: String::new(),
-            model: String::new(),
-            counterfactual: String::new(),
-            class: String::new(),
-            attributes: Vec::new(),
-            unshown: Vec::new(),
-            favourable: None,
-            objections: Vec::new(),
-            accepts: Vec::new(),
-            scope: GateSubject::Total,
-            quantity: GateQuantity::Value,
             limit: GateLimit::AtMost(at_most as f64),
             decide_by: GateDecideBy::Estimate,
-            bootstraps: None,
-            holm: false,
-            withstands: None,
-            min_cases: 0,
-            warn_only: false,
-            line: 0,
+            ..GateQuestion::default()
         }
     }
-}
 
-impl GateQuestion {
     /// Whether a row of `metrics` or `changes` belongs to the arm, model, set and class of the
     /// question, and to all people together.
     pub(crate) fn is_about(&self, audit: &AuditKey, class: &str) -> bool {

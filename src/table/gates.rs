@@ -102,9 +102,9 @@ table! {
 macro_rules! reason_codes {
     ($($variant:ident = $word:literal: $meaning:literal;)+) => {
         /// Why a row of `gates` has its verdict: what the rule found, or the first objection to it.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
         pub enum ReasonCode {
-            $(#[doc = $meaning] $variant,)+
+            $(#[doc = $meaning] #[serde(rename = $word)] $variant,)+
         }
 
         /// The codes of reasons of verdicts with their meanings, in the order of the alphabet.

@@ -11,6 +11,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("param", &[]),
     ("unit", &[]),
+    ("text", &[]),
     ("num", &[]),
     ("exec", &[]),
     ("table", &["exec::files", "exec::object"]),
@@ -37,7 +38,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("augment", &["param", "num", "data", "counterfactual", "exec::accumulator"]),
     ("recourse", &["param", "num", "data"]),
     ("why", &["param", "num", "data", "metric"]),
-    ("gate", &["param", "num", "table", "folder", "metric"]),
+    ("gate", &["param", "text", "num", "table", "folder", "metric"]),
     // Of strategies the list alone, as of metrics the catalog.
     ("diff", &["param", "num", "table", "folder", "metric", "counterfactual::strategy"]),
     // Only parameter types of the engines: `data` offers those of rows, `counterfactual` and
@@ -65,6 +66,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "report",
         &[
             "param",
+            "text",
             "num::short_number",
             "table",
             "folder",
@@ -120,7 +122,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("sqlparser", &["data"]),
     ("serde_yaml", &["job"]),
     ("granit_parser", &["job"]),
-    ("minijinja", &["report", "job"]),
+    ("minijinja", &["text", "report", "job", "gate"]),
     ("object_store", &["exec"]),
     ("tokio", &["exec"]),
     ("futures_util", &["exec"]),

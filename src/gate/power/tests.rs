@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::effective::{EffectiveEvidence, EffectiveRate};
+use super::evidence::RateEvidence;
 use super::{DecidedSide, GateEvidence, NeededPeople, PairRule, audited_people, share};
 use crate::gate::question::GateLimit;
 use crate::metric::interval::{newcombe, wilson, z_of_level};
@@ -36,12 +36,12 @@ fn limit(value: &Value) -> GateLimit {
 fn evidence(case: &Value) -> GateEvidence {
     if case["form"] == "share" {
         let (x, n) = (size(case, "x"), size(case, "n"));
-        return GateEvidence::Share { rate: x as f64 / n as f64, n };
+        return GateEvidence::share(x as f64 / n as f64, n);
     }
     let sizes = ["na", "nb"].map(|key| size(case, key));
     let counts = ["xa", "xb"].map(|key| size(case, key));
     let rates = [0, 1].map(|i| counts[i] as f64 / sizes[i] as f64);
-    GateEvidence::Pair { is_ratio: case["form"] == "ratio", rates, sizes }
+    GateEvidence::pair(case["form"] == "ratio", rates, sizes)
 }
 
 /// Whether all rates are 0 or 1: then all samples are alike.
@@ -97,11 +97,12 @@ fn the_promised_rates_are_simulated_ones() {
                 continue;
             }
             let found = match evidence(case) {
-                GateEvidence::Share { rate, .. } => {
-                    let (rule, share) = share::from_above(limit, rate, z);
+                GateEvidence::Share(of) => {
+                    let (rule, share) = share::from_above(limit, of.rate, z);
                     rule.probability(verdict, size(case, key), share)
                 }
-                GateEvidence::Pair { is_ratio, rates, .. } => {
+                GateEvidence::Pair { is_ratio, rates } => {
+                    let rates = rates.map(|of| of.rate);
                     let sizes = of("sizes").as_array().unwrap();
                     let sizes = [0, 1].map(|i: usize| sizes[i].as_u64().unwrap());
                     PairRule { is_ratio, limit, z }.probability(verdict, sizes, rates)
@@ -171,11 +172,11 @@ fn verdicts_are_as_frequent_as_computed() {
                 continue;
             };
             let groups: Vec<CaseCounts> = match evidence {
-                GateEvidence::Share { rate, .. } => vec![CaseCounts::new(size(case, key), rate)],
+                GateEvidence::Share(of) => vec![CaseCounts::new(size(case, key), of.rate)],
                 GateEvidence::Pair { rates, .. } => {
                     let sizes = of("sizes").as_array().unwrap().iter();
                     let sizes = sizes.map(|size| size.as_u64().unwrap());
-                    sizes.zip(rates).map(|(n, rate)| CaseCounts::new(n, rate)).collect()
+                    sizes.zip(rates).map(|(n, of)| CaseCounts::new(n, of.rate)).collect()
                 }
                 GateEvidence::Interval { .. } => panic!("{case}"),
             };
@@ -245,19 +246,19 @@ fn effective_numbers_are_searched() {
     for case in list(&oracle, "effective") {
         let rate = |cases: &str, rows: &str, effective: &str, units: u64| {
             let n = size(case, rows);
-            EffectiveRate {
+            RateEvidence {
                 rate: size(case, cases) as f64 / n as f64,
                 rows: n,
-                effective: number(case, effective),
+                effective: Some(number(case, effective)),
                 units: if units == 0 { n } else { units },
             }
         };
         let (of, persons) = if case["form"] == "share" {
-            let of = |units| EffectiveEvidence::Share(rate("x", "rows", "n_eff", units));
+            let of = |units| GateEvidence::Share(rate("x", "rows", "n_eff", units));
             (of(0), Some(of(size(case, "persons"))))
         } else {
             let rates = [rate("xa", "na", "n_eff_a", 0), rate("xb", "nb", "n_eff_b", 0)];
-            (EffectiveEvidence::Pair { is_ratio: case["form"] == "ratio", rates }, None)
+            (GateEvidence::Pair { is_ratio: case["form"] == "ratio", rates }, None)
         };
         let (limit, level) = (limit(case), number(case, "level"));
         let found = of.needed(limit, level);
@@ -292,10 +293,10 @@ fn audited_people_bring_those_who_count() {
 #[test]
 fn nobody_needs_a_number() {
     let limit = GateLimit::AtMost(0.1);
-    let nobody = GateEvidence::Share { rate: 0.0, n: 0 };
+    let nobody = GateEvidence::share(0.0, 0);
     assert_eq!(nobody.needed(limit, 0.95).how, "undefined");
     assert_eq!(nobody.detectable(limit, 0.95), None);
-    let empty = GateEvidence::Pair { is_ratio: false, rates: [0.5, 0.5], sizes: [0, 9] };
+    let empty = GateEvidence::pair(false, [0.5, 0.5], [0, 9]);
     assert_eq!(empty.needed(limit, 0.95).how, "undefined");
     assert_eq!(empty.detectable(limit, 0.95), None);
     assert_eq!(audited_people(5, 10, 0), None);

@@ -324,38 +324,10 @@ pub(crate) enum GateReason {
 }
 
 impl GateReason {
-    /// Its code.
+    /// Its code, by which it is tagged.
     pub(crate) fn code(&self) -> ReasonCode {
-        match self {
-            GateReason::HiddenCause { .. } => ReasonCode::HiddenCause,
-            GateReason::InvertedScores { .. } => ReasonCode::InvertedScores,
-            GateReason::LimitBroken(_) => ReasonCode::LimitBroken,
-            GateReason::LimitInside(_) => ReasonCode::LimitInside,
-            GateReason::LimitKept(_) => ReasonCode::LimitKept,
-            GateReason::NegativePart => ReasonCode::NegativePart,
-            GateReason::NoBaseline => ReasonCode::NoBaseline,
-            GateReason::NoInterval { .. } => ReasonCode::NoInterval,
-            GateReason::NotComparable { .. } => ReasonCode::NotComparable,
-            GateReason::NotMeasured { .. } => ReasonCode::NotMeasured,
-            GateReason::NotRepeatable { .. } => ReasonCode::NotRepeatable,
-            GateReason::NothingLookedAt { .. } => ReasonCode::NothingLookedAt,
-            GateReason::OnlyInOneRun { .. } => ReasonCode::OnlyInOneRun,
-            GateReason::OtherSide { .. } => ReasonCode::OtherSide,
-            GateReason::RateOfOne { .. } => ReasonCode::RateOfOne,
-            GateReason::Refitted { .. } => ReasonCode::Refitted,
-            GateReason::RoundingAtThreshold { .. } => ReasonCode::RoundingAtThreshold,
-            GateReason::SelectiveLabels => ReasonCode::SelectiveLabels,
-            GateReason::SmallGroup { .. } => ReasonCode::SmallGroup,
-            GateReason::TooFew { .. } => ReasonCode::TooFew,
-            GateReason::UnclearInFamily(_) => ReasonCode::UnclearInFamily,
-            GateReason::Undefined { .. } => ReasonCode::Undefined,
-            GateReason::UnknownLevels { .. } => ReasonCode::UnknownLevels,
-            GateReason::UnmeasuredGroups { .. } => ReasonCode::UnmeasuredGroups,
-            GateReason::UnmeasuredPeople { .. } => ReasonCode::UnmeasuredPeople,
-            GateReason::UnseenChange { .. } => ReasonCode::UnseenChange,
-            GateReason::UnsupportedPeople { .. } => ReasonCode::UnsupportedPeople,
-            GateReason::WaitsForScores => ReasonCode::WaitsForScores,
-        }
+        let code = json(self).as_object_mut().and_then(|all| all.shift_remove("code"));
+        serde_json::from_value(code.unwrap_or_default()).expect("each reason has a code")
     }
 
     /// What follows from it where nothing stands against it.
@@ -435,7 +407,7 @@ pub(crate) enum GateCount {
 
 /// All that was found about a row of a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Value", try_from = "Value")]
+#[serde(into = "FindingsInColumns", from = "FindingsInColumns")]
 pub(crate) struct GateFindings {
     /// What the gate counts; none of a gate on a metric.
     pub(crate) counted: Option<GateCount>,
@@ -449,9 +421,50 @@ pub(crate) struct GateFindings {
     pub(crate) remarks: Vec<GateRemark>,
 }
 
-/// Keys of the arguments next to those of the reason itself: the finding of the rule where there
-/// are objections, reasons besides it, objections but the first, remarks, and what is counted.
-const PARTS: [&str; 5] = ["rule", "further", "objections", "remarks", "counted"];
+/// The same as the columns `reason_code` and `reason_args` hold it: the code and the arguments are
+/// those of the first objection, else of the reason.
+#[derive(Serialize, Deserialize)]
+struct FindingsInColumns {
+    #[serde(flatten)]
+    first: GateReason,
+    /// The finding of the rule where there are objections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rule: Option<GateReason>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    further: Vec<GateReason>,
+    /// Objections but the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    objections: Vec<GateReason>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<GateRemark>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    counted: Option<GateCount>,
+}
+
+impl From<GateFindings> for FindingsInColumns {
+    fn from(of: GateFindings) -> Self {
+        let GateFindings { counted, reason, further, mut objections, remarks } = of;
+        let (first, rule) = match objections.is_empty() {
+            true => (reason, None),
+            false => (objections.remove(0), Some(reason)),
+        };
+        FindingsInColumns { first, rule, further, objections, remarks, counted }
+    }
+}
+
+impl From<FindingsInColumns> for GateFindings {
+    fn from(of: FindingsInColumns) -> Self {
+        let FindingsInColumns { first, rule, further, mut objections, remarks, counted } = of;
+        let reason = match rule {
+            Some(rule) => {
+                objections.insert(0, first);
+                rule
+            }
+            None => first,
+        };
+        GateFindings { counted, reason, further, objections, remarks }
+    }
+}
 
 impl GateFindings {
     /// The finding of the rule alone.
@@ -465,22 +478,18 @@ impl GateFindings {
         if self.objections.is_empty() { self.reason.status() } else { GateStatus::Inconclusive }
     }
 
-    /// What the code of the table is that of: the first objection, else the reason.
-    fn first(&self) -> &GateReason {
-        self.objections.first().unwrap_or(&self.reason)
-    }
-
-    /// The column `reason_code`.
+    /// The column `reason_code`: the code of the first objection, else of the reason.
     pub(crate) fn code(&self) -> ReasonCode {
-        self.first().code()
+        self.objections.first().unwrap_or(&self.reason).code()
     }
 
     /// The column `reason_args`: a JSON object with sorted keys.
     pub(crate) fn args(&self) -> String {
-        let mut all = Value::from(self.clone());
+        let mut all = json(self);
         if let Some(all) = all.as_object_mut() {
             all.shift_remove("code");
         }
+        all.sort_all_objects();
         all.to_string()
     }
 
@@ -488,7 +497,7 @@ impl GateFindings {
     pub(crate) fn of_row(row: &GateRow) -> Option<Self> {
         let mut all: Map<String, Value> = serde_json::from_str(row.reason_args.as_str()).ok()?;
         all.insert("code".to_owned(), row.reason_code.as_str().into());
-        GateFindings::try_from(Value::Object(all)).ok()
+        serde_json::from_value(Value::Object(all)).ok()
     }
 
     /// Whether what decides is based on so few repeats or bootstraps that another seed may move it.
@@ -505,51 +514,4 @@ impl GateFindings {
 /// As JSON: texts, numbers and lists can always be written.
 fn json(part: &impl Serialize) -> Value {
     serde_json::to_value(part).unwrap_or_default()
-}
-
-impl From<GateFindings> for Value {
-    fn from(of: GateFindings) -> Value {
-        let mut all = json(of.first());
-        if let Some(all) = all.as_object_mut() {
-            let rule = (!of.objections.is_empty()).then_some(&of.reason);
-            let objections = of.objections.get(1..).unwrap_or_default();
-            let parts: [Value; 5] = [
-                json(&rule),
-                json(&of.further),
-                json(&objections),
-                json(&of.remarks),
-                json(&of.counted),
-            ];
-            for (key, part) in PARTS.into_iter().zip(parts) {
-                if !part.is_null() && part.as_array().is_none_or(|list| !list.is_empty()) {
-                    all.insert(key.to_owned(), part);
-                }
-            }
-        }
-        all.sort_all_objects();
-        all
-    }
-}
-
-impl TryFrom<Value> for GateFindings {
-    type Error = serde_json::Error;
-
-    fn try_from(all: Value) -> Result<Self, serde_json::Error> {
-        let mut all: Map<String, Value> = serde_json::from_value(all)?;
-        let [rule, further, objections, remarks, counted] = PARTS.map(|key| all.shift_remove(key));
-        let list = |part: Option<Value>| part.unwrap_or_else(|| Value::Array(Vec::new()));
-        let first: GateReason = serde_json::from_value(Value::Object(all))?;
-        let (reason, first) = match rule {
-            Some(rule) => (serde_json::from_value(rule)?, Some(first)),
-            None => (first, None),
-        };
-        let others: Vec<GateReason> = serde_json::from_value(list(objections))?;
-        Ok(GateFindings {
-            counted: counted.map(serde_json::from_value).transpose()?,
-            reason,
-            further: serde_json::from_value(list(further))?,
-            objections: first.into_iter().chain(others).collect(),
-            remarks: serde_json::from_value(list(remarks))?,
-        })
-    }
 }

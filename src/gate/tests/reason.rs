@@ -163,6 +163,20 @@ fn a_row_holds_what_was_found() {
     assert_eq!(GateFindings::of_row(&GateRow::default()), None, "a row without a reason");
 }
 
+/// A line for each reason, in the order of [`each_reason`].
+#[test]
+fn each_reason_has_its_words() {
+    let of = |reason| GateFindings::new(reason).words();
+    let found: Vec<String> = each_reason().into_iter().map(of).collect();
+    assert_eq!(found, include_str!("words.txt").lines().collect::<Vec<_>>());
+    for reason in each_reason() {
+        let (words, plain) = (of(reason.clone()), GateFindings::new(reason.clone()).plain_words());
+        let has_own =
+            matches!(reason, GateReason::Undefined { .. } | GateReason::SmallGroup { .. });
+        assert_eq!(plain != words, has_own, "{plain}");
+    }
+}
+
 #[test]
 fn words_follow_from_codes() {
     let of = |findings: GateFindings| {

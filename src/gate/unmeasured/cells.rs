@@ -34,6 +34,9 @@ pub(super) struct KnownPeople {
     pub(super) effective: Option<f64>,
 }
 
+/// The people on a side of a value, and how sure a row is.
+pub(super) type SideOfPeople = (StatePeople, Option<f64>);
+
 /// The directions, from one group to another, of a side of a value, and its effective size where
 /// that is not its number of people.
 pub(super) type SideOfDirections<'a> = (Vec<(&'a str, &'a str)>, Option<f64>);
@@ -70,7 +73,7 @@ impl Arrangement {
     }
 
     /// The sides of a value of the rows as they are.
-    pub(super) fn of_rows(of: &PeopleTables<'_>, sides: &[(StatePeople, Option<f64>)]) -> Self {
+    pub(super) fn of_rows(of: &PeopleTables<'_>, sides: &[SideOfPeople]) -> Self {
         let mut all = Arrangement::default();
         let cells = |label: usize, predicted: usize| match predicted {
             0 => vec![confusion_cell(label, false), confusion_cell(label, true)],

@@ -1,11 +1,11 @@
 //! The value of a gate counted again, with the people who were not measured in cells: at worst, and
 //! with some of them.
 
-use super::cells::{Arrangement, UnknownPeople};
+use super::cells::{Arrangement, SideOfDirections, SideOfPeople, UnknownPeople};
 use super::value::{Cells, Computed, ValueForm, ValueOfCells};
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::people::{PeopleTables, StatePeople};
+use crate::gate::people::PeopleTables;
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion};
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
@@ -186,55 +186,46 @@ pub(super) fn recounts<'a>(
     if !of.counts_tell_all() {
         return None;
     }
-    let seen = of.seen;
     let base = PeopleTables::base(metric);
-    let of_group = |group: &'a str| {
-        let sure = of.effective(base, ["group", group, ""]);
-        Some((of.people("group", group)?, sure))
+    let people = |group: &str, rest: bool| {
+        let people = if rest { of.all_but(group) } else { of.people("group", group) };
+        Some((people?, of.effective(base, ["group", group, ""])))
     };
-    let rest_of = |group: &'a str| {
-        let sure = of.effective(base, ["group", group, ""]);
-        Some((of.all_but(group)?, sure))
+    let of_rows = |sides: &[SideOfPeople], form| {
+        Recount::new(of, Arrangement::of_rows(of, sides), metric, form)
     };
-    let gap = |sides: [(StatePeople, Option<f64>); 2]| {
-        let wanted = of.question.favourable.unwrap_or(FavourableClass::Positive);
-        let other = match wanted {
-            FavourableClass::Positive => FavourableClass::Negative,
-            FavourableClass::Negative => FavourableClass::Positive,
+    let gap = |sides: [SideOfPeople; 2]| {
+        let [wanted, other] = match of.question.favourable {
+            Some(FavourableClass::Negative) => {
+                [FavourableClass::Negative, FavourableClass::Positive]
+            }
+            _ => [FavourableClass::Positive, FavourableClass::Negative],
         };
-        let forms = [wanted, other].into_iter().flat_map(|favourable| {
-            [false, true].map(|swapped| ValueForm::Gap { favourable, swapped })
-        });
-        let each =
-            forms.map(|form| Recount::new(of, Arrangement::of_rows(of, &sides), metric, form));
-        each.collect::<Vec<_>>()
+        let forms = [(wanted, false), (wanted, true), (other, false), (other, true)];
+        let form = |(favourable, swapped)| ValueForm::Gap { favourable, swapped };
+        forms.map(|of| of_rows(&sides, form(of))).into_iter().collect()
     };
-    let to_total = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
-    let own = |sides: &[(StatePeople, Option<f64>)], form| {
-        vec![Recount::new(of, Arrangement::of_rows(of, sides), metric, form)]
+    let of_directions = |sides: &[SideOfDirections<'_>], form| {
+        let all = Arrangement::of_directions(of, sides)?;
+        Some(vec![Recount::new(of, all, metric, form)])
     };
     let direction = |from: &'a str, to: &'a str| {
         (vec![(from, to)], of.effective(base, ["direction", from, to]))
     };
-    let (from, to) = (seen.from.as_str(), seen.to.as_str());
-    let is_set = !of.question.counterfactual.is_empty();
-    let candidates = match seen.scope.as_str() {
-        "group" => own(&[of_group(from)?], ValueForm::Own),
-        "total" if !is_set => {
-            let sure = of.effective(metric.id, ["total", "", ""]);
-            own(&[(of.all_but("")?, sure)], ValueForm::Own)
+    let (from, to) = (of.seen.from.as_str(), of.seen.to.as_str());
+    let in_total = of.effective(metric.id, ["total", "", ""]);
+    let candidates: Vec<Recount<'a>> = match of.seen.scope.as_str() {
+        "group" => vec![of_rows(&[people(from, false)?], ValueForm::Own)],
+        "total" if of.question.counterfactual.is_empty() => {
+            vec![of_rows(&[(of.all_but("")?, in_total)], ValueForm::Own)]
         }
-        "pair" => gap([of_group(from)?, of_group(to)?]),
-        "one_vs_rest" if to.is_empty() => gap([of_group(from)?, rest_of(from)?]),
-        "one_vs_rest" => gap([rest_of(to)?, of_group(to)?]),
-        "worst_case" => return furthest(of, metric, to_total),
-        "direction" => {
-            let all = Arrangement::of_directions(of, &[direction(from, to)])?;
-            vec![Recount::new(of, all, metric, ValueForm::Switch)]
-        }
+        "pair" => gap([people(from, false)?, people(to, false)?]),
+        "one_vs_rest" if to.is_empty() => gap([people(from, false)?, people(from, true)?]),
+        "one_vs_rest" => gap([people(to, true)?, people(to, false)?]),
+        "worst_case" => return furthest(of, metric),
+        "direction" => of_directions(&[direction(from, to)], ValueForm::Switch)?,
         "difference" => {
-            let all = Arrangement::of_directions(of, &[direction(from, to), direction(to, from)])?;
-            vec![Recount::new(of, all, metric, ValueForm::SwitchGap)]
+            of_directions(&[direction(from, to), direction(to, from)], ValueForm::SwitchGap)?
         }
         "total" => {
             let groups = of.groups();
@@ -242,9 +233,7 @@ pub(super) fn recounts<'a>(
                 let to = groups.iter().filter(move |to| *to != from);
                 to.map(move |to| (*from, *to))
             });
-            let sure = of.effective(metric.id, ["total", "", ""]);
-            let all = Arrangement::of_directions(of, &[(others.collect(), sure)])?;
-            vec![Recount::new(of, all, metric, ValueForm::Switch)]
+            of_directions(&[(others.collect(), in_total)], ValueForm::Switch)?
         }
         _ => return None,
     };
@@ -262,11 +251,8 @@ fn is_near(found: f64, value: f64) -> bool {
 
 /// The recounts of the groups that are furthest apart: of each two, in both orders, or of each
 /// group against the rest.
-fn furthest<'a>(
-    of: &PeopleTables<'a>,
-    metric: &'static Metric,
-    to_total: bool,
-) -> Option<Vec<Recount<'a>>> {
+fn furthest<'a>(of: &PeopleTables<'a>, metric: &'static Metric) -> Option<Vec<Recount<'a>>> {
+    let to_total = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
     let base = PeopleTables::base(metric);
     let (mut groups, names) = (Vec::new(), of.groups());
     for group in &names {
@@ -279,12 +265,8 @@ fn furthest<'a>(
         let others = groups.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, other)| other);
         if to_total {
             let sides = [*group, (of.all_but(names[i])?, group.1)];
-            all.push(Recount::new(
-                of,
-                Arrangement::of_rows(of, &sides),
-                metric,
-                ValueForm::ToTotal,
-            ));
+            let arrangement = Arrangement::of_rows(of, &sides);
+            all.push(Recount::new(of, arrangement, metric, ValueForm::ToTotal));
         } else {
             let form = ValueForm::Gap { favourable, swapped: false };
             all.extend(others.map(|other| {

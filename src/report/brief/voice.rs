@@ -11,8 +11,9 @@ use crate::folder::manifest::{AmountWords, AttributeWords, Manifest, SetWords};
 use crate::metric::GapTransform;
 use crate::metric::catalog::find;
 use crate::report::draw::plot::SwitchSide;
-use crate::report::page::render::{said, vocabulary};
+use crate::report::page::render::vocabulary;
 use crate::report::section::graphs::values::{ValueKnobs, ValuesInShort};
+use crate::text::said;
 
 /// Names of models that say something else in front of `model`: which of several models is meant,
 /// or how good it is.

@@ -3,9 +3,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, escape_formatter};
+use minijinja::{AutoEscape, Environment, escape_formatter};
 
 use crate::report::draw::chart;
 use crate::report::draw::panel::{SwitchCounts, share_bars};
@@ -17,6 +16,7 @@ use crate::report::page::digits::{ends_text, value_text};
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::{breakable, short};
 use crate::report::visible::visible;
+use crate::text::{self, TESTED};
 
 macro_rules! templates {
     ($($name:literal $folder:literal),+ $(,)?) => {
@@ -64,12 +64,8 @@ pub(crate) const TEMPLATES: [(&str, &str); 36] = templates![
     "waiting.html" "section",
 ];
 
-/// Those that hold words alone, which [`said`] takes one by one.
+/// Those that hold words alone, which [`text::said`] takes one by one.
 const WORDS: [&str; 2] = ["voice.html", "limit.html"];
-
-/// What is said where a template fails.
-const TESTED: &str =
-    "the templates are part of the program: every block and every field they name is tested";
 
 type Ends = Serde<(f64, f64)>;
 
@@ -116,11 +112,7 @@ fn listed(names: &[String]) -> String {
 
 /// Numbers, names and lists, with the syntax of all templates.
 fn bare() -> Environment<'static> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // No line of the page for a line that holds only a tag of a template.
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-    environment.set_syntax(syntax.expect("the default delimiters are valid"));
+    let mut environment = text::environment();
     // Numbers: as exact as their interval allows.
     environment.add_filter("value", |v: f64, kind: Serde<NumberFormat>, ends: Option<Ends>| {
         value_text(kind.0, v, ends.map(|ends| ends.0))
@@ -153,18 +145,6 @@ pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
         environment.add_template(name, source).expect(TESTED);
     }
     environment
-}
-
-/// What a macro of the vocabulary says.
-pub(crate) fn said(
-    vocabulary: &Environment<'static>,
-    template: &str,
-    name: &str,
-    arguments: &[Value],
-) -> String {
-    let template = vocabulary.get_template(template).expect(TESTED);
-    let mut captured = template.render_captured(()).expect(TESTED);
-    captured.with_state_mut(|state| state.call_macro(name, arguments)).expect(TESTED)
 }
 
 /// Drawings, whose titles templates say.

@@ -282,10 +282,10 @@ fn forecast(
                 )
             });
             let evidence = match (is_gap, asked.rates.as_slice()) {
-                (true, [p, q]) => Some(GateEvidence::Pair { is_ratio, rates: [*p, *q], sizes }),
-                (false, [rate]) => Some(GateEvidence::Share { rate: *rate, n }),
+                (true, [p, q]) => Some(GateEvidence::pair(is_ratio, [*p, *q], sizes)),
+                (false, [rate]) => Some(GateEvidence::share(*rate, n)),
                 // The smallest excess of a share that is shown depends on no rate.
-                (false, []) => Some(GateEvidence::Share { rate: question.limit.number(), n }),
+                (false, []) => Some(GateEvidence::share(question.limit.number(), n)),
                 (true, []) => None,
                 (gap, rates) => {
                     return Err(problem(

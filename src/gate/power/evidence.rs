@@ -1,0 +1,268 @@
+//! What is behind a value that a gate judges: rates of people, of rows that are less sure than as
+//! many people (a person has several, weights, several counterfactuals of a row), or an interval.
+
+use crate::gate::people::PeopleTables;
+use crate::gate::question::{GateObservation, GateQuestion, GateTables};
+use crate::metric::catalog::find;
+use crate::metric::interval::{IntervalProcedure, z_of_level};
+use crate::metric::rate::Rate;
+use crate::metric::value::gaps::rates_of_gap;
+use crate::metric::{GapTransform, Reads};
+
+/// A rate with the rows below it, and how sure they are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RateEvidence {
+    pub(super) rate: f64,
+    /// Rows below it.
+    pub(super) rows: u64,
+    /// Independent people who would be as sure; none where each row is a person who counts as one.
+    pub(super) effective: Option<f64>,
+    /// Those of the rows who count for what is enough: persons, or people with weights.
+    pub(super) units: u64,
+}
+
+impl RateEvidence {
+    fn of_people(rate: f64, n: u64) -> Self {
+        RateEvidence { rate, rows: n, effective: None, units: n }
+    }
+
+    fn of_cases(numerator: i64, denominator: i64) -> Option<Self> {
+        let [k, n] = [numerator, denominator].map(|n| u64::try_from(n).ok());
+        let (k, n) = (k?, n.filter(|n| *n > 0)?);
+        Some(RateEvidence::of_people(k as f64 / n as f64, n))
+    }
+
+    /// None where the table does not tell how sure the rows are.
+    fn of_rows(rate: f64, (rows, units): (i64, Option<i64>), effective: f64) -> Option<Self> {
+        let count = |n: i64| u64::try_from(n).ok();
+        let (rows, units) = (count(rows)?, count(units.unwrap_or(rows))?);
+        let is_known = rows > 0 && effective.is_finite() && effective > 0.0;
+        is_known.then_some(RateEvidence { rate, rows, effective: Some(effective), units })
+    }
+
+    /// The other side of the rate.
+    fn other(self) -> Self {
+        RateEvidence { rate: 1.0 - self.rate, ..self }
+    }
+
+    /// Independent people who would be as sure; of rows that are less sure whole ones, and at least
+    /// one.
+    pub(super) fn people(&self, round: impl Fn(f64) -> f64) -> u64 {
+        self.effective.map_or(self.rows, |n| round(n).max(1.0) as u64)
+    }
+
+    /// The same as a number.
+    pub(super) fn sure(&self) -> f64 {
+        self.effective.unwrap_or(self.rows as f64)
+    }
+}
+
+/// What is behind a value that a gate judges.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum GateEvidence {
+    /// A share.
+    Share(RateEvidence),
+    /// Two rates.
+    Pair {
+        /// Whether the first is divided by the second; else the second is subtracted.
+        is_ratio: bool,
+        /// The rates.
+        rates: [RateEvidence; 2],
+    },
+    /// A value with an interval.
+    Interval {
+        /// The value.
+        value: f64,
+        /// Its interval.
+        ends: (f64, f64),
+        /// People behind it.
+        n: u64,
+    },
+}
+
+impl GateEvidence {
+    /// A share of so many people.
+    pub(crate) fn share(rate: f64, n: u64) -> Self {
+        GateEvidence::Share(RateEvidence::of_people(rate, n))
+    }
+
+    /// Two rates of so many people, as a ratio or a difference.
+    pub(crate) fn pair(is_ratio: bool, rates: [f64; 2], sizes: [u64; 2]) -> Self {
+        let rates = [0, 1].map(|i| RateEvidence::of_people(rates[i], sizes[i]));
+        GateEvidence::Pair { is_ratio, rates }
+    }
+
+    /// Its rates; none of an interval.
+    pub(super) fn rates(&self) -> &[RateEvidence] {
+        match self {
+            GateEvidence::Share(rate) => std::slice::from_ref(rate),
+            GateEvidence::Pair { rates, .. } => rates,
+            GateEvidence::Interval { .. } => &[],
+        }
+    }
+
+    /// People behind the value who count for what is enough.
+    pub(crate) fn n(&self) -> u64 {
+        match self {
+            GateEvidence::Interval { n, .. } => *n,
+            of => of.rates().iter().fold(0, |n: u64, of| n.saturating_add(of.units)),
+        }
+    }
+
+    /// Whether nobody is behind the value, or behind one of its rates.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            GateEvidence::Interval { n, .. } => *n == 0,
+            of => of.rates().iter().any(|rate| rate.rows == 0),
+        }
+    }
+
+    /// The value; none of a ratio to 0.
+    pub(crate) fn value(&self) -> Option<f64> {
+        match self {
+            GateEvidence::Share(of) => Some(of.rate),
+            GateEvidence::Interval { value, .. } => Some(*value),
+            GateEvidence::Pair { is_ratio, rates: [p, q] } => match is_ratio {
+                true => (q.rate > 0.0).then(|| p.rate / q.rate),
+                false => Some(p.rate - q.rate),
+            },
+        }
+    }
+
+    /// What is behind a value of the tables that has an interval.
+    pub(super) fn of(
+        question: &GateQuestion,
+        seen: &GateObservation,
+        tables: GateTables<'_>,
+    ) -> Option<Self> {
+        let (value, lo, hi) = (seen.value?, seen.lo?, seen.hi?);
+        if seen.interval == IntervalProcedure::Wilson.as_str() && !seen.is_change {
+            let n = u64::try_from(seen.numerator.and(seen.denominator)?).ok()?;
+            return Some(GateEvidence::share(value, n));
+        }
+        if let Some(of) = GateEvidence::of_rates(question, seen, tables) {
+            return Some(of);
+        }
+        // Where a person may have several rows the interval narrows with more persons.
+        let below = seen.denominator_persons.or(seen.denominator).or(seen.persons);
+        let n = u64::try_from(below.unwrap_or(seen.n_rows)).ok()?;
+        // The largest gap is cut at 0 and the smallest ratio at 1: there the other side tells the
+        // width.
+        let ends = match (seen.interval == IntervalProcedure::Largest.as_str(), lo, hi) {
+            (true, 0.0, _) => (2.0 * value - hi, hi),
+            (true, _, 1.0) => (lo, 2.0 * value - lo),
+            _ => (lo, hi),
+        };
+        Some(GateEvidence::Interval { value, ends, n })
+    }
+
+    /// The rates behind a value that is none of a change: two of people behind Katz's or Newcombe's
+    /// interval, else those that the table says to be less sure than as many people; none where it
+    /// does not tell how sure, or they do not give the value.
+    pub(super) fn of_rates(
+        question: &GateQuestion,
+        seen: &GateObservation,
+        tables: GateTables<'_>,
+    ) -> Option<Self> {
+        let value = seen.value.filter(|_| !seen.is_change)?;
+        let pair = |(is_ratio, candidates): (bool, Vec<[RateEvidence; 2]>)| {
+            let mut all =
+                candidates.into_iter().map(|rates| GateEvidence::Pair { is_ratio, rates });
+            all.find(|of| {
+                let near = 1e-9 * value.abs().max(1.0);
+                of.value().is_some_and(|of| (of - value).abs() <= near)
+            })
+        };
+        if let Some(of) = pairs_of_people(question, seen, tables).and_then(pair) {
+            return Some(of);
+        }
+        let Some(rows) = seen.denominator else {
+            return pairs_of_rows(question, seen, tables).and_then(pair);
+        };
+        let effective = seen.effective.or_else(|| people_of_boundary(seen))?;
+        let counts = (rows, seen.denominator_persons);
+        RateEvidence::of_rows(value, counts, effective).map(GateEvidence::Share)
+    }
+}
+
+/// The pairs of rates of people of which one may be behind a gap, and whether it is their ratio.
+fn pairs_of_people(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    tables: GateTables<'_>,
+) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
+    let is_ratio = seen.interval == IntervalProcedure::Katz.as_str();
+    if !is_ratio && seen.interval != IntervalProcedure::Newcombe.as_str() {
+        return None;
+    }
+    let metric = find(&seen.metric)?;
+    if seen.scope == "difference" {
+        let base = metric.gap_of.map_or(seen.metric.as_str(), |(base, _)| base);
+        let rate = |from: &str, to: &str| {
+            let place = ["direction", from, to];
+            let row = question.row(tables.metrics, &seen.sensitive, base, place)?;
+            RateEvidence::of_cases(row.numerator?, row.denominator?)
+        };
+        return Some((is_ratio, vec![[rate(&seen.from, &seen.to)?, rate(&seen.to, &seen.from)?]]));
+    }
+    let of = PeopleTables::new(question, seen, tables);
+    let a = of.side(&seen.from, &seen.to)?.confusion();
+    let b = of.side(&seen.to, &seen.from)?.confusion();
+    let of_people =
+        |rate: Rate| Some(RateEvidence::of_people(rate.value().ok()?, rate.denominator));
+    // The gate may ask for the groups in another order than the metric has them.
+    let turned = rates_of_gap(metric, &b, &a);
+    let all = rates_of_gap(metric, &a, &b)
+        .into_iter()
+        .chain(turned.iter().map(|[x, y]| [*y, *x]))
+        .chain(turned.iter().copied());
+    let known = all.filter_map(|[x, y]| Some([of_people(x)?, of_people(y)?]));
+    Some((is_ratio, known.collect()))
+}
+
+/// The same of rows that are less sure than as many people.
+fn pairs_of_rows(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    tables: GateTables<'_>,
+) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
+    let metric = find(&seen.metric)?;
+    let of_directions = seen.scope == "difference";
+    let base = match (metric.gap_of, metric.reads) {
+        (None, _) if of_directions => seen.metric.as_str(),
+        (Some((base, GapTransform::Difference | GapTransform::Ratio)), _) => base,
+        (None, Reads::FavourableRatio) => "pprev",
+        _ => return None,
+    };
+    let rate = |from: &str, to: &str| {
+        let place = match of_directions {
+            true => ["direction", from, to],
+            false => ["group", from, ""],
+        };
+        let row = question.row(tables.metrics, &seen.sensitive, base, place)?;
+        let counts = (row.denominator?, row.denominator_persons);
+        RateEvidence::of_rows(row.value?, counts, row.n_eff?)
+    };
+    let (x, y) = (rate(&seen.from, &seen.to)?, rate(&seen.to, &seen.from)?);
+    // The gate may ask for the groups in another order than the metric has them, and of ratios of
+    // favourable predictions these may be the negative ones.
+    let mut all = vec![[x, y], [y, x]];
+    if matches!(metric.reads, Reads::FavourableRatio) {
+        all.extend([[x.other(), y.other()], [y.other(), x.other()]]);
+    }
+    let is_ratio = matches!(
+        metric.reads,
+        Reads::RateRatio(_) | Reads::FavourableRatio | Reads::SwitchRatio(_)
+    );
+    Some((is_ratio, all))
+}
+
+/// How many people an interval on people of a rate of 0 or 1 is of.
+fn people_of_boundary(seen: &GateObservation) -> Option<f64> {
+    if seen.interval != IntervalProcedure::WilsonPeople.as_str() {
+        return None;
+    }
+    // Its width is z^2 / (n + z^2).
+    let (width, z) = (seen.hi? - seen.lo?, z_of_level(seen.level?));
+    (width > 0.0 && width < 1.0).then(|| z * z * (1.0 - width) / width)
+}
