@@ -5,6 +5,7 @@ use std::fs;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 
 use crate::frame::{TableFrame, TableRecord, read_frame};
+use crate::seam_cases::text_of;
 use crate::work::{Work, assert_same, column, python3_imports, results, root};
 
 const N: i64 = 240;
@@ -172,8 +173,7 @@ fn premiums_are_measured_judged_and_told() {
     assert_eq!(verdicts, ["fail", "pass", "inconclusive"]);
     assert_eq!(told("mean", "reason_code"), "unmeasured-people");
     assert!(told("mean", "reason").contains("6 people have no score"));
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    let plain = page.replace('\u{a0}', " ");
+    let plain = text_of(&fs::read_to_string(work.path("out/report.html")).unwrap());
     for words in
         ["would have an amount at least 5 % lower as women", "treats men worse", "119 of 120"]
     {

@@ -109,7 +109,7 @@ fn found(pattern: &Json, flags: &str, text: &str) -> bool {
 }
 
 /// The text of a page: no tags, no scripts, single blanks.
-fn text_of(page: &str) -> String {
+pub(crate) fn text_of(page: &str) -> String {
     let bare = Regex::new(r"(?s)<(style|script).*?</\1>|<[^>]*>").unwrap();
     let mut text = bare.replace_all(page, " ").into_owned();
     for (entity, sign) in [
