@@ -477,9 +477,10 @@ pub(super) fn section(
         .clone()
         .map(|taken| context!(question => taken.step.question, needs => taken.step.needs));
     let lines = without.clone().any(|taken| taken.step.id == "arm").then(|| path.job_lines());
-    let act = taken.iter().rev().map(|taken| taken.outcome.act).find(|act| !act.is_empty());
+    // The last one first: it is the one before anything is trained again.
+    let acts = taken.iter().rev().map(|taken| taken.outcome.act).filter(|act| !act.is_empty());
     let facts = context! {
-        act, steps => taken.iter().filter(has_data).map(line).collect::<Value>(),
+        acts => acts.collect::<Vec<_>>(), steps => taken.iter().filter(has_data).map(line).collect::<Value>(),
         missing => missing.collect::<Value>(), lines => lines.flatten(),
     };
     Some(BriefSection {

@@ -437,7 +437,8 @@ pub(crate) fn glossary(id: &str) -> Option<GlossaryEntry> {
             family: "cf_quality".to_owned(),
             formula: measure.formula.to_owned(),
             reading: measure.reading.to_owned(),
-            meaning: MeaningPart::ALL
+            // The other parts are the same for all measures.
+            meaning: [MeaningPart::Remedy, MeaningPart::Limits]
                 .map(|part| (part.head(), measure_meaning(measure, part).to_owned()))
                 .into(),
             range: explain::range(measure.range),
