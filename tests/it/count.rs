@@ -28,19 +28,19 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 /// its own reader and mirror types; `report` gained the reading path, `stage`, `report` and `num`
 /// hidden causes, `counterfactual` graphs of other programs.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 17_500),
-    room("metric", &["metric"], 15_240),
-    room("job", &["job"], 9_690),
-    room("stage", &["stage"], 28_140),
+    room("report", &["report"], 17_495),
+    room("metric", &["metric"], 15_195),
+    room("job", &["job"], 9_715),
+    room("stage", &["stage"], 28_165),
     room("data", &["data"], 17_585),
     room("counterfactual", &["counterfactual"], 8_905),
-    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_220),
-    room("gate", &["gate"], 4_945),
-    room("model", &["model"], 5_060),
+    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_280),
+    room("gate", &["gate"], 4_385),
+    room("model", &["model"], 5_135),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        7_155,
+        7_195,
     ),
     room(
         "num, recourse, causal, why, augment",
@@ -53,11 +53,11 @@ const ROOMS: &[Room] = &[
 /// the metrics, 60 the sentences of the reading path, and 950 the page `judge.html`, a program by
 /// itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 4_725),
+    ("lines of templates", 5_010),
     ("lines of messages", 1_665),
-    ("lines of unit tests", 43_375),
-    ("lines of integration tests", 29_215),
-    ("words of the documents", 32_000),
+    ("lines of unit tests", 43_575),
+    ("lines of integration tests", 29_460),
+    ("words of the documents", 32_605),
     ("characters of the README", 6_630),
 ];
 

@@ -71,7 +71,7 @@ fn texts() -> Vec<((&'static str, &'static str), &'static str)> {
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let block = line.strip_prefix('[').and_then(|line| line.split_once(']'));
         if let Some((block, _)) = block {
-            ids = if block.starts_with("any ") { vec![block] } else { block.split(' ').collect() };
+            ids = block.split(' ').collect();
         }
         if let Some((part, text)) = block.map_or(line, |of| of.1.trim()).split_once(':') {
             found.extend(ids.iter().map(|id| ((*id, part), text.trim())));
@@ -86,15 +86,15 @@ static TEXTS: LazyLock<BTreeMap<(&'static str, &'static str), &'static str>> =
 /// The block of gaps that are derived from another metric.
 fn block(metric: &Metric, transform: GapTransform) -> &'static str {
     match transform {
-        GapTransform::Difference => "any difference",
-        GapTransform::ToTotal => "any to_total",
-        GapTransform::Ratio if metric.is_of_two_directions() => "any direction_ratio",
-        GapTransform::Ratio => "any ratio",
+        GapTransform::Difference => "any_difference",
+        GapTransform::ToTotal => "any_to_total",
+        GapTransform::Ratio if metric.is_of_two_directions() => "any_direction_ratio",
+        GapTransform::Ratio => "any_ratio",
     }
 }
 
 /// The block of measures of counterfactuals.
-const ANY_COUNTERFACTUAL: &str = "any counterfactual";
+const ANY_COUNTERFACTUAL: &str = "any_counterfactual";
 
 fn own(id: &'static str, part: MeaningPart) -> Option<&'static str> {
     TEXTS.get(&(id, part.key())).copied()
@@ -154,7 +154,7 @@ mod tests {
         let keys: BTreeSet<&str> = MeaningPart::ALL.map(MeaningPart::key).into();
         for ((id, part), _) in all {
             let is_known = find(id).is_some() || cf_quality::find(id).is_some();
-            assert!(id.starts_with("any ") || is_known, "{id} is no metric");
+            assert!(id.starts_with("any_") || is_known, "{id} is no metric");
             assert!(keys.contains(part), "{id} has an unknown part {part}");
         }
     }
