@@ -10,8 +10,9 @@
 //! Choice: intervals of another level follow from the table of metrics. Wilson's is made again from
 //! its counts, or from the effective number of cases where a person may have several rows, and its
 //! p is that of the score test, its dual; so is Wilson's on people, from the
-//! number of people that its ends tell. Katz's is stretched on the logarithm, which is exact. On
-//! any other each side is stretched as that of a normal distribution, which is near enough.
+//! number of people that its ends tell. Katz's is stretched on the logarithm, which is exact, and
+//! Student's of a logarithm too. On any other each side is stretched as that of a normal
+//! distribution, which is near enough.
 
 use super::decision::{decide, inconclusive_reason};
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling};
@@ -93,8 +94,12 @@ impl<'a> HolmTest<'a> {
     }
 
     fn is_logarithmic(&self) -> bool {
-        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzEffective];
-        self.lo > 0.0 && katz.iter().any(|katz| self.observation.interval == katz.as_str())
+        let all = [
+            IntervalProcedure::Katz,
+            IntervalProcedure::KatzEffective,
+            IntervalProcedure::LogStudent,
+        ];
+        self.lo > 0.0 && all.iter().any(|of| self.observation.interval == of.as_str())
     }
 
     /// Standard deviations by which the value lies beyond the limit; negative where it keeps it.

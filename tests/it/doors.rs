@@ -204,7 +204,8 @@ fn side_tables_that_do_not_fit() {
             ("gender", column(StringArray::from_iter_values(rows().map(|i| format!("{wide}{i}"))))),
         ],
     );
-    let wide = joined.replace("csv: {path: protected.csv, encoding: utf-8}", "parquet: wide.parquet");
+    let wide =
+        joined.replace("csv: {path: protected.csv, encoding: utf-8}", "parquet: wide.parquet");
     let wide = wide.replace(", birth_year]", "]");
     work.write("job.yaml", &format!("cfaudit: 1\nname: loans\ninclude: [base.yaml]\n{wide}"));
     work.cfaudit(3, "check job.yaml --memory 64MiB").says(&["error[too-large-table]"]);

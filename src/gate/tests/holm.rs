@@ -68,6 +68,23 @@ fn holm_of_one_is_no_holm() {
     }
 }
 
+/// Ends that are alike on the logarithm stay so at another level.
+#[test]
+fn holm_stretches_logarithms() {
+    let mut table = rates(&[40, 40]);
+    for row in &mut table {
+        (row.interval, row.value) = ("log-student".into(), Some(2.0));
+        (row.lo, row.hi) = (Some(2.0 / 1.5), Some(3.0));
+    }
+    let limit = GateLimit::AtMost(0.05);
+    let q = GateQuestion { holm: true, ..question(GateSubject::AnyDirection, limit) };
+    let judged = judge(&[q], &table, None).table;
+    let factor = libm::pow(1.5, z_of_level(0.975) / z_of_level(0.95));
+    let row = judged.first().unwrap();
+    assert!((row.lo.unwrap() - 2.0 / factor).abs() < 1e-12, "{:?}", row.lo);
+    assert!((row.hi.unwrap() - 2.0 * factor).abs() < 1e-12, "{:?}", row.hi);
+}
+
 /// Wilson's interval on people follows from their number at every level, as Wilson's own does: it
 /// is not stretched.
 #[test]
