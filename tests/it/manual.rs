@@ -12,7 +12,8 @@ use crate::work::{Ran, Work};
 /// The verbs that the help lists.
 fn verbs(work: &Work) -> BTreeSet<String> {
     let help = work.cfaudit(0, "--help").stdout;
-    let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let (_, listed) = help.split_once("\nCommands:\n").unwrap();
+    let (listed, _) = listed.split_once("\nOptions:\n").unwrap();
     // A line that goes on from the one before is indented further.
     let lines = listed
         .lines()
