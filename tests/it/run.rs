@@ -228,7 +228,7 @@ fn an_allocation_that_fails_ends_with_5() {
         "run {DEMO} --out out --cache off --threads 1 --set data.rows.synthetic.rows=1000000"
     ));
     let mut bounded = Command::new("sh");
-    bounded.args(["-c", "ulimit -v 190000 && exec \"$0\" \"$@\""]);
+    bounded.args(["-c", "ulimit -v 140000 && exec \"$0\" \"$@\""]);
     bounded.arg(run.get_program()).args(run.get_args()).current_dir(work.path("."));
     Ran::of(bounded.stdin(Stdio::null()), 5).says(&["memory allocation of ", " bytes failed"]);
     assert!(!work.path("out").exists(), "nothing is published");
