@@ -224,16 +224,22 @@ fn quiet_prints_nothing_on_success() {
 #[test]
 fn an_allocation_that_fails_ends_with_5() {
     let work = Work::with_jobs();
-    let run = work.command(&format!(
-        "run {DEMO} --out out --cache off --threads 1 --set data.rows.synthetic.rows=1000000"
-    ));
-    let mut bounded = Command::new("sh");
-    bounded.args(["-c", "ulimit -v 140000 && exec \"$0\" \"$@\""]);
-    bounded.arg(run.get_program()).args(run.get_args()).current_dir(work.path("."));
-    Ran::of(bounded.stdin(Stdio::null()), 5).says(&["memory allocation of ", " bytes failed"]);
-    assert!(!work.path("out").exists(), "nothing is published");
-    // With enough of it the same run goes through.
-    work.cfaudit(0, &format!("run {DEMO} {FEW} --out out --cache off --threads 1"));
+    let rows = "--cache off --threads 1 --set data.rows.synthetic.rows=20000";
+    // What a run needs depends on the build: it gets less and less, until it is too little.
+    let mut limits = (100_000..=240_000).rev().step_by(5_000).map(|kilobytes| {
+        let run = work.command(&format!("run {DEMO} --out out-{kilobytes} {rows}"));
+        let mut bounded = Command::new("sh");
+        let limit = format!("ulimit -v {kilobytes} && exec \"$0\" \"$@\"");
+        bounded.args(["-c", &limit]).arg(run.get_program()).args(run.get_args());
+        let ran = bounded.current_dir(work.path(".")).stdin(Stdio::null()).output().unwrap();
+        (kilobytes, ran)
+    });
+    assert!(limits.next().unwrap().1.status.success(), "the most is enough");
+    let (kilobytes, ran) = limits.find(|(_, ran)| !ran.status.success()).unwrap();
+    let told = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(5), "{told}");
+    assert!(told.contains("memory allocation of ") && told.contains(" bytes failed"), "{told}");
+    assert!(!work.path(&format!("out-{kilobytes}")).exists(), "nothing is published");
 }
 
 /// The words of the page change no number: only what shows them is made again.
