@@ -9,9 +9,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::PossibleValue;
-use clap::{
-    Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint,
-};
+use clap::error::ErrorKind;
+use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::cli::flags::{LogFlags, parse_memory, parse_size};
 use crate::cli::shard_args::{MOST_SHARDS, MergeArgs, WorkerArgs};
@@ -65,10 +64,13 @@ impl CommandLine {
     /// # Errors
     /// A word is unknown or missing, or help is asked for.
     pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
-        let mut program = CommandLine::program();
-        let read = program.try_get_matches_from_mut(words);
-        read.and_then(|found| CommandLine::from_arg_matches(&found))
-            .map_err(|error| error.format(&mut program))
+        CommandLine::try_parse_from(words).map_err(|error| match error.kind() {
+            // The lists of verbs are made only where they are shown.
+            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                CommandLine::program().try_get_matches_from(words).err().unwrap_or(error)
+            }
+            _ => error,
+        })
     }
 }
 
