@@ -69,11 +69,7 @@ pub(crate) fn write_rows<R: TableRow>(folder: &Path, rows: &[R]) -> Result<()> {
     let (encoder, mut writer) =
         GroupWriter::create(&path, &schema_of(R::TABLE), &table_metadata(R::TABLE))?;
     for rows in rows.chunks(TABLE_GROUP_ROWS) {
-        let batches = rows.chunks(ROWS_AT_ONCE).map(|rows| batch_of(rows.iter().copied(), &path));
-        let batches = batches.collect::<Result<Vec<_>>>()?;
-        let group = concat_batches(&Arc::new(schema_of(R::TABLE)), &batches)
-            .map_err(|e| unreadable(&path, FileOwner::Program, e))?;
-        writer.append(encoder.encode(&group)?)?;
+        writer.append(encoder.encode(&batch_of(rows.iter().copied(), &path)?)?)?;
     }
     writer.finish()
 }
