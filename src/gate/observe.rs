@@ -56,15 +56,15 @@ fn with_both_harm_parts(
             if !seen.iter().any(|s| [&s.metric, &s.sensitive, &s.from, &s.to] == part) {
                 let [metric, sensitive, from, to] = part.map(str::to_owned);
                 let (scope, undefined) = ("direction".to_owned(), NOT_MEASURED.to_owned());
-                let missing = GateObservation::default();
+                let none = GateObservation::default();
                 seen.push(GateObservation {
+                    scope,
                     metric,
                     sensitive,
-                    scope,
                     from,
                     to,
                     undefined,
-                    ..missing
+                    ..none
                 });
             }
         }

@@ -33,7 +33,7 @@ use crate::report::page::PageBlock;
 use crate::report::page::brief::{BriefPage, BriefSection, SectionTitle};
 use crate::report::page::number::{self, count};
 use crate::report::page::terms::PageGlossary;
-use crate::report::page::words::RichText;
+use crate::report::page::words::{RichText, capital};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words;
 use crate::report::section::waiting::so_far;
@@ -206,7 +206,7 @@ fn outside_of_names<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
 /// The text of an issue as a sentence without its end, with numbers as the page prints them and
 /// names without backticks.
 fn issue_sentence(text: &str) -> String {
-    voice::capital(&number::grouped_in(text).replace('`', "")).trim_end_matches('.').to_owned()
+    capital(&number::grouped_in(text).replace('`', "")).trim_end_matches('.').to_owned()
 }
 
 /// Caveats about the scores that a reader of the verdict must know.

@@ -163,13 +163,6 @@ fn amount_voice(told: &AmountWords) -> DecisionVoice {
     DecisionVoice::Amounts { better, worse, percent, number }
 }
 
-/// The first letter as a capital.
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(letters.as_str().chars()).collect()
-}
-
 /// The features that a set may move; none where it may move all.
 fn moved(set: &SetWords) -> Option<Vec<String>> {
     let list = set.knobs.iter().find_map(|knob| knob.strip_prefix("move: "))?;
@@ -526,7 +519,7 @@ impl<'a> AuditVoice<'a> {
 mod tests {
     use minijinja::value::{Serde, Value};
 
-    use super::{AuditVoice, DecisionVoice, capital, vocabulary};
+    use super::{AuditVoice, DecisionVoice, vocabulary};
     use crate::folder::manifest::{AttributeWords, DecisionNames, LabelWords, Manifest, SetWords};
     use crate::report::draw::plot::SwitchSide;
 
@@ -728,7 +721,5 @@ mod tests {
             "People in group A predicted negative who would be predicted positive as B"
         );
         assert_eq!(of_set(&voice, "set_clause", "x"), "in the set x");
-        assert_eq!(capital("\u{e9}x"), "\u{c9}x");
-        assert_eq!(capital(""), "");
     }
 }

@@ -9,12 +9,12 @@ use crate::num::short_number::short_text;
 use crate::report::brief::harm::ranked;
 use crate::report::brief::hero::HeroFinding;
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::voice::{DecisionVoice, capital};
+use crate::report::brief::voice::DecisionVoice;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::draw::score_track::{TrackMark, score_track};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
-use crate::report::page::words::{RichText, level, short};
+use crate::report::page::words::{RichText, capital, level, short};
 use crate::report::read::cases::{CaseFeature, ReportedCase};
 use crate::report::read::panel::ResultKey;
 

@@ -480,7 +480,8 @@ pub(super) fn section(
     // The last one first: it is the one before anything is trained again.
     let acts = taken.iter().rev().map(|taken| taken.outcome.act).filter(|act| !act.is_empty());
     let facts = context! {
-        acts => acts.collect::<Vec<_>>(), steps => taken.iter().filter(has_data).map(line).collect::<Value>(),
+        acts => acts.collect::<Vec<_>>(),
+        steps => taken.iter().filter(has_data).map(line).collect::<Value>(),
         missing => missing.collect::<Value>(), lines => lines.flatten(),
     };
     Some(BriefSection {

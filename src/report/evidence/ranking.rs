@@ -5,7 +5,6 @@ use crate::metric::rate::Undefined;
 use crate::report::brief::harm::{HarmResult, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits;
-use crate::report::brief::voice::capital;
 use crate::report::draw::plot::{
     AxisUnit, ForbiddenSide, KeyShape, PlotPoint, PlotScale, SwitchSide, axis, forest_row,
     group_row,
@@ -16,7 +15,7 @@ use crate::report::page::brief::BriefSection;
 use crate::report::page::digits::{ends_text, value_text};
 use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, ChartPanel, PlotBody, PlotLine, PlotRow, PlotTable};
-use crate::report::page::words::{RichText, short};
+use crate::report::page::words::{RichText, capital, short};
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::read::score_tables::ReportedCurve;
 use crate::report::read::words;

@@ -2,7 +2,6 @@
 
 use crate::report::brief::harm::{ranked, switches};
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::voice::capital;
 use crate::report::draw::panel::{SwitchCounts, mosaic};
 use crate::report::draw::plot::SwitchSide;
 use crate::report::page::PageBlock;
@@ -10,7 +9,7 @@ use crate::report::page::brief::BriefSection;
 use crate::report::page::digits::value_text;
 use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, ChartPanel};
-use crate::report::page::words::{RichText, short};
+use crate::report::page::words::{RichText, capital, short};
 use crate::report::read::panel::ResultKey;
 use crate::report::read::words::people;
 

@@ -3,13 +3,12 @@
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limit_part::LimitPart;
 use crate::report::brief::limits::AuditLimit;
-use crate::report::brief::voice::capital;
 use crate::report::draw::plot::{KeyShape, PlotPoint};
 use crate::report::draw::trend::{TrendLimit, TrendRun, trend};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
 use crate::report::page::plots::{BriefBlock, ChartPanel};
-use crate::report::page::words::{RichText, short};
+use crate::report::page::words::{RichText, capital, short};
 use crate::report::read::judged::JudgedValue;
 use crate::table::HistoryRow;
 

@@ -2,7 +2,6 @@
 //! what each feature adds, two sentences and a picture for each block of the job.
 
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::voice::capital;
 use crate::report::draw::plot::{
     AxisUnit, KeyShape, PlotPoint, PlotScale, SwitchSide, axis, forest_row,
 };
@@ -11,7 +10,7 @@ use crate::report::page::brief::BriefSection;
 use crate::report::page::digits::{ends_text, value_text};
 use crate::report::page::number::{NumberFormat, count, count_of};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
-use crate::report::page::words::{RichText, short};
+use crate::report::page::words::{RichText, capital, short};
 use crate::table::has_flag;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 

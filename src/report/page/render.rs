@@ -14,7 +14,7 @@ use crate::report::draw::plot::{
 };
 use crate::report::page::digits::{ends_text, value_text};
 use crate::report::page::number::{self, NumberFormat};
-use crate::report::page::words::{breakable, short};
+use crate::report::page::words::{breakable, capital, short};
 use crate::report::visible::visible;
 use crate::text::{self, TESTED};
 
@@ -69,18 +69,6 @@ const WORDS: [&str; 2] = ["voice.html", "limit.html"];
 
 type Ends = Serde<(f64, f64)>;
 
-/// Changes words and keeps whether they are escaped.
-fn mapped(value: &Value, change: impl Fn(&str) -> String) -> Value {
-    let text = change(&value.to_string());
-    if value.is_safe() { Value::from_safe_string(text) } else { Value::from(text) }
-}
-
-/// Changes the first letter.
-fn first_letter(text: &str, change: impl Fn(char) -> String) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| change(first) + letters.as_str())
-}
-
 /// Words for a title of a drawing: templates escape them, and drawings escape them again.
 fn plain(value: &Value) -> String {
     let text = value.to_string();
@@ -131,7 +119,9 @@ fn bare() -> Environment<'static> {
     environment.add_filter("listed", |names: Vec<String>| listed(&names));
     environment.add_filter("breakable", breakable);
     environment.add_filter("capital", |value: Value| {
-        mapped(&value, |text| first_letter(text, |c| c.to_uppercase().to_string()))
+        let text = capital(&value.to_string());
+        // What is escaped stays so.
+        if value.is_safe() { Value::from_safe_string(text) } else { Value::from(text) }
     });
     environment
 }

@@ -248,6 +248,13 @@ pub(crate) fn breakable(word: &str) -> Value {
 /// Bytes of a name on the page; the tables hold it whole.
 const NAME_AT_MOST: usize = 120;
 
+/// The first letter as a capital.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters.as_str().chars()).collect()
+}
+
 /// A name without its middle where it is very long: long names often differ at their ends.
 pub(crate) fn short(name: &str) -> Cow<'_, str> {
     if name.len() <= NAME_AT_MOST {
@@ -279,7 +286,13 @@ pub(crate) fn level(name: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NAME_AT_MOST, level, short};
+    use super::{NAME_AT_MOST, capital, level, short};
+
+    #[test]
+    fn a_sentence_opens_with_a_capital() {
+        assert_eq!(capital("\u{e9}x"), "\u{c9}x");
+        assert_eq!(capital(""), "");
+    }
 
     #[test]
     fn very_long_names_lose_their_middle() {

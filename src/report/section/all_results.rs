@@ -4,11 +4,11 @@
 use minijinja::context;
 
 use crate::report::brief::harm::{self, HarmResult, ranked};
-use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
+use crate::report::brief::voice::{AuditVoice, DecisionVoice};
 use crate::report::page::below::Below;
 use crate::report::page::cells::cell;
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::words::RichText;
+use crate::report::page::words::{RichText, capital};
 use crate::report::page::{DASH, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::table::deciding_range::DecidingRange;

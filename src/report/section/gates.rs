@@ -53,7 +53,8 @@ enum GatePlace<'a> {
     Pair { first: &'a str, between: &'static str, second: &'a str },
     /// A direction minus its reverse.
     Difference { from: &'a str, to: &'a str },
-    /// People of a group who are `denied` or `favoured`, of amounts the `better` or the `worse` one.
+    /// People of a group who are `denied` or `favoured`, of amounts the `better` or the `worse`
+    /// one.
     Harm { from: &'a str, to: &'a str, how: &'static str },
     /// A direction.
     Direction { from: &'a str, to: &'a str },

@@ -494,7 +494,7 @@ fn every_branch_of_a_template_is_reached() {
         for (name, facts) in pages {
             let page = format!(
                 "{{% from \"blocks.html\" import table_frame, words %}}{{% from \"words.html\" \
-                 import name, direction, file, quote %}}{{% include \"{name}\" %}}"
+                 import name, named, direction, file, quote %}}{{% include \"{name}\" %}}"
             );
             let context = minijinja::context!(f => minijinja::Value::from(Serde(&facts)));
             environment.add_template_owned("page_of_a_test.html", page).unwrap();
