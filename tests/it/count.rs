@@ -24,9 +24,9 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
     Room { name, holds, ceiling }
 }
 
-/// The rooms with their ceilings, the figures of the last count. Since the count before, `job` lost
-/// its own reader and mirror types; `report` gained the reading path, `stage`, `report` and `num`
-/// hidden causes, `counterfactual` graphs of other programs.
+/// The rooms with their ceilings, the figures of the last count. Since the count before, `report`
+/// lost prose that is in templates now and `gate` its words and second evidence; `model` gained
+/// registered models, `proof` the statement.
 const ROOMS: &[Room] = &[
     room("report", &["report"], 17_495),
     room("metric", &["metric"], 15_195),

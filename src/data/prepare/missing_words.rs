@@ -1,5 +1,5 @@
-//! Words that usually mean missing among the values of a column, such as `nan`; `canonical` has their
-//! list.
+//! Words that usually mean missing among the values of a column, such as `nan`; `canonical` has
+//! their list.
 //!
 //! In a label, a sensitive column or a column of decisions such a word would count as a value: as a
 //! negative label, as a group of its own, as a refusal. There it ends the run unless the job says
