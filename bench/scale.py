@@ -191,8 +191,7 @@ def merges(bench: Bench, args, results: Results) -> None:
     goal = merge_goal(size) * args.counts / 1000
     results.row(f"merge of {args.counts:,} states of the pass `count`", merged["wall"], "s", goal, f", {size / 1000:,.0f} KB each")
     results.row("its peak", merged["memory"], "MB", 300)
-    # Balances are learnt where no interval is asked for.
-    bench.job("learning", "{parquet: rows/part-00000.parquet}", ", interval: {method: none}")
+    bench.job("learning", "{parquet: rows/part-00000.parquet}")
     bench.cfaudit("plan", "learning.yaml", "--shards", 1, "--to", "learning", "--cache", "off")
     bench.passes("learning", 1, ("survey", "learn"))
     merged, size = bench.copies("learning", "learn", "learning", args.learns)

@@ -47,6 +47,12 @@ impl Level {
     }
 }
 
+impl Default for Level {
+    fn default() -> Self {
+        Level::DEFAULT
+    }
+}
+
 /// A finite number.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Finite(f64);

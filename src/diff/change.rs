@@ -143,7 +143,7 @@ impl<'a> ValueChange<'a> {
         old: Option<&'a MetricRow>,
         new: Option<&'a MetricRow>,
         bond: Comparability,
-        level: Option<Level>,
+        level: Level,
         pair: Option<&PairedValue>,
     ) -> Self {
         let status = match (old, new) {
@@ -191,15 +191,12 @@ impl<'a> ValueChange<'a> {
             .clone_into(&mut change.words);
             return change;
         }
-        let Some(level) = level else {
-            "none: not requested".clone_into(&mut change.words);
-            return change;
-        };
-        (change.interval, change.words) = interval([old, new], [before, after], level.get(), pair);
+        let level = level.get();
+        (change.interval, change.words) = interval([old, new], [before, after], level, pair);
         if let Comparability::OtherFits(fits) = bond {
-            change.include_fits(fits, level.get());
+            change.include_fits(fits, level);
         }
-        change.level = change.interval.as_ref().map(|_| level.get());
+        change.level = change.interval.as_ref().map(|_| level);
         change
     }
 

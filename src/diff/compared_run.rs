@@ -49,8 +49,8 @@ pub(crate) struct ComparedRun {
     pub favourable_is_positive: bool,
     /// Whether its job says which prediction people want.
     pub favourable_stated: bool,
-    /// Level of the intervals; none where the job requests none.
-    pub level: Option<Level>,
+    /// Level of the intervals.
+    pub level: Level,
     /// The table `metrics`.
     pub metrics: Vec<MetricRow>,
     /// Its switches that rounding alone may explain; of the new run gates read its counts.

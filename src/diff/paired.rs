@@ -213,7 +213,7 @@ impl PairedValues {
             },
             favourable_stated: side.favourable_stated,
             favoured: FavouredGroups::Rest,
-            level: side.level,
+            level: Some(side.level),
             min_group_size: Count::ONE,
             min_denominator: Count::ONE,
         };

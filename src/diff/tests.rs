@@ -80,7 +80,7 @@ fn side(job: &str, frame: Vec<MetricRow>) -> ComparedRun {
         has_label: true,
         favourable_is_positive: true,
         favourable_stated: true,
-        level: Level::new(0.95),
+        level: Level::DEFAULT,
         metrics: frame,
         rounded: Vec::new(),
         outcomes: None,

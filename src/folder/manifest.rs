@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exec::hash::hash_parts;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
+use crate::param::Level;
 
 /// `manifest.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,9 +55,8 @@ pub(crate) struct Manifest {
     pub experiments: Vec<ExperimentWords>,
     /// Families of metrics measured.
     pub families: Vec<String>,
-    /// Level of the intervals; absent where the job requests none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub level: Option<f64>,
+    /// Level of the intervals.
+    pub level: Level,
     /// The seed.
     pub seed: u64,
     /// Numbers of rows.

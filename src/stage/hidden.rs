@@ -29,7 +29,7 @@ use crate::gate::decide_by::GateDecideBy;
 use crate::gate::hidden_cause as judging;
 use crate::gate::question::GateQuestion;
 use crate::gate::reason::GateStatus;
-use crate::job::{FavourableClass, IntervalMethod, Job};
+use crate::job::{FavourableClass, Job};
 use crate::metric::interval::z_of_level;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
@@ -633,7 +633,6 @@ impl<'a> HiddenAsking<'a> {
         let metrics = &self.job.metrics;
         let level = metrics.worlds.level.get();
         let found = rate.people.over_worlds(rate.side, &target.worlds, under, level);
-        let asks_people = asks_people && metrics.interval.method == IntervalMethod::Auto;
         let share = || rate.people.share(rate.side, &target.worlds, under);
         let share = asks_people.then(share).flatten();
         let people = share.map(|share| share.wilson(z_of_level(metrics.interval.level.get())));

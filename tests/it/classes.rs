@@ -858,7 +858,7 @@ fn many_classes_keep_the_page_small() {
              {{groups: [{groups}], reference: group 0}}}}\ncounterfactuals: {{flip: naive}}\n\
              models:\n  one: {{scores: {{factual: {{columns: {{{of_classes}}}}}, counterfactual: \
              {{parquet: cf.parquet, columns: {{{of_classes}}}}}}}}}\n\
-             metrics: {{families: [performance, group, ccm, eccm], interval: {{method: none}}}}\n",
+             metrics: {{families: [performance, group, ccm, eccm]}}\n",
             class(0)
         ),
     );

@@ -248,6 +248,20 @@ fn words_are_no_scores() {
     ]);
 }
 
+/// The file of counterfactuals with every row of the data once more, decided as `of` says.
+fn decide_again(work: &Work, of: fn(i64) -> Option<bool>) {
+    let groups = (0..N).map(|i| Some(sex(i + 1))).chain((0..N).map(|i| Some(sex(i))));
+    let decided = (0..N).map(|i| granted(i, true)).chain((0..N).map(of));
+    work.parquet(
+        "decided.parquet",
+        vec![
+            ("row_id", column((0..N).chain(0..N).collect::<Int64Array>())),
+            ("to_group", column(groups.collect::<StringArray>())),
+            ("Entscheidung", column(decided.map(|yes| yes.map(word)).collect::<StringArray>())),
+        ],
+    );
+}
+
 /// Rows that are decided again tell another version of the model.
 #[test]
 fn decisions_are_rechecked() {
@@ -264,31 +278,14 @@ fn decisions_are_rechecked() {
     job(&work, &format!("{MODEL}{recheck}"), "");
     let again = "run job.yaml --out again --cache again-cache";
     work.cfaudit(3, again).says(&["are required by `recheck`"]);
-    let with_rows = |of: fn(i64) -> Option<bool>| {
-        let decided = (0..N).map(|i| granted(i, true)).chain((0..N).map(of));
-        work.parquet(
-            "decided.parquet",
-            vec![
-                ("row_id", column((0..N).chain(0..N).collect::<Int64Array>())),
-                (
-                    "to_group",
-                    column(
-                        (0..N)
-                            .map(|i| Some(sex(i + 1)))
-                            .chain((0..N).map(|i| Some(sex(i))))
-                            .collect::<StringArray>(),
-                    ),
-                ),
-                ("Entscheidung", column(decided.map(|yes| yes.map(word)).collect::<StringArray>())),
-            ],
-        );
-    };
-    with_rows(|i| granted(i, false));
+    decide_again(&work, |i| granted(i, false));
     work.run(0, "job.yaml", "");
     assert!(unchecked(&work).is_empty());
     let recheck = work.json("out/manifest.json")["models"][0]["recheck"].clone();
     assert_eq!((&recheck["rows"], &recheck["differ"]), (&N.into(), &0.into()));
-    with_rows(|i| if i % 60 == 3 { granted(i, false).map(|yes| !yes) } else { granted(i, false) });
+    decide_again(&work, |i| {
+        if i % 60 == 3 { granted(i, false).map(|yes| !yes) } else { granted(i, false) }
+    });
     work.run(3, "job.yaml", "").says(&[
         "error[recheck-differs]",
         "4 of 240 rows that were decided again have another decision",
@@ -300,6 +297,7 @@ fn the_example_of_the_guide_runs() {
     let guide = fs::read_to_string(root().join("docs/models-and-experiments.md")).unwrap();
     let example = guide.split("## Decisions without a score\n\n```yaml\n").nth(1).unwrap();
     let work = work(words(false), "Entscheidung", words(true));
+    decide_again(&work, |i| granted(i, false));
     job(&work, example.split("```").next().unwrap(), GATE);
     work.run(0, "job.yaml", "");
 }

@@ -15,7 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("num", &[]),
     ("exec", &[]),
     ("table", &["exec::files", "exec::object"]),
-    ("folder", &["num", "table", "exec::files", "exec::hash"]),
+    ("folder", &["param", "num", "table", "exec::files", "exec::hash"]),
     (
         "data",
         &[

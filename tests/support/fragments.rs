@@ -10,6 +10,7 @@ pub(crate) const FRAGMENTS: &[(&str, &str)] = &[
     ("jobs.md", "## Metrics"),
     ("jobs.md", "## Text files"),
     ("jobs.md", "## Which rows train"),
+    ("jobs.md", "### Several classes"),
     ("models-and-experiments.md", "## Do the scores go"),
     ("models-and-experiments.md", "## Experiments:"),
     ("models-and-experiments.md", "## Models trained"),

@@ -69,26 +69,12 @@ impl Default for MetricsBlock {
 pub struct IntervalBlock {
     /// Their level.
     pub level: Level,
-    /// `auto`: the method that fits each metric (Wilson for shares, Newcombe for differences, Katz
-    /// for ratios, Student for means).
-    pub method: IntervalMethod,
 }
 
 impl Default for IntervalBlock {
     fn default() -> Self {
-        IntervalBlock { level: Level::DEFAULT, method: IntervalMethod::Auto }
+        IntervalBlock { level: Level::DEFAULT }
     }
-}
-
-/// How intervals are made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum IntervalMethod {
-    /// The method that fits each metric.
-    #[default]
-    Auto,
-    /// No intervals.
-    None,
 }
 
 /// The bootstrap behind the intervals of what each feature adds (`why`).

@@ -5,8 +5,7 @@ use crate::job::messages as m;
 use crate::job::read::nearest::list;
 use crate::job::read::tree::join;
 use crate::job::{
-    GateBetween, GateBlock, GateDecideBy, GateDirection, IntervalMethod, LabelRole, MetricFamily,
-    ModelBlock,
+    GateBetween, GateBlock, GateDecideBy, GateDirection, LabelRole, MetricFamily, ModelBlock,
 };
 use crate::metric::Reads;
 use crate::metric::catalog::ccm::HARM;
@@ -84,7 +83,6 @@ impl<'a> JobChecker<'a> {
         self.reachable(at, gate, metric);
         self.gate_class(at, gate, metric);
         self.scope(at, gate, metric, named);
-        let intervals = self.job.metrics.interval.method != IntervalMethod::None;
         let by_doubt = matches!(
             gate.decide_by,
             GateDecideBy::Worlds | GateDecideBy::Fit | GateDecideBy::Training | GateDecideBy::All
@@ -107,13 +105,6 @@ impl<'a> JobChecker<'a> {
         self.gate_of_scores((at, name), gate, metric);
         if self.are_sets_sound() {
             self.gate_scores(at, name, gate, metric);
-        }
-        if metric.family != MetricFamily::Graph
-            && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
-            && !intervals
-            && self.is_sound(&["metrics.interval"])
-        {
-            self.say(format!("{at}.decide_by"), m::gate_without_intervals(name));
         }
         if gate.family_error.is_some() {
             self.family(at, name, gate);

@@ -1,6 +1,6 @@
 //! Every key, strategy, kind of model, family and word that the schema of jobs has is used in a
-//! shipped job or in an example of a document that a test runs or checks. `not_yet.txt` lists the
-//! others, and may only shrink; CFAUDIT_BLESS=1 writes it again.
+//! shipped job or in an example of a document that a test runs or checks. Each job that leaves a key
+//! out uses its default.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -40,9 +40,6 @@ const EXAMPLES: &[(&str, &str, usize)] = &[
     ("rows.md", "## Rows in an object store", 1),
     ("why.md", "```yaml", 1),
 ];
-
-/// What no job uses yet: a line for each type, with those of its keys and words.
-const NOT_YET: &str = "src/job/tests/not_yet.txt";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -109,6 +106,21 @@ impl SchemaWalk {
         }
     }
 
+    /// Notes the words that are the default of a key below a part of the schema.
+    fn visit_defaults(&mut self, part: &Json, of: &str) {
+        match part {
+            Json::Array(items) => items.iter().for_each(|item| self.visit_defaults(item, of)),
+            Json::Object(map) => {
+                if let Some(word @ Json::String(_)) = map.get("default") {
+                    self.visit(part, of, word);
+                }
+                let below = map.iter().filter(|(key, _)| *key != "$defs" && *key != "default");
+                below.for_each(|(_, part)| self.visit_defaults(part, of));
+            }
+            _ => {}
+        }
+    }
+
     /// Notes what a value of a job uses of a part of the schema.
     fn visit(&mut self, part: &Json, of: &str, value: &Json) {
         if let Some(target) = part.get("$ref").and_then(Json::as_str) {
@@ -168,30 +180,11 @@ fn every_key_is_used_in_a_job_or_example_that_is_run() {
     }
     let mut walk = SchemaWalk { schema: schema.clone(), used: BTreeSet::new() };
     jobs().iter().for_each(|job| walk.visit(&schema, "Job", job));
-    let missing: BTreeSet<(String, String)> = all.difference(&walk.used).cloned().collect();
-    let lines = |words: Vec<&(String, String)>| -> String {
-        let types: BTreeSet<&str> = words.iter().map(|(of, _)| of.as_str()).collect();
-        let line = |of: &str| {
-            let own = words.iter().filter(|(name, _)| name == of).map(|(_, word)| word.as_str());
-            format!("{of}: {}\n", own.collect::<Vec<_>>().join(" "))
-        };
-        types.into_iter().map(line).collect()
-    };
-    if std::env::var_os("CFAUDIT_BLESS").is_some() {
-        fs::write(root().join(NOT_YET), lines(missing.iter().collect())).unwrap();
+    walk.visit_defaults(&schema, "Job");
+    for (name, part) in schema["$defs"].as_object().unwrap() {
+        walk.visit_defaults(part, name);
     }
-    let not_yet = fs::read_to_string(root().join(NOT_YET)).unwrap();
-    let listed: BTreeSet<(String, String)> = not_yet
-        .lines()
-        .filter_map(|line| line.split_once(": "))
-        .flat_map(|(of, words)| words.split(' ').map(move |word| (of.to_owned(), word.to_owned())))
-        .collect();
-    let new = lines(missing.difference(&listed).collect());
-    assert!(new.is_empty(), "put these into a job below jobs/, or into an example:\n{new}");
-    let gone = lines(listed.difference(&missing).collect());
-    assert!(
-        gone.is_empty(),
-        "these are used now, or do not exist any more; remove them from {NOT_YET}:\n{gone}"
-    );
+    let missing: BTreeSet<_> = all.difference(&walk.used).collect();
+    assert!(missing.is_empty(), "put these into a job below jobs/, or an example: {missing:?}");
     assert!(all.len() > 500, "the schema has {} keys and words", all.len());
 }

@@ -48,7 +48,7 @@ pub(crate) fn not_shown(
         no_test => results.is_empty(),
         untested => untested.map(|a| voice.attribute(&a.name)).collect::<Value>(),
         unscored => m.models.iter().filter_map(|of| unscored(audit, of, voice)).collect::<Value>(),
-        intervals => m.level.is_some(), trained_again => values.any(|of| of.training.is_some()),
+        trained_again => values.any(|of| of.training.is_some()),
         narrow => is_narrow(m.rows.audited), excluded => excluded(audit, results),
         graphs => has(&["graph-uncertain"]), features => has(&["greedy", "plausible", "transport"]),
         trained => trained.as_ref().map(|(models, _)| models.as_str()),

@@ -217,7 +217,7 @@ pub(crate) fn section(
     let named: Vec<&HarmResult> = named.copied().collect();
     let facts = context! {
         part => "section", notes => Value::from(Serde(&notes(audit, &shown))),
-        level => audit.manifest.level, seconds => seconds.into_iter().collect::<Value>(),
+        level => audit.manifest.level.get(), seconds => seconds.into_iter().collect::<Value>(),
         has_placebo => shown.iter().any(|result| result.placebo.is_some()),
         has_limit => shown.iter().any(|result| limit_of(result).is_some()),
         scale => Value::from(Serde(&PlotScale::from_zero(

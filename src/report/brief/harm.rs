@@ -113,7 +113,7 @@ fn metrics(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<(&'static str, Sw
 
 /// A value of a metric that is a share, as a result; none where it has no value or no cases.
 pub(crate) fn result(
-    (audit, voice): (&AuditFolder, &AuditVoice<'_>),
+    voice: &AuditVoice<'_>,
     key: &ResultKey,
     (metric, side): (&'static str, SwitchSide),
     measure: &ReportedValue,
@@ -125,11 +125,7 @@ pub(crate) fn result(
         .or_else(|| measure.across.as_ref()?.whole)
         .filter(|whole| *whole > 0)?;
     let placebo = measure.placebo.filter(|(lo, hi)| lo < hi);
-    let least = match (measure.interval, audit.manifest.level) {
-        (Some((lo, _)), _) => lo,
-        (None, None) => value,
-        (None, Some(_)) => 0.0,
-    };
+    let least = measure.interval.map_or(0.0, |(lo, _)| lo);
     let noise = placebo.map_or(0.0, |(_, hi)| hi);
     let impaired = measure.impaired.as_str();
     let is_named = !impaired.is_empty() && metric != "sr" && !measure.small;
@@ -175,7 +171,7 @@ pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<HarmResult
     for (key, values) in audit.measures.iter().filter(|(key, _)| key.scope == "direction") {
         for (metric, side) in &wanted {
             let measure = values.get(*metric);
-            found.extend(measure.and_then(|m| result((audit, voice), key, (metric, *side), m)));
+            found.extend(measure.and_then(|m| result(voice, key, (metric, *side), m)));
         }
     }
     // Measured for whole classes, where there are any, the metric stands with them.

@@ -459,7 +459,7 @@ impl<'a> BriefInputs<'a> {
             only_entry: matches!(finding, HeroFinding::Nobody) && self.only_entry(),
             more: more.map(|more| self.switch(more, 1)),
             decided_by,
-            level: self.audit.manifest.level.filter(|_| has_range),
+            level: has_range.then_some(self.audit.manifest.level.get()),
         }
     }
 

@@ -93,7 +93,7 @@ impl PeopleWithoutGroup {
             denominator: u64::try_from(of).ok()?,
             empty: Undefined::EmptyGroup,
         };
-        let interval = audit.manifest.level.and_then(|level| wilson(rate, z_of_level(level)));
+        let interval = wilson(rate, z_of_level(audit.manifest.level.get()));
         Some(PeopleWithoutGroup {
             point: PlotPoint {
                 value: rate.value().ok()?,

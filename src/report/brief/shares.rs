@@ -61,16 +61,18 @@ pub(crate) struct ClearGap<'a> {
     pub(crate) harmed: f64,
     /// The lower end of the difference.
     least: f64,
-    /// The level of its interval; none without one.
-    level: Option<f64>,
+    /// The level of its interval.
+    level: f64,
 }
 
 impl ClearGap<'_> {
     /// Whether the groups differ clearly also where theirs is the largest of so many gaps.
     pub(crate) fn is_clear_of(&self, compared: usize) -> bool {
-        let Some(level) = self.level.filter(|_| compared > 1) else { return true };
+        if compared <= 1 {
+            return true;
+        }
         let value = self.high.point.value - self.low.point.value;
-        joint_ends(value, (self.least, value), level, compared).0 > 0.0
+        joint_ends(value, (self.least, value), self.level, compared).0 > 0.0
     }
 }
 
@@ -162,11 +164,7 @@ impl ModelShares {
             let apart = apart.map(|((_, below), (above, _))| above - below);
             match (difference.and_then(|m| m.interval), apart) {
                 (Some((lo, hi)), _) => lo.max(-hi).max(0.0),
-                (None, Some(apart)) => apart.max(0.0),
-                (None, None) if audit.manifest.level.is_none() => {
-                    high.point.value - low.point.value
-                }
-                (None, None) => 0.0,
+                (None, apart) => apart.unwrap_or(0.0).max(0.0),
             }
         };
         let reference = audit
@@ -182,7 +180,7 @@ impl ModelShares {
             for high in large().filter(|g| g.point.value > low.point.value) {
                 let least = least(low, high);
                 let harmed = least * low.counts.1 as f64;
-                let gap = ClearGap { low, high, harmed, least, level: audit.manifest.level };
+                let gap = ClearGap { low, high, harmed, least, level: audit.manifest.level.get() };
                 let is_worse =
                     |than: &Option<ClearGap<'_>>| than.is_none_or(|than| harmed > than.harmed);
                 if harmed > 0.0 && is_worse(&worst) {

@@ -142,7 +142,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         let label = "Changes of class in counterfactuals".to_owned();
         blocks.push(BriefBlock::Plots(PlotTable { label, class: "", bodies }).into());
         let any = shown.iter().any(|of| of.point.interval.is_some());
-        let level = inputs.audit.manifest.level.filter(|_| any);
+        let level = any.then_some(inputs.audit.manifest.level.get());
         let keys = level.map_or_else(RichText::new, |level| {
             RichText::new().key(KeyShape::Interval, inputs.voice.people_interval(level))
         });

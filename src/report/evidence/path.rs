@@ -10,7 +10,6 @@ use minijinja::value::{Serde, Value};
 use crate::metric::interval::clopper_pearson_lower;
 use crate::metric::reading_path::{self, NO_DATA, ReadingOutcome, ReadingStep, STEPS, experiment};
 use crate::metric::value::largest::{joint_ends, joint_level};
-use crate::param::Level;
 use crate::report::brief::harm::{self, HarmResult, findings};
 use crate::report::brief::hero::HeroFinding;
 use crate::report::brief::inputs::BriefInputs;
@@ -83,7 +82,7 @@ fn picked(result: &HarmResult, of: usize) -> Value {
 
 impl<'a> PathWalk<'a, '_, '_> {
     fn level(&self) -> f64 {
-        self.inputs.audit.manifest.level.unwrap_or(Level::DEFAULT.get())
+        self.inputs.audit.manifest.level.get()
     }
 
     /// Results of the model, set and attribute of a finding.
@@ -107,8 +106,7 @@ impl<'a> PathWalk<'a, '_, '_> {
             ..finding.key.clone()
         };
         let switched = inputs.audit.measure(&key, "sr")?;
-        let all =
-            harm::result((inputs.audit, inputs.voice), &key, ("sr", SwitchSide::Either), switched)?;
+        let all = harm::result(inputs.voice, &key, ("sr", SwitchSide::Either), switched)?;
         let limit = limits::of_result(inputs.limits, finding);
         let kept = limit.filter(|limit| limit.verdict == "pass");
         // The tables name a group only where enough people switch.
@@ -168,7 +166,7 @@ impl<'a> PathWalk<'a, '_, '_> {
         let ids = if loses_positive { ["tpsr", "fpsr"] } else { ["tnsr", "fnsr"] };
         let rate = |id: &'static str| {
             let measure = inputs.audit.measure(&finding.key, id)?;
-            harm::result((inputs.audit, inputs.voice), &finding.key, (id, finding.side), measure)
+            harm::result(inputs.voice, &finding.key, (id, finding.side), measure)
         };
         let (right, wrong) = (rate(ids[0])?, rate(ids[1])?);
         let is_above = |one: &HarmResult, other: &HarmResult| {

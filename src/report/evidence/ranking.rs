@@ -108,11 +108,6 @@ fn lead(inputs: &BriefInputs<'_>, all: &[RankedGroups<'_>]) -> RichText {
     }
     let values = || all.iter().flat_map(|of| &of.keys).filter_map(|key| audit.measure(key, "auc"));
     if values().any(|of| of.value.is_some()) {
-        if audit.manifest.level.is_none() {
-            return "The job requests no intervals: whether the scores rank the people of one group \
-                    better than those of another is not judged."
-                .into();
-        }
         return "The data cannot tell whether the scores rank the people of one group better than \
                 those of another."
             .into();

@@ -209,10 +209,9 @@ fn expected(audit: &AuditFolder) -> Value {
     audit.manifest.models.iter().filter_map(of_model).collect()
 }
 
-/// How intervals are made; none where the job requests none.
-fn intervals(audit: &AuditFolder) -> Option<Value> {
-    let m = &audit.manifest;
-    let level = m.level?;
+/// How intervals are made.
+fn intervals(audit: &AuditFolder) -> Value {
+    let level = audit.manifest.level.get();
     let all = || audit.all_measures().filter(|m| m.interval.is_some());
     let methods: BTreeSet<&str> = all().map(|m| m.method.as_str()).collect();
     let slices = audit.slices.values().flat_map(BTreeMap::values).flat_map(BTreeMap::values);
@@ -221,5 +220,5 @@ fn intervals(audit: &AuditFolder) -> Option<Value> {
         + audit.comparisons.iter().filter(|row| row.lo.is_some()).count();
     let said = |(code, _): &&(&str, &str)| methods.contains(code);
     let meanings: Value = INTERVAL_METHODS.iter().filter(said).map(|(_, words)| *words).collect();
-    Some(context!(level, n, meanings))
+    context!(level, n, meanings)
 }

@@ -9,6 +9,7 @@ use crate::folder::manifest::{
     AttributeWords, InputFile, LabelWords, Manifest, ModelWords, PolicyVersions, ReportWords,
     RowCounts, SetWords,
 };
+use crate::param::Level;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::table::file::write_rows;
 use crate::table::list::versions;
@@ -718,7 +719,7 @@ impl FolderSample {
                 })
                 .collect(),
             families: Vec::new(),
-            level: Some(0.95),
+            level: Level::DEFAULT,
             seed: 20_231_107,
             rows: RowCounts { source: 48_842, kept: 45_222, trained: 30_162, audited: 16_281 },
             row_id: "row number".to_owned(),

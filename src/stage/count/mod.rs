@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, SupportReader};
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
-use crate::job::{self, Job, ModelBlock};
+use crate::job::{Job, ModelBlock};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
@@ -250,7 +250,7 @@ fn shift_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Option<Shif
         return None;
     }
     // Repeats have values without intervals.
-    let intervals = unit.repeat.is_none() && b.plan.wants_intervals();
+    let intervals = unit.repeat.is_none();
     Some(ShiftSettings { intervals: b.value("intervals of score metrics", intervals) })
 }
 
@@ -263,11 +263,6 @@ impl StagePlan<'_> {
     /// Whether scores as such are measured.
     pub(crate) fn wants_scores(&self) -> bool {
         catalog::families(self.checked).contains(&MetricFamily::Scores)
-    }
-
-    /// Whether values have intervals.
-    pub(crate) fn wants_intervals(&self) -> bool {
-        self.job.metrics.interval.method == job::IntervalMethod::Auto
     }
 
     /// How often people are counted: of several classes all together, and in each against all

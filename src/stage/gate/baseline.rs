@@ -17,10 +17,8 @@ use crate::folder::manifest::{InputFile, Manifest, RunComparison};
 use crate::folder::read::{self as opened, SUMMARY, check_measured, damaged};
 use crate::gate;
 use crate::gate::question::{GateBaseline, GateQuantity, GateTables};
-use crate::job::IntervalMethod;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::resolve::flat;
-use crate::param::Level;
 use crate::stage::generate::refits;
 use crate::stage::input::{DATA, JobInputs};
 use crate::stage::report::words;
@@ -113,7 +111,7 @@ pub(crate) fn finished(folder: &Path) -> Result<(Manifest, ComparedRun, Vec<Metr
             lacks_labels: lacks_labels(&folder.join("tables"))?,
         },
         fitted_on: refits::of_manifest(&manifest),
-        level: manifest.level.and_then(Level::new),
+        level: manifest.level,
         metrics: all,
         rounded: gate::rounded_switches(&read_rows::<CountRow>(&folder.join("tables"))?),
         outcomes: kept_outcomes(folder),
@@ -200,8 +198,7 @@ pub(crate) fn running_side(
             lacks_labels: lacks_labels(groups_in)?,
         },
         fitted_on: FittedOn::new(),
-        level: (job.metrics.interval.method == IntervalMethod::Auto)
-            .then_some(job.metrics.interval.level),
+        level: job.metrics.interval.level,
         metrics: MetricTable::read(metrics)?.all,
         rounded: Vec::new(),
         outcomes: outcomes

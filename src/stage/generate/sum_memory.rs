@@ -24,7 +24,7 @@ impl StagePlan<'_> {
     pub(crate) fn check_sum_memory(&self) -> Result<()> {
         let allowed = memory::allowed(self.settings);
         let weighted = self.job.data.weight.is_some();
-        let influences = self.wants_shift() && self.wants_intervals();
+        let influences = self.wants_shift();
         // Sets of graphs have two groups and sums of their own.
         let counted = self.applied_sets().into_iter().filter(|applied| applied.graphs().is_none());
         let groups = |attribute: &str| {

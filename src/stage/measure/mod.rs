@@ -580,8 +580,7 @@ pub(crate) fn settings(checked: &CheckedJob, attribute: &Attribute) -> MeasureSe
         families: families(checked),
         favourable: checked.job.data.favourable_side().unwrap_or(FavourableClass::Positive),
         favourable_stated: checked.job.data.favourable_side().is_some(),
-        level: (metrics.interval.method == job::IntervalMethod::Auto)
-            .then_some(metrics.interval.level),
+        level: Some(metrics.interval.level),
         min_group_size: metrics.min_group_size,
         min_denominator: metrics.min_denominator,
         favoured: favoured(checked, attribute),

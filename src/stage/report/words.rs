@@ -119,8 +119,7 @@ pub(crate) fn words_of_job(checked: &CheckedJob) -> Manifest {
             .collect(),
         experiments: experiment_words(job),
         families: catalog::families(checked).iter().map(|f| f.as_str().to_owned()).collect(),
-        level: (job.metrics.interval.method == job::IntervalMethod::Auto)
-            .then(|| job.metrics.interval.level.get()),
+        level: job.metrics.interval.level,
         seed: job.run.seed.0,
         split: split_words(job),
         tables: list::versions(),
