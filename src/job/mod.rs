@@ -45,7 +45,7 @@ pub use blocks::gates::{
     ChangeFrom, FamilywiseError, GateBetween, GateBlock, GateDecideBy, GateDirection, GateLevel,
     OnInconclusive,
 };
-pub use blocks::metrics::{BootstrapBlock, IntervalBlock, MetricFamily, MetricsBlock, WorldsBlock};
+pub use blocks::metrics::{BootstrapBlock, IntervalBlock, MetricFamily, MetricsBlock};
 pub use blocks::words::{AboutBlock, AnnexChoice, CodeNames, DecisionWordsBlock, SignerBlock};
 pub use messages::CODES;
 

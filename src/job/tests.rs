@@ -122,7 +122,7 @@ models:
     threshold: 0.5
 metrics:
   families: [ccm, eccm, shift, group]
-  interval: {level: 0.95, method: auto}
+  interval: {level: 0.95}
   bootstrap: {samples: 2000}
 gates:
   women-keep-approvals:

@@ -18,12 +18,14 @@ pub struct MetricsBlock {
     #[schemars(extend("minItems" = 1,
         "x-noun" = "family, or remove the key to use all that the job allows"))]
     pub families: Option<Vec<MetricFamily>>,
-    /// Intervals.
+    /// Intervals over people, by the method that fits each metric: Wilson for shares, Newcombe for
+    /// differences, Katz for ratios, Student for means.
     pub interval: IntervalBlock,
     /// The bootstrap behind the intervals of what each feature adds (`why`); no other is drawn.
     pub bootstrap: BootstrapBlock,
-    /// Intervals across the graphs of graph-uncertain sets.
-    pub worlds: WorldsBlock,
+    /// Intervals across the graphs of graph-uncertain sets: percentiles of the values of all graphs,
+    /// apart from sampling error.
+    pub worlds: IntervalBlock,
     /// A group with fewer people is flagged `small_group`. Here and below, people are persons where
     /// `data.person` gives one several rows.
     pub min_group_size: Count,
@@ -52,7 +54,7 @@ impl Default for MetricsBlock {
             families: None,
             interval: IntervalBlock::default(),
             bootstrap: BootstrapBlock::default(),
-            worlds: WorldsBlock::default(),
+            worlds: IntervalBlock::default(),
             min_group_size: Count::of::<30>(),
             min_denominator: Count::of::<10>(),
             by: Vec::new(),
@@ -63,18 +65,12 @@ impl Default for MetricsBlock {
     }
 }
 
-/// Intervals.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Intervals of a kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IntervalBlock {
     /// Their level.
     pub level: Level,
-}
-
-impl Default for IntervalBlock {
-    fn default() -> Self {
-        IntervalBlock { level: Level::DEFAULT }
-    }
 }
 
 /// The bootstrap behind the intervals of what each feature adds (`why`).
@@ -90,20 +86,5 @@ pub struct BootstrapBlock {
 impl Default for BootstrapBlock {
     fn default() -> Self {
         BootstrapBlock { samples: Count::of::<2000>() }
-    }
-}
-
-/// Intervals across the graphs of graph-uncertain sets: percentiles of the values of all graphs,
-/// apart from sampling error.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct WorldsBlock {
-    /// Their level.
-    pub level: Level,
-}
-
-impl Default for WorldsBlock {
-    fn default() -> Self {
-        WorldsBlock { level: Level::DEFAULT }
     }
 }
