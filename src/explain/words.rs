@@ -97,9 +97,9 @@ pub(super) const BLOCKS: &[(&str, &str)] = &[
          are drawn again with replacement, the strategy is fitted, and its counterfactuals are \
          scored and counted, so many times\n\
          `fit_lo` to `fit_hi` is the range of the values (below 40 repeats from the smallest to \
-         the largest), `fit_var` their variance; the people who are audited stay the same, so the \
-         interval `lo` to `hi` is about another doubt, and neither includes the other\n\
-         against a baseline the interval of a change includes both, where both runs ask for it\n\
+         the largest), `fit_var` their variance; the people who are audited stay the same: the \
+         interval `lo` to `hi` is about other people, and neither includes the other\n\
+         against a baseline the interval of a change includes both if both runs have the key\n\
          only sets that are fitted (greedy, plausible, transport), scored by models that are \
          trained in the run or are files of LightGBM or ONNX\n\
          key of a model that the run trains, `doubt: {training: 5, resample: true}`: it is trained \
@@ -210,7 +210,7 @@ pub(super) const WORDS: &[(&str, &str)] = &[
     ),
     (
         "few_units",
-        "why a score metric has no interval: one person tells nothing of others\n\
+        "why a score metric has no interval: one person says nothing about others\n\
          audit more people",
     ),
     (
@@ -270,8 +270,8 @@ pub(super) const WORDS: &[(&str, &str)] = &[
          cannot follow from it, and of what is left of the score\n\
          a pass that turns at it or below is inconclusive (`hidden-cause`), a fail stays a fail; \
          the table `hidden_cause` has where each verdict turns\n\
-         it holds in linear worlds for any such cause that acts alike in all groups, and says \
-         nothing of how strong unrecorded causes are",
+         it holds in linear worlds for any such cause that acts alike in all groups, and does not \
+         say how strong unrecorded causes are",
     ),
     (
         "inconclusive",
@@ -481,7 +481,7 @@ const FLIP_TEST: &str = "metrics.clarify.flip_test: {neighbours: 5, scale: none,
     distances are Euclidean over the numeric features, unscaled or in standard deviations; with \
     tied distances the earlier row is used\n\
     above max_rows people a seeded sample is drawn, flagged `sampled`; ci_method gives its size\n\
-    the interval draws the people of the disfavoured facet and keeps their neighbours";
+    the interval is that of the paired differences of the people of the disfavoured facet";
 
 const CLASSES: &str = "data.label.classes: [Low, Medium, High] makes each value of the \
     label a class; models give a score per class (`columns: {Low: p_low, ...}`), and the class \
@@ -494,7 +494,8 @@ const CLASSES: &str = "data.label.classes: [Low, Medium, High] makes each value 
     predictions leave the class, psr how often they join it\n\
     a group at a disadvantage is named only for a class that alone forms its side \
     of `positive`\n\
-    clarify, compare, placebo and outcomes are not supported";
+    the flip test, slices, compare, placebo, doubt, experiments, why, cases, causal graphs and \
+    kept outcomes are not supported";
 
 const HARM_TO: &str = "gates: {NAME: {harm_to: {sex: Female}, model: M, counterfactual: S, \
     at_most: 0.02}}\n\

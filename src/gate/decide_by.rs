@@ -19,8 +19,8 @@ pub enum GateDecideBy {
     Fit,
     /// The same with the range over trainings of the model (`doubt` of the model).
     Training,
-    /// Every doubt that the set has, each by its own interval: pass where all of all of them keeps
-    /// the limit, fail where all of all of them breaks it, else inconclusive.
+    /// Each of these that the value has: pass if all of them keep the limit as a whole, fail if all
+    /// of them break it as a whole, else inconclusive.
     All,
     /// Only the value: pass or fail.
     Estimate,

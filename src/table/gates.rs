@@ -46,7 +46,7 @@ table! {
         /// the limit
         limit: f64,
         /// at_most or at_least, against the baseline rise_at_most or fall_at_most, with what
-        /// decides: interval, `interval, holm` (a family of comparisons), estimate or worlds
+        /// decides, a word of `decide_by`; `interval, holm` for a family of comparisons
         rule: SharedText,
         /// cases on top of the rate; null where the metric is not a rate of counts, where graphs
         /// differ, and of a change
