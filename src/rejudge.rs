@@ -186,12 +186,12 @@ fn judge_by_tables(
 ) -> Result<GatesAgain> {
     let tables = folder.join("tables");
     let stored = read_rows::<GateRow>(&tables)?;
-    let questions = with_job_lines(gate::questions(&checked), &stored, |q| (&q.name, &mut q.line));
-    let counted = gate::counted_of(
-        &with_job_lines(gate::recourse_questions(&checked), &stored, |q| (&q.name, &mut q.line)),
-        &with_job_lines(gate::pattern_questions(&checked), &stored, |q| (&q.name, &mut q.line)),
-        folder,
-    )?;
+    let mut questions = gate::questions(&checked);
+    let mut counted = gate::counted_of(&checked, folder)?;
+    // Their gates keep the lines that they had in the job.
+    for question in questions.iter_mut().chain(counted.iter_mut().map(|gate| &mut gate.question)) {
+        question.line = job_file_line(&stored, &question.name);
+    }
     let judging = JudgingTables::read(&tables)?;
     let (gates, outcome) =
         gate::verdicts(&checked, questions, judging.with(metrics), comparison, counted);
@@ -264,19 +264,6 @@ fn check_unchanged(folder: &Path, fingerprint: &str) -> Result<()> {
 fn job_file_line(gates: &[GateRow], name: &str) -> u64 {
     let line = gates.iter().find(|row| row.gate == *name).map(|row| row.job_line);
     line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0)
-}
-
-/// Questions with the lines that their gates had in the job.
-fn with_job_lines<Q>(
-    mut questions: Vec<Q>,
-    gates: &[GateRow],
-    gate_and_line: fn(&mut Q) -> (&str, &mut u64),
-) -> Vec<Q> {
-    for question in &mut questions {
-        let (gate, line) = gate_and_line(question);
-        *line = job_file_line(gates, gate);
-    }
-    questions
 }
 
 /// Makes the folder with its new verdicts in `scratch`.
@@ -429,11 +416,7 @@ pub(crate) fn compare(
     if let Some(checked) = job {
         baseline::add_old_extremes(checked, &mut comparison.changes, (&old_side, old))?;
         let judging = JudgingTables::read(&new.join("tables"))?;
-        let counted = gate::counted_of(
-            &gate::recourse_questions(checked),
-            &gate::pattern_questions(checked),
-            new,
-        )?;
+        let counted = gate::counted_of(checked, new)?;
         let (table, outcome) = gate::verdicts(
             checked,
             gate::questions(checked),

@@ -16,49 +16,32 @@ use crate::metric::interval::{IntervalProcedure, mover_ratio, wilson_of_share, z
 use crate::metric::value::settings::RATE_OF_ONE;
 use crate::table::{finite, has_flag};
 
-/// The ends of the ratio that count the doubt about both rates.
+/// The ends of the interval that decides with the doubt about both rates; none where that is not
+/// known.
 fn ends_of_both(
     question: &GateQuestion,
     seen: &GateObservation,
     tables: GateTables<'_>,
 ) -> Option<(f64, f64)> {
+    let (lo, hi) = seen.lo.zip(seen.hi)?;
     let z = z_of_level(seen.level?);
     let rates = power::rates_of_ratio(question, seen, tables)?;
     let own = rates.map(|(p, n)| wilson_of_share(p, n, z, IntervalProcedure::Wilson));
-    let ends = mover_ratio((rates[0].0, rates[1].0), (own[0], own[1]));
-    Some((ends.lo, ends.hi))
-}
-
-/// Whether the interval of a value takes a rate of 1 as certain.
-fn is_flagged(seen: &GateObservation) -> bool {
-    !seen.is_change && has_flag(&seen.flags, RATE_OF_ONE)
-}
-
-/// The ends of the interval that decides, which are wider where a rate of 1 is behind a ratio; none
-/// where they are not known.
-fn deciding_ends(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    tables: GateTables<'_>,
-) -> Option<(f64, f64)> {
-    let own = seen.lo.zip(seen.hi)?;
-    if !is_flagged(seen) {
-        return Some(own);
-    }
-    let wide = ends_of_both(question, seen, tables)?;
-    Some((own.0.min(wide.0), own.1.max(wide.1)))
+    let wide = mover_ratio((rates[0].0, rates[1].0), (own[0], own[1]));
+    Some((lo.min(wide.lo), hi.max(wide.hi)))
 }
 
 /// Takes a verdict back that depends on a rate of 1 being certain.
 pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, tables: GateTables<'_>) {
     let seen = &ruling.observation;
     let by_people = matches!(question.decide_by, GateDecideBy::Interval | GateDecideBy::All);
-    if !ruling.is_decided() || !by_people || !is_flagged(seen) {
+    let is_flagged = !seen.is_change && has_flag(&seen.flags, RATE_OF_ONE);
+    if !ruling.is_decided() || !by_people || !is_flagged {
         return;
     }
     let kept = ruling.verdict() == GateStatus::Pass;
     let limit = question.limit;
-    let ends = match deciding_ends(question, seen, tables) {
+    let ends = match ends_of_both(question, seen, tables) {
         Some((lo, hi)) if limit.kept_by(lo) == kept && limit.kept_by(hi) == kept => return,
         ends => ends.map(|(lo, hi)| [lo, hi].map(finite)),
     };

@@ -1,13 +1,14 @@
 //! The verdict of each gate: the comparisons that a question asks for, judged one by one or
 //! jointly, and the worst of them.
 
+use super::counted::CountedGate;
 use super::decide_by::GateDecideBy;
 use super::decision::{decide, small_flags};
-use super::observe::{NOT_MEASURED, changes, negate, observations, observed};
+use super::observe::{changes, negate, observations, observed};
 use super::power::NeededPeople;
 use super::unshown::{untested, untested_directions};
 use super::{
-    boundary, hidden_cause, holm, objection, power, recourse, remark, rounding, support, unmeasured,
+    boundary, hidden_cause, holm, objection, power, remark, rounding, support, unmeasured,
 };
 use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::question::{
@@ -27,7 +28,7 @@ pub(crate) fn judge(
     questions: &[GateQuestion],
     tables: GateTables<'_>,
     baseline: Option<&GateBaseline<'_>>,
-    counted: &[recourse::CountedGate],
+    counted: &[CountedGate],
 ) -> GateResults {
     let rounded = rounding::rounded_switches(tables.counts);
     let rounded = [rounded.as_slice(), baseline.map_or(&[], |baseline| baseline.rounded)];
@@ -219,7 +220,7 @@ fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables:
     judged.iter_mut().for_each(|pair| boundary::reconsider(question, pair, tables));
     let broken = judged.iter().filter(|pair| pair.verdict() == GateStatus::Fail);
     if let Some(GateRuling { observation, findings }) = first_of_worst(question, broken)
-        && let GateReason::LimitBroken(of) = &findings.reason
+        && let GateReason::LimitBroken(of) = findings.rule()
     {
         let pair = Some([observation.from.clone(), observation.to.clone()]);
         let of = ComparedPlace { pair, ..of.clone() };
@@ -233,22 +234,16 @@ fn missing_row(
     objections: Vec<GateReason>,
     has_baseline: bool,
 ) -> GateRuling {
-    let (from, to) = match &question.scope {
-        GateSubject::Group(group) | GateSubject::HarmTo(group) => (group.clone(), String::new()),
-        GateSubject::Direction(a, b) | GateSubject::Pair(a, b) => (a.clone(), b.clone()),
-        GateSubject::Total | GateSubject::AnyDirection | GateSubject::WorstCase => {
-            (String::new(), String::new())
-        }
+    let [from, to] = match &question.scope {
+        GateSubject::Group(group) | GateSubject::HarmTo(group) => [group.as_str(), ""],
+        GateSubject::Direction(a, b) | GateSubject::Pair(a, b) => [a.as_str(), b],
+        GateSubject::Total | GateSubject::AnyDirection | GateSubject::WorstCase => ["", ""],
     };
+    let attribute = question.first_attribute();
     let seen = GateObservation {
-        metric: question.metric.clone(),
-        sensitive: question.attributes.first().cloned().unwrap_or_default(),
-        from,
-        to,
-        undefined: NOT_MEASURED.to_owned(),
         is_change: question.quantity == GateQuantity::Change,
         objections,
-        ..GateObservation::default()
+        ..GateObservation::unmeasured(&question.metric, attribute, ["", from, to])
     };
     if !seen.objections.is_empty() {
         return decide(question, seen);

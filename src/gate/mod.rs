@@ -9,7 +9,7 @@
 //! undefined value or a missing interval are inconclusive, never a pass; so is a gap or a distance
 //! that depends on a small group or on a small denominator, as the table of metrics flags it. With
 //! `family_error: holm` the comparisons of a gate are judged together, see [`holm`]. Gates on
-//! recourse are counted in [`recourse`]. `run`, `gate`, `diff` and the report share this code.
+//! recourse and on patterns are counted in [`counted`]. `run`, `gate`, `diff` and the report share this code.
 //!
 //! A gate on harm ([`GateSubject::HarmTo`]) has two parts for each other group, and the worst of
 //! them decides. No gate passes that the people who were not measured could break: those without a
@@ -30,6 +30,7 @@
 //! Each row also tells how many people would decide it, see [`power`].
 
 mod boundary;
+pub(crate) mod counted;
 pub(crate) mod decide_by;
 mod decision;
 pub(crate) mod hidden_cause;
@@ -41,13 +42,11 @@ mod people;
 pub(crate) mod power;
 pub(crate) mod question;
 pub(crate) mod reason;
-pub(crate) mod recourse;
 mod remark;
 mod rounding;
 mod support;
 pub(crate) mod unmeasured;
 mod unshown;
-pub(crate) mod why;
 
 pub(crate) use self::judge::judge;
 pub(crate) use self::observe::add_old_extremes;

@@ -9,16 +9,12 @@ use crate::gate::decision::fits_once;
 use crate::gate::question::{
     GateBaseline, GateObservation, GateQuantity, GateQuestion, GateSubject, GateTables,
 };
-use crate::gate::reason::words::sources;
-use crate::gate::reason::{GateReason, UncertaintySource};
+use crate::gate::reason::{GateReason, UncertaintySource, words};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::metric::swap_effect::SwapEffect;
 use crate::table::{AuditKey, ChangeRow, MetricRow, finite};
-
-/// That a value is in no table.
-pub(super) const NOT_MEASURED: &str = "not measured";
 
 /// The rows of the table of metrics that the question is about, turned to its orientation.
 pub(super) fn observations(question: &GateQuestion, metrics: &[MetricRow]) -> Vec<GateObservation> {
@@ -44,28 +40,14 @@ fn with_both_harm_parts(
     mut seen: Vec<GateObservation>,
 ) -> Vec<GateObservation> {
     let GateSubject::HarmTo(group) = &question.scope else { return seen };
-    let others: BTreeSet<(String, String)> = seen
-        .iter()
-        .map(|s| {
-            (s.sensitive.clone(), if s.from == *group { s.to.clone() } else { s.from.clone() })
-        })
-        .collect();
-    for (sensitive, other) in others {
-        for (metric, from, to) in [(HARM[0], group, &other), (HARM[1], &other, group)] {
-            let part = [metric, sensitive.as_str(), from.as_str(), to.as_str()];
-            if !seen.iter().any(|s| [&s.metric, &s.sensitive, &s.from, &s.to] == part) {
-                let [metric, sensitive, from, to] = part.map(str::to_owned);
-                let (scope, undefined) = ("direction".to_owned(), NOT_MEASURED.to_owned());
-                let none = GateObservation::default();
-                seen.push(GateObservation {
-                    scope,
-                    metric,
-                    sensitive,
-                    from,
-                    to,
-                    undefined,
-                    ..none
-                });
+    let other = |s: &GateObservation| if s.from == *group { s.to.clone() } else { s.from.clone() };
+    let others: BTreeSet<(String, String)> =
+        seen.iter().map(|s| (s.sensitive.clone(), other(s))).collect();
+    for (sensitive, other) in &others {
+        for (metric, from, to) in [(HARM[0], group, other), (HARM[1], other, group)] {
+            let part = GateObservation::unmeasured(metric, sensitive, ["direction", from, to]);
+            if !seen.iter().any(|s| s.key() == part.key()) {
+                seen.push(part);
             }
         }
     }
@@ -204,76 +186,55 @@ struct SourceInterval {
 }
 
 impl SourceInterval {
-    /// What decides a question about a row.
-    fn of(question: &GateQuestion, row: &MetricRow) -> Self {
-        match question.decide_by {
-            GateDecideBy::Interval | GateDecideBy::Estimate => SourceInterval::of_people(row),
-            GateDecideBy::Worlds => SourceInterval::of_graphs(question, row),
-            GateDecideBy::Fit => SourceInterval::of_fits(row),
-            GateDecideBy::Training => SourceInterval::of_trainings(row),
-            GateDecideBy::All => SourceInterval::of_all(question, row),
-        }
-    }
-
-    fn of_people(row: &MetricRow) -> Self {
-        SourceInterval {
-            ends: row.lo.zip(row.hi),
-            level: row.level,
-            over: vec![UncertaintySource::People],
-            why_none: row.ci_method.to_string(),
-        }
-    }
-
-    /// Of graphs that were fitted once there is no interval over refits.
-    fn of_graphs(question: &GateQuestion, row: &MetricRow) -> Self {
-        SourceInterval {
-            ends: row.world_lo.zip(row.world_hi).filter(|_| !fits_once(question)),
-            level: row.world_level.filter(|_| !fits_once(question)),
-            over: vec![UncertaintySource::Graphs],
-            why_none: "fewer than two graphs give a value".to_owned(),
-        }
-    }
-
-    fn of_fits(row: &MetricRow) -> Self {
-        let why_none = [
-            "the set was not fitted again: add `doubt: {fit: 20}` to it",
-            "fewer than 95 % of the repeats of the fit give a value",
-        ];
-        let ends = row.fit_lo.zip(row.fit_hi);
-        SourceInterval::of_repeats(ends, row.fit_repeats, UncertaintySource::Fits, why_none)
-    }
-
-    fn of_trainings(row: &MetricRow) -> Self {
-        let why_none = [
-            "the value was not measured for other trainings of the model",
-            "fewer than 95 % of the trainings give a value",
-        ];
-        let (ends, repeats) = (row.training_lo.zip(row.training_hi), row.training_repeats);
-        SourceInterval::of_repeats(ends, repeats, UncertaintySource::Trainings, why_none)
-    }
-
-    /// A range over repeats, with why it is none where there are no repeats, and where too few of
-    /// them give a value.
-    fn of_repeats(
-        ends: Option<(f64, f64)>,
-        repeats: Option<i64>,
-        source: fn(i64) -> UncertaintySource,
-        [none, few]: [&str; 2],
-    ) -> Self {
-        let why_none = if repeats.is_none() { none } else { few }.to_owned();
-        SourceInterval { ends, level: None, over: vec![source(repeats.unwrap_or(0))], why_none }
+    /// What decides a question about a row, by its own rule or by another one.
+    fn of(question: &GateQuestion, row: &MetricRow, by: GateDecideBy) -> Self {
+        let (ends, level, source, why_none) = match by {
+            GateDecideBy::All => return SourceInterval::of_all(question, row),
+            GateDecideBy::Interval | GateDecideBy::Estimate => {
+                (row.lo.zip(row.hi), row.level, UncertaintySource::People, row.ci_method.as_str())
+            }
+            GateDecideBy::Worlds => {
+                let why_none = "fewer than two graphs give a value";
+                // Of graphs that were fitted once there is no interval over refits.
+                let is_refitted = !fits_once(question);
+                let ends = row.world_lo.zip(row.world_hi).filter(|_| is_refitted);
+                let level = row.world_level.filter(|_| is_refitted);
+                (ends, level, UncertaintySource::Graphs, why_none)
+            }
+            GateDecideBy::Fit => {
+                let why_none = match row.fit_repeats {
+                    None => "the set was not fitted again: add `doubt: {fit: 20}` to it",
+                    Some(_) => "fewer than 95 % of the repeats of the fit give a value",
+                };
+                let source = UncertaintySource::Fits(row.fit_repeats.unwrap_or(0));
+                (row.fit_lo.zip(row.fit_hi), None, source, why_none)
+            }
+            GateDecideBy::Training => {
+                let why_none = match row.training_repeats {
+                    None => "the value was not measured for other trainings of the model",
+                    Some(_) => "fewer than 95 % of the trainings give a value",
+                };
+                let source = UncertaintySource::Trainings(row.training_repeats.unwrap_or(0));
+                (row.training_lo.zip(row.training_hi), None, source, why_none)
+            }
+        };
+        SourceInterval { ends, level, over: vec![source], why_none: why_none.to_owned() }
     }
 
     /// From the lowest to the highest end of each source that the set has, so that a limit outside
     /// is kept by all of them, or broken by all.
     fn of_all(question: &GateQuestion, row: &MetricRow) -> Self {
-        let mut all = vec![SourceInterval::of_people(row)];
-        all.extend(row.n_worlds.map(|_| SourceInterval::of_graphs(question, row)));
-        all.extend(row.fit_repeats.map(|_| SourceInterval::of_fits(row)));
-        all.extend(row.training_repeats.map(|_| SourceInterval::of_trainings(row)));
+        let sources = [
+            (GateDecideBy::Interval, true),
+            (GateDecideBy::Worlds, row.n_worlds.is_some()),
+            (GateDecideBy::Fit, row.fit_repeats.is_some()),
+            (GateDecideBy::Training, row.training_repeats.is_some()),
+        ];
+        let there = sources.into_iter().filter(|(_, is_there)| *is_there);
+        let all: Vec<Self> = there.map(|(by, _)| SourceInterval::of(question, row, by)).collect();
         let lacks = all.iter().find(|source| source.ends.is_none());
         let why_none = lacks.map_or_else(String::new, |source| {
-            format!("none over {}: {}", sources(&source.over), source.why_none)
+            format!("none over {}: {}", words::sources(&source.over), source.why_none)
         });
         let ends = all.iter().map(|source| source.ends).reduce(|a, b| {
             let (a, b) = a.zip(b)?;
@@ -297,7 +258,7 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
 
 /// A row as the table has it.
 pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservation {
-    let interval = SourceInterval::of(question, row);
+    let interval = SourceInterval::of(question, row, question.decide_by);
     GateObservation {
         value: row.value,
         lo: interval.ends.map(|ends| ends.0),
@@ -321,9 +282,7 @@ pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservat
 
 /// What is known of a value from what it is about alone.
 fn about(metric: &str, audit: &AuditKey) -> GateObservation {
-    let [scope, from, to] = audit.scope_and_groups().map(str::to_owned);
-    let (metric, sensitive) = (metric.to_owned(), audit.sensitive.to_string());
-    GateObservation { metric, sensitive, scope, from, to, ..GateObservation::default() }
+    GateObservation::about(metric, audit.sensitive.as_str(), audit.scope_and_groups())
 }
 
 /// The same with the groups of a difference in the order of the question.

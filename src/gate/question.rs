@@ -171,14 +171,9 @@ pub(crate) struct GateQuestion {
 }
 
 impl GateQuestion {
-    /// A question about a count in a separate table, which the estimate decides: the caller adds
-    /// its name and what was counted.
-    pub(crate) fn of_count(at_most: u64) -> Self {
-        GateQuestion {
-            limit: GateLimit::AtMost(at_most as f64),
-            decide_by: GateDecideBy::Estimate,
-            ..GateQuestion::default()
-        }
+    /// The attribute that it is asked about, of several the first.
+    pub(super) fn first_attribute(&self) -> &str {
+        self.attributes.first().map_or("", String::as_str)
     }
 
     /// Whether a row of `metrics` or `changes` belongs to the arm, model, set and class of the
@@ -282,6 +277,24 @@ pub(crate) struct GateObservation {
 }
 
 impl GateObservation {
+    /// What is known of a value from its metric, attribute, scope and groups alone.
+    pub(super) fn about(metric: &str, sensitive: &str, place: [&str; 3]) -> Self {
+        let [scope, from, to] = place.map(str::to_owned);
+        let (metric, sensitive) = (metric.to_owned(), sensitive.to_owned());
+        GateObservation { metric, sensitive, scope, from, to, ..GateObservation::default() }
+    }
+
+    /// The same of one that is in no table.
+    pub(super) fn unmeasured(metric: &str, sensitive: &str, place: [&str; 3]) -> Self {
+        let undefined = "not measured".to_owned();
+        GateObservation { undefined, ..GateObservation::about(metric, sensitive, place) }
+    }
+
+    /// What it is about: metric, attribute, scope and groups.
+    pub(super) fn key(&self) -> [&str; 5] {
+        [&self.metric, &self.sensitive, &self.scope, &self.from, &self.to].map(String::as_str)
+    }
+
     /// Its scope and groups.
     pub(crate) fn place(&self) -> [&str; 3] {
         [&self.scope, &self.from, &self.to].map(String::as_str)
@@ -312,6 +325,6 @@ impl GateRuling {
 
     /// Takes the verdict back: the gate cannot be decided.
     pub(crate) fn object(&mut self, objection: GateReason) {
-        self.findings.objections.push(objection);
+        self.findings.object(objection);
     }
 }

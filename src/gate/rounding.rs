@@ -15,10 +15,10 @@ use crate::folder::manifest::RoundedSwitches;
 use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{GateBoundSide, GateReason, GateStatus, RoundedPlace, WithoutRounding};
 use crate::metric::Reads;
+use crate::metric::catalog::ccm::switch_rate_by;
 use crate::metric::catalog::find;
 use crate::metric::evidence::person::{CELLS, ECCM_CELLS, Eccm};
 use crate::metric::rate::Rate;
-use crate::metric::value::settings::FavourableClass;
 use crate::table::{AuditKey, CountRow, finite};
 
 /// Parts of the sum of weights that one unit of a cell represents: weights are real numbers.
@@ -109,15 +109,7 @@ fn shift_of(
         Some([shift, shift])
     };
     Some(match metric.reads {
-        Reads::SwitchRate(rate) => change(&|cells| rate(cells).value().ok()),
         Reads::SwitchScore(score) => change(&|cells| score(cells).ok()),
-        Reads::SwitchByFavour { if_positive, if_negative } => {
-            let rate = match question.favourable? {
-                FavourableClass::Positive => if_positive,
-                FavourableClass::Negative => if_negative,
-            };
-            change(&|cells| rate(cells).value().ok())
-        }
         // Which people switch by rounding in all of their directions no table tells: at most all.
         Reads::AnySwitch(_) => {
             let most = match seen.denominator.filter(|_| !of.weighted) {
@@ -128,7 +120,10 @@ fn shift_of(
             };
             Some([-most.min(own?), 0.0])
         }
-        _ => return None,
+        _ => {
+            let rate = switch_rate_by(metric, question.favourable)?;
+            change(&|cells| rate(cells).value().ok())
+        }
     })
 }
 
@@ -190,17 +185,8 @@ impl RoundingShift {
             Reads::SwitchRatio(rate) => Some(rate),
             _ => None,
         });
-        let mut sum: Option<RoundingShift> = None;
-        let mut add = |of: &RoundedSwitches, shift: Option<[f64; 2]>, sign: f64| {
-            let all =
-                sum.get_or_insert(RoundingShift { ends: Some([0.0; 2]), rounded: 0, switches: 0 });
-            all.ends = all.ends.zip(shift).map(|([lo, hi], shift)| {
-                let [a, b] = shift.map(|end| sign * end);
-                [lo + a.min(b), hi + a.max(b)]
-            });
-            all.rounded += of.rounded;
-            all.switches += of.switches;
-        };
+        // Scopes with switches of rounding, what the value loses or gains with these, and its sign.
+        let mut parts: Vec<(&RoundedSwitches, Option<[f64; 2]>, f64)> = Vec::new();
         for (of_run, own, sign_of_run) in runs {
             let at = |scope: [&str; 3]| {
                 let audit = [&question.arm, &question.model, &question.counterfactual];
@@ -212,21 +198,27 @@ impl RoundingShift {
             };
             if let Some(rate) = of_ratio {
                 let both = [at(there), at(["direction", to, from])];
-                let mut shift = shift_of_ratio(rate, both, own);
-                for of in both.into_iter().flatten() {
-                    add(of, shift, sign_of_run);
-                    // It is that of both together.
-                    shift = shift.map(|_| [0.0; 2]);
-                }
+                let shift = shift_of_ratio(rate, both, own);
+                // It is that of both together.
+                let shifts = [shift, shift.map(|_| [0.0; 2])];
+                let both = both.into_iter().flatten().zip(shifts);
+                parts.extend(both.map(|(of, shift)| (of, shift, sign_of_run)));
                 continue;
             }
             for &(scope, sign_of_scope) in &scopes {
                 let shift = at(scope).and_then(|of| Some((of, shift_of(question, seen, of, own)?)));
-                let Some((of, shift)) = shift else { continue };
-                add(of, shift, sign_of_run * sign_of_scope);
+                parts.extend(shift.map(|(of, shift)| (of, shift, sign_of_run * sign_of_scope)));
             }
         }
-        sum.filter(|sum| sum.ends != Some([0.0; 2]))
+        let ends = parts.iter().try_fold([0.0; 2], |[lo, hi], (_, shift, sign)| {
+            let [a, b] = (*shift)?.map(|end| sign * end);
+            Some([lo + a.min(b), hi + a.max(b)])
+        });
+        let sum = |count: fn(&RoundedSwitches) -> u64| {
+            parts.iter().map(|part| count(part.0)).sum::<u64>()
+        };
+        let (rounded, switches) = (sum(|of| of.rounded), sum(|of| of.switches));
+        (ends != Some([0.0; 2])).then_some(RoundingShift { ends, rounded, switches })
     }
 
     /// The comparison at one end of what the switches may change.

@@ -25,12 +25,7 @@ pub(super) fn reconsider(
         return;
     }
     for ruling in rulings {
-        let seen = &ruling.observation;
-        let is_same = |other: &&GateRuling| {
-            let of = &other.observation;
-            [&of.metric, &of.sensitive, &of.scope, &of.from, &of.to]
-                == [&seen.metric, &seen.sensitive, &seen.scope, &seen.from, &seen.to]
-        };
+        let is_same = |other: &&GateRuling| other.observation.key() == ruling.observation.key();
         let Some(other) = alone.iter().find(is_same) else { continue };
         if other.verdict() == ruling.verdict() {
             continue;

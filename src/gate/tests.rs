@@ -12,7 +12,6 @@ mod rounding;
 mod subjects;
 mod unmeasured;
 
-use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{
     GateBaseline, GateLimit, GateQuantity, GateQuestion, GateResults, GateSubject, GateTables,
 };
@@ -80,25 +79,16 @@ fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
     GateQuestion {
         name: "g".into(),
         metric: if pair { "di".into() } else { "nsr".into() },
-        arm: String::new(),
         model: "m".into(),
         counterfactual: if pair { String::new() } else { "flip".into() },
-        class: String::new(),
         attributes: vec!["sex".into()],
-        unshown: Vec::new(),
         favourable: Some(FavourableClass::Positive),
-        objections: Vec::new(),
-        accepts: Vec::new(),
         scope,
-        quantity: GateQuantity::Value,
         limit,
-        decide_by: GateDecideBy::Interval,
         bootstraps: Some(100),
-        holm: false,
-        withstands: None,
         min_cases: 10,
-        warn_only: false,
         line: 7,
+        ..GateQuestion::default()
     }
 }
 

@@ -55,32 +55,26 @@ enum DecidedSide {
     Broken,
 }
 
-/// A number of people, or why there is none.
+/// A number of people up to the cap, and how it was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum NeededNumber {
-    Exact(u64),
-    Normal(u64),
-    MoreThanCap,
+struct NeededNumber {
+    n: Option<u64>,
+    how: &'static str,
 }
 
 impl NeededNumber {
+    const MORE_THAN_CAP: Self = NeededNumber { n: None, how: "more_than_cap" };
+
+    fn new(n: f64, how: &'static str) -> Self {
+        if n <= CAP as f64 { NeededNumber { n: Some(n as u64), how } } else { Self::MORE_THAN_CAP }
+    }
+
+    fn exact(n: u64) -> Self {
+        NeededNumber::new(n as f64, "exact")
+    }
+
     fn normal(n: f64) -> Self {
-        if n <= CAP as f64 { NeededNumber::Normal(n as u64) } else { NeededNumber::MoreThanCap }
-    }
-
-    fn number(self) -> Option<u64> {
-        match self {
-            NeededNumber::Exact(n) | NeededNumber::Normal(n) => Some(n),
-            NeededNumber::MoreThanCap => None,
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            NeededNumber::Exact(_) => "exact",
-            NeededNumber::Normal(_) => "normal",
-            NeededNumber::MoreThanCap => "more_than_cap",
-        }
+        NeededNumber::new(n, "normal")
     }
 }
 
@@ -133,16 +127,15 @@ impl GateEvidence {
             }
         };
         let is_effective = self.rates().iter().any(|of| of.effective.is_some());
-        let n = numbers.map(|found| match found.number() {
+        let n = numbers.map(|found| match found.n {
             Some(n) if is_effective => self.in_units(n),
             n => n,
         });
-        let how = match (self, numbers[0]) {
-            (_, NeededNumber::MoreThanCap) => NeededNumber::MoreThanCap.word(),
-            (GateEvidence::Interval { .. }, _) => "interval",
-            _ if is_effective && n[0].is_none() => NeededNumber::MoreThanCap.word(),
+        let how = match self {
+            _ if n[0].is_none() => NeededNumber::MORE_THAN_CAP.how,
+            GateEvidence::Interval { .. } => "interval",
             _ if is_effective => "effective",
-            (_, number) => number.word(),
+            _ => numbers[0].how,
         };
         NeededPeople { n, how, ..NeededPeople::default() }
     }

@@ -174,7 +174,7 @@ impl PairRule {
         let (mut size, mut start, mut in_a_row) = (2_u64, 2, 0);
         while in_a_row < 5 {
             if size > 2 * CAP || in_a_row == 0 && beyond(rates, sizes(size, today)) {
-                return NeededNumber::MoreThanCap;
+                return NeededNumber::MORE_THAN_CAP;
             }
             if enough(size) {
                 in_a_row += 1;
@@ -194,10 +194,8 @@ impl PairRule {
             grid.push(last + (last / 200).max(1));
         }
         let last = grid.iter().rposition(|n| !enough(*n));
-        match grid.get(last.map_or(0, |last| last + 1)) {
-            Some(n) if *n <= CAP => NeededNumber::Exact(*n),
-            _ => NeededNumber::MoreThanCap,
-        }
+        let first = grid.get(last.map_or(0, |last| last + 1));
+        first.map_or(NeededNumber::MORE_THAN_CAP, |n| NeededNumber::exact(*n))
     }
 
     /// The smallest distance of the true value from the limit, on its forbidden side, that today's

@@ -37,35 +37,23 @@ pub(super) fn from_above(limit: GateLimit, share: f64, z: f64) -> (ShareRule, f6
 }
 
 impl ShareRule {
-    /// How many of `n` may be cases so that the whole interval keeps the limit, plus one: none
-    /// where it is 0.
-    fn keeping(self, n: u64) -> u64 {
-        if self.limit >= 1.0 || self.limit < 0.0 {
+    /// How many of `n` may be cases so that the whole interval keeps the limit, plus one, 0 where
+    /// none may; or how many must be so that all of it breaks the limit, n + 1 where none are
+    /// enough.
+    fn cut(self, verdict: DecidedSide, n: u64) -> u64 {
+        if !(0.0..1.0).contains(&self.limit) {
             return if self.limit < 0.0 { 0 } else { n + 1 };
         }
-        let mut cut = (self.middle(n, -1.0).floor() + 1.0).clamp(0.0, n as f64 + 1.0) as u64;
-        let keeps = |k: u64| ends(k, n, self.z).1 <= self.limit;
-        while cut <= n && keeps(cut) {
+        let side = if verdict == DecidedSide::Kept { -1.0 } else { 1.0 };
+        let is_below = |k: u64| {
+            let (lo, hi) = ends(k, n, self.z);
+            (if verdict == DecidedSide::Kept { hi } else { lo }) <= self.limit
+        };
+        let mut cut = (self.middle(n, side).floor() + 1.0).clamp(0.0, n as f64 + 1.0) as u64;
+        while cut <= n && is_below(cut) {
             cut += 1;
         }
-        while cut > 0 && !keeps(cut - 1) {
-            cut -= 1;
-        }
-        cut
-    }
-
-    /// How many of `n` must be cases so that the whole interval breaks the limit; n + 1 where none
-    /// are enough.
-    fn breaking(self, n: u64) -> u64 {
-        if self.limit >= 1.0 || self.limit < 0.0 {
-            return if self.limit < 0.0 { 0 } else { n + 1 };
-        }
-        let mut cut = (self.middle(n, 1.0).floor() + 1.0).clamp(0.0, n as f64 + 1.0) as u64;
-        let breaks = |k: u64| ends(k, n, self.z).0 > self.limit;
-        while cut <= n && !breaks(cut) {
-            cut += 1;
-        }
-        while cut > 0 && breaks(cut - 1) {
+        while cut > 0 && !is_below(cut - 1) {
             cut -= 1;
         }
         cut
@@ -75,13 +63,6 @@ impl ShareRule {
     fn middle(self, n: u64, side: f64) -> f64 {
         let n = n as f64;
         n * self.limit + side * self.z * (n * self.limit * (1.0 - self.limit)).sqrt()
-    }
-
-    fn cut(self, verdict: DecidedSide, n: u64) -> u64 {
-        match verdict {
-            DecidedSide::Kept => self.keeping(n),
-            DecidedSide::Broken => self.breaking(n),
-        }
     }
 
     /// The probability of a verdict on `n` people at the true share `p`.
@@ -127,7 +108,7 @@ impl ShareRule {
         let mut hi = 1_u64;
         while self.bound(verdict, hi, p) < target {
             if hi > 4 * CAP {
-                return NeededNumber::MoreThanCap;
+                return NeededNumber::MORE_THAN_CAP;
             }
             hi *= 2;
         }
@@ -156,7 +137,7 @@ impl ShareRule {
             }
             top = bottom - 1;
         }
-        if top >= CAP { NeededNumber::MoreThanCap } else { NeededNumber::Exact(top + 1) }
+        NeededNumber::exact(top + 1)
     }
 
     /// How many people decide, with the probability `target`, what is right of the share `p`.
@@ -175,7 +156,7 @@ impl ShareRule {
     /// The smallest excess of the true share over the limit that `n` people show with the
     /// probability `target`.
     pub(super) fn detectable(self, n: u64, target: f64) -> Option<f64> {
-        let cut = self.breaking(n);
+        let cut = self.cut(DecidedSide::Broken, n);
         if cut > n || !(0.0..1.0).contains(&self.limit) {
             return None;
         }

@@ -405,82 +405,58 @@ pub(crate) enum GateCount {
     Patterns { metric: Option<String>, why: String },
 }
 
-/// All that was found about a row of a gate.
+/// All that was found about a row of a gate, in the form of the columns `reason_code` and
+/// `reason_args`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(into = "FindingsInColumns", from = "FindingsInColumns")]
 pub(crate) struct GateFindings {
-    /// What the gate counts; none of a gate on a metric.
-    pub(crate) counted: Option<GateCount>,
-    /// What the rule found, or why it could not be applied.
-    pub(crate) reason: GateReason,
-    /// Why else it could not be applied.
-    pub(crate) further: Vec<GateReason>,
-    /// Why the verdict of the rule does not hold; empty where it does.
-    pub(crate) objections: Vec<GateReason>,
-    /// What a reader must know besides.
-    pub(crate) remarks: Vec<GateRemark>,
-}
-
-/// The same as the columns `reason_code` and `reason_args` hold it: the code and the arguments are
-/// those of the first objection, else of the reason.
-#[derive(Serialize, Deserialize)]
-struct FindingsInColumns {
+    /// The first objection; without one what the rule found, or why it could not be applied.
     #[serde(flatten)]
-    first: GateReason,
-    /// The finding of the rule where there are objections.
+    pub(super) first: GateReason,
+    /// The finding of the rule where something is objected to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    rule: Option<GateReason>,
+    pub(super) rule: Option<GateReason>,
+    /// Why else the rule could not be applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    further: Vec<GateReason>,
+    pub(crate) further: Vec<GateReason>,
     /// Objections but the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    objections: Vec<GateReason>,
+    pub(super) objections: Vec<GateReason>,
+    /// What a reader must know besides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    remarks: Vec<GateRemark>,
+    pub(crate) remarks: Vec<GateRemark>,
+    /// What the gate counts; none of a gate on a metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    counted: Option<GateCount>,
-}
-
-impl From<GateFindings> for FindingsInColumns {
-    fn from(of: GateFindings) -> Self {
-        let GateFindings { counted, reason, further, mut objections, remarks } = of;
-        let (first, rule) = match objections.is_empty() {
-            true => (reason, None),
-            false => (objections.remove(0), Some(reason)),
-        };
-        FindingsInColumns { first, rule, further, objections, remarks, counted }
-    }
-}
-
-impl From<FindingsInColumns> for GateFindings {
-    fn from(of: FindingsInColumns) -> Self {
-        let FindingsInColumns { first, rule, further, mut objections, remarks, counted } = of;
-        let reason = match rule {
-            Some(rule) => {
-                objections.insert(0, first);
-                rule
-            }
-            None => first,
-        };
-        GateFindings { counted, reason, further, objections, remarks }
-    }
+    pub(crate) counted: Option<GateCount>,
 }
 
 impl GateFindings {
     /// The finding of the rule alone.
-    pub(crate) fn new(reason: GateReason) -> Self {
+    pub(crate) fn new(first: GateReason) -> Self {
         let (further, objections, remarks) = (Vec::new(), Vec::new(), Vec::new());
-        GateFindings { counted: None, reason, further, objections, remarks }
+        GateFindings { first, rule: None, further, objections, remarks, counted: None }
+    }
+
+    /// What the rule found, or why it could not be applied.
+    pub(crate) fn rule(&self) -> &GateReason {
+        self.rule.as_ref().unwrap_or(&self.first)
+    }
+
+    /// Adds why the verdict of the rule does not hold.
+    pub(crate) fn object(&mut self, objection: GateReason) {
+        match self.rule {
+            None => self.rule = Some(std::mem::replace(&mut self.first, objection)),
+            Some(_) => self.objections.push(objection),
+        }
     }
 
     /// What follows: what is objected leaves a gate undecided, whatever the rule says.
     pub(crate) fn status(&self) -> GateStatus {
-        if self.objections.is_empty() { self.reason.status() } else { GateStatus::Inconclusive }
+        if self.rule.is_none() { self.first.status() } else { GateStatus::Inconclusive }
     }
 
-    /// The column `reason_code`: the code of the first objection, else of the reason.
+    /// The column `reason_code`.
     pub(crate) fn code(&self) -> ReasonCode {
-        self.objections.first().unwrap_or(&self.reason).code()
+        self.first.code()
     }
 
     /// The column `reason_args`: a JSON object with sorted keys.
@@ -502,7 +478,7 @@ impl GateFindings {
 
     /// Whether what decides is based on so few repeats or bootstraps that another seed may move it.
     pub(crate) fn is_of_few_repeats(&self) -> bool {
-        self.reason.comparison().is_some_and(|of| {
+        self.rule().comparison().is_some_and(|of| {
             let is_few = |caution: &GateCaution| {
                 matches!(caution, GateCaution::FewRepeats(_) | GateCaution::FewBootstraps(_))
             };

@@ -150,7 +150,8 @@ fn a_row_holds_what_was_found() {
             remarks: remarks.clone(),
             ..plain.clone()
         };
-        let objected = GateFindings { objections: all.clone(), ..full.clone() };
+        let mut objected = full.clone();
+        all.iter().for_each(|objection| objected.object(objection.clone()));
         for findings in [plain, full, objected] {
             let row = row(&findings);
             assert_eq!(GateFindings::of_row(&row), Some(findings), "{}", row.reason_args.as_str());
@@ -190,7 +191,8 @@ fn words_follow_from_codes() {
         worst: WorstOf::Interval,
         end: Some(0.25),
     };
-    let findings = GateFindings { objections: vec![objection], ..GateFindings::new(kept) };
+    let mut findings = GateFindings::new(kept);
+    findings.object(objection);
     assert_eq!(
         of(findings),
         [

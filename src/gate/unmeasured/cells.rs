@@ -34,6 +34,16 @@ pub(super) struct KnownPeople {
     pub(super) effective: Option<f64>,
 }
 
+/// The people of a group who stand on a side of a value.
+struct PartOfSide<'a> {
+    group: &'a str,
+    people: StatePeople,
+    /// How often a row counts there.
+    repeats: u64,
+    /// Those of them who are measured, by cell: rows and weights.
+    measured: ([u64; ECCM_CELLS], [f64; ECCM_CELLS]),
+}
+
 /// The people on a side of a value, and how sure a row is.
 pub(super) type SideOfPeople = (StatePeople, Option<f64>);
 
@@ -42,6 +52,103 @@ pub(super) type SideOfPeople = (StatePeople, Option<f64>);
 pub(super) type SideOfDirections<'a> = (Vec<(&'a str, &'a str)>, Option<f64>);
 
 impl Arrangement {
+    /// The sides of a value of the rows as they are.
+    pub(super) fn of_rows(of: &PeopleTables<'_>, sides: &[SideOfPeople]) -> Self {
+        let cells = |label: usize, predicted: usize| match predicted {
+            0 => vec![confusion_cell(label, false), confusion_cell(label, true)],
+            _ => vec![confusion_cell(label, predicted == 2)],
+        };
+        let side = |(people, effective): &SideOfPeople| {
+            let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
+            for i in (0..9).filter(|i| i % 3 > 0) {
+                let cell = confusion_cell(i / 3, i % 3 == 2);
+                (rows[cell], weights[cell]) = (people.rows[i], people.weights[i]);
+            }
+            let measured = (rows, weights);
+            let all = PartOfSide { group: "", people: *people, repeats: 1, measured };
+            (vec![all], *effective)
+        };
+        Arrangement::new(of, sides.iter().map(side).collect(), cells)
+    }
+
+    /// The sides of a value of counterfactuals: one side of some directions each.
+    pub(super) fn of_directions(
+        of: &PeopleTables<'_>,
+        sides: &[SideOfDirections<'_>],
+    ) -> Option<Self> {
+        let cells = |label: usize, predicted: usize| {
+            let before: &[bool] = match predicted {
+                0 => &[false, true],
+                1 => &[false],
+                _ => &[true],
+            };
+            let each = before.iter().flat_map(|&before| [false, true].map(|after| (before, after)));
+            each.map(|(before, after)| switch_cell(label, before, after)).collect::<Vec<_>>()
+        };
+        let mut all = Vec::new();
+        for (directions, effective) in sides {
+            let parts = directions.iter().map(|&(group, to)| {
+                let people = of.people("group", group)?;
+                let (repeats, measured) = (of.repeats(group, to), of.moved(group, to)?);
+                Some(PartOfSide { group, people, repeats, measured })
+            });
+            all.push((parts.collect::<Option<Vec<_>>>()?, *effective));
+        }
+        Some(Arrangement::new(of, all, cells))
+    }
+
+    /// The sides of a value, each of some parts, with `cells` by label and prediction, each
+    /// unknown 0, no 1 or yes 2.
+    fn new(
+        of: &PeopleTables<'_>,
+        sides: Vec<(Vec<PartOfSide<'_>>, Option<f64>)>,
+        cells: impl Fn(usize, usize) -> Vec<usize>,
+    ) -> Self {
+        let mut all = Arrangement::default();
+        for (side, (parts, effective)) in sides.iter().enumerate() {
+            let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
+            for PartOfSide { people, repeats, measured, .. } in parts {
+                for cell in 0..ECCM_CELLS {
+                    rows[cell] += measured.0[cell];
+                    weights[cell] += measured.1[cell];
+                }
+                for i in 0..9 {
+                    let cells = cells(i / 3, i % 3);
+                    let (lack, there) = match i % 3 {
+                        0 => (Lack::Score, (0, 0.0)),
+                        _ => {
+                            let sum = cells.iter().map(|&cell| measured.0[cell]).sum::<u64>();
+                            let weight = cells.iter().map(|&cell| measured.1[cell]).sum::<f64>();
+                            (Lack::Counterfactual, (sum, weight))
+                        }
+                    };
+                    let lacking = (
+                        (people.rows[i] * repeats).saturating_sub(there.0),
+                        (people.weights[i] * *repeats as f64 - there.1).max(0.0),
+                    );
+                    let places = cells.into_iter().map(|cell| (side, cell)).collect();
+                    all.lacks(lack, lacking, 1, places);
+                }
+            }
+            all.sides.push(KnownPeople { rows, weights, effective: *effective });
+        }
+        // Of a total each direction of a group counts.
+        let targets = sides.iter().map(|(parts, _)| {
+            let groups: BTreeSet<&str> = parts.iter().map(|part| part.group).collect();
+            parts.len() / groups.len().max(1)
+        });
+        let times = targets.max().unwrap_or(1) as u64;
+        // Who has no group may stand on any side.
+        for i in 0..9 {
+            let cells = cells(i / 3, i % 3);
+            let places = (0..sides.len())
+                .flat_map(|side| cells.iter().map(move |cell| (side, *cell)))
+                .collect();
+            all.lacks(Lack::Group, (of.none.rows[i], of.none.weights[i]), times, places);
+        }
+        all
+    }
+
     fn lacks(
         &mut self,
         lack: Lack,
@@ -52,104 +159,5 @@ impl Arrangement {
         if rows > 0 {
             self.unknown.push(UnknownPeople { lack, rows, weight, times, places });
         }
-    }
-
-    /// Those without a group, who may stand on any side, there in the cells that `cells` gives for
-    /// their label and prediction.
-    fn lack_groups(
-        &mut self,
-        of: &PeopleTables<'_>,
-        times: u64,
-        cells: impl Fn(usize, usize) -> Vec<usize>,
-    ) {
-        let none = of.none;
-        for i in 0..9 {
-            let cells = cells(i / 3, i % 3);
-            let places = (0..self.sides.len())
-                .flat_map(|side| cells.iter().map(move |cell| (side, *cell)))
-                .collect();
-            self.lacks(Lack::Group, (none.rows[i], none.weights[i]), times, places);
-        }
-    }
-
-    /// The sides of a value of the rows as they are.
-    pub(super) fn of_rows(of: &PeopleTables<'_>, sides: &[SideOfPeople]) -> Self {
-        let mut all = Arrangement::default();
-        let cells = |label: usize, predicted: usize| match predicted {
-            0 => vec![confusion_cell(label, false), confusion_cell(label, true)],
-            _ => vec![confusion_cell(label, predicted == 2)],
-        };
-        for (side, (people, effective)) in sides.iter().enumerate() {
-            let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
-            for i in 0..9 {
-                let (label, predicted) = (i / 3, i % 3);
-                let own = (people.rows[i], people.weights[i]);
-                if predicted == 0 {
-                    let places = cells(label, 0).into_iter().map(|cell| (side, cell)).collect();
-                    all.lacks(Lack::Score, own, 1, places);
-                } else {
-                    let cell = confusion_cell(label, predicted == 2);
-                    (rows[cell], weights[cell]) = own;
-                }
-            }
-            all.sides.push(KnownPeople { rows, weights, effective: *effective });
-        }
-        all.lack_groups(of, 1, cells);
-        all
-    }
-
-    /// The sides of a value of counterfactuals: one side of some directions each.
-    pub(super) fn of_directions(
-        of: &PeopleTables<'_>,
-        sides: &[SideOfDirections<'_>],
-    ) -> Option<Self> {
-        let mut all = Arrangement::default();
-        let after = |label: usize, predicted: usize| {
-            let before: &[bool] = match predicted {
-                0 => &[false, true],
-                1 => &[false],
-                _ => &[true],
-            };
-            let each = before.iter().flat_map(|&before| [false, true].map(|after| (before, after)));
-            each.map(|(before, after)| switch_cell(label, before, after)).collect::<Vec<_>>()
-        };
-        for (side, (directions, effective)) in sides.iter().enumerate() {
-            let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
-            for (from, to) in directions {
-                let own = of.people("group", from)?;
-                let (moved, moved_weights) = of.moved(from, to)?;
-                let repeats = of.repeats(from, to);
-                for cell in 0..ECCM_CELLS {
-                    rows[cell] += moved[cell];
-                    weights[cell] += moved_weights[cell];
-                }
-                for i in 0..9 {
-                    let (label, predicted) = (i / 3, i % 3);
-                    let cells = after(label, predicted);
-                    let (lack, there) = match predicted {
-                        0 => (Lack::Score, (0, 0.0)),
-                        _ => {
-                            let sum = cells.iter().map(|&cell| moved[cell]).sum::<u64>();
-                            let weight = cells.iter().map(|&cell| moved_weights[cell]).sum::<f64>();
-                            (Lack::Counterfactual, (sum, weight))
-                        }
-                    };
-                    let lacking = (
-                        (own.rows[i] * repeats).saturating_sub(there.0),
-                        (own.weights[i] * repeats as f64 - there.1).max(0.0),
-                    );
-                    let places = cells.into_iter().map(|cell| (side, cell)).collect();
-                    all.lacks(lack, lacking, 1, places);
-                }
-            }
-            all.sides.push(KnownPeople { rows, weights, effective: *effective });
-        }
-        // Of a total each of their directions counts.
-        let targets = sides.iter().map(|(directions, _)| {
-            let from: BTreeSet<&str> = directions.iter().map(|(from, _)| *from).collect();
-            directions.len() / from.len().max(1)
-        });
-        all.lack_groups(of, targets.max().unwrap_or(1) as u64, after);
-        Some(all)
     }
 }

@@ -23,22 +23,49 @@ mod cells;
 mod range;
 mod recount;
 mod value;
-mod worst_case;
+
+use std::collections::BTreeMap;
 
 use self::range::RangeBound;
-use self::worst_case::WorstCase;
 use super::people::PeopleTables;
 use super::question::{GateLimit, GateObservation, GateQuantity, GateQuestion, GateTables};
-use super::reason::{GateReason, WorstOf};
+use super::reason::{GateReason, Lack, WorstOf};
 use crate::gate::decide_by::GateDecideBy;
 use crate::metric::catalog::find;
 use crate::metric::{Metric, MetricFamily};
 use crate::table::finite;
 
+/// People who were not measured, by what they lack.
+type LackingPeople = BTreeMap<Lack, u64>;
+
+/// What the people who were not measured could make of a value: the one thing that both ways to
+/// find it out say.
+struct WorstCase<'a> {
+    /// The end that a gate judges, with everybody at worst.
+    end: f64,
+    /// Those who move it there.
+    lacking: LackingPeople,
+    /// The same end with so many of them, those first who move it most.
+    with: Box<dyn Fn(u64) -> Option<f64> + 'a>,
+}
+
+impl WorstCase<'_> {
+    /// The fewest of all these people who break the limit.
+    fn enough(&self, limit: GateLimit) -> u64 {
+        let (mut few, mut many) = (0, self.lacking.values().sum::<u64>());
+        while many - few > 1 {
+            let middle = u64::midpoint(few, many);
+            let breaks = (self.with)(middle).is_some_and(|end| !limit.kept_by(end));
+            if breaks { many = middle } else { few = middle }
+        }
+        many
+    }
+}
+
 /// The worst case of a value, where the end lies further by `more`: by counts where they give the
 /// value, else by the range of the metric; none where neither is known.
 fn worst_case<'a>(
-    of: &PeopleTables<'a>,
+    of: &'a PeopleTables<'a>,
     metric: &'static Metric,
     more: f64,
 ) -> Option<WorstCase<'a>> {
@@ -61,15 +88,15 @@ pub(super) fn could_break(
     tables: GateTables<'_>,
 ) -> Option<GateReason> {
     // The earlier run at its other end: the change is larger by what it could have been less.
-    let of_old = match (question.limit, seen.old_ends.filter(|_| seen.is_change)) {
-        (GateLimit::AtMost(_), Some((least, _))) => seen.baseline.map_or(0.0, |old| old - least),
-        (GateLimit::AtLeast(_), Some((_, most))) => seen.baseline.map_or(0.0, |old| old - most),
-        (_, None) => 0.0,
-    };
+    let old = seen.baseline.zip(seen.old_ends).filter(|_| seen.is_change);
+    let of_old = old.map_or(0.0, |(old, (least, most))| match question.limit {
+        GateLimit::AtMost(_) => old - least,
+        GateLimit::AtLeast(_) => old - most,
+    });
     let of = PeopleTables::new(question, seen, tables);
     let worst = worst_case(&of, metric_of(seen)?, of_old)?;
-    let (of_earlier_run, limit) = (worst.lacking.n() == 0, question.limit);
-    if limit.kept_by(worst.end) || of_earlier_run && of_old == 0.0 {
+    let (nobody, limit) = (worst.lacking.values().all(|n| *n == 0), question.limit);
+    if limit.kept_by(worst.end) || nobody && of_old == 0.0 {
         return None;
     }
     let what = match question.decide_by {
@@ -77,8 +104,9 @@ pub(super) fn could_break(
         GateDecideBy::Estimate => WorstOf::Value,
         _ => WorstOf::Interval,
     };
-    let enough = if of_earlier_run { 0 } else { worst.enough(limit) };
-    let lacking = worst.lacking.0.into_iter().filter(|(_, n)| *n > 0).collect();
+    // Nobody where those of the earlier run alone count.
+    let enough = worst.enough(limit);
+    let lacking = worst.lacking.into_iter().filter(|(_, n)| *n > 0).collect();
     Some(GateReason::UnmeasuredPeople { lacking, enough, worst: what, end: finite(worst.end) })
 }
 

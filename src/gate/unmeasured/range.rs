@@ -1,14 +1,13 @@
 //! What the people who were not measured could do to a value that counts do not give, by the range
 //! of its metric.
 
-use super::worst_case::{LackingPeople, WorstCase};
+use super::value::{difference_ends, share_ends};
+use super::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::people::PeopleTables;
 use crate::gate::question::GateLimit;
 use crate::gate::reason::Lack;
-use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, newcombe_of, wilson_of_share, z_of_level,
-};
+use crate::metric::interval::z_of_level;
 use crate::metric::{AmountSubject, Metric, Reads, ScoreReading};
 use crate::param::Level;
 use crate::table::{MetricRow, PopulationRow};
@@ -71,6 +70,8 @@ impl Movement {
 struct ScoredPeople {
     known: [u64; 3],
     lacking: [u64; 3],
+    /// Those without a score whom only the population tells of, without their labels.
+    untold: u64,
 }
 
 /// A rate behind a value: its cases, and how many people would be as sure as one of them.
@@ -135,10 +136,9 @@ impl RangeBound {
                 let others = row.unscored() + whole(unlabelled.unwrap_or(0));
                 found.known[0] = whole(row.rows).saturating_sub(others);
             }
-            // Whom counts do not tell the population does; nothing tells their labels.
             let told: u64 = found.lacking.iter().sum();
-            let lacking = row.map_or(0, PopulationRow::unscored);
-            (found, lacking.saturating_sub(told))
+            found.untold = row.map_or(0, PopulationRow::unscored).saturating_sub(told);
+            found
         };
         let by_label = |people: [u64; 3]| {
             if metric.needs_label { people[1] + people[2] } else { people.iter().sum() }
@@ -151,20 +151,19 @@ impl RangeBound {
             let none = of.population(None).or(audited);
             none.filter(|_| !of.ungrouped_are_weightless()).map_or(0, |row| whole(row.rows))
         };
-        let each: Vec<(ScoredPeople, u64)> = own.iter().map(|group| people(group)).collect();
-        let known_people = |of: &(ScoredPeople, u64)| match of.0.known {
+        let each: Vec<ScoredPeople> = own.iter().map(|group| people(group)).collect();
+        let own_people = each.iter().map(|of| match of.known {
             [of_all, 0, 0] => of_all,
             known => by_label(known),
-        };
-        let own_people = each.iter().map(known_people);
+        });
         let smallest: u64 = match seen.scope.as_str() {
             "total" => own_people.sum(),
             _ => own_people.min().unwrap_or(0),
         };
-        let unscored: u64 = each.iter().map(|(of, more)| by_label(of.lacking) + more).sum();
+        let unscored: u64 = each.iter().map(|of| by_label(of.lacking) + of.untold).sum();
         let labelled = [2, 1].map(|label: usize| {
-            let shares = each.iter().map(|(of, more)| {
-                let all = of.known[label] + of.lacking[label] + more + none[label];
+            let shares = each.iter().map(|of| {
+                let all = of.known[label] + of.lacking[label] + of.untold + none[label];
                 of.known[label] as f64 / all.max(1) as f64
             });
             shares.fold(1.0, f64::min)
@@ -188,14 +187,12 @@ impl RangeBound {
         let known = below.fold(of_rows, u64::min).max(1);
         // Who has a decision, and no valid counterfactual.
         let untested = if is_set {
+            let is_own = |group: &str| own.is_empty() || own.contains(&group);
             let sets = tables.population.iter().filter(|row| {
-                row.model.as_ref().is_some_and(|of| *of == question.model)
-                    && row.counterfactual.as_ref().is_some_and(|of| *of == question.counterfactual)
+                row.model.as_deref() == Some(&question.model)
+                    && row.counterfactual.as_deref() == Some(&question.counterfactual)
                     && row.sensitive == seen.sensitive
-                    && row
-                        .group
-                        .as_ref()
-                        .is_some_and(|of| own.is_empty() || own.contains(&of.as_str()))
+                    && row.group.as_deref().is_some_and(is_own)
             });
             let lacking = sets.map(|row| whole(row.without_counterfactual.unwrap_or(0)));
             let lacking = lacking.sum::<u64>();
@@ -239,7 +236,7 @@ impl RangeBound {
             worst: if is_upper { metric.range.1 } else { metric.range.0 },
             known,
             labelled,
-            lacking: LackingPeople(lacking.to_vec()),
+            lacking: LackingPeople::from(lacking),
             targets: (declared.len() as u64).saturating_sub(1).max(1),
             is_upper,
             is_weighed: tables.population.iter().any(|row| row.weight.is_some()),
@@ -253,14 +250,14 @@ impl RangeBound {
     pub(super) fn worst_case<'a>(self, more: f64) -> WorstCase<'a> {
         WorstCase {
             end: self.end(u64::MAX) + more,
-            lacking: LackingPeople(self.lacking.0.clone()),
+            lacking: self.lacking.clone(),
             with: Box::new(move |n| Some(self.end(n) + more)),
         }
     }
 
     /// The end with so many of the people at their worst.
     fn end(&self, people: u64) -> f64 {
-        let all = self.lacking.n();
+        let all: u64 = self.lacking.values().sum();
         let (n, m) = (self.known as f64, people.min(all) as f64);
         if m == 0.0 {
             return self.end;
@@ -290,8 +287,7 @@ impl RangeBound {
                 let more = m * self.targets as f64 / n;
                 let ends = self.sides.first().map(|side| {
                     let share = (side.value + more).min(1.0);
-                    let sure = side.cases * side.sure;
-                    wilson_of_share(share, sure, self.z, IntervalProcedure::Wilson).hi
+                    share_ends((share, side.cases * side.sure), self.z).1
                 });
                 return (self.end + more).min(1.0).max(self.end).max(ends.unwrap_or(0.0));
             }
@@ -311,17 +307,16 @@ impl RangeBound {
         let moved = |side: &RateSide, up: bool| {
             let cases = side.cases + m;
             let share = (side.cases * side.value + if up { m } else { 0.0 }) / cases;
-            let sure = cases * side.sure;
-            (share, wilson_of_share(share, sure, self.z, IntervalProcedure::Wilson))
+            (share, cases * side.sure)
         };
-        let pick = |of: ValueInterval| if self.is_upper { of.hi } else { of.lo };
+        let pick = |(lo, hi): (f64, f64)| if self.is_upper { hi } else { lo };
         let minus = |a: &RateSide, b: &RateSide| {
-            let [(p, of_p), (q, of_q)] = [moved(a, self.is_upper), moved(b, !self.is_upper)];
-            pick(newcombe_of((p, q), (of_p, of_q), 0.0, IntervalProcedure::Newcombe))
+            let [a, b] = [moved(a, self.is_upper), moved(b, !self.is_upper)];
+            pick(difference_ends(a, b, self.z))
         };
         match self.sides.as_slice() {
             [] => None,
-            [one] => Some(pick(moved(one, self.is_upper).1)),
+            [one] => Some(pick(share_ends(moved(one, self.is_upper), self.z))),
             [a, b] if !self.is_furthest => Some(minus(a, b)),
             all if self.is_furthest && self.is_upper => {
                 let each = all.iter().enumerate().flat_map(|(i, a)| {

@@ -3,10 +3,10 @@
 
 use super::cells::{Arrangement, SideOfDirections, SideOfPeople, UnknownPeople};
 use super::value::{Cells, Computed, ValueForm, ValueOfCells};
-use super::worst_case::{LackingPeople, WorstCase};
+use super::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::people::PeopleTables;
-use crate::gate::question::{GateLimit, GateObservation, GateQuestion};
+use crate::gate::question::GateLimit;
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{Metric, Reads};
@@ -20,48 +20,35 @@ const UNITS: f64 = (1_u64 << 48) as f64;
 
 /// What the value of a gate is counted again from.
 pub(super) struct Recount<'a> {
+    of: &'a PeopleTables<'a>,
     value: ValueOfCells,
-    /// Who is known, by side, in rows and in units of weight.
-    rows: Vec<Cells>,
-    weights: Vec<Cells>,
-    is_weighed: bool,
+    /// Who is known and who is not, by side.
+    people: Arrangement,
+    /// What a unit weighs.
     unit: f64,
-    unknown: Vec<UnknownPeople>,
-    question: &'a GateQuestion,
-    seen: &'a GateObservation,
     /// What these counts give for the value that is judged.
     base: Computed,
 }
 
 impl<'a> Recount<'a> {
     fn new(
-        of: &PeopleTables<'a>,
-        arrangement: Arrangement,
+        of: &'a PeopleTables<'a>,
+        people: Arrangement,
         metric: &'static Metric,
         form: ValueForm,
     ) -> Self {
-        let Arrangement { sides, unknown } = arrangement;
+        let Arrangement { sides, unknown } = &people;
         let all: f64 = sides.iter().flat_map(|side| side.weights).sum::<f64>()
             + unknown.iter().map(|of| of.weight * of.times as f64).sum::<f64>();
+        let value = ValueOfCells {
+            metric,
+            form,
+            favourable: of.question.favourable.unwrap_or(FavourableClass::Positive),
+            effective: sides.iter().map(|side| side.effective).collect(),
+            z: z_of_level(of.seen.level.unwrap_or(Level::DEFAULT.get())),
+        };
         let unit = if all > 0.0 { all / UNITS } else { 1.0 };
-        let units = |weight: f64| (weight / unit).round() as u64;
-        Recount {
-            value: ValueOfCells {
-                metric,
-                form,
-                favourable: of.question.favourable.unwrap_or(FavourableClass::Positive),
-                effective: sides.iter().map(|side| side.effective).collect(),
-                z: z_of_level(of.seen.level.unwrap_or(Level::DEFAULT.get())),
-            },
-            rows: sides.iter().map(|side| side.rows).collect(),
-            weights: sides.iter().map(|side| side.weights.map(units)).collect(),
-            is_weighed: of.is_weighed,
-            unit,
-            unknown,
-            question: of.question,
-            seen: of.seen,
-            base: Computed { value: 0.0, ends: None },
-        }
+        Recount { of, value, people, unit, base: Computed { value: 0.0, ends: None } }
     }
 
     /// The value of those who are known.
@@ -71,22 +58,24 @@ impl<'a> Recount<'a> {
 
     /// The value with so many of the unknown people at these places.
     fn with(&self, at: &[Option<usize>], rows_of: impl Fn(usize) -> u64) -> Option<Computed> {
-        let (mut rows, mut weights) = (self.rows.clone(), self.weights.clone());
-        for (i, (unknown, at)) in self.unknown.iter().zip(at).enumerate() {
+        let units = |weight: f64| (weight / self.unit).round() as u64;
+        let sides = &self.people.sides;
+        let mut rows: Vec<Cells> = sides.iter().map(|side| side.rows).collect();
+        let mut weights: Vec<Cells> = sides.iter().map(|side| side.weights.map(units)).collect();
+        for (i, (unknown, at)) in self.people.unknown.iter().zip(at).enumerate() {
             let Some(place) = at else { continue };
             let (side, cell) = unknown.places[*place];
             let n = rows_of(i).min(unknown.rows);
             rows[side][cell] += n * unknown.times;
             let part = n as f64 / unknown.rows.max(1) as f64;
-            let units = unknown.weight * part * unknown.times as f64 / self.unit;
-            weights[side][cell] += units.round() as u64;
+            weights[side][cell] += units(unknown.weight * part * unknown.times as f64);
         }
-        self.value.of(&rows, if self.is_weighed { &weights } else { &rows })
+        self.value.of(&rows, if self.of.is_weighed { &weights } else { &rows })
     }
 
     /// The end of a value that the gate would judge.
     fn judged(&self, computed: Computed) -> f64 {
-        let (question, seen) = (self.question, self.seen);
+        let PeopleTables { question, seen, .. } = self.of;
         let moved = computed.value - self.base.value;
         if question.decide_by == GateDecideBy::Estimate {
             return if seen.is_change { seen.value.unwrap_or(0.0) + moved } else { computed.value };
@@ -108,15 +97,15 @@ impl<'a> Recount<'a> {
     /// The places at which the unknown people do most harm to the limit, and the end that it would
     /// judge; none where the value of those who are known is undefined.
     fn worst(&self) -> Option<(Vec<Option<usize>>, f64)> {
-        let limit = self.question.limit;
+        let (limit, unknown) = (self.of.question.limit, &self.people.unknown);
         let end_at = |at: &[Option<usize>]| Some(self.judged(self.with(at, |_| u64::MAX)?));
-        let mut at: Vec<Option<usize>> = vec![None; self.unknown.len()];
+        let mut at: Vec<Option<usize>> = vec![None; unknown.len()];
         let mut worst = end_at(&at)?;
         // A rate moves one way with each of these people, whatever the others do.
         for _ in 0..4 {
             let before = at.clone();
-            for i in 0..self.unknown.len() {
-                for place in 0..self.unknown[i].places.len() {
+            for i in 0..unknown.len() {
+                for place in 0..unknown[i].places.len() {
                     let kept = at[i].replace(place);
                     match end_at(&at) {
                         Some(tried) if limit.excess(tried) > limit.excess(worst) => worst = tried,
@@ -136,12 +125,15 @@ impl<'a> Recount<'a> {
     fn worst_case(self, more: f64) -> Option<WorstCase<'a>> {
         let (at, end) = self.worst()?;
         let standing: Vec<usize> = (0..at.len()).filter(|i| at[*i].is_some()).collect();
-        let lacking = LackingPeople::of(standing.iter().map(|i| &self.unknown[*i]));
+        let mut lacking = LackingPeople::new();
+        for UnknownPeople { lack, rows, .. } in standing.iter().map(|i| &self.people.unknown[*i]) {
+            *lacking.entry(*lack).or_default() += rows;
+        }
         let order = self.by_gain(&at, &standing);
         let with = move |n: u64| {
             let (mut left, mut taken) = (n, vec![0; at.len()]);
             for &i in &order {
-                taken[i] = left.min(self.unknown[i].rows);
+                taken[i] = left.min(self.people.unknown[i].rows);
                 left -= taken[i];
             }
             Some(self.judged(self.with(&at, |i| taken[i])?) + more)
@@ -152,11 +144,11 @@ impl<'a> Recount<'a> {
     /// The unknown people at these places, first those who move the value most, each towards
     /// breaking the limit.
     fn by_gain(&self, at: &[Option<usize>], standing: &[usize]) -> Vec<usize> {
-        let limit = self.question.limit;
+        let limit = self.of.question.limit;
         let gain = |i: usize| {
             let only: Vec<_> = (0..at.len()).map(|j| at[j].filter(|_| j == i)).collect();
             let computed = self.with(&only, |_| u64::MAX)?;
-            let rows = self.unknown[i].rows.max(1) as f64;
+            let rows = self.people.unknown[i].rows.max(1) as f64;
             Some((limit.excess(computed.value) - limit.excess(self.known()?.value)) / rows)
         };
         let mut order: Vec<(f64, usize)> =
@@ -180,7 +172,7 @@ pub(super) fn worst_case<'a>(
 /// What the value of a gate is counted again from, for each pair of groups of those that are
 /// furthest apart; none where counts do not give it.
 pub(super) fn recounts<'a>(
-    of: &PeopleTables<'a>,
+    of: &'a PeopleTables<'a>,
     metric: &'static Metric,
 ) -> Option<Vec<Recount<'a>>> {
     if !of.counts_tell_all() {
@@ -251,7 +243,7 @@ fn is_near(found: f64, value: f64) -> bool {
 
 /// The recounts of the groups that are furthest apart: of each two, in both orders, or of each
 /// group against the rest.
-fn furthest<'a>(of: &PeopleTables<'a>, metric: &'static Metric) -> Option<Vec<Recount<'a>>> {
+fn furthest<'a>(of: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<Vec<Recount<'a>>> {
     let to_total = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
     let base = PeopleTables::base(metric);
     let (mut groups, names) = (Vec::new(), of.groups());

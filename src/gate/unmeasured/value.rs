@@ -1,6 +1,7 @@
 //! A value as a function of the people by cell, with the interval that a formula gives it: what the
 //! table of metrics has, computed again for other people.
 
+use crate::metric::catalog::ccm::switch_rate_by;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, Eccm};
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, katz_of, mover_ratio, newcombe_of, wilson_of_share,
@@ -51,11 +52,26 @@ fn ends_of(interval: ValueInterval) -> (f64, f64) {
     (interval.lo, interval.hi)
 }
 
+/// Wilson's interval of a share of so many people.
+fn wilson_of((p, n): (f64, f64), z: f64) -> ValueInterval {
+    wilson_of_share(p, n, z, IntervalProcedure::Wilson)
+}
+
+/// Its ends.
+pub(super) fn share_ends(share: (f64, f64), z: f64) -> (f64, f64) {
+    ends_of(wilson_of(share, z))
+}
+
+/// The ends of Newcombe's interval of the difference of two shares with so many people.
+pub(super) fn difference_ends(a: (f64, f64), b: (f64, f64), z: f64) -> (f64, f64) {
+    let own = (wilson_of(a, z), wilson_of(b, z));
+    ends_of(newcombe_of((a.0, b.0), own, 0.0, IntervalProcedure::Newcombe))
+}
+
 /// The interval of the ratio of two shares with so many people; where Katz's has no end, by the
 /// ends of both.
 fn ratio_ends((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
-    let [of_p, of_q] =
-        [(p, n), (q, m)].map(|(p, n)| wilson_of_share(p, n, z, IntervalProcedure::Wilson));
+    let [of_p, of_q] = [(p, n), (q, m)].map(|share| wilson_of(share, z));
     if p > 0.0 && q > 0.0 {
         let katz = katz_of((p, q), (n, m), 0.0, z, IntervalProcedure::Katz);
         if p < 1.0 && q < 1.0 {
@@ -71,8 +87,7 @@ fn ratio_ends((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
 
 /// The interval of the smaller of two shares with so many people over the larger.
 fn smaller_over_larger((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
-    let [of_p, of_q] =
-        [(p, n), (q, m)].map(|(p, n)| wilson_of_share(p, n, z, IntervalProcedure::Wilson));
+    let [of_p, of_q] = [(p, n), (q, m)].map(|share| wilson_of(share, z));
     let both = [((p, q), (of_p, of_q)), ((q, p), (of_q, of_p))];
     let orders = both.into_iter().filter(|((_, below), _)| *below > 0.0);
     orders
@@ -90,18 +105,13 @@ impl ValueOfCells {
             let p = rate.value().ok()?;
             Some((p, self.effective[side].map(|sure| sure * of_rows.denominator as f64)))
         };
-        let share = |part: (f64, Option<f64>)| {
-            let (p, n) = part;
-            let ends = n.map(|n| wilson_of_share(p, n, z, IntervalProcedure::Wilson));
-            Computed { value: p, ends: ends.map(ends_of) }
+        let share = |(p, n): (f64, Option<f64>)| Computed {
+            value: p,
+            ends: n.map(|n| share_ends((p, n), z)),
         };
         let plain = |value: MetricValue| Some(Computed { value: value.ok()?, ends: None });
         let minus = |a: (f64, Option<f64>), b: (f64, Option<f64>)| {
-            let ends = a.1.zip(b.1).map(|(n, m)| {
-                let own = |p, n| wilson_of_share(p, n, z, IntervalProcedure::Wilson);
-                let of = (own(a.0, n), own(b.0, m));
-                ends_of(newcombe_of((a.0, b.0), of, 0.0, IntervalProcedure::Newcombe))
-            });
+            let ends = a.1.zip(b.1).map(|(n, m)| difference_ends((a.0, n), (b.0, m), z));
             Computed { value: a.0 - b.0, ends }
         };
         let people = |cells: &Cells| {
@@ -112,7 +122,7 @@ impl ValueOfCells {
         let moved = |side: usize| (Eccm(weights[side]), Eccm(rows[side]));
         let switch = |side: usize| {
             let (by_weight, by_rows) = moved(side);
-            let rate = switch_rate(self.metric, self.favourable)?;
+            let rate = switch_rate_by(self.metric, Some(self.favourable))?;
             part(side, rate(&by_weight), rate(&by_rows))
         };
         match (self.form, self.metric.reads) {
@@ -141,31 +151,25 @@ impl ValueOfCells {
                     }
                     Err(_) => return None,
                 };
-                // Which side is in front the metric says; both are as sure as their own rows.
-                let sure = |rate: Rate| {
-                    let side = order.into_iter().find(|side| {
-                        let of = computed(
-                            self.metric,
-                            favourable,
-                            &people(&rows[*side]),
-                            &people(&rows[*side]),
-                        );
-                        of.is_some_and(|of| of.rates.iter().flatten().any(|of| *of == rate))
-                    })?;
-                    Some(self.effective[side]? * rate.denominator as f64)
+                // The share of a favourable ratio on top is that of the second side.
+                let [front, other] = match self.metric.reads {
+                    Reads::FavourableRatio => [order[1], order[0]],
+                    _ => order,
                 };
+                let sure =
+                    |side: usize, rate: Rate| Some(self.effective[side]? * rate.denominator as f64);
                 let mut all: Option<(f64, f64)> = None;
                 for (rates, of_rows) in by_weight.rates.iter().zip(&by_rows.rates) {
                     let [p, q] = [rates[0].value().ok()?, rates[1].value().ok()?];
-                    let n = sure(of_rows[0]).zip(sure(of_rows[1]));
+                    let n = sure(front, of_rows[0]).zip(sure(other, of_rows[1]));
                     let Some((n, m)) = n else { return Some(Computed { value, ends: None }) };
                     let ends = match self.metric.reads {
                         Reads::RateRatio(_) | Reads::FavourableRatio => {
                             ratio_ends((p, n), (q, m), z)
                         }
                         Reads::FavourableMinRatio => smaller_over_larger((p, n), (q, m), z),
-                        Reads::WidestGap(_) => distance(minus((p, Some(n)), (q, Some(m))).ends?),
-                        _ => minus((p, Some(n)), (q, Some(m))).ends?,
+                        Reads::WidestGap(_) => distance(difference_ends((p, n), (q, m), z)),
+                        _ => difference_ends((p, n), (q, m), z),
                     };
                     all = Some(all.map_or(ends, |all| (all.0.max(ends.0), all.1.max(ends.1))));
                 }
@@ -214,14 +218,27 @@ fn distance((lo, hi): (f64, f64)) -> (f64, f64) {
     (least, lo.abs().max(hi.abs()))
 }
 
-/// The rate of a direction that a metric reads, or compares two directions by.
-fn switch_rate(metric: &Metric, favourable: FavourableClass) -> Option<fn(&Eccm) -> Rate> {
-    match metric.reads {
-        Reads::SwitchRate(rate) | Reads::SwitchRatio(rate) => Some(rate),
-        Reads::SwitchByFavour { if_positive, if_negative } => Some(match favourable {
-            FavourableClass::Positive => if_positive,
-            FavourableClass::Negative => if_negative,
-        }),
-        _ => None,
+#[cfg(test)]
+mod tests {
+    use super::{ValueForm, ValueOfCells, difference_ends};
+    use crate::metric::catalog::find;
+    use crate::metric::evidence::person::ECCM_CELLS;
+    use crate::metric::value::settings::FavourableClass;
+
+    /// Two groups with the same rate: each is as sure as its own rows.
+    #[test]
+    fn equal_rates_are_as_sure_as_their_groups() {
+        let favourable = FavourableClass::Positive;
+        let of = ValueOfCells {
+            metric: find("demp_difference").unwrap(),
+            form: ValueForm::Gap { favourable, swapped: false },
+            favourable,
+            effective: vec![Some(1.0), Some(0.25)],
+            z: 2.0,
+        };
+        let mut cells = [0; ECCM_CELLS];
+        (cells[0], cells[3]) = (30, 70);
+        let ends = of.of(&[cells; 2], &[cells; 2]).unwrap().ends;
+        assert_eq!(ends, Some(difference_ends((0.3, 100.0), (0.3, 25.0), 2.0)));
     }
 }

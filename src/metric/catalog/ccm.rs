@@ -314,12 +314,20 @@ pub(crate) fn switch_rate(
     metric: &Metric,
     settings: &MeasureSettings,
 ) -> Option<fn(&Eccm) -> Rate> {
+    switch_rate_by(metric, settings.favourable_stated.then_some(settings.favourable))
+}
+
+/// The same by the favourable prediction, where it is stated.
+pub(crate) fn switch_rate_by(
+    metric: &Metric,
+    favourable: Option<FavourableClass>,
+) -> Option<fn(&Eccm) -> Rate> {
     match metric.reads {
         Reads::SwitchRate(rate) | Reads::SwitchRatio(rate) => Some(rate),
-        Reads::SwitchByFavour { .. } if !settings.favourable_stated => Some(of_no_side),
-        Reads::SwitchByFavour { if_positive, if_negative } => Some(match settings.favourable {
-            FavourableClass::Positive => if_positive,
-            FavourableClass::Negative => if_negative,
+        Reads::SwitchByFavour { if_positive, if_negative } => Some(match favourable {
+            None => of_no_side,
+            Some(FavourableClass::Positive) => if_positive,
+            Some(FavourableClass::Negative) => if_negative,
         }),
         _ => None,
     }

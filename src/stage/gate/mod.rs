@@ -7,7 +7,7 @@ pub(crate) mod power;
 pub(crate) mod questions;
 mod stage;
 
-pub(crate) use questions::{pattern_questions, questions, recourse_questions};
+pub(crate) use questions::{counted_questions, questions};
 
 use std::path::Path;
 
@@ -16,10 +16,9 @@ use crate::diff::DiffResult;
 use crate::error::{Exit, Result};
 use crate::exec::{StageContext, files};
 use crate::gate;
+use crate::gate::counted::CountedGate;
 use crate::gate::question::{GateQuantity, GateQuestion, GateTables};
-use crate::gate::reason::{GateReason, GateStatus};
-use crate::gate::recourse::{CountedGate, RecourseGateQuestion};
-use crate::gate::why::PatternGateQuestion;
+use crate::gate::reason::{GateCount, GateReason, GateStatus};
 use crate::job::check::CheckedJob;
 use crate::job::{self, OnInconclusive};
 use crate::model::kind::accept_key::AcceptedOfModel;
@@ -61,16 +60,18 @@ pub(crate) fn judge(
     let comparison =
         baseline.map(|stage| baseline::read_comparison(stage.folder(ctx))).transpose()?;
     let mut counted = Vec::new();
-    for question in recourse_questions(checked) {
-        let made = recourse.iter().find(|(attribute, _)| *attribute == question.recourse);
+    for gate in counted_questions(checked) {
+        let folders = match gate.counted {
+            GateCount::Subgroups { .. } => recourse,
+            GateCount::Patterns { .. } => why,
+        };
+        let made = folders.iter().find(|(block, _)| *block == gate.block());
         // The own folder holds no table yet.
-        let gate = gate::recourse::count(&question, made.map_or(ctx.out(), |made| made.1))?;
-        counted.push(if made.is_some() { gate } else { gate.objected(GateReason::WaitsForScores) });
-    }
-    for question in pattern_questions(checked) {
-        let made = why.iter().find(|(name, _)| *name == question.why);
-        let gate = gate::why::count(&question, made.map_or(ctx.out(), |made| made.1))?;
-        counted.push(if made.is_some() { gate } else { gate.objected(GateReason::WaitsForScores) });
+        let mut gate = gate.count(made.map_or(ctx.out(), |made| made.1))?;
+        if made.is_none() {
+            gate.question.objections.push(GateReason::WaitsForScores);
+        }
+        counted.push(gate);
     }
     let mut asked = questions(checked);
     // Values are looked at for gates alone.
@@ -137,14 +138,9 @@ fn accepted(job: &job::Job, question: &GateQuestion) -> Vec<ReasonCode> {
 ///
 /// # Errors
 /// A table cannot be read.
-pub(crate) fn counted_of(
-    recourse: &[RecourseGateQuestion],
-    patterns: &[PatternGateQuestion],
-    folder: &Path,
-) -> Result<Vec<CountedGate>> {
+pub(crate) fn counted_of(checked: &CheckedJob, folder: &Path) -> Result<Vec<CountedGate>> {
     let tables = folder.join("tables");
-    let recourse = recourse.iter().map(|question| gate::recourse::count(question, &tables));
-    recourse.chain(patterns.iter().map(|question| gate::why::count(question, &tables))).collect()
+    counted_questions(checked).into_iter().map(|gate| gate.count(&tables)).collect()
 }
 
 /// The table of gates by those of what was measured, and what the summary says about them: the one
@@ -157,7 +153,7 @@ pub(crate) fn verdicts(
     mut counted: Vec<CountedGate>,
 ) -> (Vec<GateRow>, GateOutcome) {
     let baseline = comparison.map(baseline::as_baseline);
-    for question in questions.iter_mut().chain(counted.iter_mut().map(CountedGate::question)) {
+    for question in questions.iter_mut().chain(counted.iter_mut().map(|gate| &mut gate.question)) {
         question.accepts = accepted(&checked.job, question);
     }
     let judged = gate::judge(&questions, tables, baseline.as_ref(), &counted);

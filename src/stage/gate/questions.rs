@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::gate::counted::CountedGate;
 use crate::gate::question::{GateLimit, GateQuantity, GateQuestion, GateSubject};
-use crate::gate::reason::UnshownChange;
-use crate::gate::recourse::RecourseGateQuestion;
-use crate::gate::why::PatternGateQuestion;
+use crate::gate::reason::{GateCount, UnshownChange};
 use crate::job::check::CheckedJob;
 use crate::job::{self, GateBetween, GateDirection, GateLevel, MetricFamily};
 use crate::metric::catalog::ccm::HARM;
@@ -74,20 +73,14 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
                 favourable: model_of(checked, gate)
                     .filter(|model| model.amount().is_none() || counts_decisions(gate))
                     .and_then(|_| checked.job.data.favourable_side()),
-                objections: Vec::new(),
-                accepts: Vec::new(),
                 name: name.to_string(),
                 metric: gate.metric.clone().unwrap_or_else(|| HARM[0].to_owned()),
                 arm: gate.arm.clone().unwrap_or_default(),
-                model: gate.model.as_ref().map(ToString::to_string).unwrap_or_default(),
-                counterfactual: gate
-                    .counterfactual
-                    .as_ref()
-                    .map(ToString::to_string)
-                    .unwrap_or_default(),
+                model: text(gate.model.as_ref()),
+                counterfactual: text(gate.counterfactual.as_ref()),
                 attributes,
                 scope,
-                class: gate.class.as_ref().map(ToString::to_string).unwrap_or_default(),
+                class: text(gate.class.as_ref()),
                 quantity: asks,
                 limit,
                 decide_by: gate.decide_by,
@@ -97,9 +90,15 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
                 min_cases: gate.enough.get(),
                 warn_only: gate.level == GateLevel::Warn,
                 line: line_of(checked, name),
+                ..GateQuestion::default()
             }
         });
     questions.collect()
+}
+
+/// A name, empty where there is none.
+fn text(name: Option<&impl ToString>) -> String {
+    name.map(ToString::to_string).unwrap_or_default()
 }
 
 /// Whether a gate on a model whose outcome is an amount asks about decisions: amounts above a
@@ -167,50 +166,47 @@ fn unshown(
     asked.filter(|_| is_naive && is_scored_elsewhere).flat_map(of).collect()
 }
 
-/// The gates on recourse of a job as questions.
-pub(crate) fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseGateQuestion> {
-    let question = |(name, gate): (&Name, &job::GateBlock)| {
+/// The gates of a job on numbers in tables of their own, first those on recourse, then those on
+/// patterns; nothing is counted yet.
+pub(crate) fn counted_questions(checked: &CheckedJob) -> Vec<CountedGate> {
+    let asked =
+        |name: &Name, gate: &job::GateBlock, model: &Name, attribute: &ColumnName| GateQuestion {
+            name: name.to_string(),
+            model: model.to_string(),
+            attributes: vec![attribute.to_string()],
+            warn_only: gate.level == GateLevel::Warn,
+            line: line_of(checked, name),
+            ..GateQuestion::default()
+        };
+    let of_recourse = |(name, gate): (&Name, &job::GateBlock)| {
         let attribute = gate.recourse.as_ref()?;
         let block = checked.job.recourse.get(attribute)?;
         let definition = gate.definition?.definition(block.no_way_costs)?;
-        Some(RecourseGateQuestion {
-            name: name.to_string(),
-            recourse: attribute.to_string(),
-            model: block.model.to_string(),
-            definition: [
-                definition.id().to_owned(),
-                definition.parameter(),
-                gate.view?.id().to_owned(),
-            ],
+        let counted = GateCount::Subgroups {
+            definition: definition.id().to_owned(),
+            parameter: definition.parameter(),
+            view: gate.view?.id().to_owned(),
             score_at_least: gate.score_at_least.map(|score| score.get()),
             min_affected: gate.smallest.map_or(1, |n| n.get()),
-            at_most: gate.unfair_subgroups_at_most?,
-            warn_only: gate.level == GateLevel::Warn,
-            line: line_of(checked, name),
-        })
+        };
+        let question = asked(name, gate, &block.model, attribute);
+        Some(CountedGate::new(question, gate.unfair_subgroups_at_most?, counted))
     };
-    checked.job.gates.iter().filter_map(question).collect()
+    let of_patterns = |(name, gate): (&Name, &job::GateBlock)| {
+        let why = gate.why.as_ref()?;
+        let block = checked.job.why.get(why)?;
+        let question = GateQuestion {
+            min_cases: gate.enough.get(),
+            ..asked(name, gate, &block.model, block.subject()?.0)
+        };
+        let counted = GateCount::Patterns { metric: None, why: why.to_string() };
+        Some(CountedGate::new(question, gate.patterns_at_most?, counted))
+    };
+    let gates = || checked.job.gates.iter();
+    gates().filter_map(of_recourse).chain(gates().filter_map(of_patterns)).collect()
 }
 
 /// The line of the job file on which a gate is declared; 0 where it is not known.
 fn line_of(checked: &CheckedJob, name: &Name) -> u64 {
     checked.places.at(&job::check::path(&["gates", name.as_str()])).map_or(0, |p| p.line)
-}
-
-/// The gates on patterns of a job as questions.
-pub(crate) fn pattern_questions(checked: &CheckedJob) -> Vec<PatternGateQuestion> {
-    let question = |(name, gate): (&Name, &job::GateBlock)| {
-        let block = checked.job.why.get(gate.why.as_ref()?)?;
-        Some(PatternGateQuestion {
-            name: name.to_string(),
-            why: gate.why.as_ref()?.to_string(),
-            model: block.model.to_string(),
-            attribute: block.subject()?.0.to_string(),
-            at_most: gate.patterns_at_most?,
-            enough: gate.enough.get(),
-            warn_only: gate.level == GateLevel::Warn,
-            line: line_of(checked, name),
-        })
-    };
-    checked.job.gates.iter().filter_map(question).collect()
 }

@@ -97,9 +97,7 @@ impl Stage for GateStage {
 }
 
 fn gate_lines(plan: &StagePlan<'_>) -> Vec<u64> {
-    let of_metrics = gate::questions(plan.checked).into_iter().map(|question| question.line);
-    let of_recourse = gate::recourse_questions(plan.checked).into_iter();
-    let of_patterns = gate::pattern_questions(plan.checked).into_iter();
-    let of_counts = of_recourse.map(|question| question.line);
-    of_metrics.chain(of_counts).chain(of_patterns.map(|question| question.line)).collect()
+    let of_counts = gate::counted_questions(plan.checked).into_iter().map(|gate| gate.question);
+    let of_metrics = gate::questions(plan.checked).into_iter();
+    of_metrics.chain(of_counts).map(|question| question.line).collect()
 }

@@ -1,0 +1,300 @@
+//! Gates on a number in a table of their own: how many subgroups of a block of recourse are unfair
+//! under one definition (table `subgroups`), and how many patterns of who switches are confirmed
+//! (table `switch_patterns`).
+//!
+//! A subgroup counts where it has a rank, a score of at least `score_at_least`, and at least
+//! `min_affected` affected people in the smaller of its two groups. Each pair of groups is judged;
+//! the worst decides. Where no subgroup has actions and so many people the gate is inconclusive:
+//! nothing was looked at. So it is where a half has fewer than `enough` people: a pattern could
+//! hardly be confirmed. The numbers are exact, so there is no interval.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::error::Result;
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::question::{GateLimit, GateObservation, GateQuestion};
+use crate::gate::reason::{CountedUnit, EmptySearch, GateCount, GateReason};
+use crate::table::SharedText;
+use crate::table::file::{read_matching, read_rows};
+use crate::table::recourse::{ComparedPair, RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS};
+use crate::table::why::{CONFIRMED_PATTERNS, SwitchPatternRow};
+
+/// A gate on what is counted, with what is to be judged: of recourse one value per pair of groups.
+#[derive(Debug, Clone)]
+pub(crate) struct CountedGate {
+    /// What is asked. Until it is counted, `min_cases` are the people that each half needs.
+    pub(crate) question: GateQuestion,
+    /// What the number counts.
+    pub(crate) counted: GateCount,
+    pub(super) observations: Vec<GateObservation>,
+}
+
+impl CountedGate {
+    /// A gate that at most so many keep, and of which nothing is counted yet.
+    pub(crate) fn new(asked: GateQuestion, at_most: u64, counted: GateCount) -> Self {
+        let metric = match counted {
+            GateCount::Subgroups { .. } => UNFAIR_SUBGROUPS,
+            GateCount::Patterns { .. } => CONFIRMED_PATTERNS,
+        };
+        let question = GateQuestion {
+            metric: metric.to_owned(),
+            limit: GateLimit::AtMost(at_most as f64),
+            decide_by: GateDecideBy::Estimate,
+            ..asked
+        };
+        CountedGate { question, counted, observations: Vec::new() }
+    }
+
+    /// The name of the block whose table is counted: of recourse its attribute.
+    pub(crate) fn block(&self) -> &str {
+        match &self.counted {
+            GateCount::Subgroups { .. } => self.question.first_attribute(),
+            GateCount::Patterns { why, .. } => why,
+        }
+    }
+
+    /// Counts what the gate asks for, in the tables of the folder of the block.
+    ///
+    /// # Errors
+    /// A table cannot be read.
+    pub(crate) fn count(mut self, folder: &Path) -> Result<Self> {
+        let CountedGate { question, counted, observations } = &mut self;
+        *observations = match counted {
+            GateCount::Subgroups { definition, parameter, view, score_at_least, min_affected } => {
+                let is_asked = |row: &SubgroupRow| {
+                    row.criterion.definition == *definition
+                        && row.criterion.parameter == *parameter
+                        && row.criterion.view == *view
+                        && u64::try_from(row.n_0.min(row.n_1)).unwrap_or(0) >= *min_affected
+                };
+                let is_unfair = |score: f64| score_at_least.is_none_or(|least| score >= least);
+                let search = EmptySearch::Subgroups(*min_affected);
+                count_subgroups(question, folder, (is_asked, is_unfair), &search)?
+            }
+            GateCount::Patterns { metric, why } => {
+                vec![count_patterns(question, folder, why, metric)?]
+            }
+        };
+        Ok(self)
+    }
+}
+
+/// The number of a gate about two groups.
+fn observation(question: &GateQuestion, place: [&str; 3]) -> GateObservation {
+    GateObservation::about(&question.metric, question.first_attribute(), place)
+}
+
+/// The unfair ones by pair of groups, among the subgroups with a score that are asked about.
+fn count_subgroups(
+    question: &GateQuestion,
+    folder: &Path,
+    (is_asked, is_unfair): (impl Fn(&SubgroupRow) -> bool, impl Fn(f64) -> bool),
+    search: &EmptySearch,
+) -> Result<Vec<GateObservation>> {
+    let is_own = |pair: &ComparedPair| pair.recourse == question.first_attribute();
+    let groups = |pair: &ComparedPair| [&pair.group_0, &pair.group_1].map(ToString::to_string);
+    // Of each pair those looked at, and of them those unfair to either group. A pair whose search
+    // found nothing has no row among the subgroups.
+    let mut counts: BTreeMap<[String; 2], (i64, [i64; 2])> = BTreeMap::new();
+    for row in read_rows::<RecourseRow>(folder)?.iter().filter(|row| is_own(&row.pair)) {
+        counts.insert(groups(&row.pair), (0, [0; 2]));
+    }
+    read_matching(folder, |row: &SubgroupRow| {
+        if let Some(score) = row.score.filter(|_| is_own(&row.pair) && is_asked(row)) {
+            let (looked_at, unfair) = counts.entry(groups(&row.pair)).or_default();
+            *looked_at += 1;
+            let to_second = row.against == row.pair.group_1;
+            unfair[usize::from(to_second)] += i64::from(row.rank.is_some() && is_unfair(score));
+        }
+        false
+    })?;
+    let seen = counts.into_iter().map(|([from, to], (looked_at, unfair))| {
+        let seen = observation(question, ["pair", &from, &to]);
+        if looked_at == 0 {
+            let search = search.clone();
+            let objections = vec![GateReason::NothingLookedAt { search }];
+            return GateObservation { objections, ..seen };
+        }
+        let all: i64 = unfair.iter().sum();
+        GateObservation {
+            value: Some(all as f64),
+            numerator: Some(all),
+            denominator: Some(looked_at),
+            unfair: Some(unfair),
+            ..seen
+        }
+    });
+    Ok(seen.collect())
+}
+
+/// The confirmed patterns of a block of `why`, whose `metric` and set the table tells.
+fn count_patterns(
+    question: &mut GateQuestion,
+    folder: &Path,
+    why: &str,
+    metric: &mut Option<String>,
+) -> Result<GateObservation> {
+    let rows = read_rows::<SwitchPatternRow>(folder)?;
+    let own: Vec<&SwitchPatternRow> = rows.iter().filter(|row| row.why == why).collect();
+    let halves = || own.iter().filter(|row| row.pattern.is_empty());
+    let text = |of: fn(&SwitchPatternRow) -> &SharedText| {
+        halves().next().map_or_else(String::new, |row| of(row).to_string())
+    };
+    *metric = own.first().map(|row| row.metric.to_string());
+    question.counterfactual = text(|row| &row.counterfactual);
+    // Each half is asked, and not both again.
+    let (required, of) = (std::mem::take(&mut question.min_cases), CountedUnit::PeopleOfAHalf);
+    let n = halves().map(|row| row.n).min().unwrap_or(0);
+    let is_enough = u64::try_from(n).unwrap_or(0) >= required;
+    let confirmed = own.iter().filter(|row| row.confirmed == Some(1)).count();
+    let too_few = || GateReason::TooFew { n, of, required };
+    let [from, to] = [text(|row| &row.from_group), text(|row| &row.to_group)];
+    Ok(GateObservation {
+        value: is_enough.then_some(confirmed as f64),
+        denominator: Some(halves().map(|row| row.n).sum()),
+        objections: if is_enough { Vec::new() } else { vec![too_few()] },
+        ..observation(question, ["direction", &from, &to])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CountedGate;
+    use crate::gate::judge;
+    use crate::gate::question::{GateQuestion, GateTables};
+    use crate::gate::reason::GateCount;
+    use crate::table::GateRow;
+    use crate::table::file::write_rows;
+    use crate::table::recourse::{ComparedPair, CriterionWords, RecourseRow, SubgroupRow};
+    use crate::table::why::SwitchPatternRow;
+
+    /// The rows of a gate on what is counted in a folder.
+    fn judged(
+        at_most: u64,
+        min_cases: u64,
+        counted: GateCount,
+        folder: &tempfile::TempDir,
+    ) -> Vec<GateRow> {
+        let attributes = vec!["sex".into()];
+        let asked = GateQuestion { attributes, min_cases, ..GateQuestion::default() };
+        let gate = CountedGate::new(asked, at_most, counted).count(folder.path()).unwrap();
+        judge(&[], GateTables::default(), None, &[gate]).table
+    }
+
+    fn pair(group: &str) -> ComparedPair {
+        ComparedPair { recourse: "sex".into(), group_0: group.into(), group_1: "m".into() }
+    }
+
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recourse = Vec::<RecourseRow>::new();
+        for group in ["f", "x"] {
+            recourse.push(RecourseRow {
+                pair: pair(group),
+                model: "model".into(),
+                ..RecourseRow::default()
+            });
+        }
+        write_rows(folder.path(), &recourse).unwrap();
+        let mut subgroups = Vec::<SubgroupRow>::new();
+        for (i, (n, score)) in [
+            ([5, 40], Some(f64::INFINITY)),
+            ([9, 7], Some(0.5)),
+            ([9, 9], Some(0.0)),
+            ([9, 9], None),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            subgroups.push(SubgroupRow {
+                pair: pair("f"),
+                criterion: CriterionWords {
+                    definition: "equal-choice".into(),
+                    parameter: "0.7".into(),
+                    view: "macro".into(),
+                },
+                subgroup: i as i64,
+                n_0: n[0],
+                n_1: n[1],
+                score,
+                rank: score.filter(|s| *s > 0.0).map(|_| 1),
+                against: if n[0] < 6 { "m" } else { "f" }.into(),
+                n_actions: 1,
+                ..SubgroupRow::default()
+            });
+        }
+        write_rows(folder.path(), &subgroups).unwrap();
+        folder
+    }
+
+    fn verdicts(
+        smallest: u64,
+        score_at_least: Option<f64>,
+        at_most: u64,
+    ) -> Vec<(String, String, Option<f64>)> {
+        let [definition, parameter, view] = ["equal-choice", "0.7", "macro"].map(str::to_owned);
+        let counted = GateCount::Subgroups {
+            definition,
+            parameter,
+            view,
+            score_at_least,
+            min_affected: smallest,
+        };
+        let of = |row: &GateRow| {
+            let unfair = row.unfair_to_from.zip(row.unfair_to_to);
+            assert_eq!(unfair.map(|(a, b)| (a + b) as f64), row.value, "each is unfair to one");
+            if smallest == 1 && score_at_least.is_none() && row.from_group.as_str() == "f" {
+                assert_eq!(unfair, Some((1, 1)));
+            }
+            (row.from_group.to_string(), row.verdict.to_string(), row.value)
+        };
+        judged(at_most, 0, counted, &folder()).iter().map(of).collect()
+    }
+
+    #[test]
+    fn subgroups_are_counted_by_pair_and_size_and_score() {
+        let of_f = |smallest, least, at_most| verdicts(smallest, least, at_most).remove(0);
+        assert_eq!(of_f(1, None, 1), ("f".into(), "fail".into(), Some(2.0)));
+        assert_eq!(of_f(1, None, 2), ("f".into(), "pass".into(), Some(2.0)));
+        assert_eq!(of_f(6, None, 0), ("f".into(), "fail".into(), Some(1.0)));
+        assert_eq!(of_f(1, Some(0.6), 1), ("f".into(), "pass".into(), Some(1.0)));
+        assert_eq!(of_f(10, None, 0), ("f".into(), "inconclusive".into(), None));
+        assert_eq!(
+            verdicts(1, None, 2)[1],
+            ("x".into(), "inconclusive".into(), None),
+            "a pair without subgroups"
+        );
+    }
+
+    fn patterns(at_most: u64, enough: u64) -> (String, Option<f64>) {
+        let row = |pattern: &str, half: &str, n, confirmed| SwitchPatternRow {
+            why: "w".into(),
+            pattern: pattern.into(),
+            half: half.into(),
+            n,
+            confirmed,
+            ..SwitchPatternRow::default()
+        };
+        let rows = [
+            row("", "first", 100, None),
+            row("", "second", 90, None),
+            row("a = x", "first", 20, None),
+            row("a = x", "second", 20, Some(1)),
+            row("b = y", "first", 20, None),
+            row("b = y", "second", 20, Some(0)),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        write_rows(folder.path(), &rows).unwrap();
+        let counted = GateCount::Patterns { metric: None, why: "w".into() };
+        let judged = judged(at_most, enough, counted, &folder);
+        (judged[0].verdict.to_string(), judged[0].value)
+    }
+
+    #[test]
+    fn confirmed_patterns_are_counted() {
+        assert_eq!(patterns(0, 10), ("fail".into(), Some(1.0)));
+        assert_eq!(patterns(1, 90), ("pass".into(), Some(1.0)));
+        assert_eq!(patterns(0, 91), ("inconclusive".into(), None));
+    }
+}
