@@ -139,6 +139,17 @@ def owns():
     return found
 
 
+def same_input():
+    """The runs that got a printed matrix or printed counts, by experiment and arm."""
+    found = {}
+    for experiment in MATRICES:
+        for arm in ARMS.get(experiment, ["base"]):
+            found[experiment, arm] = Own(f"{experiment}-{arm}", "decided", "", {"any": "flip"}, {arm: ""})
+    for name in EXAMPLES:
+        found[name, ""] = Own(name, "decided", "", None, {"": ""})
+    return found
+
+
 PRIVATE = {
     "cardiofollow-smoking": "the patients are not public; a twin shows the pattern",
     "cardiofollow-sex": "the patients are not public; a twin shows the pattern",
@@ -472,14 +483,7 @@ def word(line):
 
 def lines():
     """All lines of all tables."""
-    same = {}
-    for experiment in MATRICES:
-        for arm in ARMS.get(experiment, ["base"]):
-            same[experiment, arm] = Own(f"{experiment}-{arm}", "decided", "", {"any": "flip"}, {arm: ""})
-    for name in EXAMPLES:
-        same[name, ""] = Own(name, "decided", "", None, {"": ""})
-        same[name, "base"] = same[name, ""]
-    results, found, own_runs = {}, [], owns()
+    results, found, same, own_runs = {}, [], same_input(), owns()
 
     def of(run):
         return results.setdefault(run, Results(run))
