@@ -104,7 +104,7 @@ def rows(run, name, **wanted):
 
 
 class Found:
-    """Our value and interval, the cells that they come from, and for a message the way."""
+    """Our value and interval, and the cells that they come from."""
 
     def __init__(self, value, cells, low=None, high=None):
         self.value, self.cells, self.low, self.high = value, cells, low, high
@@ -233,7 +233,7 @@ def stated(own, r):
         sides = [people(own, arm, changed, group) for group in (row["from_group"], row["to_group"])]
         again = between(metric, *sides) if scope in ("pair", "difference") else measure(metric, sides[0])
         require(near(again, value), f"`counts` gives {again}, `metrics` {value}")
-    if row["interval"] == "wilson":
+    if row["interval"] == "wilson" and row["numerator"] is not None:
         again = wilson(row["numerator"], row["denominator"], row["level"])
         require(near(again[0], row["lo"]) and near(again[1], row["hi"]), f"Wilson's interval is {again}, in `metrics` {row['lo']}, {row['hi']}")
         cells += f", {row['numerator']} of {row['denominator']}"
@@ -257,10 +257,10 @@ def graph_cells(own, r):
 def definition(run, r, name, parameter, view):
     """The key of a definition in our tables: budgets by their order, and the only or usual view where the paper names none."""
     if name == BUDGET:
-        theirs = {o["parameter"] for o in papers.PRINTED if (o["experiment"], o["definition"]) == (r["experiment"], BUDGET) and o["parameter"]}
+        theirs = {float(o["parameter"]) for o in papers.PRINTED if (o["experiment"], o["definition"]) == (r["experiment"], BUDGET) and o["parameter"]}
         ours = {row["parameter"] for row in rows(run, "ranking_analysis", definition=BUDGET)}
         require(len(theirs) == len(ours), f"{len(theirs)} budgets are printed, ours are {len(ours)}")
-        parameter = dict(zip(sorted(theirs, key=float), sorted(ours, key=float)))[parameter]
+        parameter = dict(zip(sorted(theirs), sorted(ours, key=float)))[float(parameter)]
     views = {row["view"] for row in rows(run, "ranking_analysis", definition=name, parameter=parameter)}
     view = view or (next(iter(views)) if len(views) == 1 else "macro")
     return {"definition": name, "parameter": parameter, "view": view}
@@ -343,6 +343,7 @@ def ours(line, r):
         own = papers.same_input()[r["experiment"], r["arm"]]
     else:
         own = next(own for own in papers.owns()[r["experiment"]] if not r["model"] or own.printed_model in ("", r["model"]))
+    require(r["source"] == "facts" or (r["arm"] in own.arms and own.changed(r) is not None), "no arm or set of the run answers the line")
     is_graph = r["metric"] in ("move_var", "variance_mean")
     way = counted if r["unit"] == "count" and line["input"] == "same" else facts if r["source"] == "facts" else graph_cells if is_graph else stated
     found = way(own, r)

@@ -325,18 +325,14 @@ def facts(run, printed):
     if printed["metric"] == "affected":
         return recourse["affected_0"] + recourse["affected_1"]
     budgets = "equal-effectiveness-within-budget"
-
-    def ordered(values):
-        return sorted(set(values), key=float)
-
-    ours = ordered(row["parameter"] for row in analysis if row["definition"] == budgets)
+    ours = {row["parameter"] for row in analysis if row["definition"] == budgets}
     wanted = {"experiment": printed["experiment"], "definition": budgets, "metric": "rank_1"}
-    theirs = ordered(r["parameter"] for r in PRINTED if wanted.items() <= r.items())
-    budget = dict(zip(theirs, ours))
+    theirs = {float(r["parameter"]) for r in PRINTED if wanted.items() <= r.items()}  # printed as 5 and as 5.0
+    budget = dict(zip(sorted(theirs), sorted(ours, key=float)))
 
     def key(definition, parameter, view):
         view = view or ("micro" if definition == "equal-conditional-mean-recourse" else "macro")
-        return definition, budget.get(parameter, parameter) if definition == budgets else parameter, view
+        return definition, budget[float(parameter)] if definition == budgets else parameter, view
 
     wanted = key(printed["definition"], printed["parameter"], printed["view"])
     if printed["scope"] in ("subgroup", "action"):
