@@ -2,7 +2,7 @@
 
 python3 jobs/papers/draw.py [N] [--seed S] [--texts FOLDER]     after `make papers`; needs the packages in tests/requirements/papers.txt
 
-It prints for each line the place in the document, the printed number, ours, and the cells of the run's tables that ours comes from. It fails unless
+It prints for each line the place in the document, the printed number, ours, and the rows, from 0, of the tables that ours comes from. It fails unless
 
 - the line repeats its line of printed.csv, and with --texts the printed number is in that line of the text FOLDER/SOURCE.txt;
 - the value follows from what is counted below it (`counts`, `worlds`, `edges`, `graphs`, `subgroups`, `actions`), equals the cell that states it,
