@@ -65,8 +65,9 @@ dvc: $(TARGET)/dvc/ready .tools/env  ## tests summary.json under the real dvc, d
 python: $(TARGET)/python/ready .tools/env  ## tests the Python package and Python models with the real scikit-learn, LightGBM, XGBoost, pytest and MLflow, downloaded into target/python
 	$(ENV) $(MODELS) $(WHOLE) -- --nocapture python
 
-papers: build $(TARGET)/papers/ready  ## runs the experiments of five papers (25 minutes) and writes docs/papers; DOUBT=1 trains networks and trees five more times (hours)
+papers: build $(TARGET)/papers/ready  ## runs the experiments of five papers (25 minutes), writes docs/papers and checks 40 of its lines (DRAW="40 --seed 7"); DOUBT=1 trains networks and trees five more times (hours)
 	@PATH=$(TARGET)/papers/venv/bin:"$$PATH" python3 jobs/papers/papers.py --cfaudit $(BIN) $(if $(DOUBT),--doubt) $(ARGS)
+	@$(if $(DOUBT),:,$(TARGET)/papers/venv/bin/python jobs/papers/draw.py $(DRAW))
 
 kills: .tools/env  ## kills runs, shards and other verbs at 200 random moments and checks that the bytes are the same in the end; KILLS=1000 for more
 	$(ENV) CFAUDIT_KILLS=$(KILLS) $(WHOLE) -- --nocapture killed_at_any_moment

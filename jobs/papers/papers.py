@@ -139,6 +139,17 @@ def owns():
     return found
 
 
+def same_input():
+    """The runs that got a printed matrix or printed counts, by experiment and arm."""
+    found = {}
+    for experiment in MATRICES:
+        for arm in ARMS.get(experiment, ["base"]):
+            found[experiment, arm] = Own(f"{experiment}-{arm}", "decided", "", {"any": "flip"}, {arm: ""})
+    for name in EXAMPLES:
+        found[name, ""] = Own(name, "decided", "", None, {"": ""})
+    return found
+
+
 PRIVATE = {
     "cardiofollow-smoking": "the patients are not public; a twin shows the pattern",
     "cardiofollow-sex": "the patients are not public; a twin shows the pattern",
@@ -314,18 +325,14 @@ def facts(run, printed):
     if printed["metric"] == "affected":
         return recourse["affected_0"] + recourse["affected_1"]
     budgets = "equal-effectiveness-within-budget"
-
-    def ordered(values):
-        return sorted(set(values), key=float)
-
-    ours = ordered(row["parameter"] for row in analysis if row["definition"] == budgets)
+    ours = {row["parameter"] for row in analysis if row["definition"] == budgets}
     wanted = {"experiment": printed["experiment"], "definition": budgets, "metric": "rank_1"}
-    theirs = ordered(r["parameter"] for r in PRINTED if wanted.items() <= r.items())
-    budget = dict(zip(theirs, ours))
+    theirs = {float(r["parameter"]) for r in PRINTED if wanted.items() <= r.items()}  # printed as 5 and as 5.0
+    budget = dict(zip(sorted(theirs), sorted(ours, key=float)))
 
     def key(definition, parameter, view):
         view = view or ("micro" if definition == "equal-conditional-mean-recourse" else "macro")
-        return definition, budget.get(parameter, parameter) if definition == budgets else parameter, view
+        return definition, budget[float(parameter)] if definition == budgets else parameter, view
 
     wanted = key(printed["definition"], printed["parameter"], printed["view"])
     if printed["scope"] in ("subgroup", "action"):
@@ -472,14 +479,7 @@ def word(line):
 
 def lines():
     """All lines of all tables."""
-    same = {}
-    for experiment in MATRICES:
-        for arm in ARMS.get(experiment, ["base"]):
-            same[experiment, arm] = Own(f"{experiment}-{arm}", "decided", "", {"any": "flip"}, {arm: ""})
-    for name in EXAMPLES:
-        same[name, ""] = Own(name, "decided", "", None, {"": ""})
-        same[name, "base"] = same[name, ""]
-    results, found, own_runs = {}, [], owns()
+    results, found, same, own_runs = {}, [], same_input(), owns()
 
     def of(run):
         return results.setdefault(run, Results(run))
