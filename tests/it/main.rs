@@ -40,6 +40,7 @@ mod fuzz;
 mod graph_rows;
 mod graphs;
 mod harm;
+mod hidden_cause;
 mod hostile;
 mod house;
 mod http;

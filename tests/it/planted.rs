@@ -29,12 +29,12 @@ enum Planted {
     SmallGroup,
 }
 
-/// Random numbers of one person.
-struct Draws(u64);
+/// Random numbers from a start.
+pub(crate) struct Draws(pub(crate) u64);
 
 impl Draws {
     /// A number in [0, 1), by splitmix64.
-    fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -42,7 +42,7 @@ impl Draws {
     }
 
     /// A number with mean 0 and variance 1, nearly normal.
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }
 }
