@@ -12,7 +12,7 @@ const ROOMS: [&str; 5] = ["diff", "explain", "gate", "metric", "report"];
 
 /// Phrases by file below `src`. A change that moves one into a template lowers the number here.
 const EXCEPTED: &[(&str, usize)] = &[
-    ("diff/change.rs", 22),
+    ("diff/change.rs", 21),
     ("diff/definitions.rs", 18),
     ("diff/paired.rs", 15),
     ("diff/people.rs", 6),
@@ -20,7 +20,8 @@ const EXCEPTED: &[(&str, usize)] = &[
     ("explain/numbers.rs", 5),
     ("explain/words.rs", 78),
     ("gate/judge.rs", 1),
-    ("gate/observe.rs", 7),
+    ("gate/observe.rs", 6),
+    ("gate/question.rs", 1),
     ("metric/catalog/amounts.rs", 31),
     ("metric/catalog/ccm.rs", 49),
     ("metric/catalog/cf_quality.rs", 105),
@@ -70,7 +71,7 @@ const EXCEPTED: &[(&str, usize)] = &[
     ("report/evidence/groups.rs", 2),
     ("report/evidence/ladder.rs", 8),
     ("report/evidence/path.rs", 2),
-    ("report/evidence/ranking.rs", 20),
+    ("report/evidence/ranking.rs", 19),
     ("report/evidence/recourse.rs", 5),
     ("report/evidence/retraining.rs", 27),
     ("report/evidence/scores.rs", 12),
