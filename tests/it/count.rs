@@ -28,19 +28,19 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 /// lost prose that is in templates now and `gate` its words and second evidence; `model` gained
 /// registered models, `proof` the statement.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 17_495),
+    room("report", &["report"], 17_470),
     room("metric", &["metric"], 15_195),
-    room("job", &["job"], 9_715),
-    room("stage", &["stage"], 28_165),
+    room("job", &["job"], 9_680),
+    room("stage", &["stage"], 28_145),
     room("data", &["data"], 17_585),
     room("counterfactual", &["counterfactual"], 8_905),
-    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_280),
-    room("gate", &["gate"], 4_385),
+    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_270),
+    room("gate", &["gate"], 4_195),
     room("model", &["model"], 5_135),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        7_195,
+        7_185,
     ),
     room(
         "num, recourse, causal, why, augment",
@@ -53,12 +53,12 @@ const ROOMS: &[Room] = &[
 /// the metrics, 60 the sentences of the reading path, and 950 the page `judge.html`, a program by
 /// itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 5_010),
+    ("lines of templates", 4_990),
     ("lines of messages", 1_665),
     ("lines of unit tests", 43_575),
     ("lines of integration tests", 29_460),
-    ("words of the documents", 32_605),
-    ("characters of the README", 6_630),
+    ("words of the documents", 31_930),
+    ("characters of the README", 6_625),
 ];
 
 /// A budget is passed where the figure is more than three per cent above the ceiling.
