@@ -400,8 +400,8 @@ fn a_program_writes_the_rows() {
     };
     write(&rows);
     std::fs::create_dir(work.path("bin")).unwrap();
-    let program = "#!/bin/sh\n[ \"$1 $2 $BANK_TOKEN\" = \"rows.py 2026-11-20 s3cr3t\" ] || exit \
-                   9\necho >> asked.txt\ncat rows.arrow\n";
+    let program = "#!/bin/sh\n[ \"$1 $2 $BANK_TOKEN $BANK_REGION\" = \"rows.py 2026-11-20 s3cr3t \
+                   north\" ] || exit 9\necho >> asked.txt\ncat rows.arrow\n";
     work.write("bin/python3", program);
     let path = work.path("bin/python3");
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -413,7 +413,10 @@ fn a_program_writes_the_rows() {
     let call = |status: i32, args: &str| {
         let path = format!("{}:/usr/bin:/bin", work.path("bin").display());
         let mut command = work.command(&format!("{args} --cache cache"));
-        Ran::of(command.env("PATH", path).env("BANK_TOKEN", "s3cr3t"), status)
+        Ran::of(
+            command.env("PATH", path).env("BANK_TOKEN", "s3cr3t").env("BANK_REGION", "north"),
+            status,
+        )
     };
     let times = || std::fs::read_to_string(work.path("asked.txt")).unwrap().lines().count();
     let planned = call(0, "plan job.yaml").stdout;
@@ -463,9 +466,17 @@ fn a_program_writes_the_rows() {
     failed.says(&["command of the rows failed with exit status 3", "| no table [BANK_TOKEN]"]);
     std::fs::remove_file(work.path("bin/python3")).unwrap();
     let mut command = work.command("check job.yaml --cache cache");
-    let told = Ran::of(command.env("PATH", work.path("bin")).env("BANK_TOKEN", "x"), 3);
+    let told = Ran::of(
+        command.env("PATH", work.path("bin")).env("BANK_TOKEN", "x").env("BANK_REGION", "north"),
+        3,
+    );
     told.says(&["error[command-not-started]", "it is not in any folder of PATH", "job.yaml:6"]);
-    let told = Ran::of(work.command("check job.yaml --cache cache").env_remove("BANK_TOKEN"), 3);
+    let told = Ran::of(
+        work.command("check job.yaml --cache cache")
+            .env("BANK_REGION", "north")
+            .env_remove("BANK_TOKEN"),
+        3,
+    );
     told.says(&[
         "error[missing-variable]",
         "`BANK_TOKEN`, which the command of the rows is to see",

@@ -323,9 +323,6 @@ fn decisions_in_shards() {
 #[test]
 fn three_classes_in_shards() {
     job_in_shards("classes", &["survey", "learn", "count", "shift"], "");
-    // The means of each class, of all shards.
-    let args = "--set metrics.interval.method=none";
-    job_in_shards("classes", &["survey", "learn", "count", "shift"], args);
 }
 
 #[test]
@@ -359,7 +356,7 @@ fn splits_row_by_row_in_shards() {
         return;
     }
     let hash = "--set data.split.share.train=0.4 --set data.split.share.audit=0.6 --set \
-                data.split.by=hash --set metrics.interval.method=none";
+                data.split.by=hash";
     let work = with_job("naive");
     assert_in_shards(&work, &["survey", "learn", "count", "shift"], hash);
     let rows = &work.json("out/manifest.json")["rows"];
@@ -415,22 +412,21 @@ fn counts_wait_for_what_is_learnt_from_all_shards() {
         return;
     }
     let work = with_job("naive");
-    let args = "--set metrics.interval.method=none";
-    work.run(0, "job.yaml", args);
-    let plan = pass_over(&work, 3, &["survey"], args);
+    work.run(0, "job.yaml", "");
+    let plan = pass_over(&work, 3, &["survey"], "");
     let ran = work.cfaudit(5, &format!("worker {plan} --pass count --shard 0"));
     ran.says(&["learn", "not merged yet", "hint: "]);
-    let plan = pass_over(&work, 3, &["survey", "learn", "count", "shift"], args);
-    assert_same(&work.results(), &from_plan(&work, &plan, args), "learnt");
+    let plan = pass_over(&work, 3, &["survey", "learn", "count", "shift"], "");
+    assert_same(&work.results(), &from_plan(&work, &plan, ""), "learnt");
     // Each shard is asked, also where another one with the same cache was asked before.
-    let plan = pass_over(&work, 3, &["survey"], args);
+    let plan = pass_over(&work, 3, &["survey"], "");
     for shard in 0..3 {
         let worker = format!("worker {plan} --pass learn --shard {shard} --cache shared");
         assert_eq!(work.cfaudit(0, &worker).summary()["done"], "written");
     }
     work.cfaudit(0, &format!("merge {plan} --pass learn"));
     ["count", "shift"].iter().for_each(|pass| do_pass(&work, &plan, (pass, 3), "--cache shared"));
-    assert_same(&work.results(), &from_plan(&work, &plan, args), "learnt with one cache");
+    assert_same(&work.results(), &from_plan(&work, &plan, ""), "learnt with one cache");
 }
 
 #[test]

@@ -23,44 +23,17 @@ mod cells;
 mod range;
 mod recount;
 mod value;
-
-use std::collections::BTreeMap;
+mod worst_case;
 
 use self::range::RangeBound;
+use self::worst_case::WorstCase;
 use super::people::PeopleTables;
 use super::question::{GateLimit, GateObservation, GateQuantity, GateQuestion, GateTables};
-use super::reason::{GateReason, Lack, WorstOf};
+use super::reason::{GateReason, WorstOf};
 use crate::gate::decide_by::GateDecideBy;
 use crate::metric::catalog::find;
 use crate::metric::{Metric, MetricFamily};
 use crate::table::finite;
-
-/// People who were not measured, by what they lack.
-type LackingPeople = BTreeMap<Lack, u64>;
-
-/// What the people who were not measured could make of a value: the one thing that both ways to
-/// find it out say.
-struct WorstCase<'a> {
-    /// The end that a gate judges, with everybody at worst.
-    end: f64,
-    /// Those who move it there.
-    lacking: LackingPeople,
-    /// The same end with so many of them, those first who move it most.
-    with: Box<dyn Fn(u64) -> Option<f64> + 'a>,
-}
-
-impl WorstCase<'_> {
-    /// The fewest of all these people who break the limit.
-    fn enough(&self, limit: GateLimit) -> u64 {
-        let (mut few, mut many) = (0, self.lacking.values().sum::<u64>());
-        while many - few > 1 {
-            let middle = u64::midpoint(few, many);
-            let breaks = (self.with)(middle).is_some_and(|end| !limit.kept_by(end));
-            if breaks { many = middle } else { few = middle }
-        }
-        many
-    }
-}
 
 /// The worst case of a value, where the end lies further by `more`: by counts where they give the
 /// value, else by the range of the metric; none where neither is known.

@@ -2,7 +2,7 @@
 //! of its metric.
 
 use super::value::{difference_ends, share_ends};
-use super::{LackingPeople, WorstCase};
+use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::people::PeopleTables;
 use crate::gate::question::GateLimit;

@@ -3,7 +3,7 @@
 
 use super::cells::{Arrangement, SideOfDirections, SideOfPeople, UnknownPeople};
 use super::value::{Cells, Computed, ValueForm, ValueOfCells};
-use super::{LackingPeople, WorstCase};
+use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::people::PeopleTables;
 use crate::gate::question::GateLimit;

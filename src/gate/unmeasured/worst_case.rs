@@ -1,0 +1,34 @@
+//! What the people who were not measured could make of a value, and how many of them would be
+//! enough to break a limit.
+
+use std::collections::BTreeMap;
+
+use crate::gate::question::GateLimit;
+use crate::gate::reason::Lack;
+
+/// People who were not measured, by what they lack.
+pub(super) type LackingPeople = BTreeMap<Lack, u64>;
+
+/// What the people who were not measured could make of a value: the one thing that both ways to
+/// find it out say.
+pub(super) struct WorstCase<'a> {
+    /// The end that a gate judges, with everybody at worst.
+    pub(super) end: f64,
+    /// Those who move it there.
+    pub(super) lacking: LackingPeople,
+    /// The same end with so many of them, those first who move it most.
+    pub(super) with: Box<dyn Fn(u64) -> Option<f64> + 'a>,
+}
+
+impl WorstCase<'_> {
+    /// The fewest of all these people who break the limit.
+    pub(super) fn enough(&self, limit: GateLimit) -> u64 {
+        let (mut few, mut many) = (0, self.lacking.values().sum::<u64>());
+        while many - few > 1 {
+            let middle = u64::midpoint(few, many);
+            let breaks = (self.with)(middle).is_some_and(|end| !limit.kept_by(end));
+            if breaks { many = middle } else { few = middle }
+        }
+        many
+    }
+}
