@@ -8,7 +8,7 @@
 //! program finds. A band is that of the target *any* at the planted strength, over graphs and
 //! refits, from the push down to the push up; it should hold the share of group a that would
 //! switch as members of b. That share is at one end of what such a cause can do, and 60 bootstraps
-//! are few for an end of an interval: a band of 95 % holds it in 94 to 99 of 100 audits, the fewest
+//! are few for an end of an interval: a band of 95 % holds it in 91 to 99 of 100 audits, the fewest
 //! where the cause is strong.
 
 use std::fmt::Write;
