@@ -9,7 +9,8 @@
 //! undefined value or a missing interval are inconclusive, never a pass; so is a gap or a distance
 //! that depends on a small group or on a small denominator, as the table of metrics flags it. With
 //! `family_error: holm` the comparisons of a gate are judged together, see [`holm`]. Gates on
-//! recourse and on patterns are counted in [`counted`]. `run`, `gate`, `diff` and the report share this code.
+//! recourse and on patterns are counted in [`counted`]. `run`, `gate`, `diff` and the report share
+//! this code.
 //!
 //! A gate on harm ([`GateSubject::HarmTo`]) has two parts for each other group, and the worst of
 //! them decides. No gate passes that the people who were not measured could break: those without a

@@ -23,8 +23,8 @@ pub struct MetricsBlock {
     pub interval: IntervalBlock,
     /// The bootstrap behind the intervals of what each feature adds (`why`); no other is drawn.
     pub bootstrap: BootstrapBlock,
-    /// Intervals across the graphs of graph-uncertain sets: percentiles of the values of all graphs,
-    /// apart from sampling error.
+    /// Intervals across the graphs of graph-uncertain sets: percentiles of the values of all
+    /// graphs, apart from sampling error.
     pub worlds: IntervalBlock,
     /// A group with fewer people is flagged `small_group`. Here and below, people are persons where
     /// `data.person` gives one several rows.

@@ -1,6 +1,6 @@
 //! Every key, strategy, kind of model, family and word that the schema of jobs has is used in a
-//! shipped job or in an example of a document that a test runs or checks. Each job that leaves a key
-//! out uses its default.
+//! shipped job or in an example of a document that a test runs or checks. Each job that leaves a
+//! key out uses its default.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -27,11 +27,11 @@
 //! condition on. Several counterfactuals of a row count as rows of one person.
 //!
 //! Coverage of 95 % intervals, simulated with 8,000 to 20,000 samples (medians 4,000), two groups
-//! of 10, of 30, of 30 and 300, and of 300 people, log-normal amounts: sigma 0.4: difference of means
-//! 95.8, 95.6, 94.7, 95.0 %, ratio 94.7, 95.1, 94.8, 94.9 %, difference of medians 99.3, 99.3,
-//! 98.7, 96.6 %. Sigma 1: difference of means 97.3, 97.2, 91.4, 95.9 %, ratio 92.3, 94.5, 92.7,
-//! 95.3 %; one mean of 10, 30, 100, 300 people 85.1, 89.6, 93.0, 94.3 %, one median of 10, 30, 300
-//! 97.8, 98.5, 95.6 %.
+//! of 10, of 30, of 30 and 300, and of 300 people, log-normal amounts: sigma 0.4: difference of
+//! means 95.8, 95.6, 94.7, 95.0 %, ratio 94.7, 95.1, 94.8, 94.9 %, difference of medians 99.3,
+//! 99.3, 98.7, 96.6 %. Sigma 1: difference of means 97.3, 97.2, 91.4, 95.9 %, ratio 92.3, 94.5,
+//! 92.7, 95.3 %; one mean of 10, 30, 100, 300 people 85.1, 89.6, 93.0, 94.3 %, one median of 10,
+//! 30, 300 97.8, 98.5, 95.6 %.
 
 use crate::metric::catalog::amounts::{QUANTILES, of};
 use crate::metric::catalog::ccm::HARM;
