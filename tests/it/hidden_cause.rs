@@ -7,9 +7,8 @@
 //! bootstraps in the order of time, without the edges that BIC does not pay for, or what the
 //! program finds. A band is that of the target *any* at the planted strength, over graphs and
 //! refits, from the push down to the push up; it should hold the share of group a that would
-//! switch as members of b. That share is at one end of what such a cause can do, and 60 bootstraps
-//! are few for an end of an interval: a band of 95 % holds it in 91 to 99 of 100 audits, the fewest
-//! where the cause is strong.
+//! switch as members of b. Independent simulations in numpy, of other seeds, found the figures from
+//! which the tests may be off by four audits of a hundred.
 
 use std::fmt::Write;
 use std::ops::{Range, RangeInclusive};
@@ -23,9 +22,6 @@ const PEOPLE: usize = 5000;
 const TRAINING: usize = 4000;
 const BOOTSTRAPS: usize = 60;
 const PENALTY: f64 = 2.0;
-
-/// Where 95 are expected, one test in 300 finds fewer by chance.
-const HELD_AT_LEAST: usize = 88;
 
 /// Age, whether in group b, three features, the hidden cause.
 type Person = [f64; 6];
@@ -287,15 +283,15 @@ fn held(planted: Planted, seed: u64) -> [bool; 2] {
     })
 }
 
-/// Asserts that the band of the hidden cause holds the truth, and that of the graphs as they are in
-/// a number of audits within `graphs`.
+/// Asserts that the band of the hidden cause holds the truth in about so many audits of a hundred,
+/// and that of the graphs as they are in a number within `graphs`.
 #[track_caller]
-fn assert_holds(planted: Planted, graphs: RangeInclusive<usize>) {
+fn assert_holds(planted: Planted, graphs: RangeInclusive<usize>, expected: usize) {
     let all: Vec<[bool; 2]> = (0..SEEDS).map(|seed| held(planted, seed)).collect();
     let [as_they_are, hidden] = [0, 1].map(|at| all.iter().filter(|of| of[at]).count());
     eprintln!("{planted:?}: {as_they_are} of {SEEDS}, with the hidden cause {hidden}");
     assert!(graphs.contains(&as_they_are), "{planted:?}: {as_they_are} of {SEEDS}");
-    assert!(hidden >= HELD_AT_LEAST, "{planted:?}: {hidden} of {SEEDS}");
+    assert!(hidden.abs_diff(expected) <= 4, "{planted:?}: {hidden} of {SEEDS}, not {expected}");
 }
 
 /// It explains 10 % of the rest of the group and 9 % of that of the feature.
@@ -303,7 +299,7 @@ fn assert_holds(planted: Planted, graphs: RangeInclusive<usize>) {
 #[ignore = "slow, `make test-slow` runs it: 200 runs"]
 fn a_cause_of_the_second_feature_is_within_its_band() {
     let planted = Planted { group: 0.385, features: [0.0, 0.33, 0.0], discovery: BAG };
-    assert_holds(planted, 0..=50);
+    assert_holds(planted, 0..=50, 98);
 }
 
 /// The same of the first feature, from which the others follow.
@@ -311,7 +307,7 @@ fn a_cause_of_the_second_feature_is_within_its_band() {
 #[ignore = "slow, `make test-slow` runs it: 200 runs"]
 fn a_cause_of_the_first_feature_is_within_its_band() {
     let planted = Planted { group: 0.385, features: [0.33, 0.0, 0.0], discovery: BAG };
-    assert_holds(planted, 0..=50);
+    assert_holds(planted, 0..=50, 98);
 }
 
 /// It explains 10 % of the rest of the group and on average 8 % of that of the score.
@@ -320,13 +316,13 @@ const OF_ALL: Planted = Planted { group: 0.385, features: [0.32; 3], discovery: 
 #[test]
 #[ignore = "slow, `make test-slow` runs it: 200 runs"]
 fn a_cause_of_all_features_is_within_its_band() {
-    assert_holds(OF_ALL, 0..=50);
+    assert_holds(OF_ALL, 0..=50, 96);
 }
 
 #[test]
 #[ignore = "slow, `make test-slow` runs it: 200 runs"]
 fn a_cause_of_all_features_is_within_its_band_over_graphs_that_the_program_finds() {
-    assert_holds(Planted { discovery: BOSS, ..OF_ALL }, 0..=50);
+    assert_holds(Planted { discovery: BOSS, ..OF_ALL }, 0..=50, 96);
 }
 
 /// It explains 20 % and on average 15 %.
@@ -334,7 +330,7 @@ fn a_cause_of_all_features_is_within_its_band_over_graphs_that_the_program_finds
 #[ignore = "slow, `make test-slow` runs it: 200 runs"]
 fn a_strong_cause_of_all_features_is_within_its_band() {
     let planted = Planted { group: 0.544, features: [0.47; 3], discovery: BAG };
-    assert_holds(planted, 0..=50);
+    assert_holds(planted, 0..=50, 100);
 }
 
 /// A cause that is not linked with the group changes nothing, however strong it is for features.
@@ -342,5 +338,5 @@ fn a_strong_cause_of_all_features_is_within_its_band() {
 #[ignore = "slow, `make test-slow` runs it: 200 runs"]
 fn a_cause_of_features_alone_leaves_what_the_graphs_say() {
     let planted = Planted { group: 0.0, features: [0.62; 3], discovery: BAG };
-    assert_holds(planted, HELD_AT_LEAST..=100);
+    assert_holds(planted, 92..=100, 97);
 }
