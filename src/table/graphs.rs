@@ -72,7 +72,7 @@ table! {
     /// `knowledge_fit`: one row per scenario of a graph-uncertain set with `fit`, but for the one
     /// that the others are compared with.
     pub struct KnowledgeFitRow in "knowledge_fit", version 1, key 3,
-    one row per "set, attribute and scenario", written by "measure", read by "users" {
+    one row per "set, attribute and scenario", written by "measure", read by "report" {
         [meaning SET]
         counterfactual: SharedText,
         [meaning SENSITIVE]

@@ -25,8 +25,8 @@ use crate::table::file::read_rows;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, DRAWN_SIDES, FilterRow,
-    GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, MetricRow, MetricTable, PopulationRow,
-    ScoreShiftRow, SupportCountRow, SupportRow, TableRow, ThresholdRow,
+    GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, KnowledgeFitRow, MetricRow,
+    MetricTable, PopulationRow, ScoreShiftRow, SupportCountRow, SupportRow, TableRow, ThresholdRow,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -97,6 +97,8 @@ pub(crate) struct AuditFolder {
     pub(crate) history: Vec<HistoryRow>,
     /// `gates`.
     pub(crate) gates: Vec<GateRow>,
+    /// `knowledge_fit`.
+    pub(crate) knowledge_fits: Vec<KnowledgeFitRow>,
     /// `hidden_cause`.
     pub(crate) hidden: Vec<HiddenCauseRow>,
     /// Patterns of who switches.
@@ -265,6 +267,7 @@ impl AuditFolder {
             changes: sorted(&tables)?,
             history: sorted(&tables)?,
             gates: sorted(&tables)?,
+            knowledge_fits: sorted(&tables)?,
             hidden: sorted(&tables)?,
             patterns: sorted(&tables)?,
             switch_features: sorted(&tables)?,

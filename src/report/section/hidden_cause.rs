@@ -1,24 +1,27 @@
-//! Section "What a hidden cause could do": how strong something that no column holds would have to
-//! be to overturn what is found across causal graphs.
+//! Section "What this verdict rests on", of audits with causal graphs: what the job states about
+//! causes, how well that fits the rows, and how strong something that no column holds would have to
+//! be to overturn what is found.
 //!
-//! Read from the table `hidden_cause` alone. A verdict that turns is said with the strength and
-//! with the strongest recorded column next to it, which is a yardstick and no bound on what is not
-//! recorded; so no sentence calls a verdict robust.
+//! Read from the tables `knowledge_fit` and `hidden_cause`. A verdict that turns is said with the
+//! strength and with the strongest recorded column next to it, which is a yardstick and no bound on
+//! what is not recorded; so no sentence calls a verdict robust.
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::rate::Undefined;
 use crate::metric::value::hidden_cause::HiddenPush;
 use crate::report::draw::plot::{ForbiddenSide, PlotPoint};
 use crate::report::draw::thresholds::strength_curves;
-use crate::report::page::number::NumberFormat;
+use crate::report::page::number::{NumberFormat, three_digits};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::table::{ANY_TARGET, GateRow, HiddenCauseRow};
+use crate::report::read::graphs::ScenarioGraphs;
+use crate::report::section::graphs::knowledge::stated_knowledge;
+use crate::table::{ANY_TARGET, GateRow, HiddenCauseRow, KnowledgeFitRow};
 
 /// Findings on one page.
 const FINDINGS_AT_MOST: usize = 12;
@@ -32,21 +35,42 @@ struct HiddenFinding<'a> {
     gate: Option<&'a GateRow>,
 }
 
-/// The section; none where no set asks about a hidden cause.
+/// The section; none where no graphs are.
 pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
-    let findings = findings(audit);
-    if findings.is_empty() {
+    let graphs = audit.graphs_by_attribute();
+    let statements: Vec<Value> =
+        graphs.iter().flat_map(|(_, sets)| sets).map(|set| statement(audit, set)).collect();
+    if statements.is_empty() {
         return None;
     }
+    let findings = findings(audit);
     let more = findings.len().saturating_sub(FINDINGS_AT_MOST);
     let told: Vec<Value> = findings
         .iter()
         .take(FINDINGS_AT_MOST)
         .filter_map(|finding| facts(finding, glossary))
         .collect();
-    let facts = context!(findings => told, more);
-    let names = ("hidden-causes", "What a hidden cause could do");
+    let facts = context!(statements, findings => told, more);
+    let names = ("rests-on", "What this verdict rests on");
     Some(PageSection::of_facts(names, "hidden_cause.html", facts))
+}
+
+/// What a set takes for given about causes, and how well its graphs fit the rows.
+fn statement(audit: &AuditFolder, set: &ScenarioGraphs) -> Value {
+    let is_of_set = |fit: &&KnowledgeFitRow| {
+        fit.sensitive == set.attribute
+            && set.set.split_once('/') == Some((&fit.counterfactual, &fit.scenario))
+    };
+    let fit = audit.knowledge_fits.iter().find(is_of_set).map(|fit| {
+        context! {
+            against => fit.against.as_str(), worse => fit.worse_in, of => fit.bootstraps,
+            middle => three_digits(fit.difference),
+            ends => fit.lo.zip(fit.hi).map(|ends| [ends.0, ends.1].map(three_digits)),
+        }
+    });
+    let is_asked = audit.hidden.iter().any(|row| row.counterfactual == set.set);
+    let knowledge = stated_knowledge(audit, &set.set).map(|of| Value::from(Serde(&of)));
+    context!(set => &set.set, knowledge, fit, is_asked)
 }
 
 /// Those with a limit; where no gate has one, the rates of harm, else of both switches.
