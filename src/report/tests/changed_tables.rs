@@ -272,6 +272,20 @@ fn counts_of_five_digits_have_a_line_of_their_own() {
 }
 
 #[test]
+fn both_directions_of_two_groups_are_one_matrix() {
+    let two = page("two-groups", &two_groups());
+    let figures = two.matches(r#"<table class="matrix"#).count();
+    assert_eq!(two.matches("of both directions, on one scale").count(), figures);
+    // A row has the cells of both, in the order of the heads.
+    let (_, row) = two.split_once(r#"rowspan="2">positive</th>"#).unwrap();
+    let (row, _) = row.split_once("</tr>").unwrap();
+    assert_eq!(row.matches("<span>TCP</span>").count(), 2, "{row}");
+    assert_eq!(row.matches("<span>TSN</span>").count(), 2, "{row}");
+    let three = FolderSample { groups: names(&["a", "b", "c"]), cells: spread, ..two_groups() };
+    assert!(!page("three-groups", &three).contains("of both directions"));
+}
+
+#[test]
 fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
     let html = changed(&two_groups(), &same, &|tables| {
         let sets = ["graph/low", "graph/high", "graph/forbid"];
