@@ -48,6 +48,8 @@ pub(crate) fn judge(
     for (question, seen, counted) in of_metrics.chain(of_counts) {
         let mut rulings = rulings(question, seen, tables, (baseline.is_some(), rounded));
         let plain = remark::question_of_model(question, baseline.is_some());
+        // Another block counts what the audited model does.
+        let plain = plain.filter(|_| counted.is_none());
         let own = plain.map(|plain| judge(&[plain], tables, baseline, &[]).table);
         for ruling in &mut rulings {
             ruling.findings.remarks =

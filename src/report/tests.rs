@@ -153,7 +153,7 @@ fn five_groups() {
     );
     assert!(rest.contains("all others and White +16.2 points"), "{rest}");
     assert_eq!(
-        html.matches(r#"<div class="direction""#).count(),
+        html.matches(r#"<div class="direction">"#).count(),
         40,
         "20 directions in each of two sets"
     );

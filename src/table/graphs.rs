@@ -45,7 +45,7 @@ table! {
 table! {
     /// `world_people`: one row per model, graph-uncertain set and direction.
     pub struct WorldPeopleRow in "world_people", version 1, key 5,
-    one row per "model, set, attribute and direction", written by "measure", read by "users" {
+    one row per "model, set, attribute and direction", written by "measure", read by "report" {
         [meaning MODEL]
         model: SharedText,
         [meaning SET]

@@ -8,7 +8,7 @@ pub(crate) const CONFIRMED_PATTERNS: &str = "confirmed_patterns";
 
 table! {
     /// `switch_patterns`: who switches more often than the others.
-    pub(crate) struct SwitchPatternRow in "switch_patterns", version 1, key 3,
+    pub(crate) struct SwitchPatternRow in "switch_patterns", version 2, key 3,
     one row per "block of `why`, pattern and half of the people", written by "why",
     read by "gate, report" {
         /// name of the block in the job
@@ -20,6 +20,8 @@ table! {
         half: SharedText,
         /// the model
         model: SharedText,
+        /// the experiment and the arm whose models decide; empty = the audited model
+        arm: SharedText,
         /// the counterfactual set; empty = none is involved
         counterfactual: SharedText,
         /// the sensitive attribute
@@ -83,7 +85,7 @@ table! {
 
 table! {
     /// `switch_features`: through what people switch.
-    pub(crate) struct SwitchFeatureRow in "switch_features", version 1, key 5,
+    pub(crate) struct SwitchFeatureRow in "switch_features", version 2, key 5,
     one row per "block of `why`, direction, kind of people and feature", written by "why",
     read by "report" {
         /// name of the block in the job
@@ -100,6 +102,8 @@ table! {
         feature: SharedText,
         /// the model
         model: SharedText,
+        /// the experiment and the arm whose models decide; empty = the audited model
+        arm: SharedText,
         /// the counterfactual set
         counterfactual: SharedText,
         /// the sensitive attribute

@@ -15,6 +15,11 @@ use crate::param::{ColumnName, Count, Fraction, Name, SetName, Word};
 pub struct WhyBlock {
     /// The model.
     pub model: Name,
+    /// The arm of an experiment on this model, `EXPERIMENT/ARM`, such as `augment/all` or
+    /// `augment/base`: everybody by the model that was trained in it without them. Default: the
+    /// audited model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
     /// The counterfactual set; `fpr` and `fnr` need none. A scenario of a graph-uncertain set is
     /// `SET/SCENARIO`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,6 +69,11 @@ impl WhyBlock {
     /// The support as the decimal that was written; none where it is not a share of people.
     pub(crate) fn share(&self) -> Option<Decimal> {
         Decimal::from_f64(self.support.get()).filter(|share| share.ceil_of(1) == 1)
+    }
+
+    /// The experiment and the arm; empty for the audited model.
+    pub(crate) fn experiment_and_arm(&self) -> (&str, &str) {
+        self.arm.as_deref().and_then(|arm| arm.split_once('/')).unwrap_or_default()
     }
 
     /// The attribute, and the two groups of a direction.

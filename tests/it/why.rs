@@ -148,11 +148,8 @@ def score(rows):
     return [0.1 + 0.005 * x + 0.2 * (s == 'm') for x, s in zip(column('income'), column('sex'))]
 ";
 
-/// A Python model is asked about mixtures, each different row once and no more than the job allows.
-#[test]
-fn a_model_from_outside_is_asked_about_each_row_once() {
-    let Some(python) = interpreter("pyarrow") else { return };
-    let work = Work::new();
+/// 400 people: those of one group earn and owe more.
+fn people_of_two_groups(work: &Work) {
     let rows = || 0..400_i64;
     let sex = |i: i64| ["f", "m"][i as usize % 2];
     let income = |i: i64| ((i * 37 % 61) + 12 * (i % 2)) as f64;
@@ -171,6 +168,14 @@ fn a_model_from_outside_is_asked_about_each_row_once() {
             ("repaid", column(Int64Array::from_iter_values(rows().map(repaid)))),
         ],
     );
+}
+
+/// A Python model is asked about mixtures, each different row once and no more than the job allows.
+#[test]
+fn a_model_from_outside_is_asked_about_each_row_once() {
+    let Some(python) = interpreter("pyarrow") else { return };
+    let work = Work::new();
+    people_of_two_groups(&work);
     work.write("scoring.py", SUM);
     let job = |more: &str| {
         format!(
@@ -293,4 +298,132 @@ fn scores_have_no_features() {
         let told = work.cfaudit(2, "check bought.yaml --no-data").stderr;
         assert!(told.contains("bad-value") && told.contains(code), "{told}");
     }
+}
+
+/// The models of an arm: those of the arm without rows are the audited one, and those of folds
+/// explain the people whom the arm counts, each by the model that was trained without them.
+#[test]
+fn the_models_of_arms_are_explained_too() {
+    let work = Work::with_jobs();
+    let of = |more: &str| {
+        format!("{{model: scorecard, counterfactual: typical, sensitive: sex, metric: sr{more}}}")
+    };
+    let arm = |name: &str| of(&format!(", arm: {name}"));
+    let experiment =
+        |more: &str| format!("{{model: scorecard, from: typical, arms: {{all: {{}}}}{more}}}");
+    work.write(
+        "arms.yaml",
+        &format!(
+            "cfaudit: 1\nname: arms\ninclude: [jobs/demo.yaml]\ncounterfactuals:\n  typical: \
+             {{plausible: {{move: [income, debt], condition_on: label}}}}\nexperiments:\n  more: \
+             {}\n  folded: {}\nwhy:\n  audited: {}\n  base: {}\n  all: {}\n  folded: {}\n\
+             gates: {{patterns: {{why: folded, patterns_at_most: 0, level: warn}}}}\n",
+            experiment(""),
+            experiment(", folds: 3"),
+            of(""),
+            arm("more/base"),
+            arm("more/all"),
+            arm("folded/all"),
+        ),
+    );
+    work.run(0, "arms.yaml", FEW);
+    let [patterns, features] =
+        ["switch_patterns", "switch_features"].map(|name| table(&work, name));
+    for (rows, key, value) in
+        [(&patterns, ["half", "pattern"], "rate"), (&features, ["people", "feature"], "decision")]
+    {
+        let of = |why: &'static str| {
+            let own = rows.records().filter(move |row| row.text("why") == why);
+            own.map(|row| (key.map(|key| row.text(key)), row.int("n"), row.real(value)))
+                .collect::<Vec<_>>()
+        };
+        assert!(!of("audited").is_empty() && of("audited") == of("base"), "{value}");
+        assert_ne!(of("audited"), of("all"), "{value}");
+        assert!(rows.records().all(|r| r.text("arm").is_empty() == (r.text("why") == "audited")));
+    }
+    let metrics = table(&work, "metrics");
+    for (why, arm) in [("all", "more/all"), ("folded", "folded/all")] {
+        let counted = metrics.records().find(|row| {
+            (row.text("arm"), row.text("metric"), row.text("scope")) == (arm, "sr", "total")
+                && row.text("counterfactual") == "typical"
+        });
+        let counted = counted.unwrap();
+        let halves = patterns.records().filter(|row| row.text("why") == why);
+        let halves: Vec<_> = halves.filter(|row| row.text("pattern").is_empty()).collect();
+        for (column, all) in [("n", "denominator"), ("k", "numerator")] {
+            let sum: i64 = halves.iter().filter_map(|row| row.int(column)).sum();
+            assert_eq!(Some(sum), counted.int(all), "{why}: {column}");
+        }
+        // What the features add is what happens to those who switch, by the models of the arm.
+        for from in ["Male", "Female"] {
+            let switched = features.records().filter(|row| {
+                row.text("why") == why
+                    && row.text("people") == "switched"
+                    && row.text("from_group") == from
+            });
+            let sum: f64 = switched.filter_map(|row| row.real("decision")).sum();
+            assert!((sum - 1.0).abs() < 1e-12, "{why}, {from}: {sum}");
+        }
+    }
+    let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("(arm more&#x2f;all)"), "the page says whose switches are explained");
+    let gates = table(&work, "gates");
+    let gate = gates.records().find(|row| row.text("gate") == "patterns").unwrap();
+    assert_eq!((gate.text("arm"), gate.text("model")), ("folded/all", "scorecard"));
+    assert!(!gate.text("reason").contains("audited model"), "{}", gate.text("reason"));
+}
+
+/// A score to which the number of the fold and the group add, and which does not read `debt`.
+const OF_A_FOLD: &str = "
+import sys
+import pyarrow as pa
+by = 0.1 * (1 + int(open(sys.argv[1]).read()))
+rows = pa.ipc.open_stream(sys.stdin.buffer).read_all()
+people = zip(rows['income'].to_pylist(), rows['sex'].to_pylist())
+scores = pa.array([by + 0.005 * x + by * (s == 'm') for x, s in people], pa.float64())
+written = pa.table({'score': scores})
+with pa.ipc.new_stream(sys.stdout.buffer, written.schema) as out:
+    out.write_table(written)
+";
+
+/// The people of each fold of an arm are explained by the program that its training made: what no
+/// program reads adds nothing.
+#[test]
+fn programs_that_arms_train_are_asked_fold_by_fold() {
+    let Some(python) = interpreter("pyarrow") else { return };
+    let work = Work::new();
+    people_of_two_groups(&work);
+    work.write("of_a_fold.py", OF_A_FOLD);
+    let train = "cat > /dev/null; echo $1 > $0";
+    work.write(
+        "job.yaml",
+        &format!(
+            "cfaudit: 1
+name: programs
+data:
+  rows: {{parquet: rows.parquet}}
+  label: {{column: repaid, positive: [1], favourable: positive}}
+  sensitive: {{sex: {{groups: [m, f], reference: m}}}}
+  features: {{continuous: [income, debt]}}
+  split: {{share: {{train: 0.5, audit: 0.5}}}}
+counterfactuals: {{world: {{plausible: {{move: [income, debt], condition_on: none}}}}}}
+models:
+  live:
+    command:
+      train: [sh, -c, \"{train}\", '{{model}}', '{{fold}}']
+      score: [{python}, of_a_fold.py, '{{model}}']
+experiments: {{more: {{model: live, from: world, folds: 3, arms: {{all: {{}}}}}}}}
+metrics: {{families: [ccm], bootstrap: {{samples: 50}}}}
+why: {{w: {{model: live, arm: more/all, counterfactual: world, sensitive: sex, metric: sr}}}}
+"
+        ),
+    );
+    work.run(0, "job.yaml", "");
+    let features = table(&work, "switch_features");
+    let of = |name: &'static str| features.records().filter(move |r| r.text("feature") == name);
+    assert!(of("debt").any(|row| row.int("moved") > Some(0)));
+    assert!(of("debt").all(|row| row.real("score").unwrap().abs() < 1e-12));
+    // Folds add 0.1, 0.2 and 0.3, so that the means over people of all folds lie between.
+    let sex: Vec<f64> = of("sex").map(|row| row.real("score").unwrap().abs()).collect();
+    assert!(sex.iter().all(|by| (0.1..0.3).contains(by)) && sex.len() > 2, "{sex:?}");
 }

@@ -11,7 +11,7 @@ use crate::metric::Reads;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::metric::catalog::graph::FIT_WORSE;
-use crate::param::{Finite, Name};
+use crate::param::{Finite, Name, SetName};
 
 use super::amounts::is_of_amounts;
 use super::defaults::families;
@@ -56,7 +56,7 @@ impl<'a> JobChecker<'a> {
         if let Some(model) = &gate.model {
             self.model_named(format!("{at}.model"), model);
         }
-        self.arm(at, gate);
+        self.arm(at, gate.arm.as_ref(), (gate.model.as_ref(), gate.counterfactual.as_ref()));
         let named = self.named(at, gate);
         let here = format!("{at}.metric");
         if self.catalog.measures.contains(&metric) {
@@ -130,11 +130,13 @@ impl<'a> JobChecker<'a> {
     }
 
     /// Complains about an arm that there is not, and about one of another model or set.
-    fn arm(&mut self, at: &str, gate: &GateBlock) {
-        let Some(arm) = &gate.arm else { return };
-        if !self.is_sound(&["experiments"]) {
-            return;
-        }
+    pub(super) fn arm(
+        &mut self,
+        at: &str,
+        arm: Option<&String>,
+        (model, set): (Option<&Name>, Option<&SetName>),
+    ) {
+        let Some(arm) = arm.filter(|_| self.is_sound(&["experiments"])) else { return };
         let here = format!("{at}.arm");
         let of = |(name, experiment): (&Name, &ExperimentBlock)| {
             let arms = std::iter::once("base").chain(experiment.arms.names());
@@ -148,12 +150,10 @@ impl<'a> JobChecker<'a> {
         let experiments = &self.job.experiments;
         let Some(name) = experiments.keys().find(of_arm) else { return };
         let experiment = &experiments[name];
-        if let Some(model) = gate.model.as_ref().filter(|model| **model != experiment.model) {
+        if let Some(model) = model.filter(|model| **model != experiment.model) {
             self.say(here.clone(), m::arm_of_model(name, &experiment.model, model));
         }
-        if let Some(set) =
-            gate.counterfactual.as_ref().filter(|set| set.as_str() != experiment.from.as_str())
-        {
+        if let Some(set) = set.filter(|set| set.as_str() != experiment.from.as_str()) {
             self.say(here, m::arm_of_set(name, &experiment.from, set));
         }
     }

@@ -30,6 +30,7 @@ impl JobChecker<'_> {
         }
         self.why_subject(at, block);
         self.why_set(at, block);
+        self.arm(at, block.arm.as_ref(), (Some(&block.model), block.counterfactual.as_ref()));
         if block.metric.is_by_favour() && self.lacks_favourable() {
             self.say(join(at, "metric"), m::why_no_favourable(block.metric.id()));
         }

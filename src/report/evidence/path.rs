@@ -192,6 +192,7 @@ impl<'a> PathWalk<'a, '_, '_> {
             row.half == *"second"
                 && key.is_some_and(|key| {
                     row.model == *key.model
+                        && row.arm.is_empty()
                         && row.counterfactual == *key.set
                         && row.sensitive == *key.attribute
                 })
@@ -241,6 +242,7 @@ impl<'a> PathWalk<'a, '_, '_> {
         let inputs = self.inputs;
         let rows = inputs.audit.switch_features.iter().filter(|row| {
             row.model == *key.model
+                && row.arm.is_empty()
                 && row.counterfactual == *key.set
                 && row.sensitive == *key.attribute
         });

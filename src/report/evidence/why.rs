@@ -130,6 +130,14 @@ pub(super) fn rate_text(row: &SwitchPatternRow) -> String {
     row.rate.map_or_else(String::new, |rate| value_text(NumberFormat::Share, rate, ends))
 }
 
+/// Which retrained models decide: ` (arm augment/all)`; nothing of the audited model.
+fn arm(row: &SwitchPatternRow) -> String {
+    match row.arm.as_str() {
+        "" => String::new(),
+        arm => format!(" (arm {})", short(arm)),
+    }
+}
+
 /// `By the logistic model (entry only): with occupation = Sales, 58 % of refused women would be
 /// granted the loan as men (87 of 150; 50 to 66), against 24 % of the others.`
 fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
@@ -139,7 +147,7 @@ fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
         "" => String::new(),
         set => format!(" ({})", inputs.voice.set_label(set)),
     };
-    let by = format!("By {}{set}: ", inputs.voice.model(of.model.as_str()));
+    let by = format!("By {}{}{set}: ", inputs.voice.model(of.model.as_str()), arm(of));
     let Some(row) = block.told.first() else {
         let found = match block.confirmed {
             0 => "no trait was confirmed with more switches",
@@ -362,9 +370,10 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
             format!(", {}", inputs.voice.set_label(of.counterfactual.as_str()))
         };
         let heading = RichText::new().quote(capital(&people(inputs, of))).text(" ").small(format!(
-            "{}; {}{set}",
+            "{}; {}{}{set}",
             switch(inputs, of),
-            short(of.model.as_str())
+            short(of.model.as_str()),
+            arm(of)
         ));
         let mut lines = vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))];
         lines.push(PlotLine::Sub(heading));

@@ -254,14 +254,13 @@ impl AuditFolder {
             recourse: recourse::RecourseTables::read(&tables)?,
             quality: QualityTables::of(&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?),
             cases: cases_of(&read_rows(&tables)?),
-            graphs: GraphEvidence::of(&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?)
-                .numbered(
-                    &manifest
-                        .counterfactuals
-                        .iter()
-                        .map(|set| set.name.as_str())
-                        .collect::<Vec<_>>(),
-                ),
+            graphs: GraphEvidence::of(
+                (&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?),
+                sorted(&tables)?,
+            )
+            .numbered(
+                &manifest.counterfactuals.iter().map(|set| set.name.as_str()).collect::<Vec<_>>(),
+            ),
             groups: sorted(&tables)?,
             population: sorted(&tables)?,
             changes: sorted(&tables)?,

@@ -1,9 +1,9 @@
-//! The tables `edges`, `nodes` and `graphs` as the section reads them.
+//! The tables `edges`, `nodes`, `graphs` and `world_people` as the section reads them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metric::value::worlds::FOLLOWS_FROM;
-use crate::table::{EdgeRow, GraphRow, NodeRow, SharedText};
+use crate::table::{EdgeRow, GraphRow, NodeRow, SharedText, WorldPeopleRow};
 
 /// Edges, variables and bootstraps of every scenario.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +32,8 @@ pub(crate) struct ScenarioGraphs {
     pub(crate) nodes: Vec<ScenarioNode>,
     /// The bootstraps.
     pub(crate) bootstraps: Vec<ScenarioBootstrap>,
+    /// How far the scores of people vary over the graphs, by model and direction.
+    pub(crate) people: Vec<WorldPeopleRow>,
 }
 
 /// An edge.
@@ -80,7 +82,10 @@ pub(crate) struct Causes<'a> {
 }
 
 impl GraphEvidence {
-    pub(in crate::report) fn of(edges: &[EdgeRow], nodes: &[NodeRow], graphs: &[GraphRow]) -> Self {
+    pub(in crate::report) fn of(
+        (edges, nodes, graphs): (&[EdgeRow], &[NodeRow], &[GraphRow]),
+        people: Vec<WorldPeopleRow>,
+    ) -> Self {
         let mut found: BTreeMap<(String, String), ScenarioGraphs> = BTreeMap::new();
         let mut counted = BTreeSet::new();
         for row in nodes.iter() {
@@ -133,6 +138,11 @@ impl GraphEvidence {
                 graphs: row.graphs,
                 following: row.attribute_follows,
             });
+        }
+        for row in people {
+            if let Some(scenario) = found.get_mut(&at(&row.sensitive, &row.counterfactual)) {
+                scenario.people.push(row);
+            }
         }
         let mut scenarios: Vec<ScenarioGraphs> = found.into_values().collect();
         for scenario in &mut scenarios {

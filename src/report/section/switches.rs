@@ -82,10 +82,22 @@ fn panel_blocks(
     let overview = (panel.groups.len() > 2).then(|| overview(audit, panel, glossary)).flatten();
     let weighted = audit.manifest.weight.is_some();
     let drawn_here = panel.directions.iter().take(panel.drawn).enumerate();
-    let matrices = drawn_here.filter_map(|(d, direction)| {
-        let cells = audit.cells(&panel.direction(direction))?;
-        Some(matrix(format!("p{}-{d}", panel.id), direction, cells, weighted))
-    });
+    let sides: Vec<MatrixSide<'_>> = drawn_here
+        .filter_map(|(d, direction)| {
+            let cells = audit.cells(&panel.direction(direction))?;
+            Some(MatrixSide { id: format!("p{}-{d}", panel.id), direction, cells })
+        })
+        .collect();
+    // Both directions between two groups are one matrix.
+    let in_one = match sides.as_slice() {
+        [MatrixSide { direction: a, .. }, MatrixSide { direction: b, .. }]
+            if (&a.from, &a.to) == (&b.to, &b.from) =>
+        {
+            2
+        }
+        _ => 1,
+    };
+    let matrices = sides.chunks(in_one).map(|sides| matrix(sides, weighted));
     let facts = context! {
         part => "panel", id => format!("p{}", panel.id), heading => heading(panel),
         strategy => terms::strategy_in_words(&panel.strategy, written_to),
@@ -124,52 +136,72 @@ fn written(panel: &AuditPanel) -> Option<Value> {
     Some(context!(table, several))
 }
 
-/// The matrix of a direction: factual predictions in rows, counterfactual ones in columns, the CCM
-/// and below it the ECCM where there are labels.
-fn matrix(id: String, direction: &PanelDirection, cells: &EccmTallies, weighted: bool) -> Value {
-    let [[cn, sp], [sn, cp]] = cells.all();
-    let (switched, all) = (sp.plus(sn), sp.plus(sn).plus(cn).plus(cp));
-    let share = number::share(switched, all, weighted).unwrap_or_else(|| WEIGHS_NOTHING.to_owned());
+/// A direction of a matrix.
+struct MatrixSide<'a> {
+    id: String,
+    direction: &'a PanelDirection,
+    cells: &'a EccmTallies,
+}
+
+/// Counts by factual and counterfactual prediction.
+type SwitchTallies = [[WeightedCount; 2]; 2];
+
+/// The matrix of one direction, or of both on one scale: factual predictions in rows,
+/// counterfactual ones in columns, the CCM and below it the ECCM where there are labels.
+fn matrix(sides: &[MatrixSide<'_>], weighted: bool) -> Value {
+    let labelled = sides.iter().any(|side| side.cells.labelled());
+    let counts = |label: usize| sides.iter().map(|side| side.cells.0[label]).collect();
     let ccm = [["CP", "SN"], ["SP", "CN"]];
-    let unknown = &cells.0[0];
-    let mut parts = vec![(if cells.labelled() { "any" } else { "" }, cells.all(), ccm)];
-    if cells.labelled() {
-        parts.push(("positive", cells.0[2], [["TCP", "TSN"], ["FSP", "FCN"]]));
-        parts.push(("negative", cells.0[1], [["FCP", "FSN"], ["TSP", "TCN"]]));
-        let has_unknown = unknown.iter().flatten().any(|tally| tally.n > 0);
-        parts.extend(has_unknown.then_some(("none", *unknown, ccm)));
+    let all: Vec<SwitchTallies> = sides.iter().map(|side| side.cells.all()).collect();
+    let mut parts = vec![(if labelled { "any" } else { "" }, all, ccm)];
+    if labelled {
+        let unknown: Vec<SwitchTallies> = counts(0);
+        let has_unknown = unknown.iter().flatten().flatten().any(|tally| tally.n > 0);
+        parts.push(("positive", counts(2), [["TCP", "TSN"], ["FSP", "FCN"]]));
+        parts.push(("negative", counts(1), [["FCP", "FSN"], ["TSP", "TCN"]]));
+        parts.extend(has_unknown.then_some(("none", unknown, ccm)));
     }
     // Three letters and four digits, or more digits, need a line each.
-    let letters = |(_, counts, symbols): &(&str, [[WeightedCount; 2]; 2], [[&str; 2]; 2])| {
-        let counts = counts.iter().rev().flat_map(|row| row.iter().rev());
-        let cells = counts.zip(symbols.iter().flatten());
+    let letters = |(_, sides, symbols): &(&str, Vec<SwitchTallies>, [[&str; 2]; 2])| {
+        let counts = sides.iter().flat_map(|of| of.iter().rev().flat_map(|row| row.iter().rev()));
+        let cells = counts.zip(symbols.iter().flatten().cycle());
         cells.map(|(tally, symbol)| symbol.len() + number::count(tally.n).chars().count()).max()
     };
     let wide = parts.iter().filter_map(letters).any(|letters| letters > 6);
-    let (from, to, labelled) = (&direction.from, &direction.to, cells.labelled());
+    let head = |side: &MatrixSide<'_>| {
+        let [[cn, sp], [sn, cp]] = side.cells.all();
+        let (switched, all) = (sp.plus(sn), sp.plus(sn).plus(cn).plus(cp));
+        let share = number::share(switched, all, weighted);
+        let share = share.unwrap_or_else(|| WEIGHS_NOTHING.to_owned());
+        let MatrixSide { id, direction: PanelDirection { from, to }, .. } = side;
+        let (all, switched, positive, negative) = (all.n, switched.n, sp.n, sn.n);
+        context!(id, from, to, all, switched, positive, negative, share)
+    };
+    let sides: Value = sides.iter().map(head).collect();
     let rows: Value =
-        parts.iter().flat_map(|(label, n, symbols)| rows(label, n, symbols)).collect();
-    let (all, switched, positive, negative) = (all.n, switched.n, sp.n, sn.n);
-    context!(id, from, to, all, switched, positive, negative, share, labelled, wide, rows)
+        parts.iter().flat_map(|(label, sides, symbols)| rows(label, sides, symbols)).collect();
+    context!(sides, labelled, wide, rows)
 }
 
 /// In place of a share of those who weigh nothing together.
 const WEIGHS_NOTHING: &str = "no weight";
 
-/// The rows "predicted positive" and "predicted negative" of counts by factual and counterfactual
-/// prediction.
-fn rows(label: &str, counts: &[[WeightedCount; 2]; 2], symbols: &[[&str; 2]; 2]) -> [Value; 2] {
+/// The rows "predicted positive" and "predicted negative" of counts of each direction.
+fn rows(label: &str, sides: &[SwitchTallies], symbols: &[[&str; 2]; 2]) -> [Value; 2] {
     let row = |factual: usize, label: &str, head: &str, symbols: [&str; 2]| {
-        let whole = counts[factual][0].plus(counts[factual][1]);
-        let cell = |(cf, symbol): (usize, &str)| {
-            let tally = counts[factual][cf];
-            let none = || if whole.n > 0 { WEIGHS_NOTHING } else { "no row" }.to_owned();
-            context! {
-                symbol, n => tally.n, share => number::share(tally, whole, false).unwrap_or_else(none),
-                step => tally.part_of(whole).map_or(0, palette::step), switches => factual != cf,
-            }
+        let side = |counts: &SwitchTallies| {
+            let counts = counts[factual];
+            let whole = counts[0].plus(counts[1]);
+            let cell = move |(cf, symbol): (usize, &str)| {
+                let tally = counts[cf];
+                let none = || if whole.n > 0 { WEIGHS_NOTHING } else { "no row" }.to_owned();
+                let share = number::share(tally, whole, false).unwrap_or_else(none);
+                let step = tally.part_of(whole).map_or(0, palette::step);
+                context!(symbol, n => tally.n, share, step, switches => factual != cf)
+            };
+            [1, 0].into_iter().zip(symbols).map(cell).collect::<Vec<Value>>()
         };
-        let cells: Value = [1, 0].into_iter().zip(symbols).map(cell).collect();
+        let cells: Value = sides.iter().flat_map(side).collect();
         context!(label, head, cells)
     };
     [row(1, label, "positive", symbols[0]), row(0, "", "negative", symbols[1])]

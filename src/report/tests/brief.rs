@@ -425,7 +425,16 @@ fn add_path(folder: &Path, lower_ends: &[f64], other_change: f64) {
         confirmed: Some(1),
         ..all.clone()
     };
-    write_rows(&tables, &[all, pattern]).unwrap();
+    // The same of the models of an arm, which the path does not take for the audited one.
+    let again = |half: &'static str| SwitchPatternRow {
+        why: "again".into(),
+        arm: "augment/switched".into(),
+        half: half.into(),
+        n: 500,
+        k: 5,
+        ..all.clone()
+    };
+    write_rows(&tables, &[again("first"), again("second"), all, pattern]).unwrap();
     let features: Vec<SwitchFeatureRow> = lower_ends
         .iter()
         .enumerate()
@@ -498,7 +507,11 @@ fn the_path_goes_on_through_traits_features_and_arms() {
         sample.write(folder.path());
         add_harm(folder.path(), &sample, true);
         add_path(folder.path(), lower_ends, other_change);
-        section(&pages(name, folder.path()), "path")
+        let page = pages(name, folder.path());
+        let why = section(&page, "why");
+        let of_arm = "By the gbm model (arm augment/switched) (";
+        assert!(why.contains(of_arm) && why.contains(": 5 of 500 "), "{why}");
+        section(&page, "path")
     };
     let said = path("path-whole", &[0.4, 0.3], 0.0);
     for words in [

@@ -10,7 +10,7 @@ use crate::report::page::glossary::GlossaryEntry;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
     ArmRow, AuditKey, ChangeRow, ComparisonRow, EdgeRow, GateRow, GraphRow, MetricRow, NodeRow,
-    TableRow, ThresholdRow,
+    TableRow, ThresholdRow, WorldPeopleRow,
 };
 
 /// Changes the rows of a table that are meant.
@@ -272,6 +272,20 @@ fn counts_of_five_digits_have_a_line_of_their_own() {
 }
 
 #[test]
+fn both_directions_of_two_groups_are_one_matrix() {
+    let two = page("two-groups", &two_groups());
+    let figures = two.matches(r#"<table class="matrix"#).count();
+    assert_eq!(two.matches("of both directions, on one scale").count(), figures);
+    // A row has the cells of both, in the order of the heads.
+    let (_, row) = two.split_once(r#"rowspan="2">positive</th>"#).unwrap();
+    let (row, _) = row.split_once("</tr>").unwrap();
+    assert_eq!(row.matches("<span>TCP</span>").count(), 2, "{row}");
+    assert_eq!(row.matches("<span>TSN</span>").count(), 2, "{row}");
+    let three = FolderSample { groups: names(&["a", "b", "c"]), cells: spread, ..two_groups() };
+    assert!(!page("three-groups", &three).contains("of both directions"));
+}
+
+#[test]
 fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
     let html = changed(&two_groups(), &same, &|tables| {
         let sets = ["graph/low", "graph/high", "graph/forbid"];
@@ -376,6 +390,20 @@ fn graphs_that_were_fitted_once_are_told() {
                 ..NodeRow::default()
             };
             write_rows(tables, &[node]).unwrap();
+            let people = |from: &'static str, to: &'static str, mean: Option<f64>| WorldPeopleRow {
+                model: "gbm".into(),
+                counterfactual: "world".into(),
+                sensitive: ATTRIBUTE.into(),
+                from_group: from.into(),
+                to_group: to.into(),
+                n: mean.map_or(0, |_| 1200),
+                variance_mean: mean,
+                variance_lo: mean.map(|_| 0.001),
+                variance_hi: mean.map(|_| 0.018),
+            };
+            // Of the second direction there is one graph.
+            let people = [people("Male", "Female", Some(0.005)), people("Female", "Male", None)];
+            write_rows(tables, &people).unwrap();
             let of = |row: &MetricRow| row.key.counterfactual == "world" && row.metric == "nsr";
             change(tables, of, |row| {
                 (row.world_lo, row.world_hi) = (Some(0.1), Some(0.3));
@@ -392,6 +420,8 @@ fn graphs_that_were_fitted_once_are_told() {
          refits of the coefficients, or graphs of other rows, change a value. Use 100",
         "graphs of a single bootstrap 10.0 to 30.0",
         "other graphs 10.0 to 30.0",
+        "variance of the score of one person over the graphs, from 0 to 0.02",
+        "Direction world Male → Female 0.00500 0.00100 to 0.01800 1200 people Edges",
     ] {
         assert!(once.contains(said), "{said}\n{once}");
     }

@@ -197,6 +197,7 @@ pub(crate) fn counted_questions(checked: &CheckedJob) -> Vec<CountedGate> {
         let block = checked.job.why.get(why)?;
         let question = GateQuestion {
             min_cases: gate.enough.get(),
+            arm: block.arm.clone().unwrap_or_default(),
             ..asked(name, gate, &block.model, block.subject()?.0)
         };
         let counted = GateCount::Patterns { metric: None, why: why.to_string() };

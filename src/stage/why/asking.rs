@@ -43,6 +43,9 @@ impl ExplainedPeople {
     }
 }
 
+/// A model that is asked from outside, with its files.
+pub(crate) type ModelCall<'a> = (&'a CommandCall<'a>, ProgramFiles<'a>);
+
 /// The hash of a row, by what a model reads.
 type RowHash = [u64; 2];
 
@@ -121,22 +124,23 @@ impl FeatureMixtures<'_> {
     }
 
     /// Explains the people who were drawn, so many who switch at most, by a model that is asked
-    /// from outside; `by_fold` says whether it has a process for each fold.
+    /// from outside: one call for all, or one for each fold.
     ///
     /// # Errors
     /// The model fails, or the run is to stop.
-    pub(crate) fn ask_call(
+    pub(crate) fn ask_calls(
         &self,
         (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
-        (call, files): (&CommandCall<'_>, ProgramFiles<'_>),
+        calls: &[ModelCall<'_>],
         (drawn, mut width): (&DrawnPeople, usize),
         asks_at_most: usize,
     ) -> Result<ExplainedPeople> {
+        let Some((first, files)) = calls.first() else { return Ok(ExplainedPeople::default()) };
         let layout = row_context.rows.layout();
         let reading = ReadRows {
             mixtures: self,
             columns: read_features(layout, &files.contract()?.column_names()),
-            by_fold: call.scores_by_fold(),
+            by_fold: first.scores_by_fold(),
         };
         let mut cut = false;
         while width > 0 {
@@ -145,12 +149,21 @@ impl FeatureMixtures<'_> {
                 (width, cut) = (width / 2, true);
                 continue;
             };
-            let mut scores = Vec::with_capacity(distinct.asked.len());
-            if !distinct.asked.is_empty() {
-                let asked = AskedMixtures { mixtures: self, asked: &distinct.asked };
-                let rows = CommandRows::Changed(&asked);
+            let mut scores = vec![f64::NAN; distinct.asked.len()];
+            for (fold, &(call, files)) in calls.iter().enumerate() {
+                let is_mine = |&i: &usize| {
+                    let person = distinct.asked[i].0 as usize;
+                    calls.len() == 1 || usize::from(self.people[person].fold) == fold
+                };
+                let mine: Vec<usize> = (0..distinct.asked.len()).filter(is_mine).collect();
+                if mine.is_empty() {
+                    continue;
+                }
+                let asked: Vec<(u32, u32)> = mine.iter().map(|&i| distinct.asked[i]).collect();
+                let asked = AskedMixtures { mixtures: self, asked: &asked };
+                let (rows, mut places) = (CommandRows::Changed(&asked), mine.into_iter());
                 call.score_into(ctx, row_context, rows, files, &mut |part| {
-                    scores.extend(part);
+                    part.into_iter().zip(places.by_ref()).for_each(|(score, i)| scores[i] = score);
                     Ok(())
                 })?;
             }

@@ -19,7 +19,7 @@ use crate::stage::row_features::empty_column;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 use crate::stage::score::worlds::row_starts;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
-use crate::stage::why::asking::ExplainedPeople;
+use crate::stage::why::asking::{ExplainedPeople, ModelCall};
 use crate::stage::why::mixtures::{
     EncodedPerson, ExplainedSwitch, FeatureMixtures, FeaturePlayer, MixtureQuestion, MixtureValues,
 };
@@ -41,7 +41,8 @@ pub(crate) struct FeatureInputs<'a> {
     name: &'a Name,
     block: &'a WhyBlock,
     applied: AppliedSet<'a>,
-    asked: AskedModels<'a>,
+    /// The audited models; of an arm those of each fold.
+    asked: Vec<AskedModels<'a>>,
     /// Of a graph-uncertain set its worlds.
     worlds: Option<WorldInputs>,
 }
@@ -81,7 +82,9 @@ impl<'a> FeatureInputs<'a> {
                 Some(WorldInputs { found, rows })
             }
         };
-        let asked = AskedModels::need(b, &AuditUnit::of_model(block.model.as_str()))?;
+        let units = plan.pooled_units(&unit.factual())?;
+        let asked = units.iter().map(|unit| AskedModels::need(b, unit));
+        let asked = asked.collect::<Result<_>>()?;
         b.input("metrics.bootstrap", |job| &job.metrics.bootstrap);
         Ok(Some(FeatureInputs { plan, name, block, applied, asked, worlds }))
     }
@@ -102,7 +105,10 @@ impl<'a> FeatureInputs<'a> {
             Some(of) => Some(of.found.open(ctx, self.applied.scenario().1)?.worlds),
         };
         let expected = self.worlds.as_ref().is_some_and(|of| of.rows.is_none());
-        let trained = if expected { self.asked.trained_here(ctx)? } else { Vec::new() };
+        let mut trained = Vec::new();
+        for asked in self.asked.iter().filter(|_| expected) {
+            trained.extend(asked.trained_here(ctx)?);
+        }
         let source = match (&self.worlds, &found) {
             (Some(WorldInputs { rows: Some((made, scores)), .. }), Some(found)) => {
                 SwitchSource::WorldRows(WorldRowSwitches {
@@ -140,10 +146,10 @@ impl<'a> FeatureInputs<'a> {
             .collect();
         let people = self.switches(row_context, (scored, &source), places, &directions)?;
         let players = self.players(layout, scored.attribute);
-        let scorers = match self.asked.call() {
-            None if !expected => self.asked.scorers(ctx, layout)?,
-            _ => Vec::new(),
-        };
+        let mut scorers = Vec::new();
+        for asked in self.asked.iter().filter(|of| !expected && of.call().is_none()) {
+            scorers.extend(asked.scorers(ctx, layout)?);
+        }
         let write_back = WriteBack::derived_only(layout);
         let mut rows = Vec::new();
         for (&(from, to), people) in directions.iter().zip(&people) {
@@ -337,14 +343,14 @@ impl<'a> FeatureInputs<'a> {
         mixtures: &FeatureMixtures<'_>,
         (drawn, width): (&DrawnPeople, usize),
     ) -> Result<ExplainedPeople> {
-        match self.asked.call() {
-            None => mixtures.ask_scorers(row_context, scorers, &drawn.first(width)),
-            Some(call) => {
-                let at_most = usize::try_from(self.block.asks_at_most.get()).unwrap_or(usize::MAX);
-                let asked = (call, self.asked.files(ctx)?);
-                mixtures.ask_call((ctx, row_context), asked, (drawn, width), at_most)
-            }
+        let calls = self.asked.iter().filter_map(|of| Some((of.call()?, of)));
+        let calls = calls.map(|(call, of)| Ok((call, of.files(ctx)?)));
+        let calls: Vec<ModelCall<'_>> = calls.collect::<Result<_>>()?;
+        if calls.is_empty() {
+            return mixtures.ask_scorers(row_context, scorers, &drawn.first(width));
         }
+        let at_most = usize::try_from(self.block.asks_at_most.get()).unwrap_or(usize::MAX);
+        mixtures.ask_calls((ctx, row_context), &calls, (drawn, width), at_most)
     }
 
     /// The rows of a direction: for each player those who switch, those who stay, and all.
@@ -372,6 +378,7 @@ impl<'a> FeatureInputs<'a> {
             to_group: to.into(),
             feature: player.name.as_str().into(),
             model: self.block.model.as_str().into(),
+            arm: self.block.arm.as_deref().unwrap_or_default().into(),
             counterfactual: self.applied.set.into(),
             sensitive: self.applied.attribute.into(),
             metric: self.block.metric.id().into(),

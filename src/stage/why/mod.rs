@@ -76,7 +76,10 @@ impl Stage for WhyStage {
             return Err(misfit(format!("the job has no block `{path}`")));
         };
         let (attribute, groups) = subject;
+        let (experiment, arm) = block.experiment_and_arm();
         let of = AuditUnit {
+            experiment: experiment.to_owned(),
+            arm: arm.to_owned(),
             attribute: attribute.to_string(),
             set: block.counterfactual.as_ref().map(ToString::to_string).unwrap_or_default(),
             ..AuditUnit::of_model(block.model.as_str())

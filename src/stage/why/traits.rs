@@ -130,6 +130,7 @@ pub(crate) fn pattern_rows(
         why: name.as_str().into(),
         half: HALVES[half].into(),
         model: block.model.as_str().into(),
+        arm: block.arm.as_deref().unwrap_or_default().into(),
         counterfactual: block
             .counterfactual
             .as_ref()

@@ -31,6 +31,7 @@ use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::{LEAST, ScenarioBootstrap, ScenarioGraphs, ScenarioNode};
 use crate::report::read::panel::{GraphSpread, ReportedValue, ResultKey};
+use crate::report::read::words::people;
 use crate::report::section::graphs::knowledge::against_knowledge;
 use crate::report::section::graphs::values::ValueKnobs;
 
@@ -66,18 +67,20 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     for (attribute, scenarios) in &groups {
         let overview = overview(audit, attribute, scenarios, glossary);
         let (sampled, determined) = oddities(scenarios);
-        let models = audit.manifest.models.iter().map(|model| model.name.as_str());
-        let rates: Value = models
+        let models = || audit.manifest.models.iter().map(|model| model.name.as_str());
+        let rates: Value = models()
             .filter_map(|model| rates(audit, attribute, model, scenarios, glossary))
             .collect();
+        let variances: Value =
+            models().filter_map(|model| variances(audit, attribute, model, scenarios)).collect();
         let (edges, all_edges) = edges(audit, scenarios);
         attributes.push(context! {
             id => format!("graphs-{}", scenarios[0].id), attribute, middle => &middle, mark =>
             chart::verdict("warn", "mark warn"), enough => ENOUGH_BOOTSTRAPS, overview, sampled,
             values => values::values(audit, scenarios), determined, few =>
             few_bootstraps(scenarios), contradicts => against_knowledge(scenarios), changes =>
-            changes(audit, attribute, scenarios), rates, drawings => drawings(scenarios), edges,
-            all_edges, movements => movements(audit, scenarios),
+            changes(audit, attribute, scenarios), rates, variances, drawings =>
+            drawings(scenarios), edges, all_edges, movements => movements(audit, scenarios),
         });
     }
     let facts = context!(persons, binned, middle, attributes);
@@ -289,6 +292,15 @@ fn rate_moved(
     })
 }
 
+/// Of several groups the directions from and to the reference; all of them are in the tables.
+fn directions(audit: &AuditFolder, attribute: &str) -> Vec<[String; 2]> {
+    let groups = audit.groups_of(attribute);
+    let Some((reference, others)) = groups.split_first() else { return Vec::new() };
+    let both =
+        |other: &String| [[reference.clone(), other.clone()], [other.clone(), reference.clone()]];
+    others.iter().flat_map(both).collect()
+}
+
 /// Rates of a model with both intervals, a column per scenario.
 fn rates(
     audit: &AuditFolder,
@@ -297,12 +309,8 @@ fn rates(
     scenarios: &[&ScenarioGraphs],
     glossary: &mut PageGlossary<'_>,
 ) -> Option<Value> {
-    let groups = audit.groups_of(attribute);
-    // Of several groups the directions from and to the reference; all of them are in the table.
-    let (reference, others) = groups.split_first()?;
-    let directions = others.iter().flat_map(|other| [(reference, other), (other, reference)]);
     let mut found: Vec<(RichText, &str, Vec<Option<&ReportedValue>>)> = Vec::new();
-    for (from, to) in directions {
+    for [from, to] in &directions(audit, attribute) {
         for metric in PageList::GraphRates.ids() {
             let of = |s: &&ScenarioGraphs| {
                 audit.measure(&key(model, attribute, &s.set, "direction", from, to), metric)
@@ -333,6 +341,41 @@ fn rates(
     });
     let table = PageTable::new(heads("Rate", scenarios), rows);
     Some(context!(model, end => NumberFormat::Share.value(end), table))
+}
+
+/// How far the score of a person varies over the graphs, by model and direction, a column per
+/// scenario: the mean over people, and where most people lie.
+fn variances(
+    audit: &AuditFolder,
+    attribute: &str,
+    model: &str,
+    scenarios: &[&ScenarioGraphs],
+) -> Option<Value> {
+    let of = |scenario: &ScenarioGraphs, [from, to]: &[String; 2]| {
+        let mut rows = scenario.people.iter().filter(|row| row.model == model);
+        let row = rows.find(|row| row.from_group == *from && row.to_group == *to)?;
+        let interval = row.variance_lo.zip(row.variance_hi);
+        Some((row.n, IntervalWhisker { value: row.variance_mean?, interval, noise: None }))
+    };
+    let directions = directions(audit, attribute);
+    let all = directions.iter().flat_map(|pair| scenarios.iter().filter_map(|s| of(s, pair)));
+    let ends = all.map(|(_, w)| w.interval.map_or(w.value, |(_, hi)| hi.max(w.value)));
+    let end = round_up(ends.reduce(f64::max)?);
+    let cell = |scenario: &&ScenarioGraphs, pair: &[String; 2]| {
+        let Some((n, whisker)) = of(scenario, pair) else { return PageCell::none() };
+        let ends =
+            whisker.interval.map(|(lo, hi)| NumberFormat::Plain.interval(whisker.value, lo, hi));
+        let mean = RichText::new().drawing(chart::whiskers(&[whisker], end)).text(" ");
+        let small = ends.into_iter().chain([people(audit, n)]);
+        PageCell::new(mean.text(three_digits(whisker.value)), small)
+    };
+    let rows = directions.iter().filter(|pair| scenarios.iter().any(|s| of(s, pair).is_some()));
+    let rows = rows.map(|pair| {
+        let cells = scenarios.iter().map(|scenario| cell(scenario, pair));
+        ReportRow::new(RichText::direction(&pair[0], &pair[1]), cells)
+    });
+    let table = PageTable::new(heads("Direction", scenarios), rows);
+    Some(context!(model, end => chart::tick(end), table))
 }
 
 /// Scenarios as heads of columns.
