@@ -15,7 +15,7 @@ use crate::report::page::words::capital;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::QualityKey;
 use crate::report::read::words::people;
-use crate::report::section::graphs;
+use crate::report::section::{graphs, hidden_cause};
 use crate::table::GroupRow;
 
 /// What the job did and did not do, by which the sentences are chosen, and those of the job.
@@ -50,6 +50,7 @@ pub(crate) fn not_shown(
         unscored => m.models.iter().filter_map(|of| unscored(audit, of, voice)).collect::<Value>(),
         trained_again => values.any(|of| of.training.is_some()),
         narrow => is_narrow(m.rows.audited), excluded => excluded(audit, results),
+        overturning => hidden_cause::weakest(audit),
         graphs => has(&["graph-uncertain"]), features => has(&["greedy", "plausible", "transport"]),
         trained => trained.as_ref().map(|(models, _)| models.as_str()),
         whose => trained.as_ref().map(|(_, whose)| *whose), scores => of_kind("scores"),

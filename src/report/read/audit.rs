@@ -257,6 +257,7 @@ impl AuditFolder {
             graphs: GraphEvidence::of(
                 (&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?),
                 sorted(&tables)?,
+                &manifest.attributes,
             )
             .numbered(
                 &manifest.counterfactuals.iter().map(|set| set.name.as_str()).collect::<Vec<_>>(),

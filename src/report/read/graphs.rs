@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::folder::manifest::AttributeWords;
 use crate::metric::value::worlds::FOLLOWS_FROM;
 use crate::table::{EdgeRow, GraphRow, NodeRow, SharedText, WorldPeopleRow};
 
@@ -85,7 +86,14 @@ impl GraphEvidence {
     pub(in crate::report) fn of(
         (edges, nodes, graphs): (&[EdgeRow], &[NodeRow], &[GraphRow]),
         people: Vec<WorldPeopleRow>,
+        attributes: &[AttributeWords],
     ) -> Self {
+        // Every set has the movement from the first declared group to the second; sets of rows have
+        // the reverse too.
+        let first = |sensitive: &str| {
+            let of = attributes.iter().find(|of| of.name == sensitive)?;
+            Some((of.groups.first()?.clone(), of.groups.get(1)?.clone()))
+        };
         let mut found: BTreeMap<(String, String), ScenarioGraphs> = BTreeMap::new();
         let mut counted = BTreeSet::new();
         for row in nodes.iter() {
@@ -93,6 +101,7 @@ impl GraphEvidence {
             let scenario = found.entry(key.clone()).or_insert_with(|| ScenarioGraphs {
                 attribute: key.0.clone(),
                 set: key.1.clone(),
+                groups: first(&key.0).unwrap_or_default(),
                 ..ScenarioGraphs::default()
             });
             let pair = (row.from_group.to_string(), row.to_group.to_string());
@@ -101,9 +110,6 @@ impl GraphEvidence {
             let steps = [row.by_cells, row.by_levels, row.by_equation];
             for (sum, n) in scenario.steps.iter_mut().zip(steps).filter(|_| is_first) {
                 *sum += n.unwrap_or(0);
-            }
-            if scenario.groups == <(String, String)>::default() {
-                scenario.groups.clone_from(&pair);
             }
             if scenario.groups != pair {
                 continue;
@@ -222,3 +228,33 @@ impl ScenarioGraphs {
 
 /// Edges in a smaller share of graphs are not drawn.
 pub(crate) const LEAST: f64 = 0.05;
+
+#[cfg(test)]
+mod tests {
+    use super::GraphEvidence;
+    use crate::folder::manifest::AttributeWords;
+    use crate::table::NodeRow;
+
+    /// Sets of rows move people both ways; next to sets that move levels one way, all tell of the
+    /// same way, that of the declared groups.
+    #[test]
+    fn movements_of_all_sets_have_one_direction() {
+        let row = |set: &str, (from, to): (&str, &str), movement: f64| NodeRow {
+            counterfactual: set.into(),
+            sensitive: "race".into(),
+            node: "priors".into(),
+            from_group: from.into(),
+            to_group: to.into(),
+            r#move: movement,
+            ..NodeRow::default()
+        };
+        let (forth, back) = (("white", "black"), ("black", "white"));
+        let rows = [row("expected", forth, 2.0), row("rows", back, -1.9), row("rows", forth, 2.2)];
+        let groups = ["white", "black"].map(ToString::to_string).to_vec();
+        let race = AttributeWords { name: "race".to_owned(), groups, ..AttributeWords::default() };
+        let found = GraphEvidence::of((&[], &rows, &[]), Vec::new(), &[race]);
+        let movements: Vec<f64> =
+            found.scenarios.iter().flat_map(|of| &of.nodes).map(|node| node.mean).collect();
+        assert_eq!(movements, [2.0, 2.2]);
+    }
+}

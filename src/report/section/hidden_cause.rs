@@ -55,6 +55,14 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     Some(PageSection::of_facts(names, "hidden_cause.html", facts))
 }
 
+/// The strength of the weakest hidden cause that changes the verdict of a gate; none where none
+/// does.
+pub(crate) fn weakest(audit: &AuditFolder) -> Option<String> {
+    let judged = audit.hidden.iter().filter(|row| !row.gate.is_empty() && row.target == ANY_TARGET);
+    let weakest = judged.filter_map(|row| row.turns_at).min_by(f64::total_cmp)?;
+    Some(if weakest == 0.0 { "almost nothing".to_owned() } else { share(weakest) })
+}
+
 /// What a set takes for given about causes, and how well its graphs fit the rows.
 fn statement(audit: &AuditFolder, set: &ScenarioGraphs) -> Value {
     let is_of_set = |fit: &&KnowledgeFitRow| {
