@@ -11,7 +11,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labelled_scores::LabelledScores;
@@ -299,27 +299,9 @@ impl FactualClassCounts {
     }
 }
 
-impl Accumulator for FactualClassCounts {
-    fn merge(&mut self, other: Self) {
-        for (mine, theirs) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
-            *mine += theirs;
-        }
-        for (mine, theirs) in self.weights.iter_mut().flatten().zip(other.weights.iter().flatten())
-        {
-            *mine += *theirs;
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-        for (mine, theirs) in self.without_group.iter_mut().zip(&other.without_group) {
-            mine.merge(theirs);
-        }
-        self.one_vs_all
-            .iter_mut()
-            .zip(other.one_vs_all)
-            .for_each(|(mine, theirs)| mine.merge(theirs));
-    }
-}
+additive!(accumulated FactualClassCounts {
+    groups, weights, persons, without_group, one_vs_all
+});
 
 /// What happened to people who behave alike: their group, label and prediction, and the number of
 /// their counterfactuals by target group and prediction, ascending.
@@ -591,25 +573,20 @@ impl SwitchClassCounts {
     }
 }
 
-impl Accumulator for SwitchClassCounts {
-    fn merge(&mut self, mut other: Self) {
-        let theirs = std::mem::take(&mut other.supported);
+impl Additive for SwitchClassCounts {
+    fn absorb(&mut self, other: &Self) {
         let mut supported = std::mem::take(&mut self.supported);
-        supported.merge(theirs, || self.of_classes_alone(), || other.of_classes_alone());
+        let (so_far, theirs) = (|| self.of_classes_alone(), || other.of_classes_alone());
+        supported.absorb(&other.supported, so_far, theirs);
         self.supported = supported;
-        self.people.merge(&other.people);
-        if let (Some(mine), Some(theirs)) = (&mut self.weights, &other.weights) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-        self.one_vs_all
-            .iter_mut()
-            .zip(other.one_vs_all)
-            .for_each(|(mine, theirs)| mine.merge(theirs));
+        self.people.absorb(&other.people);
+        self.weights.absorb(&other.weights);
+        self.persons.absorb(&other.persons);
+        self.one_vs_all.absorb(&other.one_vs_all);
     }
 }
+
+additive!(accumulated SwitchClassCounts);
 
 /// What the rows of persons weigh, by key, group or direction, and cell.
 type PersonClassCells = KeyedSums<(u64, u32, u32)>;
@@ -655,13 +632,15 @@ impl<K: Eq + Hash, T> Default for KeyedSums<K, T> {
     }
 }
 
-impl<K: Eq + Hash + Clone, T: Copy + Default + AddAssign> KeyedSums<K, T> {
+impl<K: Eq + Hash, T: Copy + Default + AddAssign> KeyedSums<K, T> {
     fn add(&mut self, key: K, n: T) {
         *self.0.entry(key).or_default() += n;
     }
+}
 
-    fn merge(&mut self, other: &Self) {
-        other.0.iter().for_each(|(key, n)| self.add(key.clone(), *n));
+impl<K: Eq + Hash + Clone, T: Additive + Clone> Additive for KeyedSums<K, T> {
+    fn absorb(&mut self, other: &Self) {
+        self.0.absorb(&other.0);
     }
 }
 

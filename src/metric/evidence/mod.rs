@@ -1,5 +1,6 @@
 //! What is counted of people: accumulators that merge.
 
+pub(crate) mod additive;
 pub(crate) mod chunk;
 pub(crate) mod class_counts;
 pub(crate) mod counting_unit;

@@ -14,6 +14,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::person::{
     ECCM_CELLS, Eccm, ScoredCounterfactual, SwitchCells, answer_of_state, answer_state, cell_index,
 };
@@ -47,9 +48,9 @@ pub(crate) struct PersonPattern {
 }
 
 /// What is summed over people who behave alike: their number, or what they weigh.
-pub(crate) trait PatternSummand: Copy + Default + PartialEq + AddAssign {}
+pub(crate) trait PatternSummand: Copy + Default + PartialEq + AddAssign + Additive {}
 
-impl<T: Copy + Default + PartialEq + AddAssign> PatternSummand for T {}
+impl<T: Copy + Default + PartialEq + AddAssign + Additive> PatternSummand for T {}
 
 /// People by pattern, summed; mergeable.
 #[derive(Debug, Clone)]
@@ -111,19 +112,6 @@ impl<T: PatternSummand> PatternTally<T> {
             check_target(group, counterfactual.to, self.groups);
         }
         *self.general.entry(pattern(group, label, predicted, counterfactuals)).or_default() += adds;
-    }
-
-    /// Adds the people of another batch.
-    pub(crate) fn merge(&mut self, other: &PatternTally<T>) {
-        for (mine, &theirs) in self.dense.iter_mut().zip(&other.dense) {
-            *mine += theirs;
-        }
-        for (&code, &people) in &other.coded {
-            *self.coded.entry(code).or_default() += people;
-        }
-        for (pattern, &people) in &other.general {
-            *self.general.entry(pattern.clone()).or_default() += people;
-        }
     }
 
     /// The sums by pattern, in order.
@@ -202,6 +190,14 @@ impl<T: PatternSummand> PatternTally<T> {
             predicted: answer_of_state(factual % 3),
             outcomes: outcomes.collect(),
         }
+    }
+}
+
+impl<T: PatternSummand> Additive for PatternTally<T> {
+    fn absorb(&mut self, other: &Self) {
+        self.dense.absorb(&other.dense);
+        self.coded.absorb(&other.coded);
+        self.general.absorb(&other.general);
     }
 }
 
@@ -431,6 +427,7 @@ impl CellProfiles {
 #[cfg(test)]
 mod tests {
     use super::{PatternTally, ScopeCellProfiles, ScopeIndex, pattern};
+    use crate::metric::evidence::additive::Additive;
     use crate::metric::evidence::person::ScoredCounterfactual;
     use crate::num::seed::RandomStream;
 
@@ -496,7 +493,7 @@ mod tests {
                 parts[i * i % 5].add((group, label, predicted), &counterfactuals, 1);
             }
             let mut merged = PatternTally::new(groups);
-            parts.iter().rev().for_each(|part| merged.merge(part));
+            parts.iter().rev().for_each(|part| merged.absorb(part));
             assert_eq!(merged, whole);
             assert_eq!(merged.cell_profiles(), whole.cell_profiles());
         }

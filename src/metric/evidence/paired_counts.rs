@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::exec::accumulator::map_as_list;
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::person::ECCM_CELLS;
 use crate::metric::evidence::person_sums::PersonCells;
@@ -117,16 +118,7 @@ impl PairedCounts {
     }
 }
 
-impl Accumulator for PairedCounts {
-    fn merge(&mut self, other: Self) {
-        for (cells, sums) in other.kinds {
-            *self.kinds.entry(cells).or_default() += sums;
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-    }
-}
+additive!(accumulated PairedCounts { kinds, persons });
 
 /// The same rows, ready to be cut to scopes.
 pub(crate) struct PairedScopes<'a> {

@@ -10,6 +10,7 @@ use std::ops::AddAssign;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{ECCM_CELLS, ScoredCounterfactual, ScoredPerson, cell_index};
 use crate::num::hash::FastMap;
@@ -80,6 +81,12 @@ impl<const N: usize, T: Copy + Default + Ord + AddAssign> PersonCells<N, T> {
 
 fn add<const N: usize, T: Copy + AddAssign>(sum: &mut [T; N], other: &[T; N]) {
     sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += *other);
+}
+
+impl<const N: usize, T: Copy + Default + Ord + AddAssign> Additive for PersonCells<N, T> {
+    fn absorb(&mut self, other: &Self) {
+        self.merge(other);
+    }
 }
 
 /// As they are written: entry by entry in order.
@@ -154,13 +161,9 @@ impl PersonSwitchCounts {
             self.any.at(key, person.group)[AnySwitch::index(predicted, switches)] += weight;
         }
     }
-
-    /// Adds other rows.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.cells.merge(&other.cells);
-        self.any.merge(&other.any);
-    }
 }
+
+additive!(PersonSwitchCounts { cells, any });
 
 /// Bytes of an entry while it is gathered, merged, written and read: 24 to 30 numbers, each at most
 /// twice because tables grow by doubling, and its text.

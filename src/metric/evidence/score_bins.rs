@@ -12,6 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, edges};
 
 /// Parts of a coarse bin.
@@ -107,16 +108,6 @@ impl HistogramParts {
         parts.chunks(PARTS).map(|parts| parts.iter().sum())
     }
 
-    fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in [(&mut self.n, &other.n), (&mut self.weight, &other.weight)] {
-            if mine.is_empty() {
-                mine.clone_from(theirs);
-            } else {
-                mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
-            }
-        }
-    }
-
     /// What decides where most lie: weights where there are any.
     fn masses(&self) -> &[u64] {
         if self.weight.is_empty() { &self.n } else { &self.weight }
@@ -147,6 +138,10 @@ pub(crate) struct SwitchScoreBins {
 /// A bin of a drawing: its edges, cases, and what they weigh.
 pub(crate) type DrawnBin = (f64, f64, u64, Option<u64>);
 
+additive!(HistogramParts { n, weight });
+additive!(DirectionBins { before, after, change });
+additive!(SwitchScoreBins { directions });
+
 impl SwitchScoreBins {
     /// Nobody yet, for this number of groups; none where they are too many.
     pub(crate) fn new(groups: usize, weighted: bool) -> Option<Self> {
@@ -171,15 +166,6 @@ impl SwitchScoreBins {
     pub(crate) fn coarse_changes(&self, direction: usize) -> [impl Iterator<Item = u64> + '_; 2] {
         let change = &self.directions[direction].change;
         [&change.n, &change.weight].map(|parts| HistogramParts::coarse(parts))
-    }
-
-    /// Adds the counterfactuals of another batch.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in self.directions.iter_mut().zip(&other.directions) {
-            mine.before.merge(&theirs.before);
-            mine.after.merge(&theirs.after);
-            mine.change.merge(&theirs.change);
-        }
     }
 
     /// The histograms of a direction for drawing: scores before and after in the same bins, and
@@ -281,6 +267,7 @@ mod tests {
         BINS_AT_LEAST, CHANGE_PART_EDGES, CHANGE_PARTS, PARTS, SCORE_PART_EDGES, SCORE_PARTS,
         SwitchScoreBins, change_part, score_part,
     };
+    use crate::metric::evidence::additive::Additive;
     use crate::metric::evidence::shift::{change_bin, last_edge, score_bin};
     use crate::num::seed::{h, u01};
 
@@ -362,7 +349,7 @@ mod tests {
         let read = |of: &SwitchScoreBins| -> SwitchScoreBins {
             serde_json::from_str(&serde_json::to_string(of).unwrap()).unwrap()
         };
-        one.merge(&read(&other));
+        one.absorb(&read(&other));
         assert_eq!((&one, read(&one)), (&all, all.clone()));
         assert!(all.drawn(1, 0).iter().all(Vec::is_empty));
         // Scores and changes at the ends have a bin.

@@ -13,6 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, answer_state};
 use crate::metric::evidence::units::WeightSums;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
@@ -145,11 +146,6 @@ impl GridCells {
         self.weights[cell] += WeightSums::one(weight);
     }
 
-    fn merge(&mut self, other: &Self) {
-        merge_cells(&mut self.rows, &other.rows);
-        merge_cells(&mut self.weights, &other.weights);
-    }
-
     fn cell(&self, i: usize) -> RowsAndWeights {
         RowsAndWeights {
             rows: self.rows.get(i).copied().unwrap_or_default(),
@@ -172,13 +168,7 @@ impl GridCells {
     }
 }
 
-fn merge_cells<T: Copy + std::ops::AddAssign>(mine: &mut Vec<T>, theirs: &[T]) {
-    if mine.is_empty() {
-        *mine = theirs.to_vec();
-    } else {
-        mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += *theirs);
-    }
-}
+additive!(GridCells { rows, weights });
 
 /// The rows of each group by label, each by its cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -207,13 +197,6 @@ impl RowGridCounts {
         }
     }
 
-    /// Adds other rows.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        let theirs = other.cells.as_flattened();
-        let mine = self.cells.as_flattened_mut().iter_mut();
-        mine.zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
-    }
-
     /// The rows of some groups at each step, by label (unknown, no, yes), those who are negative
     /// first.
     pub(crate) fn steps(
@@ -222,8 +205,7 @@ impl RowGridCounts {
     ) -> Vec<[[RowsAndWeights; 2]; 3]> {
         let mut of_label = <[GridCells; 3]>::default();
         for group in groups {
-            let both = of_label.iter_mut().zip(&self.cells[group]);
-            both.for_each(|(sum, cells)| sum.merge(cells));
+            of_label.absorb(&self.cells[group]);
         }
         let all = of_label.each_ref().map(GridCells::all);
         let mut negative = of_label.each_ref().map(GridCells::negative);
@@ -248,14 +230,9 @@ struct MovedCells {
     down: [GridCells; 2],
 }
 
-impl MovedCells {
-    fn merge(&mut self, other: &Self) {
-        self.all.merge(&other.all);
-        for (mine, theirs) in [(&mut self.up, &other.up), (&mut self.down, &other.down)] {
-            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
-        }
-    }
-}
+additive!(RowGridCounts { cells });
+additive!(MovedCells { all, up, down });
+additive!(SwitchGridCounts { moved });
 
 /// Counterfactuals at a threshold: by the prediction of the row, then by their own, no before yes.
 pub(crate) type SwitchesAtStep = [[RowsAndWeights; 2]; 2];
@@ -301,18 +278,13 @@ impl SwitchGridCounts {
         }
     }
 
-    /// Adds other people.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.moved.iter_mut().zip(&other.moved).for_each(|(mine, theirs)| mine.merge(theirs));
-    }
-
     /// The counterfactuals of some directions at each step.
     pub(crate) fn steps(
         &self,
         directions: impl Iterator<Item = (usize, usize)>,
     ) -> Vec<SwitchesAtStep> {
         let mut sum = MovedCells::default();
-        directions.for_each(|(from, to)| sum.merge(&self.moved[from * self.groups + to]));
+        directions.for_each(|(from, to)| sum.absorb(&self.moved[from * self.groups + to]));
         let all = sum.all.all();
         let negative = sum.all.negative();
         let [[up_from, up_to], [down_from, down_to]] =

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::units::WeightSums;
 use crate::num::fixed::FixedSum;
 use crate::num::score_scale::ScoreScale;
@@ -168,15 +169,6 @@ impl ShareCells {
         page.add(at % PAGE, sums, weight);
     }
 
-    /// Adds the people of another batch.
-    pub(super) fn merge(&mut self, other: Self) {
-        for cell in other.cells(|_| true) {
-            let weight = if self.weighted { cell.weight } else { WeightSums::default() };
-            let sums = CellSums { n: cell.n, excess: cell.excess };
-            self.put((cell.side, cell.number), sums, weight);
-        }
-    }
-
     /// The cells with people of some groups: those of pages ascending by number, then by side; the
     /// few others behind them.
     pub(super) fn cells(&self, holds: impl Fn(u32) -> bool) -> Vec<ShareCell> {
@@ -206,6 +198,16 @@ impl ShareCells {
             ShareCell { side, number, n: sums.n, weight, excess: sums.excess }
         }));
         found
+    }
+}
+
+impl Additive for ShareCells {
+    fn absorb(&mut self, other: &Self) {
+        for cell in other.cells(|_| true) {
+            let weight = if self.weighted { cell.weight } else { WeightSums::default() };
+            let sums = CellSums { n: cell.n, excess: cell.excess };
+            self.put((cell.side, cell.number), sums, weight);
+        }
     }
 }
 
@@ -251,6 +253,7 @@ impl<'de> Deserialize<'de> for ShareCells {
 #[cfg(test)]
 mod tests {
     use super::{FIRST, LabelledSide, PAGE, PAGES, ShareCell, ShareCells, cell_of};
+    use crate::metric::evidence::additive::Additive;
     use crate::num::score_scale::{ScaleNumbers, ScoreScale};
     use crate::num::seed::{h, u01};
 
@@ -290,7 +293,7 @@ mod tests {
             let read: ShareCells =
                 serde_json::from_str(&serde_json::to_string(&odd).unwrap()).unwrap();
             assert_eq!(read, odd);
-            even.merge(read);
+            even.absorb(&read);
             assert_eq!(even, whole);
             let cells = whole.cells(|_| true);
             assert_eq!(cells.iter().map(|cell| cell.n).sum::<u64>(), n);

@@ -11,6 +11,8 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::evidence::additive::Additive;
+
 /// What some rows weigh together in whole units, the sum of the squares of their weights, and how
 /// many of them weigh more than 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +84,12 @@ impl WeightSums {
             people: self.people * n,
             squares: self.squares * u128::from(n),
         }
+    }
+}
+
+impl Additive for WeightSums {
+    fn absorb(&mut self, other: &Self) {
+        *self += *other;
     }
 }
 

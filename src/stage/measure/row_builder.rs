@@ -8,6 +8,7 @@ use crate::data::{Layout, MISSING};
 use crate::exec::pieces::WorkerPool;
 use crate::metric;
 use crate::metric::catalog::shift;
+use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
@@ -438,7 +439,7 @@ impl RowBuilder<'_> {
     pub(crate) fn factual_counts(&self, counts: &FactualCounts, tables: &mut ResultTables) {
         let mut total = GroupFactualCounts::default();
         for (rank, group) in counts.groups.iter().enumerate() {
-            total.merge(group);
+            total.absorb(group);
             self.group_row(
                 counts,
                 (group, group.n_positive(), group.n_predicted_positive()),
@@ -586,7 +587,7 @@ impl RowBuilder<'_> {
         }
         if !others.is_empty() {
             let mut sum = GroupFactualCounts::default();
-            others.iter().for_each(|(_, rows)| sum.merge(rows));
+            others.iter().for_each(|(_, rows)| sum.absorb(rows));
             let positive = others.iter().map(|(word, _)| positive(*word)).sum();
             tables.population.push(of(Some("".into()), false, &sum, positive));
         }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
-use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::exec::accumulator::map_as_list;
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::outcome_patterns::{
@@ -240,7 +241,7 @@ impl CounterfactualCounts {
             self.rounded.iter().enumerate().filter(|(i, _)| wanted.is_none_or(|at| at == *i))
         {
             for (sum, cells) in sum.iter_mut().zip(cells) {
-                sum.0.iter_mut().zip(cells).for_each(|(sum, n)| *sum += n);
+                sum.0.absorb(cells);
             }
         }
         sum
@@ -482,7 +483,7 @@ impl CounterfactualCounts {
         let mut sum = [0; ECCM_CELLS];
         for direction in self.directions_of(place) {
             let cells = weighed.cells.get(direction)?;
-            sum.iter_mut().zip(cells).for_each(|(sum, cell)| *sum += cell);
+            sum.absorb(cells);
         }
         Some(Eccm(sum))
     }
@@ -516,7 +517,7 @@ impl CounterfactualCounts {
     pub(crate) fn shift_total(&self) -> ShiftSums {
         let mut total = ShiftSums::default();
         for sums in &self.shifts {
-            total.merge(sums);
+            total.absorb(sums);
         }
         total
     }
@@ -533,7 +534,7 @@ impl CounterfactualCounts {
         for (from, to) in places.directions() {
             for place in places.scopes_of(from, to) {
                 sums[place]
-                    .merge(self.weight_shift(from, to).unwrap_or_else(|| self.shift(from, to)));
+                    .absorb(self.weight_shift(from, to).unwrap_or_else(|| self.shift(from, to)));
             }
         }
         sums
@@ -555,48 +556,25 @@ impl CounterfactualCounts {
     }
 }
 
-impl Accumulator for CounterfactualCounts {
-    fn merge(&mut self, mut other: Self) {
-        let theirs = std::mem::take(&mut other.supported);
+impl Additive for CounterfactualCounts {
+    fn absorb(&mut self, other: &Self) {
         let mut supported = std::mem::take(&mut self.supported);
-        supported.merge(theirs, || self.without_scores(), || other.without_scores());
+        let (so_far, theirs) = (|| self.without_scores(), || other.without_scores());
+        supported.absorb(&other.supported, so_far, theirs);
         self.supported = supported;
-        for (at, cells) in std::mem::take(&mut other.unsupported) {
-            let sums = self.unsupported.entry(at).or_default();
-            sums.iter_mut().zip(cells).for_each(|(sum, n)| *sum += n);
-        }
-        self.patterns.merge(&other.patterns);
-        for (mine, theirs) in self.shifts.iter_mut().zip(&other.shifts) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
-            let cells = mine.cells.as_flattened_mut().iter_mut();
-            cells.zip(theirs.cells.as_flattened()).for_each(|(mine, theirs)| *mine += theirs);
-            mine.people.merge(&theirs.people);
-            for (mine, theirs) in mine.shifts.iter_mut().zip(&theirs.shifts) {
-                mine.merge(theirs);
-            }
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.grid, &other.grid) {
-            mine.merge(theirs);
-        }
-        match (&mut self.bins, &other.bins) {
-            (Some(mine), Some(theirs)) => mine.merge(theirs),
-            (mine @ None, Some(theirs)) => *mine = Some(theirs.clone()),
-            (_, None) => {}
-        }
-        if self.rounded.len() < other.rounded.len() {
-            self.rounded.resize(other.rounded.len(), [[0; ECCM_CELLS]; 2]);
-        }
-        for (mine, theirs) in self.rounded.iter_mut().zip(&other.rounded) {
-            let (mine, theirs) = (mine.as_flattened_mut(), theirs.as_flattened());
-            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
-        }
+        self.patterns.absorb(&other.patterns);
+        self.shifts.absorb(&other.shifts);
+        self.weighed.absorb(&other.weighed);
+        self.persons.absorb(&other.persons);
+        self.grid.absorb(&other.grid);
+        self.bins.absorb(&other.bins);
+        self.rounded.absorb(&other.rounded);
+        self.unsupported.absorb(&other.unsupported);
     }
 }
+
+additive!(accumulated CounterfactualCounts);
+additive!(WeightedSwitchCounts { cells, shifts, people });
 
 /// Kinds of rows with numbers that no kind of another scope has.
 fn numbered<const N: usize>(place: usize, kinds: Vec<([u64; N], WeightSums)>) -> Vec<UnitKind<N>> {

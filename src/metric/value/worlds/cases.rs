@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::estimate::share::{Share, UnitsBelow};
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{ECCM_CELLS, Eccm};
 use crate::metric::evidence::person_sums::PersonSwitchCounts;
@@ -53,12 +54,6 @@ impl SwitchedRows {
         self.rows += 1;
         self.cases += cases;
         self.squares += u128::from(cases) * u128::from(cases);
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.rows += other.rows;
-        self.cases += other.cases;
-        self.squares += other.squares;
     }
 
     /// The sum over rows of the squares of what they differ by from their mean.
@@ -174,19 +169,6 @@ impl GraphCases {
         }
     }
 
-    /// Adds other rows.
-    pub(super) fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
-            for (&n, theirs) in theirs {
-                let mine = mine.entry(n).or_default().iter_mut();
-                mine.zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
-            }
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-    }
-
     /// Those of a scope, by its number and by what it is.
     pub(super) fn of_scope(&self, place: usize, scope: MetricScope) -> ScopeCases {
         let (places, graphs) = (self.places, self.graphs[place]);
@@ -224,6 +206,9 @@ impl GraphCases {
         }
     }
 }
+
+additive!(SwitchedRows { rows, cases, squares });
+additive!(GraphCases { rows, persons });
 
 /// The cell of the extended matrix of a counterfactual of a row of this kind.
 fn switch_cell(kind: usize, switches: bool) -> usize {

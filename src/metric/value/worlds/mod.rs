@@ -37,9 +37,9 @@ use serde::{Deserialize, Serialize};
 use self::cases::{GraphCases, ScopeCases, ScopePersons, TargetSwitches};
 use super::scope_people::unmoved;
 use super::switches::{impaired, measure_counterfactual};
-use crate::exec::accumulator::Accumulator;
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -344,20 +344,19 @@ impl WorldCounts {
     }
 }
 
-impl Accumulator for WorldCounts {
-    fn merge(&mut self, mut other: Self) {
-        let theirs = std::mem::take(&mut other.supported);
+impl Additive for WorldCounts {
+    fn absorb(&mut self, other: &Self) {
         let mut supported = std::mem::take(&mut self.supported);
-        supported.merge(theirs, || self.without_scores(), || other.without_scores());
+        let (so_far, theirs) = (|| self.without_scores(), || other.without_scores());
+        supported.absorb(&other.supported, so_far, theirs);
         self.supported = supported;
-        if let (Some(mine), Some(theirs)) = (&mut self.cases, &other.cases) {
-            mine.merge(theirs);
-        }
-        for (mine, theirs) in self.of_world.iter_mut().zip(other.of_world) {
-            mine.counts.merge(theirs.counts);
-        }
+        self.cases.absorb(&other.cases);
+        self.of_world.absorb(&other.of_world);
     }
 }
+
+additive!(accumulated WorldCounts);
+additive!(WorldSwitchCounts { counts });
 
 /// Adds a person to the second pass of every world.
 pub(crate) fn add_second(
