@@ -114,8 +114,8 @@ states! {
     CounterfactualCounts = "counterfactual-counts" version 2;
     SwitchAccumulator = "switches" version 3;
     ShiftPass = "shift-pass" version 1;
-    FactualClassCounts = "factual-class-counts" version 3;
-    SwitchClassCounts = "switch-class-counts" version 1;
+    FactualClassCounts = "factual-class-counts" version 4;
+    SwitchClassCounts = "switch-class-counts" version 2;
     ClassSwitchAccumulator = "class-switches" version 3;
     PairedCounts = "paired-counts" version 1;
     FlipTestSample = "flip-test-sample" version 1;

@@ -15,6 +15,7 @@ const COX: &str = "Cox 1958, Two further applications of a model for binary regr
 const ECCE: &str = "Arrieta-Ibarra et al. 2022, Metrics of calibration for probabilistic \
     predictions";
 const INFINITY: f64 = f64::INFINITY;
+const CHANCE: &str = "0.5 is chance, below it the order is reversed";
 const ONE_CLASS: &str = "the group is empty, or nobody in it has one of the two labels";
 
 /// What values of one group have in common.
@@ -42,14 +43,14 @@ pub(crate) const METRICS: &[Metric] = records! {
     "auc", "AUC", "area under the ROC curve", "share of pairs of a positive and a negative person \
             in which the positive one has the higher score, ties half",
         reads: Reads::Scored(ScoreReading::Auc), ideal: Some(1.0),
-        sign: "0.5 is chance, below it the order is reversed", undefined_when: ONE_CLASS,
+        sign: CHANCE, undefined_when: ONE_CLASS,
         source: DELONG, ..SCORES;
     "auc_difference", "AUC_difference", "difference in AUC", "AUC_A - AUC_B",
         reads: Reads::Scored(ScoreReading::AucGap), source: DELONG, ..GAP;
     "xauc", "xAUC", "AUC across groups",
         "AUC of the positive people of A over the negative people of B",
         reads: Reads::Scored(ScoreReading::CrossAuc), ideal: Some(1.0),
-        sign: "0.5 is chance, below it the order is reversed", undefined_when: ONE_CLASS,
+        sign: CHANCE, undefined_when: ONE_CLASS,
         source: XAUC, ..SCORES;
     "xauc_difference", "xAUC_difference", "difference in AUC across groups",
         "xAUC(A, B) - xAUC(B, A)", reads: Reads::Scored(ScoreReading::CrossAucGap), source: XAUC,

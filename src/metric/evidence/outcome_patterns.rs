@@ -18,6 +18,7 @@ use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::person::{
     ECCM_CELLS, Eccm, ScoredCounterfactual, SwitchCells, answer_of_state, answer_state, cell_index,
 };
+use crate::metric::evidence::units::WeightSums;
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::ScopeIndex;
 
@@ -47,10 +48,23 @@ pub(crate) struct PersonPattern {
     pub outcomes: Vec<TargetOutcome>,
 }
 
-/// What is summed over people who behave alike: their number, or what they weigh.
-pub(crate) trait PatternSummand: Copy + Default + PartialEq + AddAssign + Additive {}
+/// What is summed over people who behave alike.
+pub(crate) trait PatternSummand: Copy + Default + PartialEq + AddAssign + Additive {
+    /// Their number, or what they weigh.
+    fn units(self) -> u64;
+}
 
-impl<T: Copy + Default + PartialEq + AddAssign + Additive> PatternSummand for T {}
+impl PatternSummand for u64 {
+    fn units(self) -> u64 {
+        self
+    }
+}
+
+impl PatternSummand for WeightSums {
+    fn units(self) -> u64 {
+        self.sum()
+    }
+}
 
 /// People by pattern, summed; mergeable.
 #[derive(Debug, Clone)]
@@ -128,7 +142,7 @@ impl<T: PatternSummand> PatternTally<T> {
 
     /// People by the cells that they fill, in every scope by its number. People who fill none are
     /// left out.
-    pub(crate) fn cell_profiles(&self) -> Vec<CellProfiles<T>> {
+    pub(crate) fn cell_profiles(&self) -> ScopeCellProfiles<T> {
         let places = ScopeIndex { groups: self.groups };
         let mut kinds: Vec<BTreeMap<SwitchCells, T>> = vec![BTreeMap::new(); places.len()];
         for (pattern, people) in self.people() {
@@ -151,7 +165,8 @@ impl<T: PatternSummand> PatternTally<T> {
                 *kinds[places.one_to_rest(from)].entry(all).or_default() += people;
             }
         }
-        kinds.into_iter().map(CellProfiles::new).collect()
+        let profiles = kinds.into_iter().map(CellProfiles::new).collect();
+        ScopeCellProfiles { scope_index: places, profiles }
     }
 
     /// Two bits per other group, 0 for none, else 1 + the state of the prediction; none where a
@@ -345,38 +360,38 @@ impl AnySwitch {
 
 /// The people of every scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ScopeCellProfiles {
+pub(crate) struct ScopeCellProfiles<T = u64> {
     pub(crate) scope_index: ScopeIndex,
-    pub(crate) profiles: Vec<CellProfiles>,
+    pub(crate) profiles: Vec<CellProfiles<T>>,
 }
 
-impl ScopeCellProfiles {
+impl<T> ScopeCellProfiles<T> {
     /// The people of group `from` by what they fill as members of `to`.
-    pub(crate) fn direction(&self, from: usize, to: usize) -> &CellProfiles {
+    pub(crate) fn direction(&self, from: usize, to: usize) -> &CellProfiles<T> {
         self.at(self.scope_index.direction(from, to))
     }
 
     /// All people: with G groups each fills G - 1 cells or more.
-    pub(crate) fn total(&self) -> &CellProfiles {
+    pub(crate) fn total(&self) -> &CellProfiles<T> {
         self.at(self.scope_index.total())
     }
 
     /// The people of group `from` by what they fill as members of all others; none with fewer than
     /// three groups.
     #[cfg(test)]
-    pub(crate) fn one_to_rest(&self, from: usize) -> Option<&CellProfiles> {
+    pub(crate) fn one_to_rest(&self, from: usize) -> Option<&CellProfiles<T>> {
         self.scope_index.has_rest().then(|| self.at(self.scope_index.one_to_rest(from)))
     }
 
     /// The people of all other groups by what they fill as members of `to`; none with fewer than
     /// three groups.
     #[cfg(test)]
-    pub(crate) fn rest_to_one(&self, to: usize) -> Option<&CellProfiles> {
+    pub(crate) fn rest_to_one(&self, to: usize) -> Option<&CellProfiles<T>> {
         self.scope_index.has_rest().then(|| self.at(self.scope_index.rest_to_one(to)))
     }
 
     /// The people of a scope by its number.
-    pub(crate) fn at(&self, place: usize) -> &CellProfiles {
+    pub(crate) fn at(&self, place: usize) -> &CellProfiles<T> {
         &self.profiles[place]
     }
 }
@@ -391,16 +406,27 @@ impl<T: PatternSummand> CellProfiles<T> {
         kinds.remove(&[0; ECCM_CELLS]);
         CellProfiles(kinds.into_iter().collect())
     }
-}
 
-impl CellProfiles {
-    /// People by whether anything switches.
+    /// People by whether any of their counterfactuals switches, each once.
     pub(crate) fn any_switch(&self) -> AnySwitch {
         let mut cells = [0; 4];
-        self.0.iter().for_each(|(kind, people)| cells[AnySwitch::index_of(kind)] += people);
+        self.0.iter().for_each(|(kind, sum)| cells[AnySwitch::index_of(kind)] += sum.units());
         AnySwitch::from_cells(cells)
     }
 
+    /// The extended matrix: each counterfactual as often as its people.
+    pub(crate) fn eccm(&self) -> Eccm {
+        let mut cells = [0; ECCM_CELLS];
+        for (kind, people) in &self.0 {
+            for (sum, count) in cells.iter_mut().zip(kind) {
+                *sum += count * people.units();
+            }
+        }
+        Eccm(cells)
+    }
+}
+
+impl CellProfiles {
     /// People who have a label, or all.
     pub(crate) fn counted(&self, needs_label: bool) -> u64 {
         let counts = |kind: &SwitchCells| !needs_label || Eccm(*kind).n_labelled() > 0;
@@ -411,22 +437,11 @@ impl CellProfiles {
     pub(crate) fn people(&self) -> u64 {
         self.0.iter().map(|(_, people)| people).sum()
     }
-
-    /// Their cells added up.
-    pub(crate) fn eccm(&self) -> Eccm {
-        let mut cells = [0; ECCM_CELLS];
-        for (kind, people) in &self.0 {
-            for (sum, count) in cells.iter_mut().zip(kind) {
-                *sum += count * people;
-            }
-        }
-        Eccm(cells)
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PatternTally, ScopeCellProfiles, ScopeIndex, pattern};
+    use super::{PatternTally, pattern};
     use crate::metric::evidence::additive::Additive;
     use crate::metric::evidence::person::ScoredCounterfactual;
     use crate::num::seed::RandomStream;
@@ -527,8 +542,7 @@ mod tests {
             }],
             1_u64,
         );
-        let places = ScopeIndex { groups: 3 };
-        let spreads = ScopeCellProfiles { scope_index: places, profiles: patterns.cell_profiles() };
+        let spreads = patterns.cell_profiles();
         let total = spreads.total();
         assert_eq!((total.people(), total.eccm().n()), (3, 6));
         assert_eq!((total.counted(true), total.eccm().n_labelled()), (2, 5));

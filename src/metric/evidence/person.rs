@@ -141,28 +141,10 @@ impl Confusion {
 
 /// Where a person is in [`Confusion::to_cells`].
 pub(crate) fn confusion_cell(label: Option<bool>, predicted: bool) -> usize {
+    let negative = usize::from(!predicted);
     match label {
-        Some(true) => {
-            if predicted {
-                0
-            } else {
-                2
-            }
-        }
-        Some(false) => {
-            if predicted {
-                1
-            } else {
-                3
-            }
-        }
-        None => {
-            if predicted {
-                4
-            } else {
-                5
-            }
-        }
+        Some(label) => 2 * negative + usize::from(!label),
+        None => 4 + negative,
     }
 }
 

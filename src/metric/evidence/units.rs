@@ -189,4 +189,11 @@ impl<const N: usize> UnitSums<N> {
         let held = self.kinds.iter().filter(|kind| holds(&kind.cells));
         held.map(|kind| kind.sums.people()).sum()
     }
+
+    /// The keys of the persons of whom a condition holds, ascending; none where each row is a
+    /// person.
+    pub(crate) fn persons(&self, holds: impl Fn(&[u64; N]) -> bool) -> Option<Vec<u64>> {
+        let held = self.kinds.iter().filter(|kind| holds(&kind.cells));
+        self.by_person.then(|| held.map(|kind| kind.key).collect())
+    }
 }

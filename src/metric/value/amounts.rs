@@ -38,6 +38,7 @@ use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::SampleBasis;
+use crate::metric::evidence::person_sums::distinct;
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
@@ -303,13 +304,8 @@ impl AmountPair<'_> {
 
     fn persons(&self) -> Option<u64> {
         let AmountPair(a, b) = self;
-        a.basis.persons.then(|| {
-            let mut keys: Vec<u64> =
-                a.by_person(|_| 0_u64).chain(b.by_person(|_| 0_u64)).map(|(key, _)| key).collect();
-            keys.sort_unstable();
-            keys.dedup();
-            keys.len() as u64
-        })
+        let keys = || a.by_person(|_| 0_u64).chain(b.by_person(|_| 0_u64)).map(|(key, _)| key);
+        a.basis.persons.then(|| distinct(keys()))
     }
 }
 

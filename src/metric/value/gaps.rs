@@ -137,8 +137,7 @@ impl FactualMeasurement<'_> {
         &self,
         metric: &'static Metric,
         scope: MetricScope,
-        of_a: &FactualSubject,
-        of_b: &FactualSubject,
+        [of_a, of_b]: [&FactualSubject; 2],
     ) -> MeasuredValue {
         let (favourable, seen) = self.orientation(metric);
         let of = |a: &Confusion, b: &Confusion| value(metric, favourable, &seen(a), &seen(b));

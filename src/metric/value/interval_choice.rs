@@ -1,5 +1,7 @@
 //! Which interval a value gets, in numbers and in words, and which flags.
 
+use rayon::prelude::*;
+
 use crate::metric::catalog::catalog;
 use crate::metric::estimate::{Estimate, OPERAND_MISSING};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
@@ -57,6 +59,16 @@ impl<'a> MeasureContext<'a> {
     ) -> impl Iterator<Item = &'static Metric> + use<> {
         let asked = self.settings.families.contains(&family);
         catalog().filter(move |metric| asked && metric.family == family)
+    }
+
+    /// What `of` gives of each metric of a family, in the order of the catalog.
+    pub(crate) fn of_each<T: Send>(
+        &self,
+        family: MetricFamily,
+        of: impl Fn(&'static Metric) -> Vec<T> + Sync + Send,
+    ) -> Vec<T> {
+        let metrics: Vec<&'static Metric> = self.metrics(family).collect();
+        metrics.into_par_iter().flat_map_iter(of).collect()
     }
 
     /// The interval of a value and its words; `basis` is only asked where an interval is wanted and

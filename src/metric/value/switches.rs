@@ -11,8 +11,11 @@ use rayon::prelude::*;
 
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::outcome_patterns::{AnySwitch, ScopeCellProfiles};
+use crate::metric::evidence::outcome_patterns::{
+    AnySwitch, CellProfiles, PatternSummand, ScopeCellProfiles,
+};
 use crate::metric::evidence::person::Eccm;
+use crate::metric::evidence::person_sums::distinct;
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
 use crate::metric::noise::placebo::{PlaceboBand, PlaceboEvidence};
@@ -39,8 +42,10 @@ pub(crate) fn measure_counterfactual(
     let (places, spreads, weights) =
         (counts.scope_index(), counts.cell_profiles(), counts.weight_profiles());
     let second = shift.map(|shift| &shift.second);
-    let evidence = ScopeEvidence::of_people(counts, &spreads, second);
-    let weighed = ScopeEvidence::weighted(counts, second);
+    let of_people = shifts(counts, second.filter(|_| weights.is_none()));
+    let evidence = ScopeEvidence::new(&spreads, of_people);
+    let of_weights = |of: &_| ScopeEvidence::new(of, shifts(counts, second));
+    let weighed = weights.as_ref().map(of_weights);
     let noise = PlaceboNoise::new(placebo, weighed.as_ref().unwrap_or(&evidence));
     let audit = SwitchMeasurement {
         context: MeasureContext::new(settings),
@@ -56,7 +61,7 @@ pub(crate) fn measure_counterfactual(
     let metrics: Vec<&'static Metric> =
         families.flat_map(|family| audit.context.metrics(family)).collect();
     let people = |place: usize, scope| {
-        let kinds = (spreads.at(place), weights.as_ref().map(|of| &of[place]));
+        let kinds = (spreads.at(place), weights.as_ref().map(|of| of.at(place)));
         ScopePeople::new(counts, (place, scope), kinds)
     };
     let direction = |from, to| people(places.direction(from, to), MetricScope::Direction(from, to));
@@ -105,61 +110,32 @@ struct ScopeEvidence {
 }
 
 impl ScopeEvidence {
-    /// The evidence of all scopes by number.
-    fn of_people(
-        counts: &CounterfactualCounts,
-        spreads: &ScopeCellProfiles,
-        second: Option<&ShiftPass>,
+    /// That of all scopes, by people or by what they weigh.
+    fn new<T: PatternSummand>(
+        scopes: &ScopeCellProfiles<T>,
+        shifts: Vec<Option<Box<ScoreShift>>>,
     ) -> Vec<ScopeEvidence> {
-        let places = counts.scope_index();
-        let mut any = vec![None; places.len()];
-        if places.has_rest() {
-            for place in
-                (0..places.groups).map(|from| places.one_to_rest(from)).chain([places.total()])
-            {
-                any[place] = Some(spreads.at(place).any_switch());
-            }
-        }
-        let shifts = shifts(counts, second.filter(|_| !counts.is_weighted()));
-        let evidence = any.into_iter().zip(shifts).enumerate();
-        evidence
-            .map(|(place, (any, shift))| ScopeEvidence {
-                eccm: spreads.at(place).eccm(),
-                any,
-                shift,
-            })
-            .collect()
-    }
-
-    /// The same in units of weight; none where nobody has a weight.
-    fn weighted(
-        counts: &CounterfactualCounts,
-        second: Option<&ShiftPass>,
-    ) -> Option<Vec<ScopeEvidence>> {
-        let places = counts.scope_index();
-        let kinds = counts.weight_profiles()?;
-        let mut any = vec![None; places.len()];
+        let (places, profiles) = (scopes.scope_index, &scopes.profiles);
+        let each = profiles.iter().zip(shifts);
+        let of = |(profiles, shift): (&CellProfiles<T>, _)| ScopeEvidence {
+            eccm: profiles.eccm(),
+            any: None,
+            shift,
+        };
+        let mut all: Vec<ScopeEvidence> = each.map(of).collect();
         for (place, scope) in places.scopes() {
-            any[place] = any_groups(places, scope).map(|_| {
-                let mut cells = [0; 4];
-                for (kind, sums) in &kinds[place].0 {
-                    cells[AnySwitch::index_of(kind)] += sums.sum();
-                }
-                AnySwitch::from_cells(cells)
-            });
+            all[place].any = any_groups(places, scope).map(|_| profiles[place].any_switch());
         }
-        let evidence = any.into_iter().zip(shifts(counts, second)).enumerate();
-        evidence
-            .map(|(place, (any, shift))| {
-                Some(ScopeEvidence { eccm: counts.weight_eccm(place)?, any, shift })
-            })
-            .collect()
+        all
     }
 
-    /// The evidence that values are computed from.
+    /// The evidence that values follow from.
     fn of_values(counts: &CounterfactualCounts, second: Option<&ShiftPass>) -> Vec<ScopeEvidence> {
-        ScopeEvidence::weighted(counts, second)
-            .unwrap_or_else(|| ScopeEvidence::of_people(counts, &counts.cell_profiles(), second))
+        let shifts = shifts(counts, second);
+        match counts.weight_profiles() {
+            Some(weights) => ScopeEvidence::new(&weights, shifts),
+            None => ScopeEvidence::new(&counts.cell_profiles(), shifts),
+        }
     }
 
     /// The same people with no score that moves.
@@ -356,12 +332,7 @@ impl SwitchMeasurement<'_> {
             .and_then(|value| impaired(metric, scope, value, switched, settings));
         let denominators = forth.denominator.zip(back.denominator);
         let persons = of_forth.counted_persons(metric).zip(of_back.counted_persons(metric));
-        let all = persons.map(|(mut all, others)| {
-            all.extend(others);
-            all.sort_unstable();
-            all.dedup();
-            all.len() as u64
-        });
+        let all = persons.map(|(all, others)| distinct(all.into_iter().chain(others)));
         // Without several rows of a person those of the two groups are different people.
         let all = all.or_else(|| Some(forth.persons?.n + back.persons?.n));
         let people = ValuePeople::two([forth.n_rows, back.n_rows], denominators)

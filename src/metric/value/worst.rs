@@ -18,6 +18,7 @@ use crate::metric::estimate::share::Share;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::MetricScope;
+use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::IntervalBasis;
 use crate::metric::value::largest::{
     ExtremeInterval, largest_gap, smallest_ratio_of_scores, smallest_ratio_of_shares,
@@ -195,7 +196,7 @@ impl FactualMeasurement<'_> {
     fn extreme(
         &self,
         metric: &Metric,
-        (groups, rests, all): (&[FactualSubject], &[FactualSubject], &FactualSubject),
+        GroupSubjects { groups, rests, all }: &GroupSubjects<FactualSubject>,
     ) -> ExtremeInterval {
         let level = self.context.settings.level.unwrap_or(Level::DEFAULT).get();
         let with = |has_value: &dyn Fn(&Confusion) -> bool| -> Vec<&FactualSubject> {
@@ -261,8 +262,9 @@ impl FactualMeasurement<'_> {
     pub(crate) fn worst(
         &self,
         metric: &'static Metric,
-        (groups, rests, all): (&[FactualSubject], &[FactualSubject], &FactualSubject),
+        subjects: &GroupSubjects<FactualSubject>,
     ) -> MeasuredValue {
+        let groups = &subjects.groups;
         let favourable = self.context.settings.favourable;
         let people: Vec<Confusion> = groups.iter().map(|subject| subject.people).collect();
         let cells: Vec<Confusion> = groups.iter().map(|subject| *subject.cells()).collect();
@@ -272,9 +274,8 @@ impl FactualMeasurement<'_> {
             false => found.value,
             true => by_weight(found.value, || find(metric, favourable, &people).value),
         };
-        let interval = self
-            .context
-            .interval(value, || IntervalBasis::Extreme(self.extreme(metric, (groups, rests, all))));
+        let interval =
+            self.context.interval(value, || IntervalBasis::Extreme(self.extreme(metric, subjects)));
         let furthest = FurthestGroups {
             n_undefined: found.furthest.n_undefined,
             ..if value.is_ok() { found.furthest } else { WorstValue::none(&[]).furthest }

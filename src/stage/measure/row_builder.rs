@@ -644,12 +644,13 @@ impl RowBuilder<'_> {
         tables: &mut ResultTables,
     ) {
         let n = self.n_groups();
-        let spreads = counts.cell_profiles();
+        let (spreads, weights) = (counts.cell_profiles(), counts.weight_profiles());
         let directions =
             (0..n).flat_map(|from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)));
         for (from, to) in directions {
             let sums = counts.shift(from, to);
-            let cells = (spreads.direction(from, to).eccm(), counts.weight_cells(Some((from, to))));
+            let weight_cells = weights.as_ref().map(|of| of.direction(from, to).eccm());
+            let cells = (spreads.direction(from, to).eccm(), weight_cells);
             let rounded = counts.rounded(Some((from, to)));
             self.eccm_rows((cells, rounded), sums, "direction", (Some(from), Some(to)), tables);
             if !self.audit.scoreless {
@@ -659,8 +660,9 @@ impl RowBuilder<'_> {
                 }
             }
         }
+        let cells = (spreads.total().eccm(), weights.as_ref().map(|of| of.total().eccm()));
         self.eccm_rows(
-            ((spreads.total().eccm(), counts.weight_cells(None)), counts.rounded(None)),
+            (cells, counts.rounded(None)),
             &counts.shift_total(),
             "total",
             (None, None),

@@ -9,9 +9,7 @@ use crate::exec::accumulator::map_as_list;
 use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::outcome_patterns::{
-    AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles,
-};
+use crate::metric::evidence::outcome_patterns::{AnySwitch, PatternTally, ScopeCellProfiles};
 use crate::metric::evidence::person::{
     ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells, cell_index, scored_pair,
 };
@@ -58,8 +56,6 @@ pub(crate) struct CounterfactualCounts {
 /// The same counterfactuals, each by the weight of the person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct WeightedSwitchCounts {
-    /// The extended matrix by direction.
-    cells: Vec<SwitchCells>,
     /// By direction.
     shifts: Vec<ShiftSums>,
     /// By pattern.
@@ -90,7 +86,6 @@ impl CounterfactualCounts {
         let directions = self.groups * self.groups;
         CounterfactualCounts {
             weighed: unit.weighted.then(|| WeightedSwitchCounts {
-                cells: vec![[0; ECCM_CELLS]; directions],
                 shifts: vec![ShiftSums::default(); directions],
                 people: PatternTally::new(self.groups),
             }),
@@ -174,9 +169,15 @@ impl CounterfactualCounts {
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
-        self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
-        self.add_weight_cells(person, counterfactuals);
-        self.add_unit(key, person, counterfactuals);
+        let factual = (person.group, person.label, person.predicted);
+        self.patterns.add(factual, counterfactuals, 1);
+        if let Some(weighed) = self.weighed.as_mut().filter(|_| person.predicted.is_some()) {
+            weighed.people.add(factual, counterfactuals, WeightSums::one(person.weight));
+        }
+        let weight = if self.weighed.is_some() { person.weight } else { 1 };
+        if let Some(persons) = &mut self.persons {
+            persons.add((key, weight, self.groups), person, counterfactuals);
+        }
     }
 
     /// The same where scores are drawn.
@@ -257,27 +258,42 @@ impl CounterfactualCounts {
         self.groups
     }
 
-    /// Adds one person with all their counterfactuals of this set; a person is added once.
+    /// [`CounterfactualCounts::add_all`] where nobody has a key.
+    #[cfg(test)]
+    pub(crate) fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
+        self.add_all(0, person, counterfactuals);
+    }
+
+    /// Adds one person with all their counterfactuals of this set, by itself, by weight and by
+    /// unit, whether or not these are supported; a person is added once. `key` is the person's own.
     ///
     /// # Panics
     /// Where a group is not below the number of groups, or a counterfactual leads to the person's
     /// own group: a bug of the caller.
-    pub(crate) fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
-        self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
+    pub(crate) fn add_all(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
+        self.add_people_cells(key, person, counterfactuals);
         self.add_rounded(person, counterfactuals);
         for counterfactual in counterfactuals {
             if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
-                self.shifts[person.group * self.groups + counterfactual.to]
-                    .add(cell, score, score_cf, 1);
+                let direction = person.group * self.groups + counterfactual.to;
+                let (people, weighed) = self.shift_sums_mut(direction);
+                people.add(cell, score, score_cf, 1);
+                if let Some(weighed) = weighed {
+                    weighed.add(cell, score, score_cf, person.weight);
+                }
             }
         }
     }
 
-    /// Adds a person in every way in which people are counted here: by itself, by weight, and by
-    /// unit. `key` is the person's own.
+    /// The same with those who are counted by their supported counterfactuals alone.
     ///
     /// # Panics
-    /// As [`CounterfactualCounts::add`].
+    /// As [`CounterfactualCounts::add_all`].
     pub(crate) fn add_person(
         &mut self,
         key: u64,
@@ -285,39 +301,14 @@ impl CounterfactualCounts {
         counterfactuals: &[ScoredCounterfactual],
     ) {
         self.add_supported(key, person, counterfactuals);
-        self.add(person, counterfactuals);
-        self.add_weight(person, counterfactuals);
-        self.add_unit(key, person, counterfactuals);
-    }
-
-    /// Adds what the person weighs, in addition to the person.
-    ///
-    /// # Panics
-    /// As [`CounterfactualCounts::add`].
-    pub(crate) fn add_weight(
-        &mut self,
-        person: &ScoredPerson,
-        counterfactuals: &[ScoredCounterfactual],
-    ) {
-        self.add_weight_cells(person, counterfactuals);
-        let Some(weighed) = &mut self.weighed else { return };
-        for counterfactual in counterfactuals {
-            if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
-                weighed.shifts[person.group * self.groups + counterfactual.to].add(
-                    cell,
-                    score,
-                    score_cf,
-                    person.weight,
-                );
-            }
-        }
+        self.add_all(key, person, counterfactuals);
     }
 
     /// Adds one person with all their counterfactuals and what they weigh, by unit too; but nothing
     /// of their scores, which are added in chunks.
     ///
     /// # Panics
-    /// As [`CounterfactualCounts::add`].
+    /// As [`CounterfactualCounts::add_all`].
     pub(crate) fn add_cells(
         &mut self,
         key: u64,
@@ -384,43 +375,6 @@ impl CounterfactualCounts {
         (&mut self.shifts[direction], weighed)
     }
 
-    fn add_weight_cells(
-        &mut self,
-        person: &ScoredPerson,
-        counterfactuals: &[ScoredCounterfactual],
-    ) {
-        if let (Some(weighed), Some(predicted)) = (&mut self.weighed, person.predicted) {
-            weighed.people.add(
-                (person.group, person.label, Some(predicted)),
-                counterfactuals,
-                WeightSums::one(person.weight),
-            );
-            for counterfactual in counterfactuals {
-                if let Some(predicted_cf) = counterfactual.predicted {
-                    weighed.cells[person.group * self.groups + counterfactual.to]
-                        [cell_index(person.label, predicted, predicted_cf)] += person.weight;
-                }
-            }
-        }
-    }
-
-    /// Adds the row to the units by which rows are counted, in addition to the row. `key` is the
-    /// person's own.
-    ///
-    /// # Panics
-    /// As [`CounterfactualCounts::add`].
-    pub(crate) fn add_unit(
-        &mut self,
-        key: u64,
-        person: &ScoredPerson,
-        counterfactuals: &[ScoredCounterfactual],
-    ) {
-        let weight = if self.weighed.is_some() { person.weight } else { 1 };
-        if let Some(persons) = &mut self.persons {
-            persons.add((key, weight, self.groups), person, counterfactuals);
-        }
-    }
-
     /// The units of a scope by the cells of the extended matrix that they fill; `kinds` are those
     /// of its rows.
     pub(crate) fn units(
@@ -470,24 +424,6 @@ impl CounterfactualCounts {
         Some(&self.weighed.as_ref()?.shifts[from * self.groups + to])
     }
 
-    /// The extended matrix of a direction, or of all, in units of weight; none where nobody has a
-    /// weight.
-    pub(crate) fn weight_cells(&self, direction: Option<(usize, usize)>) -> Option<Eccm> {
-        let places = self.scope_index();
-        self.weight_eccm(direction.map_or(places.total(), |(from, to)| places.direction(from, to)))
-    }
-
-    /// The same of a scope by its number.
-    pub(crate) fn weight_eccm(&self, place: usize) -> Option<Eccm> {
-        let weighed = self.weighed.as_ref()?;
-        let mut sum = [0; ECCM_CELLS];
-        for direction in self.directions_of(place) {
-            let cells = weighed.cells.get(direction)?;
-            sum.absorb(cells);
-        }
-        Some(Eccm(sum))
-    }
-
     /// The numbers of the directions that a scope holds.
     fn directions_of(&self, place: usize) -> Vec<usize> {
         let places = self.scope_index();
@@ -496,15 +432,12 @@ impl CounterfactualCounts {
 
     /// The people of every scope, with their extended matrices. Walks over all patterns: ask once.
     pub(crate) fn cell_profiles(&self) -> ScopeCellProfiles {
-        ScopeCellProfiles {
-            scope_index: self.scope_index(),
-            profiles: self.patterns.cell_profiles(),
-        }
+        self.patterns.cell_profiles()
     }
 
     /// What people weigh by the cells that they fill, in every scope by its number; none where
     /// nobody has a weight.
-    pub(crate) fn weight_profiles(&self) -> Option<Vec<CellProfiles<WeightSums>>> {
+    pub(crate) fn weight_profiles(&self) -> Option<ScopeCellProfiles<WeightSums>> {
         Some(self.weighed.as_ref()?.people.cell_profiles())
     }
 
@@ -574,7 +507,7 @@ impl Additive for CounterfactualCounts {
 }
 
 additive!(accumulated CounterfactualCounts);
-additive!(WeightedSwitchCounts { cells, shifts, people });
+additive!(WeightedSwitchCounts { shifts, people });
 
 /// Kinds of rows with numbers that no kind of another scope has.
 fn numbered<const N: usize>(place: usize, kinds: Vec<([u64; N], WeightSums)>) -> Vec<UnitKind<N>> {

@@ -20,10 +20,13 @@ use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::class_counts::ClassUnits;
 use crate::metric::evidence::matrix::MatrixRate;
+use crate::metric::evidence::person_sums::distinct;
 use crate::metric::evidence::units::{MatrixUnits, WeightSums};
 use crate::metric::interval::ValueInterval;
 use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::swap_effect::SwapEffect;
+use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
@@ -109,34 +112,26 @@ pub(crate) fn measure_factual_classes(
         let empty = counts.people(who).or_empty(Undefined::EmptyGroup);
         ClassSubject::new(people.n(), people, counts.weight_matrix(who), counts.units(who), empty)
     };
-    let groups: Vec<ClassSubject> =
-        (0..counts.groups()).map(|group| subject(GroupSelection::One(group))).collect();
-    let all = subject(GroupSelection::All);
+    let subjects = GroupSubjects::new(counts.groups(), false, subject);
     let measured = |(id, of_gap, of): (&str, &str, MatrixReading)| {
-        let mut out = Vec::new();
-        if let Some(metric) = asked_metric(&ask, id) {
-            let scopes = groups
-                .iter()
-                .enumerate()
-                .map(|(group, subject)| (MetricScope::Group(group), subject));
-            out.extend(
-                scopes
-                    .chain([(MetricScope::Total, &all)])
-                    .map(|(scope, subject)| subject.measure(&ask, metric, of, scope)),
-            );
-        }
-        if let Some(metric) = asked_metric(&ask, of_gap) {
-            for (a, of_a) in groups.iter().enumerate() {
-                let pairs = groups.iter().enumerate().skip(a + 1);
-                out.extend(
-                    pairs
-                        .map(|(b, of_b)| of_a.gap(of_b, &ask, metric, of, MetricScope::Pair(a, b))),
-                );
-            }
-        }
-        out
+        let (ask, subjects) = (&ask, &subjects);
+        let value = |metric| {
+            let scopes = subjects.singles().into_iter();
+            scopes.map(move |scope| subjects.single(scope).measure(ask, metric, of, scope))
+        };
+        let gap = |metric| {
+            let pairs = subjects.comparisons(SwapEffect::Negated).into_iter();
+            let pairs = pairs.filter(|scope| matches!(scope, MetricScope::Pair(..)));
+            pairs.map(move |scope| {
+                let [a, b] = subjects.compared(scope);
+                a.gap(b, ask, metric, of, scope)
+            })
+        };
+        let values = asked_metric(ask, id).into_iter().flat_map(value);
+        let gaps = asked_metric(ask, of_gap).into_iter().flat_map(gap);
+        values.chain(gaps).collect::<Vec<_>>()
     };
-    FACTUAL.into_par_iter().map(measured).collect::<Vec<_>>().into_iter().flatten().collect()
+    FACTUAL.into_par_iter().flat_map_iter(measured).collect()
 }
 
 /// CR, SR and CMCC of every direction, of the difference of each two, of one group and the rest,
@@ -326,13 +321,9 @@ impl ClassSubject {
 
     /// Different persons of two scopes; none where each row is a person.
     fn all_persons(&self, other: &ClassSubject) -> Option<u64> {
-        let keys = |units: &[MatrixUnits]| units.iter().map(|(key, ..)| *key).collect();
-        let (mut all, others): (Vec<u64>, Vec<u64>) =
-            (keys(self.units.persons.as_ref()?), keys(other.units.persons.as_ref()?));
-        all.extend(others);
-        all.sort_unstable();
-        all.dedup();
-        Some(all.len() as u64)
+        let all = self.units.persons.iter().chain(&other.units.persons).flatten();
+        self.units.persons.as_ref()?;
+        Some(distinct(all.map(|(key, ..)| *key)))
     }
 
     fn transitions(&self, ask: &MeasureContext<'_>, scope: MetricScope) -> Vec<ClassTransition> {

@@ -52,8 +52,6 @@ mod reliability;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use rayon::prelude::*;
-
 use crate::metric::estimate::share::{RowsBelow, Share};
 use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::counts::FactualCounts;
@@ -63,6 +61,8 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share,
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::student_interval::Spread;
+use crate::metric::swap_effect::SwapEffect;
+use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext};
 use crate::metric::value::measured::{FactualMeasurement, MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
@@ -373,6 +373,12 @@ impl ScoreSample {
         self.known()?;
         Ok(CumulativeDifference::new(&self.rows))
     }
+
+    /// The range of the cumulative difference, or its largest distance from 0.
+    fn cumulative_value(&self, reading: ScoreReading) -> MetricValue {
+        let found = self.cumulative()?;
+        Ok(if reading == ScoreReading::Ecce { found.range } else { found.distance })
+    }
 }
 
 /// Of all people with a label and a score the AUC, and the upper end of its interval; none where a
@@ -474,15 +480,8 @@ impl ScoreMeasurement<'_> {
                 }
                 (value, (interval, words))
             }
-            ScoreReading::Ecce => {
-                interval_of(sample.cumulative().map(|found| found.range), &|_| {
-                    IntervalBasis::NotFormed(TESTED)
-                })
-            }
-            ScoreReading::EcceDistance => {
-                interval_of(sample.cumulative().map(|found| found.distance), &|_| {
-                    IntervalBasis::NotFormed(TESTED)
-                })
+            ScoreReading::Ecce | ScoreReading::EcceDistance => {
+                interval_of(sample.cumulative_value(reading), &|_| IntervalBasis::NotFormed(TESTED))
             }
             ScoreReading::EcceP => {
                 let value = match sample.cumulative() {
@@ -505,8 +504,7 @@ impl ScoreMeasurement<'_> {
         &self,
         of: (&'static Metric, MetricScope),
         reading: ScoreReading,
-        a: &ScoreSample,
-        b: &ScoreSample,
+        [a, b]: [&ScoreSample; 2],
     ) -> MeasuredValue {
         let context = self.context;
         let mut people = people(&[a, b]);
@@ -550,57 +548,49 @@ fn people(samples: &[&ScoreSample]) -> ValuePeople {
     }
 }
 
+impl GroupSubjects<ScoreSample> {
+    /// The scopes in which a metric has values.
+    fn scopes(&self, reading: ScoreReading) -> Vec<MetricScope> {
+        let n = self.groups.len();
+        let to_others =
+            |a: usize| (0..n).filter(move |b| *b != a).map(move |b| MetricScope::Direction(a, b));
+        match reading {
+            ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
+                self.comparisons(SwapEffect::Negated)
+            }
+            ScoreReading::CrossAuc => (0..n).flat_map(to_others).collect(),
+            _ => self.singles(),
+        }
+    }
+}
+
 impl FactualMeasurement<'_> {
     /// Every metric of the family: each group, all together, each pair, each group and all others.
     /// Nothing where no scores were gathered.
     pub(crate) fn scores(&self, counts: &FactualCounts) -> Vec<MeasuredValue> {
         let context = &self.context;
         let Some(scores) = counts.scores() else { return Vec::new() };
+        if !context.settings.families.contains(&MetricFamily::Scores) {
+            return Vec::new();
+        }
+        let sample = |who: GroupSelection| ScoreSample::of(counts, scores, who);
         let n = counts.groups.len();
-        let of = |who: Vec<GroupSelection>| -> Vec<ScoreSample> {
-            who.into_par_iter().map(|who| ScoreSample::of(counts, scores, who)).collect()
-        };
-        let groups = of((0..n).map(GroupSelection::One).collect());
-        // Of two groups the rest is the other.
-        let rests = of((0..n).filter(|_| n > 2).map(GroupSelection::Rest).collect());
-        let total = ScoreSample::of(counts, scores, GroupSelection::All);
+        let subjects = GroupSubjects::new(n, n > 2, sample);
         let with = ScoreMeasurement { context, is_binned: scores.is_binned() };
-        let measured = |metric: &'static Metric| {
+        context.of_each(MetricFamily::Scores, |metric| {
             let Reads::Scored(reading) = metric.reads else { return Vec::new() };
-            let mut found = Vec::new();
-            match reading {
-                ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
-                    for (a, of_a) in groups.iter().enumerate() {
-                        for (b, of_b) in groups.iter().enumerate().skip(a + 1) {
-                            let of = (metric, MetricScope::Pair(a, b));
-                            found.push(with.gap(of, reading, of_a, of_b));
-                        }
-                        if let Some(rest) = rests.get(a) {
-                            let of = (metric, MetricScope::OneVsRest(a));
-                            found.push(with.gap(of, reading, of_a, rest));
-                        }
-                    }
+            let value = |scope| match scope {
+                MetricScope::Group(_) | MetricScope::Total => {
+                    with.value_of((metric, scope), reading, subjects.single(scope))
                 }
-                ScoreReading::CrossAuc => {
-                    for (a, of_a) in groups.iter().enumerate() {
-                        for (b, of_b) in groups.iter().enumerate().filter(|(b, _)| *b != a) {
-                            let of = (metric, MetricScope::Direction(a, b));
-                            found.push(with.auc(of, &of_a.over(of_b), &[of_a, of_b]));
-                        }
-                    }
+                MetricScope::Direction(..) => {
+                    let [a, b] = subjects.compared(scope);
+                    with.auc((metric, scope), &a.over(b), &[a, b])
                 }
-                _ => {
-                    for (group, sample) in groups.iter().enumerate() {
-                        let of = (metric, MetricScope::Group(group));
-                        found.push(with.value_of(of, reading, sample));
-                    }
-                    found.push(with.value_of((metric, MetricScope::Total), reading, &total));
-                }
-            }
-            found
-        };
-        let metrics: Vec<&'static Metric> = context.metrics(MetricFamily::Scores).collect();
-        metrics.into_par_iter().map(measured).collect::<Vec<_>>().into_iter().flatten().collect()
+                _ => with.gap((metric, scope), reading, subjects.compared(scope)),
+            };
+            subjects.scopes(reading).into_iter().map(value).collect()
+        })
     }
 }
 

@@ -22,7 +22,7 @@ use crate::metric::estimate::share::{Share, UnitsBelow};
 use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{ECCM_CELLS, Eccm};
-use crate::metric::evidence::person_sums::PersonSwitchCounts;
+use crate::metric::evidence::person_sums::{PersonSwitchCounts, distinct};
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
@@ -378,9 +378,6 @@ impl ScopeCases {
     /// The different persons whom a metric counts here or there; none where each row is a person.
     pub(super) fn persons_with(&self, other: &Self, metric: &Metric) -> Option<u64> {
         let all = self.counted(metric)?.chain(other.counted(metric)?);
-        let mut all: Vec<u64> = all.map(|(key, _)| key).collect();
-        all.sort_unstable();
-        all.dedup();
-        Some(all.len() as u64)
+        Some(distinct(all.map(|(key, _)| key)))
     }
 }

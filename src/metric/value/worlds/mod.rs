@@ -285,8 +285,7 @@ impl WorldCounts {
         }
         self.supported = supported;
         for (world, of) in self.of_world.iter_mut().zip(counterfactuals.chunks_exact(targets)) {
-            world.counts.add(person, of);
-            world.counts.add_unit(key, person, of);
+            world.counts.add_all(key, person, of);
         }
         self.add_cases(key, person, (targets, counterfactuals));
     }
@@ -443,20 +442,11 @@ pub(crate) fn measure_worlds(
             }
             _ => ask.interval(value, || over_graphs.interval(lead.metric, lead.scope, &ask)),
         };
-        let n_worlds = counts
-            .worlds
-            .iter()
-            .zip(&each)
-            .filter(|(_, m)| m.value.is_ok())
-            .map(|(world, _)| world.copies)
-            .sum();
-        let n_undefined = counts
-            .worlds
-            .iter()
-            .zip(&each)
-            .filter(|(_, m)| m.value.is_err())
-            .map(|(world, _)| world.copies)
-            .sum();
+        let copies = |is_defined: bool| {
+            let each = counts.worlds.iter().zip(&each);
+            each.filter(|(_, m)| m.value.is_ok() == is_defined).map(|(world, _)| world.copies).sum()
+        };
+        let (n_worlds, n_undefined) = (copies(true), copies(false));
         let mut flags: Vec<&'static str> =
             each.iter().flat_map(|m| m.flags.iter().copied()).collect();
         flags.extend(
