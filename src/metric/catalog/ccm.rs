@@ -204,10 +204,10 @@ rates! { Eccm rate {
 } }
 
 rates! { AnySwitch rate {
-    sr_any(any): any.negative_switches + any.positive_switches, any.n(), EmptyGroup;
-    psr_any(any): any.negative_switches, any.negative_switches + any.negative_stays,
+    sr_any(any): any.of(false, true) + any.of(true, true), any.n(), EmptyGroup;
+    psr_any(any): any.of(false, true), any.of(false, true) + any.of(false, false),
         NoPredictedNegative;
-    nsr_any(any): any.positive_switches, any.positive_switches + any.positive_stays,
+    nsr_any(any): any.of(true, true), any.of(true, true) + any.of(true, false),
         NoPredictedPositive;
 } }
 

@@ -130,10 +130,6 @@ pub(crate) const METRICS: &[Metric] = records! {
         impaired: ImpairedGroupRule::Unstated, shown: at![ClarifyTotals 1], ..FACETS;
 };
 
-fn quotient_of_counts(c: &Confusion, above: u64, below: u64, empty: Undefined) -> MetricValue {
-    if below == 0 { Err(c.or_empty(empty)) } else { Ok(above as f64 / below as f64) }
-}
-
 /// The mean of prediction - label over the people with a label.
 fn lift(c: &Confusion) -> MetricValue {
     match c.n() {
@@ -175,26 +171,16 @@ impl BiasChange {
 }
 
 fn acceptance(c: &Confusion) -> MetricValue {
-    quotient_of_counts(
-        c,
-        c.actual_positive(),
-        c.predicted_positive(),
-        Undefined::NoPredictedPositive,
-    )
+    c.rate(c.actual_positive(), c.predicted_positive(), Undefined::NoPredictedPositive).value()
 }
 
 fn rejection(c: &Confusion) -> MetricValue {
-    quotient_of_counts(
-        c,
-        c.actual_negative(),
-        c.predicted_negative(),
-        Undefined::NoPredictedNegative,
-    )
+    c.rate(c.actual_negative(), c.predicted_negative(), Undefined::NoPredictedNegative).value()
 }
 
 /// FN / FP.
 pub(crate) fn errors(c: &Confusion) -> MetricValue {
-    quotient_of_counts(c, c.fn_, c.fp, Undefined::NoFalsePositive)
+    c.rate(c.fn_, c.fp, Undefined::NoFalsePositive).value()
 }
 
 /// The generalised entropy of the benefits b = prediction - label + 1 with alpha = 2: the mean of

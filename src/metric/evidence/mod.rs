@@ -7,6 +7,7 @@ pub(crate) mod counting_unit;
 pub(crate) mod counts;
 pub(crate) mod direction_memory;
 pub(crate) mod divergence_sums;
+pub(crate) mod filled_cells;
 pub(crate) mod flip_test;
 pub(crate) mod group_counts;
 pub(crate) mod jensen_shannon;

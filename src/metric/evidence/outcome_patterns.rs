@@ -292,41 +292,26 @@ fn pattern(
     PersonPattern { group: group as u32, label, predicted, outcomes }
 }
 
-/// People by their prediction and by whether any of their counterfactuals is predicted otherwise. A
-/// person counts once.
+/// People by their prediction and by whether any of their counterfactuals is predicted otherwise,
+/// at [`AnySwitch::index`]. A person counts once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct AnySwitch {
-    /// Predicted negative, and so is every counterfactual.
-    pub negative_stays: u64,
-    /// Predicted negative, and some counterfactual is not.
-    pub negative_switches: u64,
-    /// Predicted positive, and so is every counterfactual.
-    pub positive_stays: u64,
-    /// Predicted positive, and some counterfactual is not.
-    pub positive_switches: u64,
-}
+pub struct AnySwitch(pub(crate) [u64; 4]);
 
 impl AnySwitch {
     /// People in all.
     pub fn n(&self) -> u64 {
-        self.negative_stays + self.negative_switches + self.positive_stays + self.positive_switches
+        self.0.iter().sum()
     }
 
-    /// Adds other people.
-    pub fn merge(&mut self, other: &AnySwitch) {
-        self.negative_stays += other.negative_stays;
-        self.negative_switches += other.negative_switches;
-        self.positive_stays += other.positive_stays;
-        self.positive_switches += other.positive_switches;
+    /// People with a prediction of whom some counterfactual is predicted otherwise, or none.
+    pub(crate) fn of(&self, predicted: bool, switches: bool) -> u64 {
+        self.0[AnySwitch::index(predicted, switches)]
     }
 
     /// The same people without any switch.
     pub(crate) fn without_switches(&self) -> Self {
-        AnySwitch {
-            negative_stays: self.negative_stays + self.negative_switches,
-            positive_stays: self.positive_stays + self.positive_switches,
-            ..AnySwitch::default()
-        }
+        let [stay, switch, positive_stay, positive_switch] = self.0;
+        AnySwitch([stay + switch, 0, positive_stay + positive_switch, 0])
     }
 
     /// A rate of these people; `empty` is why it has no value where its denominator is 0 and there
@@ -339,7 +324,7 @@ impl AnySwitch {
         }
     }
 
-    /// Where people are in [`AnySwitch::from_cells`].
+    /// Where people are in it.
     pub(crate) fn index(predicted: bool, switches: bool) -> usize {
         2 * usize::from(predicted) + usize::from(switches)
     }
@@ -348,13 +333,6 @@ impl AnySwitch {
     pub(crate) fn index_of(kind: &SwitchCells) -> usize {
         let eccm = Eccm(*kind);
         AnySwitch::index(eccm.cp() + eccm.sn() > 0, eccm.sp() + eccm.sn() > 0)
-    }
-
-    /// The people in the order of [`AnySwitch::index`].
-    pub(crate) fn from_cells(
-        [negative_stays, negative_switches, positive_stays, positive_switches]: [u64; 4],
-    ) -> Self {
-        AnySwitch { negative_stays, negative_switches, positive_stays, positive_switches }
     }
 }
 
@@ -411,7 +389,7 @@ impl<T: PatternSummand> CellProfiles<T> {
     pub(crate) fn any_switch(&self) -> AnySwitch {
         let mut cells = [0; 4];
         self.0.iter().for_each(|(kind, sum)| cells[AnySwitch::index_of(kind)] += sum.units());
-        AnySwitch::from_cells(cells)
+        AnySwitch(cells)
     }
 
     /// The extended matrix: each counterfactual as often as its people.
@@ -554,6 +532,6 @@ mod tests {
         let direction = spreads.direction(2, 0);
         assert_eq!((direction.people(), direction.counted(true), direction.eccm().cp()), (1, 0, 1));
         let any = total.any_switch();
-        assert_eq!((any.negative_switches, any.positive_switches, any.positive_stays), (1, 1, 1));
+        assert_eq!((any.of(false, true), any.of(true, true), any.of(true, false)), (1, 1, 1));
     }
 }

@@ -5,8 +5,6 @@
 //! key and place merge in any order. Memory: one entry for each person and place that the person
 //! has a row in, so it grows with the number of persons; see [`memory`].
 
-use std::ops::AddAssign;
-
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -19,7 +17,7 @@ use crate::num::hash::FastMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PersonCells<const N: usize, T = u64>(FastMap<(u64, u32), [T; N]>);
 
-impl<const N: usize, T: Copy + Default + Ord + AddAssign> PersonCells<N, T> {
+impl<const N: usize, T: Copy + Default + Ord + Additive> PersonCells<N, T> {
     /// Empty.
     pub(crate) fn new() -> Self {
         PersonCells(FastMap::default())
@@ -32,9 +30,7 @@ impl<const N: usize, T: Copy + Default + Ord + AddAssign> PersonCells<N, T> {
 
     /// Adds other rows.
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (&at, theirs) in &other.0 {
-            add(self.0.entry(at).or_insert([T::default(); N]), theirs);
-        }
+        self.0.absorb(&other.0);
     }
 
     /// Each person with a row at some places, ascending by key, with the sums over these.
@@ -45,7 +41,7 @@ impl<const N: usize, T: Copy + Default + Ord + AddAssign> PersonCells<N, T> {
         all.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
             if same {
-                add(&mut kept.1, &next.1);
+                kept.1.absorb(&next.1);
             }
             same
         });
@@ -79,11 +75,7 @@ impl<const N: usize, T: Copy + Default + Ord + AddAssign> PersonCells<N, T> {
     }
 }
 
-fn add<const N: usize, T: Copy + AddAssign>(sum: &mut [T; N], other: &[T; N]) {
-    sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += *other);
-}
-
-impl<const N: usize, T: Copy + Default + Ord + AddAssign> Additive for PersonCells<N, T> {
+impl<const N: usize, T: Copy + Default + Ord + Additive> Additive for PersonCells<N, T> {
     fn absorb(&mut self, other: &Self) {
         self.merge(other);
     }
@@ -99,7 +91,7 @@ struct PersonCellsRepr<T> {
 
 impl<const N: usize, T> Serialize for PersonCells<N, T>
 where
-    T: Copy + Default + Ord + AddAssign + Serialize,
+    T: Copy + Default + Ord + Additive + Serialize,
 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let all = self.entries();

@@ -14,6 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metric::evidence::additive::{Additive, additive};
+use crate::metric::evidence::filled_cells::FilledCells;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, answer_state};
 use crate::metric::evidence::units::WeightSums;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
@@ -63,48 +64,10 @@ impl ScoreGrid {
 
 /// Rows by the number of thresholds at which they are positive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(into = "FilledGridCells", try_from = "FilledGridCells")]
 pub(crate) struct GridCells {
-    /// Empty where nobody is.
-    rows: Vec<u64>,
-    /// What they weigh; empty where nobody has a weight.
-    weights: Vec<WeightSums>,
-}
-
-/// The same as files hold it: cells with people, by their number.
-#[derive(Serialize, Deserialize)]
-struct FilledGridCells {
-    rows: Vec<(usize, u64)>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    weights: Vec<(usize, WeightSums)>,
-}
-
-impl From<GridCells> for FilledGridCells {
-    fn from(all: GridCells) -> Self {
-        let is_filled = |cell: &usize| all.rows.get(*cell).is_some_and(|n| *n > 0);
-        let filled = || (0..CELLS).filter(is_filled);
-        let weight = |cell: usize| Some((cell, *all.weights.get(cell)?));
-        FilledGridCells {
-            rows: filled().map(|cell| (cell, all.rows[cell])).collect(),
-            weights: filled().filter_map(weight).collect(),
-        }
-    }
-}
-
-impl TryFrom<FilledGridCells> for GridCells {
-    type Error = String;
-
-    fn try_from(filled: FilledGridCells) -> Result<Self, String> {
-        fn dense<T: Copy + Default>(filled: &[(usize, T)]) -> Result<Vec<T>, String> {
-            let mut all = vec![T::default(); if filled.is_empty() { 0 } else { CELLS }];
-            for (cell, value) in filled {
-                let place = all.get_mut(*cell).ok_or_else(|| format!("there is no cell {cell}"))?;
-                *place = *value;
-            }
-            Ok(all)
-        }
-        Ok(GridCells { rows: dense(&filled.rows)?, weights: dense(&filled.weights)? })
-    }
+    rows: FilledCells<u64, CELLS>,
+    /// What they weigh; none where nobody has a weight.
+    weights: FilledCells<WeightSums, CELLS>,
 }
 
 /// Rows, and what they weigh.
@@ -135,22 +98,14 @@ impl RowsAndWeights {
 
 impl GridCells {
     fn add(&mut self, cell: usize, weight: Option<u64>) {
-        if self.rows.is_empty() {
-            self.rows = vec![0; CELLS];
+        self.rows.fill()[cell] += 1;
+        if let Some(weight) = weight {
+            self.weights.fill()[cell] += WeightSums::one(weight);
         }
-        self.rows[cell] += 1;
-        let Some(weight) = weight else { return };
-        if self.weights.is_empty() {
-            self.weights = vec![WeightSums::default(); CELLS];
-        }
-        self.weights[cell] += WeightSums::one(weight);
     }
 
     fn cell(&self, i: usize) -> RowsAndWeights {
-        RowsAndWeights {
-            rows: self.rows.get(i).copied().unwrap_or_default(),
-            weights: self.weights.get(i).copied().unwrap_or_default(),
-        }
+        RowsAndWeights { rows: self.rows.at(i), weights: self.weights.at(i) }
     }
 
     /// Everybody.

@@ -35,7 +35,7 @@ use crate::metric::rate::{MetricValue, Rate, by_weight};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_subjects::GroupSubjects;
-use crate::metric::value::interval_choice::MeasureContext;
+use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext};
 use crate::metric::value::largest::{largest_estimate, smaller_ratio_estimate};
 use crate::metric::value::measured::FactualSubject;
 use crate::metric::value::scope_people::estimate_of_cells;
@@ -61,6 +61,21 @@ pub(crate) struct ComparedValue {
     pub interval: Option<ValueInterval>,
     /// Its method in full, or why there is none.
     pub ci_method: String,
+}
+
+impl ComparedValue {
+    /// The first value less the second; `basis` gives the interval of the difference.
+    pub(crate) fn new(
+        context: &MeasureContext<'_>,
+        (metric, scope): (&'static Metric, MetricScope),
+        [first, second]: [MetricValue; 2],
+        n_rows: u64,
+        basis: impl FnOnce(MetricValue) -> IntervalOrReason,
+    ) -> Self {
+        let difference = difference(first, second);
+        let (interval, ci_method) = context.interval(difference, || basis(difference));
+        ComparedValue { scope, metric, first, second, difference, n_rows, interval, ci_method }
+    }
 }
 
 /// The people of one scope: under both models, and what both say.
@@ -284,17 +299,17 @@ fn paired_rates<const N: usize>(
 
 fn compared(
     context: &MeasureContext<'_>,
-    (metric, scope): (&'static Metric, MetricScope),
-    [first, second]: [MetricValue; 2],
+    of: (&'static Metric, MetricScope),
+    values: [MetricValue; 2],
     n_rows: u64,
     estimate: impl FnOnce() -> Option<Estimate>,
 ) -> ComparedValue {
-    let difference = difference(first, second);
-    let (interval, mut ci_method) = context.interval(difference, || context.estimated(estimate()));
+    let basis = |_| context.estimated(estimate());
+    let mut found = ComparedValue::new(context, of, values, n_rows, basis);
     let is_paired =
         |method| matches!(method, IntervalProcedure::Paired | IntervalProcedure::PairedPeople);
-    if interval.is_some_and(|interval| !is_paired(interval.method)) {
-        ci_method.push_str(", with the correlation that people in both give");
+    if found.interval.is_some_and(|interval| !is_paired(interval.method)) {
+        found.ci_method.push_str(", with the correlation that people in both give");
     }
-    ComparedValue { scope, metric, first, second, difference, n_rows, interval, ci_method }
+    found
 }

@@ -309,7 +309,11 @@ pub(crate) struct FactualSubject {
 impl FactualSubject {
     /// Those of some groups.
     pub(crate) fn new(counts: &FactualCounts, who: GroupSelection) -> Self {
-        FactualSubject::of_units(counts.units(who), counts.is_weighted())
+        FactualSubject {
+            people: counts.confusion(who),
+            weight: counts.weight_confusion(who),
+            units: counts.units(who),
+        }
     }
 
     /// The same from units alone.

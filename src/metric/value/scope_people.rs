@@ -52,9 +52,7 @@ impl<'a> ScopePeople<'a> {
     /// below it.
     pub(crate) fn share(&self, metric: &Metric, settings: &MeasureSettings) -> Option<Share> {
         match (metric.reads, &self.any) {
-            (Reads::AnySwitch(of), Some(any)) => {
-                Share::new(any, |cells| of(&AnySwitch::from_cells(*cells)))
-            }
+            (Reads::AnySwitch(of), Some(any)) => Share::new(any, |cells| of(&AnySwitch(*cells))),
             _ => self.rate(switch_rate(metric, settings)?),
         }
     }

@@ -21,7 +21,7 @@ use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
 use crate::metric::noise::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::rate::{MetricValue, Rate, by_weight};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
+use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
 use crate::metric::value::measured::{MeasuredValue, ValuePeople};
 use crate::metric::value::scope_people::{ScopePeople, any_groups};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
@@ -228,14 +228,11 @@ struct SwitchMeasurement<'a> {
 
 impl SwitchMeasurement<'_> {
     /// The interval of a score metric.
-    fn shift_interval(&self, metric: &Metric, scope: MetricScope) -> IntervalBasis {
+    fn shift_interval(&self, metric: &Metric, scope: MetricScope) -> IntervalOrReason {
         let level = self.context.settings.level.unwrap_or(Level::DEFAULT).get();
         let spreads = self.shift.and_then(|shift| shift.spreads.as_ref());
-        match spreads.and_then(|spreads| spreads.interval(metric, scope, level)) {
-            Some(Ok(interval)) => IntervalBasis::Formula(Some(interval)),
-            Some(Err(why)) => IntervalBasis::NotFormed(why),
-            None => IntervalBasis::NotFormed("none: what each person adds was not kept"),
-        }
+        let found = spreads.and_then(|spreads| spreads.interval(metric, scope, level));
+        found.unwrap_or(Err("none: what each person adds was not kept"))
     }
 
     /// One metric of one scope.
@@ -267,7 +264,7 @@ impl SwitchMeasurement<'_> {
             }
             let still = shift.is_some_and(|shift| shift.absolute == 0.0);
             match still.then(|| people.unmoved_interval(metric, self.context.z)).flatten() {
-                Some(interval) => IntervalBasis::Formula(Some(interval)),
+                Some(interval) => Ok(interval),
                 None => self.shift_interval(metric, scope),
             }
         });

@@ -149,17 +149,23 @@ impl CounterfactualCounts {
         }
         self.supported = supported;
         for moved in counterfactuals.iter().filter(|moved| moved.unsupported != 0) {
-            let Some((predicted, predicted_cf)) = person.predicted.zip(moved.predicted) else {
-                continue;
-            };
-            let direction = person.group * self.groups + moved.to;
-            let cell = cell_index(person.label, predicted, predicted_cf);
+            let Some((direction, cell)) = self.place_of(person, moved) else { continue };
             let mut bits = moved.unsupported;
             while bits != 0 {
                 self.unsupported.entry((direction, bits.trailing_zeros())).or_default()[cell] += 1;
                 bits &= bits - 1;
             }
         }
+    }
+
+    /// The direction of a counterfactual and its cell; none where a prediction is missing.
+    fn place_of(
+        &self,
+        person: &ScoredPerson,
+        moved: &ScoredCounterfactual,
+    ) -> Option<(usize, usize)> {
+        let (own, other) = person.predicted.zip(moved.predicted)?;
+        Some((person.group * self.groups + moved.to, cell_index(person.label, own, other)))
     }
 
     /// Adds one person by cells, weights and persons.
@@ -219,14 +225,10 @@ impl CounterfactualCounts {
     /// person.
     fn add_rounded(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
         for moved in counterfactuals.iter().filter(|moved| moved.rounded) {
-            let Some((predicted, predicted_cf)) = person.predicted.zip(moved.predicted) else {
-                continue;
-            };
-            let direction = person.group * self.groups + moved.to;
+            let Some((direction, cell)) = self.place_of(person, moved) else { continue };
             if self.rounded.len() <= direction {
                 self.rounded.resize(direction + 1, [[0; ECCM_CELLS]; 2]);
             }
-            let cell = cell_index(person.label, predicted, predicted_cf);
             for (cells, n) in self.rounded[direction].iter_mut().zip([1, person.weight]) {
                 cells[cell] += n;
             }

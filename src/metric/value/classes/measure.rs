@@ -110,7 +110,8 @@ pub(crate) fn measure_factual_classes(
     let subject = |who: GroupSelection| {
         let people = counts.matrix(who);
         let empty = counts.people(who).or_empty(Undefined::EmptyGroup);
-        ClassSubject::new(people.n(), people, counts.weight_matrix(who), counts.units(who), empty)
+        let (n, weight, units) = (people.n(), counts.weight_matrix(who), counts.units(who));
+        ClassSubject { n, people, weight, units, empty }
     };
     let subjects = GroupSubjects::new(counts.groups(), false, subject);
     let measured = |(id, of_gap, of): (&str, &str, MatrixReading)| {
@@ -159,9 +160,9 @@ pub(crate) fn measure_switch_classes(
             all
         };
         let n = units.rows.iter().map(|(_, _, sums)| sums.people()).sum();
-        let weights = counts.is_weighted().then(|| matrix(WeightSums::sum));
-        let people = matrix(WeightSums::people);
-        Some((scope, ClassSubject::new(n, people, weights, units, Undefined::EmptyGroup)))
+        let weight = counts.is_weighted().then(|| matrix(WeightSums::sum));
+        let (people, empty) = (matrix(WeightSums::people), Undefined::EmptyGroup);
+        Some((scope, ClassSubject { n, people, weight, units, empty }))
     });
     let subjects: Vec<(MetricScope, ClassSubject)> = subjects.collect();
     let of_scope = |(scope, subject): &(MetricScope, ClassSubject)| {
@@ -203,16 +204,6 @@ struct ClassSubject {
 }
 
 impl ClassSubject {
-    fn new(
-        n: u64,
-        people: ClassMatrix,
-        weight: Option<ClassMatrix>,
-        units: ClassUnits,
-        empty: Undefined,
-    ) -> Self {
-        ClassSubject { n, people, weight, units, empty }
-    }
-
     fn kinds(&self) -> &[MatrixUnits] {
         self.units.persons.as_ref().unwrap_or(&self.units.rows)
     }

@@ -35,12 +35,11 @@ use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::group_subjects::GroupSubjects;
-use crate::metric::value::interval_choice::IntervalBasis;
 use crate::metric::value::measured::FactualMeasurement;
 use crate::metric::value::scores::auc::{AucEstimate, NO_VARIANCE_OF_GAP};
 use crate::metric::value::scores::calibration::LogOddsRows;
 use crate::metric::value::scores::influence::{RowInfluence, scaled, spread_of_change};
-use crate::metric::value::scores::{ScoreEstimate, ScoreSample, TESTED, formed, value_of_auc};
+use crate::metric::value::scores::{ScoreSample, TESTED, interval_of, value_of_auc};
 use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
 
 const UNCHANGED: &str = "boundary: the values of the people do not differ, or a side has a single \
@@ -239,47 +238,34 @@ impl FactualMeasurement<'_> {
 
     fn compared(
         &self,
-        (metric, scope): (&'static Metric, MetricScope),
+        of: (&'static Metric, MetricScope),
         reading: ScoreReading,
         [first, second]: [SummedValue; 2],
         is_binned: bool,
     ) -> ComparedValue {
         let context = &self.context;
-        let gap = difference(first.value, second.value);
         let is_normal = first.is_normal && second.is_normal;
         let fewest = first.fewest.min(second.fewest);
         let method = if is_normal { IntervalProcedure::DeLong } else { IntervalProcedure::Student };
-        let values = [first.value, second.value];
-        let n_rows = first.n.min(second.n);
-        let (interval, mut ci_method) =
-            context.interval(gap, || match (first.added, second.added) {
-                _ if matches!(reading, ScoreReading::Ecce | ScoreReading::EcceDistance) => {
-                    IntervalBasis::NotFormed(TESTED)
+        let (values, n_rows) = ([first.value, second.value], first.n.min(second.n));
+        let basis = |gap: MetricValue| match (first.added, second.added) {
+            _ if matches!(reading, ScoreReading::Ecce | ScoreReading::EcceDistance) => Err(TESTED),
+            _ if is_binned => Err(CELLS_ARE_UNPAIRED),
+            (Some(mine), Some(theirs)) => {
+                let mut spread = spread_of_change(mine, theirs);
+                if is_normal {
+                    spread.df = f64::INFINITY;
                 }
-                _ if is_binned => IntervalBasis::NotFormed(CELLS_ARE_UNPAIRED),
-                (Some(mine), Some(theirs)) => {
-                    let mut spread = spread_of_change(mine, theirs);
-                    if is_normal {
-                        spread.df = f64::INFINITY;
-                    }
-                    let found = ScoreEstimate { value: gap.unwrap_or(f64::NAN), spread };
-                    let varies = fewest >= 2 && spread.variance > NO_VARIANCE_OF_GAP;
-                    formed(varies.then(|| found.interval(context, method)).flatten(), UNCHANGED)
-                }
-                _ => IntervalBasis::NotFormed(UNCHANGED),
-            });
-        if interval.is_some() {
-            ci_method.push_str(", paired by person");
+                let varies = fewest >= 2 && spread.variance > NO_VARIANCE_OF_GAP;
+                let value = gap.unwrap_or(f64::NAN);
+                interval_of(value, varies.then_some(spread), context, method).ok_or(UNCHANGED)
+            }
+            _ => Err(UNCHANGED),
+        };
+        let mut found = ComparedValue::new(context, of, values, n_rows, basis);
+        if found.interval.is_some() {
+            found.ci_method.push_str(", paired by person");
         }
-        ComparedValue {
-            scope,
-            metric,
-            first: values[0],
-            second: values[1],
-            difference: gap,
-            n_rows,
-            interval,
-            ci_method,
-        }
+        found
     }
 }

@@ -319,7 +319,7 @@ impl ScopeCases {
         in_each: u64,
     ) -> Option<Share> {
         if let Reads::AnySwitch(of) = metric.reads {
-            return self.any.share(|cells| of(&AnySwitch::from_cells(*cells)), Some(in_each));
+            return self.any.share(|cells| of(&AnySwitch(*cells)), Some(in_each));
         }
         let of = switch_rate(metric, settings)?;
         self.cells.share(|cells| of(&Eccm(*cells)), Some(in_each))

@@ -47,7 +47,7 @@ use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
 use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
+use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
 use crate::metric::value::measured::{MeasuredValue, PersonBasis};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, Reads};
@@ -560,10 +560,10 @@ impl<'a> OverGraphs<'a> {
         metric: &'static Metric,
         scope: MetricScope,
         ask: &MeasureContext<'_>,
-    ) -> IntervalBasis {
+    ) -> IntervalOrReason {
         if matches!(metric.reads, Reads::Shift(_)) {
             let still = self.still(scope).and_then(|people| unmoved(metric, people, ask.z));
-            return IntervalBasis::Estimated(still.ok_or(SUMS_OF_GRAPHS));
+            return still.ok_or(SUMS_OF_GRAPHS);
         }
         let of = |scope| self.share(metric, scope).map(Estimate::from);
         let estimate = match scope {
@@ -576,7 +576,7 @@ impl<'a> OverGraphs<'a> {
         };
         match estimate {
             Some(_) => ask.estimated(estimate),
-            None => IntervalBasis::NotFormed(DIFFERENT_DENOMINATORS),
+            None => Err(DIFFERENT_DENOMINATORS),
         }
     }
 
