@@ -186,6 +186,11 @@ impl ScopeIndex {
         self.directions()
             .filter(move |&(from, to)| self.scopes_of(from, to).any(|held| held == place))
     }
+
+    /// The numbers of these directions.
+    pub(super) fn numbers_of(self, place: usize) -> Vec<usize> {
+        self.directions_of(place).map(|(from, to)| self.direction(from, to)).collect()
+    }
 }
 
 /// The most scopes that hold one direction.

@@ -485,12 +485,6 @@ impl SwitchClassCounts {
         ScopeIndex { groups: self.groups }
     }
 
-    /// The directions that a scope holds, by their number.
-    fn directions_of(&self, place: usize) -> Vec<usize> {
-        let places = self.scope_index();
-        places.directions_of(place).map(|(from, to)| places.direction(from, to)).collect()
-    }
-
     fn sum(
         &self,
         number: impl Fn(WeightSums) -> u64,
@@ -531,7 +525,7 @@ impl SwitchClassCounts {
         let square = self.classes * self.classes;
         let of_scope = |(place, kinds): (usize, BTreeMap<_, _>)| {
             let persons = self.persons.as_ref().map(|persons| {
-                units_of_persons(persons, &self.directions_of(place), |cell| cell % square)
+                units_of_persons(persons, &places.numbers_of(place), |cell| cell % square)
             });
             let numbers = (place as u64) << 32..;
             let rows = numbers.zip(kinds).map(|(key, (cells, sums))| (key, cells, sums));

@@ -74,7 +74,7 @@ impl GroupFactualCounts {
 
     /// What metrics read.
     pub(crate) fn confusion(&self) -> Confusion {
-        Confusion::from_states(self.cells)
+        Confusion::from_states(self.states())
     }
 }
 

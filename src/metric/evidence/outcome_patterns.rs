@@ -50,19 +50,19 @@ pub(crate) struct PersonPattern {
 
 /// What is summed over people who behave alike.
 pub(crate) trait PatternSummand: Copy + Default + PartialEq + AddAssign + Additive {
-    /// Their number, or what they weigh.
-    fn units(self) -> u64;
+    /// Their number, with what they weigh: 1 where it is their number alone.
+    fn sums(self) -> WeightSums;
 }
 
 impl PatternSummand for u64 {
-    fn units(self) -> u64 {
-        self
+    fn sums(self) -> WeightSums {
+        WeightSums::ones(self)
     }
 }
 
 impl PatternSummand for WeightSums {
-    fn units(self) -> u64 {
-        self.sum()
+    fn sums(self) -> WeightSums {
+        self
     }
 }
 
@@ -385,10 +385,15 @@ impl<T: PatternSummand> CellProfiles<T> {
         CellProfiles(kinds.into_iter().collect())
     }
 
+    /// The kinds as units.
+    pub(crate) fn kinds(&self) -> Vec<(SwitchCells, WeightSums)> {
+        self.0.iter().map(|(cells, sum)| (*cells, sum.sums())).collect()
+    }
+
     /// People by whether any of their counterfactuals switches, each once.
     pub(crate) fn any_switch(&self) -> AnySwitch {
         let mut cells = [0; 4];
-        self.0.iter().for_each(|(kind, sum)| cells[AnySwitch::index_of(kind)] += sum.units());
+        self.0.iter().for_each(|(kind, sum)| cells[AnySwitch::index_of(kind)] += sum.sums().sum());
         AnySwitch(cells)
     }
 
@@ -397,7 +402,7 @@ impl<T: PatternSummand> CellProfiles<T> {
         let mut cells = [0; ECCM_CELLS];
         for (kind, people) in &self.0 {
             for (sum, count) in cells.iter_mut().zip(kind) {
-                *sum += count * people.units();
+                *sum += count * people.sums().sum();
             }
         }
         Eccm(cells)

@@ -126,16 +126,9 @@ impl Confusion {
         Confusion { tp, fp, fn_, tn, unlabelled: [negative, positive] }
     }
 
-    /// By label and prediction, each unknown, no or yes.
-    pub(crate) fn from_states([unknown, negative, positive]: [[u64; 3]; 3]) -> Self {
-        let unlabelled = [unknown[1], unknown[2]];
-        Confusion {
-            tp: positive[2],
-            fp: negative[2],
-            fn_: positive[1],
-            tn: negative[1],
-            unlabelled,
-        }
+    /// From counts at 3 label + prediction, each unknown, no or yes.
+    pub(crate) fn from_states([_, no, yes, _, tn, fp, _, fn_, tp]: StateCells) -> Self {
+        Confusion { tp, fp, fn_, tn, unlabelled: [no, yes] }
     }
 }
 

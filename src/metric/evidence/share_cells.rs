@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::metric::evidence::additive::Additive;
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::units::WeightSums;
 use crate::num::fixed::FixedSum;
 use crate::num::score_scale::ScoreScale;
@@ -79,6 +79,8 @@ struct CellSums {
     excess: FixedSum,
 }
 
+additive!(CellSums { n, excess });
+
 /// Cells that follow one another.
 #[derive(Debug, Clone, PartialEq)]
 struct CellPage {
@@ -96,9 +98,7 @@ impl CellPage {
     }
 
     fn add(&mut self, at: usize, sums: CellSums, weight: WeightSums) {
-        let mine = &mut self.sums[at];
-        mine.n += sums.n;
-        mine.excess.merge(sums.excess);
+        self.sums[at].absorb(&sums);
         if let Some(mine) = self.weights.get_mut(at) {
             *mine += weight;
         }
@@ -152,8 +152,7 @@ impl ShareCells {
         let at = number.wrapping_sub(FIRST) as usize;
         if at >= PAGES * PAGE {
             let (mine, weights) = self.beyond.entry((side, number)).or_default();
-            mine.n += sums.n;
-            mine.excess.merge(sums.excess);
+            mine.absorb(&sums);
             *weights += weight;
             return;
         }

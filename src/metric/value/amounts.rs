@@ -327,7 +327,6 @@ fn quantile_gap((a, b): (f64, f64), ends: Option<[ValueInterval; 2]>) -> Interva
 /// Amounts that are being measured.
 struct AmountMeasurement<'a> {
     context: MeasureContext<'a>,
-    level: f64,
 }
 
 impl AmountMeasurement<'_> {
@@ -344,7 +343,9 @@ impl AmountMeasurement<'_> {
     }
 
     fn mean(&self, of: (&str, MetricScope), sample: &AmountSample) -> Option<MeasuredValue> {
-        self.value(of, sample.mean(), sample.people(None, None), || sample.student(self.level))
+        self.value(of, sample.mean(), sample.people(None, None), || {
+            sample.student(self.context.level())
+        })
     }
 
     fn quantile(
@@ -390,9 +391,7 @@ pub(crate) fn measure_amounts(
     groups: &[AmountSample],
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
-    let context = MeasureContext::new(settings);
-    let level = settings.level.map_or(0.0, |level| level.get());
-    let with = AmountMeasurement { context, level };
+    let with = AmountMeasurement { context: MeasureContext::new(settings) };
     let mut found = Vec::new();
     let mut quantiles = Vec::new();
     for (rank, sample) in groups.iter().enumerate() {
@@ -413,7 +412,7 @@ pub(crate) fn measure_amounts(
             let turned = AmountPair(b, a);
             let difference = means.map(|(a, b)| a - b);
             found.extend(with.value(("amount_mean_difference", scope), difference, people, || {
-                pair.difference(with.level)
+                pair.difference(with.context.level())
             }));
             let quotient = |a: f64, b: f64| match (a > 0.0, b > 0.0) {
                 (true, true) => Ok(a / b),
@@ -422,10 +421,10 @@ pub(crate) fn measure_amounts(
             // In both orders: how a reciprocal changes does not follow from how the ratio does.
             let ratio = means.and_then(|(a, b)| quotient(a, b));
             let of = ("amount_mean_ratio", scope);
-            found.extend(with.value(of, ratio, people, || pair.ratio(with.level)));
+            found.extend(with.value(of, ratio, people, || pair.ratio(with.context.level())));
             let ratio = means.and_then(|(a, b)| quotient(b, a));
             let of = ("amount_mean_ratio", MetricScope::Pair(other, rank));
-            found.extend(with.value(of, ratio, people, || turned.ratio(with.level)));
+            found.extend(with.value(of, ratio, people, || turned.ratio(with.context.level())));
             for (place, (_, _, id)) in QUANTILES.into_iter().enumerate() {
                 let (Some(a), Some(b)) = (&quantiles[rank][place], &quantiles[other][place]) else {
                     continue;
@@ -457,9 +456,7 @@ pub(crate) fn measure_amount_changes(
     (basis, rule): (SampleBasis, AmountRule),
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
-    let context = MeasureContext::new(settings);
-    let level = settings.level.map_or(0.0, |level| level.get());
-    let with = AmountMeasurement { context, level };
+    let with = AmountMeasurement { context: MeasureContext::new(settings) };
     let scope = MetricScope::Direction(from, to);
     let sample = AmountSample::new(basis, found.changes.clone());
     let mut all = Vec::new();

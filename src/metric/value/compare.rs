@@ -206,8 +206,7 @@ pub(crate) fn compare_switches(
     let (context, rows) = (MeasureContext::new(settings), counts.scopes());
     let scopes = ScopeIndex::new(counts.groups());
     let units_of = |place: usize| {
-        let held: Vec<usize> =
-            scopes.directions_of(place).map(|(from, to)| scopes.direction(from, to)).collect();
+        let held = scopes.numbers_of(place);
         rows.units(|direction| held.contains(&direction))
     };
     let labelled = {

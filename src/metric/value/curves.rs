@@ -23,7 +23,7 @@ use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::catalog::{catalog, find};
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, Eccm, SwitchCells};
+use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, Eccm};
 use crate::metric::evidence::score_grid::{RowsAndWeights, ScoreGrid};
 use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, katz_of, wilson_of_share, z_of_level};
@@ -281,11 +281,8 @@ fn switches_by_threshold(
         cells
     });
     let profiles = counts.cell_profiles();
-    let ones = |(cells, people): &(SwitchCells, u64)| (*cells, WeightSums::ones(*people));
-    let kinds = match counts.weight_profiles() {
-        Some(weights) => weights.at(place).0.clone(),
-        None => profiles.at(place).0.iter().map(ones).collect(),
-    };
+    let weights = counts.weight_profiles().map(|weights| weights.at(place).kinds());
+    let kinds = weights.unwrap_or_else(|| profiles.at(place).kinds());
     let (now, units) = (profiles.at(place).eccm().0, counts.units(place, kinds));
     Some(CellsByThreshold::new(steps, now, units, grid.grid().weighted))
 }

@@ -150,7 +150,7 @@ impl FactualMeasurement<'_> {
         let people = rates_behind(metric, favourable, &seen(&of_a.people), &seen(&of_b.people));
         let shares = shares_of_gap(metric, favourable, [of_a, of_b], seen);
         let is_one = |rate: Rate| rate.numerator > 0 && rate.is_boundary();
-        let level = self.context.settings.level.map_or(0.0, |level| level.get());
+        let level = self.context.level();
         let estimate = || gap_estimate(metric, (of_a, of_b), shares.clone(), seen);
         let (interval, method) = match metric.reads {
             Reads::MeanDifference(mean) => self.context.interval(value, || {

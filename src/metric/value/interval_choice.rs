@@ -42,6 +42,11 @@ impl<'a> MeasureContext<'a> {
         MeasureContext { settings, z: settings.level.map_or(0.0, |level| z_of_level(level.get())) }
     }
 
+    /// The level of intervals; the usual one where none are wanted.
+    pub(crate) fn level(&self) -> f64 {
+        self.settings.level.unwrap_or(Level::DEFAULT).get()
+    }
+
     /// The metrics of a family, in the order of the catalog; none of a family that is not asked
     /// for.
     pub(crate) fn metrics(
@@ -107,7 +112,7 @@ impl<'a> MeasureContext<'a> {
 
     /// The interval of an estimate at the level of the settings; none of an undefined value.
     pub(crate) fn estimated(&self, estimate: Option<Estimate>) -> IntervalOrReason {
-        let level = self.settings.level.unwrap_or(Level::DEFAULT).get();
+        let level = self.level();
         let interval = estimate.map(|estimate| estimate.interval(level));
         interval.unwrap_or(Err(OPERAND_MISSING))
     }

@@ -18,7 +18,6 @@ use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{MetricFamily, Reads, difference};
-use crate::param::Level;
 
 /// One of the two runs: both passes over the same people, whose influences are known by key.
 pub(crate) type ShiftRun<'a> = (&'a ShiftPass, &'a CounterfactualCounts);
@@ -56,7 +55,7 @@ pub(crate) fn changes(
     };
     let runs = [first, second];
     let ask = MeasureContext::new(settings);
-    let level = settings.level.unwrap_or(Level::DEFAULT).get();
+    let level = ask.level();
     let mut out = Vec::new();
     // A scope, or one direction minus the way back.
     let mut compare = |scope: MetricScope, place: usize, back: Option<usize>| {

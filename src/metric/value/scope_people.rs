@@ -34,11 +34,7 @@ impl<'a> ScopePeople<'a> {
         (place, scope): (usize, MetricScope),
         (profiles, weights): (&'a CellProfiles, Option<&'a CellProfiles<WeightSums>>),
     ) -> Self {
-        let ones = |(cells, people): &(SwitchCells, u64)| (*cells, WeightSums::ones(*people));
-        let kinds = match weights {
-            Some(weights) => weights.0.clone(),
-            None => profiles.0.iter().map(ones).collect(),
-        };
+        let kinds = weights.map_or_else(|| profiles.kinds(), CellProfiles::kinds);
         let groups = any_groups(counts.scope_index(), scope);
         ScopePeople {
             profiles,

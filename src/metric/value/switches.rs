@@ -28,7 +28,7 @@ use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
     DirectionSide, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd, difference, ratio,
 };
-use crate::param::{Count, Level};
+use crate::param::Count;
 
 /// Values of the counterfactual families that are asked for. `shift` is the second pass over the
 /// same people with its intervals; without it the family shift is not measured. `placebo` is what
@@ -229,7 +229,7 @@ struct SwitchMeasurement<'a> {
 impl SwitchMeasurement<'_> {
     /// The interval of a score metric.
     fn shift_interval(&self, metric: &Metric, scope: MetricScope) -> IntervalOrReason {
-        let level = self.context.settings.level.unwrap_or(Level::DEFAULT).get();
+        let level = self.context.level();
         let spreads = self.shift.and_then(|shift| shift.spreads.as_ref());
         let found = spreads.and_then(|spreads| spreads.interval(metric, scope, level));
         found.unwrap_or(Err("none: what each person adds was not kept"))

@@ -27,7 +27,6 @@ use crate::metric::value::measured::{
 };
 use crate::metric::value::settings::{FavourableClass, FurthestGroups};
 use crate::metric::{ImpairedGroupRule, Metric, Reads};
-use crate::param::Level;
 
 /// The gap of two subjects.
 type GapOf<'a> = dyn Fn(&FactualSubject, &FactualSubject) -> Option<Estimate> + 'a;
@@ -184,7 +183,7 @@ impl FactualMeasurement<'_> {
         metric: &Metric,
         GroupSubjects { groups, rests, all }: &GroupSubjects<FactualSubject>,
     ) -> ExtremeInterval {
-        let level = self.context.settings.level.unwrap_or(Level::DEFAULT).get();
+        let level = self.context.level();
         let with = |has_value: &dyn Fn(&Confusion) -> bool| -> Vec<&FactualSubject> {
             groups.iter().filter(|of| has_value(of.cells())).collect()
         };

@@ -225,7 +225,7 @@ impl FactualCounts {
 
     /// The confusion of some people in units of weight; none where nobody has a weight.
     pub(crate) fn weight_confusion(&self, of: GroupSelection) -> Option<Confusion> {
-        self.weight_states(of).map(confusion_of_states)
+        self.weight_states(of).map(Confusion::from_states)
     }
 
     /// The units of some groups by the cells of the confusion that they fill.
@@ -239,7 +239,7 @@ impl FactualCounts {
                 let weights = self.weights.get(group).map(|weights| weights[state]);
                 kinds.push(UnitKind {
                     key: (9 * group + state) as u64,
-                    cells: confusion_of_states(one).to_cells(),
+                    cells: Confusion::from_states(one).to_cells(),
                     sums: weights.unwrap_or_else(|| WeightSums::ones(n)),
                 });
             }
@@ -247,7 +247,7 @@ impl FactualCounts {
         let has: Vec<usize> = of.groups(self.groups.len()).collect();
         let persons = self.persons.as_ref().map(|persons| {
             let all = persons.sums(|group| has.contains(&group)).into_iter();
-            all.map(|(key, cells)| (key, confusion_of_states(cells).to_cells())).collect()
+            all.map(|(key, cells)| (key, Confusion::from_states(cells).to_cells())).collect()
         });
         UnitSums::new(kinds, persons)
     }
@@ -274,13 +274,6 @@ impl FactualCounts {
 }
 
 additive!(accumulated FactualCounts { groups, ungrouped, weights, persons, strata, scores, grid });
-
-/// The confusion of sums at 3 label + prediction, each unknown, no or yes.
-fn confusion_of_states(cells: [u64; 9]) -> Confusion {
-    Confusion::from_states(std::array::from_fn(|label| {
-        std::array::from_fn(|predicted| cells[3 * label + predicted])
-    }))
-}
 
 #[cfg(test)]
 mod tests {

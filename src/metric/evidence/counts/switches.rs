@@ -385,7 +385,7 @@ impl CounterfactualCounts {
         kinds: Vec<(SwitchCells, WeightSums)>,
     ) -> UnitSums<ECCM_CELLS> {
         let persons = self.persons.as_ref().map(|persons| {
-            let directions = self.directions_of(place);
+            let directions = self.scope_index().numbers_of(place);
             persons.cells.sums(|direction| directions.contains(&direction))
         });
         UnitSums::new(numbered(place, kinds), persons)
@@ -424,12 +424,6 @@ impl CounterfactualCounts {
     /// The score sums of a direction in units of weight; none where nobody has a weight.
     pub(crate) fn weight_shift(&self, from: usize, to: usize) -> Option<&ShiftSums> {
         Some(&self.weighed.as_ref()?.shifts[from * self.groups + to])
-    }
-
-    /// The numbers of the directions that a scope holds.
-    fn directions_of(&self, place: usize) -> Vec<usize> {
-        let places = self.scope_index();
-        places.directions_of(place).map(|(from, to)| places.direction(from, to)).collect()
     }
 
     /// The people of every scope, with their extended matrices. Walks over all patterns: ask once.

@@ -179,10 +179,7 @@ impl GraphCases {
             there.map(|((kind, sums), n)| RowKind { kind, n, sums: *sums })
         };
         let first = if matches!(scope, MetricScope::Direction(..)) { 0 } else { self.sums_at() };
-        let held: Vec<usize> = places
-            .directions_of(place)
-            .map(|(from, to)| first + places.direction(from, to))
-            .collect();
+        let held: Vec<usize> = places.numbers_of(place).iter().map(|n| first + n).collect();
         let (groups, persons) = (any_groups(places, scope), self.persons.as_ref());
         let any = groups.clone().into_iter().flatten();
         let first_key = (place as u64) << 32;
