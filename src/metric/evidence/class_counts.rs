@@ -20,7 +20,7 @@ use crate::metric::evidence::person::{Confusion, ScoredCounterfactual, ScoredPer
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::evidence::strata::Strata;
 use crate::metric::evidence::supported::SupportedOnly;
-use crate::metric::evidence::units::{MatrixUnits, WeightSums};
+use crate::metric::evidence::units::{MatrixUnits, WeightSums, units_of_persons};
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 
 /// One person as scored.
@@ -277,7 +277,7 @@ impl FactualClassCounts {
             };
             rows.extend(filled.map(unit));
         }
-        let of_persons = |persons| units_of_persons(persons, &groups, |cell| cell);
+        let of_persons = |persons| persons_at(persons, &groups, |cell| cell);
         ClassUnits { persons: self.persons.as_ref().map(of_persons), rows }
     }
 
@@ -525,7 +525,7 @@ impl SwitchClassCounts {
         let square = self.classes * self.classes;
         let of_scope = |(place, kinds): (usize, BTreeMap<_, _>)| {
             let persons = self.persons.as_ref().map(|persons| {
-                units_of_persons(persons, &places.numbers_of(place), |cell| cell % square)
+                persons_at(persons, &places.numbers_of(place), |cell| cell % square)
             });
             let numbers = (place as u64) << 32..;
             let rows = numbers.zip(kinds).map(|(key, (cells, sums))| (key, cells, sums));
@@ -562,7 +562,7 @@ pub(crate) struct ClassUnits {
 }
 
 /// Each person with a row at some places, ascending by key.
-fn units_of_persons(
+fn persons_at(
     persons: &PersonClassCells,
     places: &[usize],
     cell_of: impl Fn(usize) -> usize,
@@ -573,14 +573,7 @@ fn units_of_persons(
             *all.entry((key, cell_of(cell as usize))).or_default() += weight;
         }
     }
-    let mut found: Vec<MatrixUnits> = Vec::new();
-    for ((key, cell), weight) in all {
-        match found.last_mut().filter(|own| own.0 == key) {
-            Some(own) => own.1.push((cell, weight)),
-            None => found.push((key, vec![(cell, weight)], WeightSums::ones(1))),
-        }
-    }
-    found
+    units_of_persons(all.into_iter().map(|((key, cell), weight)| (key, cell, weight)))
 }
 
 /// Sums by key, written in the order of their keys.

@@ -117,6 +117,18 @@ pub(crate) struct UnitKind<const N: usize> {
 /// them fills it for each unit of weight, and what they weigh.
 pub(crate) type MatrixUnits = (u64, Vec<(usize, u64)>, WeightSums);
 
+/// Persons as units, from what their rows weigh by person and cell, ascending.
+pub(crate) fn units_of_persons(cells: impl Iterator<Item = (u64, usize, u64)>) -> Vec<MatrixUnits> {
+    let mut found: Vec<MatrixUnits> = Vec::new();
+    for (key, cell, weight) in cells {
+        match found.last_mut().filter(|own| own.0 == key) {
+            Some(own) => own.1.push((cell, weight)),
+            None => found.push((key, vec![(cell, weight)], WeightSums::ones(1))),
+        }
+    }
+    found
+}
+
 /// The units of one scope.
 #[derive(Debug, Clone)]
 pub(crate) struct UnitSums<const N: usize> {

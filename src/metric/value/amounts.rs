@@ -373,8 +373,7 @@ impl AmountMeasurement<'_> {
         let ends = measured.interval.map(|ends| (ends.lo, ends.hi));
         let clear = is_clear(measured.ideal, ends, None);
         let changed = Some(rate.people.numerator);
-        let worse = value.ok().filter(|_| clear);
-        let worse = worse.and_then(|x| impaired(measured.metric, of.1, x, changed, settings));
+        let worse = impaired(measured.metric, of.1, (value, clear), changed, settings);
         let weights = sample.basis.weighted.then_some(rate.weights);
         Some(
             measured

@@ -133,26 +133,23 @@ impl FactualMeasurement<'_> {
     ) -> Option<MeasuredValue> {
         let (facet, units) = flips.facet(scope)?;
         let better = self.context.settings.favourable == FavourableClass::Positive;
-        let of = move |[to_positive, to_negative, same]: [u64; 3]| {
-            let (plus, minus) =
-                if better { (to_positive, to_negative) } else { (to_negative, to_positive) };
-            match to_positive + to_negative + same {
-                _ if facet.n_a == 0 => Err(Undefined::EmptyGroup),
-                0 => Err(Undefined::EmptyGroup),
-                n => Ok((plus as f64 - minus as f64) / n as f64),
+        // All, those who would get the favourable prediction, and those who would lose it.
+        let counted = move |[to_positive, to_negative, same]: [u64; 3]| {
+            let all = to_positive + to_negative + same;
+            if better { [all, to_positive, to_negative] } else { [all, to_negative, to_positive] }
+        };
+        let of = move |cells: [u64; 3]| match counted(cells) {
+            [n, plus, minus] if facet.n_a > 0 && n > 0 => {
+                Ok((plus as f64 - minus as f64) / n as f64)
             }
+            _ => Err(Undefined::EmptyGroup),
         };
         let value = match flips.is_weighted() {
             true => by_weight(of(units.weight()), || of(facet.cells())),
             false => of(facet.cells()),
         };
         let (interval, mut ci_method) = self.context.interval(value, || {
-            self.context.estimated(Estimate::paired(&units, |[to_positive, to_negative, same]| {
-                let all = to_positive + to_negative + same;
-                let (plus, minus) =
-                    if better { (to_positive, to_negative) } else { (to_negative, to_positive) };
-                [all, *plus, *minus]
-            }))
+            self.context.estimated(Estimate::paired(&units, |cells| counted(*cells)))
         });
         if interval.is_some() {
             ci_method.push_str(", their neighbours fixed");

@@ -272,10 +272,7 @@ impl SwitchMeasurement<'_> {
         let switched = value.is_ok().then(|| people.switched(metric, settings)).flatten();
         let basis = people.person_basis(metric, share.as_ref(), settings);
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
-        let impaired = value
-            .ok()
-            .filter(|_| clear)
-            .and_then(|value| impaired(metric, scope, value, switched, settings));
+        let impaired = impaired(metric, scope, (value, clear), switched, settings);
         let people = ValuePeople::one(n_rows, rate).with_person_basis(basis);
         MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
             .with_rate(rate, weights)
@@ -323,10 +320,7 @@ impl SwitchMeasurement<'_> {
         });
         let ideal = if is_ratio { metric.ideal } else { Some(0.0) };
         let clear = is_clear(ideal, interval.map(|i| (i.lo, i.hi)), placebo);
-        let impaired = value
-            .ok()
-            .filter(|_| clear)
-            .and_then(|value| impaired(metric, scope, value, switched, settings));
+        let impaired = impaired(metric, scope, (value, clear), switched, settings);
         let denominators = forth.denominator.zip(back.denominator);
         let persons = of_forth.counted_persons(metric).zip(of_back.counted_persons(metric));
         let all = persons.map(|(all, others)| distinct(all.into_iter().chain(others)));
@@ -349,15 +343,16 @@ fn first_is_worse(metric: &Metric, difference: f64) -> Option<bool> {
     (difference != 0.0).then_some((difference > 0.0) == (worse == WorseEnd::High))
 }
 
-/// Whom a clear value puts at a disadvantage, so many people having switched; of a difference the
-/// direction with the worse value says so.
+/// Whom a value puts at a disadvantage, if it is clear, so many people having switched; of a
+/// difference the direction with the worse value says so.
 pub(crate) fn impaired(
     metric: &Metric,
     scope: MetricScope,
-    value: f64,
+    (value, clear): (MetricValue, bool),
     switched: Option<u64>,
     settings: &MeasureSettings,
 ) -> Option<usize> {
+    let value = value.ok().filter(|_| clear)?;
     if switched? < settings.min_denominator.get() {
         return None;
     }

@@ -470,9 +470,8 @@ pub(crate) fn measure_worlds(
         let switched = switched.filter(|(_, n)| *n > 0).map(|(sum, n)| sum / n);
         // Of rows no more is known than how many persons they are at least.
         let switched = switched.map(|rows| persons.map_or(rows, |of| rows / of.most_rows));
-        let named = value.ok().filter(|_| clear);
-        let impaired = named
-            .and_then(|value| impaired(each[0].metric, each[0].scope, value, switched, settings));
+        let (metric, scope) = (each[0].metric, each[0].scope);
+        let impaired = impaired(metric, scope, (value, clear), switched, settings);
         let measured = MeasuredValue {
             switched,
             value,
