@@ -72,11 +72,11 @@ pub(crate) fn stretched(
 
 /// Makes the methods of intervals and their list: each with its word and the test of its coverage.
 macro_rules! interval_methods {
-    ($($(#[$doc:meta])* $method:ident $word:literal $test:ident;)*) => {
+    ($($method:ident $word:literal $test:ident $means:literal;)*) => {
         /// How an interval is made.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub(crate) enum IntervalProcedure {
-            $($(#[$doc])* $method,)*
+            $(#[doc = $means] $method,)*
         }
 
         impl IntervalProcedure {
@@ -88,6 +88,10 @@ macro_rules! interval_methods {
             }
         }
 
+        /// The words of [`IntervalProcedure::as_str`] with what each means, in the order in which
+        /// the page explains them.
+        pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[$(($word, $means),)*];
+
         /// Every method with the test, by its path below `metric`, that draws samples and says how
         /// often its intervals hold the true value.
         #[cfg(test)]
@@ -97,52 +101,63 @@ macro_rules! interval_methods {
 }
 
 interval_methods! {
-    /// Score interval of a rate.
-    Wilson "wilson" RATES;
-    /// Score interval of a rate of which no case counts, or all do, on the effective number of
-    /// units.
-    WilsonPeople "wilson-people" PERSONS;
-    /// Score interval of the share of people whose score moves, where none does, for the distance
-    /// of scores.
-    WilsonMoved "wilson-moved" FEW_MOVE;
-    /// Score interval of a rate of rows that weigh differently, or of which a person may have
-    /// several, on their effective number.
-    WilsonEffective "wilson-eff" PERSONS;
-    /// Score interval of a correlation, on the effective number that its influences give.
-    Score "score" COUNTS;
-    /// Student's t of the difference of two shares of the same rows.
-    Paired "paired" MODELS;
-    /// The same where none or all of them differ.
-    PairedPeople "paired-people" MODELS;
-    /// Hybrid score interval of a difference of independent rates.
-    Newcombe "newcombe" RATES;
-    /// The same of rates of rows of which a person may have several.
-    NewcombeEffective "newcombe-eff" PERSONS;
-    /// Hybrid of the intervals of its parts (MOVER).
-    Mover "mover" COUNTS;
-    /// Of the largest of several gaps, or the smallest of several ratios, from the intervals of
-    /// all.
-    Largest "largest" LARGEST;
-    /// Log interval of a ratio of rates.
-    Katz "katz" RATES;
-    /// The same of rates of rows of which a person may have several.
-    KatzEffective "katz-eff" PERSONS;
-    /// Student's t of a mean, or of a difference of two; with weights or persons by person.
-    Student "student" SHIFTS;
-    /// The same on the logarithm, of a value above 0, or of a ratio of two means.
-    LogStudent "log-student" SHIFTS;
-    /// Woodruff's of a quantile: ranks from the score interval of its share.
-    Woodruff "woodruff" VALUES;
-    /// Hybrid of two of these, of a difference of quantiles.
-    WoodruffGap "woodruff-gap" VALUES;
-    /// DeLong's variance on the logit, of an AUC; with weights or persons that of influences.
-    DeLongLogit "delong-logit" VALUES;
-    /// DeLong's variance, of a difference of two AUCs.
-    DeLong "delong" VALUES;
-    /// The inverse information of a fit; with weights or persons the variance of influences.
-    Wald "wald" VALUES;
-    /// Score interval of a share over the share that was expected.
-    WilsonExpected "wilson-expected" VALUES;
+    Wilson "wilson" RATES "Wilson's score interval (1927), for shares of counts.";
+    Newcombe "newcombe" RATES
+        "Newcombe's hybrid score interval (1998, his method 10), for differences of two \
+            independent shares.";
+    Katz "katz" RATES
+        "Katz's interval on the log scale (1978), for ratios of two independent shares.";
+    WilsonPeople "wilson-people" PERSONS
+        "Wilson's score interval on the effective number of people, for rates of 0 or 1 of rows \
+            that weigh differently, or of which a person has several.";
+    WilsonMoved "wilson-moved" FEW_MOVE
+        "Wilson's upper end of the share of people whose score moves, for distances of scores that \
+            are 0 because nobody's score moves.";
+    WilsonEffective "wilson-eff" PERSONS
+        "Wilson's score interval on the effective number of rows, for shares of rows that weigh \
+            differently (Kish 1965), of which a person has several, or which several graphs give: \
+            their number is divided by the design effect of Rao and Scott (1992), drawn towards \
+            that of rows which all agree within a person.";
+    NewcombeEffective "newcombe-eff" PERSONS
+        "Newcombe's hybrid score interval from these, for differences.";
+    KatzEffective "katz-eff" PERSONS
+        "Katz's interval on the log scale with the same numbers, for ratios.";
+    Mover "mover" COUNTS
+        "Hybrid of the intervals of its parts (MOVER, Zou and Donner 2008), for sums of several \
+            shares, for differences of two shares that the same people make correlated, and for \
+            differences of values that are no shares.";
+    Score "score" COUNTS
+        "Score interval on the effective number of people that the influences give, half a person \
+            being added to each cell, for correlations.";
+    Paired "paired" MODELS
+        "Student's t of the paired differences on the effective number of people, for the \
+            decisions of two models on the same people.";
+    PairedPeople "paired-people" MODELS
+        "From the effective number of people, where none or all of them differ.";
+    Largest "largest" LARGEST
+        "For the largest of k gaps: the lower end is the largest of their lower ends at the level \
+            1 - alpha / k (Bonferroni), because any of them may be overestimated, the upper end \
+            the largest of their ordinary upper ends. For the smallest of several ratios with the \
+            sides exchanged (MOVER of Donner and Zou 2012).";
+    Student "student" SHIFTS
+        "Student's t on what each person adds, for means and for differences of means and of \
+            scores, with the degrees of freedom that these contributions carry (Satterthwaite).";
+    LogStudent "log-student" SHIFTS
+        "The same on the log scale, for values above 0 that are no shares and for ratios of means.";
+    Woodruff "woodruff" VALUES
+        "Woodruff's interval (1952), for quantiles: the amounts at the ranks that Wilson's \
+            interval of the share gives.";
+    WoodruffGap "woodruff-gap" VALUES
+        "From two of these in the way of Newcombe's, for differences of quantiles.";
+    DeLongLogit "delong-logit" VALUES
+        "DeLong's variance (1988) on the logit, for areas under the ROC curve; of people with \
+            weights or several rows Student's t on what each person adds.";
+    DeLong "delong" VALUES "DeLong's variances and covariance, for differences of two such areas.";
+    Wald "wald" VALUES
+        "Wald's interval from the information of a fit, for calibration coefficients; of people \
+            with weights or several rows Student's t with the sandwich variance.";
+    WilsonExpected "wilson-expected" VALUES
+        "Wilson's score interval of the share of positive labels, divided by the mean score.";
 }
 
 /// The tests of coverage.
@@ -157,91 +172,6 @@ mod coverage {
     pub(super) const FEW_MOVE: &str = "tests::shift_intervals::coverage_where_few_move";
     pub(super) const VALUES: &str = "tests::person_value_coverage::coverage_of_values_of_persons";
 }
-
-/// The words of [`IntervalProcedure::as_str`] with what each means, in the order in which the page
-/// explains them.
-pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
-    ("wilson", "Wilson's score interval (1927), for shares of counts."),
-    (
-        "newcombe",
-        "Newcombe's hybrid score interval (1998, his method 10), for differences of two \
-             independent shares.",
-    ),
-    ("katz", "Katz's interval on the log scale (1978), for ratios of two independent shares."),
-    (
-        "wilson-people",
-        "Wilson's score interval on the effective number of people, for rates of 0 or 1 of rows \
-            that weigh differently, or of which a person has several.",
-    ),
-    (
-        "wilson-moved",
-        "Wilson's upper end of the share of people whose score moves, for distances of scores that \
-            are 0 because nobody's score moves.",
-    ),
-    (
-        "wilson-eff",
-        "Wilson's score interval on the effective number of rows, for shares of rows that weigh \
-            differently (Kish 1965), of which a person has several, or which several graphs give: \
-            their number is divided by the design effect of Rao and Scott (1992), drawn towards \
-            that of rows which all agree within a person.",
-    ),
-    ("newcombe-eff", "Newcombe's hybrid score interval from these, for differences."),
-    ("katz-eff", "Katz's interval on the log scale with the same numbers, for ratios."),
-    (
-        "mover",
-        "Hybrid of the intervals of its parts (MOVER, Zou and Donner 2008), for sums of several \
-            shares, for differences of two shares that the same people make correlated, and for \
-            differences of values that are no shares.",
-    ),
-    (
-        "score",
-        "Score interval on the effective number of people that the influences give, half a person \
-            being added to each cell, for correlations.",
-    ),
-    (
-        "paired",
-        "Student's t of the paired differences on the effective number of people, for the \
-            decisions of two models on the same people.",
-    ),
-    ("paired-people", "From the effective number of people, where none or all of them differ."),
-    (
-        "largest",
-        "For the largest of k gaps: the lower end is the largest of their lower ends at the level \
-             1 - alpha / k (Bonferroni), because any of them may be overestimated, the upper end \
-             the largest of their ordinary upper ends. For the smallest of several ratios with the \
-             sides exchanged (MOVER of Donner and Zou 2012).",
-    ),
-    (
-        "student",
-        "Student's t on what each person adds, for means and for differences of means and of \
-            scores, with the degrees of freedom that these contributions carry (Satterthwaite).",
-    ),
-    (
-        "log-student",
-        "The same on the log scale, for values above 0 that are no shares and for ratios of means.",
-    ),
-    (
-        "woodruff",
-        "Woodruff's interval (1952), for quantiles: the amounts at the ranks that Wilson's \
-             interval of the share gives.",
-    ),
-    ("woodruff-gap", "From two of these in the way of Newcombe's, for differences of quantiles."),
-    (
-        "delong-logit",
-        "DeLong's variance (1988) on the logit, for areas under the ROC curve; of people with \
-            weights or several rows Student's t on what each person adds.",
-    ),
-    ("delong", "DeLong's variances and covariance, for differences of two such areas."),
-    (
-        "wald",
-        "Wald's interval from the information of a fit, for calibration coefficients; of people \
-            with weights or several rows Student's t with the sandwich variance.",
-    ),
-    (
-        "wilson-expected",
-        "Wilson's score interval of the share of positive labels, divided by the mean score.",
-    ),
-];
 
 /// Number of standard deviations on either side that hold a share `level` of (0, 1) of a normal
 /// distribution.

@@ -366,8 +366,20 @@ pub struct MetricGaps {
     pub called: &'static str,
     /// Whom its differences and ratios show at a disadvantage.
     pub impaired: ImpairedGroupRule,
+    /// Where the page shows the difference, the ratio and the distance to all.
+    pub shown: [&'static [PagePlace]; 3],
+}
+
+impl MetricGaps {
     /// Each gap, and where the page shows it.
-    pub each: &'static [(GapTransform, &'static [PagePlace])],
+    pub(crate) fn each(&self) -> [(GapTransform, &'static [PagePlace]); 3] {
+        let [difference, ratio, to_total] = self.shown;
+        [
+            (GapTransform::Difference, difference),
+            (GapTransform::Ratio, ratio),
+            (GapTransform::ToTotal, to_total),
+        ]
+    }
 }
 
 /// One metric: everything that tables, gates, the report and `cfaudit explain` say about it.

@@ -90,17 +90,32 @@ pub fn find(id: &str) -> Option<&'static ReadingStep> {
     STEPS.iter().find(|step| step.id == id)
 }
 
-const fn outcome(
-    code: &'static str,
-    when: &'static str,
-    act: &'static str,
-    next: &'static str,
-) -> ReadingOutcome {
-    ReadingOutcome { code, when, act, next }
-}
-
-const fn no_data(next: &'static str) -> ReadingOutcome {
-    outcome(NO_DATA, "the tables of the run do not answer it", "", next)
+/// A step: its word, question, metrics, table, what it needs, and its rule; of each outcome its
+/// word, the next step, when it is this one, and what to do if there is something; then the next
+/// step where there are no data.
+macro_rules! step {
+    ($id:literal, $question:literal, $metrics:expr, $table:literal, $needs:literal, $rule:ident;
+        $($code:literal => $next:literal, $when:literal $(, $act:expr)?;)* else $last:literal) => {
+        ReadingStep {
+            id: $id,
+            question: $question,
+            metrics: &$metrics,
+            table: $table,
+            needs: $needs,
+            rule: ReadingRule::$rule,
+            outcomes: &[
+                $(ReadingOutcome { code: $code, when: $when, act: step!($($act)?), next: $next },)*
+                ReadingOutcome {
+                    code: NO_DATA,
+                    when: "the tables of the run do not answer it",
+                    act: "",
+                    next: $last,
+                },
+            ],
+        }
+    };
+    ($act:expr) => { $act };
+    () => { "" };
 }
 
 const CHECK_LABELS: &str = "check how the labels of these groups came about before retraining: a \
@@ -108,180 +123,90 @@ const CHECK_LABELS: &str = "check how the labels of these groups came about befo
 
 /// The path; it begins with the first step.
 pub const STEPS: &[ReadingStep] = &[
-    ReadingStep {
-        id: "consistency",
-        question: "Do decisions stay the same if only the group changes?",
-        metrics: &["cr", "sr"],
-        table: "metrics",
-        needs: "a counterfactual set and its scores",
-        rule: ReadingRule::LargestOfMany,
-        outcomes: &[
-            outcome("depends", "decisions depend on the group", "", "lost"),
-            outcome("kept", "a limit of the job judges the finding, and it is kept", "", "gap"),
-            outcome("stable", "nothing stands out", "", "gap"),
-            no_data("gap"),
-        ],
+    step! {
+        "consistency", "Do decisions stay the same if only the group changes?", ["cr", "sr"],
+            "metrics", "a counterfactual set and its scores", LargestOfMany;
+        "depends" => "lost", "decisions depend on the group";
+        "kept" => "gap", "a limit of the job judges the finding, and it is kept";
+        "stable" => "gap", "nothing stands out";
+        else "gap"
     },
-    ReadingStep {
-        id: "lost",
-        question: "Which decisions are lost, and whose?",
-        metrics: &["denied_by_group", "favoured_by_group", "psr", "nsr"],
-        table: "metrics",
-        needs: "a counterfactual set and its scores",
-        rule: ReadingRule::LargestOfMany,
-        outcomes: &[
-            outcome(
-                "gained",
-                "people lack the favourable decision because of the group",
-                "",
-                "right",
-            ),
-            outcome(
-                "lost",
-                "people have the favourable decision because of the group",
-                "",
-                "right",
-            ),
-            outcome("either", "the class changes, and the job names no favourable one", "", "who"),
-            outcome("stable", "no direction stands out", "", "who"),
-            no_data("who"),
-        ],
+    step! {
+        "lost", "Which decisions are lost, and whose?",
+            ["denied_by_group", "favoured_by_group", "psr", "nsr"], "metrics",
+            "a counterfactual set and its scores", LargestOfMany;
+        "gained" => "right", "people lack the favourable decision because of the group";
+        "lost" => "right", "people have the favourable decision because of the group";
+        "either" => "who", "the class changes, and the job names no favourable one";
+        "stable" => "who", "no direction stands out";
+        else "who"
     },
-    ReadingStep {
-        id: "right",
-        question: "Were the decisions that are lost right?",
-        metrics: &["tpsr", "fpsr", "tnsr", "fnsr"],
-        table: "metrics",
-        needs: "labels and the family eccm",
-        rule: ReadingRule::LargerOfTwo,
-        outcomes: &[
-            outcome("right", "right decisions are lost more often than wrong ones", "", "who"),
-            outcome("wrong", "wrong decisions are lost more often than right ones", "", "who"),
-            outcome("alike", "the two rates cannot be distinguished", "", "who"),
-            no_data("who"),
-        ],
+    step! {
+        "right", "Were the decisions that are lost right?", ["tpsr", "fpsr", "tnsr", "fnsr"],
+            "metrics", "labels and the family eccm", LargerOfTwo;
+        "right" => "who", "right decisions are lost more often than wrong ones";
+        "wrong" => "who", "wrong decisions are lost more often than right ones";
+        "alike" => "who", "the two rates cannot be distinguished";
+        else "who"
     },
-    ReadingStep {
-        id: "who",
-        question: "Does it concern some people more than others?",
-        metrics: &["sr", "psr", "nsr", "denied_by_group", "favoured_by_group"],
-        table: "switch_patterns",
-        needs: "a block `why` on this model, set and attribute",
-        rule: ReadingRule::LargestOfMany,
-        outcomes: &[
-            outcome(
-                "traits",
-                "people with certain traits switch more often than the others",
+    step! {
+        "who", "Does it concern some people more than others?",
+            ["sr", "psr", "nsr", "denied_by_group", "favoured_by_group"], "switch_patterns",
+            "a block `why` on this model, set and attribute", LargestOfMany;
+        "traits" => "through", "people with certain traits switch more often than the others",
                 "look at the decisions about these people first, and at how many training rows \
-                 there are of them",
-                "through",
-            ),
-            outcome("everybody", "no trait stands out", "", "through"),
-            no_data("through"),
-        ],
+                there are of them";
+        "everybody" => "through", "no trait stands out";
+        else "through"
     },
-    ReadingStep {
-        id: "through",
-        question: "Through what do people switch?",
-        metrics: &[],
-        table: "switch_features",
-        needs: "a block `why` that asks for features",
-        rule: ReadingRule::LargestOfMany,
-        outcomes: &[
-            outcome(
-                "entry",
-                "through the entry for the attribute itself",
-                "ask why the model reads the attribute; try a model without it, and audit that one \
-                 with a set that also moves features",
-                "labels",
-            ),
-            outcome(
-                "feature",
-                "through a feature that follows the group",
-                "ask whether this feature may count; try a model without it or with a fairer form \
-                 of it",
-                "labels",
-            ),
-            outcome("several", "no single feature stands out", "", "labels"),
-            no_data("labels"),
-        ],
+    step! {
+        "through", "Through what do people switch?", [], "switch_features",
+            "a block `why` that asks for features", LargestOfMany;
+        "entry" => "labels", "through the entry for the attribute itself", "ask why the model \
+                reads the attribute; try a model without it, and audit that one with a set that \
+                also moves features";
+        "feature" => "labels", "through a feature that follows the group", "ask whether this \
+                feature may count; try a model without it or with a fairer form of it";
+        "several" => "labels", "no single feature stands out";
+        else "labels"
     },
-    ReadingStep {
-        id: "labels",
-        question: "Do the labels of the two groups differ as much as the decisions?",
-        metrics: &["prev_difference", "pprev_difference"],
-        table: "metrics",
-        needs: "labels and the family group",
-        rule: ReadingRule::Gap,
-        outcomes: &[
-            outcome(
-                "differ",
-                "the shares of positive labels differ about as much as the decisions",
-                CHECK_LABELS,
-                "arm",
-            ),
-            // A threshold widens a gap between scores, so that a model which repeats its labels
-            // exactly decides more unequally than they are.
-            outcome(
-                "amplified",
-                "they differ in the direction of the decisions, clearly less",
-                CHECK_LABELS,
-                "arm",
-            ),
-            outcome("opposed", "they differ in the other direction", "", "arm"),
-            outcome("alike", "they cannot be distinguished", "", "arm"),
-            no_data("arm"),
-        ],
+    step! {
+        "labels", "Do the labels of the two groups differ as much as the decisions?",
+            ["prev_difference", "pprev_difference"], "metrics", "labels and the family group", Gap;
+        "differ" => "arm", "the shares of positive labels differ about as much as the decisions",
+            CHECK_LABELS;
+        // A threshold widens a gap between scores, so that a model which repeats its labels exactly
+        // decides more unequally than they are.
+        "amplified" => "arm", "they differ in the direction of the decisions, clearly less",
+            CHECK_LABELS;
+        "opposed" => "arm", "they differ in the other direction";
+        "alike" => "arm", "they cannot be distinguished";
+        else "arm"
     },
-    ReadingStep {
-        id: "arm",
-        question: "Which remedy that was tried helps most, without harm to another group?",
-        metrics: &["denied_by_group", "favoured_by_group", "acc"],
-        table: "comparisons",
-        needs: "a block `experiments` on this model and set",
-        rule: ReadingRule::BestArm,
-        outcomes: &[
-            outcome(
-                "helps",
-                "an arm lowers the rate, and no other rate is clearly worse",
-                "try this arm on other data before you use it",
-                "",
-            ),
-            outcome("harms", "each arm that lowers the rate makes another one worse", "", ""),
-            outcome("none", "no arm clearly lowers the rate", "", ""),
-            no_data(""),
-        ],
+    step! {
+        "arm", "Which remedy that was tried helps most, without harm to another group?",
+            ["denied_by_group", "favoured_by_group", "acc"], "comparisons",
+            "a block `experiments` on this model and set", BestArm;
+        "helps" => "", "an arm lowers the rate, and no other rate is clearly worse",
+            "try this arm on other data before you use it";
+        "harms" => "", "each arm that lowers the rate makes another one worse";
+        "none" => "", "no arm clearly lowers the rate";
+        else ""
     },
-    ReadingStep {
-        id: "gap",
-        question: "Do the groups get the decision equally often as they are?",
-        metrics: &["pprev_difference"],
-        table: "metrics",
-        needs: "two groups with enough people",
-        rule: ReadingRule::Gap,
-        outcomes: &[
-            outcome(
-                "differ",
-                "one group clearly gets it less often",
-                "look at the features in which the groups differ",
-                "base_rates",
-            ),
-            outcome("alike", "nothing stands out", "", "base_rates"),
-            no_data("base_rates"),
-        ],
+    step! {
+        "gap", "Do the groups get the decision equally often as they are?", ["pprev_difference"],
+            "metrics", "two groups with enough people", Gap;
+        "differ" => "base_rates", "one group clearly gets it less often",
+            "look at the features in which the groups differ";
+        "alike" => "base_rates", "nothing stands out";
+        else "base_rates"
     },
-    ReadingStep {
-        id: "base_rates",
-        question: "Do the labels of some groups differ?",
-        metrics: &["prev_difference"],
-        table: "metrics",
-        needs: "labels and the family group",
-        rule: ReadingRule::Gap,
-        outcomes: &[
-            outcome("differ", "the shares of positive labels differ", CHECK_LABELS, ""),
-            outcome("alike", "nothing stands out", "", ""),
-            no_data(""),
-        ],
+    step! {
+        "base_rates", "Do the labels of some groups differ?", ["prev_difference"], "metrics",
+            "labels and the family group", Gap;
+        "differ" => "", "the shares of positive labels differ", CHECK_LABELS;
+        "alike" => "", "nothing stands out";
+        else ""
     },
 ];
 

@@ -39,19 +39,25 @@ pub enum MetricScope {
 }
 
 impl MetricScope {
+    /// The word that tables show, and the two groups, where they have a name.
+    fn parts(self) -> (&'static str, Option<usize>, Option<usize>) {
+        match self {
+            MetricScope::Group(of) => ("group", Some(of), None),
+            MetricScope::Total => ("total", None, None),
+            MetricScope::Pair(a, b) => ("pair", Some(a), Some(b)),
+            MetricScope::Direction(from, to) => ("direction", Some(from), Some(to)),
+            MetricScope::Difference(a, b) => ("difference", Some(a), Some(b)),
+            MetricScope::OneToRest(from) => ("one_to_rest", Some(from), None),
+            MetricScope::RestToOne(to) => ("rest_to_one", None, Some(to)),
+            MetricScope::OneVsRest(a) => ("one_vs_rest", Some(a), None),
+            MetricScope::RestVsOne(b) => ("one_vs_rest", None, Some(b)),
+            MetricScope::WorstCase => ("worst_case", None, None),
+        }
+    }
+
     /// The word that tables show.
     pub fn as_str(self) -> &'static str {
-        match self {
-            MetricScope::Group(_) => "group",
-            MetricScope::Total => "total",
-            MetricScope::Pair(..) => "pair",
-            MetricScope::Direction(..) => "direction",
-            MetricScope::Difference(..) => "difference",
-            MetricScope::OneToRest(_) => "one_to_rest",
-            MetricScope::RestToOne(_) => "rest_to_one",
-            MetricScope::OneVsRest(_) | MetricScope::RestVsOne(_) => "one_vs_rest",
-            MetricScope::WorstCase => "worst_case",
-        }
+        self.parts().0
     }
 
     /// Whether a value of counterfactuals in this scope depends on people of a group, as they are
@@ -66,34 +72,12 @@ impl MetricScope {
 
     /// The first group: the group itself, A, or where people come from; none for all.
     pub fn first_group(self) -> Option<usize> {
-        match self {
-            MetricScope::Total
-            | MetricScope::RestToOne(_)
-            | MetricScope::RestVsOne(_)
-            | MetricScope::WorstCase => None,
-            MetricScope::Group(from)
-            | MetricScope::Pair(from, _)
-            | MetricScope::Direction(from, _)
-            | MetricScope::Difference(from, _)
-            | MetricScope::OneToRest(from)
-            | MetricScope::OneVsRest(from) => Some(from),
-        }
+        self.parts().1
     }
 
     /// The second group: B, or where people are moved to; none for all.
     pub fn second_group(self) -> Option<usize> {
-        match self {
-            MetricScope::Total
-            | MetricScope::Group(_)
-            | MetricScope::OneToRest(_)
-            | MetricScope::OneVsRest(_)
-            | MetricScope::WorstCase => None,
-            MetricScope::Pair(_, to)
-            | MetricScope::Direction(_, to)
-            | MetricScope::Difference(_, to)
-            | MetricScope::RestToOne(to)
-            | MetricScope::RestVsOne(to) => Some(to),
-        }
+        self.parts().2
     }
 }
 
@@ -201,6 +185,11 @@ impl ScopeIndex {
     pub(super) fn directions_of(self, place: usize) -> impl Iterator<Item = (usize, usize)> {
         self.directions()
             .filter(move |&(from, to)| self.scopes_of(from, to).any(|held| held == place))
+    }
+
+    /// The numbers of these directions.
+    pub(super) fn numbers_of(self, place: usize) -> Vec<usize> {
+        self.directions_of(place).map(|(from, to)| self.direction(from, to)).collect()
     }
 }
 

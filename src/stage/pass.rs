@@ -109,14 +109,14 @@ macro_rules! states {
 }
 
 states! {
-    FactualCounts = "factual-counts" version 3;
+    FactualCounts = "factual-counts" version 4;
     KeptPopulation = "kept-population" version 1;
-    CounterfactualCounts = "counterfactual-counts" version 2;
-    SwitchAccumulator = "switches" version 3;
+    CounterfactualCounts = "counterfactual-counts" version 3;
+    SwitchAccumulator = "switches" version 4;
     ShiftPass = "shift-pass" version 1;
-    FactualClassCounts = "factual-class-counts" version 3;
-    SwitchClassCounts = "switch-class-counts" version 1;
-    ClassSwitchAccumulator = "class-switches" version 3;
+    FactualClassCounts = "factual-class-counts" version 4;
+    SwitchClassCounts = "switch-class-counts" version 2;
+    ClassSwitchAccumulator = "class-switches" version 4;
     PairedCounts = "paired-counts" version 1;
     FlipTestSample = "flip-test-sample" version 1;
     WorldCounts = "world-counts" version 2;

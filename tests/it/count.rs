@@ -25,11 +25,11 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 }
 
 /// The rooms with their ceilings, the figures of the last count. Since the count before, `report`
-/// lost prose that is in templates now and `gate` its words and second evidence; `model` gained
-/// registered models, `proof` the statement.
+/// lost prose that is in templates now, `gate` its words and second evidence, and `metric` what
+/// stood once for each family; `model` gained registered models, `proof` the statement.
 const ROOMS: &[Room] = &[
     room("report", &["report"], 17_470),
-    room("metric", &["metric"], 15_195),
+    room("metric", &["metric"], 13_505),
     room("job", &["job"], 9_680),
     room("stage", &["stage"], 28_145),
     room("data", &["data"], 17_585),

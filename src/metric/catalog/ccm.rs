@@ -6,15 +6,15 @@
 //! person has several counterfactuals: the metrics named `..._any` ask whether any of them
 //! switches.
 
-use super::place::PageList as L;
-use super::place::PagePlace::{At, TablesOnly};
+use super::place::PagePlace::TablesOnly;
+use crate::metric::DirectionSide::{self, New, Original};
 use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::Eccm;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
-    DirectionSide, GapTransform, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads,
-    WorseEnd, combine, phi,
+    GapTransform, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads, WorseEnd, combine,
+    phi,
 };
 
 const ADDED: &str = "an addition of cfaudit for more than two groups: each person counts once";
@@ -29,281 +29,127 @@ pub(crate) const SWITCH_RATE: &str = "sr";
 /// The two metrics of harm to a group: of the people of the group, and of those of every other.
 pub(crate) const HARM: [&str; 2] = ["denied_by_group", "favoured_by_group"];
 
-const fn metric(
-    id: &'static str,
-    symbol: &'static str,
-    name: &'static str,
-    ideal: Option<f64>,
-    reads: Reads,
-) -> Metric {
-    Metric {
-        id,
-        symbol,
-        name,
-        family: MetricFamily::Ccm,
-        range: (0.0, 1.0),
-        ideal,
-        sign: "a share: never negative",
-        undefined_when: "there is no counterfactual",
-        source: PAPERS,
-        needs_label: false,
-        reads,
-        unit: MetricUnit::Share,
-        ..Metric::UNSTATED
-    }
-}
+/// What rates of one direction have in common.
+const RATE: Metric = Metric {
+    family: MetricFamily::Ccm,
+    sign: "a share: never negative",
+    undefined_when: "there is no counterfactual",
+    source: PAPERS,
+    unit: MetricUnit::Share,
+    ..Metric::UNSTATED
+};
 
-/// The ratio of a rate of the direction A -> B to that of B -> A; `base` is the id of that rate.
-pub(super) const fn ratio_of_directions(
-    base: &'static str,
-    [id, symbol, name, formula]: [&'static str; 4],
-    rate: fn(&Eccm) -> Rate,
-) -> Metric {
-    Metric {
-        formula,
-        range: (0.0, f64::INFINITY),
-        sign: "A -> B over B -> A: above 1 the rate of A -> B is larger",
-        undefined_when: "the rate is undefined in a direction, or 0 in B -> A",
-        source: "the same rate of both directions, compared",
-        unit: MetricUnit::Times,
-        shown: &[TablesOnly],
-        gap_of: Some((base, GapTransform::Ratio)),
-        ..metric(id, symbol, name, Some(1.0), Reads::SwitchRatio(rate))
-    }
-}
+/// What ratios of a rate of the direction A -> B to that of B -> A have in common.
+pub(super) const RATIO: Metric = Metric {
+    range: (0.0, f64::INFINITY),
+    ideal: Some(1.0),
+    sign: "A -> B over B -> A: above 1 the rate of A -> B is larger",
+    undefined_when: "the rate is undefined in a direction, or 0 in B -> A",
+    source: "the same rate of both directions, compared",
+    unit: MetricUnit::Times,
+    shown: &[TablesOnly],
+    ..RATE
+};
 
-const fn new(worse: WorseEnd) -> ImpairedGroupRule {
-    ImpairedGroupRule::Switch {
-        worse,
-        if_positive: DirectionSide::New,
-        if_negative: DirectionSide::New,
-    }
+/// Who is harmed where the positive prediction is favourable, and where the negative one is.
+pub(super) const fn switch(
+    worse: WorseEnd,
+    if_positive: DirectionSide,
+    if_negative: DirectionSide,
+) -> ImpairedGroupRule {
+    ImpairedGroupRule::Switch { worse, if_positive, if_negative }
 }
 
 /// Positive predictions that get lost: where they are favourable, the new group does not get them.
 const fn positives(worse: WorseEnd) -> ImpairedGroupRule {
-    ImpairedGroupRule::Switch {
-        worse,
-        if_positive: DirectionSide::New,
-        if_negative: DirectionSide::Original,
-    }
+    switch(worse, New, Original)
 }
 
 /// Negative predictions that get lost: where the positive ones are favourable, the original group
 /// did not get them.
 const fn negatives(worse: WorseEnd) -> ImpairedGroupRule {
-    ImpairedGroupRule::Switch {
-        worse,
-        if_positive: DirectionSide::Original,
-        if_negative: DirectionSide::New,
-    }
-}
-
-/// A switch whose harmed group is the same whichever prediction is favourable.
-const fn harms(side: DirectionSide) -> ImpairedGroupRule {
-    ImpairedGroupRule::Switch { worse: WorseEnd::High, if_positive: side, if_negative: side }
+    switch(worse, Original, New)
 }
 
 /// The list of this family.
-pub(crate) const METRICS: &[Metric] = &[
-    Metric {
-        formula: "(CP + CN) / N",
-        impaired: new(WorseEnd::Low),
-        shown: &[At(L::SwitchRows, 2)],
-        ..metric("cr", "CR", "consistency rate", Some(1.0), Reads::SwitchRate(cr))
-    },
-    Metric {
-        formula: "(SP + SN) / N",
-        impaired: new(WorseEnd::High),
-        shown: &[
-            At(L::SwitchRows, 1),
-            At(L::SwitchColumns, 1),
-            At(L::SwitchWhiskers, 1),
-            At(L::GraphRates, 3),
-            At(L::Slices, 3),
-            At(L::ArmSwitches, 1),
-            At(L::ArmSwitchesOfMany, 1),
-            At(L::ArmFolds, 4),
-            At(L::ComparedRates, 3),
-        ],
-        shows_every_move: true,
-        has_curve: true,
-        ..metric(SWITCH_RATE, "SR", "switch rate", Some(0.0), Reads::SwitchRate(sr))
-    },
-    Metric {
-        formula: "SP / (SP + CN)",
-        undefined_when: "nobody is predicted negative",
+pub(crate) const METRICS: &[Metric] = records! {
+    "cr", "CR", "consistency rate", "(CP + CN) / N", reads: Reads::SwitchRate(cr), ideal: Some(1.0),
+        impaired: switch(WorseEnd::Low, New, New), shown: at![SwitchRows 2], ..RATE;
+    SWITCH_RATE, "SR", "switch rate", "(SP + SN) / N", reads: Reads::SwitchRate(sr),
+        ideal: Some(0.0), impaired: switch(WorseEnd::High, New, New),
+        shown: at![SwitchRows 1, SwitchColumns 1, SwitchWhiskers 1, GraphRates 3, Slices 3,
+            ArmSwitches 1, ArmSwitchesOfMany 1, ArmFolds 4, ComparedRates 3],
+        shows_every_move: true, has_curve: true, ..RATE;
+    "psr", "PSR", "positive switch rate", "SP / (SP + CN)", reads: Reads::SwitchRate(psr),
+        ideal: Some(0.0), undefined_when: "nobody is predicted negative",
         impaired: negatives(WorseEnd::High),
-        shown: &[
-            At(L::SwitchRows, 3),
-            At(L::SwitchColumns, 2),
-            At(L::SwitchWhiskers, 2),
-            At(L::GraphRates, 1),
-            At(L::ClassSwitches, 2),
-            At(L::Slices, 5),
-            At(L::ArmSwitches, 2),
-            At(L::ArmSwitchesOfMany, 2),
-            At(L::ArmFolds, 5),
-            At(L::ComparedRates, 2),
-        ],
-        has_curve: true,
-        ..metric("psr", "PSR", "positive switch rate", Some(0.0), Reads::SwitchRate(psr))
-    },
-    Metric {
-        formula: "CN / (SP + CN)",
-        undefined_when: "nobody is predicted negative",
-        impaired: negatives(WorseEnd::Low),
-        shown: &[At(L::SwitchRows, 4)],
-        ..metric("ncr", "NCR", "negative consistency rate", Some(1.0), Reads::SwitchRate(ncr))
-    },
-    Metric {
-        formula: "SN / (SN + CP)",
-        undefined_when: "nobody is predicted positive",
+        shown: at![SwitchRows 3, SwitchColumns 2, SwitchWhiskers 2, GraphRates 1, ClassSwitches 2,
+            Slices 5, ArmSwitches 2, ArmSwitchesOfMany 2, ArmFolds 5, ComparedRates 2],
+        has_curve: true, ..RATE;
+    "ncr", "NCR", "negative consistency rate", "CN / (SP + CN)", reads: Reads::SwitchRate(ncr),
+        ideal: Some(1.0), undefined_when: "nobody is predicted negative",
+        impaired: negatives(WorseEnd::Low), shown: at![SwitchRows 4], ..RATE;
+    "nsr", "NSR", "negative switch rate", "SN / (SN + CP)", reads: Reads::SwitchRate(nsr),
+        ideal: Some(0.0), undefined_when: "nobody is predicted positive",
         impaired: positives(WorseEnd::High),
-        shown: &[
-            At(L::SwitchRows, 5),
-            At(L::SwitchColumns, 3),
-            At(L::SwitchWhiskers, 3),
-            At(L::GraphRates, 2),
-            At(L::ClassSwitches, 1),
-            At(L::Slices, 4),
-            At(L::ArmSwitches, 3),
-            At(L::ArmSwitchesOfMany, 3),
-            At(L::ArmFolds, 6),
-            At(L::ComparedRates, 1),
-        ],
-        has_curve: true,
-        ..metric("nsr", "NSR", "negative switch rate", Some(0.0), Reads::SwitchRate(nsr))
-    },
-    Metric {
-        formula: "CP / (SN + CP)",
-        undefined_when: "nobody is predicted positive",
-        impaired: positives(WorseEnd::Low),
-        shown: &[At(L::SwitchRows, 6)],
-        ..metric("pcr", "PCR", "positive consistency rate", Some(1.0), Reads::SwitchRate(pcr))
-    },
-    Metric {
-        formula: "CP / (CP + SP)",
+        shown: at![SwitchRows 5, SwitchColumns 3, SwitchWhiskers 3, GraphRates 2, ClassSwitches 1,
+            Slices 4, ArmSwitches 3, ArmSwitchesOfMany 3, ArmFolds 6, ComparedRates 1],
+        has_curve: true, ..RATE;
+    "pcr", "PCR", "positive consistency rate", "CP / (SN + CP)", reads: Reads::SwitchRate(pcr),
+        ideal: Some(1.0), undefined_when: "nobody is predicted positive",
+        impaired: positives(WorseEnd::Low), shown: at![SwitchRows 6], ..RATE;
+    "pcp", "PCP", "positive consistency precision", "CP / (CP + SP)", reads: Reads::SwitchRate(pcp),
+        ideal: Some(1.0), undefined_when: "no counterfactual is predicted positive",
+        impaired: negatives(WorseEnd::Low), shown: at![SwitchRows 7], ..RATE;
+    "psdr", "PSDR", "positive switch discovery rate", "SP / (CP + SP)",
+        reads: Reads::SwitchRate(psdr), ideal: Some(0.0),
         undefined_when: "no counterfactual is predicted positive",
-        impaired: negatives(WorseEnd::Low),
-        shown: &[At(L::SwitchRows, 7)],
-        ..metric("pcp", "PCP", "positive consistency precision", Some(1.0), Reads::SwitchRate(pcp))
-    },
-    Metric {
-        formula: "SP / (CP + SP)",
-        undefined_when: "no counterfactual is predicted positive",
-        impaired: negatives(WorseEnd::High),
-        shown: &[At(L::SwitchRows, 8), At(L::SwitchWhiskers, 4)],
-        ..metric(
-            "psdr",
-            "PSDR",
-            "positive switch discovery rate",
-            Some(0.0),
-            Reads::SwitchRate(psdr),
-        )
-    },
-    Metric {
-        formula: "PSR where the positive prediction is favourable, else NSR",
+        impaired: negatives(WorseEnd::High), shown: at![SwitchRows 8, SwitchWhiskers 4], ..RATE;
+    HARM[0], "denied by group", "denied by group",
+        "PSR where the positive prediction is favourable, else NSR", reads: DENIED,
+        ideal: Some(0.0),
         undefined_when: "nobody has the unfavourable decision, or the job names no favourable side",
-        source: BY_SIDE,
-        impaired: harms(DirectionSide::Original),
-        shown: &[TablesOnly],
-        has_curve: true,
-        ..metric(HARM[0], "denied by group", "denied by group", Some(0.0), DENIED)
-    },
-    Metric {
-        formula: "NSR where the positive prediction is favourable, else PSR",
+        source: BY_SIDE, impaired: switch(WorseEnd::High, Original, Original), shown: &[TablesOnly],
+        has_curve: true, ..RATE;
+    HARM[1], "favoured by group", "favoured by group",
+        "NSR where the positive prediction is favourable, else PSR", reads: FAVOURED,
+        ideal: Some(0.0),
         undefined_when: "nobody has the favourable decision, or the job names no favourable side",
-        source: BY_SIDE,
-        impaired: harms(DirectionSide::New),
-        shown: &[TablesOnly],
-        has_curve: true,
-        ..metric(HARM[1], "favoured by group", "favoured by group", Some(0.0), FAVOURED)
-    },
-    Metric {
-        formula: "PSR / NSR",
-        range: (0.0, f64::INFINITY),
-        sign: "above 1: leans to positive switches",
-        undefined_when: "PSR or NSR is undefined, or NSR is 0",
-        source: "The Matrix Reloaded",
-        unit: MetricUnit::Times,
-        shown: &[At(L::SwitchRows, 9), At(L::SwitchColumns, 4), At(L::ClassSwitches, 3)],
-        ..metric(
-            "p2nr",
-            "P2NR",
-            "positive to negative switch ratio",
-            Some(1.0),
-            Reads::SwitchScore(p2nr),
-        )
-    },
-    Metric {
-        formula: "(CP CN - SP SN) / sqrt((CP + SP)(CP + SN)(CN + SP)(CN + SN))",
-        range: (-1.0, 1.0),
-        sign: "below 0: more predictions switch than stay",
-        undefined_when: "all factual or all counterfactual predictions are the same, even if \
-                         nothing switched",
-        impaired: new(WorseEnd::Low),
-        unit: MetricUnit::Number,
-        shown: &[At(L::SwitchRows, 10), At(L::SwitchColumns, 5), At(L::ClassSwitches, 4)],
-        ..metric(
-            "cmcc",
-            "CMCC",
-            "counterfactual Matthews correlation coefficient",
-            Some(1.0),
-            Reads::SwitchScore(cmcc),
-        )
-    },
-    Metric {
-        formula: "people with a counterfactual whose prediction differs / people with a \
-                  counterfactual",
-        source: ADDED,
-        shown: &[At(L::AnySwitches, 1)],
-        ..metric("sr_any", "SR_any", "any switch rate", Some(0.0), Reads::AnySwitch(sr_any))
-    },
-    Metric {
-        formula: "people predicted negative with a counterfactual predicted positive / people \
-                  predicted negative",
-        undefined_when: "nobody is predicted negative",
-        source: ADDED,
-        shown: &[At(L::AnySwitches, 2)],
-        ..metric(
-            "psr_any",
-            "PSR_any",
-            "any positive switch rate",
-            Some(0.0),
-            Reads::AnySwitch(psr_any),
-        )
-    },
-    Metric {
-        formula: "people predicted positive with a counterfactual predicted negative / people \
-                  predicted positive",
-        undefined_when: "nobody is predicted positive",
-        source: ADDED,
-        shown: &[At(L::AnySwitches, 3)],
-        ..metric(
-            "nsr_any",
-            "NSR_any",
-            "any negative switch rate",
-            Some(0.0),
-            Reads::AnySwitch(nsr_any),
-        )
-    },
-    ratio_of_directions(
-        SWITCH_RATE,
-        ["sr_ratio", "SR_ratio", "ratio of switch rates", "SR(A -> B) / SR(B -> A)"],
-        sr,
-    ),
-    ratio_of_directions(
-        "psr",
-        ["psr_ratio", "PSR_ratio", "ratio of positive switch rates", "PSR(A -> B) / PSR(B -> A)"],
-        psr,
-    ),
-    ratio_of_directions(
-        "nsr",
-        ["nsr_ratio", "NSR_ratio", "ratio of negative switch rates", "NSR(A -> B) / NSR(B -> A)"],
-        nsr,
-    ),
-];
+        source: BY_SIDE, impaired: switch(WorseEnd::High, New, New), shown: &[TablesOnly],
+        has_curve: true, ..RATE;
+    "p2nr", "P2NR", "positive to negative switch ratio", "PSR / NSR",
+        reads: Reads::SwitchScore(p2nr), ideal: Some(1.0), range: (0.0, f64::INFINITY),
+        unit: MetricUnit::Times, sign: "above 1: leans to positive switches",
+        undefined_when: "PSR or NSR is undefined, or NSR is 0", source: "The Matrix Reloaded",
+        shown: at![SwitchRows 9, SwitchColumns 4, ClassSwitches 3], ..RATE;
+    "cmcc", "CMCC", "counterfactual Matthews correlation coefficient",
+        "(CP CN - SP SN) / sqrt((CP + SP)(CP + SN)(CN + SP)(CN + SN))",
+        reads: Reads::SwitchScore(cmcc), ideal: Some(1.0), range: (-1.0, 1.0),
+        unit: MetricUnit::Number, sign: "below 0: more predictions switch than stay",
+            undefined_when: "all factual or all counterfactual predictions are the same, even if \
+            nothing switched", impaired: switch(WorseEnd::Low, New, New),
+        shown: at![SwitchRows 10, SwitchColumns 5, ClassSwitches 4], ..RATE;
+    "sr_any", "SR_any", "any switch rate",
+        "people with a counterfactual whose prediction differs / people with a counterfactual",
+        reads: Reads::AnySwitch(sr_any), ideal: Some(0.0), source: ADDED, shown: at![AnySwitches 1],
+        ..RATE;
+    "psr_any", "PSR_any", "any positive switch rate", "people predicted negative with a \
+            counterfactual predicted positive / people predicted negative",
+        reads: Reads::AnySwitch(psr_any), ideal: Some(0.0),
+        undefined_when: "nobody is predicted negative", source: ADDED, shown: at![AnySwitches 2],
+        ..RATE;
+    "nsr_any", "NSR_any", "any negative switch rate", "people predicted positive with a \
+            counterfactual predicted negative / people predicted positive",
+        reads: Reads::AnySwitch(nsr_any), ideal: Some(0.0),
+        undefined_when: "nobody is predicted positive", source: ADDED, shown: at![AnySwitches 3],
+        ..RATE;
+    "sr_ratio", "SR_ratio", "ratio of switch rates", "SR(A -> B) / SR(B -> A)",
+        reads: Reads::SwitchRatio(sr), gap_of: Some((SWITCH_RATE, GapTransform::Ratio)), ..RATIO;
+    "psr_ratio", "PSR_ratio", "ratio of positive switch rates", "PSR(A -> B) / PSR(B -> A)",
+        reads: Reads::SwitchRatio(psr), gap_of: Some(("psr", GapTransform::Ratio)), ..RATIO;
+    "nsr_ratio", "NSR_ratio", "ratio of negative switch rates", "NSR(A -> B) / NSR(B -> A)",
+        reads: Reads::SwitchRatio(nsr), gap_of: Some(("nsr", GapTransform::Ratio)), ..RATIO;
+};
 
 const DENIED: Reads = Reads::SwitchByFavour { if_positive: psr, if_negative: nsr };
 const FAVOURED: Reads = Reads::SwitchByFavour { if_positive: nsr, if_negative: psr };
@@ -345,61 +191,25 @@ pub(crate) fn harmed(metric: &Metric, favourable: FavourableClass) -> Option<boo
     one_kind.then_some(side == DirectionSide::Original)
 }
 
-fn of_no_side(e: &Eccm) -> Rate {
-    e.rate(0, 0, Undefined::NoFavourableSide)
-}
+rates! { Eccm rate {
+    cr(e): e.cp() + e.cn(), e.n(), EmptyGroup;
+    sr(e): e.sp() + e.sn(), e.n(), EmptyGroup;
+    psr(e): e.sp(), e.sp() + e.cn(), NoPredictedNegative;
+    ncr(e): e.cn(), e.sp() + e.cn(), NoPredictedNegative;
+    nsr(e): e.sn(), e.sn() + e.cp(), NoPredictedPositive;
+    pcr(e): e.cp(), e.sn() + e.cp(), NoPredictedPositive;
+    pcp(e): e.cp(), e.cp() + e.sp(), NoCounterfactualPredictedPositive;
+    psdr(e): e.sp(), e.cp() + e.sp(), NoCounterfactualPredictedPositive;
+    of_no_side(e): 0, 0, NoFavourableSide;
+} }
 
-fn cr(e: &Eccm) -> Rate {
-    e.rate(e.cp() + e.cn(), e.n(), Undefined::EmptyGroup)
-}
-
-fn sr(e: &Eccm) -> Rate {
-    e.rate(e.sp() + e.sn(), e.n(), Undefined::EmptyGroup)
-}
-
-pub(crate) fn psr(e: &Eccm) -> Rate {
-    e.rate(e.sp(), e.sp() + e.cn(), Undefined::NoPredictedNegative)
-}
-
-fn ncr(e: &Eccm) -> Rate {
-    e.rate(e.cn(), e.sp() + e.cn(), Undefined::NoPredictedNegative)
-}
-
-pub(crate) fn nsr(e: &Eccm) -> Rate {
-    e.rate(e.sn(), e.sn() + e.cp(), Undefined::NoPredictedPositive)
-}
-
-fn pcr(e: &Eccm) -> Rate {
-    e.rate(e.cp(), e.sn() + e.cp(), Undefined::NoPredictedPositive)
-}
-
-fn pcp(e: &Eccm) -> Rate {
-    e.rate(e.cp(), e.cp() + e.sp(), Undefined::NoCounterfactualPredictedPositive)
-}
-
-fn psdr(e: &Eccm) -> Rate {
-    e.rate(e.sp(), e.cp() + e.sp(), Undefined::NoCounterfactualPredictedPositive)
-}
-
-fn sr_any(any: &AnySwitch) -> Rate {
-    any.rate(any.negative_switches + any.positive_switches, any.n(), Undefined::EmptyGroup)
-}
-
-fn psr_any(any: &AnySwitch) -> Rate {
-    any.rate(
-        any.negative_switches,
-        any.negative_switches + any.negative_stays,
-        Undefined::NoPredictedNegative,
-    )
-}
-
-fn nsr_any(any: &AnySwitch) -> Rate {
-    any.rate(
-        any.positive_switches,
-        any.positive_switches + any.positive_stays,
-        Undefined::NoPredictedPositive,
-    )
-}
+rates! { AnySwitch rate {
+    sr_any(any): any.of(false, true) + any.of(true, true), any.n(), EmptyGroup;
+    psr_any(any): any.of(false, true), any.of(false, true) + any.of(false, false),
+        NoPredictedNegative;
+    nsr_any(any): any.of(true, true), any.of(true, true) + any.of(true, false),
+        NoPredictedPositive;
+} }
 
 fn p2nr(e: &Eccm) -> MetricValue {
     combine(psr(e).value(), nsr(e).value(), |psr, nsr| {

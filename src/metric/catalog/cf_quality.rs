@@ -57,365 +57,165 @@ const NOT_A_NUMBER: &str =
 const COUNT: (f64, f64) = (0.0, f64::INFINITY);
 const SHARE: (f64, f64) = (0.0, 1.0);
 
-const fn number(
-    id: &'static str,
-    name: &'static str,
-    formula: &'static str,
-    reading: &'static str,
-) -> QualityMetric {
-    QualityMetric {
-        id,
-        name,
-        scope: QualityScope::Pair,
-        formula,
-        reading,
-        range: COUNT,
-        undefined_when: "",
-        source: ADDED_BY_CFAUDIT,
-    }
-}
+/// Numbers of a pair of groups.
+const NUMBER: QualityMetric = QualityMetric {
+    id: "",
+    name: "",
+    scope: QualityScope::Pair,
+    formula: "",
+    reading: "",
+    range: COUNT,
+    undefined_when: "",
+    source: ADDED_BY_CFAUDIT,
+};
 
-const fn over_valid(
-    id: &'static str,
-    name: &'static str,
-    formula: &'static str,
-    reading: &'static str,
-) -> QualityMetric {
-    QualityMetric { undefined_when: NO_VALID, source: TOOLS, ..number(id, name, formula, reading) }
-}
+/// Means over valid counterfactuals.
+const OVER_VALID: QualityMetric =
+    QualityMetric { undefined_when: NO_VALID, source: TOOLS, ..NUMBER };
 
-const fn plausibility(
-    id: &'static str,
-    name: &'static str,
-    formula: &'static str,
-    reading: &'static str,
-) -> QualityMetric {
-    QualityMetric {
-        undefined_when: "the set has no filter, or the filter gives no result",
-        source: GRAPH_UNCERTAIN_PAPER,
-        ..number(id, name, formula, reading)
-    }
-}
+/// Distances to the centroid of a filter.
+const TO_CENTROID: QualityMetric = QualityMetric {
+    undefined_when: "the set has no filter, or the filter gives no result",
+    source: GRAPH_UNCERTAIN_PAPER,
+    ..NUMBER
+};
 
-const fn of_feature(
-    id: &'static str,
-    name: &'static str,
-    formula: &'static str,
-    reading: &'static str,
-) -> QualityMetric {
-    QualityMetric {
-        scope: QualityScope::Feature,
-        range: SHARE,
-        undefined_when: NO_TARGET,
-        ..number(id, name, formula, reading)
-    }
+/// Shares and distances of one feature.
+const OF_FEATURE: QualityMetric = QualityMetric {
+    scope: QualityScope::Feature,
+    range: SHARE,
+    undefined_when: NO_TARGET,
+    ..NUMBER
+};
+
+/// Numbers of transport.
+const TRANSPORT: QualityMetric =
+    QualityMetric { scope: QualityScope::Transport, source: FLIPTEST, ..NUMBER };
+
+/// The measures: of each its id, name, formula and reading, the fields in which it differs from
+/// what several have in common, and the name of that.
+macro_rules! measures {
+    ($($id:literal, $name:literal, $formula:expr, $reading:expr $(, $field:ident: $value:expr)*,
+        ..$common:expr;)*) => {
+        &[$(QualityMetric {
+            id: $id, name: $name, formula: $formula, reading: $reading, $($field: $value,)*
+            ..$common
+        }),*]
+    };
 }
 
 /// All measures, in the order of the tables' writer.
-pub(crate) const MEASURES: &[QualityMetric] = &[
-    number(
-        "n_cf",
-        "counterfactuals made",
-        "number of counterfactuals, valid or not",
-        "number of generated counterfactuals",
-    ),
-    number(
-        "n_pairs",
-        "rows with a counterfactual",
-        "number of distinct (row, target group)",
-        "rows for which a counterfactual was generated",
-    ),
-    number(
-        "n_pairs_valid",
-        "rows with a valid counterfactual",
+pub(crate) const MEASURES: &[QualityMetric] = measures! {
+    "n_cf", "counterfactuals made", "number of counterfactuals, valid or not",
+        "number of generated counterfactuals", ..NUMBER;
+    "n_pairs", "rows with a counterfactual", "number of distinct (row, target group)",
+        "rows for which a counterfactual was generated", ..NUMBER;
+    "n_pairs_valid", "rows with a valid counterfactual",
         "number of distinct (row, target group) of which at least one counterfactual is valid",
-        "rows used by switch metrics",
-    ),
-    number(
-        "n_without_class",
-        "rows without a class",
+        "rows used by switch metrics", ..NUMBER;
+    "n_without_class", "rows without a class",
         "number of (row, target group) whose row lacks the class that the set conditions on",
-        "rows without a counterfactual because their label, or the prediction used instead, \
-         is missing",
-    ),
-    QualityMetric {
-        range: SHARE,
-        undefined_when: "no counterfactual was made",
-        ..number(
-            "share_discarded",
-            "share discarded",
-            "1 - valid / n_cf",
-            "share that the filter (`keep_within`) or a check (`range`, `direction`) found \
-             implausible; no metric includes them",
-        )
-    },
-    QualityMetric {
-        range: (-1.0, 1.0),
-        source: GRAPH_UNCERTAIN_PAPER,
-        ..over_valid(
-            "cos_median",
-            "median cosine",
-            "median of cos(z(o), z(c))",
-            "1: each counterfactual has the same direction from the mean of the reference as \
-             its row; pairs with a length of 0 are excluded",
-        )
-    },
-    QualityMetric {
-        range: (-1.0, 1.0),
-        source: GRAPH_UNCERTAIN_PAPER,
-        ..over_valid(
-            "cos_mean",
-            "mean cosine",
-            "mean of cos(z(o), z(c))",
-            "like the median cosine, but distant pairs lower it",
-        )
-    },
-    over_valid(
-        "l1_mean",
-        "mean L1 distance",
-        "mean of sum |z(c) - z(o)|",
-        "distance of counterfactuals from their rows, over all features",
-    ),
-    over_valid(
-        "l2_mean",
-        "mean L2 distance",
-        "mean of sqrt(sum (z(c) - z(o))^2)",
-        "distance of counterfactuals from their rows; one large change counts more than \
-         several small ones",
-    ),
-    over_valid(
-        "changed_mean",
-        "features changed",
-        "mean number of features of c that differ from o",
-        "how much had to change",
-    ),
-    QualityMetric {
-        range: SHARE,
-        ..over_valid(
-            "unchanged_share",
-            "share unchanged",
-            "share of c that differ from o in the sensitive attribute only",
-            "for these the set gives the same result as a naive set",
-        )
-    },
-    QualityMetric {
-        source: ADDED_BY_CFAUDIT,
-        ..over_valid(
-            "clamped_mean",
-            "values clamped",
-            "mean number of features whose value in o lies beyond the reference rows of its own \
-             group and class",
-            "these are clamped to the range of the reference",
-        )
-    },
-    QualityMetric {
-        source: ADDED_BY_CFAUDIT,
-        ..over_valid(
-            "fallback_mean",
-            "class given up",
-            "mean number of features mapped without the class",
-            "too few reference rows of the class: differences of base rates between the groups are \
-             part of the change",
-        )
-    },
-    QualityMetric {
-        source: ADDED_BY_CFAUDIT,
-        ..over_valid(
-            "kept_mean",
-            "features kept",
-            "mean number of features that could not be moved",
-            "too few reference rows even without the class: these values stay",
-        )
-    },
-    plausibility("plausibility_05", "plausibility, 5 %", PLAUSIBILITY[0], PLAUSIBILITY_READING),
-    plausibility("plausibility_50", "plausibility, median", PLAUSIBILITY[1], PLAUSIBILITY_READING),
-    plausibility("plausibility_95", "plausibility, 95 %", PLAUSIBILITY[2], PLAUSIBILITY_READING),
-    plausibility(
-        "plausibility_real_05",
-        "plausibility of real rows, 5 %",
-        PLAUSIBILITY_OF_REAL[0],
-        PLAUSIBILITY_OF_REAL_READING,
-    ),
-    plausibility(
-        "plausibility_real_50",
-        "plausibility of real rows, median",
-        PLAUSIBILITY_OF_REAL[1],
-        PLAUSIBILITY_OF_REAL_READING,
-    ),
-    plausibility(
-        "plausibility_real_95",
-        "plausibility of real rows, 95 %",
-        PLAUSIBILITY_OF_REAL[2],
-        PLAUSIBILITY_OF_REAL_READING,
-    ),
-    QualityMetric {
-        range: SHARE,
-        ..number(
-            "exact",
-            "exact distributions",
-            "1 where every distribution of the reference is known exactly, else 0",
-            "0: a number has more than 65 536 distinct values, or categories more than 262 144 \
-             combinations, in a stratum; a grid or a sample is used instead",
-        )
-    },
-    transport(
-        "n_without_target",
-        "rows without a target",
-        "number of (row, target group)",
-        "no row of the target group could be matched",
-    ),
-    QualityMetric {
-        range: SHARE,
-        undefined_when: NO_MATCH,
-        ..transport(
-            "approximate_share",
-            "share matched approximately",
-            "share of rows in strata with more distinct rows than `max_rows`",
-            "these are matched within blocks, so the total distance may not be the smallest \
-             possible",
-        )
-    },
-    QualityMetric {
-        undefined_when: NO_MATCH,
-        ..transport(
-            "transport_cost",
-            "cost of transport",
-            "mean cost of a row and the real row matched with it",
-            "in squared standard deviations of the reference; a category that differs counts 1",
-        )
-    },
-    QualityMetric {
-        range: COUNT,
-        undefined_when: "",
-        ..of_feature(
-            "n_values",
-            "values",
-            "number of valid counterfactuals with a value of the feature",
-            "the cases behind the shares and means",
-        )
-    },
-    QualityMetric {
-        range: COUNT,
-        undefined_when: "",
-        ..of_feature(
-            "n_compared",
-            "values compared",
-            "number of them whose class the target group has",
-            "the cases behind the distances and `out_of_range`; the other cases have a class \
-             that no row of the target group has",
-        )
-    },
-    QualityMetric {
-        undefined_when: "no valid counterfactual and its row have a value",
-        ..of_feature(
-            "share_changed",
-            "share changed",
-            "share of c that differ from o in the feature",
-            "among rows that have a value",
-        )
-    },
-    QualityMetric {
-        range: (f64::NEG_INFINITY, f64::INFINITY),
-        undefined_when: NOT_A_NUMBER,
-        ..of_feature(
-            "mean_change",
-            "mean change",
-            "mean of c - o",
-            "in the unit of the feature; positions of ordered levels count as numbers",
-        )
-    },
-    QualityMetric {
-        range: COUNT,
-        undefined_when: NOT_A_NUMBER,
-        ..of_feature(
-            "mean_abs_change_sd",
-            "mean size of the change",
-            "mean of |c - o| / sd(R)",
-            "in standard deviations of the reference",
-        )
-    },
-    of_feature(
-        "dist_before",
-        "distance to the target, before",
-        DISTANCE[0],
-        "0: the rows look like the target group in this feature",
-    ),
-    of_feature(
-        "dist_after",
-        "distance to the target, after",
-        DISTANCE[1],
-        "0: the counterfactuals look like the target group in this feature; larger than before is \
-         a warning",
-    ),
-    QualityMetric {
-        range: COUNT,
-        undefined_when: NOT_A_NUMBER,
-        ..of_feature(
-            "w1_before",
-            "Wasserstein distance, before",
-            WASSERSTEIN[0],
-            "how far values would have to move, on average",
-        )
-    },
-    QualityMetric {
-        range: COUNT,
-        undefined_when: NOT_A_NUMBER,
-        ..of_feature(
-            "w1_after",
-            "Wasserstein distance, after",
-            WASSERSTEIN[1],
-            "how far values would still have to move, on average",
-        )
-    },
-    of_feature(
-        "out_of_range",
-        "out of range",
-        "share of c outside the ends of the target group and class, or with a level that it does \
-         not have",
-        "0 for mapped features; above 0 for features that may not move, which can \
-         stay implausible",
-    ),
-];
+            "rows without a counterfactual because their label, or the prediction used instead, is \
+            missing", ..NUMBER;
+    "share_discarded", "share discarded", "1 - valid / n_cf", "share that the filter \
+            (`keep_within`) or a check (`range`, `direction`) found implausible; no metric \
+            includes them", range: SHARE, undefined_when: "no counterfactual was made", ..NUMBER;
+    "cos_median", "median cosine", "median of cos(z(o), z(c))", "1: each counterfactual has the \
+            same direction from the mean of the reference as its row; pairs with a length of 0 are \
+            excluded", range: (-1.0, 1.0), source: GRAPH_UNCERTAIN_PAPER, ..OVER_VALID;
+    "cos_mean", "mean cosine", "mean of cos(z(o), z(c))",
+        "like the median cosine, but distant pairs lower it", range: (-1.0, 1.0),
+        source: GRAPH_UNCERTAIN_PAPER, ..OVER_VALID;
+    "l1_mean", "mean L1 distance", "mean of sum |z(c) - z(o)|",
+        "distance of counterfactuals from their rows, over all features", ..OVER_VALID;
+    "l2_mean", "mean L2 distance", "mean of sqrt(sum (z(c) - z(o))^2)", "distance of \
+            counterfactuals from their rows; one large change counts more than several small \
+            ones", ..OVER_VALID;
+    "changed_mean", "features changed", "mean number of features of c that differ from o",
+        "how much had to change", ..OVER_VALID;
+    "unchanged_share", "share unchanged",
+        "share of c that differ from o in the sensitive attribute only",
+        "for these the set gives the same result as a naive set", range: SHARE, ..OVER_VALID;
+    "clamped_mean", "values clamped", "mean number of features whose value in o lies beyond the \
+            reference rows of its own group and class",
+        "these are clamped to the range of the reference", source: ADDED_BY_CFAUDIT, ..OVER_VALID;
+    "fallback_mean", "class given up", "mean number of features mapped without the class", "too \
+            few reference rows of the class: differences of base rates between the groups are part \
+            of the change", source: ADDED_BY_CFAUDIT, ..OVER_VALID;
+    "kept_mean", "features kept", "mean number of features that could not be moved",
+        "too few reference rows even without the class: these values stay",
+        source: ADDED_BY_CFAUDIT, ..OVER_VALID;
+    "plausibility_05", "plausibility, 5 %",
+        "5 % quantile of the distance of c to the centroid of its target group and class",
+        PLAUSIBILITY_READING, ..TO_CENTROID;
+    "plausibility_50", "plausibility, median",
+        "median of the distance of c to the centroid of its target group and class",
+        PLAUSIBILITY_READING, ..TO_CENTROID;
+    "plausibility_95", "plausibility, 95 %",
+        "95 % quantile of the distance of c to the centroid of its target group and class",
+        PLAUSIBILITY_READING, ..TO_CENTROID;
+    "plausibility_real_05", "plausibility of real rows, 5 %", "5 % quantile of the distance of the \
+            reference rows of the target group to their own centroid", PLAUSIBILITY_OF_REAL_READING,
+        ..TO_CENTROID;
+    "plausibility_real_50", "plausibility of real rows, median",
+        "median of the distance of the reference rows of the target group to their own centroid",
+        PLAUSIBILITY_OF_REAL_READING, ..TO_CENTROID;
+    "plausibility_real_95", "plausibility of real rows, 95 %", "95 % quantile of the distance of \
+            the reference rows of the target group to their own centroid",
+        PLAUSIBILITY_OF_REAL_READING, ..TO_CENTROID;
+    "exact", "exact distributions",
+        "1 where every distribution of the reference is known exactly, else 0", "0: a number has \
+            more than 65 536 distinct values, or categories more than 262 144 combinations, in a \
+            stratum; a grid or a sample is used instead", range: SHARE, ..NUMBER;
+    "n_without_target", "rows without a target", "number of (row, target group)",
+        "no row of the target group could be matched", ..TRANSPORT;
+    "approximate_share", "share matched approximately",
+        "share of rows in strata with more distinct rows than `max_rows`",
+        "these are matched within blocks, so the total distance may not be the smallest possible",
+        range: SHARE, undefined_when: NO_MATCH, ..TRANSPORT;
+    "transport_cost", "cost of transport", "mean cost of a row and the real row matched with it",
+        "in squared standard deviations of the reference; a category that differs counts 1",
+        undefined_when: NO_MATCH, ..TRANSPORT;
+    "n_values", "values", "number of valid counterfactuals with a value of the feature",
+        "the cases behind the shares and means", range: COUNT, undefined_when: "", ..OF_FEATURE;
+    "n_compared", "values compared", "number of them whose class the target group has", "the cases \
+            behind the distances and `out_of_range`; the other cases have a class that no row of \
+            the target group has", range: COUNT, undefined_when: "", ..OF_FEATURE;
+    "share_changed", "share changed", "share of c that differ from o in the feature",
+        "among rows that have a value",
+        undefined_when: "no valid counterfactual and its row have a value", ..OF_FEATURE;
+    "mean_change", "mean change", "mean of c - o",
+        "in the unit of the feature; positions of ordered levels count as numbers",
+        range: (f64::NEG_INFINITY, f64::INFINITY), undefined_when: NOT_A_NUMBER, ..OF_FEATURE;
+    "mean_abs_change_sd", "mean size of the change", "mean of |c - o| / sd(R)",
+        "in standard deviations of the reference", range: COUNT, undefined_when: NOT_A_NUMBER,
+        ..OF_FEATURE;
+    "dist_before", "distance to the target, before", "distance of o to R of the target group: \
+            Kolmogorov-Smirnov for numbers, total variation for levels; per class, weighted by \
+            counterfactuals", "0: the rows look like the target group in this feature",
+        ..OF_FEATURE;
+    "dist_after", "distance to the target, after", "distance of c to R of the target group: \
+            Kolmogorov-Smirnov for numbers, total variation for levels; per class, weighted by \
+            counterfactuals", "0: the counterfactuals look like the target group in this feature; \
+            larger than before is a warning", ..OF_FEATURE;
+    "w1_before", "Wasserstein distance, before", "Wasserstein-1 distance of o to R of the target \
+            group / sd(R), per class, weighted by counterfactuals",
+        "how far values would have to move, on average", range: COUNT, undefined_when: NOT_A_NUMBER,
+        ..OF_FEATURE;
+    "w1_after", "Wasserstein distance, after", "Wasserstein-1 distance of c to R of the target \
+            group / sd(R), per class, weighted by counterfactuals",
+        "how far values would still have to move, on average", range: COUNT,
+        undefined_when: NOT_A_NUMBER, ..OF_FEATURE;
+    "out_of_range", "out of range", "share of c outside the ends of the target group and class, or \
+            with a level that it does not have",
+        "0 for mapped features; above 0 for features that may not move, which can stay implausible",
+        ..OF_FEATURE;
+};
 
-const PLAUSIBILITY: [&str; 3] = [
-    "5 % quantile of the distance of c to the centroid of its target group and class",
-    "median of the distance of c to the centroid of its target group and class",
-    "95 % quantile of the distance of c to the centroid of its target group and class",
-];
 const PLAUSIBILITY_READING: &str = "on the first principal components, in units of the distance of \
     the section's own rows; 1 is the typical distance of a real row";
-const PLAUSIBILITY_OF_REAL: [&str; 3] = [
-    "5 % quantile of the distance of the reference rows of the target group to their own centroid",
-    "median of the distance of the reference rows of the target group to their own centroid",
-    "95 % quantile of the distance of the reference rows of the target group to their own centroid",
-];
 const PLAUSIBILITY_OF_REAL_READING: &str = "the reference for the plausibility of counterfactuals";
-const DISTANCE: [&str; 2] = [
-    "distance of o to R of the target group: Kolmogorov-Smirnov for numbers, total variation for \
-     levels; per class, weighted by counterfactuals",
-    "distance of c to R of the target group: Kolmogorov-Smirnov for numbers, total variation for \
-     levels; per class, weighted by counterfactuals",
-];
-const WASSERSTEIN: [&str; 2] = [
-    "Wasserstein-1 distance of o to R of the target group / sd(R), per class, weighted by \
-     counterfactuals",
-    "Wasserstein-1 distance of c to R of the target group / sd(R), per class, weighted by \
-     counterfactuals",
-];
 const NO_MATCH: &str = "no row was matched";
-
-const fn transport(
-    id: &'static str,
-    name: &'static str,
-    formula: &'static str,
-    reading: &'static str,
-) -> QualityMetric {
-    QualityMetric {
-        scope: QualityScope::Transport,
-        source: FLIPTEST,
-        ..number(id, name, formula, reading)
-    }
-}
 
 /// The measure of an id.
 pub(crate) fn find(id: &str) -> Option<&'static QualityMetric> {

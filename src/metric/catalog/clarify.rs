@@ -17,8 +17,6 @@
 //! and [`flips`](crate::metric::evidence::flip_test) for FT.
 
 use super::performance as p;
-use super::place::PageList as L;
-use super::place::PagePlace::At;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::evidence::strata::{self};
 use crate::metric::rate::{MetricValue, Undefined};
@@ -26,251 +24,111 @@ use crate::metric::{Facet, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, 
 
 const DOCUMENT: &str = "Amazon SageMaker Clarify, post-training bias metrics";
 
-const fn facets(
-    id: &'static str,
-    symbol: &'static str,
-    name: &'static str,
-    formula: &'static str,
-    reads: Reads,
-) -> Metric {
-    Metric {
-        id,
-        symbol,
-        name,
-        family: MetricFamily::Clarify,
-        formula,
-        range: (-1.0, 1.0),
-        ideal: Some(0.0),
-        sign: "above 0 the disfavoured facet d is worse off",
-        source: DOCUMENT,
-        needs_label: true,
-        reads,
-        impaired: ImpairedGroupRule::AboveZero(Facet::Second),
-        unit: MetricUnit::Points,
-        ..Metric::UNSTATED
-    }
-}
+/// What comparisons of two facets have in common.
+const FACETS: Metric = Metric {
+    family: MetricFamily::Clarify,
+    range: (-1.0, 1.0),
+    ideal: Some(0.0),
+    sign: "above 0 the disfavoured facet d is worse off",
+    source: DOCUMENT,
+    needs_label: true,
+    impaired: ImpairedGroupRule::AboveZero(Facet::Second),
+    unit: MetricUnit::Points,
+    ..Metric::UNSTATED
+};
 
 /// The list of this family.
-pub(crate) const METRICS: &[Metric] = &[
-    Metric {
-        undefined_when: "a facet is empty",
-        needs_label: false,
-        shown: &[At(L::ClarifyOutcomes, 1)],
-        ..facets(
-            "dppl",
-            "DPPL",
-            "difference in positive proportions in predicted labels",
-            "favourable predictions / N of a, minus the same of d",
-            Reads::RateDifference(p::pprev),
-        )
-    },
-    Metric {
-        range: (f64::NEG_INFINITY, f64::INFINITY),
+pub(crate) const METRICS: &[Metric] = records! {
+    "dppl", "DPPL", "difference in positive proportions in predicted labels",
+        "favourable predictions / N of a, minus the same of d",
+        reads: Reads::RateDifference(p::pprev), needs_label: false,
+        undefined_when: "a facet is empty", shown: at![ClarifyOutcomes 1], ..FACETS;
+    "dcacc", "DCAcc", "difference in conditional acceptance",
+        "favourable labels / favourable predictions of a, minus the same of d",
+        reads: Reads::ScoreDifference(acceptance), range: (f64::NEG_INFINITY, f64::INFINITY),
+        unit: MetricUnit::Signed,
         sign: "above 0 qualified people of the favoured facet are refused more often",
         undefined_when: "nobody of a facet gets the favourable prediction",
-        impaired: ImpairedGroupRule::AboveZero(Facet::First),
+        impaired: ImpairedGroupRule::AboveZero(Facet::First), shown: at![ClarifyDeserts 1],
+        ..FACETS;
+    "dcr", "DCR", "difference in conditional rejection",
+        "unfavourable labels / unfavourable predictions of d, minus the same of a",
+        reads: Reads::ScoreRise(rejection), range: (f64::NEG_INFINITY, f64::INFINITY),
         unit: MetricUnit::Signed,
-        shown: &[At(L::ClarifyDeserts, 1)],
-        ..facets(
-            "dcacc",
-            "DCAcc",
-            "difference in conditional acceptance",
-            "favourable labels / favourable predictions of a, minus the same of d",
-            Reads::ScoreDifference(acceptance),
-        )
-    },
-    Metric {
-        range: (f64::NEG_INFINITY, f64::INFINITY),
         sign: "above 0 people of the favoured facet are refused more often than they deserve",
         undefined_when: "nobody of a facet gets the unfavourable prediction",
-        impaired: ImpairedGroupRule::AboveZero(Facet::First),
-        unit: MetricUnit::Signed,
-        shown: &[At(L::ClarifyDeserts, 2)],
-        ..facets(
-            "dcr",
-            "DCR",
-            "difference in conditional rejection",
-            "unfavourable labels / unfavourable predictions of d, minus the same of a",
-            Reads::ScoreRise(rejection),
-        )
-    },
-    Metric {
-        undefined_when: "nobody of a facet has the favourable label",
-        shown: &[At(L::ClarifyDeserts, 3)],
-        ..facets("rd", "RD", "recall difference", "TPR_a - TPR_d", Reads::RateDifference(p::tpr))
-    },
-    Metric {
+        impaired: ImpairedGroupRule::AboveZero(Facet::First), shown: at![ClarifyDeserts 2],
+        ..FACETS;
+    "rd", "RD", "recall difference", "TPR_a - TPR_d", reads: Reads::RateDifference(p::tpr),
+        undefined_when: "nobody of a facet has the favourable label", shown: at![ClarifyDeserts 3],
+        ..FACETS;
+    "sd", "SD", "specificity difference", "TNR_d - TNR_a", reads: Reads::RateDifference(p::fpr),
         undefined_when: "nobody of a facet has the unfavourable label",
-        shown: &[At(L::ClarifyDeserts, 4)],
-        ..facets(
-            "sd",
-            "SD",
-            "specificity difference",
-            "TNR_d - TNR_a",
-            Reads::RateDifference(p::fpr),
-        )
-    },
-    Metric {
+        shown: at![ClarifyDeserts 4], ..FACETS;
+    "dar", "DAR", "difference in acceptance rates", "PPV_a - PPV_d",
+        reads: Reads::RateDifference(p::ppv),
         undefined_when: "nobody of a facet gets the favourable prediction",
-        shown: &[At(L::ClarifyDeserts, 5)],
-        ..facets(
-            "dar",
-            "DAR",
-            "difference in acceptance rates",
-            "PPV_a - PPV_d",
-            Reads::RateDifference(p::ppv),
-        )
-    },
-    Metric {
-        sign: "above 0 the favoured facet is worse off",
+        shown: at![ClarifyDeserts 5], ..FACETS;
+    "drr", "DRR", "difference in rejection rates", "NPV_d - NPV_a",
+        reads: Reads::RateDifference(p::fomr), sign: "above 0 the favoured facet is worse off",
         undefined_when: "nobody of a facet gets the unfavourable prediction",
-        impaired: ImpairedGroupRule::AboveZero(Facet::First),
-        shown: &[At(L::ClarifyDeserts, 6)],
-        ..facets(
-            "drr",
-            "DRR",
-            "difference in rejection rates",
-            "NPV_d - NPV_a",
-            Reads::RateDifference(p::fomr),
-        )
-    },
-    Metric {
-        undefined_when: "a facet is empty",
-        shown: &[At(L::ClarifyDeserts, 7)],
-        ..facets("ad", "AD", "accuracy difference", "ACC_a - ACC_d", Reads::RateDifference(p::acc))
-    },
-    Metric {
-        range: (f64::NEG_INFINITY, f64::INFINITY),
-        sign: "above 0 errors in d are more often denials; the reader decides which error is \
-               worse",
+        impaired: ImpairedGroupRule::AboveZero(Facet::First), shown: at![ClarifyDeserts 6],
+        ..FACETS;
+    "ad", "AD", "accuracy difference", "ACC_a - ACC_d", reads: Reads::RateDifference(p::acc),
+        undefined_when: "a facet is empty", shown: at![ClarifyDeserts 7], ..FACETS;
+    "te", "TE", "treatment equality", "FN_d / FP_d - FN_a / FP_a", reads: Reads::ScoreRise(errors),
+        range: (f64::NEG_INFINITY, f64::INFINITY), unit: MetricUnit::Signed,
+        sign: "above 0 errors in d are more often denials; the reader decides which error is worse",
         undefined_when: "nobody of a facet is wrongly granted the favourable prediction",
-        impaired: ImpairedGroupRule::Unstated,
-        unit: MetricUnit::Signed,
-        shown: &[At(L::ClarifyDeserts, 8)],
-        ..facets(
-            "te",
-            "TE",
-            "treatment equality",
-            "FN_d / FP_d - FN_a / FP_a",
-            Reads::ScoreRise(errors),
-        )
-    },
-    Metric {
+        impaired: ImpairedGroupRule::Unstated, shown: at![ClarifyDeserts 8], ..FACETS;
+    "cddpl", "CDDPL", "conditional demographic disparity in predicted labels", "sum over strata k \
+            of n_k / n (d_k0 / n_k0 - d_k1 / n_k1); a share with an empty denominator counts as \
+            0", reads: Reads::Strata(strata::cddpl), needs_label: false,
         undefined_when: "a facet has nobody with a stratum, or all predictions are equal",
-        needs_label: false,
-        shown: &[At(L::ClarifyOutcomes, 3)],
-        ..facets(
-            "cddpl",
-            "CDDPL",
-            "conditional demographic disparity in predicted labels",
-            "sum over strata k of n_k / n (d_k0 / n_k0 - d_k1 / n_k1); a share with an empty \
-             denominator counts as 0",
-            Reads::Strata(strata::cddpl),
-        )
-    },
-    Metric {
+        shown: at![ClarifyOutcomes 3], ..FACETS;
+    "cddpl_defined_strata_only", "CDDPL_defined_strata_only",
+        "conditional demographic disparity, defined strata only",
+        "sum over strata k with both outcomes of n_k / n (d_k0 / n_k0 - d_k1 / n_k1)",
+        reads: Reads::Strata(strata::cddpl_defined), needs_label: false,
         undefined_when: "a facet has nobody with a stratum, or no stratum has both outcomes",
-        source: "CDDPL over the strata where its shares exist",
-        needs_label: false,
-        shown: &[At(L::ClarifyOutcomes, 4)],
-        ..facets(
-            "cddpl_defined_strata_only",
-            "CDDPL_defined_strata_only",
-            "conditional demographic disparity, defined strata only",
-            "sum over strata k with both outcomes of n_k / n (d_k0 / n_k0 - d_k1 / n_k1)",
-            Reads::Strata(strata::cddpl_defined),
-        )
-    },
-    Metric {
-        range: (0.0, f64::INFINITY),
-        sign: "a number: never negative",
+        source: "CDDPL over the strata where its shares exist", shown: at![ClarifyOutcomes 4],
+        ..FACETS;
+    "undefined_strata", "undefined_strata", "strata without one of the outcomes",
+        "number of strata k with n_k0 = 0 or n_k1 = 0",
+        reads: Reads::Strata(strata::undefined_strata), range: (0.0, f64::INFINITY),
+        unit: MetricUnit::Count, needs_label: false, sign: "a number: never negative",
         undefined_when: "a facet has nobody with a stratum, or all predictions are equal",
-        source: "counted together with CDDPL",
-        needs_label: false,
-        impaired: ImpairedGroupRule::Unstated,
-        unit: MetricUnit::Count,
-        shown: &[At(L::ClarifyNotes, 1)],
-        ..facets(
-            "undefined_strata",
-            "undefined_strata",
-            "strata without one of the outcomes",
-            "number of strata k with n_k0 = 0 or n_k1 = 0",
-            Reads::Strata(strata::undefined_strata),
-        )
-    },
-    Metric {
-        range: (0.0, 1.0),
-        sign: "a share: never negative",
-        undefined_when: "nobody has a stratum",
-        source: "counted together with CDDPL",
-        needs_label: false,
-        impaired: ImpairedGroupRule::Unstated,
-        unit: MetricUnit::Share,
-        shown: &[At(L::ClarifyNotes, 2)],
-        ..facets(
-            "undefined_strata_share",
-            "undefined_strata_share",
-            "share of people in strata without one of the outcomes",
-            "sum of n_k over strata k with n_k0 = 0 or n_k1 = 0, over n",
-            Reads::StrataRate(strata::undefined_rows),
-        )
-    },
-    Metric {
-        undefined_when: "a facet is empty",
-        needs_label: false,
-        shown: &[At(L::ClarifyOutcomes, 5)],
-        ..facets("ft", "FT", "flip test", "(F+ - F-) / n_d", Reads::Flips)
-    },
-    Metric {
-        undefined_when: "a facet has nobody with a label",
+        source: "counted together with CDDPL", impaired: ImpairedGroupRule::Unstated,
+        shown: at![ClarifyNotes 1], ..FACETS;
+    "undefined_strata_share", "undefined_strata_share",
+        "share of people in strata without one of the outcomes",
+        "sum of n_k over strata k with n_k0 = 0 or n_k1 = 0, over n",
+        reads: Reads::StrataRate(strata::undefined_rows), range: (0.0, 1.0),
+        unit: MetricUnit::Share, needs_label: false, sign: "a share: never negative",
+        undefined_when: "nobody has a stratum", source: "counted together with CDDPL",
+        impaired: ImpairedGroupRule::Unstated, shown: at![ClarifyNotes 2], ..FACETS;
+    "ft", "FT", "flip test", "(F+ - F-) / n_d", reads: Reads::Flips, needs_label: false,
+        undefined_when: "a facet is empty", shown: at![ClarifyOutcomes 5], ..FACETS;
+    "dpl", "DPL", "difference in proportions of labels",
+        "favourable labels / people with a label of a, minus the same of d",
+        reads: Reads::RateDifference(p::prev), undefined_when: "a facet has nobody with a label",
         source: "Amazon SageMaker Clarify, pre-training bias metrics, DPL",
-        shown: &[At(L::ClarifyDeserts, 9)],
-        ..facets(
-            "dpl",
-            "DPL",
-            "difference in proportions of labels",
-            "favourable labels / people with a label of a, minus the same of d",
-            Reads::RateDifference(p::prev),
-        )
-    },
-    Metric {
-        range: (-2.0, 2.0),
+        shown: at![ClarifyDeserts 9], ..FACETS;
+    "bias_change", "bias_change", "change of bias from labels to predictions",
+        "mean of (prediction - label) of a, minus the same of d, favourable 1, else 0",
+        reads: Reads::MeanDifference(lift), range: (-2.0, 2.0),
         sign: "above 0 predictions move in favour of a, compared with the labels",
         undefined_when: "a facet has nobody with a label",
-        source: "DPPL minus DPL of the people with a label",
-        impaired: ImpairedGroupRule::Unstated,
-        shown: &[At(L::ClarifyDeserts, 10)],
-        ..facets(
-            "bias_change",
-            "bias_change",
-            "change of bias from labels to predictions",
-            "mean of (prediction - label) of a, minus the same of d, favourable 1, else 0",
-            Reads::MeanDifference(lift),
-        )
-    },
-    Metric {
-        range: (0.0, f64::INFINITY),
-        sign: "never negative; 0 where all have the same benefit",
-        undefined_when: "everybody deserves the favourable prediction and is denied it, or there \
-                         is nobody",
+        source: "DPPL minus DPL of the people with a label", impaired: ImpairedGroupRule::Unstated,
+        shown: at![ClarifyDeserts 10], ..FACETS;
+    "ge", "GE", "generalized entropy", "(N (TP + TN + 4 FP) / (TP + TN + 2 FP)^2 - 1) / 2",
+        reads: Reads::Benefit(generalized_entropy), range: (0.0, f64::INFINITY),
+        unit: MetricUnit::Number, sign: "never negative; 0 where all have the same benefit",
+            undefined_when: "everybody deserves the favourable prediction and is denied it, or \
+            there is nobody",
         source: "Amazon SageMaker Clarify, post-training bias metrics, GE; Speicher et al. 2018",
-        impaired: ImpairedGroupRule::Unstated,
-        unit: MetricUnit::Number,
-        shown: &[At(L::ClarifyTotals, 1)],
-        ..facets(
-            "ge",
-            "GE",
-            "generalized entropy",
-            "(N (TP + TN + 4 FP) / (TP + TN + 2 FP)^2 - 1) / 2",
-            Reads::Benefit(generalized_entropy),
-        )
-    },
-];
-
-fn quotient_of_counts(c: &Confusion, above: u64, below: u64, empty: Undefined) -> MetricValue {
-    if below == 0 { Err(c.or_empty(empty)) } else { Ok(above as f64 / below as f64) }
-}
+        impaired: ImpairedGroupRule::Unstated, shown: at![ClarifyTotals 1], ..FACETS;
+};
 
 /// The mean of prediction - label over the people with a label.
 fn lift(c: &Confusion) -> MetricValue {
@@ -313,26 +171,16 @@ impl BiasChange {
 }
 
 fn acceptance(c: &Confusion) -> MetricValue {
-    quotient_of_counts(
-        c,
-        c.actual_positive(),
-        c.predicted_positive(),
-        Undefined::NoPredictedPositive,
-    )
+    c.rate(c.actual_positive(), c.predicted_positive(), Undefined::NoPredictedPositive).value()
 }
 
 fn rejection(c: &Confusion) -> MetricValue {
-    quotient_of_counts(
-        c,
-        c.actual_negative(),
-        c.predicted_negative(),
-        Undefined::NoPredictedNegative,
-    )
+    c.rate(c.actual_negative(), c.predicted_negative(), Undefined::NoPredictedNegative).value()
 }
 
 /// FN / FP.
 pub(crate) fn errors(c: &Confusion) -> MetricValue {
-    quotient_of_counts(c, c.fn_, c.fp, Undefined::NoFalsePositive)
+    c.rate(c.fn_, c.fp, Undefined::NoFalsePositive).value()
 }
 
 /// The generalised entropy of the benefits b = prediction - label + 1 with alpha = 2: the mean of

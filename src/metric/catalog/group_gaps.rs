@@ -13,8 +13,7 @@
 use std::sync::LazyLock;
 
 use super::performance as p;
-use super::place::PageList as L;
-use super::place::PagePlace::{self, At};
+use super::place::PagePlace;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::MetricValue;
 use crate::metric::{
@@ -29,31 +28,73 @@ const UNDEFINED: &str = "the metric is undefined in one of the groups";
 const RATIO_UNDEFINED: &str = "the metric is undefined in one of the groups, or 0 in B";
 
 /// What gaps of two groups have in common.
-const fn pair(
-    id: &'static str,
-    symbol: &'static str,
-    name: &'static str,
-    formula: &'static str,
-    shown: &'static [PagePlace],
-) -> Metric {
-    Metric {
-        id,
-        symbol,
-        name,
-        family: MetricFamily::Group,
-        formula,
-        range: (-1.0, 1.0),
-        ideal: Some(0.0),
-        sign: DIFFERENCE_SIGN,
-        undefined_when: UNDEFINED,
-        source: DEFINED_HERE,
-        needs_label: true,
-        reads: Reads::FavourableRatio,
-        unit: MetricUnit::Points,
-        shown,
-        ..Metric::UNSTATED
-    }
-}
+const PAIR: Metric = Metric {
+    family: MetricFamily::Group,
+    range: (-1.0, 1.0),
+    ideal: Some(0.0),
+    sign: DIFFERENCE_SIGN,
+    undefined_when: UNDEFINED,
+    source: DEFINED_HERE,
+    needs_label: true,
+    reads: Reads::FavourableRatio,
+    unit: MetricUnit::Points,
+    ..Metric::UNSTATED
+};
+
+/// Comparisons of the rates of favourable predictions of two groups.
+const FAVOURABLE: Metric = Metric {
+    range: (0.0, f64::INFINITY),
+    ideal: Some(1.0),
+    needs_label: false,
+    impaired: ImpairedGroupRule::LowerRate(p::pprev),
+    unit: MetricUnit::Times,
+    ..PAIR
+};
+
+/// The parities: those with `gap_of` are the gap of that metric but for what stands here.
+const PARITIES: &[Metric] = records! {
+    "demp_difference", "DemP_difference", "demographic parity difference", "", source: JOURNAL,
+        gap_of: Some(("pprev", GapTransform::Difference)),
+        shown: at![PairGaps 2, WidestGaps 2, Slices 1, ArmGaps 2], ..Metric::UNSTATED;
+    "demp_ratio", "DemP_ratio", "demographic parity ratio", "",
+        source: "The Matrix Reloaded, section 3.2.2", gap_of: Some(("pprev", GapTransform::Ratio)),
+        shown: at![PairGaps 3], ..Metric::UNSTATED;
+    "demp_min_ratio", "DemP_min_ratio", "demographic parity, smaller over larger",
+        "the smaller of favourable predictions / N of A and of B, over the larger",
+        reads: Reads::FavourableMinRatio, range: (0.0, 1.0),
+        sign: "without direction: smaller over larger rate",
+        undefined_when: "a group is empty, or nobody gets the favourable prediction in either",
+        source: "Uniform Guidelines on Employee Selection Procedures 1978, 29 CFR 1607.4 D; \
+            fairlearn's demographic_parity_ratio",
+        shown: at![PairGaps 4, WidestGaps 3], ..FAVOURABLE;
+    "di", "DI", "disparate impact", "favourable predictions / N of B, over the same of A",
+        sign: "B over A: below 1 people of B get the favourable prediction less often",
+        undefined_when: "a group is empty, or nobody in A gets the favourable prediction",
+        source: "Amazon SageMaker Clarify, post-training bias metrics, DI", has_curve: true,
+        shown: at![PairGaps 1, WidestGaps 1, ClarifyOutcomes 2, ArmGaps 1], ..FAVOURABLE;
+    "eopp_difference", "EOpp_difference", "equal opportunity difference", "", source: JOURNAL,
+        gap_of: Some(("tpr", GapTransform::Difference)),
+        undefined_when: "nobody has the positive label in one of the groups",
+        shown: at![PairGaps 5, WidestGaps 4, ArmGaps 3], ..Metric::UNSTATED;
+    "pred_eq_difference", "PredEq_difference", "predictive equality difference", "",
+        source: JOURNAL, gap_of: Some(("fpr", GapTransform::Difference)),
+        undefined_when: "nobody has the negative label in one of the groups",
+        shown: at![PairGaps 6, WidestGaps 5, ArmGaps 4], ..Metric::UNSTATED;
+    "pred_p_difference", "PredP_difference", "predictive parity difference", "", source: JOURNAL,
+        gap_of: Some(("ppv", GapTransform::Difference)),
+        undefined_when: "nobody is predicted positive in one of the groups",
+        shown: at![PairGaps 9, WidestGaps 8, ArmGaps 6], ..Metric::UNSTATED;
+    "eodds", "EOdds", "equalized odds difference", "max(|TPR_A - TPR_B|, |FPR_A - FPR_B|)",
+        reads: Reads::WidestGap([p::tpr, p::fpr]), range: (0.0, 1.0), unit: MetricUnit::Distance,
+        sign: "a maximum of absolute gaps: never negative", source: JOURNAL,
+        undefined_when: "TPR or FPR is undefined in one of the groups",
+        shown: at![PairGaps 7, WidestGaps 6, ArmGaps 5], ..PAIR;
+    "aod", "AOD", "average odds difference", "((TPR_A - TPR_B) + (FPR_A - FPR_B)) / 2",
+        reads: Reads::ScoreDifference(mean_odds),
+        undefined_when: "TPR or FPR is undefined in one of the groups",
+        source: "Bellamy et al. 2018, AI Fairness 360", shown: at![PairGaps 8, WidestGaps 7],
+        ..PAIR;
+};
 
 /// A gap of a metric of one group; none of a metric that says nothing of its gaps.
 fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> Option<Metric> {
@@ -69,7 +110,8 @@ fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> O
         id: text(id),
         needs_label: base.needs_label,
         gap_of: Some((base.id, transform)),
-        ..pair("", "", "", "", shown)
+        shown,
+        ..PAIR
     };
     Some(match transform {
         GapTransform::Difference => Metric {
@@ -119,129 +161,15 @@ fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> O
     })
 }
 
-/// The parities that are a gap of one metric, under their own names: what is derived from what, and
-/// what its record says in place of the gap's.
-fn parities() -> impl Iterator<Item = Metric> {
-    use GapTransform::{Difference, Ratio};
-    let named = |base: &Metric, transform, named: fn(Metric) -> Metric| {
-        gap(base, transform, &[]).map(named)
-    };
-    [
-        named(&p::PPREV, Difference, |gap| Metric {
-            id: "demp_difference",
-            symbol: "DemP_difference",
-            name: "demographic parity difference",
-            source: JOURNAL,
-            shown: &[At(L::PairGaps, 2), At(L::WidestGaps, 2), At(L::Slices, 1), At(L::ArmGaps, 2)],
-            ..gap
-        }),
-        named(&p::PPREV, Ratio, |gap| Metric {
-            id: "demp_ratio",
-            symbol: "DemP_ratio",
-            name: "demographic parity ratio",
-            source: "The Matrix Reloaded, section 3.2.2",
-            shown: &[At(L::PairGaps, 3)],
-            ..gap
-        }),
-        Some(Metric {
-            range: (0.0, 1.0),
-            ideal: Some(1.0),
-            sign: "without direction: smaller over larger rate",
-            undefined_when: "a group is empty, or nobody gets the favourable prediction in either",
-            source: "Uniform Guidelines on Employee Selection Procedures 1978, 29 CFR 1607.4 D; \
-                     fairlearn's demographic_parity_ratio",
-            needs_label: false,
-            reads: Reads::FavourableMinRatio,
-            impaired: ImpairedGroupRule::LowerRate(p::pprev),
-            unit: MetricUnit::Times,
-            ..pair(
-                "demp_min_ratio",
-                "DemP_min_ratio",
-                "demographic parity, smaller over larger",
-                "the smaller of favourable predictions / N of A and of B, over the larger",
-                &[At(L::PairGaps, 4), At(L::WidestGaps, 3)],
-            )
-        }),
-        Some(Metric {
-            range: (0.0, f64::INFINITY),
-            ideal: Some(1.0),
-            sign: "B over A: below 1 people of B get the favourable prediction less often",
-            undefined_when: "a group is empty, or nobody in A gets the favourable prediction",
-            source: "Amazon SageMaker Clarify, post-training bias metrics, DI",
-            needs_label: false,
-            impaired: ImpairedGroupRule::LowerRate(p::pprev),
-            unit: MetricUnit::Times,
-            has_curve: true,
-            ..pair(
-                "di",
-                "DI",
-                "disparate impact",
-                "favourable predictions / N of B, over the same of A",
-                &[
-                    At(L::PairGaps, 1),
-                    At(L::WidestGaps, 1),
-                    At(L::ClarifyOutcomes, 2),
-                    At(L::ArmGaps, 1),
-                ],
-            )
-        }),
-        named(&p::TPR, Difference, |gap| Metric {
-            id: "eopp_difference",
-            symbol: "EOpp_difference",
-            name: "equal opportunity difference",
-            undefined_when: "nobody has the positive label in one of the groups",
-            source: JOURNAL,
-            shown: &[At(L::PairGaps, 5), At(L::WidestGaps, 4), At(L::ArmGaps, 3)],
-            ..gap
-        }),
-        named(&p::FPR, Difference, |gap| Metric {
-            id: "pred_eq_difference",
-            symbol: "PredEq_difference",
-            name: "predictive equality difference",
-            undefined_when: "nobody has the negative label in one of the groups",
-            source: JOURNAL,
-            shown: &[At(L::PairGaps, 6), At(L::WidestGaps, 5), At(L::ArmGaps, 4)],
-            ..gap
-        }),
-        named(&p::PPV, Difference, |gap| Metric {
-            id: "pred_p_difference",
-            symbol: "PredP_difference",
-            name: "predictive parity difference",
-            undefined_when: "nobody is predicted positive in one of the groups",
-            source: JOURNAL,
-            shown: &[At(L::PairGaps, 9), At(L::WidestGaps, 8), At(L::ArmGaps, 6)],
-            ..gap
-        }),
-        Some(Metric {
-            range: (0.0, 1.0),
-            sign: "a maximum of absolute gaps: never negative",
-            undefined_when: "TPR or FPR is undefined in one of the groups",
-            source: JOURNAL,
-            reads: Reads::WidestGap([p::tpr, p::fpr]),
-            unit: MetricUnit::Distance,
-            ..pair(
-                "eodds",
-                "EOdds",
-                "equalized odds difference",
-                "max(|TPR_A - TPR_B|, |FPR_A - FPR_B|)",
-                &[At(L::PairGaps, 7), At(L::WidestGaps, 6), At(L::ArmGaps, 5)],
-            )
-        }),
-        Some(Metric {
-            undefined_when: "TPR or FPR is undefined in one of the groups",
-            source: "Bellamy et al. 2018, AI Fairness 360",
-            reads: Reads::ScoreDifference(mean_odds),
-            ..pair(
-                "aod",
-                "AOD",
-                "average odds difference",
-                "((TPR_A - TPR_B) + (FPR_A - FPR_B)) / 2",
-                &[At(L::PairGaps, 8), At(L::WidestGaps, 7)],
-            )
-        }),
-    ]
-    .into_iter()
-    .flatten()
+/// The whole record of one of [`PARITIES`].
+fn parity(own: &Metric) -> Option<Metric> {
+    let Some((base, transform)) = own.gap_of else { return Some(*own) };
+    let base = p::METRICS.iter().find(|metric| metric.id == base)?;
+    let gap = gap(base, transform, own.shown)?;
+    let said = !own.undefined_when.is_empty();
+    let undefined_when = if said { own.undefined_when } else { gap.undefined_when };
+    let Metric { id, symbol, name, source, .. } = *own;
+    Some(Metric { id, symbol, name, source, undefined_when, ..gap })
 }
 
 /// The list of this family: the parities, then of each metric of one group its gaps of two groups,
@@ -249,13 +177,12 @@ fn parities() -> impl Iterator<Item = Metric> {
 pub(crate) static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
     let made = |to_total: bool| {
         p::METRICS.iter().flat_map(move |base| {
-            let each = base.gaps.map_or(&[][..], |gaps| gaps.each);
-            each.iter()
-                .filter(move |(transform, _)| (*transform == GapTransform::ToTotal) == to_total)
-                .filter_map(move |(transform, shown)| gap(base, *transform, shown))
+            let each = base.gaps.iter().flat_map(MetricGaps::each);
+            each.filter(move |(transform, _)| (*transform == GapTransform::ToTotal) == to_total)
+                .filter_map(move |(transform, shown)| gap(base, transform, shown))
         })
     };
-    parities().chain(made(false)).chain(made(true)).collect()
+    PARITIES.iter().filter_map(parity).chain(made(false)).chain(made(true)).collect()
 });
 
 /// The mean of TPR and FPR, of which the average odds difference is the gap; see

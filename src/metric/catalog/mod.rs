@@ -1,6 +1,40 @@
 //! The records of the metrics, one file for each family.
+//!
+//! A list is written with `records!`: of each record its id, symbol, name and formula, the fields
+//! in which it differs from what several records have in common, and the name of that.
 
 use crate::metric::Metric;
+
+/// The records of a family.
+macro_rules! records {
+    ($($id:expr, $symbol:expr, $name:expr, $formula:expr $(, $field:ident: $value:expr)*,
+        ..$common:expr;)*) => {
+        &[$(crate::metric::Metric {
+            id: $id, symbol: $symbol, name: $name, formula: $formula, $($field: $value,)*
+            ..$common
+        }),*]
+    };
+}
+
+/// Places in lists of the page.
+macro_rules! at {
+    ($($list:ident $place:literal),*) => {
+        &[$(crate::metric::catalog::place::PagePlace::At(
+            crate::metric::catalog::place::PageList::$list, $place
+        )),*]
+    };
+}
+
+/// Functions that give rates of cells: the cases, out of which, and why there is no value where
+/// these are none.
+macro_rules! rates {
+    ($cells:ident $rate:ident { $($(#[$doc:meta])* $name:ident($c:ident): $cases:expr, $all:expr,
+        $empty:ident;)* }) => {
+        $($(#[$doc])* pub(crate) fn $name($c: &$cells) -> crate::metric::rate::Rate {
+            $c.$rate($cases, $all, crate::metric::rate::Undefined::$empty)
+        })*
+    };
+}
 
 pub(crate) mod amounts;
 pub(crate) mod ccm;

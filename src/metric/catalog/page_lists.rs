@@ -77,7 +77,7 @@ mod tests {
             let mut places: Vec<u8> = catalog()
                 .flat_map(|metric| metric.shown)
                 .filter_map(|place| match place {
-                    PagePlace::At(of, place) if *of == list => Some(*place),
+                    PagePlace::At(of, place) if of == list => Some(*place),
                     _ => None,
                 })
                 .collect();
@@ -151,8 +151,8 @@ mod tests {
         let bases = catalog().filter_map(|metric| Some((metric, metric.gaps?)));
         let mut made = 0;
         for (base, gaps) in bases {
-            for (transform, _) in gaps.each {
-                is_gap(&transform.id(base.id), base.id, *transform);
+            for (transform, _) in gaps.each() {
+                is_gap(&transform.id(base.id), base.id, transform);
                 made += 1;
             }
         }

@@ -4,298 +4,130 @@
 
 use super::place::PageList as L;
 use super::place::PagePlace::{self, At, BesideBase, BesideWidest, TablesOnly};
+use crate::metric::ImpairedGroupRule::{self, LowerRate, Unstated};
 use crate::metric::estimate::Dual;
 use crate::metric::estimate::curve::CellFunction;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
-use crate::metric::{
-    GapTransform, ImpairedGroupRule, Metric, MetricFamily, MetricGaps, MetricUnit, Reads, combine,
-    phi,
-};
+use crate::metric::{Metric, MetricFamily, MetricGaps, MetricUnit, Reads, combine, phi};
 
 const FAWCETT: &str = "Fawcett 2006, An introduction to ROC analysis";
 const EMPTY: &str = "the group is empty";
 
-const fn metric(
-    id: &'static str,
-    symbol: &'static str,
-    name: &'static str,
-    ideal: Option<f64>,
-    reads: Reads,
-) -> Metric {
-    Metric {
-        id,
-        symbol,
-        name,
-        family: MetricFamily::Performance,
-        range: (0.0, 1.0),
-        ideal,
-        sign: "a share: never negative",
-        undefined_when: EMPTY,
-        source: FAWCETT,
-        needs_label: true,
-        reads,
-        unit: MetricUnit::Share,
-        ..Metric::UNSTATED
-    }
-}
+/// What rates of one group have in common.
+const RATE: Metric = Metric {
+    family: MetricFamily::Performance,
+    sign: "a share: never negative",
+    undefined_when: EMPTY,
+    source: FAWCETT,
+    needs_label: true,
+    unit: MetricUnit::Share,
+    ..Metric::UNSTATED
+};
 
 const fn gaps(
     called: &'static str,
     impaired: ImpairedGroupRule,
-    each: &'static [(GapTransform, &'static [PagePlace])],
+    shown: [&'static [PagePlace]; 3],
 ) -> Option<MetricGaps> {
-    Some(MetricGaps { called, impaired, each })
+    Some(MetricGaps { called, impaired, shown })
 }
 
-/// A difference and a ratio in the row of the metric.
-const GAPS: &[(GapTransform, &[PagePlace])] = &[
-    (GapTransform::Difference, &[BesideBase]),
-    (GapTransform::Ratio, &[BesideBase]),
-    (GapTransform::ToTotal, &[TablesOnly]),
-];
+/// A difference and a ratio in the row of the metric, and no distance to all.
+const GAPS: [&[PagePlace]; 3] = [&[BesideBase], &[BesideBase], &[TablesOnly]];
 
-/// The same with the distance to all in the row of the widest gap.
-const GAPS_AND_DISTANCE: &[(GapTransform, &[PagePlace])] = &[
-    (GapTransform::Difference, &[BesideBase]),
-    (GapTransform::Ratio, &[BesideBase]),
-    (GapTransform::ToTotal, &[BesideWidest]),
-];
-
-const GAPS_OF_ACC: &[(GapTransform, &[PagePlace])] = &[
-    (
-        GapTransform::Difference,
-        &[BesideBase, At(L::PairGaps, 10), At(L::WidestGaps, 9), At(L::ArmGaps, 7)],
-    ),
-    (GapTransform::Ratio, &[BesideBase]),
-    (GapTransform::ToTotal, &[BesideWidest]),
-];
-
-const GAPS_OF_F1: &[(GapTransform, &[PagePlace])] = &[
-    (GapTransform::Difference, &[BesideBase, At(L::WidestGaps, 10)]),
-    (GapTransform::Ratio, &[BesideBase]),
-    (GapTransform::ToTotal, &[BesideWidest]),
-];
-
-const GAPS_OF_MCC: &[(GapTransform, &[PagePlace])] = &[
-    (GapTransform::Difference, &[BesideBase, At(L::WidestGaps, 11)]),
-    (GapTransform::Ratio, &[BesideBase]),
-    (GapTransform::ToTotal, &[BesideWidest]),
-];
-
-/// Of which demographic parity is the gap.
-pub(super) const PPREV: Metric = Metric {
-    formula: "people predicted positive / people with a prediction",
-    needs_label: false,
-    shown: &[
-        At(L::GroupRows, 1),
-        At(L::GroupColumns, 1),
-        At(L::ClassGroups, 2),
-        At(L::ArmPerformance, 8),
-    ],
-    gaps: gaps("predicted prevalence", ImpairedGroupRule::LowerRate(pprev), GAPS_AND_DISTANCE),
-    has_curve: true,
-    ..metric("pprev", "PPREV", "predicted prevalence", None, Reads::Rate(pprev))
-};
-
-/// Of which equal opportunity is the gap.
-pub(super) const TPR: Metric = Metric {
-    formula: "TP / (TP + FN)",
-    undefined_when: "nobody has the positive label",
-    shown: &[
-        At(L::GroupRows, 5),
-        At(L::GroupColumns, 4),
-        At(L::ClassGroups, 3),
-        At(L::ArmPerformance, 3),
-        At(L::ArmFolds, 2),
-    ],
-    gaps: gaps("true positive rate", ImpairedGroupRule::LowerRate(tpr), GAPS_AND_DISTANCE),
-    has_curve: true,
-    ..metric("tpr", "TPR", "true positive rate, recall", Some(1.0), Reads::Rate(tpr))
-};
-
-/// Of which predictive equality is the gap.
-pub(super) const FPR: Metric = Metric {
-    formula: "FP / (TN + FP)",
-    undefined_when: "nobody has the negative label",
-    shown: &[At(L::GroupRows, 8), At(L::GroupColumns, 5), At(L::ClassGroups, 4)],
-    gaps: gaps("false positive rate", ImpairedGroupRule::LowerRate(fpr), GAPS_AND_DISTANCE),
-    has_curve: true,
-    ..metric("fpr", "FPR", "false positive rate", Some(0.0), Reads::Rate(fpr))
-};
-
-/// Of which predictive parity is the gap.
-pub(super) const PPV: Metric = Metric {
-    formula: "TP / (TP + FP)",
-    undefined_when: "nobody is predicted positive",
-    shown: &[
-        At(L::GroupRows, 9),
-        At(L::GroupColumns, 6),
-        At(L::ClassGroups, 5),
-        At(L::ArmPerformance, 5),
-    ],
-    gaps: gaps("precision", ImpairedGroupRule::Unstated, GAPS_AND_DISTANCE),
-    ..metric("ppv", "PPV", "positive predictive value, precision", Some(1.0), Reads::Rate(ppv))
-};
+/// The same with the distance to all in the row of the widest gap, and more places of the
+/// difference.
+const fn widest(difference: &'static [PagePlace]) -> [&'static [PagePlace]; 3] {
+    [difference, &[BesideBase], &[BesideWidest]]
+}
 
 /// The list of this family.
-pub(crate) const METRICS: &[Metric] = &[
-    Metric {
-        formula: "(TP + FN) / N",
-        shown: &[At(L::GroupRows, 2), At(L::GroupColumns, 2), At(L::ClassGroups, 1)],
-        gaps: gaps("prevalence", ImpairedGroupRule::Unstated, GAPS),
-        ..metric("prev", "PREV", "prevalence", None, Reads::Rate(prev))
-    },
-    PPREV,
-    Metric {
-        formula: "(TP + TN) / N",
-        shown: &[
-            At(L::GroupRows, 3),
-            At(L::GroupColumns, 3),
-            At(L::Slices, 2),
-            At(L::ArmPerformance, 1),
-            At(L::ArmFolds, 1),
-        ],
-        gaps: gaps("accuracy", ImpairedGroupRule::Unstated, GAPS_OF_ACC),
-        ..metric("acc", "ACC", "accuracy", Some(1.0), Reads::Rate(acc))
-    },
-    TPR,
-    Metric {
-        formula: "FN / (TP + FN)",
-        undefined_when: "nobody has the positive label",
-        shown: &[At(L::GroupRows, 6)],
-        gaps: gaps("false negative rate", ImpairedGroupRule::LowerRate(tpr), GAPS),
-        ..metric("fnr", "FNR", "false negative rate", Some(0.0), Reads::Rate(fnr))
-    },
-    Metric {
-        formula: "TN / (TN + FP)",
-        undefined_when: "nobody has the negative label",
-        shown: &[At(L::GroupRows, 7), At(L::ArmPerformance, 4), At(L::ArmFolds, 3)],
-        gaps: gaps("true negative rate", ImpairedGroupRule::LowerRate(fpr), GAPS),
-        ..metric("tnr", "TNR", "true negative rate, specificity", Some(1.0), Reads::Rate(tnr))
-    },
-    FPR,
-    PPV,
-    Metric {
-        formula: "FP / (TP + FP)",
-        undefined_when: "nobody is predicted positive",
-        shown: &[At(L::GroupRows, 10)],
-        gaps: gaps("false discovery rate", ImpairedGroupRule::Unstated, GAPS),
-        ..metric("fdr", "FDR", "false discovery rate", Some(0.0), Reads::Rate(fdr))
-    },
-    Metric {
-        formula: "TN / (TN + FN)",
-        undefined_when: "nobody is predicted negative",
-        shown: &[At(L::GroupRows, 11), At(L::GroupColumns, 7)],
-        gaps: gaps("negative predictive value", ImpairedGroupRule::Unstated, GAPS),
-        ..metric("npv", "NPV", "negative predictive value", Some(1.0), Reads::Rate(npv))
-    },
-    Metric {
-        formula: "FN / (TN + FN)",
-        undefined_when: "nobody is predicted negative",
-        shown: &[At(L::GroupRows, 12)],
-        gaps: gaps("false omission rate", ImpairedGroupRule::Unstated, GAPS),
-        ..metric("for", "FOR", "false omission rate", Some(0.0), Reads::Rate(fomr))
-    },
-    Metric {
-        formula: "(TPR + TNR) / 2",
-        undefined_when: "TPR or TNR is undefined",
+pub(crate) const METRICS: &[Metric] = records! {
+    "prev", "PREV", "prevalence", "(TP + FN) / N", reads: Reads::Rate(prev),
+        gaps: gaps("prevalence", Unstated, GAPS),
+        shown: at![GroupRows 2, GroupColumns 2, ClassGroups 1], ..RATE;
+    "pprev", "PPREV", "predicted prevalence",
+        "people predicted positive / people with a prediction", reads: Reads::Rate(pprev),
+        needs_label: false,
+        gaps: gaps("predicted prevalence", LowerRate(pprev), widest(&[BesideBase])),
+        shown: at![GroupRows 1, GroupColumns 1, ClassGroups 2, ArmPerformance 8], has_curve: true,
+        ..RATE;
+    "acc", "ACC", "accuracy", "(TP + TN) / N", reads: Reads::Rate(acc), ideal: Some(1.0),
+        gaps: gaps("accuracy", Unstated, widest(&[BesideBase, At(L::PairGaps, 10),
+            At(L::WidestGaps, 9), At(L::ArmGaps, 7)])),
+        shown: at![GroupRows 3, GroupColumns 3, Slices 2, ArmPerformance 1, ArmFolds 1], ..RATE;
+    "tpr", "TPR", "true positive rate, recall", "TP / (TP + FN)", reads: Reads::Rate(tpr),
+        ideal: Some(1.0), undefined_when: "nobody has the positive label",
+        gaps: gaps("true positive rate", LowerRate(tpr), widest(&[BesideBase])),
+        shown: at![GroupRows 5, GroupColumns 4, ClassGroups 3, ArmPerformance 3, ArmFolds 2],
+        has_curve: true, ..RATE;
+    "fnr", "FNR", "false negative rate", "FN / (TP + FN)", reads: Reads::Rate(fnr),
+        ideal: Some(0.0), undefined_when: "nobody has the positive label",
+        gaps: gaps("false negative rate", LowerRate(tpr), GAPS), shown: at![GroupRows 6], ..RATE;
+    "tnr", "TNR", "true negative rate, specificity", "TN / (TN + FP)", reads: Reads::Rate(tnr),
+        ideal: Some(1.0), undefined_when: "nobody has the negative label",
+        gaps: gaps("true negative rate", LowerRate(fpr), GAPS),
+        shown: at![GroupRows 7, ArmPerformance 4, ArmFolds 3], ..RATE;
+    "fpr", "FPR", "false positive rate", "FP / (TN + FP)", reads: Reads::Rate(fpr),
+        ideal: Some(0.0), undefined_when: "nobody has the negative label",
+        gaps: gaps("false positive rate", LowerRate(fpr), widest(&[BesideBase])),
+        shown: at![GroupRows 8, GroupColumns 5, ClassGroups 4], has_curve: true, ..RATE;
+    "ppv", "PPV", "positive predictive value, precision", "TP / (TP + FP)", reads: Reads::Rate(ppv),
+        ideal: Some(1.0), undefined_when: "nobody is predicted positive",
+        gaps: gaps("precision", Unstated, widest(&[BesideBase])),
+        shown: at![GroupRows 9, GroupColumns 6, ClassGroups 5, ArmPerformance 5], ..RATE;
+    "fdr", "FDR", "false discovery rate", "FP / (TP + FP)", reads: Reads::Rate(fdr),
+        ideal: Some(0.0), undefined_when: "nobody is predicted positive",
+        gaps: gaps("false discovery rate", Unstated, GAPS), shown: at![GroupRows 10], ..RATE;
+    "npv", "NPV", "negative predictive value", "TN / (TN + FN)", reads: Reads::Rate(npv),
+        ideal: Some(1.0), undefined_when: "nobody is predicted negative",
+        gaps: gaps("negative predictive value", Unstated, GAPS),
+        shown: at![GroupRows 11, GroupColumns 7], ..RATE;
+    "for", "FOR", "false omission rate", "FN / (TN + FN)", reads: Reads::Rate(fomr),
+        ideal: Some(0.0), undefined_when: "nobody is predicted negative",
+        gaps: gaps("false omission rate", Unstated, GAPS), shown: at![GroupRows 12], ..RATE;
+    "bacc", "BACC", "balanced accuracy", "(TPR + TNR) / 2", reads: Reads::Score(bacc),
+        ideal: Some(1.0), undefined_when: "TPR or TNR is undefined",
         source: "Brodersen et al. 2010, The balanced accuracy and its posterior distribution",
-        shown: &[At(L::GroupRows, 4), At(L::ArmPerformance, 2)],
-        gaps: gaps("balanced accuracy", ImpairedGroupRule::Unstated, GAPS),
-        ..metric("bacc", "BACC", "balanced accuracy", Some(1.0), Reads::Score(bacc))
-    },
-    Metric {
-        formula: "2 TP / (2 TP + FP + FN)",
+        gaps: gaps("balanced accuracy", Unstated, GAPS), shown: at![GroupRows 4, ArmPerformance 2],
+        ..RATE;
+    "f1", "F1", "F1 score", "2 TP / (2 TP + FP + FN)", reads: Reads::Score(f1), ideal: Some(1.0),
+        unit: MetricUnit::Number,
         undefined_when: "there is neither a positive label nor a positive prediction",
         source: "van Rijsbergen 1979, Information Retrieval",
-        unit: MetricUnit::Number,
-        shown: &[
-            At(L::GroupRows, 13),
-            At(L::GroupColumns, 8),
-            At(L::ClassGroups, 6),
-            At(L::ArmPerformance, 6),
-        ],
-        gaps: gaps("F1 score", ImpairedGroupRule::Unstated, GAPS_OF_F1),
-        ..metric("f1", "F1", "F1 score", Some(1.0), Reads::Score(f1))
-    },
-    Metric {
-        formula: "(TP TN - FP FN) / sqrt((TP + FP)(TP + FN)(TN + FP)(TN + FN))",
-        range: (-1.0, 1.0),
+        gaps: gaps("F1 score", Unstated, widest(&[BesideBase, At(L::WidestGaps, 10)])),
+        shown: at![GroupRows 13, GroupColumns 8, ClassGroups 6, ArmPerformance 6], ..RATE;
+    "mcc", "MCC", "Matthews correlation coefficient",
+        "(TP TN - FP FN) / sqrt((TP + FP)(TP + FN)(TN + FP)(TN + FN))", reads: Reads::Score(mcc),
+        ideal: Some(1.0), range: (-1.0, 1.0), unit: MetricUnit::Number,
         sign: "above 0: better than chance",
-        undefined_when: "one label or one prediction does not occur",
-        source: "Matthews 1975, Comparison of the predicted and observed secondary structure of T4 \
-                 phage lysozyme",
-        unit: MetricUnit::Number,
-        shown: &[
-            At(L::GroupRows, 14),
-            At(L::GroupColumns, 9),
-            At(L::ClassGroups, 7),
-            At(L::ArmPerformance, 7),
-        ],
-        gaps: gaps("Matthews correlation", ImpairedGroupRule::Unstated, GAPS_OF_MCC),
-        ..metric("mcc", "MCC", "Matthews correlation coefficient", Some(1.0), Reads::Score(mcc))
-    },
-];
-
-/// (TP + FN) / n.
-pub(crate) fn prev(c: &Confusion) -> Rate {
-    c.rate(c.actual_positive(), c.n(), Undefined::EmptyGroup)
-}
+        undefined_when: "one label or one prediction does not occur", source: "Matthews 1975, \
+            Comparison of the predicted and observed secondary structure of T4 phage lysozyme",
+        gaps: gaps("Matthews correlation", Unstated, widest(&[BesideBase, At(L::WidestGaps, 11)])),
+        shown: at![GroupRows 14, GroupColumns 9, ClassGroups 7, ArmPerformance 7], ..RATE;
+};
 
 /// The share of people with a prediction who are predicted positive; needs no label.
 pub(crate) fn pprev(c: &Confusion) -> Rate {
-    Rate {
-        numerator: c.predicted_as(true),
-        denominator: c.predicted(),
-        empty: Undefined::EmptyGroup,
-    }
+    let (numerator, denominator) = (c.predicted_as(true), c.predicted());
+    Rate { numerator, denominator, empty: Undefined::EmptyGroup }
 }
 
-/// (TP + TN) / n.
-pub(crate) fn acc(c: &Confusion) -> Rate {
-    c.rate(c.tp + c.tn, c.n(), Undefined::EmptyGroup)
-}
-
-/// TP / (TP + FN).
-pub(crate) fn tpr(c: &Confusion) -> Rate {
-    c.rate(c.tp, c.actual_positive(), Undefined::NoActualPositive)
-}
-
-/// FN / (TP + FN).
-pub(crate) fn fnr(c: &Confusion) -> Rate {
-    c.rate(c.fn_, c.actual_positive(), Undefined::NoActualPositive)
-}
-
-/// TN / (TN + FP).
-pub(crate) fn tnr(c: &Confusion) -> Rate {
-    c.rate(c.tn, c.actual_negative(), Undefined::NoActualNegative)
-}
-
-/// FP / (TN + FP).
-pub(crate) fn fpr(c: &Confusion) -> Rate {
-    c.rate(c.fp, c.actual_negative(), Undefined::NoActualNegative)
-}
-
-/// TP / (TP + FP).
-pub(crate) fn ppv(c: &Confusion) -> Rate {
-    c.rate(c.tp, c.predicted_positive(), Undefined::NoPredictedPositive)
-}
-
-/// FP / (TP + FP).
-pub(crate) fn fdr(c: &Confusion) -> Rate {
-    c.rate(c.fp, c.predicted_positive(), Undefined::NoPredictedPositive)
-}
-
-/// TN / (TN + FN).
-pub(crate) fn npv(c: &Confusion) -> Rate {
-    c.rate(c.tn, c.predicted_negative(), Undefined::NoPredictedNegative)
-}
-
-/// FN / (TN + FN).
-pub(crate) fn fomr(c: &Confusion) -> Rate {
-    c.rate(c.fn_, c.predicted_negative(), Undefined::NoPredictedNegative)
-}
+rates! { Confusion rate {
+    prev(c): c.actual_positive(), c.n(), EmptyGroup;
+    acc(c): c.tp + c.tn, c.n(), EmptyGroup;
+    tpr(c): c.tp, c.actual_positive(), NoActualPositive;
+    fnr(c): c.fn_, c.actual_positive(), NoActualPositive;
+    tnr(c): c.tn, c.actual_negative(), NoActualNegative;
+    fpr(c): c.fp, c.actual_negative(), NoActualNegative;
+    ppv(c): c.tp, c.predicted_positive(), NoPredictedPositive;
+    fdr(c): c.fp, c.predicted_positive(), NoPredictedPositive;
+    npv(c): c.tn, c.predicted_negative(), NoPredictedNegative;
+    fomr(c): c.fn_, c.predicted_negative(), NoPredictedNegative;
+    /// TP / (TP + FP + FN), of which F1 is a function: 2 J / (1 + J).
+    jaccard(c): c.tp, c.tp + c.fp + c.fn_, ZeroDenominator;
+} }
 
 /// (TPR + TNR) / 2; undefined where one of both is.
 pub(crate) fn bacc(c: &Confusion) -> MetricValue {
@@ -336,11 +168,6 @@ pub(crate) fn score_shape(metric: &Metric) -> Option<ScoreShape> {
         }),
         _ => None,
     }
-}
-
-/// TP / (TP + FP + FN), of which F1 is a function: 2 J / (1 + J).
-fn jaccard(c: &Confusion) -> Rate {
-    c.rate(c.tp, c.tp + c.fp + c.fn_, Undefined::ZeroDenominator)
 }
 
 /// 2 TP / (2 TP + FP + FN).

@@ -1,8 +1,20 @@
 //! Which lists of the page show a metric, and at which place: what a record says under `shown`.
 
-/// A list of metrics on the page, as rows or columns of a table or as whiskers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PageList {
+/// Writes the enum of the lists.
+macro_rules! page_lists {
+    ($($(#[$means:meta])* $list:ident,)*) => {
+        /// A list of metrics on the page, as rows or columns of a table or as whiskers.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum PageList { $($(#[$means])* $list,)* }
+
+        impl PageList {
+            /// All lists.
+            pub const ALL: &[PageList] = &[$(PageList::$list,)*];
+        }
+    };
+}
+
+page_lists! {
     /// Values of two groups: rows.
     GroupRows,
     /// Values of more than two groups: columns; what is not there is the complement of these.
@@ -59,40 +71,6 @@ pub enum PageList {
     AmountGaps,
     /// How amounts would change in a direction.
     AmountChanges,
-}
-
-impl PageList {
-    /// All lists.
-    pub const ALL: [PageList; 28] = [
-        PageList::GroupRows,
-        PageList::GroupColumns,
-        PageList::PairGaps,
-        PageList::WidestGaps,
-        PageList::ClarifyOutcomes,
-        PageList::ClarifyDeserts,
-        PageList::ClarifyNotes,
-        PageList::ClarifyTotals,
-        PageList::SwitchRows,
-        PageList::SwitchColumns,
-        PageList::SwitchWhiskers,
-        PageList::AnySwitches,
-        PageList::ScoreShifts,
-        PageList::GraphsFound,
-        PageList::GraphRates,
-        PageList::ClassSwitches,
-        PageList::ClassGroups,
-        PageList::Slices,
-        PageList::ArmPerformance,
-        PageList::ArmGaps,
-        PageList::ArmSwitches,
-        PageList::ArmSwitchesOfMany,
-        PageList::ArmShifts,
-        PageList::ArmFolds,
-        PageList::ComparedRates,
-        PageList::AmountGroups,
-        PageList::AmountGaps,
-        PageList::AmountChanges,
-    ];
 }
 
 /// A place on the page.

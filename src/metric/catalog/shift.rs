@@ -15,8 +15,7 @@
 //! ln(s/c)) / S + ln(C/S), with S and C the sums of s and c. Jensen-Shannon needs S and C first,
 //! hence the second pass of [`jensen_shannon`](crate::metric::evidence::jensen_shannon).
 
-use super::place::PageList as L;
-use super::place::PagePlace::{At, TablesOnly};
+use super::place::PagePlace::TablesOnly;
 use crate::metric::evidence::shift::{
     CHANGE_EDGES, SCORE_BINS, SCORE_EDGES, ScoreShift, bins, log_ratio, total_weight,
 };
@@ -47,104 +46,51 @@ const ADDED: &str = "an addition of cfaudit, printed next to JSCD because JSCD i
     factor of all scores";
 const NO_PAIR: &str = "there is no pair of scores";
 
-const fn metric(
-    id: &'static str,
-    symbol: &'static str,
-    name: &'static str,
-    range: (f64, f64),
-    value: fn(&ScoreShift) -> MetricValue,
-) -> Metric {
-    Metric {
-        id,
-        symbol,
-        name,
-        family: MetricFamily::Shift,
-        range,
-        ideal: Some(0.0),
-        sign: "a distance: never negative",
-        undefined_when: NO_PAIR,
-        source: ADDED,
-        needs_label: false,
-        reads: Reads::Shift(value),
-        unit: MetricUnit::Number,
-        ..Metric::UNSTATED
-    }
-}
+/// What the metrics of this family have in common.
+const SHIFT: Metric = Metric {
+    family: MetricFamily::Shift,
+    ideal: Some(0.0),
+    sign: "a distance: never negative",
+    undefined_when: NO_PAIR,
+    source: ADDED,
+    ..Metric::UNSTATED
+};
 
 /// The list of this family.
-pub(crate) const METRICS: &[Metric] = &[
-    Metric {
-        formula: "sqrt(mean (c - s)^2)",
-        source: JOURNAL_TABLES,
-        shown: &[At(L::ScoreShifts, 1), At(L::ClassSwitches, 7), At(L::ArmShifts, 1)],
-        shows_every_move: true,
-        ..metric("rmscd", "RMSCD", "root mean squared counterfactual difference", (0.0, 1.0), rmscd)
-    },
-    Metric {
-        formula: "mean (c - s)",
+pub(crate) const METRICS: &[Metric] = records! {
+    "rmscd", "RMSCD", "root mean squared counterfactual difference", "sqrt(mean (c - s)^2)",
+        reads: Reads::Shift(rmscd), range: (0.0, 1.0), source: JOURNAL_TABLES,
+        shown: at![ScoreShifts 1, ClassSwitches 7, ArmShifts 1], shows_every_move: true, ..SHIFT;
+    "mcd", "MCD", "mean counterfactual difference", "mean (c - s)", reads: Reads::Shift(mcd),
+        range: (-1.0, 1.0), unit: MetricUnit::Signed,
         sign: "counterfactual minus factual: above 0 scores rise in the other group",
-        unit: MetricUnit::Signed,
-        shown: &[At(L::ScoreShifts, 2), At(L::ArmShifts, 2)],
-        ..metric("mcd", "MCD", "mean counterfactual difference", (-1.0, 1.0), mcd)
-    },
-    Metric {
-        formula: "mean |c - s|",
-        shown: &[At(L::ScoreShifts, 3)],
-        shows_every_move: true,
-        ..metric("macd", "MACD", "mean absolute counterfactual difference", (0.0, 1.0), macd)
-    },
-    Metric {
-        formula: "sum p ln(p/q), p = s / sum s, q = c / sum c, over the pairs",
+        shown: at![ScoreShifts 2, ArmShifts 2], ..SHIFT;
+    "macd", "MACD", "mean absolute counterfactual difference", "mean |c - s|",
+        reads: Reads::Shift(macd), range: (0.0, 1.0), shown: at![ScoreShifts 3],
+        shows_every_move: true, ..SHIFT;
+    "kld", "KLD", "Kullback-Leibler divergence",
+        "sum p ln(p/q), p = s / sum s, q = c / sum c, over the pairs", reads: Reads::Shift(kld),
+        range: (0.0, f64::INFINITY),
         undefined_when: "there is no pair, all scores of one side are 0, or a score falls to 0",
         source: "Kullback and Leibler 1951, On information and sufficiency; paired as JSCD",
-        shown: &[At(L::ScoreShifts, 5)],
-        ..metric("kld", "KLD", "Kullback-Leibler divergence", (0.0, f64::INFINITY), kld)
-    },
-    Metric {
-        formula: "sqrt(sum p ln(p/m) / 2 + sum q ln(q/m) / 2), m = (p + q) / 2, p = s / sum s, q = \
-                  c / sum c, over the pairs",
-        undefined_when: "there is no pair, or all scores of one side are 0",
-        source: JOURNAL_TABLES,
-        shown: &[At(L::ScoreShifts, 4), At(L::ClassSwitches, 8), At(L::ArmShifts, 3)],
-        ..metric("jscd", "JSCD", "Jensen-Shannon counterfactual distance", (0.0, JSCD_MAX), jscd)
-    },
-    Metric {
-        formula: "sum p log2(p/m) / 2 + sum q log2(q/m) / 2 over the shares p, q of 50 equal bins, \
-                  m = (p + q) / 2",
-        shown: &[At(L::ScoreShifts, 6)],
-        ..metric(
-            "jsd_hist",
-            "JSD_hist",
-            "Jensen-Shannon divergence of histograms",
-            (0.0, 1.0),
-            jsd_hist,
-        )
-    },
-    Metric {
-        formula: "sum p ln(p/q) over the shares p, q of 50 equal bins",
-        undefined_when: "there is no pair, or a bin empties",
-        shown: &[TablesOnly],
-        ..metric(
-            "kld_hist",
-            "KLD_hist",
-            "Kullback-Leibler divergence of histograms",
-            (0.0, f64::INFINITY),
-            kld_hist,
-        )
-    },
-    Metric {
-        formula: "sum p ln(p/q) over the shares p, q of 50 equal bins, each with 1/2 added to its \
-                  count (with weights: half the mean weight)",
-        shown: &[At(L::ScoreShifts, 7)],
-        ..metric(
-            "kld_hist_smoothed",
-            "KLD_hist_smoothed",
-            "smoothed Kullback-Leibler divergence of histograms",
-            (0.0, f64::INFINITY),
-            kld_hist_smoothed,
-        )
-    },
-];
+        shown: at![ScoreShifts 5], ..SHIFT;
+    "jscd", "JSCD", "Jensen-Shannon counterfactual distance", "sqrt(sum p ln(p/m) / 2 + sum q \
+            ln(q/m) / 2), m = (p + q) / 2, p = s / sum s, q = c / sum c, over the pairs",
+        reads: Reads::Shift(jscd), range: (0.0, JSCD_MAX),
+        undefined_when: "there is no pair, or all scores of one side are 0", source: JOURNAL_TABLES,
+        shown: at![ScoreShifts 4, ClassSwitches 8, ArmShifts 3], ..SHIFT;
+    "jsd_hist", "JSD_hist", "Jensen-Shannon divergence of histograms", "sum p log2(p/m) / 2 + sum \
+            q log2(q/m) / 2 over the shares p, q of 50 equal bins, m = (p + q) / 2",
+        reads: Reads::Shift(jsd_hist), range: (0.0, 1.0), shown: at![ScoreShifts 6], ..SHIFT;
+    "kld_hist", "KLD_hist", "Kullback-Leibler divergence of histograms",
+        "sum p ln(p/q) over the shares p, q of 50 equal bins", reads: Reads::Shift(kld_hist),
+        range: (0.0, f64::INFINITY), undefined_when: "there is no pair, or a bin empties",
+        shown: &[TablesOnly], ..SHIFT;
+    "kld_hist_smoothed", "KLD_hist_smoothed", "smoothed Kullback-Leibler divergence of histograms",
+            "sum p ln(p/q) over the shares p, q of 50 equal bins, each with 1/2 added to its count \
+            (with weights: half the mean weight)", reads: Reads::Shift(kld_hist_smoothed),
+        range: (0.0, f64::INFINITY), shown: at![ScoreShifts 7], ..SHIFT;
+};
 
 fn mean(shift: &ScoreShift, sum: f64) -> MetricValue {
     total_weight(shift).map(|n| sum / n)

@@ -25,22 +25,15 @@ const FEW_UNITS: &str = "few units: a row or column of the matrix holds fewer th
 /// Units that each margin must hold for an interval.
 const LEAST_OF_MARGIN: u64 = 5;
 
-/// What the units add to a function with these derivatives.
-fn influence<const N: usize>(
-    units: &UnitSums<N>,
-    table: impl Fn(&[u64; N]) -> [u64; 4],
-    gradient: &[f64; 4],
-) -> Influence {
+/// What each kind of units adds to a value with these derivatives by the cells.
+fn influence(kinds: &[MatrixUnits], gradient: &[f64]) -> Influence {
     let (mut each, mut scale) = (Vec::new(), 0.0);
-    for kind in units.kinds() {
-        let cells = table(&kind.cells);
-        if cells != [0; 4] {
-            let terms = std::array::from_fn::<f64, 4, _>(|i| gradient[i] * cells[i] as f64);
-            let (adds, squares) = (terms.iter().sum(), kind.sums.squares());
-            let most: f64 = terms.iter().map(|term| term.abs()).sum();
-            scale += most * most * squares;
-            each.push(UnitInfluence { key: kind.key, adds, squares, n: kind.sums.people() });
-        }
+    for (key, filled, sums) in kinds.iter().filter(|(_, filled, _)| !filled.is_empty()) {
+        let terms = || filled.iter().map(|&(cell, n)| gradient[cell] * n as f64);
+        let most: f64 = terms().map(f64::abs).sum();
+        let (adds, squares) = (terms().sum(), sums.squares());
+        scale += most * most * squares;
+        each.push(UnitInfluence { key: *key, adds, squares, n: sums.people() });
     }
     Influence { units: each, scale }
 }
@@ -55,23 +48,22 @@ impl Estimate {
     ) -> Self {
         let cells = table(&units.weight()).map(|weight| weight as f64);
         let n_units = units.n_units(|cells| table(cells) != [0; 4]) as f64;
+        let kinds = units.kinds().iter().map(|kind| {
+            let cells = table(&kind.cells).into_iter().enumerate();
+            (kind.key, cells.filter(|(_, n)| *n > 0).collect(), kind.sums)
+        });
+        let kinds: Vec<MatrixUnits> = kinds.collect();
         match function {
-            CellFunction::Correlation => {
-                let kinds = units.kinds().iter().map(|kind| {
-                    let cells = table(&kind.cells).into_iter().enumerate();
-                    (kind.key, cells.filter(|(_, n)| *n > 0).collect(), kind.sums)
-                });
-                Estimate::correlation(value, 2, kinds.collect())
-            }
+            CellFunction::Correlation => Estimate::correlation(value, 2, kinds),
             CellFunction::Positive(function) => {
                 let gradient = function(Dual::cells(cells)).gradient;
-                let own = influence(units, &table, &gradient);
+                let own = influence(&kinds, &gradient);
                 let sum = own.squares();
                 if value <= 0.0 || n_units < 2.0 || sum <= 1e-24 * value * value {
                     return Estimate::other(value, own, Rc::new(|_| Err(NO_SPREAD)));
                 }
                 let most: f64 = (0..4).map(|i| gradient[i].abs() * cells[i]).sum();
-                let size = influence(units, &table, &gradient.map(f64::abs)).squares();
+                let size = influence(&kinds, &gradient.map(f64::abs)).squares();
                 let df = degrees_of_freedom(n_units, most * most / size);
                 let variance = n_units / (n_units - 1.0) * sum;
                 let at = move |level| Ok(log_student(value, variance, df, level));
@@ -100,18 +92,7 @@ impl Estimate {
             }
             n_units += if filled.is_empty() { 0 } else { sums.people() };
         }
-        let influence = |gradient: &[f64]| {
-            let (mut each, mut scale) = (Vec::new(), 0.0);
-            for (key, filled, sums) in kinds.iter().filter(|(_, filled, _)| !filled.is_empty()) {
-                let terms = || filled.iter().map(|&(cell, n)| gradient[cell] * n as f64);
-                let most: f64 = terms().map(f64::abs).sum();
-                let (adds, squares) = (terms().sum(), sums.squares());
-                scale += most * most * squares;
-                each.push(UnitInfluence { key: *key, adds, squares, n: sums.people() });
-            }
-            Influence { units: each, scale }
-        };
-        let own = influence(&correlation_gradient(classes, &cells));
+        let own = influence(&kinds, &correlation_gradient(classes, &cells));
         let held = units.iter().flatten().filter(|n| **n > 0);
         if held.min().is_none_or(|n| *n < LEAST_OF_MARGIN) {
             return Estimate::other(value, own, Rc::new(|_| Err(FEW_UNITS)));
@@ -122,11 +103,11 @@ impl Estimate {
         let drawn: Vec<f64> = cells.iter().map(|cell| cell + each * mean).collect();
         let gradient = correlation_gradient(classes, &drawn);
         let added = each * mean * mean * gradient.iter().map(|by| by * by).sum::<f64>();
-        let sum = influence(&gradient).squares() + added;
+        let sum = influence(&kinds, &gradient).squares() + added;
         let variance = n / (n - 1.0) * (n + 2.0) / n * sum;
         let share = f64::midpoint(value, 1.0);
         let size = if share <= 0.0 || share >= 1.0 || variance <= 0.0 {
-            total * total / influence(&vec![1.0; square]).squares()
+            total * total / influence(&kinds, &vec![1.0; square]).squares()
         } else {
             4.0 * share * (1.0 - share) / variance
         };

@@ -11,7 +11,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labelled_scores::LabelledScores;
@@ -20,7 +20,7 @@ use crate::metric::evidence::person::{Confusion, ScoredCounterfactual, ScoredPer
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::evidence::strata::Strata;
 use crate::metric::evidence::supported::SupportedOnly;
-use crate::metric::evidence::units::{MatrixUnits, WeightSums};
+use crate::metric::evidence::units::{MatrixUnits, WeightSums, units_of_persons};
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 
 /// One person as scored.
@@ -87,16 +87,14 @@ impl ClassCounterfactual<'_> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FactualClassCounts {
     classes: usize,
-    /// By group, the matrix row by row.
-    groups: Vec<Vec<u64>>,
-    /// What the rows of each cell weigh, by group; empty where nobody has a weight.
-    weights: Vec<Vec<WeightSums>>,
+    weighted: bool,
+    /// By group, the rows of each cell of the matrix and what they weigh, row by row.
+    cells: Vec<Vec<WeightSums>>,
     /// What the rows of each person weigh by group and cell; none where each row is a person.
     persons: Option<PersonClassCells>,
     one_vs_all: Vec<FactualCounts>,
-    /// People without a group by label and prediction, each unknown 0 or the class from 1 on; and
-    /// what they weigh in whole units.
-    without_group: [KeyedSums<(u32, u32)>; 2],
+    /// People without a group by label and prediction, each unknown 0 or the class from 1 on.
+    without_group: KeyedSums<(u32, u32), WeightSums>,
 }
 
 /// The label and the prediction of some people, each unknown or a class; how many they are, and
@@ -108,54 +106,49 @@ impl FactualClassCounts {
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
         FactualClassCounts {
             classes,
-            groups: vec![vec![0; classes * classes]; groups],
-            weights: Vec::new(),
+            weighted: false,
+            cells: vec![vec![WeightSums::default(); classes * classes]; groups],
             persons: None,
             one_vs_all: vec![FactualCounts::new(groups); classes],
-            without_group: [KeyedSums::default(), KeyedSums::default()],
+            without_group: KeyedSums::default(),
         }
+    }
+
+    /// The same with other counts of each class against all others.
+    fn map_classes(self, of: impl Fn(FactualCounts) -> FactualCounts) -> Self {
+        let one_vs_all = self.one_vs_all.into_iter().map(of).collect();
+        FactualClassCounts { one_vs_all, ..self }
     }
 
     /// The same, counted by this unit too.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
-        let one_vs_all =
-            self.one_vs_all.into_iter().map(|counts| counts.counted_by(unit)).collect();
-        let none =
-            vec![vec![WeightSums::default(); self.classes * self.classes]; self.groups.len()];
-        let weights = if unit.weighted { none } else { Vec::new() };
-        let persons = unit.persons.then(PersonClassCells::default);
-        FactualClassCounts { weights, persons, one_vs_all, ..self }
+        let (weighted, persons) = (unit.weighted, unit.persons.then(PersonClassCells::default));
+        FactualClassCounts { weighted, persons, ..self.map_classes(|of| of.counted_by(unit)) }
     }
 
     /// The same where scores as such are measured, of which there are none yet.
     #[must_use]
     pub(crate) fn with_scores(self, scores: &LabelledScores) -> Self {
-        let one_vs_all = self.one_vs_all.into_iter();
-        let one_vs_all = one_vs_all.map(|counts| counts.with_scores(scores.clone())).collect();
-        FactualClassCounts { one_vs_all, ..self }
+        self.map_classes(|counts| counts.with_scores(scores.clone()))
     }
 
     /// The same where people fall into strata, of which none holds anybody yet.
     #[must_use]
     pub(crate) fn with_strata(self, strata: &Strata) -> Self {
-        let one_vs_all = self.one_vs_all.into_iter();
-        let one_vs_all = one_vs_all.map(|counts| counts.with_strata(strata.clone())).collect();
-        FactualClassCounts { one_vs_all, ..self }
+        self.map_classes(|counts| counts.with_strata(strata.clone()))
     }
 
     /// The same without the scores of people.
     #[must_use]
     pub(crate) fn without_scores(self) -> Self {
-        let one_vs_all = self.one_vs_all.into_iter().map(FactualCounts::without_scores).collect();
-        FactualClassCounts { one_vs_all, ..self }
+        self.map_classes(FactualCounts::without_scores)
     }
 
     /// The same where curves of every threshold are asked for.
     #[must_use]
     pub(crate) fn with_grid(self, grid: ScoreGrid) -> Self {
-        let one_vs_all = self.one_vs_all.into_iter().map(|counts| counts.with_grid(grid)).collect();
-        FactualClassCounts { one_vs_all, ..self }
+        self.map_classes(|counts| counts.with_grid(grid))
     }
 
     /// Adds one row. `keys` are those of the person and of the row.
@@ -179,10 +172,7 @@ impl FactualClassCounts {
             self.classes
         );
         let cell = label * self.classes + predicted;
-        self.groups[person.group][cell] += 1;
-        if let Some(weights) = self.weights.get_mut(person.group) {
-            weights[cell] += WeightSums::one(person.weight);
-        }
+        self.cells[person.group][cell] += WeightSums::one(person.weight);
         if let Some(persons) = self.persons.as_mut().filter(|_| person.weight > 0) {
             persons.add((keys.0, person.group as u32, cell as u32), person.weight);
         }
@@ -212,20 +202,17 @@ impl FactualClassCounts {
         if word == u32::MAX && weight > 0 {
             let state = |of: Option<usize>| of.map_or(0, |of| of as u32 + 1);
             let cell = (state(label), state(predicted));
-            self.without_group[0].add(cell, 1);
-            self.without_group[1].add(cell, weight);
+            self.without_group.add(cell, WeightSums::one(weight));
         }
     }
 
     /// The people without a group by label and prediction, in order.
     pub(crate) fn without_group(&self) -> Vec<ClassState> {
-        let [rows, weights] = &self.without_group;
-        let mut cells: Vec<_> = rows.0.iter().collect();
-        cells.sort_unstable();
+        let mut cells: Vec<_> = self.without_group.0.iter().collect();
+        cells.sort_unstable_by_key(|(cell, _)| **cell);
         let class = |of: u32| (of as usize).checked_sub(1);
-        let state = |(cell, n): (&(u32, u32), &u64)| {
-            let weight = weights.0.get(cell).copied().unwrap_or(0);
-            ([class(cell.0), class(cell.1)], *n, weight)
+        let state = |(cell, sums): (&(u32, u32), &WeightSums)| {
+            ([class(cell.0), class(cell.1)], sums.people(), sums.sum())
         };
         cells.into_iter().map(state).collect()
     }
@@ -256,40 +243,41 @@ impl FactualClassCounts {
 
     /// Number of groups.
     pub(crate) fn groups(&self) -> usize {
-        self.groups.len()
+        self.cells.len()
     }
 
-    /// Labels (rows) against predictions (columns) of some people.
-    pub(crate) fn matrix(&self, of: GroupSelection) -> ClassMatrix {
+    fn sum(&self, of: GroupSelection, number: impl Fn(WeightSums) -> u64) -> ClassMatrix {
         let mut all = ClassMatrix::new(self.classes);
-        for group in of.groups(self.groups.len()) {
-            self.groups[group].iter().enumerate().for_each(|(cell, n)| all.add(cell, *n));
+        for group in of.groups(self.groups()) {
+            let cells = self.cells[group].iter().enumerate();
+            cells.for_each(|(cell, sums)| all.add(cell, number(*sums)));
         }
         all
     }
 
+    /// Labels (rows) against predictions (columns) of some people.
+    pub(crate) fn matrix(&self, of: GroupSelection) -> ClassMatrix {
+        self.sum(of, WeightSums::people)
+    }
+
     /// The same in units of weight; none where nobody has a weight.
     pub(crate) fn weight_matrix(&self, of: GroupSelection) -> Option<ClassMatrix> {
-        let mut all = ClassMatrix::new(self.classes);
-        for group in of.groups(self.groups.len()) {
-            let weights = self.weights.get(group)?.iter().enumerate();
-            weights.for_each(|(cell, sums)| all.add(cell, sums.sum()));
-        }
-        (!self.weights.is_empty()).then_some(all)
+        self.weighted.then(|| self.sum(of, WeightSums::sum))
     }
 
     /// The units of some people by the cells of the matrix that they fill.
     pub(crate) fn units(&self, of: GroupSelection) -> ClassUnits {
-        let groups: Vec<usize> = of.groups(self.groups.len()).collect();
+        let groups: Vec<usize> = of.groups(self.groups()).collect();
         let (mut rows, square) = (Vec::new(), self.classes * self.classes);
         for &group in &groups {
-            for (cell, n) in self.groups[group].iter().enumerate().filter(|(_, n)| **n > 0) {
-                let weights = self.weights.get(group).map(|weights| weights[cell]);
-                let sums = weights.unwrap_or_else(|| WeightSums::ones(*n));
-                rows.push(((group * square + cell) as u64, vec![(cell, 1)], sums));
-            }
+            let cells = self.cells[group].iter().enumerate();
+            let filled = cells.filter(|(_, sums)| sums.people() > 0);
+            let unit = |(cell, sums): (usize, &WeightSums)| {
+                ((group * square + cell) as u64, vec![(cell, 1)], *sums)
+            };
+            rows.extend(filled.map(unit));
         }
-        let of_persons = |persons| units_of_persons(persons, &groups, |cell| cell);
+        let of_persons = |persons| persons_at(persons, &groups, |cell| cell);
         ClassUnits { persons: self.persons.as_ref().map(of_persons), rows }
     }
 
@@ -299,27 +287,9 @@ impl FactualClassCounts {
     }
 }
 
-impl Accumulator for FactualClassCounts {
-    fn merge(&mut self, other: Self) {
-        for (mine, theirs) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
-            *mine += theirs;
-        }
-        for (mine, theirs) in self.weights.iter_mut().flatten().zip(other.weights.iter().flatten())
-        {
-            *mine += *theirs;
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-        for (mine, theirs) in self.without_group.iter_mut().zip(&other.without_group) {
-            mine.merge(theirs);
-        }
-        self.one_vs_all
-            .iter_mut()
-            .zip(other.one_vs_all)
-            .for_each(|(mine, theirs)| mine.merge(theirs));
-    }
-}
+additive!(accumulated FactualClassCounts {
+    cells, persons, without_group, one_vs_all
+});
 
 /// What happened to people who behave alike: their group, label and prediction, and the number of
 /// their counterfactuals by target group and prediction, ascending.
@@ -336,9 +306,9 @@ struct ClassPattern {
 pub(crate) struct SwitchClassCounts {
     classes: usize,
     groups: usize,
-    people: KeyedSums<ClassPattern>,
-    /// What the people of each pattern weigh; none where nobody has a weight.
-    weights: Option<KeyedSums<ClassPattern, WeightSums>>,
+    weighted: bool,
+    /// People of each pattern and what they weigh.
+    people: KeyedSums<ClassPattern, WeightSums>,
     /// What the rows of each person weigh by direction and cell of the extended matrix; none where
     /// each row is a person.
     persons: Option<PersonClassCells>,
@@ -354,8 +324,8 @@ impl SwitchClassCounts {
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
         let one_vs_all = vec![CounterfactualCounts::new(groups); classes];
         let (people, supported) = (KeyedSums::default(), SupportedOnly::default());
-        let (weights, persons) = (None, None);
-        SwitchClassCounts { classes, groups, people, weights, persons, one_vs_all, supported }
+        let (weighted, persons) = (false, None);
+        SwitchClassCounts { classes, groups, weighted, people, persons, one_vs_all, supported }
     }
 
     /// The same people by their supported counterfactuals alone; none where all are supported.
@@ -366,8 +336,8 @@ impl SwitchClassCounts {
     /// What supported counterfactuals alone give while all are supported.
     fn of_classes_alone(&self) -> SwitchClassCounts {
         SwitchClassCounts {
+            weighted: self.weighted,
             people: self.people.clone(),
-            weights: self.weights.clone(),
             persons: self.persons.clone(),
             ..SwitchClassCounts::new(self.classes, self.groups)
         }
@@ -378,9 +348,8 @@ impl SwitchClassCounts {
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         let one_vs_all =
             self.one_vs_all.into_iter().map(|counts| counts.counted_by(unit)).collect();
-        let weights = unit.weighted.then(KeyedSums::default);
-        let persons = unit.persons.then(KeyedSums::default);
-        SwitchClassCounts { weights, persons, one_vs_all, ..self }
+        let (weighted, persons) = (unit.weighted, unit.persons.then(KeyedSums::default));
+        SwitchClassCounts { weighted, persons, one_vs_all, ..self }
     }
 
     /// Adds one person with all their counterfactuals of this set; a person is added once. `key` is
@@ -456,10 +425,7 @@ impl SwitchClassCounts {
                 predicted: predicted as u32,
                 outcomes,
             };
-            if let Some(weights) = &mut self.weights {
-                weights.add(kind.clone(), WeightSums::one(person.weight));
-            }
-            self.people.add(kind, 1);
+            self.people.add(kind, WeightSums::one(person.weight));
         }
     }
 
@@ -476,13 +442,13 @@ impl SwitchClassCounts {
 
     /// Whether people have weights.
     pub(crate) fn is_weighted(&self) -> bool {
-        self.weights.is_some()
+        self.weighted
     }
 
     /// Predictions before (rows) and after (columns) of one direction, or of all counterfactuals.
     #[cfg(test)]
     pub(crate) fn matrix(&self, direction: Option<(usize, usize)>) -> ClassMatrix {
-        self.sum(direction, |_| true)
+        self.sum(WeightSums::people, direction, None)
     }
 
     /// The same of the people with one label, or of those without: a part of the extended matrix.
@@ -491,14 +457,13 @@ impl SwitchClassCounts {
         direction: Option<(usize, usize)>,
         label: Option<usize>,
     ) -> ClassMatrix {
-        let label = label.unwrap_or(self.classes);
-        self.sum(direction, |own| own == label)
+        self.sum(WeightSums::people, direction, Some(label.unwrap_or(self.classes)))
     }
 
     /// The matrix of all labels in units of weight; none where nobody has a weight.
     #[cfg(test)]
     pub(crate) fn weight_matrix(&self, direction: Option<(usize, usize)>) -> Option<ClassMatrix> {
-        Some(self.sum_of(self.weights.as_ref()?, |sums| sums.sum(), direction, |_| true))
+        self.weighted.then(|| self.sum(WeightSums::sum, direction, None))
     }
 
     /// The same of one label, or of those without; none where nobody has a weight.
@@ -507,9 +472,8 @@ impl SwitchClassCounts {
         direction: Option<(usize, usize)>,
         label: Option<usize>,
     ) -> Option<ClassMatrix> {
-        let label = label.unwrap_or(self.classes);
-        let weights = self.weights.as_ref()?;
-        Some(self.sum_of(weights, |sums| sums.sum(), direction, |own| own == label))
+        let label = Some(label.unwrap_or(self.classes));
+        self.weighted.then(|| self.sum(WeightSums::sum, direction, label))
     }
 
     /// The evidence of each class against all others, in order.
@@ -521,38 +485,20 @@ impl SwitchClassCounts {
         ScopeIndex { groups: self.groups }
     }
 
-    /// The directions that a scope holds, by their number.
-    fn directions_of(&self, place: usize) -> Vec<usize> {
-        let places = self.scope_index();
-        places.directions_of(place).map(|(from, to)| places.direction(from, to)).collect()
-    }
-
     fn sum(
         &self,
+        number: impl Fn(WeightSums) -> u64,
         direction: Option<(usize, usize)>,
-        of_label: impl Fn(usize) -> bool,
-    ) -> ClassMatrix {
-        self.sum_of(&self.people, |people| people, direction, of_label)
-    }
-
-    fn sum_of<T: Copy + Default + AddAssign>(
-        &self,
-        patterns: &KeyedSums<ClassPattern, T>,
-        number: impl Fn(T) -> u64,
-        direction: Option<(usize, usize)>,
-        of_label: impl Fn(usize) -> bool,
+        label: Option<usize>,
     ) -> ClassMatrix {
         let mut all = ClassMatrix::new(self.classes);
-        let kinds = patterns.0.iter().filter(|(kind, _)| of_label(kind.label as usize));
-        for (kind, sum) in kinds {
-            for (to, after, times) in &kind.outcomes {
-                if direction
-                    .is_none_or(|direction| direction == (kind.group as usize, *to as usize))
-                {
-                    all.add(
-                        kind.predicted as usize * self.classes + *after as usize,
-                        number(*sum) * u64::from(*times),
-                    );
+        let of_label = |kind: &ClassPattern| label.is_none_or(|own| own == kind.label as usize);
+        for (kind, sums) in self.people.0.iter().filter(|(kind, _)| of_label(kind)) {
+            for &(to, after, times) in &kind.outcomes {
+                let own = (kind.group as usize, to as usize);
+                if direction.is_none_or(|direction| direction == own) {
+                    let cell = kind.predicted as usize * self.classes + after as usize;
+                    all.add(cell, number(*sums) * u64::from(times));
                 }
             }
         }
@@ -564,9 +510,7 @@ impl SwitchClassCounts {
     pub(crate) fn units(&self) -> Vec<ClassUnits> {
         let places = self.scope_index();
         let mut kinds = vec![BTreeMap::<Vec<(usize, u64)>, WeightSums>::new(); places.len()];
-        for (kind, people) in &self.people.0 {
-            let weights = self.weights.as_ref().and_then(|weights| weights.0.get(kind).copied());
-            let sums = weights.unwrap_or_else(|| WeightSums::ones(*people));
+        for (kind, sums) in &self.people.0 {
             let mut filled: BTreeMap<usize, BTreeMap<usize, u64>> = BTreeMap::new();
             for &(to, after, times) in &kind.outcomes {
                 let cell = kind.predicted as usize * self.classes + after as usize;
@@ -575,13 +519,13 @@ impl SwitchClassCounts {
                 }
             }
             for (place, cells) in filled {
-                *kinds[place].entry(cells.into_iter().collect()).or_default() += sums;
+                *kinds[place].entry(cells.into_iter().collect()).or_default() += *sums;
             }
         }
         let square = self.classes * self.classes;
         let of_scope = |(place, kinds): (usize, BTreeMap<_, _>)| {
             let persons = self.persons.as_ref().map(|persons| {
-                units_of_persons(persons, &self.directions_of(place), |cell| cell % square)
+                persons_at(persons, &places.numbers_of(place), |cell| cell % square)
             });
             let numbers = (place as u64) << 32..;
             let rows = numbers.zip(kinds).map(|(key, (cells, sums))| (key, cells, sums));
@@ -591,25 +535,19 @@ impl SwitchClassCounts {
     }
 }
 
-impl Accumulator for SwitchClassCounts {
-    fn merge(&mut self, mut other: Self) {
-        let theirs = std::mem::take(&mut other.supported);
+impl Additive for SwitchClassCounts {
+    fn absorb(&mut self, other: &Self) {
         let mut supported = std::mem::take(&mut self.supported);
-        supported.merge(theirs, || self.of_classes_alone(), || other.of_classes_alone());
+        let (so_far, theirs) = (|| self.of_classes_alone(), || other.of_classes_alone());
+        supported.absorb(&other.supported, so_far, theirs);
         self.supported = supported;
-        self.people.merge(&other.people);
-        if let (Some(mine), Some(theirs)) = (&mut self.weights, &other.weights) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-        self.one_vs_all
-            .iter_mut()
-            .zip(other.one_vs_all)
-            .for_each(|(mine, theirs)| mine.merge(theirs));
+        self.people.absorb(&other.people);
+        self.persons.absorb(&other.persons);
+        self.one_vs_all.absorb(&other.one_vs_all);
     }
 }
+
+additive!(accumulated SwitchClassCounts);
 
 /// What the rows of persons weigh, by key, group or direction, and cell.
 type PersonClassCells = KeyedSums<(u64, u32, u32)>;
@@ -624,7 +562,7 @@ pub(crate) struct ClassUnits {
 }
 
 /// Each person with a row at some places, ascending by key.
-fn units_of_persons(
+fn persons_at(
     persons: &PersonClassCells,
     places: &[usize],
     cell_of: impl Fn(usize) -> usize,
@@ -635,14 +573,7 @@ fn units_of_persons(
             *all.entry((key, cell_of(cell as usize))).or_default() += weight;
         }
     }
-    let mut found: Vec<MatrixUnits> = Vec::new();
-    for ((key, cell), weight) in all {
-        match found.last_mut().filter(|own| own.0 == key) {
-            Some(own) => own.1.push((cell, weight)),
-            None => found.push((key, vec![(cell, weight)], WeightSums::ones(1))),
-        }
-    }
-    found
+    units_of_persons(all.into_iter().map(|((key, cell), weight)| (key, cell, weight)))
 }
 
 /// Sums by key, written in the order of their keys.
@@ -655,13 +586,15 @@ impl<K: Eq + Hash, T> Default for KeyedSums<K, T> {
     }
 }
 
-impl<K: Eq + Hash + Clone, T: Copy + Default + AddAssign> KeyedSums<K, T> {
+impl<K: Eq + Hash, T: Copy + Default + AddAssign> KeyedSums<K, T> {
     fn add(&mut self, key: K, n: T) {
         *self.0.entry(key).or_default() += n;
     }
+}
 
-    fn merge(&mut self, other: &Self) {
-        other.0.iter().for_each(|(key, n)| self.add(key.clone(), *n));
+impl<K: Eq + Hash + Clone, T: Additive + Clone> Additive for KeyedSums<K, T> {
+    fn absorb(&mut self, other: &Self) {
+        self.0.absorb(&other.0);
     }
 }
 

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::jensen_shannon::{BalancedPair, ScoreBalance};
 use crate::metric::evidence::shift::{ScoreShift, ShiftSums};
 use crate::num::fixed::FixedSum;
@@ -34,13 +35,6 @@ impl DivergenceSums {
         pair
     }
 
-    /// Adds pairs under the same balance.
-    pub(crate) fn merge(&mut self, other: &DivergenceSums) {
-        self.n += other.n;
-        self.terms.merge(other.terms);
-        self.skew.merge(other.skew);
-    }
-
     /// The factors that make both sums of scores equal.
     pub(crate) fn balance(&self) -> ScoreBalance {
         self.balance
@@ -60,3 +54,5 @@ impl DivergenceSums {
         ScoreShift::from_sums(sums, divergence)
     }
 }
+
+additive!(DivergenceSums { n, terms, skew });

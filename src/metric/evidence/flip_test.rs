@@ -27,6 +27,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::{GroupSelection, MetricScope};
@@ -210,7 +211,7 @@ impl PreparedFlipTest {
             looked_at: crowd.people.len() as u64,
             missing: crowd.missing,
             facets: Vec::new(),
-            weights: if weighted { vec![Default::default(); facets.len()] } else { Vec::new() },
+            weighted,
             persons: None,
         };
         let mut pieces = Vec::new();
@@ -226,8 +227,7 @@ impl PreparedFlipTest {
                 n_a: sum(a),
                 n_d: sum(d),
                 neighbours,
-                to_positive: 0,
-                to_negative: 0,
+                votes: <[WeightSums; 3]>::default(),
                 persons: None,
             });
             if sum(a) > 0 {
@@ -302,9 +302,9 @@ impl PreparedFlipTest {
                 for person in run.iter().map(|&i| &self.people[i as usize]) {
                     let to = vote_cell(person.predicted, vote);
                     piece.people += 1;
-                    piece.cells[to] += 1;
-                    if self.empty.counts_units() {
-                        piece.weights.push((person.key, person.weight, to));
+                    piece.cells[to] += WeightSums::one(person.weight);
+                    if self.empty.persons.is_some() {
+                        piece.persons.push((person.key, person.weight, to));
                     }
                 }
             }
@@ -337,9 +337,9 @@ pub(crate) fn facets_of(scope: MetricScope) -> (GroupSelection, GroupSelection) 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FlipVotes {
     facet: usize,
-    cells: [u64; 3],
-    /// Key, weight and cell of each; only where they have weights.
-    weights: Vec<(u64, u64, usize)>,
+    cells: [WeightSums; 3],
+    /// Key, weight and cell of each; only where a person may have several rows.
+    persons: Vec<(u64, u64, usize)>,
     /// How many were looked up.
     pub people: u64,
 }
@@ -355,11 +355,9 @@ pub(crate) struct FlipTestResult {
     pub missing: u64,
     /// By comparison.
     pub(crate) facets: Vec<FacetFlips>,
-    /// What people of facet d weigh: who would turn positive, negative, and who would stay; by
-    /// comparison. Empty where nobody has a weight.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    weights: Vec<[WeightSums; 3]>,
-    /// The same by person and comparison; none where each row is a person.
+    /// Whether rows have weights.
+    weighted: bool,
+    /// Votes by person and comparison; none where each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonCells<3>>,
 }
@@ -371,8 +369,8 @@ pub(crate) struct FacetFlips {
     pub(crate) n_a: u64,
     pub(crate) n_d: u64,
     pub(crate) neighbours: u64,
-    pub(crate) to_positive: u64,
-    pub(crate) to_negative: u64,
+    /// Rows of facet d who would turn positive, negative, and who would stay.
+    votes: [WeightSums; 3],
     /// Persons whose rows these are: of facet a, of facet d, and of both together; none where each
     /// row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -383,13 +381,9 @@ impl FlipTestResult {
     /// Adds the votes of a piece of the same test.
     pub(crate) fn add(&mut self, piece: &FlipVotes) {
         let facet = &mut self.facets[piece.facet];
-        facet.to_positive += piece.cells[0];
-        facet.to_negative += piece.cells[1];
-        for &(key, weight, to) in &piece.weights {
-            if let Some(weights) = self.weights.get_mut(piece.facet) {
-                weights[to] += WeightSums::one(weight);
-            }
-            if let Some(persons) = &mut self.persons {
+        facet.votes.absorb(&piece.cells);
+        if let Some(persons) = &mut self.persons {
+            for &(key, weight, to) in &piece.persons {
                 persons.at(key, piece.facet)[to] += weight;
             }
         }
@@ -397,33 +391,30 @@ impl FlipTestResult {
 
     /// Whether rows have weights.
     pub(crate) fn is_weighted(&self) -> bool {
-        !self.weights.is_empty()
-    }
-
-    fn counts_units(&self) -> bool {
-        !self.weights.is_empty() || self.persons.is_some()
+        self.weighted
     }
 
     /// The comparison of a scope, and the units of facet d by what their neighbours say.
     pub(crate) fn facet(&self, scope: MetricScope) -> Option<(FacetFlips, UnitSums<3>)> {
         let number = self.facets.iter().position(|facet| facet.scope == scope)?;
         let facet = self.facets[number];
-        let rows = facet.cells().map(WeightSums::ones);
-        let rows = self.weights.get(number).copied().unwrap_or(rows).into_iter().enumerate();
+        let plain = |sums: WeightSums| WeightSums::ones(sums.people());
+        let rows = if self.weighted { facet.votes } else { facet.votes.map(plain) };
         let kind = |(cell, sums)| {
             let mut cells = [0; 3];
             cells[cell] = 1;
             UnitKind { key: cell as u64, cells, sums }
         };
         let persons = self.persons.as_ref().map(|persons| persons.sums(|place| place == number));
-        Some((facet, UnitSums::new(rows.map(kind).collect(), persons)))
+        Some((facet, UnitSums::new(rows.into_iter().enumerate().map(kind).collect(), persons)))
     }
 }
 
 impl FacetFlips {
     /// Who would turn positive, who negative, and who would stay.
     pub(crate) fn cells(&self) -> [u64; 3] {
-        [self.to_positive, self.to_negative, self.n_d - self.to_positive - self.to_negative]
+        let [positive, negative, _] = self.votes.map(WeightSums::people);
+        [positive, negative, self.n_d - positive - negative]
     }
 }
 

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::person::{Confusion, StateCells, answer_state};
 
 /// The factual rows of one group.
@@ -27,17 +28,6 @@ impl GroupFactualCounts {
     /// Adds a row of weight 0.
     pub(crate) fn add_weightless(&mut self) {
         self.weightless += 1;
-    }
-
-    /// Adds the rows of another batch.
-    pub(crate) fn merge(&mut self, other: &GroupFactualCounts) {
-        for (mine, theirs) in
-            self.cells.as_flattened_mut().iter_mut().zip(other.cells.as_flattened())
-        {
-            *mine += theirs;
-        }
-        self.at_threshold += other.at_threshold;
-        self.weightless += other.weightless;
     }
 
     /// All rows, also those of weight 0.
@@ -84,9 +74,11 @@ impl GroupFactualCounts {
 
     /// What metrics read.
     pub(crate) fn confusion(&self) -> Confusion {
-        Confusion::from_states(self.cells)
+        Confusion::from_states(self.states())
     }
 }
+
+additive!(GroupFactualCounts { cells, at_threshold, weightless });
 
 #[cfg(test)]
 mod tests {

@@ -11,6 +11,7 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::share_cells::{LabelledSide, ShareCell, ShareCells};
 use crate::metric::scope::GroupSelection;
@@ -100,13 +101,6 @@ impl LabelledScores {
         }
     }
 
-    /// Adds the rows of another batch.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.rows.extend(other.rows);
-        self.cells.merge(other.cells);
-        self.bin_if_many();
-    }
-
     /// Whether people have weights, and persons several rows.
     pub(crate) fn basis(&self) -> SampleBasis {
         self.basis
@@ -183,9 +177,18 @@ impl LabelledScores {
     }
 }
 
+impl Additive for LabelledScores {
+    fn absorb(&mut self, other: &Self) {
+        self.rows.extend(&other.rows);
+        self.cells.absorb(&other.cells);
+        self.bin_if_many();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{EXACT_ROWS, LabelledScores};
+    use crate::metric::evidence::additive::Additive;
     use crate::metric::evidence::counting_unit::SampleBasis;
     use crate::metric::scope::GroupSelection;
     use crate::num::score_scale::{ScaleNumbers, ScoreScale};
@@ -212,7 +215,7 @@ mod tests {
             let mut states: Vec<LabelledScores> = (0..parts).map(|_| none(persons)).collect();
             (0..n).for_each(|i| add(&mut states[(h(9, i, 0) % parts) as usize], i));
             let mut all = states.pop().unwrap();
-            states.into_iter().rev().for_each(|part| all.merge(part));
+            states.into_iter().rev().for_each(|part| all.absorb(&part));
             all
         };
         for persons in [false, true] {

@@ -1,11 +1,13 @@
 //! What is counted of people: accumulators that merge.
 
+pub(crate) mod additive;
 pub(crate) mod chunk;
 pub(crate) mod class_counts;
 pub(crate) mod counting_unit;
 pub(crate) mod counts;
 pub(crate) mod direction_memory;
 pub(crate) mod divergence_sums;
+pub(crate) mod filled_cells;
 pub(crate) mod flip_test;
 pub(crate) mod group_counts;
 pub(crate) mod jensen_shannon;

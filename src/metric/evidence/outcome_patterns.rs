@@ -14,9 +14,11 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::person::{
     ECCM_CELLS, Eccm, ScoredCounterfactual, SwitchCells, answer_of_state, answer_state, cell_index,
 };
+use crate::metric::evidence::units::WeightSums;
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::ScopeIndex;
 
@@ -46,10 +48,23 @@ pub(crate) struct PersonPattern {
     pub outcomes: Vec<TargetOutcome>,
 }
 
-/// What is summed over people who behave alike: their number, or what they weigh.
-pub(crate) trait PatternSummand: Copy + Default + PartialEq + AddAssign {}
+/// What is summed over people who behave alike.
+pub(crate) trait PatternSummand: Copy + Default + PartialEq + AddAssign + Additive {
+    /// Their number, with what they weigh: 1 where it is their number alone.
+    fn sums(self) -> WeightSums;
+}
 
-impl<T: Copy + Default + PartialEq + AddAssign> PatternSummand for T {}
+impl PatternSummand for u64 {
+    fn sums(self) -> WeightSums {
+        WeightSums::ones(self)
+    }
+}
+
+impl PatternSummand for WeightSums {
+    fn sums(self) -> WeightSums {
+        self
+    }
+}
 
 /// People by pattern, summed; mergeable.
 #[derive(Debug, Clone)]
@@ -113,19 +128,6 @@ impl<T: PatternSummand> PatternTally<T> {
         *self.general.entry(pattern(group, label, predicted, counterfactuals)).or_default() += adds;
     }
 
-    /// Adds the people of another batch.
-    pub(crate) fn merge(&mut self, other: &PatternTally<T>) {
-        for (mine, &theirs) in self.dense.iter_mut().zip(&other.dense) {
-            *mine += theirs;
-        }
-        for (&code, &people) in &other.coded {
-            *self.coded.entry(code).or_default() += people;
-        }
-        for (pattern, &people) in &other.general {
-            *self.general.entry(pattern.clone()).or_default() += people;
-        }
-    }
-
     /// The sums by pattern, in order.
     pub(crate) fn people(&self) -> BTreeMap<PersonPattern, T> {
         let mut all: BTreeMap<PersonPattern, T> =
@@ -140,7 +142,7 @@ impl<T: PatternSummand> PatternTally<T> {
 
     /// People by the cells that they fill, in every scope by its number. People who fill none are
     /// left out.
-    pub(crate) fn cell_profiles(&self) -> Vec<CellProfiles<T>> {
+    pub(crate) fn cell_profiles(&self) -> ScopeCellProfiles<T> {
         let places = ScopeIndex { groups: self.groups };
         let mut kinds: Vec<BTreeMap<SwitchCells, T>> = vec![BTreeMap::new(); places.len()];
         for (pattern, people) in self.people() {
@@ -163,7 +165,8 @@ impl<T: PatternSummand> PatternTally<T> {
                 *kinds[places.one_to_rest(from)].entry(all).or_default() += people;
             }
         }
-        kinds.into_iter().map(CellProfiles::new).collect()
+        let profiles = kinds.into_iter().map(CellProfiles::new).collect();
+        ScopeCellProfiles { scope_index: places, profiles }
     }
 
     /// Two bits per other group, 0 for none, else 1 + the state of the prediction; none where a
@@ -202,6 +205,14 @@ impl<T: PatternSummand> PatternTally<T> {
             predicted: answer_of_state(factual % 3),
             outcomes: outcomes.collect(),
         }
+    }
+}
+
+impl<T: PatternSummand> Additive for PatternTally<T> {
+    fn absorb(&mut self, other: &Self) {
+        self.dense.absorb(&other.dense);
+        self.coded.absorb(&other.coded);
+        self.general.absorb(&other.general);
     }
 }
 
@@ -281,41 +292,26 @@ fn pattern(
     PersonPattern { group: group as u32, label, predicted, outcomes }
 }
 
-/// People by their prediction and by whether any of their counterfactuals is predicted otherwise. A
-/// person counts once.
+/// People by their prediction and by whether any of their counterfactuals is predicted otherwise,
+/// at [`AnySwitch::index`]. A person counts once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct AnySwitch {
-    /// Predicted negative, and so is every counterfactual.
-    pub negative_stays: u64,
-    /// Predicted negative, and some counterfactual is not.
-    pub negative_switches: u64,
-    /// Predicted positive, and so is every counterfactual.
-    pub positive_stays: u64,
-    /// Predicted positive, and some counterfactual is not.
-    pub positive_switches: u64,
-}
+pub struct AnySwitch(pub(crate) [u64; 4]);
 
 impl AnySwitch {
     /// People in all.
     pub fn n(&self) -> u64 {
-        self.negative_stays + self.negative_switches + self.positive_stays + self.positive_switches
+        self.0.iter().sum()
     }
 
-    /// Adds other people.
-    pub fn merge(&mut self, other: &AnySwitch) {
-        self.negative_stays += other.negative_stays;
-        self.negative_switches += other.negative_switches;
-        self.positive_stays += other.positive_stays;
-        self.positive_switches += other.positive_switches;
+    /// People with a prediction of whom some counterfactual is predicted otherwise, or none.
+    pub(crate) fn of(&self, predicted: bool, switches: bool) -> u64 {
+        self.0[AnySwitch::index(predicted, switches)]
     }
 
     /// The same people without any switch.
     pub(crate) fn without_switches(&self) -> Self {
-        AnySwitch {
-            negative_stays: self.negative_stays + self.negative_switches,
-            positive_stays: self.positive_stays + self.positive_switches,
-            ..AnySwitch::default()
-        }
+        let [stay, switch, positive_stay, positive_switch] = self.0;
+        AnySwitch([stay + switch, 0, positive_stay + positive_switch, 0])
     }
 
     /// A rate of these people; `empty` is why it has no value where its denominator is 0 and there
@@ -328,7 +324,7 @@ impl AnySwitch {
         }
     }
 
-    /// Where people are in [`AnySwitch::from_cells`].
+    /// Where people are in it.
     pub(crate) fn index(predicted: bool, switches: bool) -> usize {
         2 * usize::from(predicted) + usize::from(switches)
     }
@@ -338,49 +334,42 @@ impl AnySwitch {
         let eccm = Eccm(*kind);
         AnySwitch::index(eccm.cp() + eccm.sn() > 0, eccm.sp() + eccm.sn() > 0)
     }
-
-    /// The people in the order of [`AnySwitch::index`].
-    pub(crate) fn from_cells(
-        [negative_stays, negative_switches, positive_stays, positive_switches]: [u64; 4],
-    ) -> Self {
-        AnySwitch { negative_stays, negative_switches, positive_stays, positive_switches }
-    }
 }
 
 /// The people of every scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ScopeCellProfiles {
+pub(crate) struct ScopeCellProfiles<T = u64> {
     pub(crate) scope_index: ScopeIndex,
-    pub(crate) profiles: Vec<CellProfiles>,
+    pub(crate) profiles: Vec<CellProfiles<T>>,
 }
 
-impl ScopeCellProfiles {
+impl<T> ScopeCellProfiles<T> {
     /// The people of group `from` by what they fill as members of `to`.
-    pub(crate) fn direction(&self, from: usize, to: usize) -> &CellProfiles {
+    pub(crate) fn direction(&self, from: usize, to: usize) -> &CellProfiles<T> {
         self.at(self.scope_index.direction(from, to))
     }
 
     /// All people: with G groups each fills G - 1 cells or more.
-    pub(crate) fn total(&self) -> &CellProfiles {
+    pub(crate) fn total(&self) -> &CellProfiles<T> {
         self.at(self.scope_index.total())
     }
 
     /// The people of group `from` by what they fill as members of all others; none with fewer than
     /// three groups.
     #[cfg(test)]
-    pub(crate) fn one_to_rest(&self, from: usize) -> Option<&CellProfiles> {
+    pub(crate) fn one_to_rest(&self, from: usize) -> Option<&CellProfiles<T>> {
         self.scope_index.has_rest().then(|| self.at(self.scope_index.one_to_rest(from)))
     }
 
     /// The people of all other groups by what they fill as members of `to`; none with fewer than
     /// three groups.
     #[cfg(test)]
-    pub(crate) fn rest_to_one(&self, to: usize) -> Option<&CellProfiles> {
+    pub(crate) fn rest_to_one(&self, to: usize) -> Option<&CellProfiles<T>> {
         self.scope_index.has_rest().then(|| self.at(self.scope_index.rest_to_one(to)))
     }
 
     /// The people of a scope by its number.
-    pub(crate) fn at(&self, place: usize) -> &CellProfiles {
+    pub(crate) fn at(&self, place: usize) -> &CellProfiles<T> {
         &self.profiles[place]
     }
 }
@@ -395,16 +384,32 @@ impl<T: PatternSummand> CellProfiles<T> {
         kinds.remove(&[0; ECCM_CELLS]);
         CellProfiles(kinds.into_iter().collect())
     }
+
+    /// The kinds as units.
+    pub(crate) fn kinds(&self) -> Vec<(SwitchCells, WeightSums)> {
+        self.0.iter().map(|(cells, sum)| (*cells, sum.sums())).collect()
+    }
+
+    /// People by whether any of their counterfactuals switches, each once.
+    pub(crate) fn any_switch(&self) -> AnySwitch {
+        let mut cells = [0; 4];
+        self.0.iter().for_each(|(kind, sum)| cells[AnySwitch::index_of(kind)] += sum.sums().sum());
+        AnySwitch(cells)
+    }
+
+    /// The extended matrix: each counterfactual as often as its people.
+    pub(crate) fn eccm(&self) -> Eccm {
+        let mut cells = [0; ECCM_CELLS];
+        for (kind, people) in &self.0 {
+            for (sum, count) in cells.iter_mut().zip(kind) {
+                *sum += count * people.sums().sum();
+            }
+        }
+        Eccm(cells)
+    }
 }
 
 impl CellProfiles {
-    /// People by whether anything switches.
-    pub(crate) fn any_switch(&self) -> AnySwitch {
-        let mut cells = [0; 4];
-        self.0.iter().for_each(|(kind, people)| cells[AnySwitch::index_of(kind)] += people);
-        AnySwitch::from_cells(cells)
-    }
-
     /// People who have a label, or all.
     pub(crate) fn counted(&self, needs_label: bool) -> u64 {
         let counts = |kind: &SwitchCells| !needs_label || Eccm(*kind).n_labelled() > 0;
@@ -415,22 +420,12 @@ impl CellProfiles {
     pub(crate) fn people(&self) -> u64 {
         self.0.iter().map(|(_, people)| people).sum()
     }
-
-    /// Their cells added up.
-    pub(crate) fn eccm(&self) -> Eccm {
-        let mut cells = [0; ECCM_CELLS];
-        for (kind, people) in &self.0 {
-            for (sum, count) in cells.iter_mut().zip(kind) {
-                *sum += count * people;
-            }
-        }
-        Eccm(cells)
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PatternTally, ScopeCellProfiles, ScopeIndex, pattern};
+    use super::{PatternTally, pattern};
+    use crate::metric::evidence::additive::Additive;
     use crate::metric::evidence::person::ScoredCounterfactual;
     use crate::num::seed::RandomStream;
 
@@ -496,7 +491,7 @@ mod tests {
                 parts[i * i % 5].add((group, label, predicted), &counterfactuals, 1);
             }
             let mut merged = PatternTally::new(groups);
-            parts.iter().rev().for_each(|part| merged.merge(part));
+            parts.iter().rev().for_each(|part| merged.absorb(part));
             assert_eq!(merged, whole);
             assert_eq!(merged.cell_profiles(), whole.cell_profiles());
         }
@@ -530,8 +525,7 @@ mod tests {
             }],
             1_u64,
         );
-        let places = ScopeIndex { groups: 3 };
-        let spreads = ScopeCellProfiles { scope_index: places, profiles: patterns.cell_profiles() };
+        let spreads = patterns.cell_profiles();
         let total = spreads.total();
         assert_eq!((total.people(), total.eccm().n()), (3, 6));
         assert_eq!((total.counted(true), total.eccm().n_labelled()), (2, 5));
@@ -543,6 +537,6 @@ mod tests {
         let direction = spreads.direction(2, 0);
         assert_eq!((direction.people(), direction.counted(true), direction.eccm().cp()), (1, 0, 1));
         let any = total.any_switch();
-        assert_eq!((any.negative_switches, any.positive_switches, any.positive_stays), (1, 1, 1));
+        assert_eq!((any.of(false, true), any.of(true, true), any.of(true, false)), (1, 1, 1));
     }
 }

@@ -14,11 +14,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::exec::accumulator::map_as_list;
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::person::ECCM_CELLS;
 use crate::metric::evidence::person_sums::PersonCells;
-use crate::metric::evidence::units::{MatrixUnits, UnitKind, UnitSums, WeightSums};
+use crate::metric::evidence::units::{
+    MatrixUnits, UnitKind, UnitSums, WeightSums, units_of_persons,
+};
 
 /// What a side says: none, or one of the cells of its matrix.
 const STATES: usize = 1 + ECCM_CELLS;
@@ -117,16 +120,7 @@ impl PairedCounts {
     }
 }
 
-impl Accumulator for PairedCounts {
-    fn merge(&mut self, other: Self) {
-        for (cells, sums) in other.kinds {
-            *self.kinds.entry(cells).or_default() += sums;
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-    }
-}
+additive!(accumulated PairedCounts { kinds, persons });
 
 /// The same rows, ready to be cut to scopes.
 pub(crate) struct PairedScopes<'a> {
@@ -151,28 +145,20 @@ impl PairedScopes<'_> {
             }
         }
         let persons = self.persons.as_ref().map(|persons| {
-            let mut all: Vec<WeighedCells> = Vec::new();
-            for &(key, code, weight) in persons {
-                let Some(cell) = here(code, weight) else { continue };
-                match all.last_mut().filter(|(last, _)| *last == key) {
-                    Some((_, cells)) => cells.push(cell),
-                    None => all.push((key, vec![cell])),
-                }
-            }
-            all
+            let here = |&(key, code, weight): &(u64, u32, u64)| {
+                here(code, weight).map(|(cell, weight)| (key, cell, weight))
+            };
+            units_of_persons(persons.iter().filter_map(here))
         });
         PairedUnits { kinds, persons, is_weighted: self.counts.weighted }
     }
 }
 
-/// A person, with what the rows weigh by cell.
-type WeighedCells = (u64, Vec<(usize, u64)>);
-
 /// The units of one scope by what both sides say.
 pub(crate) struct PairedUnits {
     kinds: Vec<MatrixUnits>,
     /// What each person's rows weigh by cell, ascending by key.
-    persons: Option<Vec<WeighedCells>>,
+    persons: Option<Vec<MatrixUnits>>,
     /// Whether people have weights.
     pub(crate) is_weighted: bool,
 }
@@ -205,7 +191,7 @@ impl PairedUnits {
             Some(UnitKind { key: *key, cells: seen(cells)?, sums: *sums })
         });
         let persons = self.persons.as_ref().map(|persons| {
-            persons.iter().filter_map(|(key, cells)| Some((*key, seen(cells)?))).collect()
+            persons.iter().filter_map(|(key, cells, _)| Some((*key, seen(cells)?))).collect()
         });
         UnitSums::new(kinds.collect(), persons)
     }

@@ -126,43 +126,18 @@ impl Confusion {
         Confusion { tp, fp, fn_, tn, unlabelled: [negative, positive] }
     }
 
-    /// By label and prediction, each unknown, no or yes.
-    pub(crate) fn from_states([unknown, negative, positive]: [[u64; 3]; 3]) -> Self {
-        let unlabelled = [unknown[1], unknown[2]];
-        Confusion {
-            tp: positive[2],
-            fp: negative[2],
-            fn_: positive[1],
-            tn: negative[1],
-            unlabelled,
-        }
+    /// From counts at 3 label + prediction, each unknown, no or yes.
+    pub(crate) fn from_states([_, no, yes, _, tn, fp, _, fn_, tp]: StateCells) -> Self {
+        Confusion { tp, fp, fn_, tn, unlabelled: [no, yes] }
     }
 }
 
 /// Where a person is in [`Confusion::to_cells`].
 pub(crate) fn confusion_cell(label: Option<bool>, predicted: bool) -> usize {
+    let negative = usize::from(!predicted);
     match label {
-        Some(true) => {
-            if predicted {
-                0
-            } else {
-                2
-            }
-        }
-        Some(false) => {
-            if predicted {
-                1
-            } else {
-                3
-            }
-        }
-        None => {
-            if predicted {
-                4
-            } else {
-                5
-            }
-        }
+        Some(label) => 2 * negative + usize::from(!label),
+        None => 4 + negative,
     }
 }
 

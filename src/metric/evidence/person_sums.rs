@@ -5,11 +5,10 @@
 //! key and place merge in any order. Memory: one entry for each person and place that the person
 //! has a row in, so it grows with the number of persons; see [`memory`].
 
-use std::ops::AddAssign;
-
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{ECCM_CELLS, ScoredCounterfactual, ScoredPerson, cell_index};
 use crate::num::hash::FastMap;
@@ -18,7 +17,7 @@ use crate::num::hash::FastMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PersonCells<const N: usize, T = u64>(FastMap<(u64, u32), [T; N]>);
 
-impl<const N: usize, T: Copy + Default + Ord + AddAssign> PersonCells<N, T> {
+impl<const N: usize, T: Copy + Default + Ord + Additive> PersonCells<N, T> {
     /// Empty.
     pub(crate) fn new() -> Self {
         PersonCells(FastMap::default())
@@ -32,7 +31,7 @@ impl<const N: usize, T: Copy + Default + Ord + AddAssign> PersonCells<N, T> {
     /// Adds other rows.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (&at, theirs) in &other.0 {
-            add(self.0.entry(at).or_insert([T::default(); N]), theirs);
+            self.0.entry(at).or_insert([T::default(); N]).absorb(theirs);
         }
     }
 
@@ -44,7 +43,7 @@ impl<const N: usize, T: Copy + Default + Ord + AddAssign> PersonCells<N, T> {
         all.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
             if same {
-                add(&mut kept.1, &next.1);
+                kept.1.absorb(&next.1);
             }
             same
         });
@@ -78,8 +77,10 @@ impl<const N: usize, T: Copy + Default + Ord + AddAssign> PersonCells<N, T> {
     }
 }
 
-fn add<const N: usize, T: Copy + AddAssign>(sum: &mut [T; N], other: &[T; N]) {
-    sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += *other);
+impl<const N: usize, T: Copy + Default + Ord + Additive> Additive for PersonCells<N, T> {
+    fn absorb(&mut self, other: &Self) {
+        self.merge(other);
+    }
 }
 
 /// As they are written: entry by entry in order.
@@ -92,7 +93,7 @@ struct PersonCellsRepr<T> {
 
 impl<const N: usize, T> Serialize for PersonCells<N, T>
 where
-    T: Copy + Default + Ord + AddAssign + Serialize,
+    T: Copy + Default + Ord + Additive + Serialize,
 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let all = self.entries();
@@ -154,12 +155,16 @@ impl PersonSwitchCounts {
             self.any.at(key, person.group)[AnySwitch::index(predicted, switches)] += weight;
         }
     }
+}
 
-    /// Adds other rows.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.cells.merge(&other.cells);
-        self.any.merge(&other.any);
-    }
+additive!(PersonSwitchCounts { cells, any });
+
+/// How many different persons these are.
+pub(crate) fn distinct(keys: impl Iterator<Item = u64>) -> u64 {
+    let mut keys: Vec<u64> = keys.collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.len() as u64
 }
 
 /// Bytes of an entry while it is gathered, merged, written and read: 24 to 30 numbers, each at most

@@ -12,6 +12,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::evidence::additive::{Additive, additive};
+use crate::metric::evidence::filled_cells::FilledCells;
 use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, edges};
 
 /// Parts of a coarse bin.
@@ -42,84 +44,26 @@ pub(crate) fn bytes(groups: usize) -> usize {
 
 /// The parts of a histogram: cases, and what they weigh.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(into = "FilledParts", try_from = "FilledParts")]
-pub(crate) struct HistogramParts {
-    /// Empty where nobody is.
-    n: Vec<u64>,
-    /// Empty where nobody has a weight.
-    weight: Vec<u64>,
-}
-
-/// The same as files hold it: how many parts, and those with people by their number.
-#[derive(Serialize, Deserialize)]
-struct FilledParts {
-    parts: usize,
-    n: Vec<(usize, u64)>,
+pub(crate) struct HistogramParts<const N: usize> {
+    n: FilledCells<u64, N>,
     /// None where nobody has a weight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    weight: Option<Vec<(usize, u64)>>,
+    weight: FilledCells<u64, N>,
 }
 
-impl From<HistogramParts> for FilledParts {
-    fn from(all: HistogramParts) -> Self {
-        let filled = |of: &[u64]| -> Vec<(usize, u64)> {
-            of.iter().copied().enumerate().filter(|(_, n)| *n > 0).collect()
-        };
-        let weight = (!all.weight.is_empty()).then(|| filled(&all.weight));
-        FilledParts { parts: all.n.len(), n: filled(&all.n), weight }
-    }
-}
-
-impl TryFrom<FilledParts> for HistogramParts {
-    type Error = String;
-
-    fn try_from(filled: FilledParts) -> Result<Self, String> {
-        if ![0, SCORE_PARTS, CHANGE_PARTS].contains(&filled.parts) {
-            return Err(format!("a histogram of {} parts", filled.parts));
-        }
-        let dense = |of: &[(usize, u64)]| -> Result<Vec<u64>, String> {
-            let mut all = vec![0; filled.parts];
-            for &(part, n) in of {
-                *all.get_mut(part).ok_or_else(|| format!("there is no part {part}"))? = n;
-            }
-            Ok(all)
-        };
-        let weight = filled.weight.as_deref().map_or_else(|| Ok(Vec::new()), dense)?;
-        Ok(HistogramParts { n: dense(&filled.n)?, weight })
-    }
-}
-
-impl HistogramParts {
-    /// Adds cases by their parts, of so many parts, with what they weigh where they have weights.
+impl<const N: usize> HistogramParts<N> {
+    /// Adds cases by their parts, with what they weigh where they have weights.
     #[inline]
-    fn add(&mut self, cases: &[u16], parts: usize, weights: Option<&[u64]>) {
-        self.n.resize(parts, 0);
-        cases.iter().for_each(|&part| self.n[usize::from(part)] += 1);
+    fn add(&mut self, cases: &[u16], weights: Option<&[u64]>) {
+        let n = self.n.fill();
+        cases.iter().for_each(|&part| n[usize::from(part)] += 1);
         let Some(weights) = weights else { return };
-        self.weight.resize(parts, 0);
-        for (&part, weight) in cases.iter().zip(weights) {
-            self.weight[usize::from(part)] += weight;
-        }
-    }
-
-    /// The sums of the parts of each coarse bin.
-    fn coarse(parts: &[u64]) -> impl Iterator<Item = u64> {
-        parts.chunks(PARTS).map(|parts| parts.iter().sum())
-    }
-
-    fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in [(&mut self.n, &other.n), (&mut self.weight, &other.weight)] {
-            if mine.is_empty() {
-                mine.clone_from(theirs);
-            } else {
-                mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
-            }
-        }
+        let sums = self.weight.fill();
+        cases.iter().zip(weights).for_each(|(&part, weight)| sums[usize::from(part)] += weight);
     }
 
     /// What decides where most lie: weights where there are any.
     fn masses(&self) -> &[u64] {
-        if self.weight.is_empty() { &self.n } else { &self.weight }
+        if self.weight.all().is_empty() { self.n.all() } else { self.weight.all() }
     }
 }
 
@@ -127,11 +71,11 @@ impl HistogramParts {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DirectionBins {
     /// The scores of the rows as they are.
-    before: HistogramParts,
+    before: HistogramParts<SCORE_PARTS>,
     /// Those of the counterfactuals.
-    after: HistogramParts,
+    after: HistogramParts<SCORE_PARTS>,
     /// Counterfactual minus factual score.
-    change: HistogramParts,
+    change: HistogramParts<CHANGE_PARTS>,
 }
 
 /// The counterfactuals of all directions by their scores.
@@ -147,6 +91,21 @@ pub(crate) struct SwitchScoreBins {
 /// A bin of a drawing: its edges, cases, and what they weigh.
 pub(crate) type DrawnBin = (f64, f64, u64, Option<u64>);
 
+/// The sums of the parts of each coarse bin.
+fn coarse(parts: &[u64]) -> impl Iterator<Item = u64> {
+    parts.chunks(PARTS).map(|parts| parts.iter().sum())
+}
+
+impl<const N: usize> Additive for HistogramParts<N> {
+    fn absorb(&mut self, other: &Self) {
+        self.n.absorb(&other.n);
+        self.weight.absorb(&other.weight);
+    }
+}
+
+additive!(DirectionBins { before, after, change });
+additive!(SwitchScoreBins { directions });
+
 impl SwitchScoreBins {
     /// Nobody yet, for this number of groups; none where they are too many.
     pub(crate) fn new(groups: usize, weighted: bool) -> Option<Self> {
@@ -161,25 +120,16 @@ impl SwitchScoreBins {
         let [before, after, change] = parts;
         let weights = self.weighted.then_some(weights);
         let bins = &mut self.directions[direction];
-        bins.before.add(before, SCORE_PARTS, weights);
-        bins.after.add(after, SCORE_PARTS, weights);
-        bins.change.add(change, CHANGE_PARTS, weights);
+        bins.before.add(before, weights);
+        bins.after.add(after, weights);
+        bins.change.add(change, weights);
     }
 
     /// The coarse bins of the changes of a direction, from * groups + to: of cases, and of what
     /// they weigh; no bin where nobody is or has a weight.
     pub(crate) fn coarse_changes(&self, direction: usize) -> [impl Iterator<Item = u64> + '_; 2] {
         let change = &self.directions[direction].change;
-        [&change.n, &change.weight].map(|parts| HistogramParts::coarse(parts))
-    }
-
-    /// Adds the counterfactuals of another batch.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in self.directions.iter_mut().zip(&other.directions) {
-            mine.before.merge(&theirs.before);
-            mine.after.merge(&theirs.after);
-            mine.change.merge(&theirs.change);
-        }
+        [&change.n, &change.weight].map(|parts| coarse(parts.all()))
     }
 
     /// The histograms of a direction for drawing: scores before and after in the same bins, and
@@ -223,12 +173,15 @@ fn part_of<const N: usize>(x: f64, guess: f64, first: f64, unit: f64) -> u16 {
 /// Histograms in the same bins: those in which all but [`TAIL`] on each side of each lies, the
 /// first and the last with all that lies beyond. Bins are the widest of which there are
 /// [`BINS_AT_LEAST`], from a coarse bin to a part.
-fn central_bins<const N: usize>(of: [&HistogramParts; N], edges: &[f64]) -> [Vec<DrawnBin>; N] {
+fn central_bins<const N: usize, const P: usize>(
+    of: [&HistogramParts<P>; N],
+    edges: &[f64],
+) -> [Vec<DrawnBin>; N] {
     let bins_of = |parts: &[u64], width: usize| -> Vec<u64> {
         parts.chunks(width).map(|part| part.iter().sum()).collect()
     };
     let range = |width: usize| -> Option<(usize, usize)> {
-        let one = |histogram: &&HistogramParts| {
+        let one = |histogram: &&HistogramParts<P>| {
             let bins = bins_of(histogram.masses(), width);
             let all: u128 = bins.iter().map(|n| u128::from(*n)).sum();
             let is_tail = |sum: u128| sum as f64 <= TAIL * all as f64;
@@ -262,16 +215,19 @@ fn central_bins<const N: usize>(of: [&HistogramParts; N], edges: &[f64]) -> [Vec
                 })
                 .collect()
         };
-        if histogram.n.is_empty() {
+        if histogram.n.all().is_empty() {
             return Vec::new();
         }
-        let weights = (!histogram.weight.is_empty()).then(|| together(&histogram.weight));
+        let weights = {
+            let weights = histogram.weight.all();
+            (!weights.is_empty()).then(|| together(weights))
+        };
         let bin = |(i, n): (usize, u64)| {
             let at = first + i;
             let weight = weights.as_ref().map(|weights| weights[i]);
             (edges[at * width], edges[(at + 1) * width], n, weight)
         };
-        together(&histogram.n).into_iter().enumerate().map(bin).collect()
+        together(histogram.n.all()).into_iter().enumerate().map(bin).collect()
     })
 }
 
@@ -281,6 +237,7 @@ mod tests {
         BINS_AT_LEAST, CHANGE_PART_EDGES, CHANGE_PARTS, PARTS, SCORE_PART_EDGES, SCORE_PARTS,
         SwitchScoreBins, change_part, score_part,
     };
+    use crate::metric::evidence::additive::Additive;
     use crate::metric::evidence::shift::{change_bin, last_edge, score_bin};
     use crate::num::seed::{h, u01};
 
@@ -362,15 +319,18 @@ mod tests {
         let read = |of: &SwitchScoreBins| -> SwitchScoreBins {
             serde_json::from_str(&serde_json::to_string(of).unwrap()).unwrap()
         };
-        one.merge(&read(&other));
+        one.absorb(&read(&other));
         assert_eq!((&one, read(&one)), (&all, all.clone()));
         assert!(all.drawn(1, 0).iter().all(Vec::is_empty));
         // Scores and changes at the ends have a bin.
         add(&mut all, 0.0, 1.0, 1);
         add(&mut all, 1.0, 0.0, 1);
         assert_eq!(all.drawn(0, 1)[2].iter().map(|bin| bin.2).sum::<u64>(), 502);
-        for wrong in [r#"{"parts": 3, "n": []}"#, r#"{"parts": 1600, "n": [[1600, 1]]}"#] {
-            assert!(serde_json::from_str::<super::HistogramParts>(wrong).is_err(), "{wrong}");
+        for wrong in [r#"{"n": 3, "weight": null}"#, r#"{"n": [[1600, 1]], "weight": null}"#] {
+            assert!(
+                serde_json::from_str::<super::HistogramParts<SCORE_PARTS>>(wrong).is_err(),
+                "{wrong}"
+            );
         }
     }
 }

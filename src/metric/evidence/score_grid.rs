@@ -13,6 +13,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::evidence::additive::{Additive, additive};
+use crate::metric::evidence::filled_cells::FilledCells;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, answer_state};
 use crate::metric::evidence::units::WeightSums;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
@@ -62,48 +64,10 @@ impl ScoreGrid {
 
 /// Rows by the number of thresholds at which they are positive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(into = "FilledGridCells", try_from = "FilledGridCells")]
 pub(crate) struct GridCells {
-    /// Empty where nobody is.
-    rows: Vec<u64>,
-    /// What they weigh; empty where nobody has a weight.
-    weights: Vec<WeightSums>,
-}
-
-/// The same as files hold it: cells with people, by their number.
-#[derive(Serialize, Deserialize)]
-struct FilledGridCells {
-    rows: Vec<(usize, u64)>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    weights: Vec<(usize, WeightSums)>,
-}
-
-impl From<GridCells> for FilledGridCells {
-    fn from(all: GridCells) -> Self {
-        let is_filled = |cell: &usize| all.rows.get(*cell).is_some_and(|n| *n > 0);
-        let filled = || (0..CELLS).filter(is_filled);
-        let weight = |cell: usize| Some((cell, *all.weights.get(cell)?));
-        FilledGridCells {
-            rows: filled().map(|cell| (cell, all.rows[cell])).collect(),
-            weights: filled().filter_map(weight).collect(),
-        }
-    }
-}
-
-impl TryFrom<FilledGridCells> for GridCells {
-    type Error = String;
-
-    fn try_from(filled: FilledGridCells) -> Result<Self, String> {
-        fn dense<T: Copy + Default>(filled: &[(usize, T)]) -> Result<Vec<T>, String> {
-            let mut all = vec![T::default(); if filled.is_empty() { 0 } else { CELLS }];
-            for (cell, value) in filled {
-                let place = all.get_mut(*cell).ok_or_else(|| format!("there is no cell {cell}"))?;
-                *place = *value;
-            }
-            Ok(all)
-        }
-        Ok(GridCells { rows: dense(&filled.rows)?, weights: dense(&filled.weights)? })
-    }
+    rows: FilledCells<u64, CELLS>,
+    /// What they weigh; none where nobody has a weight.
+    weights: FilledCells<WeightSums, CELLS>,
 }
 
 /// Rows, and what they weigh.
@@ -134,27 +98,14 @@ impl RowsAndWeights {
 
 impl GridCells {
     fn add(&mut self, cell: usize, weight: Option<u64>) {
-        if self.rows.is_empty() {
-            self.rows = vec![0; CELLS];
+        self.rows.fill()[cell] += 1;
+        if let Some(weight) = weight {
+            self.weights.fill()[cell] += WeightSums::one(weight);
         }
-        self.rows[cell] += 1;
-        let Some(weight) = weight else { return };
-        if self.weights.is_empty() {
-            self.weights = vec![WeightSums::default(); CELLS];
-        }
-        self.weights[cell] += WeightSums::one(weight);
-    }
-
-    fn merge(&mut self, other: &Self) {
-        merge_cells(&mut self.rows, &other.rows);
-        merge_cells(&mut self.weights, &other.weights);
     }
 
     fn cell(&self, i: usize) -> RowsAndWeights {
-        RowsAndWeights {
-            rows: self.rows.get(i).copied().unwrap_or_default(),
-            weights: self.weights.get(i).copied().unwrap_or_default(),
-        }
+        RowsAndWeights { rows: self.rows.at(i), weights: self.weights.at(i) }
     }
 
     /// Everybody.
@@ -172,13 +123,7 @@ impl GridCells {
     }
 }
 
-fn merge_cells<T: Copy + std::ops::AddAssign>(mine: &mut Vec<T>, theirs: &[T]) {
-    if mine.is_empty() {
-        *mine = theirs.to_vec();
-    } else {
-        mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += *theirs);
-    }
-}
+additive!(GridCells { rows, weights });
 
 /// The rows of each group by label, each by its cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -207,13 +152,6 @@ impl RowGridCounts {
         }
     }
 
-    /// Adds other rows.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        let theirs = other.cells.as_flattened();
-        let mine = self.cells.as_flattened_mut().iter_mut();
-        mine.zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
-    }
-
     /// The rows of some groups at each step, by label (unknown, no, yes), those who are negative
     /// first.
     pub(crate) fn steps(
@@ -222,8 +160,7 @@ impl RowGridCounts {
     ) -> Vec<[[RowsAndWeights; 2]; 3]> {
         let mut of_label = <[GridCells; 3]>::default();
         for group in groups {
-            let both = of_label.iter_mut().zip(&self.cells[group]);
-            both.for_each(|(sum, cells)| sum.merge(cells));
+            of_label.absorb(&self.cells[group]);
         }
         let all = of_label.each_ref().map(GridCells::all);
         let mut negative = of_label.each_ref().map(GridCells::negative);
@@ -248,14 +185,9 @@ struct MovedCells {
     down: [GridCells; 2],
 }
 
-impl MovedCells {
-    fn merge(&mut self, other: &Self) {
-        self.all.merge(&other.all);
-        for (mine, theirs) in [(&mut self.up, &other.up), (&mut self.down, &other.down)] {
-            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
-        }
-    }
-}
+additive!(RowGridCounts { cells });
+additive!(MovedCells { all, up, down });
+additive!(SwitchGridCounts { moved });
 
 /// Counterfactuals at a threshold: by the prediction of the row, then by their own, no before yes.
 pub(crate) type SwitchesAtStep = [[RowsAndWeights; 2]; 2];
@@ -301,18 +233,13 @@ impl SwitchGridCounts {
         }
     }
 
-    /// Adds other people.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.moved.iter_mut().zip(&other.moved).for_each(|(mine, theirs)| mine.merge(theirs));
-    }
-
     /// The counterfactuals of some directions at each step.
     pub(crate) fn steps(
         &self,
         directions: impl Iterator<Item = (usize, usize)>,
     ) -> Vec<SwitchesAtStep> {
         let mut sum = MovedCells::default();
-        directions.for_each(|(from, to)| sum.merge(&self.moved[from * self.groups + to]));
+        directions.for_each(|(from, to)| sum.absorb(&self.moved[from * self.groups + to]));
         let all = sum.all.all();
         let negative = sum.all.negative();
         let [[up_from, up_to], [down_from, down_to]] =

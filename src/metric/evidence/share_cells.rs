@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::units::WeightSums;
 use crate::num::fixed::FixedSum;
 use crate::num::score_scale::ScoreScale;
@@ -78,6 +79,8 @@ struct CellSums {
     excess: FixedSum,
 }
 
+additive!(CellSums { n, excess });
+
 /// Cells that follow one another.
 #[derive(Debug, Clone, PartialEq)]
 struct CellPage {
@@ -95,9 +98,7 @@ impl CellPage {
     }
 
     fn add(&mut self, at: usize, sums: CellSums, weight: WeightSums) {
-        let mine = &mut self.sums[at];
-        mine.n += sums.n;
-        mine.excess.merge(sums.excess);
+        self.sums[at].absorb(&sums);
         if let Some(mine) = self.weights.get_mut(at) {
             *mine += weight;
         }
@@ -151,8 +152,7 @@ impl ShareCells {
         let at = number.wrapping_sub(FIRST) as usize;
         if at >= PAGES * PAGE {
             let (mine, weights) = self.beyond.entry((side, number)).or_default();
-            mine.n += sums.n;
-            mine.excess.merge(sums.excess);
+            mine.absorb(&sums);
             *weights += weight;
             return;
         }
@@ -166,15 +166,6 @@ impl ShareCells {
         }
         let page = pages[at / PAGE].get_or_insert_with(|| CellPage::new(self.weighted));
         page.add(at % PAGE, sums, weight);
-    }
-
-    /// Adds the people of another batch.
-    pub(super) fn merge(&mut self, other: Self) {
-        for cell in other.cells(|_| true) {
-            let weight = if self.weighted { cell.weight } else { WeightSums::default() };
-            let sums = CellSums { n: cell.n, excess: cell.excess };
-            self.put((cell.side, cell.number), sums, weight);
-        }
     }
 
     /// The cells with people of some groups: those of pages ascending by number, then by side; the
@@ -206,6 +197,16 @@ impl ShareCells {
             ShareCell { side, number, n: sums.n, weight, excess: sums.excess }
         }));
         found
+    }
+}
+
+impl Additive for ShareCells {
+    fn absorb(&mut self, other: &Self) {
+        for cell in other.cells(|_| true) {
+            let weight = if self.weighted { cell.weight } else { WeightSums::default() };
+            let sums = CellSums { n: cell.n, excess: cell.excess };
+            self.put((cell.side, cell.number), sums, weight);
+        }
     }
 }
 
@@ -251,6 +252,7 @@ impl<'de> Deserialize<'de> for ShareCells {
 #[cfg(test)]
 mod tests {
     use super::{FIRST, LabelledSide, PAGE, PAGES, ShareCell, ShareCells, cell_of};
+    use crate::metric::evidence::additive::Additive;
     use crate::num::score_scale::{ScaleNumbers, ScoreScale};
     use crate::num::seed::{h, u01};
 
@@ -290,7 +292,7 @@ mod tests {
             let read: ShareCells =
                 serde_json::from_str(&serde_json::to_string(&odd).unwrap()).unwrap();
             assert_eq!(read, odd);
-            even.merge(read);
+            even.absorb(&read);
             assert_eq!(even, whole);
             let cells = whole.cells(|_| true);
             assert_eq!(cells.iter().map(|cell| cell.n).sum::<u64>(), n);

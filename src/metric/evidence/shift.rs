@@ -1,5 +1,6 @@
 //! Sums and histograms of scores and of their changes.
 
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::jensen_shannon::NEAR_SQUARE;
 use crate::metric::evidence::person::ECCM_CELLS;
 use crate::metric::rate::{MetricValue, Undefined};
@@ -82,24 +83,6 @@ impl ShiftSums {
         self.change.iter_mut().zip(bins).for_each(|(bin, sum)| *bin = sum);
     }
 
-    /// Adds the pairs of another batch or direction.
-    pub(crate) fn merge(&mut self, other: &ShiftSums) {
-        self.n += other.n;
-        self.score.merge(other.score);
-        self.score_cf.merge(other.score_cf);
-        self.absolute.merge(other.absolute);
-        self.infinite += other.infinite;
-        self.divergence.merge(other.divergence);
-        for (mine, theirs) in self.squared.iter_mut().zip(other.squared) {
-            mine.merge(theirs);
-        }
-        let mine = self.before.iter_mut().chain(&mut self.after).chain(&mut self.change);
-        for (mine, theirs) in mine.zip(other.before.iter().chain(&other.after).chain(&other.change))
-        {
-            *mine += theirs;
-        }
-    }
-
     /// Pairs, counted without weights.
     pub(crate) fn n(&self) -> u64 {
         self.n
@@ -136,6 +119,19 @@ impl ShiftSums {
         &self.change
     }
 }
+
+additive!(ShiftSums {
+    n,
+    score,
+    score_cf,
+    absolute,
+    squared,
+    divergence,
+    infinite,
+    before,
+    after,
+    change
+});
 
 /// The scores of one scope as metrics read them.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence_sums::DivergenceSums;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
@@ -99,9 +100,7 @@ impl ShiftPass {
 
 impl Accumulator for ShiftPass {
     fn merge(&mut self, other: ShiftPass) {
-        for (mine, theirs) in self.sums.iter_mut().zip(&other.sums) {
-            mine.merge(theirs);
-        }
+        self.sums.absorb(&other.sums);
         if let (Some(mine), Some(theirs)) = (&mut self.influences, other.influences) {
             mine.merge(theirs);
         }

@@ -19,6 +19,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
@@ -42,6 +43,8 @@ pub(crate) struct Strata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonCells<2>>,
 }
+
+additive!(Strata { cells, missing, persons });
 
 impl Strata {
     /// Empty. `weighted` says whether rows have weights.
@@ -89,16 +92,6 @@ impl Strata {
         self.cells[place][usize::from(predicted)] += WeightSums::one(weight);
         if let Some(persons) = &mut self.persons {
             persons.at(key, place)[usize::from(predicted)] += weight;
-        }
-    }
-
-    /// Adds the rows of another batch of the same strata and groups.
-    pub(crate) fn merge(&mut self, other: &Strata) {
-        let cells = self.cells.as_flattened_mut().iter_mut();
-        cells.zip(other.cells.as_flattened()).for_each(|(mine, theirs)| *mine += *theirs);
-        self.missing.iter_mut().zip(&other.missing).for_each(|(mine, theirs)| *mine += theirs);
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
         }
     }
 
@@ -280,6 +273,7 @@ mod tests {
         FacetStratum, GroupSelection, Strata, cddpl, cddpl_defined, undefined_rows,
         undefined_strata,
     };
+    use crate::metric::evidence::additive::Additive;
     use crate::metric::rate::Undefined;
     use crate::num::seed::RandomStream;
 
@@ -342,7 +336,7 @@ mod tests {
             parts[(bits >> 40 & 1) as usize].add(group, (key, 1), yes, stratum);
         }
         let [mut merged, other] = parts;
-        merged.merge(&other);
+        merged.absorb(&other);
         assert_eq!(merged, whole);
         let written = serde_json::to_string(&whole).unwrap();
         assert_eq!(serde_json::from_str::<Strata>(&written).unwrap(), whole);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::additive::Additive;
 
 /// What supported counterfactuals alone give; nothing of its own while all of them are, because
 /// then it is what all give.
@@ -37,19 +37,22 @@ impl<S> SupportedOnly<S> {
     }
 }
 
-impl<S: Accumulator> SupportedOnly<S> {
+impl<S: Additive> SupportedOnly<S> {
     /// Adds those of other people; what all gave on either side represents theirs where all are
     /// supported.
-    pub(crate) fn merge(
+    pub(crate) fn absorb(
         &mut self,
-        other: Self,
+        other: &Self,
         so_far: impl FnOnce() -> S,
         theirs: impl FnOnce() -> S,
     ) {
         if self.0.is_none() && other.0.is_none() {
             return;
         }
-        let theirs = other.0.map_or_else(theirs, |other| *other);
-        self.0.get_or_insert_with(|| Box::new(so_far())).merge(theirs);
+        let mine = self.0.get_or_insert_with(|| Box::new(so_far()));
+        match &other.0 {
+            Some(theirs) => mine.absorb(theirs),
+            None => mine.absorb(&theirs()),
+        }
     }
 }

@@ -238,9 +238,7 @@ mod tests {
     fn counted(people: &KeyedPeople, groups: usize, weighted: bool) -> CounterfactualCounts {
         let mut counts = nobody(groups, weighted);
         for (key, person, moved) in people {
-            counts.add(person, moved);
-            counts.add_weight(person, moved);
-            counts.add_unit(*key, person, moved);
+            counts.add_all(*key, person, moved);
         }
         counts
     }

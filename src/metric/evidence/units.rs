@@ -11,6 +11,8 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::evidence::additive::Additive;
+
 /// What some rows weigh together in whole units, the sum of the squares of their weights, and how
 /// many of them weigh more than 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +87,12 @@ impl WeightSums {
     }
 }
 
+impl Additive for WeightSums {
+    fn absorb(&mut self, other: &Self) {
+        *self += *other;
+    }
+}
+
 impl AddAssign for WeightSums {
     fn add_assign(&mut self, other: Self) {
         self.sum += other.sum;
@@ -108,6 +116,18 @@ pub(crate) struct UnitKind<const N: usize> {
 /// Units that fill the same cells of a matrix of classes: their key, each cell and how often one of
 /// them fills it for each unit of weight, and what they weigh.
 pub(crate) type MatrixUnits = (u64, Vec<(usize, u64)>, WeightSums);
+
+/// Persons as units, from what their rows weigh by person and cell, ascending.
+pub(crate) fn units_of_persons(cells: impl Iterator<Item = (u64, usize, u64)>) -> Vec<MatrixUnits> {
+    let mut found: Vec<MatrixUnits> = Vec::new();
+    for (key, cell, weight) in cells {
+        match found.last_mut().filter(|own| own.0 == key) {
+            Some(own) => own.1.push((cell, weight)),
+            None => found.push((key, vec![(cell, weight)], WeightSums::ones(1))),
+        }
+    }
+    found
+}
 
 /// The units of one scope.
 #[derive(Debug, Clone)]
@@ -180,5 +200,12 @@ impl<const N: usize> UnitSums<N> {
     pub(crate) fn n_units(&self, holds: impl Fn(&[u64; N]) -> bool) -> u64 {
         let held = self.kinds.iter().filter(|kind| holds(&kind.cells));
         held.map(|kind| kind.sums.people()).sum()
+    }
+
+    /// The keys of the persons of whom a condition holds, ascending; none where each row is a
+    /// person.
+    pub(crate) fn persons(&self, holds: impl Fn(&[u64; N]) -> bool) -> Option<Vec<u64>> {
+        let held = self.kinds.iter().filter(|kind| holds(&kind.cells));
+        self.by_person.then(|| held.map(|kind| kind.key).collect())
     }
 }

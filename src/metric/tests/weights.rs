@@ -62,7 +62,6 @@ fn gather(
         factual.add_unit((person.group, *key, person.weight), person.label, person.predicted);
         factual.add_stratum(person.group, (*key, person.weight), person.predicted, stratum(person));
         counts.add(person, cfs);
-        counts.add_weight(person, cfs);
     }
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
     factual.into_iter().rev().for_each(|part| all.0.merge(part));
@@ -382,7 +381,7 @@ fn without_weights_there_are_none() {
     );
     assert!(
         gathered.factual.weight(GroupSelection::All).is_none()
-            && gathered.counts.weight_cells(None).is_none()
+            && gathered.counts.weight_profiles().is_none()
     );
     assert!(!serde_json::to_string(&gathered.counts).unwrap().contains("weighed"));
     assert!(second(&people, &gathered.counts, 1, &settings()).spreads.is_some());
@@ -436,12 +435,12 @@ const STATED: [(u64, f64, [IntervalCoverage; 2]); 5] = [
 fn weights_add_up() {
     let people = keyed(people(3, 2, 500), |i| 1 + i % 9);
     let gathered = gather(&people, 3, 1, &MeasureSettings { level: None, ..settings() });
-    let mut cells = Eccm::default();
+    let (weights, mut cells) = (gathered.counts.weight_profiles().unwrap(), Eccm::default());
     for (from, to) in gathered.counts.scope_index().directions() {
-        let own = gathered.counts.weight_cells(Some((from, to))).unwrap();
+        let own = weights.direction(from, to).eccm();
         cells.0.iter_mut().zip(own.0).for_each(|(sum, own)| *sum += own);
     }
-    assert_eq!(gathered.counts.weight_cells(None), Some(cells));
+    assert_eq!(weights.total().eccm(), cells);
     let (whole, mut parts) =
         (gathered.factual.weight_confusion(GroupSelection::All).unwrap(), Confusion::default());
     (0..3).for_each(|group| {

@@ -161,7 +161,6 @@ fn measure(case: &CountingCase, settings: &MeasureSettings) -> CountingResult {
         if case.weighed {
             let unit = (person.group, *key, person.weight);
             factual.add_unit(unit, person.label, person.predicted);
-            counts.add_weight(person, cfs);
         }
         if let (Some(predicted), Some(features)) = (person.predicted, case.features.get(i)) {
             let ScoredPerson { group, weight, .. } = *person;

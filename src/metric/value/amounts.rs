@@ -36,15 +36,17 @@
 use crate::metric::catalog::amounts::{QUANTILES, of};
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
+use crate::metric::estimate::OPERAND_MISSING;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::SampleBasis;
+use crate::metric::evidence::person_sums::distinct;
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::student_interval::{GroupTerms, UnitTerm, log_student, student};
 use crate::metric::value::interval_choice::{
-    IntervalBasis, MeasureContext, ONE_OF_TWO, is_clear, mean_gap,
+    IntervalOrReason, MeasureContext, ONE_OF_TWO, is_clear, mean_gap,
 };
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople, finite_or_overflow};
 use crate::metric::value::settings::MeasureSettings;
@@ -149,6 +151,11 @@ impl AmountSample {
         self.basis.persons.then(|| PersonBasis { n: self.n_persons(), denominator })
     }
 
+    /// The people behind a value of all rows.
+    fn people(&self, rate: Option<Rate>, share: Option<&Share>) -> ValuePeople {
+        ValuePeople::one(self.n(), rate).with_person_basis(self.person_basis(share))
+    }
+
     fn mean(&self) -> MetricValue {
         match self.entries.is_empty() {
             true => Err(Undefined::EmptyGroup),
@@ -179,14 +186,14 @@ impl AmountSample {
     }
 
     /// Student's interval of the mean.
-    fn student(&self, level: f64) -> IntervalBasis {
+    fn student(&self, level: f64) -> IntervalOrReason {
         let Some(spread) = self.terms(1.0).spread() else {
-            return IntervalBasis::NotFormed("boundary: one person tells nothing of others");
+            return Err("boundary: one person tells nothing of others");
         };
         if spread.half_width(level).is_none() {
-            return IntervalBasis::NotFormed(ALL_EQUAL);
+            return Err(ALL_EQUAL);
         }
-        formed(student(self.mean, spread.variance, spread.df, level))
+        Ok(student(self.mean, spread.variance, spread.df, level))
     }
 
     fn quantile(&self, q: f64) -> MetricValue {
@@ -233,11 +240,11 @@ impl AmountSample {
     }
 
     /// Woodruff's interval of a quantile.
-    fn woodruff(&self, q: f64, value: f64, z: f64) -> IntervalBasis {
+    fn woodruff(&self, q: f64, value: f64, z: f64) -> IntervalOrReason {
         const TOO_FEW: &str = "boundary: too few people for this quantile";
         let at_or_below = self.rate(|entry| entry.value <= value);
         let Some(n) = at_or_below.share.map(|share| share.size) else {
-            return IntervalBasis::NotFormed(TOO_FEW);
+            return Err(TOO_FEW);
         };
         let ends = wilson_of_share(q, n, z, IntervalProcedure::Wilson);
         let (mut upto, mut lo, mut hi) = (0.0, None, None);
@@ -254,8 +261,8 @@ impl AmountSample {
             }
         }
         match lo.zip(hi) {
-            Some((lo, hi)) => formed(ValueInterval { lo, hi, method: IntervalProcedure::Woodruff }),
-            None => IntervalBasis::NotFormed(TOO_FEW),
+            Some((lo, hi)) => Ok(ValueInterval { lo, hi, method: IntervalProcedure::Woodruff }),
+            None => Err(TOO_FEW),
         }
     }
 }
@@ -268,58 +275,49 @@ struct AmountRate {
 }
 
 impl AmountRate {
-    fn interval(&self, z: f64) -> IntervalBasis {
-        IntervalBasis::Formula(self.share.as_ref().map(|share| share.wilson(z)))
+    fn interval(&self, z: f64) -> IntervalOrReason {
+        self.share.as_ref().map(|share| share.wilson(z)).ok_or(OPERAND_MISSING)
     }
 }
 
 /// Why equal amounts have no interval.
 const ALL_EQUAL: &str = "boundary: all amounts are equal";
 
-fn formed(interval: ValueInterval) -> IntervalBasis {
-    IntervalBasis::Formula(Some(interval))
-}
-
 /// Two groups whose means are compared.
 struct AmountPair<'a>(&'a AmountSample, &'a AmountSample);
 
 impl AmountPair<'_> {
-    fn difference(&self, level: f64) -> IntervalBasis {
+    fn difference(&self, level: f64) -> IntervalOrReason {
         let AmountPair(a, b) = self;
         mean_gap(a.mean - b.mean, a.terms(1.0).gap(&b.terms(1.0)), level)
     }
 
-    fn ratio(&self, level: f64) -> IntervalBasis {
+    fn ratio(&self, level: f64) -> IntervalOrReason {
         let AmountPair(a, b) = self;
         let Some(spread) = a.terms(a.mean).gap(&b.terms(b.mean)) else {
-            return IntervalBasis::NotFormed(ONE_OF_TWO);
+            return Err(ONE_OF_TWO);
         };
         if spread.half_width(level).is_none() {
-            return IntervalBasis::NotFormed(ALL_EQUAL);
+            return Err(ALL_EQUAL);
         }
         let ratio = a.mean / b.mean;
-        formed(log_student(ratio, spread.variance * ratio * ratio, spread.df, level))
+        Ok(log_student(ratio, spread.variance * ratio * ratio, spread.df, level))
     }
 
     fn persons(&self) -> Option<u64> {
         let AmountPair(a, b) = self;
-        a.basis.persons.then(|| {
-            let mut keys: Vec<u64> =
-                a.by_person(|_| 0_u64).chain(b.by_person(|_| 0_u64)).map(|(key, _)| key).collect();
-            keys.sort_unstable();
-            keys.dedup();
-            keys.len() as u64
-        })
+        let keys = || a.by_person(|_| 0_u64).chain(b.by_person(|_| 0_u64)).map(|(key, _)| key);
+        a.basis.persons.then(|| distinct(keys()))
     }
 }
 
 /// The interval of the difference of two quantiles from their own.
-fn quantile_gap((a, b): (f64, f64), ends: Option<[ValueInterval; 2]>) -> IntervalBasis {
+fn quantile_gap((a, b): (f64, f64), ends: Option<[ValueInterval; 2]>) -> IntervalOrReason {
     let Some([of_a, of_b]) = ends else {
-        return IntervalBasis::NotFormed("boundary: too few people in a group for this quantile");
+        return Err("boundary: too few people in a group for this quantile");
     };
     let d = a - b;
-    formed(ValueInterval {
+    Ok(ValueInterval {
         lo: d - libm::hypot(a - of_a.lo, of_b.hi - b),
         hi: d + libm::hypot(of_a.hi - a, b - of_b.lo),
         method: IntervalProcedure::WoodruffGap,
@@ -329,7 +327,6 @@ fn quantile_gap((a, b): (f64, f64), ends: Option<[ValueInterval; 2]>) -> Interva
 /// Amounts that are being measured.
 struct AmountMeasurement<'a> {
     context: MeasureContext<'a>,
-    level: f64,
 }
 
 impl AmountMeasurement<'_> {
@@ -338,7 +335,7 @@ impl AmountMeasurement<'_> {
         (id, scope): (&str, MetricScope),
         value: MetricValue,
         people: ValuePeople,
-        basis: impl FnOnce() -> IntervalBasis,
+        basis: impl FnOnce() -> IntervalOrReason,
     ) -> Option<MeasuredValue> {
         let interval = self.context.interval(value, basis);
         let metric = of(id).or_else(|| find(id))?;
@@ -346,9 +343,9 @@ impl AmountMeasurement<'_> {
     }
 
     fn mean(&self, of: (&str, MetricScope), sample: &AmountSample) -> Option<MeasuredValue> {
-        let people = ValuePeople::one(sample.n(), None);
-        let people = people.with_person_basis(sample.person_basis(None));
-        self.value(of, sample.mean(), people, || sample.student(self.level))
+        self.value(of, sample.mean(), sample.people(None, None), || {
+            sample.student(self.context.level())
+        })
     }
 
     fn quantile(
@@ -357,9 +354,7 @@ impl AmountMeasurement<'_> {
         (sample, q): (&AmountSample, f64),
     ) -> Option<MeasuredValue> {
         let value = sample.quantile(q);
-        let people = ValuePeople::one(sample.n(), None);
-        let people = people.with_person_basis(sample.person_basis(None));
-        self.value(of, value, people, || {
+        self.value(of, value, sample.people(None, None), || {
             sample.woodruff(q, value.unwrap_or(f64::NAN), self.context.z)
         })
     }
@@ -373,14 +368,12 @@ impl AmountMeasurement<'_> {
     ) -> Option<MeasuredValue> {
         let value = if sample.basis.weighted { rate.weights } else { rate.people }.value();
         let by_person = sample.basis.persons.then_some(rate.share.as_ref()).flatten();
-        let people = ValuePeople::one(sample.n(), Some(rate.people));
-        let people = people.with_person_basis(sample.person_basis(by_person));
+        let people = sample.people(Some(rate.people), by_person);
         let measured = self.value(of, value, people, || rate.interval(self.context.z))?;
         let ends = measured.interval.map(|ends| (ends.lo, ends.hi));
         let clear = is_clear(measured.ideal, ends, None);
         let changed = Some(rate.people.numerator);
-        let worse = value.ok().filter(|_| clear);
-        let worse = worse.and_then(|x| impaired(measured.metric, of.1, x, changed, settings));
+        let worse = impaired(measured.metric, of.1, (value, clear), changed, settings);
         let weights = sample.basis.weighted.then_some(rate.weights);
         Some(
             measured
@@ -397,9 +390,7 @@ pub(crate) fn measure_amounts(
     groups: &[AmountSample],
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
-    let context = MeasureContext::new(settings);
-    let level = settings.level.map_or(0.0, |level| level.get());
-    let with = AmountMeasurement { context, level };
+    let with = AmountMeasurement { context: MeasureContext::new(settings) };
     let mut found = Vec::new();
     let mut quantiles = Vec::new();
     for (rank, sample) in groups.iter().enumerate() {
@@ -420,7 +411,7 @@ pub(crate) fn measure_amounts(
             let turned = AmountPair(b, a);
             let difference = means.map(|(a, b)| a - b);
             found.extend(with.value(("amount_mean_difference", scope), difference, people, || {
-                pair.difference(with.level)
+                pair.difference(with.context.level())
             }));
             let quotient = |a: f64, b: f64| match (a > 0.0, b > 0.0) {
                 (true, true) => Ok(a / b),
@@ -429,10 +420,10 @@ pub(crate) fn measure_amounts(
             // In both orders: how a reciprocal changes does not follow from how the ratio does.
             let ratio = means.and_then(|(a, b)| quotient(a, b));
             let of = ("amount_mean_ratio", scope);
-            found.extend(with.value(of, ratio, people, || pair.ratio(with.level)));
+            found.extend(with.value(of, ratio, people, || pair.ratio(with.context.level())));
             let ratio = means.and_then(|(a, b)| quotient(b, a));
             let of = ("amount_mean_ratio", MetricScope::Pair(other, rank));
-            found.extend(with.value(of, ratio, people, || turned.ratio(with.level)));
+            found.extend(with.value(of, ratio, people, || turned.ratio(with.context.level())));
             for (place, (_, _, id)) in QUANTILES.into_iter().enumerate() {
                 let (Some(a), Some(b)) = (&quantiles[rank][place], &quantiles[other][place]) else {
                     continue;
@@ -464,9 +455,7 @@ pub(crate) fn measure_amount_changes(
     (basis, rule): (SampleBasis, AmountRule),
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
-    let context = MeasureContext::new(settings);
-    let level = settings.level.map_or(0.0, |level| level.get());
-    let with = AmountMeasurement { context, level };
+    let with = AmountMeasurement { context: MeasureContext::new(settings) };
     let scope = MetricScope::Direction(from, to);
     let sample = AmountSample::new(basis, found.changes.clone());
     let mut all = Vec::new();

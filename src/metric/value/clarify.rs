@@ -9,9 +9,10 @@ use crate::metric::evidence::strata::{FacetStratum, Strata};
 use crate::metric::interval::ValueInterval;
 use crate::metric::rate::by_weight;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
-use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::scope::MetricScope;
 use crate::metric::value::disparity::cddpl;
 use crate::metric::value::gaps::first_is_impaired;
+use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::is_clear;
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople,
@@ -26,29 +27,25 @@ impl FactualMeasurement<'_> {
         &self,
         counts: &FactualCounts,
         flips: Option<&FlipTestResult>,
-        (groups, rests, all): (&[FactualSubject], &[FactualSubject], &FactualSubject),
+        subjects: &GroupSubjects<FactualSubject>,
     ) -> Vec<MeasuredValue> {
-        let of = |who: GroupSelection| match who {
-            GroupSelection::One(group) => &groups[group],
-            GroupSelection::Rest(group) => &rests[group],
-            GroupSelection::All => all,
-        };
+        let n_groups = subjects.groups.len();
         let families = &self.context.settings.families;
         let compare = |scope: MetricScope| {
             let mut out = Vec::new();
             let (a, d) = facets_of(scope);
-            let (of_a, of_d) = (of(a), of(d));
+            let [of_a, of_d] = [a, d].map(|who| subjects.of(who));
             // The family group has measured ratios in both orders, against all others where these
             // are not one group.
             let known = families.contains(&MetricFamily::Group)
-                && (matches!(scope, MetricScope::Pair(..)) || groups.len() > 2);
+                && (matches!(scope, MetricScope::Pair(..)) || n_groups > 2);
             let turned = match scope {
                 MetricScope::RestVsOne(group) => MetricScope::OneVsRest(group),
                 MetricScope::Pair(a, d) => MetricScope::Pair(d, a),
                 scope => scope,
             };
             out.extend(find("di").filter(|_| !known).into_iter().flat_map(|di| {
-                [self.gap(di, scope, of_a, of_d), self.gap(di, turned, of_d, of_a)]
+                [self.gap(di, scope, [of_a, of_d]), self.gap(di, turned, [of_d, of_a])]
             }));
             for metric in self.context.metrics(MetricFamily::Clarify) {
                 match metric.reads {
@@ -64,25 +61,18 @@ impl FactualMeasurement<'_> {
                     Reads::Flips => {
                         out.extend(flips.and_then(|flips| self.flip(metric, scope, flips)));
                     }
-                    _ => out.push(self.gap(metric, scope, of_a, of_d)),
+                    _ => out.push(self.gap(metric, scope, [of_a, of_d])),
                 }
             }
             out
         };
-        let compared: Vec<Vec<MeasuredValue>> = self
-            .context
-            .settings
-            .favoured
-            .facets(groups.len())
-            .into_par_iter()
-            .map(compare)
-            .collect();
-        let mut out: Vec<MeasuredValue> = compared.into_iter().flatten().collect();
-        let benefits = self
-            .context
-            .metrics(MetricFamily::Clarify)
-            .filter(|metric| matches!(metric.reads, Reads::Benefit(_)));
-        out.extend(benefits.map(|metric| self.performance(metric, MetricScope::Total, all)));
+        let facets = self.context.settings.favoured.facets(n_groups);
+        let mut out: Vec<MeasuredValue> = facets.into_par_iter().flat_map_iter(compare).collect();
+        let benefits = self.context.metrics(MetricFamily::Clarify);
+        let benefits = benefits.filter(|metric| matches!(metric.reads, Reads::Benefit(_)));
+        out.extend(
+            benefits.map(|metric| self.performance(metric, MetricScope::Total, &subjects.all)),
+        );
         out
     }
 
@@ -143,26 +133,23 @@ impl FactualMeasurement<'_> {
     ) -> Option<MeasuredValue> {
         let (facet, units) = flips.facet(scope)?;
         let better = self.context.settings.favourable == FavourableClass::Positive;
-        let of = move |[to_positive, to_negative, same]: [u64; 3]| {
-            let (plus, minus) =
-                if better { (to_positive, to_negative) } else { (to_negative, to_positive) };
-            match to_positive + to_negative + same {
-                _ if facet.n_a == 0 => Err(Undefined::EmptyGroup),
-                0 => Err(Undefined::EmptyGroup),
-                n => Ok((plus as f64 - minus as f64) / n as f64),
+        // All, those who would get the favourable prediction, and those who would lose it.
+        let counted = move |[to_positive, to_negative, same]: [u64; 3]| {
+            let all = to_positive + to_negative + same;
+            if better { [all, to_positive, to_negative] } else { [all, to_negative, to_positive] }
+        };
+        let of = move |cells: [u64; 3]| match counted(cells) {
+            [n, plus, minus] if facet.n_a > 0 && n > 0 => {
+                Ok((plus as f64 - minus as f64) / n as f64)
             }
+            _ => Err(Undefined::EmptyGroup),
         };
         let value = match flips.is_weighted() {
             true => by_weight(of(units.weight()), || of(facet.cells())),
             false => of(facet.cells()),
         };
         let (interval, mut ci_method) = self.context.interval(value, || {
-            self.context.estimated(Estimate::paired(&units, |[to_positive, to_negative, same]| {
-                let all = to_positive + to_negative + same;
-                let (plus, minus) =
-                    if better { (to_positive, to_negative) } else { (to_negative, to_positive) };
-                [all, *plus, *minus]
-            }))
+            self.context.estimated(Estimate::paired(&units, |cells| counted(*cells)))
         });
         if interval.is_some() {
             ci_method.push_str(", their neighbours fixed");

@@ -32,11 +32,12 @@ use crate::metric::evidence::person::{Confusion, ECCM_CELLS, Eccm, SwitchCells};
 use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
 use crate::metric::rate::{MetricValue, Rate, by_weight};
-use crate::metric::scope::{GroupSelection, MetricScope, ScopeIndex};
+use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::swap_effect::SwapEffect;
-use crate::metric::value::interval_choice::MeasureContext;
+use crate::metric::value::group_subjects::GroupSubjects;
+use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext};
 use crate::metric::value::largest::{largest_estimate, smaller_ratio_estimate};
-use crate::metric::value::measured::{FactualSubject, subjects_of};
+use crate::metric::value::measured::FactualSubject;
 use crate::metric::value::scope_people::estimate_of_cells;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{Metric, MetricFamily, Reads, difference};
@@ -60,6 +61,21 @@ pub(crate) struct ComparedValue {
     pub interval: Option<ValueInterval>,
     /// Its method in full, or why there is none.
     pub ci_method: String,
+}
+
+impl ComparedValue {
+    /// The first value less the second; `basis` gives the interval of the difference.
+    pub(crate) fn new(
+        context: &MeasureContext<'_>,
+        (metric, scope): (&'static Metric, MetricScope),
+        [first, second]: [MetricValue; 2],
+        n_rows: u64,
+        basis: impl FnOnce(MetricValue) -> IntervalOrReason,
+    ) -> Self {
+        let difference = difference(first, second);
+        let (interval, ci_method) = context.interval(difference, || basis(difference));
+        ComparedValue { scope, metric, first, second, difference, n_rows, interval, ci_method }
+    }
 }
 
 /// The people of one scope: under both models, and what both say.
@@ -86,42 +102,24 @@ pub(crate) fn compare_rows(
     settings: &MeasureSettings,
 ) -> Vec<ComparedValue> {
     let (context, scopes, n) = (MeasureContext::new(settings), counts.scopes(), counts.groups());
-    let of = |who: GroupSelection| {
+    let subjects = GroupSubjects::new(n, true, |who| {
         ComparedSubject::new(scopes.units(|place| who.groups(n).any(|group| group == place)))
-    };
-    let groups: Vec<_> = (0..n).map(|group| of(GroupSelection::One(group))).collect();
-    let rests: Vec<_> = (0..n).map(|group| of(GroupSelection::Rest(group))).collect();
-    let total = of(GroupSelection::All);
-    let labelled = total.sides.iter().any(|side| side.people.n() > 0);
+    });
+    let labelled = subjects.all.sides.iter().any(|side| side.people.n() > 0);
+    let is_compared = |metric: &Metric| labelled || !metric.needs_label;
     let performance = |metric: &'static Metric| {
-        let subjects = groups.iter().enumerate();
-        let subjects = subjects.map(|(group, subject)| (MetricScope::Group(group), subject));
-        let compare = |(scope, subject)| compare_subject(&context, metric, scope, subject);
-        subjects.chain([(MetricScope::Total, &total)]).map(compare).collect::<Vec<_>>()
+        let value = |scope| compare_subject(&context, metric, scope, subjects.single(scope));
+        let scopes = subjects.singles().into_iter().filter(|_| is_compared(metric));
+        scopes.map(value).collect()
     };
     let gaps = |metric: &'static Metric| {
-        let swap = SwapEffect::of(metric);
-        let mut out = Vec::new();
-        for a in 0..n {
-            let pairs = (a + 1..n).flat_map(|b| swap.pair_scopes(a, b));
-            let with_rest = if n > 2 { swap.rest_scopes(a) } else { Vec::new() };
-            out.extend(pairs.chain(with_rest).map(|scope| {
-                compare_gap(&context, metric, scope, subjects_of(scope, &groups, &rests))
-            }));
-        }
-        out
+        let is_far = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
+        let scopes = subjects.comparisons(SwapEffect::of(metric)).into_iter();
+        let gap = |scope| compare_gap(&context, metric, scope, subjects.compared(scope));
+        scopes.filter(|_| !is_far && is_compared(metric)).map(gap).collect()
     };
-    let of_family =
-        |family: MetricFamily, of: &(dyn Fn(&'static Metric) -> Vec<ComparedValue> + Sync)| {
-            let is_compared = |metric: &&'static Metric| {
-                let far = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
-                !far && (labelled || !metric.needs_label)
-            };
-            let metrics: Vec<_> = context.metrics(family).filter(is_compared).collect();
-            metrics.into_par_iter().flat_map_iter(of).collect::<Vec<_>>()
-        };
-    let mut out = of_family(MetricFamily::Performance, &performance);
-    out.extend(of_family(MetricFamily::Group, &gaps));
+    let mut out = context.of_each(MetricFamily::Performance, performance);
+    out.extend(context.of_each(MetricFamily::Group, gaps));
     out
 }
 
@@ -208,8 +206,7 @@ pub(crate) fn compare_switches(
     let (context, rows) = (MeasureContext::new(settings), counts.scopes());
     let scopes = ScopeIndex::new(counts.groups());
     let units_of = |place: usize| {
-        let held: Vec<usize> =
-            scopes.directions_of(place).map(|(from, to)| scopes.direction(from, to)).collect();
+        let held = scopes.numbers_of(place);
         rows.units(|direction| held.contains(&direction))
     };
     let labelled = {
@@ -301,17 +298,17 @@ fn paired_rates<const N: usize>(
 
 fn compared(
     context: &MeasureContext<'_>,
-    (metric, scope): (&'static Metric, MetricScope),
-    [first, second]: [MetricValue; 2],
+    of: (&'static Metric, MetricScope),
+    values: [MetricValue; 2],
     n_rows: u64,
     estimate: impl FnOnce() -> Option<Estimate>,
 ) -> ComparedValue {
-    let difference = difference(first, second);
-    let (interval, mut ci_method) = context.interval(difference, || context.estimated(estimate()));
+    let basis = |_| context.estimated(estimate());
+    let mut found = ComparedValue::new(context, of, values, n_rows, basis);
     let is_paired =
         |method| matches!(method, IntervalProcedure::Paired | IntervalProcedure::PairedPeople);
-    if interval.is_some_and(|interval| !is_paired(interval.method)) {
-        ci_method.push_str(", with the correlation that people in both give");
+    if found.interval.is_some_and(|interval| !is_paired(interval.method)) {
+        found.ci_method.push_str(", with the correlation that people in both give");
     }
-    ComparedValue { scope, metric, first, second, difference, n_rows, interval, ci_method }
+    found
 }

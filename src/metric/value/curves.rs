@@ -23,10 +23,7 @@ use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::catalog::{catalog, find};
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::outcome_patterns::ScopeCellProfiles;
-use crate::metric::evidence::person::{
-    CONFUSION_CELLS, Confusion, ConfusionCells, ECCM_CELLS, Eccm, SwitchCells,
-};
+use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, Eccm};
 use crate::metric::evidence::score_grid::{RowsAndWeights, ScoreGrid};
 use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, katz_of, wilson_of_share, z_of_level};
@@ -149,52 +146,65 @@ impl RateAtThreshold {
     }
 }
 
-/// How many rows say as much as one that is independent, at the threshold of the job; none where
-/// nobody is below the rate there, and rows go together.
-fn design<const N: usize>(units: &UnitSums<N>, share: Option<Share>) -> Option<f64> {
-    share.map(|share| share.design()).or_else(|| units.are_rows().then_some(1.0))
-}
-
 /// Two-sided normal quantile of the intervals; none where none are requested.
 fn quantile(settings: &MeasureSettings) -> Option<f64> {
     settings.level.map(|level| z_of_level(level.get()))
 }
 
-/// The rows of some groups at every threshold.
-struct RowsByThreshold {
-    cells: Vec<CellsAtThreshold<CONFUSION_CELLS>>,
-    /// Units at the threshold of the job.
-    units: UnitSums<CONFUSION_CELLS>,
+/// Cells at every threshold of the grid, then at that of the job.
+struct CellsByThreshold<const N: usize> {
+    cells: Vec<CellsAtThreshold<N>>,
+    /// The units at the threshold of the job.
+    units: UnitSums<N>,
 }
 
-impl RowsByThreshold {
-    /// None where no curves are asked for.
-    fn new(counts: &FactualCounts, who: GroupSelection) -> Option<Self> {
-        let grid = counts.grid()?;
-        let weighted = grid.grid().weighted;
-        let at_step = |labels: [[RowsAndWeights; 2]; 3]| {
-            let [[no_label_no, no_label_yes], [tn, fp], [fn_, tp]] = labels;
-            CellsAtThreshold::new([tp, fp, fn_, tn, no_label_yes, no_label_no], weighted)
-        };
-        let steps = grid.steps(who.groups(counts.groups.len()));
-        let now = counts.confusion(who);
-        let mut cells: Vec<_> = steps.into_iter().map(at_step).collect();
-        let units = counts.units(who);
-        let weights = weighted.then(|| units.rows());
-        cells.push(CellsAtThreshold { people: now.to_cells(), weights });
-        Some(RowsByThreshold { cells, units })
+impl<const N: usize> CellsByThreshold<N> {
+    fn new(
+        steps: impl Iterator<Item = [RowsAndWeights; N]>,
+        people: [u64; N],
+        units: UnitSums<N>,
+        weighted: bool,
+    ) -> Self {
+        let mut cells: Vec<_> = steps.map(|of| CellsAtThreshold::new(of, weighted)).collect();
+        cells.push(CellsAtThreshold { people, weights: weighted.then(|| units.rows()) });
+        CellsByThreshold { cells, units }
     }
 
-    fn share(&self, of: &dyn Fn(&Confusion) -> Rate) -> Option<Share> {
-        Share::new(&self.units, |cells| of(&Confusion::from_cells(*cells)))
+    fn share(&self, of: &dyn Fn([u64; N]) -> Rate) -> Option<Share> {
+        Share::new(&self.units, |cells| of(*cells))
     }
 
-    /// A rate at every threshold.
-    fn rates(&self, of: &dyn Fn(&Confusion) -> Rate) -> Vec<RateAtThreshold> {
-        let design = design(&self.units, self.share(of));
-        let of_cells = |cells: ConfusionCells| of(&Confusion::from_cells(cells));
-        self.cells.iter().map(|cells| cells.rate(&of_cells).divided(design)).collect()
+    /// A rate at every threshold, on its effective number: the design effect is that at the
+    /// threshold of the job, or 1 where each row is a person and nothing is below the rate there.
+    fn rates(&self, of: &dyn Fn([u64; N]) -> Rate) -> Vec<RateAtThreshold> {
+        let design = self.share(of).map(|share| share.design());
+        let design = design.or_else(|| self.units.are_rows().then_some(1.0));
+        self.cells.iter().map(|cells| cells.rate(of).divided(design)).collect()
     }
+
+    fn curve(
+        &self,
+        (metric, scope): (&'static Metric, MetricScope),
+        of: &dyn Fn([u64; N]) -> Rate,
+        z: Option<f64>,
+    ) -> ThresholdCurve {
+        let points = self.rates(of).iter().map(|rate| rate.point(z)).collect();
+        ThresholdCurve { metric, scope, points }
+    }
+}
+
+/// Some rows at every threshold; none where no curves are asked for.
+fn rows_by_threshold(
+    counts: &FactualCounts,
+    who: GroupSelection,
+) -> Option<CellsByThreshold<CONFUSION_CELLS>> {
+    let grid = counts.grid()?;
+    let steps = grid.steps(who.groups(counts.groups.len())).into_iter().map(|labels| {
+        let [[no_label_no, no_label_yes], [tn, fp], [fn_, tp]] = labels;
+        [tp, fp, fn_, tn, no_label_yes, no_label_no]
+    });
+    let (now, units) = (counts.confusion(who).to_cells(), counts.units(who));
+    Some(CellsByThreshold::new(steps, now, units, grid.grid().weighted))
 }
 
 /// Counts from which rates are known at every threshold.
@@ -222,44 +232,35 @@ impl CurveEvidence for FactualCounts {
 
     /// Groups as they are.
     fn curves(&self, settings: &MeasureSettings, scope: MetricScope) -> Vec<ThresholdCurve> {
-        let (z, rows) = (quantile(settings), |who| RowsByThreshold::new(self, who));
-        match scope {
+        let rows = |who| rows_by_threshold(self, who);
+        let who = match scope {
             MetricScope::Pair(a, b) => {
                 let both = rows(GroupSelection::One(a)).zip(rows(GroupSelection::One(b)));
                 let curve = both.and_then(|(a, b)| favourable_ratio(settings, scope, [&a, &b]));
-                curve.into_iter().collect()
+                return curve.into_iter().collect();
             }
-            MetricScope::Group(group) => rows(GroupSelection::One(group))
-                .map_or_else(Vec::new, |rows| rates_by_threshold(&rows, scope, z)),
-            MetricScope::Total => rows(GroupSelection::All)
-                .map_or_else(Vec::new, |rows| rates_by_threshold(&rows, scope, z)),
-            _ => Vec::new(),
-        }
+            MetricScope::Group(group) => GroupSelection::One(group),
+            MetricScope::Total => GroupSelection::All,
+            _ => return Vec::new(),
+        };
+        let Some(rows) = rows(who) else { return Vec::new() };
+        let curve = |metric: &'static Metric| {
+            let Reads::Rate(of) = metric.reads else { return None };
+            let of = |cells| of(&Confusion::from_cells(cells));
+            Some(rows.curve((metric, scope), &of, quantile(settings)))
+        };
+        drawn().filter_map(curve).collect()
     }
-}
-
-/// The rates of a group, or of all.
-fn rates_by_threshold(
-    rows: &RowsByThreshold,
-    scope: MetricScope,
-    z: Option<f64>,
-) -> Vec<ThresholdCurve> {
-    let curve = |metric: &'static Metric| {
-        let Reads::Rate(of) = metric.reads else { return None };
-        let points = rows.rates(&of).iter().map(|rate| rate.point(z)).collect();
-        Some(ThresholdCurve { metric, scope, points })
-    };
-    drawn().filter_map(curve).collect()
 }
 
 /// The favourable rate of the second group over that of the first.
 fn favourable_ratio(
     settings: &MeasureSettings,
     scope: MetricScope,
-    [first, second]: [&RowsByThreshold; 2],
+    [first, second]: [&CellsByThreshold<CONFUSION_CELLS>; 2],
 ) -> Option<ThresholdCurve> {
     let (metric, favourable) = (find("di")?, settings.favourable);
-    let of = |c: &Confusion| favourable_rate(c, favourable);
+    let of = |cells| favourable_rate(&Confusion::from_cells(cells), favourable);
     let shares = second.share(&of).zip(first.share(&of));
     let correlation = shares.map_or(0.0, |(x, y)| x.influence.correlation(&y.influence));
     let (x, y) = (second.rates(&of), first.rates(&of));
@@ -267,39 +268,23 @@ fn favourable_ratio(
     Some(ThresholdCurve { metric, scope, points: points.collect() })
 }
 
-/// The counterfactuals of a scope at every threshold.
-struct SwitchesByThreshold {
-    cells: Vec<CellsAtThreshold<ECCM_CELLS>>,
-    /// Units at the threshold of the job.
-    units: UnitSums<ECCM_CELLS>,
-}
-
-impl SwitchesByThreshold {
-    /// None where no curves are asked for.
-    fn new(
-        counts: &CounterfactualCounts,
-        profiles: &ScopeCellProfiles,
-        place: usize,
-    ) -> Option<Self> {
-        let grid = counts.grid()?;
-        let weighted = grid.grid().weighted;
-        let at_step = |switches: [[RowsAndWeights; 2]; 2]| {
-            let mut cells = [RowsAndWeights::default(); ECCM_CELLS];
-            cells[ECCM_CELLS - 4..].copy_from_slice(switches.as_flattened());
-            CellsAtThreshold::new(cells, weighted)
-        };
-        let steps = grid.steps(counts.scope_index().directions_of(place));
-        let now = profiles.at(place).eccm();
-        let mut cells: Vec<_> = steps.into_iter().map(at_step).collect();
-        let ones = |(cells, people): &(SwitchCells, u64)| (*cells, WeightSums::ones(*people));
-        let kinds = match counts.weight_profiles() {
-            Some(weights) => weights[place].0.clone(),
-            None => profiles.at(place).0.iter().map(ones).collect(),
-        };
-        let units = counts.units(place, kinds);
-        cells.push(CellsAtThreshold { people: now.0, weights: weighted.then(|| units.rows()) });
-        Some(SwitchesByThreshold { cells, units })
-    }
+/// The counterfactuals of a scope, by its number, at every threshold; none where no curves are
+/// asked for.
+fn switches_by_threshold(
+    counts: &CounterfactualCounts,
+    place: usize,
+) -> Option<CellsByThreshold<ECCM_CELLS>> {
+    let grid = counts.grid()?;
+    let steps = grid.steps(counts.scope_index().directions_of(place)).into_iter().map(|switches| {
+        let mut cells = [RowsAndWeights::default(); ECCM_CELLS];
+        cells[ECCM_CELLS - 4..].copy_from_slice(switches.as_flattened());
+        cells
+    });
+    let profiles = counts.cell_profiles();
+    let weights = counts.weight_profiles().map(|weights| weights.at(place).kinds());
+    let kinds = weights.unwrap_or_else(|| profiles.at(place).kinds());
+    let (now, units) = (profiles.at(place).eccm().0, counts.units(place, kinds));
+    Some(CellsByThreshold::new(steps, now, units, grid.grid().weighted))
 }
 
 impl CurveEvidence for CounterfactualCounts {
@@ -320,21 +305,11 @@ impl CurveEvidence for CounterfactualCounts {
             MetricScope::Total => places.total(),
             _ => return Vec::new(),
         };
-        if self.grid().is_none() {
-            return Vec::new();
-        }
-        let (profiles, z) = (self.cell_profiles(), quantile(settings));
-        let Some(switches) = SwitchesByThreshold::new(self, &profiles, place) else {
-            return Vec::new();
-        };
+        let Some(switches) = switches_by_threshold(self, place) else { return Vec::new() };
         let curve = |metric: &'static Metric| {
             let of = switch_rate(metric, settings)?;
-            let share = Share::new(&switches.units, |cells| of(&Eccm(*cells)));
-            let design = design(&switches.units, share);
-            let rate = |cells: SwitchCells| of(&Eccm(cells));
-            let points = switches.cells.iter().map(|cells| cells.rate(&rate).divided(design));
-            let points = points.map(|rate| rate.point(z)).collect();
-            Some(ThresholdCurve { metric, scope, points })
+            let of = |cells| of(&Eccm(cells));
+            Some(switches.curve((metric, scope), &of, quantile(settings)))
         };
         drawn().filter_map(curve).collect()
     }

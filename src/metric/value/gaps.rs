@@ -9,7 +9,7 @@ use crate::metric::estimate::share::Share;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::MetricScope;
-use crate::metric::value::interval_choice::{IntervalBasis, ONE_OF_TWO, is_clear, mean_gap};
+use crate::metric::value::interval_choice::{ONE_OF_TWO, is_clear, mean_gap};
 use crate::metric::value::largest::{joint_level, largest_gap, smallest_ratio_of_shares};
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, all_persons,
@@ -137,8 +137,7 @@ impl FactualMeasurement<'_> {
         &self,
         metric: &'static Metric,
         scope: MetricScope,
-        of_a: &FactualSubject,
-        of_b: &FactualSubject,
+        [of_a, of_b]: [&FactualSubject; 2],
     ) -> MeasuredValue {
         let (favourable, seen) = self.orientation(metric);
         let of = |a: &Confusion, b: &Confusion| value(metric, favourable, &seen(a), &seen(b));
@@ -151,30 +150,28 @@ impl FactualMeasurement<'_> {
         let people = rates_behind(metric, favourable, &seen(&of_a.people), &seen(&of_b.people));
         let shares = shares_of_gap(metric, favourable, [of_a, of_b], seen);
         let is_one = |rate: Rate| rate.numerator > 0 && rate.is_boundary();
-        let level = self.context.settings.level.map_or(0.0, |level| level.get());
+        let level = self.context.level();
         let estimate = || gap_estimate(metric, (of_a, of_b), shares.clone(), seen);
-        let (interval, method) = self.context.interval(value, || match metric.reads {
-            Reads::MeanDifference(mean) => {
+        let (interval, method) = match metric.reads {
+            Reads::MeanDifference(mean) => self.context.interval(value, || {
                 let [a, b] = [of_a, of_b].map(|of| of.mean_influences(&|c| mean(&seen(c))));
-                match a.zip(b) {
-                    Some(((p, a), (q, b))) => mean_gap(p - q, a.gap(&b), level),
-                    None => IntervalBasis::NotFormed(ONE_OF_TWO),
-                }
-            }
+                let ((p, a), (q, b)) = a.zip(b).ok_or(ONE_OF_TWO)?;
+                mean_gap(p - q, a.gap(&b), level)
+            }),
             // The larger or smaller of several has the interval of that.
-            Reads::WidestGap(rates) => {
+            Reads::WidestGap(rates) => self.context.extreme(value, || {
                 let apart = |rate: fn(&Confusion) -> Rate| {
                     rate_gap(|c: &Confusion| rate(&seen(c)), of_a, of_b)
                 };
-                IntervalBasis::Extreme(largest_gap(level, &rates.map(apart)))
-            }
-            Reads::FavourableMinRatio => {
+                largest_gap(level, &rates.map(apart))
+            }),
+            Reads::FavourableMinRatio => self.context.extreme(value, || {
                 let share = |of: &FactualSubject| of.share(|c| favourable_rate(c, favourable));
                 let shares: Vec<Share> = [of_a, of_b].into_iter().filter_map(share).collect();
-                IntervalBasis::Extreme(smallest_ratio_of_shares(level, &shares))
-            }
-            _ => self.context.estimated(estimate()),
-        });
+                smallest_ratio_of_shares(level, &shares)
+            }),
+            _ => self.context.interval(value, || self.context.estimated(estimate())),
+        };
         let clear = match metric.reads {
             // It is below 1 by chance too.
             Reads::FavourableMinRatio => {

@@ -1,5 +1,7 @@
 //! Which interval a value gets, in numbers and in words, and which flags.
 
+use rayon::prelude::*;
+
 use crate::metric::catalog::catalog;
 use crate::metric::estimate::{Estimate, OPERAND_MISSING};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
@@ -11,30 +13,21 @@ use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_G
 use crate::metric::{Metric, MetricFamily};
 use crate::param::Level;
 
-/// What a value gets as interval.
-pub(crate) enum IntervalBasis {
-    /// That of an estimate, or why it has none.
-    Estimated(Result<ValueInterval, &'static str>),
-    /// This one, or none because a numerator is 0.
-    Formula(Option<ValueInterval>),
-    /// None, for this reason.
-    NotFormed(&'static str),
-    /// That of the largest of several gaps, or the smallest of several ratios.
-    Extreme(ExtremeInterval),
-}
+/// An interval, or why there is none.
+pub(crate) type IntervalOrReason = Result<ValueInterval, &'static str>;
 
 /// Why the difference of two means has no interval.
 pub(crate) const ONE_OF_TWO: &str = "boundary: a group of one person tells nothing of others";
 
 /// Student's interval of a difference of two means; none where a group has fewer than two units,
 /// and so no spread.
-pub(crate) fn mean_gap(gap: f64, spread: Option<Spread>, level: f64) -> IntervalBasis {
+pub(crate) fn mean_gap(gap: f64, spread: Option<Spread>, level: f64) -> IntervalOrReason {
     const ALIKE: &str = "boundary: all people of both groups have the same number";
-    let Some(spread) = spread else { return IntervalBasis::NotFormed(ONE_OF_TWO) };
+    let Some(spread) = spread else { return Err(ONE_OF_TWO) };
     if spread.half_width(level).is_none() {
-        return IntervalBasis::NotFormed(ALIKE);
+        return Err(ALIKE);
     }
-    IntervalBasis::Formula(Some(student(gap, spread.variance, spread.df, level)))
+    Ok(student(gap, spread.variance, spread.df, level))
 }
 
 /// The settings, and what follows from them.
@@ -49,6 +42,11 @@ impl<'a> MeasureContext<'a> {
         MeasureContext { settings, z: settings.level.map_or(0.0, |level| z_of_level(level.get())) }
     }
 
+    /// The level of intervals; the usual one where none are wanted.
+    pub(crate) fn level(&self) -> f64 {
+        self.settings.level.unwrap_or(Level::DEFAULT).get()
+    }
+
     /// The metrics of a family, in the order of the catalog; none of a family that is not asked
     /// for.
     pub(crate) fn metrics(
@@ -59,12 +57,45 @@ impl<'a> MeasureContext<'a> {
         catalog().filter(move |metric| asked && metric.family == family)
     }
 
+    /// What `of` gives of each metric of a family, in the order of the catalog.
+    pub(crate) fn of_each<T: Send>(
+        &self,
+        family: MetricFamily,
+        of: impl Fn(&'static Metric) -> Vec<T> + Sync + Send,
+    ) -> Vec<T> {
+        let metrics: Vec<&'static Metric> = self.metrics(family).collect();
+        metrics.into_par_iter().flat_map_iter(of).collect()
+    }
+
     /// The interval of a value and its words; `basis` is only asked where an interval is wanted and
     /// the value is defined.
     pub(crate) fn interval(
         &self,
         value: MetricValue,
-        basis: impl FnOnce() -> IntervalBasis,
+        basis: impl FnOnce() -> IntervalOrReason,
+    ) -> (Option<ValueInterval>, String) {
+        self.described(value, || match basis() {
+            Ok(interval) => (Some(interval), interval_text(interval)),
+            Err(why) => (None, why.to_owned()),
+        })
+    }
+
+    /// The same of the largest of several gaps, or the smallest of several ratios.
+    pub(crate) fn extreme(
+        &self,
+        value: MetricValue,
+        basis: impl FnOnce() -> ExtremeInterval,
+    ) -> (Option<ValueInterval>, String) {
+        self.described(value, || match basis() {
+            of if of.interval.is_some() => (of.interval, extreme_text(&of)),
+            _ => (None, PART_WITHOUT_INTERVAL.to_owned()),
+        })
+    }
+
+    fn described(
+        &self,
+        value: MetricValue,
+        described: impl FnOnce() -> (Option<ValueInterval>, String),
     ) -> (Option<ValueInterval>, String) {
         if self.settings.level.is_none() {
             return (None, "none: not requested".to_owned());
@@ -72,37 +103,18 @@ impl<'a> MeasureContext<'a> {
         if !value.is_ok_and(f64::is_finite) {
             return (None, "none: the value is undefined".to_owned());
         }
-        let (interval, words) = self.describe_basis(basis());
-        match (interval, value) {
-            (Some(ValueInterval { lo, hi, .. }), _) if !lo.is_finite() || !hi.is_finite() => {
-                (None, "boundary: an end is larger than any number".to_owned())
-            }
-            (interval, _) => (interval, words),
+        let (interval, words) = described();
+        if interval.is_some_and(|of| !of.lo.is_finite() || !of.hi.is_finite()) {
+            return (None, "boundary: an end is larger than any number".to_owned());
         }
-    }
-
-    fn describe_basis(&self, basis: IntervalBasis) -> (Option<ValueInterval>, String) {
-        match basis {
-            IntervalBasis::NotFormed(why) | IntervalBasis::Estimated(Err(why)) => {
-                (None, why.to_owned())
-            }
-            IntervalBasis::Estimated(Ok(interval)) => (Some(interval), interval_text(interval)),
-            IntervalBasis::Extreme(of) => match of.interval {
-                Some(interval) => (Some(interval), extreme_text(&of)),
-                None => (None, PART_WITHOUT_INTERVAL.to_owned()),
-            },
-            IntervalBasis::Formula(None) => {
-                (None, "boundary: a count above the ratio or below it is 0".to_owned())
-            }
-            IntervalBasis::Formula(Some(interval)) => (Some(interval), interval_text(interval)),
-        }
+        (interval, words)
     }
 
     /// The interval of an estimate at the level of the settings; none of an undefined value.
-    pub(crate) fn estimated(&self, estimate: Option<Estimate>) -> IntervalBasis {
-        let level = self.settings.level.unwrap_or(Level::DEFAULT).get();
+    pub(crate) fn estimated(&self, estimate: Option<Estimate>) -> IntervalOrReason {
+        let level = self.level();
         let interval = estimate.map(|estimate| estimate.interval(level));
-        IntervalBasis::Estimated(interval.unwrap_or(Err(OPERAND_MISSING)))
+        interval.unwrap_or(Err(OPERAND_MISSING))
     }
 
     /// What a reader must know of a value on so few people.
@@ -153,48 +165,39 @@ fn extreme_text(of: &ExtremeInterval) -> String {
 const EFFECTIVE: &str = ", on the effective number of rows (Kish, Rao and Scott)";
 
 fn interval_text(interval: ValueInterval) -> String {
-    match interval.method {
-        IntervalProcedure::Wilson => "Wilson score".to_owned(),
-        IntervalProcedure::WilsonPeople => {
-            "Wilson score on the effective number of people, because the rate is 0 or 1".to_owned()
+    use IntervalProcedure as P;
+    let text = match interval.method {
+        P::Wilson | P::WilsonEffective => "Wilson score",
+        P::WilsonPeople => {
+            "Wilson score on the effective number of people, because the rate is 0 or 1"
         }
-        IntervalProcedure::WilsonMoved => {
-            "from the Wilson score of the share of people whose score moves, because no score moves"
-                .to_owned()
+        P::WilsonMoved => {
+            "from the Wilson score of the share of people whose score moves, because no score \
+             moves"
         }
-        IntervalProcedure::WilsonEffective => format!("Wilson score{EFFECTIVE}"),
-        IntervalProcedure::Score => {
-            "score interval on the effective number of people that the influences give".to_owned()
+        P::Score => "score interval on the effective number of people that the influences give",
+        P::Paired => "Student's t of the paired differences, on the effective number of people",
+        P::PairedPeople => "on the effective number of people, because none or all of them differ",
+        P::Student => "Student's t",
+        P::LogStudent => "Student's t on the logarithm",
+        P::Woodruff => "Woodruff, ranks from the Wilson score",
+        P::WoodruffGap => "hybrid of two Woodruff intervals, as Newcombe's method 10",
+        P::DeLongLogit => {
+            "DeLong's variance, on the logit; with weights or persons Student's t with what each \
+             person adds"
         }
-        IntervalProcedure::Paired => {
-            "Student's t of the paired differences, on the effective number of people".to_owned()
+        P::DeLong => "DeLong's variances",
+        P::Wald => {
+            "Wald, from the information of the fit; with weights or persons Student's t with the \
+             sandwich variance"
         }
-        IntervalProcedure::PairedPeople => {
-            "on the effective number of people, because none or all of them differ".to_owned()
-        }
-        IntervalProcedure::Student => "Student's t".to_owned(),
-        IntervalProcedure::LogStudent => "Student's t on the logarithm".to_owned(),
-        IntervalProcedure::Woodruff => "Woodruff, ranks from the Wilson score".to_owned(),
-        IntervalProcedure::WoodruffGap => {
-            "hybrid of two Woodruff intervals, as Newcombe's method 10".to_owned()
-        }
-        IntervalProcedure::DeLongLogit => "DeLong's variance, on the logit; with weights or \
-            persons Student's t with what each person adds"
-            .to_owned(),
-        IntervalProcedure::DeLong => "DeLong's variances".to_owned(),
-        IntervalProcedure::Wald => "Wald, from the information of the fit; with weights or \
-            persons Student's t with the sandwich variance"
-            .to_owned(),
-        IntervalProcedure::WilsonExpected => {
-            "Wilson score of the share of positive labels, over the mean score".to_owned()
-        }
-        IntervalProcedure::Newcombe => "Newcombe hybrid score, method 10".to_owned(),
-        IntervalProcedure::NewcombeEffective => {
-            format!("Newcombe hybrid score, method 10{EFFECTIVE}")
-        }
-        IntervalProcedure::Mover => "hybrid of the intervals of its parts (MOVER)".to_owned(),
-        IntervalProcedure::Largest => "from the intervals of all gaps".to_owned(),
-        IntervalProcedure::Katz => "Katz log".to_owned(),
-        IntervalProcedure::KatzEffective => format!("Katz log{EFFECTIVE}"),
-    }
+        P::WilsonExpected => "Wilson score of the share of positive labels, over the mean score",
+        P::Newcombe | P::NewcombeEffective => "Newcombe hybrid score, method 10",
+        P::Mover => "hybrid of the intervals of its parts (MOVER)",
+        P::Largest => "from the intervals of all gaps",
+        P::Katz | P::KatzEffective => "Katz log",
+    };
+    let effective = [P::WilsonEffective, P::NewcombeEffective, P::KatzEffective];
+    let on = if effective.contains(&interval.method) { EFFECTIVE } else { "" };
+    format!("{text}{on}")
 }

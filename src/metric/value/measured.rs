@@ -12,14 +12,13 @@
 //!
 //! Work is shared among the threads of the pool that the caller is in, and values keep their order.
 
-use rayon::prelude::*;
-
 use crate::metric::catalog::performance::{ScoreShape, score_shape};
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion};
+use crate::metric::evidence::person_sums::distinct;
 use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
 use crate::metric::noise::placebo::PlaceboBand;
@@ -28,6 +27,7 @@ use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::student_interval::{GroupTerms, UnitTerm};
 use crate::metric::swap_effect::SwapEffect;
+use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::MeasureContext;
 pub(crate) use crate::metric::value::settings::FurthestGroups;
 use crate::metric::value::settings::{MeasureSettings, NEGATIVE_PART, RATE_OF_ONE};
@@ -269,71 +269,26 @@ pub(crate) fn measure_factual(
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
     let audit = FactualMeasurement { context: MeasureContext::new(settings) };
-    let n_groups = counts.groups.len();
-    let groups: Vec<FactualSubject> = (0..n_groups)
-        .map(|group| FactualSubject::new(counts, GroupSelection::One(group)))
-        .collect();
-    // Of two groups the rest is the other.
-    let rests: Vec<FactualSubject> = (0..n_groups)
-        .map(|group| FactualSubject::new(counts, GroupSelection::Rest(group)))
-        .collect();
-    let all = FactualSubject::new(counts, GroupSelection::All);
-    // Metrics are independent of each other; what they draw is drawn once, by the first that asks.
+    let subjects =
+        GroupSubjects::new(counts.groups.len(), true, |who| FactualSubject::new(counts, who));
     let performance = |metric: &'static Metric| {
-        let mut out = Vec::new();
-        for (group, subject) in groups.iter().enumerate() {
-            out.push(audit.performance(metric, MetricScope::Group(group), subject));
-        }
-        out.push(audit.performance(metric, MetricScope::Total, &all));
-        out
+        let value = |scope| audit.performance(metric, scope, subjects.single(scope));
+        subjects.singles().into_iter().map(value).collect()
     };
     let gaps = |metric: &'static Metric| {
-        let mut out = Vec::new();
-        if n_groups > 1 {
-            out.push(audit.worst(metric, (&groups, &rests, &all)));
-        }
-        if matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_)) {
-            return out;
-        }
-        let swap = SwapEffect::of(metric);
-        for a in 0..n_groups {
-            let pairs = (a + 1..n_groups).flat_map(|b| swap.pair_scopes(a, b));
-            let with_rest = if n_groups > 2 { swap.rest_scopes(a) } else { Vec::new() };
-            out.extend(pairs.chain(with_rest).map(|scope| {
-                let [x, y] = subjects_of(scope, &groups, &rests);
-                audit.gap(metric, scope, x, y)
-            }));
-        }
-        out
+        let worst = (subjects.groups.len() > 1).then(|| audit.worst(metric, &subjects));
+        let is_far = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
+        let scopes = if is_far { Vec::new() } else { subjects.comparisons(SwapEffect::of(metric)) };
+        let gap = |scope| audit.gap(metric, scope, subjects.compared(scope));
+        worst.into_iter().chain(scopes.into_iter().map(gap)).collect()
     };
-    let of_family =
-        |family: MetricFamily, of: &(dyn Fn(&'static Metric) -> Vec<MeasuredValue> + Sync)| {
-            let metrics: Vec<&'static Metric> = audit.context.metrics(family).collect();
-            metrics.into_par_iter().flat_map_iter(of).collect::<Vec<_>>()
-        };
-    let mut out = of_family(MetricFamily::Performance, &performance);
-    out.extend(of_family(MetricFamily::Group, &gaps));
+    let mut out = audit.context.of_each(MetricFamily::Performance, performance);
+    out.extend(audit.context.of_each(MetricFamily::Group, gaps));
     if settings.families.contains(&MetricFamily::Clarify) {
-        out.extend(audit.clarify(counts, flips, (&groups, &rests, &all)));
+        out.extend(audit.clarify(counts, flips, &subjects));
     }
-    if settings.families.contains(&MetricFamily::Scores) {
-        out.extend(audit.scores(counts));
-    }
+    out.extend(audit.scores(counts));
     out
-}
-
-/// The two subjects that a scope compares, all others of a group where it has no name.
-pub(crate) fn subjects_of<'s, S>(
-    scope: MetricScope,
-    groups: &'s [S],
-    rests: &'s [S],
-) -> [&'s S; 2] {
-    match (scope.first_group(), scope.second_group()) {
-        (Some(a), Some(b)) => [&groups[a], &groups[b]],
-        (Some(a), None) => [&groups[a], &rests[a]],
-        (None, Some(b)) => [&rests[b], &groups[b]],
-        (None, None) => unreachable!("a comparison has two sides"),
-    }
 }
 
 /// What all values have in common.
@@ -352,6 +307,7 @@ pub(crate) struct FactualSubject {
 }
 
 impl FactualSubject {
+    /// Those of some groups.
     pub(crate) fn new(counts: &FactualCounts, who: GroupSelection) -> Self {
         FactualSubject {
             people: counts.confusion(who),
@@ -448,18 +404,6 @@ impl FactualSubject {
         Some((all, GroupTerms::of_rows(rows)))
     }
 
-    /// The persons whom a metric counts, ascending by key; none where each row is a person.
-    fn counted_persons(&self, needs_label: bool) -> Option<impl Iterator<Item = u64> + '_> {
-        let is_counted = move |cells: &_| Confusion::from_cells(*cells).people(needs_label) > 0;
-        let persons = self.units.kinds().iter().filter(move |kind| is_counted(&kind.cells));
-        self.units.are_persons().then(|| persons.map(|kind| kind.key))
-    }
-
-    /// The units that a metric counts.
-    fn counted_units(&self, needs_label: bool) -> u64 {
-        self.units.n_units(|cells| Confusion::from_cells(*cells).people(needs_label) > 0)
-    }
-
     /// The people who carry a value of this subject alone, of a rate with its share, or none where
     /// nothing is below it; none where each row is a person who counts as one.
     pub(crate) fn person_basis(
@@ -467,14 +411,28 @@ impl FactualSubject {
         needs_label: bool,
         rate: Option<Option<&Share>>,
     ) -> Option<PersonBasis> {
-        let denominator = rate.map(|share| share.map_or(0, |share| share.n_units));
-        (!self.is_plain()).then(|| PersonBasis { n: self.counted_units(needs_label), denominator })
+        let counts = |cells: &_| Confusion::from_cells(*cells).people(needs_label) > 0;
+        person_basis(&self.units, self.weight.is_some(), counts, rate)
     }
 
     /// What values are computed from.
     pub(crate) fn cells(&self) -> &Confusion {
         self.weight.as_ref().unwrap_or(&self.people)
     }
+}
+
+/// The people who carry a value of some units, of a rate with its share; none where each row is a
+/// person who counts as one.
+pub(crate) fn person_basis<const N: usize>(
+    units: &UnitSums<N>,
+    weighted: bool,
+    counts: impl Fn(&[u64; N]) -> bool,
+    rate: Option<Option<&Share>>,
+) -> Option<PersonBasis> {
+    // Without persons cases, as without weights: a row has one for each counterfactual.
+    let below = |share: &Share| if units.are_persons() { share.n_units } else { share.n_rows };
+    let denominator = rate.map(|share| share.map_or(0, below));
+    (weighted || units.are_persons()).then(|| PersonBasis { n: units.n_units(counts), denominator })
 }
 
 /// Different people who carry a value of some subjects that have no row in common; none where each
@@ -488,14 +446,13 @@ pub(crate) fn all_persons<'a>(
         if subject.is_plain() {
             return None;
         }
-        match subject.counted_persons(needs_label) {
+        let counts = |cells: &_| Confusion::from_cells(*cells).people(needs_label) > 0;
+        match subject.units.persons(counts) {
             Some(counted) => all.extend(counted),
-            None => weighed += subject.counted_units(needs_label),
+            None => weighed += subject.units.n_units(counts),
         }
     }
-    all.sort_unstable();
-    all.dedup();
-    Some(all.len() as u64 + weighed)
+    Some(distinct(all.into_iter()) + weighed)
 }
 
 impl FactualMeasurement<'_> {

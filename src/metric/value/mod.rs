@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod curves;
 mod disparity;
 pub(crate) mod gaps;
+pub(crate) mod group_subjects;
 pub(crate) mod hidden_cause;
 pub(crate) mod interval_choice;
 pub(crate) mod largest;

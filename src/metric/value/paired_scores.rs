@@ -12,12 +12,12 @@ use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::shift_influence::{Influences, PowerSums, influence_of};
 use crate::metric::evidence::shift_pass::ShiftPass;
+use crate::metric::rate::MetricValue;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::ComparedValue;
-use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext};
+use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{MetricFamily, Reads, difference};
-use crate::param::Level;
 
 /// One of the two runs: both passes over the same people, whose influences are known by key.
 pub(crate) type ShiftRun<'a> = (&'a ShiftPass, &'a CounterfactualCounts);
@@ -55,7 +55,7 @@ pub(crate) fn changes(
     };
     let runs = [first, second];
     let ask = MeasureContext::new(settings);
-    let level = settings.level.unwrap_or(Level::DEFAULT).get();
+    let level = ask.level();
     let mut out = Vec::new();
     // A scope, or one direction minus the way back.
     let mut compare = |scope: MetricScope, place: usize, back: Option<usize>| {
@@ -76,30 +76,15 @@ pub(crate) fn changes(
                 let at = |place: usize| value(&run.shifts[place]);
                 back.map_or_else(|| at(place), |back| difference(at(place), at(back)))
             });
-            let change = difference(one, other);
-            let (interval, ci_method) = ask.interval(change, || {
+            let people = runs.iter().map(|run| run.people[place]).min().unwrap_or(0);
+            let basis = |change: MetricValue| {
                 // A difference of two directions has twice the width.
                 let sides = if back.is_some() { 2.0 } else { 1.0 };
                 let width = (metric.range.1 - metric.range.0) * sides;
-                let found = influence_of(metric).and_then(|m| {
-                    let spread = powers.spread(m, change.unwrap_or_default());
-                    spread.interval(false, (-width, width), level)
-                });
-                match found {
-                    Ok(interval) => IntervalBasis::Formula(Some(interval)),
-                    Err(why) => IntervalBasis::NotFormed(why),
-                }
-            });
-            out.push(ComparedValue {
-                scope,
-                metric,
-                first: one,
-                second: other,
-                difference: change,
-                n_rows: runs.iter().map(|run| run.people[place]).min().unwrap_or(0),
-                interval,
-                ci_method,
-            });
+                let spread = powers.spread(influence_of(metric)?, change.unwrap_or_default());
+                spread.interval(false, (-width, width), level)
+            };
+            out.push(ComparedValue::new(&ask, (metric, scope), [one, other], people, basis));
         }
     };
     if settings.families.contains(&MetricFamily::Shift) {

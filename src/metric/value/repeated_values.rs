@@ -15,9 +15,12 @@ use crate::metric::value::worlds::{WorldCounts, measure_worlds};
 use crate::metric::{Metric, difference};
 use crate::param::Level;
 
+/// The values of each metric in each scope, one of each repeat.
+type ValuesByScope = BTreeMap<(&'static str, MetricScope), Vec<MetricValue>>;
+
 /// The values of all repeats, by metric and scope.
 pub(crate) struct RepeatedValues {
-    values: BTreeMap<(&'static str, MetricScope), Vec<MetricValue>>,
+    values: ValuesByScope,
     /// Those of the people with supported counterfactuals alone.
     supported: SupportedOnly<RepeatedValues>,
     settings: MeasureSettings,
@@ -88,12 +91,8 @@ impl RepeatedValues {
         supported: Option<&[MeasuredValue]>,
         untaught: &[usize],
     ) {
-        let so_far = || RepeatedValues {
-            values: self.values.clone(),
-            supported: SupportedOnly::default(),
-            settings: self.settings.clone(),
-            level: self.level,
-        };
+        let (none, values) = (RepeatedValues::new(&self.settings, self.level), &self.values);
+        let so_far = || RepeatedValues { values: values.clone(), ..none };
         if let Some(part) = self.supported.part(supported.is_none(), so_far) {
             part.add(supported.unwrap_or(all), untaught);
         }
@@ -117,8 +116,7 @@ impl RepeatedValues {
             Some((*key, values.collect()))
         };
         let values = self.values.iter().filter_map(paired).collect();
-        let supported = SupportedOnly::default();
-        RepeatedValues { values, supported, settings: self.settings.clone(), level: self.level }
+        RepeatedValues { values, ..RepeatedValues::new(&self.settings, self.level) }
     }
 
     /// How far a value differs between them; none where no repeat measures it.

@@ -13,7 +13,7 @@ use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_people};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::measured::PersonBasis;
+use crate::metric::value::measured::{PersonBasis, person_basis};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{ImpairedGroupRule, Metric, Reads, WorseEnd};
 
@@ -34,11 +34,7 @@ impl<'a> ScopePeople<'a> {
         (place, scope): (usize, MetricScope),
         (profiles, weights): (&'a CellProfiles, Option<&'a CellProfiles<WeightSums>>),
     ) -> Self {
-        let ones = |(cells, people): &(SwitchCells, u64)| (*cells, WeightSums::ones(*people));
-        let kinds = match weights {
-            Some(weights) => weights.0.clone(),
-            None => profiles.0.iter().map(ones).collect(),
-        };
+        let kinds = weights.map_or_else(|| profiles.kinds(), CellProfiles::kinds);
         let groups = any_groups(counts.scope_index(), scope);
         ScopePeople {
             profiles,
@@ -48,18 +44,11 @@ impl<'a> ScopePeople<'a> {
         }
     }
 
-    /// Whether each row is a person who counts as one.
-    fn is_plain(&self) -> bool {
-        !self.weighted && !self.units.are_persons()
-    }
-
     /// The share that a rate is, whatever it reads; none of what is no rate, and where nothing is
     /// below it.
     pub(crate) fn share(&self, metric: &Metric, settings: &MeasureSettings) -> Option<Share> {
         match (metric.reads, &self.any) {
-            (Reads::AnySwitch(of), Some(any)) => {
-                Share::new(any, |cells| of(&AnySwitch::from_cells(*cells)))
-            }
+            (Reads::AnySwitch(of), Some(any)) => Share::new(any, |cells| of(&AnySwitch(*cells))),
             _ => self.rate(switch_rate(metric, settings)?),
         }
     }
@@ -82,15 +71,9 @@ impl<'a> ScopePeople<'a> {
         }
     }
 
-    /// Units with a counterfactual that a metric counts.
-    fn counted_units(&self, metric: &Metric) -> u64 {
-        self.units.n_units(|cells| is_counted(metric, cells))
-    }
-
     /// The persons whom a metric counts, ascending by key; none where each row is a person.
     pub(crate) fn counted_persons(&self, metric: &Metric) -> Option<Vec<u64>> {
-        let kinds = self.units.kinds().iter().filter(|kind| is_counted(metric, &kind.cells));
-        self.units.are_persons().then(|| kinds.map(|kind| kind.key).collect())
+        self.units.persons(|cells| is_counted(metric, cells))
     }
 
     /// The people who carry a value of this scope alone; none where each row is a person who counts
@@ -103,13 +86,8 @@ impl<'a> ScopePeople<'a> {
     ) -> Option<PersonBasis> {
         let is_rate =
             matches!(metric.reads, Reads::AnySwitch(_)) || switch_rate(metric, settings).is_some();
-        // Without persons cases, as without weights: a row has one for each counterfactual.
-        let below = |share: &Share| match self.units.are_persons() {
-            true => share.n_units,
-            false => share.n_rows,
-        };
-        let denominator = is_rate.then(|| of.map_or(0, below));
-        (!self.is_plain()).then(|| PersonBasis { n: self.counted_units(metric), denominator })
+        let counts = |cells: &_| is_counted(metric, cells);
+        person_basis(&self.units, self.weighted, counts, is_rate.then_some(of))
     }
 
     /// People whose prediction switches, persons where a person may have several rows: those that a

@@ -11,21 +11,24 @@ use rayon::prelude::*;
 
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::outcome_patterns::{AnySwitch, ScopeCellProfiles};
+use crate::metric::evidence::outcome_patterns::{
+    AnySwitch, CellProfiles, PatternSummand, ScopeCellProfiles,
+};
 use crate::metric::evidence::person::Eccm;
+use crate::metric::evidence::person_sums::distinct;
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
 use crate::metric::noise::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::rate::{MetricValue, Rate, by_weight};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
+use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
 use crate::metric::value::measured::{MeasuredValue, ValuePeople};
 use crate::metric::value::scope_people::{ScopePeople, any_groups};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
     DirectionSide, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd, difference, ratio,
 };
-use crate::param::{Count, Level};
+use crate::param::Count;
 
 /// Values of the counterfactual families that are asked for. `shift` is the second pass over the
 /// same people with its intervals; without it the family shift is not measured. `placebo` is what
@@ -39,8 +42,10 @@ pub(crate) fn measure_counterfactual(
     let (places, spreads, weights) =
         (counts.scope_index(), counts.cell_profiles(), counts.weight_profiles());
     let second = shift.map(|shift| &shift.second);
-    let evidence = ScopeEvidence::of_people(counts, &spreads, second);
-    let weighed = ScopeEvidence::weighted(counts, second);
+    let of_people = shifts(counts, second.filter(|_| weights.is_none()));
+    let evidence = ScopeEvidence::new(&spreads, of_people);
+    let of_weights = |of: &_| ScopeEvidence::new(of, shifts(counts, second));
+    let weighed = weights.as_ref().map(of_weights);
     let noise = PlaceboNoise::new(placebo, weighed.as_ref().unwrap_or(&evidence));
     let audit = SwitchMeasurement {
         context: MeasureContext::new(settings),
@@ -56,7 +61,7 @@ pub(crate) fn measure_counterfactual(
     let metrics: Vec<&'static Metric> =
         families.flat_map(|family| audit.context.metrics(family)).collect();
     let people = |place: usize, scope| {
-        let kinds = (spreads.at(place), weights.as_ref().map(|of| &of[place]));
+        let kinds = (spreads.at(place), weights.as_ref().map(|of| of.at(place)));
         ScopePeople::new(counts, (place, scope), kinds)
     };
     let direction = |from, to| people(places.direction(from, to), MetricScope::Direction(from, to));
@@ -105,61 +110,32 @@ struct ScopeEvidence {
 }
 
 impl ScopeEvidence {
-    /// The evidence of all scopes by number.
-    fn of_people(
-        counts: &CounterfactualCounts,
-        spreads: &ScopeCellProfiles,
-        second: Option<&ShiftPass>,
+    /// That of all scopes, by people or by what they weigh.
+    fn new<T: PatternSummand>(
+        scopes: &ScopeCellProfiles<T>,
+        shifts: Vec<Option<Box<ScoreShift>>>,
     ) -> Vec<ScopeEvidence> {
-        let places = counts.scope_index();
-        let mut any = vec![None; places.len()];
-        if places.has_rest() {
-            for place in
-                (0..places.groups).map(|from| places.one_to_rest(from)).chain([places.total()])
-            {
-                any[place] = Some(spreads.at(place).any_switch());
-            }
-        }
-        let shifts = shifts(counts, second.filter(|_| !counts.is_weighted()));
-        let evidence = any.into_iter().zip(shifts).enumerate();
-        evidence
-            .map(|(place, (any, shift))| ScopeEvidence {
-                eccm: spreads.at(place).eccm(),
-                any,
-                shift,
-            })
-            .collect()
-    }
-
-    /// The same in units of weight; none where nobody has a weight.
-    fn weighted(
-        counts: &CounterfactualCounts,
-        second: Option<&ShiftPass>,
-    ) -> Option<Vec<ScopeEvidence>> {
-        let places = counts.scope_index();
-        let kinds = counts.weight_profiles()?;
-        let mut any = vec![None; places.len()];
+        let (places, profiles) = (scopes.scope_index, &scopes.profiles);
+        let each = profiles.iter().zip(shifts);
+        let of = |(profiles, shift): (&CellProfiles<T>, _)| ScopeEvidence {
+            eccm: profiles.eccm(),
+            any: None,
+            shift,
+        };
+        let mut all: Vec<ScopeEvidence> = each.map(of).collect();
         for (place, scope) in places.scopes() {
-            any[place] = any_groups(places, scope).map(|_| {
-                let mut cells = [0; 4];
-                for (kind, sums) in &kinds[place].0 {
-                    cells[AnySwitch::index_of(kind)] += sums.sum();
-                }
-                AnySwitch::from_cells(cells)
-            });
+            all[place].any = any_groups(places, scope).map(|_| profiles[place].any_switch());
         }
-        let evidence = any.into_iter().zip(shifts(counts, second)).enumerate();
-        evidence
-            .map(|(place, (any, shift))| {
-                Some(ScopeEvidence { eccm: counts.weight_eccm(place)?, any, shift })
-            })
-            .collect()
+        all
     }
 
-    /// The evidence that values are computed from.
+    /// The evidence that values follow from.
     fn of_values(counts: &CounterfactualCounts, second: Option<&ShiftPass>) -> Vec<ScopeEvidence> {
-        ScopeEvidence::weighted(counts, second)
-            .unwrap_or_else(|| ScopeEvidence::of_people(counts, &counts.cell_profiles(), second))
+        let shifts = shifts(counts, second);
+        match counts.weight_profiles() {
+            Some(weights) => ScopeEvidence::new(&weights, shifts),
+            None => ScopeEvidence::new(&counts.cell_profiles(), shifts),
+        }
     }
 
     /// The same people with no score that moves.
@@ -252,14 +228,11 @@ struct SwitchMeasurement<'a> {
 
 impl SwitchMeasurement<'_> {
     /// The interval of a score metric.
-    fn shift_interval(&self, metric: &Metric, scope: MetricScope) -> IntervalBasis {
-        let level = self.context.settings.level.unwrap_or(Level::DEFAULT).get();
+    fn shift_interval(&self, metric: &Metric, scope: MetricScope) -> IntervalOrReason {
+        let level = self.context.level();
         let spreads = self.shift.and_then(|shift| shift.spreads.as_ref());
-        match spreads.and_then(|spreads| spreads.interval(metric, scope, level)) {
-            Some(Ok(interval)) => IntervalBasis::Formula(Some(interval)),
-            Some(Err(why)) => IntervalBasis::NotFormed(why),
-            None => IntervalBasis::NotFormed("none: what each person adds was not kept"),
-        }
+        let found = spreads.and_then(|spreads| spreads.interval(metric, scope, level));
+        found.unwrap_or(Err("none: what each person adds was not kept"))
     }
 
     /// One metric of one scope.
@@ -291,7 +264,7 @@ impl SwitchMeasurement<'_> {
             }
             let still = shift.is_some_and(|shift| shift.absolute == 0.0);
             match still.then(|| people.unmoved_interval(metric, self.context.z)).flatten() {
-                Some(interval) => IntervalBasis::Formula(Some(interval)),
+                Some(interval) => Ok(interval),
                 None => self.shift_interval(metric, scope),
             }
         });
@@ -299,10 +272,7 @@ impl SwitchMeasurement<'_> {
         let switched = value.is_ok().then(|| people.switched(metric, settings)).flatten();
         let basis = people.person_basis(metric, share.as_ref(), settings);
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
-        let impaired = value
-            .ok()
-            .filter(|_| clear)
-            .and_then(|value| impaired(metric, scope, value, switched, settings));
+        let impaired = impaired(metric, scope, (value, clear), switched, settings);
         let people = ValuePeople::one(n_rows, rate).with_person_basis(basis);
         MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
             .with_rate(rate, weights)
@@ -350,18 +320,10 @@ impl SwitchMeasurement<'_> {
         });
         let ideal = if is_ratio { metric.ideal } else { Some(0.0) };
         let clear = is_clear(ideal, interval.map(|i| (i.lo, i.hi)), placebo);
-        let impaired = value
-            .ok()
-            .filter(|_| clear)
-            .and_then(|value| impaired(metric, scope, value, switched, settings));
+        let impaired = impaired(metric, scope, (value, clear), switched, settings);
         let denominators = forth.denominator.zip(back.denominator);
         let persons = of_forth.counted_persons(metric).zip(of_back.counted_persons(metric));
-        let all = persons.map(|(mut all, others)| {
-            all.extend(others);
-            all.sort_unstable();
-            all.dedup();
-            all.len() as u64
-        });
+        let all = persons.map(|(all, others)| distinct(all.into_iter().chain(others)));
         // Without several rows of a person those of the two groups are different people.
         let all = all.or_else(|| Some(forth.persons?.n + back.persons?.n));
         let people = ValuePeople::two([forth.n_rows, back.n_rows], denominators)
@@ -381,15 +343,16 @@ fn first_is_worse(metric: &Metric, difference: f64) -> Option<bool> {
     (difference != 0.0).then_some((difference > 0.0) == (worse == WorseEnd::High))
 }
 
-/// Whom a clear value puts at a disadvantage, so many people having switched; of a difference the
-/// direction with the worse value says so.
+/// Whom a value puts at a disadvantage, if it is clear, so many people having switched; of a
+/// difference the direction with the worse value says so.
 pub(crate) fn impaired(
     metric: &Metric,
     scope: MetricScope,
-    value: f64,
+    (value, clear): (MetricValue, bool),
     switched: Option<u64>,
     settings: &MeasureSettings,
 ) -> Option<usize> {
+    let value = value.ok().filter(|_| clear)?;
     if switched? < settings.min_denominator.get() {
         return None;
     }

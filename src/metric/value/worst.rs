@@ -18,7 +18,7 @@ use crate::metric::estimate::share::Share;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::MetricScope;
-use crate::metric::value::interval_choice::IntervalBasis;
+use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::largest::{
     ExtremeInterval, largest_gap, smallest_ratio_of_scores, smallest_ratio_of_shares,
 };
@@ -27,7 +27,6 @@ use crate::metric::value::measured::{
 };
 use crate::metric::value::settings::{FavourableClass, FurthestGroups};
 use crate::metric::{ImpairedGroupRule, Metric, Reads};
-use crate::param::Level;
 
 /// The gap of two subjects.
 type GapOf<'a> = dyn Fn(&FactualSubject, &FactualSubject) -> Option<Estimate> + 'a;
@@ -75,21 +74,15 @@ impl WorstValue {
 
 /// The spread of the values of groups that have one; none where fewer than two have one.
 fn spread(values: &[MetricValue]) -> Option<GroupSpread> {
-    let (mut found, mut defined) = (None::<GroupSpread>, 0);
-    for (group, value) in
-        values.iter().enumerate().filter_map(|(group, value)| Some((group, (*value).ok()?)))
-    {
-        defined += 1;
-        let spread =
-            found.get_or_insert(GroupSpread { highest: (value, group), lowest: (value, group) });
-        if value > spread.highest.0 {
-            spread.highest = (value, group);
-        }
-        if value < spread.lowest.0 {
-            spread.lowest = (value, group);
-        }
-    }
-    found.filter(|_| defined > 1)
+    let each = || defined(values).map(|(group, value)| (value, group));
+    let highest = each().reduce(|most, next| if next.0 > most.0 { next } else { most })?;
+    let lowest = each().reduce(|least, next| if next.0 < least.0 { next } else { least })?;
+    (each().count() > 1).then_some(GroupSpread { highest, lowest })
+}
+
+/// The groups with a value.
+fn defined(values: &[MetricValue]) -> impl Iterator<Item = (usize, f64)> {
+    values.iter().enumerate().filter_map(|(group, value)| Some((group, (*value).ok()?)))
 }
 
 /// A value of the spread, with the groups that hold it.
@@ -141,17 +134,10 @@ fn furthest_from_total(groups: &[Confusion], of: impl Fn(&Confusion) -> MetricVa
     let values: Vec<MetricValue> = groups.iter().map(&of).collect();
     let none = WorstValue::none(&values);
     let Ok(all) = of(&all) else { return none };
-    let (mut found, mut defined) = (None::<(f64, usize)>, 0);
-    for (group, value) in
-        values.iter().enumerate().filter_map(|(group, value)| Some((group, (*value).ok()?)))
-    {
-        defined += 1;
-        let distance = (value - all).abs();
-        if found.is_none_or(|(largest, _)| distance > largest) {
-            found = Some((distance, group));
-        }
-    }
-    let Some((distance, group)) = found.filter(|_| defined > 1) else { return none };
+    let distances = defined(&values).map(|(group, value)| ((value - all).abs(), group));
+    let most = distances.reduce(|most, next| if next.0 > most.0 { next } else { most });
+    let several = defined(&values).count() > 1;
+    let Some((distance, group)) = most.filter(|_| several) else { return none };
     let furthest = FurthestGroups {
         highest: Some(group),
         lowest: None,
@@ -195,9 +181,9 @@ impl FactualMeasurement<'_> {
     fn extreme(
         &self,
         metric: &Metric,
-        (groups, rests, all): (&[FactualSubject], &[FactualSubject], &FactualSubject),
+        GroupSubjects { groups, rests, all }: &GroupSubjects<FactualSubject>,
     ) -> ExtremeInterval {
-        let level = self.context.settings.level.unwrap_or(Level::DEFAULT).get();
+        let level = self.context.level();
         let with = |has_value: &dyn Fn(&Confusion) -> bool| -> Vec<&FactualSubject> {
             groups.iter().filter(|of| has_value(of.cells())).collect()
         };
@@ -261,8 +247,9 @@ impl FactualMeasurement<'_> {
     pub(crate) fn worst(
         &self,
         metric: &'static Metric,
-        (groups, rests, all): (&[FactualSubject], &[FactualSubject], &FactualSubject),
+        subjects: &GroupSubjects<FactualSubject>,
     ) -> MeasuredValue {
+        let groups = &subjects.groups;
         let favourable = self.context.settings.favourable;
         let people: Vec<Confusion> = groups.iter().map(|subject| subject.people).collect();
         let cells: Vec<Confusion> = groups.iter().map(|subject| *subject.cells()).collect();
@@ -272,9 +259,7 @@ impl FactualMeasurement<'_> {
             false => found.value,
             true => by_weight(found.value, || find(metric, favourable, &people).value),
         };
-        let interval = self
-            .context
-            .interval(value, || IntervalBasis::Extreme(self.extreme(metric, (groups, rests, all))));
+        let interval = self.context.extreme(value, || self.extreme(metric, subjects));
         let furthest = FurthestGroups {
             n_undefined: found.furthest.n_undefined,
             ..if value.is_ok() { found.furthest } else { WorstValue::none(&[]).furthest }

@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::exec::StageContext;
 use crate::job::LabelColumn;
 use crate::metric::MetricFamily;
+use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::class_counts::ClassState;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
@@ -186,7 +187,7 @@ fn groups(row_builder: &RowBuilder<'_>, counts: &FactualClassCounts, tables: &mu
         };
         let (labelled, predicted) =
             (sum(GroupFactualCounts::n_positive), sum(GroupFactualCounts::n_predicted_positive));
-        total.0.merge(group);
+        total.0.absorb(group);
         total = (total.0, total.1 + labelled, total.2 + predicted);
         row_builder.group_row(one, (group, labelled, predicted), GroupSelection::One(rank), tables);
     }

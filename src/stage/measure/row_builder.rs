@@ -8,6 +8,7 @@ use crate::data::{Layout, MISSING};
 use crate::exec::pieces::WorkerPool;
 use crate::metric;
 use crate::metric::catalog::shift;
+use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
@@ -438,7 +439,7 @@ impl RowBuilder<'_> {
     pub(crate) fn factual_counts(&self, counts: &FactualCounts, tables: &mut ResultTables) {
         let mut total = GroupFactualCounts::default();
         for (rank, group) in counts.groups.iter().enumerate() {
-            total.merge(group);
+            total.absorb(group);
             self.group_row(
                 counts,
                 (group, group.n_positive(), group.n_predicted_positive()),
@@ -586,7 +587,7 @@ impl RowBuilder<'_> {
         }
         if !others.is_empty() {
             let mut sum = GroupFactualCounts::default();
-            others.iter().for_each(|(_, rows)| sum.merge(rows));
+            others.iter().for_each(|(_, rows)| sum.absorb(rows));
             let positive = others.iter().map(|(word, _)| positive(*word)).sum();
             tables.population.push(of(Some("".into()), false, &sum, positive));
         }
@@ -643,12 +644,13 @@ impl RowBuilder<'_> {
         tables: &mut ResultTables,
     ) {
         let n = self.n_groups();
-        let spreads = counts.cell_profiles();
+        let (spreads, weights) = (counts.cell_profiles(), counts.weight_profiles());
         let directions =
             (0..n).flat_map(|from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)));
         for (from, to) in directions {
             let sums = counts.shift(from, to);
-            let cells = (spreads.direction(from, to).eccm(), counts.weight_cells(Some((from, to))));
+            let weight_cells = weights.as_ref().map(|of| of.direction(from, to).eccm());
+            let cells = (spreads.direction(from, to).eccm(), weight_cells);
             let rounded = counts.rounded(Some((from, to)));
             self.eccm_rows((cells, rounded), sums, "direction", (Some(from), Some(to)), tables);
             if !self.audit.scoreless {
@@ -658,8 +660,9 @@ impl RowBuilder<'_> {
                 }
             }
         }
+        let cells = (spreads.total().eccm(), weights.as_ref().map(|of| of.total().eccm()));
         self.eccm_rows(
-            ((spreads.total().eccm(), counts.weight_cells(None)), counts.rounded(None)),
+            (cells, counts.rounded(None)),
             &counts.shift_total(),
             "total",
             (None, None),

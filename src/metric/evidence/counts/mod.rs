@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::strata::Strata;
-use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labelled_scores::LabelledScores;
@@ -38,13 +38,7 @@ pub(crate) struct UngroupedCounts {
     pub(crate) weights: StateCells,
 }
 
-impl UngroupedCounts {
-    /// Adds other rows.
-    pub(crate) fn merge(&mut self, other: &UngroupedCounts) {
-        self.rows.merge(&other.rows);
-        self.weights.iter_mut().zip(other.weights).for_each(|(mine, theirs)| *mine += theirs);
-    }
-}
+additive!(UngroupedCounts { rows, weights });
 
 /// The factual rows of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -156,7 +150,7 @@ impl FactualCounts {
     /// where nobody has a weight.
     pub(crate) fn states(&self, of: GroupSelection) -> (StateCells, Option<StateCells>) {
         let mut all = GroupFactualCounts::default();
-        of.groups(self.groups.len()).for_each(|group| all.merge(&self.groups[group]));
+        of.groups(self.groups.len()).for_each(|group| all.absorb(&self.groups[group]));
         (all.states(), self.weight_states(of))
     }
 
@@ -231,7 +225,7 @@ impl FactualCounts {
 
     /// The confusion of some people in units of weight; none where nobody has a weight.
     pub(crate) fn weight_confusion(&self, of: GroupSelection) -> Option<Confusion> {
-        self.weight_states(of).map(confusion_of_states)
+        self.weight_states(of).map(Confusion::from_states)
     }
 
     /// The units of some groups by the cells of the confusion that they fill.
@@ -245,7 +239,7 @@ impl FactualCounts {
                 let weights = self.weights.get(group).map(|weights| weights[state]);
                 kinds.push(UnitKind {
                     key: (9 * group + state) as u64,
-                    cells: confusion_of_states(one).to_cells(),
+                    cells: Confusion::from_states(one).to_cells(),
                     sums: weights.unwrap_or_else(|| WeightSums::ones(n)),
                 });
             }
@@ -253,7 +247,7 @@ impl FactualCounts {
         let has: Vec<usize> = of.groups(self.groups.len()).collect();
         let persons = self.persons.as_ref().map(|persons| {
             let all = persons.sums(|group| has.contains(&group)).into_iter();
-            all.map(|(key, cells)| (key, confusion_of_states(cells).to_cells())).collect()
+            all.map(|(key, cells)| (key, Confusion::from_states(cells).to_cells())).collect()
         });
         UnitSums::new(kinds, persons)
     }
@@ -279,37 +273,7 @@ impl FactualCounts {
     }
 }
 
-impl Accumulator for FactualCounts {
-    fn merge(&mut self, other: Self) {
-        for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
-            mine.merge(theirs);
-        }
-        for (&word, theirs) in &other.ungrouped {
-            self.ungrouped.entry(word).or_default().merge(theirs);
-        }
-        let weights = self.weights.as_flattened_mut().iter_mut();
-        weights.zip(other.weights.as_flattened()).for_each(|(mine, theirs)| *mine += *theirs);
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.strata, &other.strata) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.scores, other.scores) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.grid, &other.grid) {
-            mine.merge(theirs);
-        }
-    }
-}
-
-/// The confusion of sums at 3 label + prediction, each unknown, no or yes.
-fn confusion_of_states(cells: [u64; 9]) -> Confusion {
-    Confusion::from_states(std::array::from_fn(|label| {
-        std::array::from_fn(|predicted| cells[3 * label + predicted])
-    }))
-}
+additive!(accumulated FactualCounts { groups, ungrouped, weights, persons, strata, scores, grid });
 
 #[cfg(test)]
 mod tests {

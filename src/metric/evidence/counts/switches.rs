@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
-use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::exec::accumulator::map_as_list;
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::outcome_patterns::{
-    AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles,
-};
+use crate::metric::evidence::outcome_patterns::{AnySwitch, PatternTally, ScopeCellProfiles};
 use crate::metric::evidence::person::{
     ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells, cell_index, scored_pair,
 };
@@ -57,8 +56,6 @@ pub(crate) struct CounterfactualCounts {
 /// The same counterfactuals, each by the weight of the person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct WeightedSwitchCounts {
-    /// The extended matrix by direction.
-    cells: Vec<SwitchCells>,
     /// By direction.
     shifts: Vec<ShiftSums>,
     /// By pattern.
@@ -89,7 +86,6 @@ impl CounterfactualCounts {
         let directions = self.groups * self.groups;
         CounterfactualCounts {
             weighed: unit.weighted.then(|| WeightedSwitchCounts {
-                cells: vec![[0; ECCM_CELLS]; directions],
                 shifts: vec![ShiftSums::default(); directions],
                 people: PatternTally::new(self.groups),
             }),
@@ -153,17 +149,23 @@ impl CounterfactualCounts {
         }
         self.supported = supported;
         for moved in counterfactuals.iter().filter(|moved| moved.unsupported != 0) {
-            let Some((predicted, predicted_cf)) = person.predicted.zip(moved.predicted) else {
-                continue;
-            };
-            let direction = person.group * self.groups + moved.to;
-            let cell = cell_index(person.label, predicted, predicted_cf);
+            let Some((direction, cell)) = self.place_of(person, moved) else { continue };
             let mut bits = moved.unsupported;
             while bits != 0 {
                 self.unsupported.entry((direction, bits.trailing_zeros())).or_default()[cell] += 1;
                 bits &= bits - 1;
             }
         }
+    }
+
+    /// The direction of a counterfactual and its cell; none where a prediction is missing.
+    fn place_of(
+        &self,
+        person: &ScoredPerson,
+        moved: &ScoredCounterfactual,
+    ) -> Option<(usize, usize)> {
+        let (own, other) = person.predicted.zip(moved.predicted)?;
+        Some((person.group * self.groups + moved.to, cell_index(person.label, own, other)))
     }
 
     /// Adds one person by cells, weights and persons.
@@ -173,9 +175,15 @@ impl CounterfactualCounts {
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
-        self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
-        self.add_weight_cells(person, counterfactuals);
-        self.add_unit(key, person, counterfactuals);
+        let factual = (person.group, person.label, person.predicted);
+        self.patterns.add(factual, counterfactuals, 1);
+        if let Some(weighed) = self.weighed.as_mut().filter(|_| person.predicted.is_some()) {
+            weighed.people.add(factual, counterfactuals, WeightSums::one(person.weight));
+        }
+        let weight = if self.weighed.is_some() { person.weight } else { 1 };
+        if let Some(persons) = &mut self.persons {
+            persons.add((key, weight, self.groups), person, counterfactuals);
+        }
     }
 
     /// The same where scores are drawn.
@@ -217,14 +225,10 @@ impl CounterfactualCounts {
     /// person.
     fn add_rounded(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
         for moved in counterfactuals.iter().filter(|moved| moved.rounded) {
-            let Some((predicted, predicted_cf)) = person.predicted.zip(moved.predicted) else {
-                continue;
-            };
-            let direction = person.group * self.groups + moved.to;
+            let Some((direction, cell)) = self.place_of(person, moved) else { continue };
             if self.rounded.len() <= direction {
                 self.rounded.resize(direction + 1, [[0; ECCM_CELLS]; 2]);
             }
-            let cell = cell_index(person.label, predicted, predicted_cf);
             for (cells, n) in self.rounded[direction].iter_mut().zip([1, person.weight]) {
                 cells[cell] += n;
             }
@@ -240,7 +244,7 @@ impl CounterfactualCounts {
             self.rounded.iter().enumerate().filter(|(i, _)| wanted.is_none_or(|at| at == *i))
         {
             for (sum, cells) in sum.iter_mut().zip(cells) {
-                sum.0.iter_mut().zip(cells).for_each(|(sum, n)| *sum += n);
+                sum.0.absorb(cells);
             }
         }
         sum
@@ -256,27 +260,42 @@ impl CounterfactualCounts {
         self.groups
     }
 
-    /// Adds one person with all their counterfactuals of this set; a person is added once.
+    /// [`CounterfactualCounts::add_all`] where nobody has a key.
+    #[cfg(test)]
+    pub(crate) fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
+        self.add_all(0, person, counterfactuals);
+    }
+
+    /// Adds one person with all their counterfactuals of this set, by itself, by weight and by
+    /// unit, whether or not these are supported; a person is added once. `key` is the person's own.
     ///
     /// # Panics
     /// Where a group is not below the number of groups, or a counterfactual leads to the person's
     /// own group: a bug of the caller.
-    pub(crate) fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
-        self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
+    pub(crate) fn add_all(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
+        self.add_people_cells(key, person, counterfactuals);
         self.add_rounded(person, counterfactuals);
         for counterfactual in counterfactuals {
             if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
-                self.shifts[person.group * self.groups + counterfactual.to]
-                    .add(cell, score, score_cf, 1);
+                let direction = person.group * self.groups + counterfactual.to;
+                let (people, weighed) = self.shift_sums_mut(direction);
+                people.add(cell, score, score_cf, 1);
+                if let Some(weighed) = weighed {
+                    weighed.add(cell, score, score_cf, person.weight);
+                }
             }
         }
     }
 
-    /// Adds a person in every way in which people are counted here: by itself, by weight, and by
-    /// unit. `key` is the person's own.
+    /// The same with those who are counted by their supported counterfactuals alone.
     ///
     /// # Panics
-    /// As [`CounterfactualCounts::add`].
+    /// As [`CounterfactualCounts::add_all`].
     pub(crate) fn add_person(
         &mut self,
         key: u64,
@@ -284,39 +303,14 @@ impl CounterfactualCounts {
         counterfactuals: &[ScoredCounterfactual],
     ) {
         self.add_supported(key, person, counterfactuals);
-        self.add(person, counterfactuals);
-        self.add_weight(person, counterfactuals);
-        self.add_unit(key, person, counterfactuals);
-    }
-
-    /// Adds what the person weighs, in addition to the person.
-    ///
-    /// # Panics
-    /// As [`CounterfactualCounts::add`].
-    pub(crate) fn add_weight(
-        &mut self,
-        person: &ScoredPerson,
-        counterfactuals: &[ScoredCounterfactual],
-    ) {
-        self.add_weight_cells(person, counterfactuals);
-        let Some(weighed) = &mut self.weighed else { return };
-        for counterfactual in counterfactuals {
-            if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
-                weighed.shifts[person.group * self.groups + counterfactual.to].add(
-                    cell,
-                    score,
-                    score_cf,
-                    person.weight,
-                );
-            }
-        }
+        self.add_all(key, person, counterfactuals);
     }
 
     /// Adds one person with all their counterfactuals and what they weigh, by unit too; but nothing
     /// of their scores, which are added in chunks.
     ///
     /// # Panics
-    /// As [`CounterfactualCounts::add`].
+    /// As [`CounterfactualCounts::add_all`].
     pub(crate) fn add_cells(
         &mut self,
         key: u64,
@@ -383,43 +377,6 @@ impl CounterfactualCounts {
         (&mut self.shifts[direction], weighed)
     }
 
-    fn add_weight_cells(
-        &mut self,
-        person: &ScoredPerson,
-        counterfactuals: &[ScoredCounterfactual],
-    ) {
-        if let (Some(weighed), Some(predicted)) = (&mut self.weighed, person.predicted) {
-            weighed.people.add(
-                (person.group, person.label, Some(predicted)),
-                counterfactuals,
-                WeightSums::one(person.weight),
-            );
-            for counterfactual in counterfactuals {
-                if let Some(predicted_cf) = counterfactual.predicted {
-                    weighed.cells[person.group * self.groups + counterfactual.to]
-                        [cell_index(person.label, predicted, predicted_cf)] += person.weight;
-                }
-            }
-        }
-    }
-
-    /// Adds the row to the units by which rows are counted, in addition to the row. `key` is the
-    /// person's own.
-    ///
-    /// # Panics
-    /// As [`CounterfactualCounts::add`].
-    pub(crate) fn add_unit(
-        &mut self,
-        key: u64,
-        person: &ScoredPerson,
-        counterfactuals: &[ScoredCounterfactual],
-    ) {
-        let weight = if self.weighed.is_some() { person.weight } else { 1 };
-        if let Some(persons) = &mut self.persons {
-            persons.add((key, weight, self.groups), person, counterfactuals);
-        }
-    }
-
     /// The units of a scope by the cells of the extended matrix that they fill; `kinds` are those
     /// of its rows.
     pub(crate) fn units(
@@ -428,7 +385,7 @@ impl CounterfactualCounts {
         kinds: Vec<(SwitchCells, WeightSums)>,
     ) -> UnitSums<ECCM_CELLS> {
         let persons = self.persons.as_ref().map(|persons| {
-            let directions = self.directions_of(place);
+            let directions = self.scope_index().numbers_of(place);
             persons.cells.sums(|direction| directions.contains(&direction))
         });
         UnitSums::new(numbered(place, kinds), persons)
@@ -469,41 +426,14 @@ impl CounterfactualCounts {
         Some(&self.weighed.as_ref()?.shifts[from * self.groups + to])
     }
 
-    /// The extended matrix of a direction, or of all, in units of weight; none where nobody has a
-    /// weight.
-    pub(crate) fn weight_cells(&self, direction: Option<(usize, usize)>) -> Option<Eccm> {
-        let places = self.scope_index();
-        self.weight_eccm(direction.map_or(places.total(), |(from, to)| places.direction(from, to)))
-    }
-
-    /// The same of a scope by its number.
-    pub(crate) fn weight_eccm(&self, place: usize) -> Option<Eccm> {
-        let weighed = self.weighed.as_ref()?;
-        let mut sum = [0; ECCM_CELLS];
-        for direction in self.directions_of(place) {
-            let cells = weighed.cells.get(direction)?;
-            sum.iter_mut().zip(cells).for_each(|(sum, cell)| *sum += cell);
-        }
-        Some(Eccm(sum))
-    }
-
-    /// The numbers of the directions that a scope holds.
-    fn directions_of(&self, place: usize) -> Vec<usize> {
-        let places = self.scope_index();
-        places.directions_of(place).map(|(from, to)| places.direction(from, to)).collect()
-    }
-
     /// The people of every scope, with their extended matrices. Walks over all patterns: ask once.
     pub(crate) fn cell_profiles(&self) -> ScopeCellProfiles {
-        ScopeCellProfiles {
-            scope_index: self.scope_index(),
-            profiles: self.patterns.cell_profiles(),
-        }
+        self.patterns.cell_profiles()
     }
 
     /// What people weigh by the cells that they fill, in every scope by its number; none where
     /// nobody has a weight.
-    pub(crate) fn weight_profiles(&self) -> Option<Vec<CellProfiles<WeightSums>>> {
+    pub(crate) fn weight_profiles(&self) -> Option<ScopeCellProfiles<WeightSums>> {
         Some(self.weighed.as_ref()?.people.cell_profiles())
     }
 
@@ -516,7 +446,7 @@ impl CounterfactualCounts {
     pub(crate) fn shift_total(&self) -> ShiftSums {
         let mut total = ShiftSums::default();
         for sums in &self.shifts {
-            total.merge(sums);
+            total.absorb(sums);
         }
         total
     }
@@ -533,7 +463,7 @@ impl CounterfactualCounts {
         for (from, to) in places.directions() {
             for place in places.scopes_of(from, to) {
                 sums[place]
-                    .merge(self.weight_shift(from, to).unwrap_or_else(|| self.shift(from, to)));
+                    .absorb(self.weight_shift(from, to).unwrap_or_else(|| self.shift(from, to)));
             }
         }
         sums
@@ -555,48 +485,25 @@ impl CounterfactualCounts {
     }
 }
 
-impl Accumulator for CounterfactualCounts {
-    fn merge(&mut self, mut other: Self) {
-        let theirs = std::mem::take(&mut other.supported);
+impl Additive for CounterfactualCounts {
+    fn absorb(&mut self, other: &Self) {
         let mut supported = std::mem::take(&mut self.supported);
-        supported.merge(theirs, || self.without_scores(), || other.without_scores());
+        let (so_far, theirs) = (|| self.without_scores(), || other.without_scores());
+        supported.absorb(&other.supported, so_far, theirs);
         self.supported = supported;
-        for (at, cells) in std::mem::take(&mut other.unsupported) {
-            let sums = self.unsupported.entry(at).or_default();
-            sums.iter_mut().zip(cells).for_each(|(sum, n)| *sum += n);
-        }
-        self.patterns.merge(&other.patterns);
-        for (mine, theirs) in self.shifts.iter_mut().zip(&other.shifts) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
-            let cells = mine.cells.as_flattened_mut().iter_mut();
-            cells.zip(theirs.cells.as_flattened()).for_each(|(mine, theirs)| *mine += theirs);
-            mine.people.merge(&theirs.people);
-            for (mine, theirs) in mine.shifts.iter_mut().zip(&theirs.shifts) {
-                mine.merge(theirs);
-            }
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.grid, &other.grid) {
-            mine.merge(theirs);
-        }
-        match (&mut self.bins, &other.bins) {
-            (Some(mine), Some(theirs)) => mine.merge(theirs),
-            (mine @ None, Some(theirs)) => *mine = Some(theirs.clone()),
-            (_, None) => {}
-        }
-        if self.rounded.len() < other.rounded.len() {
-            self.rounded.resize(other.rounded.len(), [[0; ECCM_CELLS]; 2]);
-        }
-        for (mine, theirs) in self.rounded.iter_mut().zip(&other.rounded) {
-            let (mine, theirs) = (mine.as_flattened_mut(), theirs.as_flattened());
-            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
-        }
+        self.patterns.absorb(&other.patterns);
+        self.shifts.absorb(&other.shifts);
+        self.weighed.absorb(&other.weighed);
+        self.persons.absorb(&other.persons);
+        self.grid.absorb(&other.grid);
+        self.bins.absorb(&other.bins);
+        self.rounded.absorb(&other.rounded);
+        self.unsupported.absorb(&other.unsupported);
     }
 }
+
+additive!(accumulated CounterfactualCounts);
+additive!(WeightedSwitchCounts { shifts, people });
 
 /// Kinds of rows with numbers that no kind of another scope has.
 fn numbered<const N: usize>(place: usize, kinds: Vec<([u64; N], WeightSums)>) -> Vec<UnitKind<N>> {

@@ -20,10 +20,13 @@ use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::class_counts::ClassUnits;
 use crate::metric::evidence::matrix::MatrixRate;
+use crate::metric::evidence::person_sums::distinct;
 use crate::metric::evidence::units::{MatrixUnits, WeightSums};
 use crate::metric::interval::ValueInterval;
 use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::swap_effect::SwapEffect;
+use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
@@ -107,36 +110,29 @@ pub(crate) fn measure_factual_classes(
     let subject = |who: GroupSelection| {
         let people = counts.matrix(who);
         let empty = counts.people(who).or_empty(Undefined::EmptyGroup);
-        ClassSubject::new(people.n(), people, counts.weight_matrix(who), counts.units(who), empty)
+        let (n, weight, units) = (people.n(), counts.weight_matrix(who), counts.units(who));
+        ClassSubject { n, people, weight, units, empty }
     };
-    let groups: Vec<ClassSubject> =
-        (0..counts.groups()).map(|group| subject(GroupSelection::One(group))).collect();
-    let all = subject(GroupSelection::All);
+    let subjects = GroupSubjects::new(counts.groups(), false, subject);
     let measured = |(id, of_gap, of): (&str, &str, MatrixReading)| {
-        let mut out = Vec::new();
-        if let Some(metric) = asked_metric(&ask, id) {
-            let scopes = groups
-                .iter()
-                .enumerate()
-                .map(|(group, subject)| (MetricScope::Group(group), subject));
-            out.extend(
-                scopes
-                    .chain([(MetricScope::Total, &all)])
-                    .map(|(scope, subject)| subject.measure(&ask, metric, of, scope)),
-            );
-        }
-        if let Some(metric) = asked_metric(&ask, of_gap) {
-            for (a, of_a) in groups.iter().enumerate() {
-                let pairs = groups.iter().enumerate().skip(a + 1);
-                out.extend(
-                    pairs
-                        .map(|(b, of_b)| of_a.gap(of_b, &ask, metric, of, MetricScope::Pair(a, b))),
-                );
-            }
-        }
-        out
+        let (ask, subjects) = (&ask, &subjects);
+        let value = |metric| {
+            let scopes = subjects.singles().into_iter();
+            scopes.map(move |scope| subjects.single(scope).measure(ask, metric, of, scope))
+        };
+        let gap = |metric| {
+            let pairs = subjects.comparisons(SwapEffect::Negated).into_iter();
+            let pairs = pairs.filter(|scope| matches!(scope, MetricScope::Pair(..)));
+            pairs.map(move |scope| {
+                let [a, b] = subjects.compared(scope);
+                a.gap(b, ask, metric, of, scope)
+            })
+        };
+        let values = asked_metric(ask, id).into_iter().flat_map(value);
+        let gaps = asked_metric(ask, of_gap).into_iter().flat_map(gap);
+        values.chain(gaps).collect::<Vec<_>>()
     };
-    FACTUAL.into_par_iter().map(measured).collect::<Vec<_>>().into_iter().flatten().collect()
+    FACTUAL.into_par_iter().flat_map_iter(measured).collect()
 }
 
 /// CR, SR and CMCC of every direction, of the difference of each two, of one group and the rest,
@@ -164,9 +160,9 @@ pub(crate) fn measure_switch_classes(
             all
         };
         let n = units.rows.iter().map(|(_, _, sums)| sums.people()).sum();
-        let weights = counts.is_weighted().then(|| matrix(WeightSums::sum));
-        let people = matrix(WeightSums::people);
-        Some((scope, ClassSubject::new(n, people, weights, units, Undefined::EmptyGroup)))
+        let weight = counts.is_weighted().then(|| matrix(WeightSums::sum));
+        let (people, empty) = (matrix(WeightSums::people), Undefined::EmptyGroup);
+        Some((scope, ClassSubject { n, people, weight, units, empty }))
     });
     let subjects: Vec<(MetricScope, ClassSubject)> = subjects.collect();
     let of_scope = |(scope, subject): &(MetricScope, ClassSubject)| {
@@ -208,16 +204,6 @@ struct ClassSubject {
 }
 
 impl ClassSubject {
-    fn new(
-        n: u64,
-        people: ClassMatrix,
-        weight: Option<ClassMatrix>,
-        units: ClassUnits,
-        empty: Undefined,
-    ) -> Self {
-        ClassSubject { n, people, weight, units, empty }
-    }
-
     fn kinds(&self) -> &[MatrixUnits] {
         self.units.persons.as_ref().unwrap_or(&self.units.rows)
     }
@@ -326,13 +312,9 @@ impl ClassSubject {
 
     /// Different persons of two scopes; none where each row is a person.
     fn all_persons(&self, other: &ClassSubject) -> Option<u64> {
-        let keys = |units: &[MatrixUnits]| units.iter().map(|(key, ..)| *key).collect();
-        let (mut all, others): (Vec<u64>, Vec<u64>) =
-            (keys(self.units.persons.as_ref()?), keys(other.units.persons.as_ref()?));
-        all.extend(others);
-        all.sort_unstable();
-        all.dedup();
-        Some(all.len() as u64)
+        let all = self.units.persons.iter().chain(&other.units.persons).flatten();
+        self.units.persons.as_ref()?;
+        Some(distinct(all.map(|(key, ..)| *key)))
     }
 
     fn transitions(&self, ask: &MeasureContext<'_>, scope: MetricScope) -> Vec<ClassTransition> {

@@ -28,20 +28,18 @@
 
 use std::collections::BTreeSet;
 
-use rayon::prelude::*;
-
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
 use crate::metric::interval::IntervalProcedure;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
-use crate::metric::value::interval_choice::IntervalBasis;
+use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::measured::FactualMeasurement;
 use crate::metric::value::scores::auc::{AucEstimate, NO_VARIANCE_OF_GAP};
 use crate::metric::value::scores::calibration::LogOddsRows;
 use crate::metric::value::scores::influence::{RowInfluence, scaled, spread_of_change};
-use crate::metric::value::scores::{ScoreEstimate, ScoreSample, TESTED, formed, value_of_auc};
+use crate::metric::value::scores::{ScoreSample, TESTED, interval_of, value_of_auc};
 use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
 
 const UNCHANGED: &str = "boundary: the values of the people do not differ, or a side has a single \
@@ -56,14 +54,6 @@ pub(crate) enum RowsOf {
     Both,
     /// Those of each: what two runs say.
     Each,
-}
-
-/// The samples of one of the two.
-struct ChangeSide {
-    groups: Vec<ScoreSample>,
-    /// All others of each group; empty where there are two.
-    rests: Vec<ScoreSample>,
-    total: ScoreSample,
 }
 
 /// A value with what each row adds to it.
@@ -148,8 +138,9 @@ impl ScoreSample {
                     Err(reason) => alone(Err(reason)),
                 }
             }
-            ScoreReading::Ecce => alone(self.cumulative().map(|found| found.range)),
-            ScoreReading::EcceDistance => alone(self.cumulative().map(|found| found.distance)),
+            ScoreReading::Ecce | ScoreReading::EcceDistance => {
+                alone(self.cumulative_value(reading))
+            }
             ScoreReading::Auc
             | ScoreReading::AucGap
             | ScoreReading::CrossAuc
@@ -181,49 +172,19 @@ impl ScoreSample {
     }
 }
 
-impl ChangeSide {
-    fn new(sample: impl Fn(GroupSelection) -> ScoreSample + Sync, groups: usize) -> Self {
-        let each = |who: fn(usize) -> GroupSelection, n: usize| {
-            (0..n).into_par_iter().map(|group| sample(who(group))).collect::<Vec<_>>()
-        };
-        ChangeSide {
-            groups: each(GroupSelection::One, groups),
-            rests: each(GroupSelection::Rest, if groups > 2 { groups } else { 0 }),
-            total: sample(GroupSelection::All),
-        }
-    }
-
-    /// A metric in a scope; none where it is not measured there.
-    fn summed(&self, reading: ScoreReading, scope: MetricScope) -> Option<SummedValue> {
-        let of = |group: usize| self.groups.get(group);
+impl GroupSubjects<ScoreSample> {
+    /// A metric in one of its scopes.
+    fn summed(&self, reading: ScoreReading, scope: MetricScope) -> SummedValue {
         match scope {
-            MetricScope::Group(group) => Some(of(group)?.summed(reading)),
-            MetricScope::Total => Some(self.total.summed(reading)),
-            MetricScope::Pair(a, b) => Some(of(a)?.summed_gap(of(b)?, reading)),
-            MetricScope::OneVsRest(a) => Some(of(a)?.summed_gap(self.rests.get(a)?, reading)),
-            MetricScope::Direction(a, b) => {
-                let (a, b) = (of(a)?, of(b)?);
-                Some(a.summed_auc(&a.over(b), &[a, b]))
+            MetricScope::Group(_) | MetricScope::Total => self.single(scope).summed(reading),
+            MetricScope::Direction(..) => {
+                let [a, b] = self.compared(scope);
+                a.summed_auc(&a.over(b), &[a, b])
             }
-            _ => None,
-        }
-    }
-
-    /// Where a metric is measured; p-values are not compared.
-    fn scopes(&self, reading: ScoreReading) -> Vec<MetricScope> {
-        let n = self.groups.len();
-        let pairs = || (0..n).flat_map(move |a| (0..n).map(move |b| (a, b)));
-        match reading {
-            ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
-                let gaps = pairs().filter(|(a, b)| a < b).map(|(a, b)| MetricScope::Pair(a, b));
-                gaps.chain((0..self.rests.len()).map(MetricScope::OneVsRest)).collect()
+            _ => {
+                let [a, b] = self.compared(scope);
+                a.summed_gap(b, reading)
             }
-            ScoreReading::CrossAuc => {
-                let directions = pairs().filter(|(a, b)| a != b);
-                directions.map(|(a, b)| MetricScope::Direction(a, b)).collect()
-            }
-            ScoreReading::EcceP => Vec::new(),
-            _ => (0..n).map(MetricScope::Group).chain([MetricScope::Total]).collect(),
         }
     }
 }
@@ -236,11 +197,10 @@ impl FactualMeasurement<'_> {
         counts: [&FactualCounts; 2],
         rows: RowsOf,
     ) -> Vec<ComparedValue> {
-        let metrics: Vec<&'static Metric> = self.context.metrics(MetricFamily::Scores).collect();
         let [Some(first), Some(second)] = counts.map(FactualCounts::scores) else {
             return Vec::new();
         };
-        if metrics.is_empty() {
+        if !self.context.settings.families.contains(&MetricFamily::Scores) {
             return Vec::new();
         }
         let is_binned = first.is_binned() || second.is_binned();
@@ -258,63 +218,54 @@ impl FactualMeasurement<'_> {
                     ScoreSample::new(scores, rows, Undefined::EmptyGroup)
                 }
             };
-            ChangeSide::new(sample, counts.groups.len())
+            let n = counts.groups.len();
+            GroupSubjects::new(n, n > 2, sample)
         };
         let sides = [side(counts[0], first), side(counts[1], second)];
-        let of_metric = |metric: &'static Metric| {
+        self.context.of_each(MetricFamily::Scores, |metric| {
             let Reads::Scored(reading) = metric.reads else { return Vec::new() };
             let in_scope = |scope: MetricScope| {
-                let [one, other] = sides.each_ref().map(|side| side.summed(reading, scope));
-                Some(self.compared((metric, scope), reading, [one?, other?], is_binned))
+                let both = sides.each_ref().map(|side| side.summed(reading, scope));
+                self.compared((metric, scope), reading, both, is_binned)
             };
-            sides[0].scopes(reading).into_iter().filter_map(in_scope).collect::<Vec<_>>()
-        };
-        metrics.into_par_iter().map(of_metric).collect::<Vec<_>>().into_iter().flatten().collect()
+            let mut scopes = sides[0].scopes(reading);
+            // Pairs first; a p-value of one run says nothing of another.
+            scopes.sort_by_key(|scope| matches!(scope, MetricScope::OneVsRest(_)));
+            scopes.retain(|_| reading != ScoreReading::EcceP);
+            scopes.into_iter().map(in_scope).collect()
+        })
     }
 
     fn compared(
         &self,
-        (metric, scope): (&'static Metric, MetricScope),
+        of: (&'static Metric, MetricScope),
         reading: ScoreReading,
         [first, second]: [SummedValue; 2],
         is_binned: bool,
     ) -> ComparedValue {
         let context = &self.context;
-        let gap = difference(first.value, second.value);
         let is_normal = first.is_normal && second.is_normal;
         let fewest = first.fewest.min(second.fewest);
         let method = if is_normal { IntervalProcedure::DeLong } else { IntervalProcedure::Student };
-        let values = [first.value, second.value];
-        let n_rows = first.n.min(second.n);
-        let (interval, mut ci_method) =
-            context.interval(gap, || match (first.added, second.added) {
-                _ if matches!(reading, ScoreReading::Ecce | ScoreReading::EcceDistance) => {
-                    IntervalBasis::NotFormed(TESTED)
+        let (values, n_rows) = ([first.value, second.value], first.n.min(second.n));
+        let basis = |gap: MetricValue| match (first.added, second.added) {
+            _ if matches!(reading, ScoreReading::Ecce | ScoreReading::EcceDistance) => Err(TESTED),
+            _ if is_binned => Err(CELLS_ARE_UNPAIRED),
+            (Some(mine), Some(theirs)) => {
+                let mut spread = spread_of_change(mine, theirs);
+                if is_normal {
+                    spread.df = f64::INFINITY;
                 }
-                _ if is_binned => IntervalBasis::NotFormed(CELLS_ARE_UNPAIRED),
-                (Some(mine), Some(theirs)) => {
-                    let mut spread = spread_of_change(mine, theirs);
-                    if is_normal {
-                        spread.df = f64::INFINITY;
-                    }
-                    let found = ScoreEstimate { value: gap.unwrap_or(f64::NAN), spread };
-                    let varies = fewest >= 2 && spread.variance > NO_VARIANCE_OF_GAP;
-                    formed(varies.then(|| found.interval(context, method)).flatten(), UNCHANGED)
-                }
-                _ => IntervalBasis::NotFormed(UNCHANGED),
-            });
-        if interval.is_some() {
-            ci_method.push_str(", paired by person");
+                let varies = fewest >= 2 && spread.variance > NO_VARIANCE_OF_GAP;
+                let value = gap.unwrap_or(f64::NAN);
+                interval_of(value, varies.then_some(spread), context, method).ok_or(UNCHANGED)
+            }
+            _ => Err(UNCHANGED),
+        };
+        let mut found = ComparedValue::new(context, of, values, n_rows, basis);
+        if found.interval.is_some() {
+            found.ci_method.push_str(", paired by person");
         }
-        ComparedValue {
-            scope,
-            metric,
-            first: values[0],
-            second: values[1],
-            difference: gap,
-            n_rows,
-            interval,
-            ci_method,
-        }
+        found
     }
 }

@@ -1,9 +1,8 @@
 //! What each row or person adds to a value, and the variance that follows with its degrees of
 //! freedom.
 
-use std::collections::BTreeSet;
-
 use crate::metric::evidence::labelled_scores::RankedScore;
+use crate::metric::evidence::person_sums::distinct;
 use crate::metric::student_interval::{GroupTerms, Spread, UnitTerm};
 
 /// What a row adds to a value; of people in a cell what each of them adds, and their number.
@@ -59,7 +58,7 @@ fn sums_by_person(mut rows: Vec<RowInfluence>) -> Vec<(u64, f64)> {
 /// sum to the variance; none of fewer than two.
 pub(super) fn scaled(rows: Vec<RowInfluence>, by_person: bool) -> Option<Vec<RowInfluence>> {
     let units = if by_person {
-        rows.iter().map(|row| row.person).collect::<BTreeSet<u64>>().len() as f64
+        distinct(rows.iter().map(|row| row.person)) as f64
     } else {
         rows.iter().map(|row| row.n as f64).sum()
     };
@@ -82,8 +81,5 @@ pub(super) fn n_units<'a>(rows: impl Iterator<Item = &'a RankedScore>, by_person
     if !by_person {
         return rows.map(|row| row.n).sum();
     }
-    let mut keys: Vec<u64> = rows.map(|row| row.person).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys.len() as u64
+    distinct(rows.map(|row| row.person))
 }

@@ -52,8 +52,6 @@ mod reliability;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use rayon::prelude::*;
-
 use crate::metric::estimate::share::{RowsBelow, Share};
 use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::counts::FactualCounts;
@@ -63,7 +61,9 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share,
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::student_interval::Spread;
-use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext};
+use crate::metric::swap_effect::SwapEffect;
+use crate::metric::value::group_subjects::GroupSubjects;
+use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext};
 use crate::metric::value::measured::{FactualMeasurement, MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
@@ -102,42 +102,21 @@ struct ScoreSample {
     auc: OnceLock<Result<AucEstimate, Undefined>>,
 }
 
-/// An estimate with its variance and degrees of freedom.
-struct ScoreEstimate {
+/// Half the width of an interval; none without a spread.
+fn half_width(spread: Option<Spread>, level: Option<Level>) -> Option<f64> {
+    let half = spread?.half_width(level.map_or(0.0, |level| level.get()))?;
+    (half.is_finite() && half > 0.0).then_some(half)
+}
+
+/// The interval of a value from its spread.
+fn interval_of(
     value: f64,
-    spread: Spread,
-}
-
-impl ScoreEstimate {
-    fn half_width(&self, level: Option<Level>) -> Option<f64> {
-        let half = self.spread.half_width(level.map_or(0.0, |level| level.get()))?;
-        (half.is_finite() && half > 0.0).then_some(half)
-    }
-
-    fn interval(
-        &self,
-        context: &MeasureContext<'_>,
-        method: IntervalProcedure,
-    ) -> Option<ValueInterval> {
-        let half = self.half_width(context.settings.level)?;
-        Some(ValueInterval { lo: self.value - half, hi: self.value + half, method })
-    }
-
-    /// On the logit, of a value of (0, 1).
-    fn on_logit(&self, level: Option<Level>) -> Option<ValueInterval> {
-        let half = self.half_width(level)? / (self.value * (1.0 - self.value));
-        let logit = libm::log(self.value) - libm::log(1.0 - self.value);
-        let end = |x: f64| 1.0 / (1.0 + libm::exp(-x));
-        let method = IntervalProcedure::DeLongLogit;
-        Some(ValueInterval { lo: end(logit - half), hi: end(logit + half), method })
-    }
-}
-
-fn formed(interval: Option<ValueInterval>, why_not: &'static str) -> IntervalBasis {
-    match interval {
-        Some(interval) => IntervalBasis::Formula(Some(interval)),
-        None => IntervalBasis::NotFormed(why_not),
-    }
+    spread: Option<Spread>,
+    context: &MeasureContext<'_>,
+    method: IntervalProcedure,
+) -> Option<ValueInterval> {
+    let half = half_width(spread, context.settings.level)?;
+    Some(ValueInterval { lo: value - half, hi: value + half, method })
 }
 
 impl ScoreSample {
@@ -218,10 +197,15 @@ impl ScoreSample {
         AucEstimate::new(above, below).ok_or(Undefined::NoActualNegative)
     }
 
-    fn auc_interval(&self, auc: &AucEstimate, level: Option<Level>) -> IntervalBasis {
-        let spread = auc.spread(self.is_plain(), self.basis.persons);
-        let of = |spread| ScoreEstimate { value: auc.value, spread }.on_logit(level);
-        formed(spread.and_then(of), ONE_OF_CLASS)
+    /// From the interval of the logit.
+    fn auc_interval(&self, auc: &AucEstimate, level: Option<Level>) -> IntervalOrReason {
+        let value = auc.value;
+        let half = half_width(auc.spread(self.is_plain(), self.basis.persons), level);
+        let half = half.ok_or(ONE_OF_CLASS)? / (value * (1.0 - value));
+        let logit = libm::log(value) - libm::log(1.0 - value);
+        let end = |x: f64| 1.0 / (1.0 + libm::exp(-x));
+        let method = IntervalProcedure::DeLongLogit;
+        Ok(ValueInterval { lo: end(logit - half), hi: end(logit + half), method })
     }
 
     /// The interval of the difference of two AUCs of other people.
@@ -229,13 +213,12 @@ impl ScoreSample {
         &self,
         (a, b): (&AucEstimate, &AucEstimate),
         context: &MeasureContext<'_>,
-    ) -> IntervalBasis {
+    ) -> IntervalOrReason {
         let spread = a.spread_of_gap(b, self.is_plain(), self.basis.persons);
         let method =
             if self.is_plain() { IntervalProcedure::DeLong } else { IntervalProcedure::Student };
         let value = a.value - b.value;
-        let of = |spread| ScoreEstimate { value, spread }.interval(context, method);
-        formed(spread.and_then(of), GAP_WITHOUT_VARIANCE)
+        interval_of(value, spread, context, method).ok_or(GAP_WITHOUT_VARIANCE)
     }
 
     /// Why the rows say nothing of what is derived from all of them.
@@ -255,26 +238,24 @@ impl ScoreSample {
         self.rows.iter().map(each).collect()
     }
 
-    fn brier_interval(&self, value: f64, context: &MeasureContext<'_>) -> IntervalBasis {
+    fn brier_interval(&self, value: f64, context: &MeasureContext<'_>) -> IntervalOrReason {
         let spread = terms(self.brier_influences(), self.basis.persons).spread();
         let method = IntervalProcedure::Student;
-        let of = |spread| ScoreEstimate { value, spread }.interval(context, method);
         let cut = |ends: ValueInterval| ValueInterval {
             lo: ends.lo.max(0.0),
             hi: ends.hi.min(1.0),
             ..ends
         };
-        formed(spread.and_then(of).map(cut), ONE_PERSON)
+        interval_of(value, spread, context, method).map(cut).ok_or(ONE_PERSON)
     }
 
     /// The interval of the Brier score of this sample less that of another.
-    fn brier_gap_interval(&self, other: &Self, context: &MeasureContext<'_>) -> IntervalBasis {
+    fn brier_gap_interval(&self, other: &Self, context: &MeasureContext<'_>) -> IntervalOrReason {
         let value = self.brier().and_then(|a| Ok(a - other.brier()?)).unwrap_or(f64::NAN);
         let [mine, theirs] =
             [self, other].map(|sample| terms(sample.brier_influences(), self.basis.persons));
         let method = IntervalProcedure::Student;
-        let of = |spread| ScoreEstimate { value, spread }.interval(context, method);
-        formed(mine.gap(&theirs).and_then(of), ONE_PERSON)
+        interval_of(value, mine.gap(&theirs), context, method).ok_or(ONE_PERSON)
     }
 
     /// Units of the positive labels, and the sum of the scores by weight.
@@ -325,7 +306,7 @@ impl ScoreSample {
         reliability::bins(&self.rows).into_iter().map(of_bin).collect()
     }
 
-    fn ratio_interval(&self, context: &MeasureContext<'_>) -> IntervalBasis {
+    fn ratio_interval(&self, context: &MeasureContext<'_>) -> IntervalOrReason {
         let (observed, expected) = self.observed_and_expected();
         let (share, factor) = (observed as f64 / self.weight(), self.weight() / expected);
         let of = |n| {
@@ -333,7 +314,7 @@ impl ScoreSample {
             let ends = wilson_of_share(share, n, context.z, method);
             ValueInterval { lo: ends.lo * factor, hi: ends.hi * factor, ..ends }
         };
-        formed(self.effective(&self.rows).map(of), ONE_PERSON)
+        self.effective(&self.rows).map(of).ok_or(ONE_PERSON)
     }
 
     /// A coefficient of the calibration, where both labels are known.
@@ -358,20 +339,25 @@ impl ScoreSample {
         rows: &LogOddsRows<'_>,
         (found, reading): (&FittedCoefficient, ScoreReading),
         context: &MeasureContext<'_>,
-    ) -> IntervalBasis {
+    ) -> IntervalOrReason {
         let few = self.basis.persons && self.n_persons() < LEAST_PERSONS_OF_SLOPE;
         if few && reading == ScoreReading::Slope {
-            return IntervalBasis::NotFormed(FEW_PERSONS_OF_SLOPE);
+            return Err(FEW_PERSONS_OF_SLOPE);
         }
         let (value, method) = (found.value, IntervalProcedure::Wald);
         let spread = found.spread(rows, (self.is_plain(), self.basis.persons));
-        let of = |spread| ScoreEstimate { value, spread }.interval(context, method);
-        formed(spread.and_then(of), ONE_PERSON)
+        interval_of(value, spread, context, method).ok_or(ONE_PERSON)
     }
 
     fn cumulative(&self) -> Result<CumulativeDifference, Undefined> {
         self.known()?;
         Ok(CumulativeDifference::new(&self.rows))
+    }
+
+    /// The range of the cumulative difference, or its largest distance from 0.
+    fn cumulative_value(&self, reading: ScoreReading) -> MetricValue {
+        let found = self.cumulative()?;
+        Ok(if reading == ScoreReading::Ecce { found.range } else { found.distance })
     }
 }
 
@@ -382,8 +368,8 @@ pub(crate) fn auc_of_all(counts: &FactualCounts, level: Level) -> Option<(f64, f
     let sample = ScoreSample::of(counts, counts.scores()?, GroupSelection::All);
     let auc = sample.auc().as_ref().ok()?;
     let hi = match sample.auc_interval(auc, Some(level)) {
-        IntervalBasis::Formula(Some(interval)) => interval.hi,
-        _ => {
+        Ok(interval) => interval.hi,
+        Err(_) => {
             let fewest = auc.fewest(sample.basis.persons) as f64;
             let z = z_of_level(level.get());
             wilson_of_share(auc.value, fewest, z, IntervalProcedure::Wilson).hi
@@ -432,7 +418,7 @@ impl ScoreMeasurement<'_> {
         let value = value_of_auc(auc);
         let interval = self.context.interval(value, || match (auc, samples) {
             (Ok(auc), [sample, ..]) => sample.auc_interval(auc, self.context.settings.level),
-            _ => IntervalBasis::NotFormed(ONE_OF_CLASS),
+            _ => Err(ONE_OF_CLASS),
         });
         let mut people = people(samples);
         people.smallest_denominator =
@@ -447,24 +433,24 @@ impl ScoreMeasurement<'_> {
         sample: &ScoreSample,
     ) -> MeasuredValue {
         let context = self.context;
-        let interval_of = |value: MetricValue, basis: &dyn Fn(f64) -> IntervalBasis| {
+        let with_interval = |value: MetricValue, basis: &dyn Fn(f64) -> IntervalOrReason| {
             let interval = context.interval(value, || basis(value.unwrap_or(f64::NAN)));
             (value, interval)
         };
         let found = match reading {
             ScoreReading::Brier => {
-                interval_of(sample.brier(), &|value| sample.brier_interval(value, context))
+                with_interval(sample.brier(), &|value| sample.brier_interval(value, context))
             }
             ScoreReading::ObservedExpected => {
-                interval_of(sample.observed_over_expected(), &|_| sample.ratio_interval(context))
+                with_interval(sample.observed_over_expected(), &|_| sample.ratio_interval(context))
             }
             ScoreReading::Intercept | ScoreReading::Slope => {
                 let rows = LogOddsRows::new(&sample.rows, sample.places_are_log_odds);
                 let found = sample.coefficient(&rows, reading);
                 let value = found.as_ref().map(|found| found.value).map_err(|reason| *reason);
-                let (value, (interval, mut words)) = interval_of(value, &|_| match &found {
+                let (value, (interval, mut words)) = with_interval(value, &|_| match &found {
                     Ok(found) => sample.coefficient_interval(&rows, (found, reading), context),
-                    Err(_) => IntervalBasis::NotFormed(ONE_PERSON),
+                    Err(_) => Err(ONE_PERSON),
                 });
                 if rows.n_cut > 0 && value.is_ok() {
                     let (cut, n) = (rows.n_cut, sample.n());
@@ -474,22 +460,15 @@ impl ScoreMeasurement<'_> {
                 }
                 (value, (interval, words))
             }
-            ScoreReading::Ecce => {
-                interval_of(sample.cumulative().map(|found| found.range), &|_| {
-                    IntervalBasis::NotFormed(TESTED)
-                })
-            }
-            ScoreReading::EcceDistance => {
-                interval_of(sample.cumulative().map(|found| found.distance), &|_| {
-                    IntervalBasis::NotFormed(TESTED)
-                })
+            ScoreReading::Ecce | ScoreReading::EcceDistance => {
+                with_interval(sample.cumulative_value(reading), &|_| Err(TESTED))
             }
             ScoreReading::EcceP => {
                 let value = match sample.cumulative() {
                     Ok(_) if sample.basis.persons => Err(Undefined::Persons),
                     found => found.and_then(|found| found.p()),
                 };
-                interval_of(value, &|_| IntervalBasis::NotFormed(NO_INTERVAL_OF_P))
+                with_interval(value, &|_| Err(NO_INTERVAL_OF_P))
             }
             ScoreReading::Auc
             | ScoreReading::AucGap
@@ -505,8 +484,7 @@ impl ScoreMeasurement<'_> {
         &self,
         of: (&'static Metric, MetricScope),
         reading: ScoreReading,
-        a: &ScoreSample,
-        b: &ScoreSample,
+        [a, b]: [&ScoreSample; 2],
     ) -> MeasuredValue {
         let context = self.context;
         let mut people = people(&[a, b]);
@@ -519,7 +497,7 @@ impl ScoreMeasurement<'_> {
         let gap = difference(value_of_auc(&first), value_of_auc(&second));
         let interval = context.interval(gap, || match (&*first, &*second) {
             (Ok(first), Ok(second)) => a.gap_interval((first, second), context),
-            _ => IntervalBasis::NotFormed(GAP_WITHOUT_VARIANCE),
+            _ => Err(GAP_WITHOUT_VARIANCE),
         });
         if let (Ok(first), Ok(second)) = (&*first, &*second) {
             let by_person = a.basis.persons;
@@ -550,57 +528,49 @@ fn people(samples: &[&ScoreSample]) -> ValuePeople {
     }
 }
 
+impl GroupSubjects<ScoreSample> {
+    /// The scopes in which a metric has values.
+    fn scopes(&self, reading: ScoreReading) -> Vec<MetricScope> {
+        let n = self.groups.len();
+        let to_others =
+            |a: usize| (0..n).filter(move |b| *b != a).map(move |b| MetricScope::Direction(a, b));
+        match reading {
+            ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
+                self.comparisons(SwapEffect::Negated)
+            }
+            ScoreReading::CrossAuc => (0..n).flat_map(to_others).collect(),
+            _ => self.singles(),
+        }
+    }
+}
+
 impl FactualMeasurement<'_> {
     /// Every metric of the family: each group, all together, each pair, each group and all others.
     /// Nothing where no scores were gathered.
     pub(crate) fn scores(&self, counts: &FactualCounts) -> Vec<MeasuredValue> {
         let context = &self.context;
         let Some(scores) = counts.scores() else { return Vec::new() };
+        if !context.settings.families.contains(&MetricFamily::Scores) {
+            return Vec::new();
+        }
+        let sample = |who: GroupSelection| ScoreSample::of(counts, scores, who);
         let n = counts.groups.len();
-        let of = |who: Vec<GroupSelection>| -> Vec<ScoreSample> {
-            who.into_par_iter().map(|who| ScoreSample::of(counts, scores, who)).collect()
-        };
-        let groups = of((0..n).map(GroupSelection::One).collect());
-        // Of two groups the rest is the other.
-        let rests = of((0..n).filter(|_| n > 2).map(GroupSelection::Rest).collect());
-        let total = ScoreSample::of(counts, scores, GroupSelection::All);
+        let subjects = GroupSubjects::new(n, n > 2, sample);
         let with = ScoreMeasurement { context, is_binned: scores.is_binned() };
-        let measured = |metric: &'static Metric| {
+        context.of_each(MetricFamily::Scores, |metric| {
             let Reads::Scored(reading) = metric.reads else { return Vec::new() };
-            let mut found = Vec::new();
-            match reading {
-                ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
-                    for (a, of_a) in groups.iter().enumerate() {
-                        for (b, of_b) in groups.iter().enumerate().skip(a + 1) {
-                            let of = (metric, MetricScope::Pair(a, b));
-                            found.push(with.gap(of, reading, of_a, of_b));
-                        }
-                        if let Some(rest) = rests.get(a) {
-                            let of = (metric, MetricScope::OneVsRest(a));
-                            found.push(with.gap(of, reading, of_a, rest));
-                        }
-                    }
+            let value = |scope| match scope {
+                MetricScope::Group(_) | MetricScope::Total => {
+                    with.value_of((metric, scope), reading, subjects.single(scope))
                 }
-                ScoreReading::CrossAuc => {
-                    for (a, of_a) in groups.iter().enumerate() {
-                        for (b, of_b) in groups.iter().enumerate().filter(|(b, _)| *b != a) {
-                            let of = (metric, MetricScope::Direction(a, b));
-                            found.push(with.auc(of, &of_a.over(of_b), &[of_a, of_b]));
-                        }
-                    }
+                MetricScope::Direction(..) => {
+                    let [a, b] = subjects.compared(scope);
+                    with.auc((metric, scope), &a.over(b), &[a, b])
                 }
-                _ => {
-                    for (group, sample) in groups.iter().enumerate() {
-                        let of = (metric, MetricScope::Group(group));
-                        found.push(with.value_of(of, reading, sample));
-                    }
-                    found.push(with.value_of((metric, MetricScope::Total), reading, &total));
-                }
-            }
-            found
-        };
-        let metrics: Vec<&'static Metric> = context.metrics(MetricFamily::Scores).collect();
-        metrics.into_par_iter().map(measured).collect::<Vec<_>>().into_iter().flatten().collect()
+                _ => with.gap((metric, scope), reading, subjects.compared(scope)),
+            };
+            subjects.scopes(reading).into_iter().map(value).collect()
+        })
     }
 }
 

@@ -19,9 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::estimate::share::{Share, UnitsBelow};
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{ECCM_CELLS, Eccm};
-use crate::metric::evidence::person_sums::PersonSwitchCounts;
+use crate::metric::evidence::person_sums::{PersonSwitchCounts, distinct};
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
@@ -53,12 +54,6 @@ impl SwitchedRows {
         self.rows += 1;
         self.cases += cases;
         self.squares += u128::from(cases) * u128::from(cases);
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.rows += other.rows;
-        self.cases += other.cases;
-        self.squares += other.squares;
     }
 
     /// The sum over rows of the squares of what they differ by from their mean.
@@ -174,19 +169,6 @@ impl GraphCases {
         }
     }
 
-    /// Adds other rows.
-    pub(super) fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
-            for (&n, theirs) in theirs {
-                let mine = mine.entry(n).or_default().iter_mut();
-                mine.zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
-            }
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-    }
-
     /// Those of a scope, by its number and by what it is.
     pub(super) fn of_scope(&self, place: usize, scope: MetricScope) -> ScopeCases {
         let (places, graphs) = (self.places, self.graphs[place]);
@@ -197,10 +179,7 @@ impl GraphCases {
             there.map(|((kind, sums), n)| RowKind { kind, n, sums: *sums })
         };
         let first = if matches!(scope, MetricScope::Direction(..)) { 0 } else { self.sums_at() };
-        let held: Vec<usize> = places
-            .directions_of(place)
-            .map(|(from, to)| first + places.direction(from, to))
-            .collect();
+        let held: Vec<usize> = places.numbers_of(place).iter().map(|n| first + n).collect();
         let (groups, persons) = (any_groups(places, scope), self.persons.as_ref());
         let any = groups.clone().into_iter().flatten();
         let first_key = (place as u64) << 32;
@@ -224,6 +203,9 @@ impl GraphCases {
         }
     }
 }
+
+additive!(SwitchedRows { rows, cases, squares });
+additive!(GraphCases { rows, persons });
 
 /// The cell of the extended matrix of a counterfactual of a row of this kind.
 fn switch_cell(kind: usize, switches: bool) -> usize {
@@ -334,7 +316,7 @@ impl ScopeCases {
         in_each: u64,
     ) -> Option<Share> {
         if let Reads::AnySwitch(of) = metric.reads {
-            return self.any.share(|cells| of(&AnySwitch::from_cells(*cells)), Some(in_each));
+            return self.any.share(|cells| of(&AnySwitch(*cells)), Some(in_each));
         }
         let of = switch_rate(metric, settings)?;
         self.cells.share(|cells| of(&Eccm(*cells)), Some(in_each))
@@ -393,9 +375,6 @@ impl ScopeCases {
     /// The different persons whom a metric counts here or there; none where each row is a person.
     pub(super) fn persons_with(&self, other: &Self, metric: &Metric) -> Option<u64> {
         let all = self.counted(metric)?.chain(other.counted(metric)?);
-        let mut all: Vec<u64> = all.map(|(key, _)| key).collect();
-        all.sort_unstable();
-        all.dedup();
-        Some(all.len() as u64)
+        Some(distinct(all.map(|(key, _)| key)))
     }
 }

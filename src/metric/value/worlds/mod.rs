@@ -37,9 +37,9 @@ use serde::{Deserialize, Serialize};
 use self::cases::{GraphCases, ScopeCases, ScopePersons, TargetSwitches};
 use super::scope_people::unmoved;
 use super::switches::{impaired, measure_counterfactual};
-use crate::exec::accumulator::Accumulator;
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -47,7 +47,7 @@ use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
 use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
+use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
 use crate::metric::value::measured::{MeasuredValue, PersonBasis};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, Reads};
@@ -285,8 +285,7 @@ impl WorldCounts {
         }
         self.supported = supported;
         for (world, of) in self.of_world.iter_mut().zip(counterfactuals.chunks_exact(targets)) {
-            world.counts.add(person, of);
-            world.counts.add_unit(key, person, of);
+            world.counts.add_all(key, person, of);
         }
         self.add_cases(key, person, (targets, counterfactuals));
     }
@@ -344,20 +343,19 @@ impl WorldCounts {
     }
 }
 
-impl Accumulator for WorldCounts {
-    fn merge(&mut self, mut other: Self) {
-        let theirs = std::mem::take(&mut other.supported);
+impl Additive for WorldCounts {
+    fn absorb(&mut self, other: &Self) {
         let mut supported = std::mem::take(&mut self.supported);
-        supported.merge(theirs, || self.without_scores(), || other.without_scores());
+        let (so_far, theirs) = (|| self.without_scores(), || other.without_scores());
+        supported.absorb(&other.supported, so_far, theirs);
         self.supported = supported;
-        if let (Some(mine), Some(theirs)) = (&mut self.cases, &other.cases) {
-            mine.merge(theirs);
-        }
-        for (mine, theirs) in self.of_world.iter_mut().zip(other.of_world) {
-            mine.counts.merge(theirs.counts);
-        }
+        self.cases.absorb(&other.cases);
+        self.of_world.absorb(&other.of_world);
     }
 }
+
+additive!(accumulated WorldCounts);
+additive!(WorldSwitchCounts { counts });
 
 /// Adds a person to the second pass of every world.
 pub(crate) fn add_second(
@@ -444,20 +442,11 @@ pub(crate) fn measure_worlds(
             }
             _ => ask.interval(value, || over_graphs.interval(lead.metric, lead.scope, &ask)),
         };
-        let n_worlds = counts
-            .worlds
-            .iter()
-            .zip(&each)
-            .filter(|(_, m)| m.value.is_ok())
-            .map(|(world, _)| world.copies)
-            .sum();
-        let n_undefined = counts
-            .worlds
-            .iter()
-            .zip(&each)
-            .filter(|(_, m)| m.value.is_err())
-            .map(|(world, _)| world.copies)
-            .sum();
+        let copies = |is_defined: bool| {
+            let each = counts.worlds.iter().zip(&each);
+            each.filter(|(_, m)| m.value.is_ok() == is_defined).map(|(world, _)| world.copies).sum()
+        };
+        let (n_worlds, n_undefined) = (copies(true), copies(false));
         let mut flags: Vec<&'static str> =
             each.iter().flat_map(|m| m.flags.iter().copied()).collect();
         flags.extend(
@@ -481,9 +470,8 @@ pub(crate) fn measure_worlds(
         let switched = switched.filter(|(_, n)| *n > 0).map(|(sum, n)| sum / n);
         // Of rows no more is known than how many persons they are at least.
         let switched = switched.map(|rows| persons.map_or(rows, |of| rows / of.most_rows));
-        let named = value.ok().filter(|_| clear);
-        let impaired = named
-            .and_then(|value| impaired(each[0].metric, each[0].scope, value, switched, settings));
+        let (metric, scope) = (each[0].metric, each[0].scope);
+        let impaired = impaired(metric, scope, (value, clear), switched, settings);
         let measured = MeasuredValue {
             switched,
             value,
@@ -571,10 +559,10 @@ impl<'a> OverGraphs<'a> {
         metric: &'static Metric,
         scope: MetricScope,
         ask: &MeasureContext<'_>,
-    ) -> IntervalBasis {
+    ) -> IntervalOrReason {
         if matches!(metric.reads, Reads::Shift(_)) {
             let still = self.still(scope).and_then(|people| unmoved(metric, people, ask.z));
-            return IntervalBasis::Estimated(still.ok_or(SUMS_OF_GRAPHS));
+            return still.ok_or(SUMS_OF_GRAPHS);
         }
         let of = |scope| self.share(metric, scope).map(Estimate::from);
         let estimate = match scope {
@@ -587,7 +575,7 @@ impl<'a> OverGraphs<'a> {
         };
         match estimate {
             Some(_) => ask.estimated(estimate),
-            None => IntervalBasis::NotFormed(DIFFERENT_DENOMINATORS),
+            None => Err(DIFFERENT_DENOMINATORS),
         }
     }
 

@@ -1,0 +1,75 @@
+//! Groups as they are and as they are compared: each, all others of each, and everybody; and the
+//! scopes in which metrics of one group and of two have values.
+
+use rayon::prelude::*;
+
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::swap_effect::SwapEffect;
+
+/// What is known of each group, of all others of each, and of everybody.
+pub(crate) struct GroupSubjects<S> {
+    pub(crate) groups: Vec<S>,
+    /// Of two groups the other one; none where they are not asked for.
+    pub(crate) rests: Vec<S>,
+    pub(crate) all: S,
+}
+
+impl<S: Send> GroupSubjects<S> {
+    /// That of so many groups, with all others of each where `with_rests`.
+    pub(crate) fn new(
+        groups: usize,
+        with_rests: bool,
+        of: impl Fn(GroupSelection) -> S + Sync + Send,
+    ) -> Self {
+        let each = |who: fn(usize) -> GroupSelection, n: usize| {
+            (0..n).into_par_iter().map(|group| of(who(group))).collect()
+        };
+        GroupSubjects {
+            groups: each(GroupSelection::One, groups),
+            rests: each(GroupSelection::Rest, if with_rests { groups } else { 0 }),
+            all: of(GroupSelection::All),
+        }
+    }
+}
+
+impl<S> GroupSubjects<S> {
+    /// That of some people.
+    pub(crate) fn of(&self, who: GroupSelection) -> &S {
+        match who {
+            GroupSelection::One(group) => &self.groups[group],
+            GroupSelection::Rest(group) => &self.rests[group],
+            GroupSelection::All => &self.all,
+        }
+    }
+
+    /// The scopes of one subject: each group, then all together.
+    pub(crate) fn singles(&self) -> Vec<MetricScope> {
+        (0..self.groups.len()).map(MetricScope::Group).chain([MetricScope::Total]).collect()
+    }
+
+    /// The subject of one of these scopes.
+    pub(crate) fn single(&self, scope: MetricScope) -> &S {
+        self.of(scope.first_group().map_or(GroupSelection::All, GroupSelection::One))
+    }
+
+    /// The scopes of two subjects: each pair, and with more than two groups each and all others.
+    pub(crate) fn comparisons(&self, swap: SwapEffect) -> Vec<MetricScope> {
+        let n = self.groups.len();
+        let of_group = |a: usize| {
+            let pairs = (a + 1..n).flat_map(move |b| swap.pair_scopes(a, b));
+            pairs.chain(if n > 2 { swap.rest_scopes(a) } else { Vec::new() })
+        };
+        (0..n).flat_map(of_group).collect()
+    }
+
+    /// The two subjects that a scope compares, all others of a group where it has no name.
+    pub(crate) fn compared(&self, scope: MetricScope) -> [&S; 2] {
+        let side = |own: Option<usize>, other: Option<usize>| match (own, other) {
+            (Some(group), _) => self.of(GroupSelection::One(group)),
+            (None, Some(other)) => self.of(GroupSelection::Rest(other)),
+            (None, None) => unreachable!("a comparison has two sides"),
+        };
+        let (first, second) = (scope.first_group(), scope.second_group());
+        [side(first, second), side(second, first)]
+    }
+}
