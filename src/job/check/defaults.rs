@@ -2,9 +2,7 @@
 
 use super::known_names::{KnownMetric, KnownNames};
 use crate::job::blocks::clarify::ClarifyBlock;
-use crate::job::{
-    CounterfactualSet, GateBetween, GateDecideBy, GateDirection, Job, MetricFamily, SplitBlock,
-};
+use crate::job::{CounterfactualSet, GateDecideBy, Job, MetricFamily, SplitBlock};
 use crate::recourse::definition::RecourseView;
 
 /// The job with everything written out that it leaves to defaults. `run.keep_rows` stays open: it
@@ -55,18 +53,9 @@ pub(super) fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
             .find(|view| has(view) && block.is_some_and(|b| b.views.contains(view)));
     }
     for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none() && g.is_of_metric()) {
-        let direction = match &gate.direction {
-            Some(GateDirection::Pair(map)) => map.keys().next(),
-            _ => None,
-        };
-        let between = match &gate.between {
-            Some(GateBetween::Pair(map)) => map.keys().next(),
-            _ => None,
-        };
-        let named = direction
-            .or(between)
-            .or_else(|| gate.group.as_ref().or(gate.harm_to.as_ref())?.keys().next());
-        gate.sensitive = named.cloned();
+        let named =
+            gate.named().into_iter().find_map(|(_, _, of)| of.first().map(|of| of.0.clone()));
+        gate.sensitive = named;
     }
     job
 }

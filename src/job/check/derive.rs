@@ -132,9 +132,6 @@ impl JobChecker<'_> {
     fn map(&mut self, at: &str, name: &ColumnName, derivation: &Derivation) {
         let Some(map) = &derivation.map else { return };
         let here = format!("{at}.map");
-        if map.is_empty() {
-            self.say(here.clone(), m::map_empty(&here));
-        }
         let mut seen: Vec<(&Word, &Word)> = Vec::new();
         for (group, values) in map {
             let list_at = join(&here, group.as_str());
@@ -171,10 +168,6 @@ impl JobChecker<'_> {
 
     /// Bins with their own names.
     pub(super) fn named_bins(&mut self, here: &str, levels: &IndexMap<Word, [Finite; 2]>) {
-        if levels.is_empty() {
-            self.say(here, m::levels_empty(here));
-            return;
-        }
         let mut sorted: Vec<(f64, f64, &Word)> =
             levels.iter().map(|(name, [lo, hi])| (lo.get(), hi.get(), name)).collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -195,9 +188,6 @@ impl JobChecker<'_> {
     fn cross(&mut self, block: DerivedIn, at: &str, name: &ColumnName, derivation: &Derivation) {
         let Some(parts) = &derivation.cross else { return };
         let here = format!("{at}.cross");
-        if self.has_problem(&[&here]) {
-            return;
-        }
         if parts.len() == 1 {
             self.say(here, m::cross_one(name));
             return;
@@ -328,9 +318,6 @@ impl JobChecker<'_> {
 
     fn null_values(&mut self) {
         let data = &self.job.data;
-        if !self.is_sound(&["data.missing.null_values"]) {
-            return;
-        }
         let known = self.columns_read();
         for (column, words) in &data.missing.null_values {
             let at = path(&["data", "missing", "null_values", column.as_str()]);
@@ -361,13 +348,7 @@ impl JobChecker<'_> {
 
     fn weight(&mut self) {
         let data = &self.job.data;
-        let Some(weight) = data
-            .weight
-            .as_ref()
-            .filter(|_| self.is_sound(&["data.weight", "data.label", "data.row_id", "data.split"]))
-        else {
-            return;
-        };
+        let Some(weight) = &data.weight else { return };
         if data.is_derived(weight) && !data.is_computed(weight) {
             self.say("data.weight", m::weight_of_names(weight));
             return;
@@ -381,8 +362,7 @@ impl JobChecker<'_> {
     /// as without `person`.
     pub(super) fn persons(&mut self) {
         let data = &self.job.data;
-        let blocks = ["data.person", "data.label", "data.row_id", "data.split", "data.sensitive"];
-        if let Some(person) = data.person.as_ref().filter(|_| self.is_sound(&blocks))
+        if let Some(person) = &data.person
             && data.row_id.as_ref() != Some(person)
             && let Some(role) = self.role_of(person)
         {
@@ -396,7 +376,7 @@ impl JobChecker<'_> {
     /// would see no change either.
     pub(super) fn naive_reaches(&mut self, at: &str, set: &CounterfactualSet) {
         let data = &self.job.data;
-        if !set.sets_attribute_only() || !self.is_sound(&["data", "models"]) {
+        if !set.sets_attribute_only() {
             return;
         }
         let changed = |name: &&ColumnName| set.changes(name);

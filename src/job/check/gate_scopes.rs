@@ -7,16 +7,13 @@ use std::collections::BTreeMap;
 use crate::job::blocks::clarify::FavouredGroups;
 use crate::job::read::nearest::{all, list};
 use crate::job::read::tree::join;
-use crate::job::{GateBetween, GateBlock, GateDirection, MetricFamily, Word};
+use crate::job::{GateBetween, GateBlock, MetricFamily, Word};
 use crate::param::ColumnName;
 
 use super::JobChecker;
 use super::defaults::families;
 use super::known_names::{GateScope, KnownMetric};
 use super::names::REST;
-
-/// Attributes that a key names, each with the groups that it names.
-type NamedGroups<'a> = Vec<(&'a ColumnName, &'a [Word])>;
 
 impl<'a> JobChecker<'a> {
     /// The key that selects the groups of the metric, and what it names.
@@ -35,10 +32,7 @@ impl<'a> JobChecker<'a> {
             (GateScope::Group, gate.group.is_some()),
         ];
         let mut fits = true;
-        if matches!(gate.between, Some(GateBetween::WorstCase))
-            && self.is_sound(&["metrics.families"])
-            && self.is_by_facets(metric)
-        {
+        if matches!(gate.between, Some(GateBetween::WorstCase)) && self.is_by_facets(metric) {
             self.say(format!("{at}.between"), m::worst_case_unmeasured(metric.id));
         }
         for (scope, _) in
@@ -82,7 +76,6 @@ impl<'a> JobChecker<'a> {
         if let (Some(attribute), Some(name)) = (named.first(), &gate.counterfactual)
             && metric.needs_counterfactual
             && let Some(changed) = self.set_of(name).and_then(|set| set.sensitive.as_ref())
-            && self.is_sound(&["counterfactuals"])
             && !changed.contains(attribute)
             && [attribute].into_iter().chain(changed).all(|of| data.sensitive.contains_key(of))
         {
@@ -94,10 +87,7 @@ impl<'a> JobChecker<'a> {
     /// problem with them.
     fn compared_groups(&self, here: &str, attribute: &ColumnName) -> Option<Vec<Word>> {
         let groups = self.job.data.groups_of(attribute);
-        let is_sound = !self.has_problem(&[here])
-            && !groups.is_empty()
-            && self.is_sound(&["metrics.clarify", "data.sensitive"]);
-        is_sound.then_some(groups)
+        (!self.has_problem(&[here]) && !groups.is_empty()).then_some(groups)
     }
 
     /// Whether a metric of two families is measured by the facets of Clarify only.
@@ -151,9 +141,6 @@ impl<'a> JobChecker<'a> {
 
     /// Complains where every attribute that a gate is about has too few groups for the metric.
     fn enough_groups(&mut self, at: &str, metric: &KnownMetric, named: Option<&ColumnName>) {
-        if !self.is_sound(&["data.sensitive"]) {
-            return;
-        }
         let data = &self.job.data;
         let asked: Vec<&ColumnName> =
             data.sensitive.keys().filter(|name| named.is_none_or(|named| named == *name)).collect();
@@ -170,30 +157,8 @@ impl<'a> JobChecker<'a> {
         if let Some(set) = &gate.counterfactual {
             self.set_named(&format!("{at}.counterfactual"), set, gate.model.as_ref());
         }
-        let one = |map: &'a BTreeMap<ColumnName, Word>| {
-            map.iter().map(|(name, group)| (name, std::slice::from_ref(group))).collect()
-        };
-        let two = |map: &'a BTreeMap<ColumnName, [Word; 2]>| {
-            map.iter().map(|(name, pair)| (name, pair.as_slice())).collect()
-        };
-        let direction = match &gate.direction {
-            Some(GateDirection::Pair(map)) => Some(two(map)),
-            _ => None,
-        };
-        let between = match &gate.between {
-            Some(GateBetween::Pair(map)) => Some(two(map)),
-            _ => None,
-        };
-        let keys: [(&str, &str, Option<NamedGroups<'a>>); 4] = [
-            ("direction", "[FROM, TO]", direction),
-            ("between", "[FIRST, SECOND]", between),
-            ("harm_to", "GROUP", gate.harm_to.as_ref().map(one)),
-            ("group", "GROUP", gate.group.as_ref().map(one)),
-        ];
-        let named = keys
-            .into_iter()
-            .filter_map(|(key, form, groups)| self.people(&format!("{at}.{key}"), form, &groups?));
-        named.collect()
+        let named = gate.named().into_iter();
+        named.filter_map(|(key, form, of)| self.people(&format!("{at}.{key}"), form, &of)).collect()
     }
 
     /// One attribute with the groups it names; gives the attribute back where it is declared.

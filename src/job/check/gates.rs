@@ -22,10 +22,7 @@ impl<'a> JobChecker<'a> {
     /// The block `gates`.
     pub(super) fn gates(&mut self) {
         for (name, gate) in &self.job.gates {
-            let at = path(&["gates", name.as_str()]);
-            if self.is_sound(&[&at]) {
-                self.gate(&at, name, gate);
-            }
+            self.gate(&path(&["gates", name.as_str()]), name, gate);
         }
     }
 
@@ -95,23 +92,17 @@ impl<'a> JobChecker<'a> {
                 _ => m::change_by_doubt(name),
             };
             self.say(format!("{at}.decide_by"), said);
-        } else if by_doubt && self.are_sets_sound() {
-            if gate.decide_by == GateDecideBy::Worlds {
-                self.gate_worlds(at, name, gate);
-            } else {
-                self.gate_doubts(at, name, gate, metric);
-            }
+        } else if gate.decide_by == GateDecideBy::Worlds {
+            self.gate_worlds(at, name, gate);
+        } else if by_doubt {
+            self.gate_doubts(at, name, gate, metric);
         }
         self.gate_of_scores((at, name), gate, metric);
-        if self.are_sets_sound() {
-            self.gate_scores(at, name, gate, metric);
-        }
+        self.gate_scores(at, name, gate, metric);
         if gate.family_error.is_some() {
             self.family(at, name, gate);
         }
-        if self.is_sound(&["counterfactuals"]) && self.are_names_sound("counterfactuals") {
-            self.gate_withstands(at, gate, metric);
-        }
+        self.gate_withstands(at, gate, metric);
     }
 
     /// Complains about keys that contradict the groups and metrics of `harm_to`; gives
@@ -132,9 +123,6 @@ impl<'a> JobChecker<'a> {
     /// Complains about an arm that there is not, and about one of another model or set.
     fn arm(&mut self, at: &str, gate: &GateBlock) {
         let Some(arm) = &gate.arm else { return };
-        if !self.is_sound(&["experiments"]) {
-            return;
-        }
         let here = format!("{at}.arm");
         let of = |(name, experiment): (&Name, &ExperimentBlock)| {
             let arms = std::iter::once("base").chain(experiment.arms.names());
@@ -236,7 +224,6 @@ impl<'a> JobChecker<'a> {
         if gate.harm_to.is_none()
             && gate.direction != Some(GateDirection::Any)
             && !(everybody && attributes > 1)
-            && self.are_names_sound("data.sensitive")
         {
             self.say(here, m::family_of_one(name));
         }
@@ -374,21 +361,16 @@ impl<'a> JobChecker<'a> {
         if of_amounts != (metric.family == MetricFamily::Amounts)
             && !(of_amounts && (is_of_amounts(metric) || clarify))
             && !of_graphs
-            && self.is_sound(&["models"])
             && !self.job.models.is_empty()
         {
             let said = if of_amounts { m::gate_of_no_amounts(id) } else { m::gate_of_amounts(id) };
             self.say(asked, said);
         } else if metric.by_favourable && !of_amounts && self.lacks_favourable() {
             self.say(asked, m::gate_no_favourable(id));
-        } else if metric.needs_label
-            && self.job.data.label == LabelRole::None
-            && self.is_sound(&["data.label"])
-        {
+        } else if metric.needs_label && self.job.data.label == LabelRole::None {
             self.say(asked, m::gate_no_label(id));
         } else if !of_graphs
             && (!of_amounts || clarify)
-            && self.is_sound(&["metrics.families"])
             && let measured = families(self.job, self.catalog)
             && !measured.is_empty()
             && [Some(metric.family),
@@ -406,9 +388,7 @@ impl<'a> JobChecker<'a> {
                 m::gate_family_unlisted(id, family, words.join(", "))
             };
             self.say(asked, said);
-        } else if let Some(key) = metric.asked_by
-            && self.is_sound(&["metrics.clarify"])
-        {
+        } else if let Some(key) = metric.asked_by {
             let clarify = self.job.metrics.clarify.as_ref();
             let (there, form) = match key {
                 "strata" => (clarify.is_some_and(|c| c.strata.is_some()), "strata: COLUMN"),

@@ -86,12 +86,22 @@ impl<'a> JobChecker<'a> {
         if names.iter().any(|known| known.as_ref() == name) {
             return true;
         }
-        let code = match noun {
-            "group" => "unknown-group",
-            "column" => "unknown-column",
-            "data set" => "unknown-data-set",
-            _ => "unknown-name",
+        let (code, declared) = match noun {
+            "group" => ("unknown-group", "data.sensitive"),
+            "column" => ("unknown-column", "data.features"),
+            "data set" => ("unknown-data-set", "data.rows"),
+            "sensitive attribute" => ("unknown-name", "data.sensitive"),
+            "model" => ("unknown-name", "models"),
+            "counterfactual set" => ("unknown-name", "counterfactuals"),
+            "arm" => ("unknown-name", "experiments"),
+            "recourse block" => ("unknown-name", "recourse"),
+            "why block" => ("unknown-name", "why"),
+            _ => ("unknown-name", ""),
         };
+        let columns = ["data.features", "data.sensitive", "data.derive"];
+        if !self.are_names_sound(declared) || noun == "column" && !self.is_sound(&columns) {
+            return false;
+        }
         let near = suggest(name, &format!("known {noun}s"), names);
         self.say(at, Said { code, ..m::name_unknown(noun, name, near) });
         false
@@ -134,10 +144,9 @@ impl<'a> JobChecker<'a> {
         name: &Name,
     ) -> Option<&'a ModelBlock> {
         let models = &self.job.models;
-        if models.is_empty() || !self.are_names_sound("models") {
-            return None;
+        if !models.is_empty() {
+            self.check_known("model", at, name, models.keys());
         }
-        self.check_known("model", at, name, models.keys());
         models.get(name)
     }
 
@@ -157,11 +166,6 @@ impl<'a> JobChecker<'a> {
             && self.is_sound(&["data.label", "data.favourable"])
     }
 
-    /// Whether all counterfactual sets are known.
-    pub(super) fn are_sets_sound(&self) -> bool {
-        self.is_sound(&["counterfactuals"]) && self.are_names_sound("counterfactuals")
-    }
-
     /// The set of a name, which a scenario may follow; none where there is none.
     pub(super) fn set_of(&self, name: &SetName) -> Option<&'a CounterfactualSet> {
         self.job.sets().into_iter().find(|(known, _)| known == name.as_str()).map(|(_, set)| set)
@@ -175,9 +179,6 @@ impl<'a> JobChecker<'a> {
         name: &SetName,
         model: Option<&Name>,
     ) -> Option<&'a CounterfactualSet> {
-        if !self.are_names_sound("counterfactuals") {
-            return None;
-        }
         let names: Vec<String> = self.job.sets().into_iter().map(|(name, _)| name).collect();
         self.check_known("counterfactual set", at, name, names);
         let set = self.set_of(name)?;
@@ -189,8 +190,7 @@ impl<'a> JobChecker<'a> {
 
     /// Complains about a sensitive attribute that is not declared.
     pub(super) fn attribute(&mut self, at: impl Into<String>, name: &ColumnName) -> bool {
-        self.are_names_sound("data.sensitive")
-            && self.check_known("sensitive attribute", at, name, self.job.data.sensitive.keys())
+        self.check_known("sensitive attribute", at, name, self.job.data.sensitive.keys())
     }
 
     /// The metric of an id; none where there is none.
@@ -212,11 +212,8 @@ impl<'a> JobChecker<'a> {
         named: impl IntoIterator<Item = (String, &'w Word)>,
     ) {
         let declared = self.job.data.groups_of(attribute);
-        if declared.len() < 2 || !self.is_sound(&[&sensitive_at(attribute)]) {
-            return;
-        }
         for (at, group) in named {
-            if !declared.contains(group) {
+            if declared.len() > 1 && !declared.contains(group) {
                 let near = suggest(group, "its groups", &declared);
                 self.say(at, m::group_unknown(attribute, group, near));
             }

@@ -5,7 +5,6 @@ use indexmap::IndexMap;
 
 use crate::data::prepare::params::{KeepCondition, KeepStep, MissingRule};
 use crate::data::source::csv_import::CsvBlock;
-use crate::data::source::found_files::Arrival;
 use crate::data::source::synthetic::{Mechanism, SyntheticBlock};
 use crate::data::sql;
 use crate::job::RowSource;
@@ -36,24 +35,22 @@ impl JobChecker<'_> {
     }
 
     fn source(&mut self) {
-        if !self.is_sound(&["data.rows"]) {
-            return;
-        }
         let rows = &self.job.data.rows;
         let sources = rows.sources();
         let keys: Vec<&str> = sources.iter().map(|(key, _)| *key).collect();
         let [(key, source)] = sources[..] else {
             return self.say("data.rows", m::rows_sources(all(ROW_SOURCES), all_or_none(&keys)));
         };
-        self.arrival("data.rows", rows.arrival(), matches!(key, "parquet" | "csv"));
+        if !matches!(key, "parquet" | "csv") {
+            let keys = ["wait", "complete"];
+            self.refuse_keys("data.rows", &keys, |key| m::arrival_of_no_file(key));
+        }
         match source {
             RowSource::Parquet(_) | RowSource::Stream(_) => {}
             RowSource::Csv(csv) => self.csv("data.rows.csv", csv),
             RowSource::Catalog(rows) => {
-                let at = ["data.rows.catalog.name", "data.rows.catalog"];
-                let at = at.into_iter().find(|at| self.places.written(at).is_some());
-                let (at, known) = (at.unwrap_or("data.rows"), self.catalog.data_sets);
-                self.check_known("data set", at, &rows.name, known);
+                let known = self.catalog.data_sets;
+                self.check_known("data set", "data.rows.catalog.name", &rows.name, known);
             }
             RowSource::Synthetic(synthetic) => self.synthetic(synthetic),
             RowSource::Command(program) => {
@@ -65,19 +62,8 @@ impl JobChecker<'_> {
         }
     }
 
-    /// How files say that they are complete; only files do.
-    pub(super) fn arrival(&mut self, at: &str, arrival: Arrival<'_>, of_files: bool) {
-        let keys = [("wait", arrival.wait), ("complete", arrival.complete.is_some())];
-        for (key, _) in keys.into_iter().filter(|(_, is_given)| *is_given && !of_files) {
-            self.say(join(at, key), m::arrival_of_no_file(key));
-        }
-    }
-
     fn synthetic(&mut self, synthetic: &SyntheticBlock) {
         let columns = &synthetic.columns;
-        if columns.is_empty() {
-            self.say("data.rows.synthetic.columns", m::synthetic_empty());
-        }
         for (i, (name, mechanism)) in columns.iter().enumerate() {
             let at = path(&["data", "rows", "synthetic", "columns", name.as_str()]);
             match mechanism {
@@ -95,9 +81,7 @@ impl JobChecker<'_> {
 
     fn levels(&mut self, at: &str, levels: &IndexMap<Word, Fraction>) {
         let sum: f64 = levels.values().map(|p| p.get()).sum();
-        if levels.is_empty() {
-            self.say(at, m::probabilities_empty(at));
-        } else if (sum - 1.0).abs() > SUM_SLACK {
+        if (sum - 1.0).abs() > SUM_SLACK {
             self.say(at, m::probabilities_sum(at, rounded(sum)));
         }
     }
@@ -148,14 +132,10 @@ impl JobChecker<'_> {
     }
 
     fn joins(&mut self) {
-        if !self.is_sound(&["data.join"]) {
-            return;
-        }
         let data = &self.job.data;
         let mut joined: Vec<(&ColumnName, &Name)> = Vec::new();
         for (name, join) in &data.join {
             let at = path(&["data", "join", name.as_str()]);
-            self.arrival(&at, join.arrival(), true);
             match (&join.parquet, &join.csv) {
                 (Some(_), None) => {}
                 (None, Some(csv)) => self.csv(&format!("{at}.csv"), csv),
@@ -168,9 +148,6 @@ impl JobChecker<'_> {
                 self.say(format!("{at}.on"), m::join_key_derived(&join.on));
             }
             let here = format!("{at}.columns");
-            if self.has_problem(&[&here]) {
-                continue;
-            }
             for (i, column) in join.columns.iter().enumerate() {
                 let place = format!("{here}[{i}]");
                 let other = joined.iter().find(|(known, _)| *known == column);
@@ -198,30 +175,19 @@ impl JobChecker<'_> {
     }
 
     fn label(&mut self) {
-        let Some(label) = self.job.data.label.column().filter(|_| self.is_sound(&["data.label"]))
-        else {
-            return;
-        };
-        if self.job.data.favourable.is_some() && self.is_sound(&["data.favourable"]) {
+        let Some(label) = self.job.data.label.column() else { return };
+        if self.job.data.favourable.is_some() {
             self.say("data.favourable", m::favourable_twice());
         }
         self.label_classes(label);
-        if !self.has_problem(&["data.label.negative"]) {
-            for (i, word) in label.negative.iter().flatten().enumerate() {
-                if label.positive.contains(word) {
-                    self.say(format!("data.label.negative[{i}]"), m::label_both_sides(word));
-                }
+        for (i, word) in label.negative.iter().flatten().enumerate() {
+            if label.positive.contains(word) {
+                self.say(format!("data.label.negative[{i}]"), m::label_both_sides(word));
             }
         }
     }
 
     fn attributes(&mut self) {
-        if !self.is_sound(&["data.sensitive"]) {
-            return;
-        }
-        if self.job.data.sensitive.is_empty() {
-            self.say("data.sensitive", m::attributes_none());
-        }
         for (name, attribute) in &self.job.data.sensitive {
             let at = path(&["data", "sensitive", name.as_str()]);
             self.made_here(&at, name, attribute);
@@ -255,9 +221,6 @@ impl JobChecker<'_> {
     /// Every column has one role.
     fn roles(&mut self) {
         let data = &self.job.data;
-        if !self.is_sound(&["data.features"]) {
-            return;
-        }
         let named = data.named_columns();
         let listed: Vec<(&str, &NamedColumn)> = named
             .iter()
@@ -297,9 +260,7 @@ impl JobChecker<'_> {
             let label = data.label.named_column();
             let below =
                 label.filter(|label| *label != column && data.roots(column).contains(*label));
-            if let Some(label) = below
-                && self.is_sound(&["data.label", "data.derive", "data.sensitive"])
-            {
+            if let Some(label) = below {
                 self.say(at, m::feature_of_label(column, label));
             }
             let mut taken = named.iter().filter(|other| other.role.excludes_features());
@@ -333,9 +294,8 @@ impl JobChecker<'_> {
     fn missing(&mut self) {
         let missing = &self.job.data.missing;
         for (kind, rule) in [("continuous", missing.continuous), ("ordinal", missing.ordinal)] {
-            let at = format!("data.missing.{kind}");
-            if rule == MissingRule::Level && self.is_sound(&[&at]) {
-                self.say(at, m::missing_level(kind));
+            if rule == MissingRule::Level {
+                self.say(format!("data.missing.{kind}"), m::missing_level(kind));
             }
         }
     }
@@ -343,9 +303,6 @@ impl JobChecker<'_> {
     fn keep(&mut self) {
         for (i, step) in self.job.data.keep.iter().enumerate() {
             let at = format!("data.keep[{i}]");
-            if !self.is_sound(&[&at]) {
-                continue;
-            }
             let conditions = match step {
                 KeepStep::Columns(conditions) => conditions,
                 KeepStep::Sql(step) => {
@@ -373,10 +330,7 @@ impl JobChecker<'_> {
     /// data.
     fn generated_columns(&mut self) {
         let data = &self.job.data;
-        let Some(synthetic) = data.rows.synthetic.as_ref().filter(|_| self.is_sound(&["data"]))
-        else {
-            return;
-        };
+        let Some(synthetic) = &data.rows.synthetic else { return };
         let mut named = data.named_columns();
         named.retain(|named| named.role != ColumnRole::Feature("ignore"));
         let is_made = |column: &ColumnName| data.is_derived(column) || data.is_joined(column);

@@ -11,12 +11,8 @@ use super::{JobChecker, path};
 impl JobChecker<'_> {
     /// `data.sensitive.NAME.words` and `data.names`.
     pub(super) fn words(&mut self) {
-        if self.is_sound(&["data.sensitive"]) {
-            self.group_words();
-        }
-        if self.is_sound(&["data.names"]) {
-            self.code_names();
-        }
+        self.group_words();
+        self.code_names();
     }
 
     fn group_words(&mut self) {
