@@ -3,18 +3,18 @@
 use crate::job::messages as m;
 use crate::job::read::tree::join;
 use crate::job::{LabelRole, MetricFamily, ModelBlock};
+use crate::metric::Metric;
 use crate::metric::catalog::ccm::HARM;
 use crate::model::kind::ModelKind;
 use crate::model::kind::amount_key::MattersFrom;
 use crate::model::kind::decision::DecisionKnobs;
 use crate::param::Name;
 
-use super::known_names::KnownMetric;
 use super::models::score_keys_of;
 use super::{JobChecker, path};
 
 /// Whether a metric is measured of amounts.
-pub(super) fn is_of_amounts(metric: &KnownMetric) -> bool {
+pub(super) fn is_of_amounts(metric: &Metric) -> bool {
     metric.family == MetricFamily::Amounts || HARM.contains(&metric.id)
 }
 

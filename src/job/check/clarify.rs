@@ -16,7 +16,7 @@ impl JobChecker<'_> {
     /// The whole block.
     pub(super) fn clarify(&mut self) {
         let Some(clarify) = &self.job.metrics.clarify else { return };
-        if !families(self.job, self.catalog).contains(&MetricFamily::Clarify) {
+        if !families(self.job).contains(&MetricFamily::Clarify) {
             let said = match self.job.metrics.families {
                 Some(_) => m::clarify_unmeasured(),
                 None => m::clarify_unlisted(),
@@ -29,7 +29,7 @@ impl JobChecker<'_> {
             self.say("metrics.clarify.positive_above", m::positive_above_no_amounts());
         }
         if let Some(column) = &clarify.strata {
-            self.strata(column);
+            self.divides("metrics.clarify.strata".to_owned(), column, "stratum");
         }
         if clarify.flip_test.is_some() {
             self.flip_test();
@@ -49,16 +49,6 @@ impl JobChecker<'_> {
             if declared.len() > 1 && declared.iter().all(|group| groups.contains(group)) {
                 self.say(at, m::favoured_all(name));
             }
-        }
-    }
-
-    fn strata(&mut self, column: &ColumnName) {
-        let data = &self.job.data;
-        let at = "metrics.clarify.strata";
-        if data.row_id.as_ref() == Some(column) {
-            self.say(at, m::strata_by_id(column));
-        } else if self.is_every_attribute(column) {
-            self.say(at, m::strata_by_group(column));
         }
     }
 

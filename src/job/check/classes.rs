@@ -6,13 +6,13 @@ use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{GateBetween, GateBlock, LabelColumn, MetricFamily, ModelBlock};
+use crate::metric::Metric;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::classes::measure::is_of_all_classes;
 use crate::model::kind::ModelKind;
 use crate::param::{ColumnName, Name, Word};
 
 use super::JobChecker;
-use super::known_names::KnownMetric;
 use super::models::score_keys_of;
 use super::names::REST;
 
@@ -147,7 +147,7 @@ impl JobChecker<'_> {
     }
 
     /// The class that a gate asks about.
-    pub(super) fn gate_class(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
+    pub(super) fn gate_class(&mut self, at: &str, gate: &GateBlock, metric: &Metric) {
         let Some(classes) = self.job.data.label.classes() else {
             if gate.class.is_some() {
                 self.say(join(at, "class"), m::gate_class_alone());
@@ -183,7 +183,7 @@ impl JobChecker<'_> {
 
     /// Complains about a gate on harm of a class that shares its side of the label with others:
     /// the classes against it are better and worse ones.
-    fn class_of_harm(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric, class: &Word) {
+    fn class_of_harm(&mut self, at: &str, gate: &GateBlock, metric: &Metric, class: &Word) {
         let Some(label) = self.job.data.label.column().filter(|label| !label.is_side(class)) else {
             return;
         };

@@ -243,7 +243,7 @@ impl JobChecker<'_> {
                     self.say(at, m::cross_large(name, n, MAX_GROUPS));
                 }
                 _ if attribute.is_made_here() => {}
-                _ => self.say(at, m::groups_missing(at)),
+                _ => self.say(at, m::block_key_missing(at, "groups", "groups: [...]")),
             }
             return;
         }
@@ -272,7 +272,7 @@ impl JobChecker<'_> {
                 let some = &groups[..groups.len().min(10)];
                 self.say(at, m::reference_missing_of_part(at, list(some)));
             }
-            None => self.say(at, m::reference_missing(at)),
+            None => self.say(at, m::block_key_missing(at, "reference", "reference: GROUP")),
             Some(reference) if !groups.contains(&reference) => {
                 let near = suggest(&reference, "its groups", &groups);
                 self.say(format!("{at}.reference"), m::reference_unknown(reference, name, near));
@@ -325,7 +325,7 @@ impl JobChecker<'_> {
                 let roots = Vec::from_iter(data.roots(column));
                 self.say(at, m::nulls_of_derived(column, list(&roots)));
             } else if !known.contains(column) {
-                self.say(at, m::nulls_unknown(column, suggest(column, "its columns", &known)));
+                self.say(at, m::column_unused(column, suggest(column, "its columns", &known)));
             } else {
                 self.check_distinct(&at, "value that means missing", words);
             }
@@ -354,7 +354,7 @@ impl JobChecker<'_> {
             return;
         }
         if let Some(role) = self.role_of(weight) {
-            self.say("data.weight", m::weight_role(weight, role));
+            self.say("data.weight", m::role_twice("weight", weight, role));
         }
     }
 
@@ -366,7 +366,7 @@ impl JobChecker<'_> {
             && data.row_id.as_ref() != Some(person)
             && let Some(role) = self.role_of(person)
         {
-            self.say("data.person", m::person_role(person, role));
+            self.say("data.person", m::role_twice("person", person, role));
         }
     }
 
@@ -386,8 +386,12 @@ impl JobChecker<'_> {
                 let omit = block.omitted()?;
                 let seen: Vec<&ColumnName> =
                     data.inputs().into_iter().filter(|c| !omit.contains(c)).collect();
-                hidden_number(data, data.column_of(name), &seen, &mut Vec::new())
-                    .map(|(bins, number)| (bins, number, model))
+                let is_seen = |of: &&ColumnName| seen.iter().any(|c| data.roots(c).contains(*of));
+                let ends = data.ends_below(data.column_of(name), &seen);
+                ends.into_iter().find_map(|(bins, recipe)| {
+                    let recipe = recipe.filter(DerivationRecipe::is_one_way)?;
+                    Some((bins, recipe.parents().into_iter().find(is_seen)?.clone(), model))
+                })
             });
             let said = if let Some((bins, number, model)) = hidden {
                 let part = if bins == *name { "it is".to_owned() } else { format!("`{bins}` is") };
@@ -416,34 +420,4 @@ impl JobChecker<'_> {
 
 fn is_binned(data: &DataBlock, column: &ColumnName) -> bool {
     data.derived().iter().any(|(name, recipe)| name == column && recipe.is_one_way())
-}
-
-/// The bins below a column, and their number, where the number is seen and no column on the way
-/// down is.
-fn hidden_number(
-    data: &DataBlock,
-    column: &ColumnName,
-    seen: &[&ColumnName],
-    above: &mut Vec<ColumnName>,
-) -> Option<(ColumnName, ColumnName)> {
-    let (_, recipe) = data.derived().into_iter().find(|(name, _)| name == column)?;
-    if above.contains(column) || seen.contains(&column) {
-        return None;
-    }
-    above.push(column.clone());
-    let found = match recipe {
-        DerivationRecipe::Map { from, .. } => hidden_number(data, &from, seen, above),
-        DerivationRecipe::Cross { parts } => {
-            parts.iter().find_map(|part| hidden_number(data, &part.column, seen, above))
-        }
-        DerivationRecipe::Bins { from, .. } => {
-            seen.iter().any(|c| data.roots(c).contains(&from)).then(|| (column.clone(), from))
-        }
-        DerivationRecipe::Sql { parents, .. } => parents
-            .into_iter()
-            .find(|parent| seen.iter().any(|c| data.roots(c).contains(parent)))
-            .map(|parent| (column.clone(), parent)),
-    };
-    above.pop();
-    found
 }

@@ -30,7 +30,7 @@ impl JobChecker<'_> {
 
     fn exported_metric(&mut self, at: String, metric: &str) {
         let Some(known) = self.metric_named(at.clone(), metric) else { return };
-        let measured = families(self.job, self.catalog);
+        let measured = families(self.job);
         if measured.contains(&known.family) {
             return;
         }

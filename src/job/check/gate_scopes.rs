@@ -8,11 +8,12 @@ use crate::job::blocks::clarify::FavouredGroups;
 use crate::job::read::nearest::{all, list};
 use crate::job::read::tree::join;
 use crate::job::{GateBetween, GateBlock, MetricFamily, Word};
+use crate::metric::Metric;
+use crate::metric::asked::GateScope;
 use crate::param::ColumnName;
 
 use super::JobChecker;
 use super::defaults::families;
-use super::known_names::{GateScope, KnownMetric};
 use super::names::REST;
 
 impl<'a> JobChecker<'a> {
@@ -21,7 +22,7 @@ impl<'a> JobChecker<'a> {
         &mut self,
         at: &str,
         gate: &GateBlock,
-        metric: &KnownMetric,
+        metric: &Metric,
         mut named: Vec<ColumnName>,
     ) {
         let data = &self.job.data;
@@ -36,13 +37,13 @@ impl<'a> JobChecker<'a> {
             self.say(format!("{at}.between"), m::worst_case_unmeasured(metric.id));
         }
         for (scope, _) in
-            keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope))
+            keys.iter().filter(|(scope, there)| *there && !metric.scopes().contains(scope))
         {
             let key = scope_key(*scope);
             let worst = *scope == GateScope::WorstCase;
             let form = if worst { "between: worst_case" } else { key };
-            let said = match metric.scopes {
-                [GateScope::Total] if metric.min_groups > 2 => {
+            let said = match metric.scopes() {
+                [GateScope::Total] if metric.min_groups() > 2 => {
                     m::scope_of_any(metric.id, form, metric.id.trim_end_matches("_any"))
                 }
                 [GateScope::Total] => m::scope_of_total(metric.id, form),
@@ -56,9 +57,11 @@ impl<'a> JobChecker<'a> {
         if fits && there.len() > 1 {
             self.say(at, m::scope_two(at, all(&there)));
         }
-        if there.is_empty() && gate.harm_to.is_none() && !metric.scopes.contains(&GateScope::Total)
+        if there.is_empty()
+            && gate.harm_to.is_none()
+            && !metric.scopes().contains(&GateScope::Total)
         {
-            self.say(at, m::scope_none(at, metric.id, scope_forms(metric.scopes)));
+            self.say(at, m::scope_none(at, metric.id, scope_forms(metric.scopes())));
         }
         if let Some(attribute) = &gate.sensitive
             && self.attribute(format!("{at}.sensitive"), attribute)
@@ -74,7 +77,7 @@ impl<'a> JobChecker<'a> {
             self.compared(&format!("{at}.between"), metric, map);
         }
         if let (Some(attribute), Some(name)) = (named.first(), &gate.counterfactual)
-            && metric.needs_counterfactual
+            && metric.needs_counterfactual()
             && let Some(changed) = self.set_of(name).and_then(|set| set.sensitive.as_ref())
             && !changed.contains(attribute)
             && [attribute].into_iter().chain(changed).all(|of| data.sensitive.contains_key(of))
@@ -91,13 +94,12 @@ impl<'a> JobChecker<'a> {
     }
 
     /// Whether a metric of two families is measured by the facets of Clarify only.
-    fn is_by_facets(&self, metric: &KnownMetric) -> bool {
-        metric.also == Some(MetricFamily::Clarify)
-            && !families(self.job, self.catalog).contains(&metric.family)
+    fn is_by_facets(&self, metric: &Metric) -> bool {
+        metric.also() == Some(MetricFamily::Clarify) && !families(self.job).contains(&metric.family)
     }
 
     /// Complains about two groups whose comparison is not measured.
-    fn compared(&mut self, at: &str, metric: &KnownMetric, map: &BTreeMap<ColumnName, [Word; 2]>) {
+    fn compared(&mut self, at: &str, metric: &Metric, map: &BTreeMap<ColumnName, [Word; 2]>) {
         let Some((attribute, [first, second])) = map.iter().next().filter(|_| map.len() == 1)
         else {
             return;
@@ -110,7 +112,7 @@ impl<'a> JobChecker<'a> {
         if metric.family != MetricFamily::Clarify && !by_facets {
             let measured = groups.len() > 2
                 || self.favoured_of(attribute) == Some(FavouredGroups::Rest)
-                    && metric.also == Some(MetricFamily::Clarify);
+                    && metric.also() == Some(MetricFamily::Clarify);
             if (is_rest(first) || is_rest(second)) && !measured {
                 self.say(here, m::rest_of_two(attribute));
             }
@@ -140,15 +142,15 @@ impl<'a> JobChecker<'a> {
     }
 
     /// Complains where every attribute that a gate is about has too few groups for the metric.
-    fn enough_groups(&mut self, at: &str, metric: &KnownMetric, named: Option<&ColumnName>) {
+    fn enough_groups(&mut self, at: &str, metric: &Metric, named: Option<&ColumnName>) {
         let data = &self.job.data;
         let asked: Vec<&ColumnName> =
             data.sensitive.keys().filter(|name| named.is_none_or(|named| named == *name)).collect();
         // Groups that only the data can tell are none here.
         let too_few =
-            |name: &ColumnName| (1..metric.min_groups).contains(&data.groups_of(name).len());
+            |name: &ColumnName| (1..metric.min_groups()).contains(&data.groups_of(name).len());
         if !asked.is_empty() && asked.into_iter().all(too_few) {
-            self.say(format!("{at}.metric"), m::groups_few(metric.id, metric.min_groups));
+            self.say(format!("{at}.metric"), m::groups_few(metric.id, metric.min_groups()));
         }
     }
 

@@ -19,11 +19,11 @@ use crate::job::messages as m;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, GateBlock, GateDecideBy, MetricFamily, ModelBlock};
+use crate::metric::Metric;
 use crate::metric::value::hidden_cause::HIDDEN_RATES;
 use crate::param::{ColumnName, Count, Name};
 
 use super::JobChecker;
-use super::known_names::KnownMetric;
 
 /// The most variables of a graph.
 const MOST_VARIABLES: usize = 128;
@@ -195,7 +195,7 @@ impl JobChecker<'_> {
     }
 
     /// Complains about a gate that is to withstand a hidden cause about which nothing is known.
-    pub(super) fn gate_withstands(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
+    pub(super) fn gate_withstands(&mut self, at: &str, gate: &GateBlock, metric: &Metric) {
         if gate.withstands.is_none() {
             return;
         }
@@ -347,13 +347,7 @@ impl JobChecker<'_> {
     }
 
     /// Complains about a gate that waits for an interval of people where scores have none.
-    pub(super) fn gate_scores(
-        &mut self,
-        at: &str,
-        name: &Name,
-        gate: &GateBlock,
-        metric: &KnownMetric,
-    ) {
+    pub(super) fn gate_scores(&mut self, at: &str, name: &Name, gate: &GateBlock, metric: &Metric) {
         if metric.family == MetricFamily::Shift
             && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
             && self.asks_graphs(gate)

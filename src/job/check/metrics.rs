@@ -6,7 +6,7 @@ use crate::job::read::tree::join;
 use crate::param::ColumnName;
 
 use super::JobChecker;
-use super::defaults::{families, needs_counterfactual};
+use super::defaults::{families, needs_counterfactual, needs_label};
 
 /// The families whose values are compared.
 const COMPARED: [MetricFamily; 5] = [
@@ -21,7 +21,9 @@ impl JobChecker<'_> {
     /// The block `metrics`, but for `metrics.clarify`.
     pub(super) fn metrics(&mut self) {
         self.families();
-        self.slices();
+        for (i, column) in self.job.metrics.by.iter().enumerate() {
+            self.divides(format!("metrics.by[{i}]"), column, "slice");
+        }
         self.compare();
     }
 
@@ -31,7 +33,7 @@ impl JobChecker<'_> {
         let no_set = self.job.counterfactuals.is_empty() && self.are_names_sound("counterfactuals");
         for (i, &family) in named.enumerate() {
             let (at, word) = (format!("metrics.families[{i}]"), family.as_str());
-            if no_label && self.catalog.family_needs_label(family) {
+            if no_label && needs_label(family) {
                 self.say(at, m::family_no_label(word));
             } else if no_label && family == MetricFamily::Clarify && !self.job.audits_amounts() {
                 self.say(at, m::clarify_no_label());
@@ -63,7 +65,7 @@ impl JobChecker<'_> {
         if compare.is_empty() {
             return;
         }
-        let measured = families(self.job, self.catalog);
+        let measured = families(self.job);
         if !COMPARED.iter().any(|family| measured.contains(family)) {
             self.say("metrics.compare", m::compare_no_family());
         }
@@ -76,23 +78,15 @@ impl JobChecker<'_> {
         }
     }
 
-    /// `metrics.by`: every column must be one that people share, and one that groups of some
-    /// attribute meet in.
-    fn slices(&mut self) {
-        for (i, column) in self.job.metrics.by.iter().enumerate() {
-            let at = format!("metrics.by[{i}]");
-            if self.job.data.row_id.as_ref() == Some(column) {
-                self.say(at, m::slice_by_id(column));
-            } else if self.is_every_attribute(column) {
-                self.say(at, m::slice_by_group(column));
-            }
-        }
-    }
-
-    /// Whether every attribute is this column: groups never meet in its values.
-    pub(super) fn is_every_attribute(&self, column: &ColumnName) -> bool {
+    /// Complains about a column that divides the rows, where no two people share a value of it, or
+    /// groups of no attribute meet in one.
+    pub(super) fn divides(&mut self, at: String, column: &ColumnName, part: &str) {
         let data = &self.job.data;
         let mut attributes = data.sensitive.keys();
-        attributes.len() > 0 && attributes.all(|name| data.column_of(name) == column)
+        if data.row_id.as_ref() == Some(column) {
+            self.say(at, m::divided_by_id(column, part));
+        } else if attributes.len() > 0 && attributes.all(|name| data.column_of(name) == column) {
+            self.say(at, m::divided_by_group(column, part));
+        }
     }
 }

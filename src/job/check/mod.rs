@@ -19,7 +19,6 @@ mod gate_scopes;
 mod gates;
 mod graphs;
 mod issue_places;
-mod known_names;
 mod metrics;
 mod models;
 mod names;
@@ -37,7 +36,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use self::defaults::resolved;
-pub use self::known_names::{GateScope, KnownMetric, KnownNames};
 use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::hash::sha256;
 use crate::job::Job;
@@ -82,23 +80,23 @@ pub fn path(keys: &[&str]) -> String {
 ///
 /// # Errors
 /// All problems at once, in the order of the file; or the file cannot be read.
-pub fn read(file: &Path, sets: &[String], catalog: &KnownNames<'_>) -> Result<CheckedJob> {
-    check(load::load(file, sets)?, catalog)
+pub fn read(file: &Path, sets: &[String]) -> Result<CheckedJob> {
+    check(load::load(file, sets)?)
 }
 
 /// The same of the text of a job file.
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn read_text(file: &Path, text: &[u8], catalog: &KnownNames<'_>) -> Result<CheckedJob> {
-    check(load::load_text(file, text, &[])?, catalog)
+pub(crate) fn read_text(file: &Path, text: &[u8]) -> Result<CheckedJob> {
+    check(load::load_text(file, text, &[])?)
 }
 
 /// Checks a job that was read.
 ///
 /// # Errors
 /// All problems at once, in the order of the file.
-pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> {
+pub fn check(loaded: LoadedJob) -> Result<CheckedJob> {
     let LoadedJob { root, file, includes, sets, mut problems, unknown, filled } = loaded;
     let ReadJob { job, places, problems: wrong, damaged, refused } = read_job(&root, unknown);
     // A key with a variable is not a good name either: one place, one message.
@@ -112,7 +110,6 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
         Some(job) if problems.len() < MAX_PROBLEMS => {
             let mut checker = JobChecker {
                 job: &job,
-                catalog,
                 places: &places,
                 damaged: &damaged,
                 n_refused: refused.len(),
@@ -142,7 +139,7 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
         return Err(Error::Job(in_order(problems, &file)));
     }
     let vars = job.vars.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    let job = resolved(job, catalog);
+    let job = resolved(job);
     let hash = sha256(to_yaml(&job).as_bytes());
     let key = |name: &str| Name::new(name.split('/').next().unwrap_or_default());
     let set_names =
@@ -204,7 +201,6 @@ fn block_of(path: &str) -> &str {
 /// Walks a job and gathers what is wrong.
 struct JobChecker<'a> {
     job: &'a Job,
-    catalog: &'a KnownNames<'a>,
     places: &'a JobPlaces,
     damaged: &'a [String],
     problems: Vec<JobProblem>,

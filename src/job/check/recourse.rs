@@ -361,7 +361,7 @@ impl JobChecker<'_> {
             ("unfair_subgroups_at_most", gate.unfair_subgroups_at_most.is_some(), limit),
         ];
         for (key, _, form) in keys.into_iter().filter(|(_, there, _)| !there) {
-            self.say(at, m::gate_key_missing(at, key, form));
+            self.say(at, m::block_key_missing(at, key, form));
         }
         let blocks = self.job.recourse.keys();
         if !self.check_known("recourse block", format!("{at}.recourse"), attribute, blocks) {

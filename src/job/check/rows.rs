@@ -4,6 +4,7 @@ use crate::job::messages as m;
 use indexmap::IndexMap;
 
 use crate::data::prepare::params::{KeepCondition, KeepStep, MissingRule};
+use crate::data::source::catalog::DATA_SETS;
 use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::synthetic::{Mechanism, SyntheticBlock};
 use crate::data::sql;
@@ -13,8 +14,8 @@ use crate::job::read::nearest::{all, all_or_none, suggest};
 use crate::job::read::tree::join;
 use crate::param::{ColumnName, Finite, Fraction, Name, Word};
 
-use super::names::{ColumnRole, NamedColumn, sensitive_at};
-use super::{JobChecker, path};
+use super::names::{LABEL, NamedColumn, ROW_ID, SOURCE, sensitive_at};
+use super::{JobChecker, block_of, path};
 
 /// How far a sum of shares may be from 1.
 pub(super) const SUM_SLACK: f64 = 1e-9;
@@ -49,7 +50,7 @@ impl JobChecker<'_> {
             RowSource::Parquet(_) | RowSource::Stream(_) => {}
             RowSource::Csv(csv) => self.csv("data.rows.csv", csv),
             RowSource::Catalog(rows) => {
-                let known = self.catalog.data_sets;
+                let known = DATA_SETS.iter().map(|set| set.name);
                 self.check_known("data set", "data.rows.catalog.name", &rows.name, known);
             }
             RowSource::Synthetic(synthetic) => self.synthetic(synthetic),
@@ -204,15 +205,15 @@ impl JobChecker<'_> {
                 self.say(at.clone(), m::attributes_of_one_column(name, other, column));
             }
             let roles = [
-                (ColumnRole::Label, self.job.data.label.named_column()),
-                (ColumnRole::RowId, self.job.data.row_id.as_ref()),
+                (LABEL, self.job.data.label.named_column()),
+                (ROW_ID, self.job.data.row_id.as_ref()),
             ];
             for (role, taken) in roles {
-                let Some(taken) = taken.filter(|_| self.knows(role)) else { continue };
+                let Some(taken) = taken else { continue };
                 if taken == column {
-                    self.say(at.clone(), m::sensitive_role(column, role.in_words()));
+                    self.say(at.clone(), m::role_twice("sensitive column", column, role));
                 } else if self.job.data.roots(column).contains(taken) {
-                    self.say(at.clone(), m::sensitive_of_role(name, taken, role.in_words()));
+                    self.say(at.clone(), m::sensitive_of_role(name, taken, role));
                 }
             }
         }
@@ -222,13 +223,8 @@ impl JobChecker<'_> {
     fn roles(&mut self) {
         let data = &self.job.data;
         let named = data.named_columns();
-        let listed: Vec<(&str, &NamedColumn)> = named
-            .iter()
-            .filter_map(|named| match named.role {
-                ColumnRole::Feature(kind) => Some((kind, named)),
-                _ => None,
-            })
-            .collect();
+        let listed = named.iter().filter_map(|named| Some((named.kind()?, named)));
+        let listed: Vec<(&str, &NamedColumn)> = listed.collect();
         for (i, (kind, NamedColumn { at, column, .. })) in listed.iter().enumerate() {
             if let Some((earlier, _)) =
                 listed[..i].iter().find(|(_, other)| other.column == *column)
@@ -263,11 +259,12 @@ impl JobChecker<'_> {
             if let Some(label) = below {
                 self.say(at, m::feature_of_label(column, label));
             }
-            let mut taken = named.iter().filter(|other| other.role.excludes_features());
-            let taken = taken.find(|other| other.column == *column && self.knows(other.role));
+            let mut taken = named.iter().filter(|other| other.excludes_features());
+            let is_known = |at: &str| self.is_sound(&[block_of(at)]);
+            let taken = taken.find(|other| other.column == *column && is_known(&other.at));
             match taken.map(|taken| taken.role) {
-                Some(ColumnRole::Label) => self.say(at, m::feature_is_label(column, "the label")),
-                Some(role) => self.say(at, m::feature_role(column, role.in_words())),
+                Some(LABEL) => self.say(at, m::feature_is_label(column, LABEL)),
+                Some(role) => self.say(at, m::feature_role(column, role)),
                 None => {}
             }
         }
@@ -332,11 +329,11 @@ impl JobChecker<'_> {
         let data = &self.job.data;
         let Some(synthetic) = &data.rows.synthetic else { return };
         let mut named = data.named_columns();
-        named.retain(|named| named.role != ColumnRole::Feature("ignore"));
+        named.retain(|named| named.kind() != Some("ignore"));
         let is_made = |column: &ColumnName| data.is_derived(column) || data.is_joined(column);
         let strata = self.job.strata().map(|column| NamedColumn {
             at: "metrics.clarify.strata".to_owned(),
-            role: ColumnRole::Source,
+            role: SOURCE,
             column: column.clone(),
         });
         for NamedColumn { at, column, .. } in named.into_iter().chain(strata) {

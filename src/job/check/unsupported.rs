@@ -37,9 +37,10 @@ impl JobChecker<'_> {
             let at = path(&["counterfactuals", name.as_str()]);
             let key = join(&at, set.keys().first().copied().unwrap_or_default());
             let (placebo, doubt) = (set.placebo.is_some(), set.doubt.is_some());
-            let said = m::placebo_of_classes();
+            let said = m::measured_of_sides("a placebo");
             refuse(placebo, &join(&at, "placebo"), Some(said), "placebo");
-            refuse(doubt, &join(&at, "doubt"), Some(m::fit_doubt_of_classes()), "doubt");
+            let said = m::measured_of_sides("the doubt about a fit");
+            refuse(doubt, &join(&at, "doubt"), Some(said), "doubt");
             refuse(set.graphs().is_some(), &key, Some(m::graphs_of_classes()), "");
             let condition = set.knobs().map(|knobs| knobs.condition_on());
             if let Some(ConditionOn::Prediction(model)) = condition {

@@ -92,7 +92,7 @@ impl JobChecker<'_> {
     /// A gate on patterns.
     pub(super) fn why_gate(&mut self, at: &str, why: &Name, gate: &GateBlock) {
         if gate.patterns_at_most.is_none() {
-            self.say(at, m::why_limit_missing(at));
+            self.say(at, m::block_key_missing(at, "patterns_at_most", "patterns_at_most: 0"));
         }
         self.check_known("why block", join(at, "why"), why, self.job.why.keys());
     }

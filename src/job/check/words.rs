@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::job::messages as m;
 use crate::job::read::tree::join;
 
-use super::names::{ColumnRole, sensitive_at};
+use super::names::{NamedColumn, sensitive_at};
 use super::{JobChecker, path};
 
 impl JobChecker<'_> {
@@ -35,11 +35,7 @@ impl JobChecker<'_> {
     fn code_names(&mut self) {
         let data = &self.job.data;
         let mut named = data.named_columns();
-        let is_told = |role: ColumnRole| match role {
-            ColumnRole::Feature(kind) => !matches!(kind, "ignore" | "onehot"),
-            role => matches!(role, ColumnRole::Label | ColumnRole::Sensitive),
-        };
-        named.retain(|named| is_told(named.role));
+        named.retain(NamedColumn::has_values);
         let names = data.sensitive.keys().chain(named.iter().map(|named| &named.column));
         let names = names.chain(data.features.onehot.keys());
         // An attribute and its column mostly share their name.

@@ -429,12 +429,7 @@ struct JobVariable {
 }
 
 fn fill(loaded: &mut LoadedJob) {
-    let mut filler = VariableFiller {
-        variables: Vec::new(),
-        problems: Vec::new(),
-        unknown: Vec::new(),
-        filled: BTreeSet::new(),
-    };
+    let mut filler = VariableFiller::default();
     for (key, node) in loaded.root.get("vars").and_then(YamlNode::entries).unwrap_or(&[]) {
         let path = join("vars", &key.text);
         let mut text = None;
@@ -474,6 +469,7 @@ fn fill(loaded: &mut LoadedJob) {
     loaded.filled = filler.filled;
 }
 
+#[derive(Default)]
 struct VariableFiller {
     variables: Vec<JobVariable>,
     problems: Vec<JobProblem>,

@@ -141,7 +141,7 @@ impl<'a> JobChecker<'a> {
             self.say(here.clone(), m::training_of_fitted(name));
         }
         if self.job.data.label.classes().is_some() {
-            self.say(here, m::training_of_classes());
+            self.say(here, m::measured_of_sides("the doubt about a training"));
         }
     }
 
@@ -211,7 +211,7 @@ impl<'a> JobChecker<'a> {
                         Some(_) => ("decisions about", "{parquet: PATH}"),
                         None => ("scores of", "{parquet: PATH, column: score}"),
                     };
-                    let allowed: Vec<&str> = families(self.job, self.catalog)
+                    let allowed: Vec<&str> = families(self.job)
                         .into_iter()
                         .filter(|&f| !needs_counterfactual(f))
                         .map(MetricFamily::as_str)
