@@ -738,7 +738,7 @@ fn bad_jobs_say_what_is_wrong() {
     for file in bad_jobs() {
         // Cargo runs unit tests in the package's folder, so the texts hold short paths.
         let short = file.strip_prefix(root).unwrap();
-        let problems = match load(short, &[]).and_then(|loaded| check(loaded)) {
+        let problems = match load(short, &[]).and_then(check) {
             Err(Error::Job(problems)) => problems,
             Ok(_) => panic!("{} is a good job", short.display()),
             Err(other) => panic!("{}: {other}", short.display()),

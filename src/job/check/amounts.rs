@@ -48,7 +48,7 @@ impl JobChecker<'_> {
         for key in keys.into_iter().filter(|key| !written.contains(key)) {
             self.say(at, m::decided_amount_key(at, key));
         }
-        self.refuse_keys(at, &["positive", "negative"], |key| m::decided_amount_words(key));
+        self.refuse_keys(at, &["positive", "negative"], m::decided_amount_words);
         if let Some(from) = knobs.matters_from {
             self.matters(&join(at, "matters_from"), from);
         }

@@ -44,7 +44,7 @@ impl JobChecker<'_> {
         };
         if !matches!(key, "parquet" | "csv") {
             let keys = ["wait", "complete"];
-            self.refuse_keys("data.rows", &keys, |key| m::arrival_of_no_file(key));
+            self.refuse_keys("data.rows", &keys, m::arrival_of_no_file);
         }
         match source {
             RowSource::Parquet(_) | RowSource::Stream(_) => {}

@@ -369,7 +369,7 @@ impl ShapeReader {
         if schema.get("x-plain").is_some() || noun == Some("file") {
             self.check_texts(node, at.path, &|of, _| {
                 let argument = CommandArgument(of.text.clone());
-                argument.placeholders().first().map(|word| m::command_path_placeholder(word))
+                argument.placeholders().first().map(m::command_path_placeholder)
             });
         }
         if noun == Some("variable") {

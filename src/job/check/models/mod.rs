@@ -246,7 +246,7 @@ impl<'a> JobChecker<'a> {
                 return self.say(&at, m::decision_forms(&at, found));
             }
         };
-        self.refuse_keys(&at, &["better", "matters_from"], |key| m::decision_beside_words(key));
+        self.refuse_keys(&at, &["better", "matters_from"], m::decision_beside_words);
         let here = join(&at, "positive");
         if knobs.positive.is_empty() {
             self.say(at.clone(), m::decision_positive_missing(&at));
