@@ -38,12 +38,14 @@ fn messages(text: &str) -> Result<String, String> {
     let mut code = "";
     let mut lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     while let Some(line) = lines.next() {
-        let Some(name) = line.strip_prefix("  ") else {
+        let Some(head) = line.strip_prefix("  ") else {
             let (of, meaning) = line.split_once(": ").ok_or(format!("no meaning: {line}"))?;
             code = of;
             write!(codes, "({code:?}, {meaning:?}),").map_err(|e| e.to_string())?;
             continue;
         };
+        let (name, reads) = head.split_once(" < ").unwrap_or((head, ""));
+        let reads: Vec<&str> = reads.split_whitespace().collect();
         let mut sentence = || lines.next().and_then(|line| line.strip_prefix("    "));
         let (Some(what), Some(hint)) = (sentence(), sentence()) else {
             return Err(format!("the message {name} has no two lines"));
@@ -64,7 +66,7 @@ fn messages(text: &str) -> Result<String, String> {
         write!(
             functions,
             "/// {what}\npub(crate) fn {name}({takes}) -> Said {{
-                Said {{ code: {code:?}, what: {said}, hint: {advice} }}
+                Said {{ code: {code:?}, reads: &{reads:?}, what: {said}, hint: {advice} }}
             }}\n"
         )
         .and_then(|()| write!(all, "({code:?}, {what:?}, {hint:?}),"))

@@ -26,7 +26,6 @@ use crate::report::diff::FolderDiff;
 use crate::stage::artifact::GateOutcome;
 use crate::stage::gate;
 use crate::stage::gate::baseline;
-use crate::stage::measure::catalog;
 use crate::stage::report;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::table::file::{read_rows, write_rows};
@@ -141,7 +140,7 @@ fn stored_comparison(folder: &Path, manifest: &Manifest) -> Result<Option<DiffRe
 /// # Errors
 /// Its file cannot be read, or is none that this program takes.
 pub(crate) fn job_of(folder: &Path) -> Result<CheckedJob> {
-    check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())
+    check::read(&folder.join("job.resolved.yaml"), &[])
 }
 
 /// The tables of a finished folder that gates are judged by, next to its metrics.

@@ -19,7 +19,6 @@ use crate::cli::args::{
     CleanArgs, DiffArgs, ExportArgs, ExportTarget, GateArgs, HttpArgs, NewArgs,
 };
 use crate::cli::owned_files::{self, OwnedFile};
-use crate::stage::measure::catalog;
 use crate::stage::report::cases::{self, AskedCases};
 
 /// Judges a finished folder again.
@@ -124,8 +123,7 @@ pub(crate) fn results_text(n: u64, bytes: u64) -> String {
 
 /// Compares two finished folders.
 pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
-    let job =
-        args.job.as_ref().map(|job| crate::job::check::read(job, &args.set, &catalog::catalog()));
+    let job = args.job.as_ref().map(|job| crate::job::check::read(job, &args.set));
     let compared = rejudge::compare(&args.old, &args.new, job.transpose()?.as_ref(), args.force)?;
     if let Some(out) = &args.out {
         compared.write(out)?;
@@ -199,7 +197,7 @@ fn asked_cases(args: &ExportArgs) -> Result<AskedCases> {
 pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
     let new::FirstJob { text, guesses } = match (&args.remedy, &args.data) {
         (Some(job), _) => {
-            let text = new::remedy::remedies(job, &catalog::catalog())?;
+            let text = new::remedy::remedies(job)?;
             new::FirstJob { text, guesses: Vec::new() }
         }
         (None, data) => {

@@ -48,7 +48,6 @@ use crate::cli::flags::{ColorWhen, LogFlags, LogForm};
 use crate::cli::log::LogJournal;
 use crate::cli::owned_files::OwnedFile;
 use crate::cli::progress::RunConsole;
-use crate::stage::measure::catalog;
 
 /// Runs the program: reads the arguments of the process, does what they ask for, and gives back the
 /// exit status.
@@ -161,7 +160,7 @@ fn print_bytes(bytes: &[u8]) -> Result<()> {
 }
 
 fn read_job(file: &Path, flags: &JobFlags) -> Result<CheckedJob> {
-    check::read(file, &flags.set, &catalog::catalog())
+    check::read(file, &flags.set)
 }
 
 fn settings(job: &Path, flags: &JobFlags) -> RunSettings {

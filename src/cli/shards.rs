@@ -7,7 +7,6 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::error::{Exit, Result};
-use crate::stage::measure::catalog;
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::merge::{self, MergeOutcome};
 use crate::stage::sharding::plan::{self, OpenPlan, ShardCount, StreamedParts};
@@ -80,7 +79,7 @@ fn plan_text(plan: &OpenPlan, args: &PlanArgs) -> String {
 pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
     let (_, record, cancel) = set_up_run(&args.log)?;
     let plan = OpenPlan::open(&args.plan, &cancel)?;
-    let (checked, job_file) = plan.job(&catalog::catalog())?;
+    let (checked, job_file) = plan.job()?;
     record.identify(checked.job.name.as_str(), "");
     // An engine may pass other rows on under the same number.
     let cache = args.cache.clone().filter(|path| path.as_os_str() != "off" && !args.stream);

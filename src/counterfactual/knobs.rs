@@ -30,9 +30,6 @@ use crate::error::Result;
 use crate::num::ecdf::Cdf;
 use crate::param::{ColumnName, Count, Finite, Fraction, KnobRefusal, Word};
 
-/// The most counterfactuals of a row in a group.
-const MOST_CFS: u64 = 1000;
-
 /// The source of settings that are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -58,14 +55,18 @@ pub struct FlipRulesBlock {
     /// A level at most this probable in the target group is impossible there and always left; below
     /// 0 nothing is. Default: 0.01; `as_printed`: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = 1,
+        "x-range" = "a probability; write one up to 1, below 0 no level is impossible"))]
     pub impossible: Option<Finite>,
     /// An impossible level is also at most this many times as probable as in the own group; `none`:
     /// no such guard. Default: 0.05; `as_printed`: `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0, "x-range" = "0 or more; `none` is no guard"))]
     pub impossible_ratio: Option<RatioGuard>,
     /// At least this many rows of the target group would have an impossible level if it were as
     /// frequent as in the own group. Default: 3; `as_printed`: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0, "x-range" = "0 or more; 3 is the default"))]
     pub min_expected: Option<Finite>,
     /// Whether an impossible level is judged over the whole groups, or over the strata of the row.
     #[serde(default)]
@@ -77,9 +78,11 @@ pub struct FlipRulesBlock {
 #[serde(deny_unknown_fields)]
 pub struct KeepWithinBlock {
     /// At most this many times the root mean square distance of the real rows; above 0.
+    #[schemars(extend("exclusiveMinimum" = 0, "x-range" = "a distance above 0; 1.5 is usual"))]
     pub centroid_sd: Finite,
     /// Share of the variance that the principal components explain together. Default: 0.9.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-range" = "a share above 0; 0.9 is usual"))]
     pub explained: Option<Fraction>,
     /// At most this many principal components. Default: 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -310,46 +313,16 @@ impl MapFlipBlock<'_> {
     /// What is wrong with the settings by themselves.
     pub(super) fn refusals(&self) -> Vec<KnobRefusal> {
         let (single, mut found) = (self.cfs == CounterfactualsPerRow::Single, Vec::new());
-        let mut refuse = |key, what: String, hint: &str| {
+        let mut refuse = |key, what: &str, hint: &str| {
             found.push(KnobRefusal::new(key, "bad-value", what, hint));
         };
         if single && self.max_cfs.is_some() {
             let what = "`max_cfs` limits several counterfactuals, but there is only one";
-            refuse("max_cfs", what.to_owned(), "remove it, or write `cfs: multiple`");
+            refuse("max_cfs", what, "remove it, or write `cfs: multiple`");
         }
-        if let Some(max) = self.max_cfs.map(Count::get).filter(|&max| max > MOST_CFS) {
-            let what = format!("`{max}` counterfactuals of a row are too many");
-            refuse("max_cfs", what, &format!("at most {MOST_CFS}; 8 is usual"));
-        }
-        if let Some(within) = self.keep_within {
-            if within.centroid_sd.get() <= 0.0 {
-                let what = format!("a distance of `{}` keeps nothing", within.centroid_sd.get());
-                refuse("keep_within.centroid_sd", what, "write a number above 0; 1.5 is usual");
-            }
-            if within.explained.is_some_and(|share| share.get() == 0.0) {
-                let what = "a share of `0` explains nothing".to_owned();
-                refuse("keep_within.explained", what, "write a share above 0; 0.9 is usual");
-            }
-            if within.select == SelectRule::Best && single {
-                let what = "`best` chooses among several counterfactuals, but there is only one";
-                let hint = "remove it, or write `cfs: multiple`";
-                refuse("keep_within.select", what.to_owned(), hint);
-            }
-        }
-        let ratio = match self.flip.impossible_ratio {
-            Some(RatioGuard::AtMost(ratio)) => Some(ratio),
-            Some(RatioGuard::None) | None => None,
-        };
-        let bounded =
-            [("flip.impossible_ratio", ratio), ("flip.min_expected", self.flip.min_expected)];
-        for (key, value) in bounded {
-            if let Some(value) = value.map(Finite::get).filter(|value| *value < 0.0) {
-                refuse(key, format!("`{value}` is below 0"), "write 0 or more");
-            }
-        }
-        if let Some(share) = self.flip.impossible.map(Finite::get).filter(|share| *share > 1.0) {
-            let hint = "write a probability; below 0 no level is impossible";
-            refuse("flip.impossible", format!("`{share}` is above 1"), hint);
+        if single && self.keep_within.is_some_and(|within| within.select == SelectRule::Best) {
+            let what = "`best` chooses among several counterfactuals, but there is only one";
+            refuse("keep_within.select", what, "remove it, or write `cfs: multiple`");
         }
         found
     }

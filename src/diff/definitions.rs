@@ -31,6 +31,7 @@ use crate::metric::evidence::person::Confusion;
 use crate::metric::interval::IntervalProcedure;
 use crate::metric::rate::Rate;
 use crate::metric::{Metric, MetricFamily, Reads};
+use crate::model::kind::MODEL_KINDS;
 use crate::table::MetricRow;
 
 /// The values of a resolved job by their path.
@@ -38,7 +39,7 @@ pub(crate) type JobValues = BTreeMap<Vec<String>, String>;
 
 /// What a difference between two jobs means for values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum DefinitionBreak {
+pub(super) enum DefinitionBreak {
     Nothing,
     Everything,
     Labelled,
@@ -108,19 +109,14 @@ impl DefinitionBreak {
             DefinitionBreak::Threshold { model, scores, sets } => {
                 let and_scores = if *scores { " and scores" } else { "" };
                 let decisions = format!("decisions{and_scores} of the model {model}");
-                match sets.len() {
-                    0 => decisions,
-                    1 => format!(
-                        "{decisions} and everything that depends on the set {}, conditioned on \
-                         them",
-                        joined_names(sets)
-                    ),
-                    _ => format!(
-                        "{decisions} and everything that depends on the sets {}, conditioned on \
-                         them",
-                        joined_names(sets)
-                    ),
+                if sets.is_empty() {
+                    return decisions;
                 }
+                let (s, names) = (if sets.len() == 1 { "" } else { "s" }, joined_names(sets));
+                format!(
+                    "{decisions} and everything that depends on the set{s} {names}, conditioned on \
+                     them"
+                )
             }
             DefinitionBreak::Clarify => "the family clarify".to_owned(),
         }
@@ -235,7 +231,7 @@ impl DefinitionChanges {
             let breaks = if is_reordered(path, before, after) {
                 DefinitionBreak::Nothing
             } else {
-                breaks(path, old, new)
+                breaks(path, old, new).unwrap_or(DefinitionBreak::Everything)
             };
             let change = JobChange {
                 path: dotted(path),
@@ -246,9 +242,7 @@ impl DefinitionChanges {
             differs.push((change, breaks));
         }
         let set_with = |is: fn(&StrategyRecord) -> bool| -> BTreeSet<String> {
-            let of = |path: &Vec<String>| match path.iter().map(String::as_str).collect::<Vec<_>>()
-                [..]
-            {
+            let of = |path: &Vec<String>| match steps(path)[..] {
                 ["counterfactuals", set, key, ..] if strategy::find(key).is_some_and(is) => {
                     Some(set.to_owned())
                 }
@@ -370,7 +364,7 @@ fn block_of_set(row: &MetricRow) -> &str {
 /// The path of the block by name (a gate, a model, a set, an attribute) that holds this value,
 /// where one of the jobs has no such block.
 fn block_of_one<'a>(path: &'a [String], old: &JobValues, new: &JobValues) -> Option<&'a [String]> {
-    let depth = match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let depth = match steps(path)[..] {
         ["gates" | "models" | "counterfactuals", _, ..] => 2,
         ["data", "sensitive" | "derive", _, ..] => 3,
         _ => return None,
@@ -390,9 +384,7 @@ fn block_text(block: &[String], values: &JobValues) -> Option<String> {
 
 /// The groups of an attribute may be listed in another order.
 fn is_reordered(path: &[String], before: Option<&String>, after: Option<&String>) -> bool {
-    let is_groups = matches!(path,
-        [data, sensitive, _,
-            groups] if data == "data" && sensitive == "sensitive" && groups == "groups");
+    let is_groups = matches!(steps(path)[..], ["data", "sensitive", _, "groups"]);
     let set = |list: Option<&String>| -> Option<BTreeSet<String>> {
         Some(
             serde_json::from_str::<Vec<serde_json::Value>>(list?)
@@ -405,14 +397,21 @@ fn is_reordered(path: &[String], before: Option<&String>, after: Option<&String>
     is_groups && set(before).is_some() && set(before) == set(after)
 }
 
-fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> DefinitionBreak {
-    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+/// What a change of the value at a path breaks; none where nothing says so, which a test refuses of
+/// every key of a job.
+pub(super) fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> Option<DefinitionBreak> {
     // What is in one job only has no value in the other to be confused with.
     let in_both = |keys: &[&str]| {
         [old, new].iter().all(|values| values.keys().any(|other| starts_with(other, keys)))
     };
-    match path[..] {
-        ["data", "names", ..]
+    Some(match steps(path)[..] {
+        ["cfaudit" | "name" | "about" | "include" | "vars" | "experiments" | "recourse", ..]
+        | ["why" | "gates" | "on_inconclusive" | "report" | "exports" | "run", ..]
+        | ["data", "rows" | "row_id" | "join" | "duplicates" | "keep" | "reference", ..]
+        | ["data", "bins" | "split" | "names", ..]
+        | ["models", _, "accept" | "probability" | "amount" | "expect" | "doubt", ..]
+        | ["metrics", "families" | "interval" | "bootstrap" | "worlds" | "by" | "compare", ..]
+        | ["metrics", "min_group_size" | "min_denominator" | "smallest_cell", ..]
         | ["data", "label", "words", ..]
         | ["data", "sensitive", _, "called" | "words", ..] => DefinitionBreak::Nothing,
         ["data", "label", "favourable"] if in_both(&["data", "label", "favourable"]) => {
@@ -478,8 +477,10 @@ fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> DefinitionBreak 
             }
         }
         ["metrics", "clarify", ..] => DefinitionBreak::Clarify,
-        _ => DefinitionBreak::Nothing,
-    }
+        ["data", "favourable"] => DefinitionBreak::Nothing,
+        ["models", _, kind, ..] if MODEL_KINDS.contains(&kind) => DefinitionBreak::Nothing,
+        _ => return None,
+    })
 }
 
 /// Which prediction people want, by the label or, without one, by the job.
@@ -502,6 +503,10 @@ fn is_sliced_by(row: &MetricRow, column: &str) -> bool {
         .any(|part| part.strip_prefix(column).is_some_and(|rest| rest.starts_with('=')))
 }
 
+fn steps(path: &[String]) -> Vec<&str> {
+    path.iter().map(String::as_str).collect()
+}
+
 fn starts_with(path: &[String], keys: &[&str]) -> bool {
     path.len() >= keys.len() && path.iter().zip(keys).all(|(part, key)| part == key)
 }
@@ -521,7 +526,7 @@ fn derived_from(name: &str, jobs: [&JobValues; 2]) -> BTreeSet<String> {
     loop {
         let before = found.len();
         for (path, value) in jobs.into_iter().flatten() {
-            let made = match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            let made = match steps(path)[..] {
                 ["data", "sensitive" | "derive", made, "cross"]
                     if found.iter().any(|part| lists_column(value, part)) =>
                 {
@@ -558,11 +563,7 @@ fn names_column(sql: &str, column: &str) -> bool {
 
 /// Sets that are conditioned on the decisions of a model, in either job.
 fn conditioned_on(model: &str, jobs: [&JobValues; 2]) -> BTreeSet<String> {
-    let of = |(path, value): (&Vec<String>, &String)| match path
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>()[..]
-    {
+    let of = |(path, value): (&Vec<String>, &String)| match steps(path)[..] {
         ["counterfactuals", set, _, "condition_on", "prediction"] if value == model => {
             Some(set.to_owned())
         }

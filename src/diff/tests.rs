@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value as Json;
+
 use super::compare;
-use super::definitions::{CountingRules, DefinitionChanges, JobValues};
+use super::definitions::{CountingRules, DefinitionChanges, JobValues, breaks};
 use crate::diff::compared_run::ComparedRun;
 use crate::folder::manifest::PolicyVersions;
 use crate::param::Level;
@@ -317,6 +319,39 @@ fn only_values_that_mean_the_same_are_compared() {
         change("neighbours: 5", "neighbours: 6"),
         "switch harm moved score label prev gap di"
     );
+}
+
+/// The keys of a block of the schema of jobs, with what each holds; `NAME` of blocks by name.
+fn keys<'a>(root: &'a Json, mut schema: &'a Json) -> Vec<(&'a str, &'a Json)> {
+    while let Some(target) = schema["$ref"].as_str().and_then(|path| root.pointer(&path[1..])) {
+        schema = target;
+    }
+    let branches = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema[key].as_array());
+    let branches = branches.flatten().flat_map(|branch| keys(root, branch));
+    let named = schema["patternProperties"].as_object().and_then(|of| of.values().next());
+    let named = named.or(Some(&schema["additionalProperties"])).filter(|of| of.is_object());
+    let own = schema["properties"].as_object().into_iter().flatten();
+    let own = own.map(|(key, of)| (key.as_str(), of));
+    own.chain(named.map(|of| ("NAME", of))).chain(branches).collect()
+}
+
+/// The keys below a path of which nothing says what a change of them breaks.
+fn untold(root: &Json, schema: &Json, path: &[String]) -> Vec<String> {
+    let below = keys(root, schema).into_iter().flat_map(|(key, of)| {
+        let path = [path, &[key.to_owned()]].concat();
+        match breaks(&path, &JobValues::new(), &JobValues::new()) {
+            Some(_) => Vec::new(),
+            None => untold(root, of, &path),
+        }
+    });
+    let below: Vec<String> = below.collect();
+    if keys(root, schema).is_empty() { vec![path.join(".")] } else { below }
+}
+
+#[test]
+fn what_a_change_breaks_is_said_of_every_key_of_a_job() {
+    let root = crate::job::schema::job_schema();
+    assert_eq!(untold(&root, &root, &[]), [""; 0], "not in `diff::definitions::breaks`");
 }
 
 /// A set that is conditioned on the decisions of a model is another set where these are made

@@ -7,6 +7,8 @@ use std::fmt::Display;
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: &'static str,
+    /// Parts of the job that it depends on besides the block that it is about.
+    pub(crate) reads: &'static [&'static str],
     pub(crate) what: String,
     pub(crate) hint: String,
 }

@@ -7,94 +7,13 @@ mod used_keys;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::check::{CheckedJob, GateScope, KnownMetric, KnownNames, check, read, to_yaml};
+use super::check::{CheckedJob, check, read, to_yaml};
 use super::{Job, MetricFamily, schema};
 use crate::data::prepare::params::OrdinalOrder;
 use crate::error::{Error, JobProblem};
 use crate::job::read::load::load;
 use crate::job::read::{shape, tree};
 use crate::param::{ColumnName, Word};
-
-const TOTAL_OR_GROUP: &[GateScope] = &[GateScope::Total, GateScope::Group];
-const TOTAL_OR_DIRECTION: &[GateScope] = &[GateScope::Total, GateScope::Direction];
-
-const fn metric(
-    id: &'static str,
-    family: MetricFamily,
-    needs_label: bool,
-    scopes: &'static [GateScope],
-    min_groups: usize,
-) -> KnownMetric {
-    let needs_counterfactual = matches!(
-        family,
-        MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift | MetricFamily::Graph
-    );
-    KnownMetric {
-        id,
-        family,
-        also: None,
-        asked_by: None,
-        has_interval: true,
-        measured_again: true,
-        needs_label,
-        needs_counterfactual,
-        scopes,
-        min_groups,
-        range: (0.0, 1.0),
-        by_favourable: false,
-    }
-}
-
-/// A small catalog with one metric of each behaviour.
-const CATALOG: KnownNames<'static> = KnownNames {
-    metrics: &[
-        metric("acc", MetricFamily::Performance, true, TOTAL_OR_GROUP, 2),
-        metric(
-            "tpr",
-            MetricFamily::Performance,
-            true,
-            &[GateScope::Total, GateScope::Group, GateScope::Pair],
-            2,
-        ),
-        metric("demp_ratio", MetricFamily::Group, false, &[GateScope::Pair], 2),
-        metric("eopp_difference", MetricFamily::Group, true, &[GateScope::Pair], 2),
-        metric(
-            "acc_difference",
-            MetricFamily::Group,
-            true,
-            &[GateScope::Pair, GateScope::WorstCase],
-            2,
-        ),
-        metric("sr", MetricFamily::Ccm, false, TOTAL_OR_DIRECTION, 2),
-        metric("nsr", MetricFamily::Ccm, false, TOTAL_OR_DIRECTION, 2),
-        KnownMetric {
-            by_favourable: true,
-            ..metric("denied_by_group", MetricFamily::Ccm, false, TOTAL_OR_DIRECTION, 2)
-        },
-        metric("fpsr", MetricFamily::Eccm, true, TOTAL_OR_DIRECTION, 2),
-        metric("rmscd", MetricFamily::Shift, false, TOTAL_OR_DIRECTION, 2),
-        metric("sr_any", MetricFamily::Ccm, false, &[GateScope::Total], 3),
-        metric("rd", MetricFamily::Clarify, true, &[GateScope::Pair], 2),
-        metric("dppl", MetricFamily::Clarify, false, &[GateScope::Pair], 2),
-        KnownMetric {
-            asked_by: Some("strata"),
-            ..metric("cddpl", MetricFamily::Clarify, false, &[GateScope::Pair], 2)
-        },
-        KnownMetric {
-            asked_by: Some("flip_test"),
-            measured_again: false,
-            ..metric("ft", MetricFamily::Clarify, false, &[GateScope::Pair], 2)
-        },
-        metric("h_ga", MetricFamily::Graph, false, &[GateScope::Total], 2),
-        metric("fit_worse", MetricFamily::Graph, false, &[GateScope::Total], 2),
-        KnownMetric {
-            measured_again: false,
-            ..metric("auc", MetricFamily::Scores, true, &[GateScope::Total], 2)
-        },
-    ],
-    measures: &["dist_after", "share_discarded"],
-    data_sets: &["adult", "compas", "german", "heart", "law"],
-};
 
 const ADULT: &str = r#"
 cfaudit: 1
@@ -265,7 +184,7 @@ fn checked(text: &str, sets: &[&str]) -> Result<CheckedJob, Vec<JobProblem>> {
     let file = folder.path().join("job.yaml");
     std::fs::write(&file, text).unwrap();
     let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-    match read(&file, &sets, &CATALOG) {
+    match read(&file, &sets) {
         Ok(job) => Ok(job),
         Err(Error::Job(problems)) => Err(problems),
         Err(other) => panic!("{other}"),
@@ -680,7 +599,7 @@ fn disturbed_jobs_never_panic() {
                 }
                 if at % 60 == 0 && !disturbed.is_empty() {
                     std::fs::write(&file, &disturbed).unwrap();
-                    let _ = read(&file, &[], &CATALOG);
+                    let _ = read(&file, &[]);
                 }
             }
         }
@@ -708,7 +627,7 @@ fn included_files_are_merged_and_hashed() {
             "sensitive: {group: {groups: [a, b], reference: a}}",
             "sensitive: {group: {groups: [a, b]}}",
         );
-    let checked = read(&write("job.yaml", &job), &[], &CATALOG).unwrap();
+    let checked = read(&write("job.yaml", &job), &[]).unwrap();
     assert_eq!(checked.job.run.seed.0, 9);
     assert_eq!(checked.job.run.keep_rows, Some(super::KeepRows::None));
     assert_eq!(checked.job.data.sensitive["group"].groups.len(), 2, "lists are replaced");
@@ -760,7 +679,7 @@ data:
             "",
         );
     std::fs::write(&file, job).unwrap();
-    let job = read(&file, &["asof=1".to_owned()], &CATALOG).unwrap_or_else(|e| panic!("{e}")).job;
+    let job = read(&file, &["asof=1".to_owned()]).unwrap_or_else(|e| panic!("{e}")).job;
     let groups =
         |name: &str| job.data.sensitive[name].groups.iter().map(|g| g.as_str()).collect::<Vec<_>>();
     assert_eq!(groups("age_band"), ["[17, 30]", "(30, 45]", "(45, 62]", "(62, 120]"]);
@@ -819,7 +738,7 @@ fn bad_jobs_say_what_is_wrong() {
     for file in bad_jobs() {
         // Cargo runs unit tests in the package's folder, so the texts hold short paths.
         let short = file.strip_prefix(root).unwrap();
-        let problems = match load(short, &[]).and_then(|loaded| check(loaded, &CATALOG)) {
+        let problems = match load(short, &[]).and_then(check) {
             Err(Error::Job(problems)) => problems,
             Ok(_) => panic!("{} is a good job", short.display()),
             Err(other) => panic!("{}: {other}", short.display()),

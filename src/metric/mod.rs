@@ -23,6 +23,7 @@
 //! reading files, thresholds, what a counterfactual is; an engine hands over labels, predictions
 //! and scores.
 
+pub mod asked;
 pub mod catalog;
 pub(crate) mod estimate;
 pub mod evidence;

@@ -23,7 +23,7 @@ use crate::data::{Feature, FeatureRows};
 use crate::error::Result;
 use crate::model::encode::FeatureEncoder;
 use crate::num::float_precision::FloatPrecision;
-use crate::param::{ColumnName, KnobRefusal, Seed};
+use crate::param::{ColumnName, Seed};
 
 /// The block of a model in a job that is trained here: what the rest of the program asks of its
 /// kind. The list of kinds is [`kind`].
@@ -33,9 +33,6 @@ pub trait TrainedKnobs {
 
     /// What it is, for the report.
     fn words(&self) -> String;
-
-    /// What is wrong with the knobs by themselves.
-    fn refusals(&self) -> Vec<KnobRefusal>;
 
     /// Whether chance has a part in its training.
     fn draws(&self) -> bool {

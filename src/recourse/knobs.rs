@@ -221,6 +221,8 @@ pub struct CostRules {
     pub nominal: Finite,
     /// Weights by column, 0 or above; of a column that is not named 1.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("minimum" = 0, "maximum" = 1e9,
+        "x-range" = "a weight from 0 to 1e9; 1 is usual"))]
     pub weights: IndexMap<ColumnName, Finite>,
     /// Another distance than that of its kind, by column.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -343,7 +345,8 @@ pub struct EffectShares {
 pub struct BudgetSettings {
     /// Budgets, 0 to 1e9.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-noun" = "number"))]
+    #[schemars(extend("x-noun" = "number", "minimum" = 0, "maximum" = 1e9,
+        "x-range" = "a budget; write a cost from 0 to 1e9"))]
     pub budgets: Vec<Finite>,
     /// Percentiles, 0 to 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -549,6 +552,7 @@ pub enum RecourseBins {
 pub struct NamedBins {
     /// Names with the two edges of each: `{PartTime: [0, 25], FullTime: [25, 60]}`, each
     /// `(lo, hi]`, the lowest with its left edge.
+    #[schemars(extend("x-least" = "name bins, such as `{PartTime: [0, 25], FullTime: [25, 60]}`"))]
     pub levels: IndexMap<Word, [Finite; 2]>,
 }
 

@@ -4,14 +4,14 @@
 use crate::data::prepare::issues::IssueSeverity;
 use crate::data::source::list_words;
 use crate::data::{FeatureKind, Layout};
-use crate::job::check::{CheckedJob, GateScope, path};
+use crate::job::check::{CheckedJob, path};
 use crate::job::resolve::roles::FeatureObstacle;
 use crate::job::{FavourableClass, GateBetween, GateBlock, Job};
+use crate::metric::asked::GateScope;
 use crate::metric::catalog::find;
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::{Metric, MetricFamily, Reads};
 use crate::param::{ColumnName, Finite};
-use crate::stage::measure::catalog::known_metric;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -179,7 +179,7 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
             let first_is_harmed = more_is_worse == is_upper;
             format!("harm to `{}` only, and ", if first_is_harmed { first } else { second })
         });
-        let has_worst_case = known_metric(metric).scopes.contains(&GateScope::WorstCase);
+        let has_worst_case = metric.scopes().contains(&GateScope::WorstCase);
         let of_all = match (has_worst_case, is_ratio) {
             (false, _) => "",
             (true, false) => {
@@ -308,23 +308,23 @@ impl IssueNote {
 #[cfg(test)]
 mod tests {
     use super::{limited_end, one_sided};
-    use crate::job::check::{GateScope, read};
+    use crate::job::check::read;
     use crate::metric::MetricFamily;
-    use crate::metric::catalog::catalog as metrics;
-    use crate::stage::measure::catalog::{catalog, known_metric};
+    use crate::metric::asked::GateScope;
+    use crate::metric::catalog::catalog;
 
     /// A gate on one side of every metric that has two: none of the hints names a scope that the
     /// metric does not have.
     #[test]
     fn hints_name_only_scopes_that_a_metric_has() {
         let (mut gates, mut asked) = (String::new(), Vec::new());
-        for metric in metrics() {
-            let known = known_metric(metric);
+        for known in catalog() {
             // Amounts are those of another kind of model.
-            let is_of_decisions = known.family != MetricFamily::Amounts && known.asked_by.is_none();
-            if known.scopes.contains(&GateScope::Pair) && is_of_decisions {
-                let set = if known.needs_counterfactual { ", counterfactual: flip" } else { "" };
-                let id = metric.id;
+            let is_of_decisions =
+                known.family != MetricFamily::Amounts && known.asked_by().is_none();
+            if known.scopes().contains(&GateScope::Pair) && is_of_decisions {
+                let set = if known.needs_counterfactual() { ", counterfactual: flip" } else { "" };
+                let id = known.id;
                 gates += &format!(
                     "  g-{}: {{metric: {id}, model: m{set}, between: {{g: [a, b]}}, at_most: \
                      0.2}}\n",
@@ -344,7 +344,7 @@ mod tests {
              [performance, group, clarify, ccm, eccm, shift, scores]}}\ngates:\n{gates}"
         );
         std::fs::write(&file, text).unwrap();
-        let job = match read(&file, &[], &catalog()) {
+        let job = match read(&file, &[]) {
             Ok(checked) => checked.job,
             Err(error) => panic!("{error}"),
         };
@@ -358,7 +358,7 @@ mod tests {
                 .any(|(gate, block)| gate.as_str() == name && limited_end(block).is_some());
             assert_eq!(note.is_some(), has_sides, "{name}");
             let hint = note.and_then(|note| note.hint.clone()).unwrap_or_default();
-            let has_worst_case = known.scopes.contains(&GateScope::WorstCase);
+            let has_worst_case = known.scopes().contains(&GateScope::WorstCase);
             assert_eq!(hint.contains("worst_case"), has_worst_case && has_sides, "{name}: {hint}");
         }
     }

@@ -39,8 +39,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("recourse", &["param", "num", "data"]),
     ("why", &["param", "num", "data", "metric"]),
     ("gate", &["param", "text", "num", "table", "folder", "metric"]),
-    // Of strategies the list alone, as of metrics the catalog.
-    ("diff", &["param", "num", "table", "folder", "metric", "counterfactual::strategy"]),
+    // Of strategies and kinds of models the lists alone, as of metrics the catalog.
+    (
+        "diff",
+        &["param", "num", "table", "folder", "metric", "counterfactual::strategy", "model::kind"],
+    ),
     // Only parameter types of the engines: `data` offers those of rows, `counterfactual` and
     // `model` the knobs of strategies and of models that are trained here, `recourse` and `augment`
     // their own, `gate` what decides; `metric` has the families and the favourable side, and a new

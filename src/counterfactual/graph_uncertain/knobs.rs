@@ -92,6 +92,7 @@ pub struct GraphUncertainBlock {
     pub sensitivity: Option<SensitivityBlock>,
     /// Knowledge about the graph, a scenario per name, such as `none: {}`; each is a counterfactual
     /// set of its own, called `SET/SCENARIO`.
+    #[schemars(extend("x-least" = "name at least one scenario, such as `none: {}`"))]
     pub knowledge: IndexMap<Name, KnowledgeScenario>,
 }
 
@@ -112,6 +113,9 @@ pub struct HiddenCauseBlock {
     /// Its strengths, ascending, above 0 and below 1: the share that it explains of what is left of
     /// the attribute, and also of what is left of the score.
     #[serde(default = "five_strengths")]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1,
+        "x-range" = "the strength of a hidden cause; write a share above 0 and below 1",
+        "x-least" = "list some, or remove `strengths`"))]
     pub strengths: Vec<Finite>,
     /// Whether it is compared with the recorded variables that cannot follow from the attribute.
     #[serde(default = "yes")]

@@ -79,6 +79,8 @@ pub struct PlausibleBlock {
     pub cfs: CounterfactualsPerRow,
     /// At most this many per row and group with `cfs: multiple`. Default: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = 1000,
+        "x-range" = "a number of counterfactuals up to 1000; 8 is usual"))]
     pub max_cfs: Option<Count>,
     /// Counterfactuals too far from the centroid of their target group and class are not valid.
     /// Default: no filter.

@@ -27,7 +27,7 @@ use crate::data::Layout;
 use crate::data::rows::reference::ReferenceRows;
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
-use crate::param::{ColumnName, Count, KnobRefusal};
+use crate::param::{ColumnName, Count};
 
 /// The most rows a side of one problem: its costs take 3.2 GB.
 const MOST_MATCHED: u64 = 20_000;
@@ -66,6 +66,8 @@ pub struct TransportBlock {
     /// matched in blocks, and flagged. Memory grows with its square, 8 bytes each, for every
     /// thread.
     #[serde(default = "Count::of::<4000>")]
+    #[schemars(extend("maximum" = MOST_MATCHED,
+        "x-range" = "a number of rows up to 20000; 4000 is usual"))]
     pub max_rows: Count,
     /// For a feature, its permitted range; a counterfactual outside is not valid. Values are never
     /// clipped.
@@ -120,20 +122,6 @@ impl FittedKnobs for TransportBlock {
 
     fn matches_samples(&self) -> bool {
         true
-    }
-
-    fn refusals(&self) -> Vec<KnobRefusal> {
-        let mut found = Vec::new();
-        let rows = self.max_rows.get();
-        if rows > MOST_MATCHED {
-            found.push(KnobRefusal::new(
-                "max_rows",
-                "bad-value",
-                format!("`{rows}` rows a side are too many to match at once"),
-                format!("at most {MOST_MATCHED}; 4000 is usual"),
-            ));
-        }
-        found
     }
 
     fn plan(&self) -> StrategyPlan {

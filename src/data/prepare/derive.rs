@@ -39,6 +39,7 @@ pub struct Derivation {
     /// Groups with the values that belong to each: `{White: [White], Asian: [Chinese, Indian]}`.
     /// Other values have no group, and are counted, unless `else` names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-least" = "name groups with their values, such as `{White: [White]}`"))]
     pub map: Option<IndexMap<Word, Vec<Word>>>,
     /// The group of all values that `map` does not name. A missing value stays missing.
     #[serde(default, rename = "else", skip_serializing_if = "Option::is_none")]
@@ -50,6 +51,7 @@ pub struct Derivation {
     /// Bins with their own names: `{PartTime: [0, 25], FullTime: [25, 60]}`, each `(lo, hi]`,
     /// the lowest with its left edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-least" = "name bins, such as `{PartTime: [0, 25], FullTime: [25, 60]}`"))]
     pub levels: Option<IndexMap<Word, [Finite; 2]>>,
     /// Columns whose names are joined: `cross: [sex, age_band]` gives `Male & (30, 45]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

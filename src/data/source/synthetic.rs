@@ -33,6 +33,7 @@ pub struct SyntheticBlock {
     /// Number of rows.
     pub rows: Count,
     /// The columns by name, causes before effects.
+    #[schemars(extend("x-least" = "declare at least the sensitive column and one feature"))]
     pub columns: IndexMap<ColumnName, Mechanism>,
 }
 
@@ -43,7 +44,11 @@ pub enum Mechanism {
     /// 1 with this probability, else 0.
     Bernoulli(Fraction),
     /// Levels with their probabilities, which sum to 1.
-    Levels(IndexMap<Word, Fraction>),
+    Levels(
+        #[schemars(extend("x-least" = "name levels with their probabilities, such as \
+            `{a: 0.4, b: 0.6}`"))]
+        IndexMap<Word, Fraction>,
+    ),
     /// A number: intercept, plus coefficient times each parent, plus noise.
     Linear(LinearMechanism),
     /// 1 with the probability of a logistic model of the parents, else 0.

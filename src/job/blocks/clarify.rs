@@ -34,6 +34,8 @@ pub struct ClarifyBlock {
     pub strata: Option<ColumnName>,
     /// Neighbours of the flip test where `flip_test` does not say; runs none by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("not" = {"multipleOf": 2},
+        "x-range" = "an odd number; the votes of an even number of neighbours may tie"))]
     pub neighbours: Option<Count>,
     /// Runs the flip test FT over the numeric features. Default: it is not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,6 +50,8 @@ pub struct FlipTestBlock {
     /// Neighbours that vote, an odd number. Default: `clarify.neighbours`, else 5. Where the
     /// favoured facet has fewer than twice as many people, one neighbour decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("not" = {"multipleOf": 2},
+        "x-range" = "an odd number; the votes of an even number of neighbours may tie"))]
     pub neighbours: Option<Count>,
     /// The units of the features: `none`, unchanged; `standard`, standard deviations of the
     /// people looked at.

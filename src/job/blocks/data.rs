@@ -73,6 +73,8 @@ pub struct DataBlock {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<ColumnName>,
     /// Sensitive attributes by name.
+    #[schemars(extend("x-least" = "add one, such as `sex: {groups: [Male, Female], \
+        reference: Male}`"))]
     pub sensitive: IndexMap<ColumnName, SensitiveBlock>,
     /// Feature columns by kind.
     #[serde(default)]
@@ -429,6 +431,7 @@ pub struct SensitiveBlock {
     /// Groups with the values that belong to each: `{White: [White], Asian: [Chinese, Indian]}`.
     /// Other values belong to no group, and are counted, unless `else` names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-least" = "name groups with their values, such as `{White: [White]}`"))]
     pub map: Option<IndexMap<Word, Vec<Word>>>,
     /// The group of all values that `map` does not name. A missing value belongs to no group.
     #[serde(default, rename = "else", skip_serializing_if = "Option::is_none")]
@@ -439,6 +442,7 @@ pub struct SensitiveBlock {
     /// Bins with their own names: `{young: [17, 30], old: [30, 120]}`, each `(lo, hi]`, the
     /// lowest with its left edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-least" = "name bins, such as `{PartTime: [0, 25], FullTime: [25, 60]}`"))]
     pub levels: Option<IndexMap<Word, [Finite; 2]>>,
     /// Attributes above this one whose groups are joined: `[sex, age_band]` gives the groups
     /// `Male & (30, 45]`, ...

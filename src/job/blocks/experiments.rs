@@ -102,6 +102,8 @@ impl Default for DiverseArm {
 #[serde(deny_unknown_fields)]
 pub struct DirectedArm {
     /// Rules by name. A counterfactual that matches several is added once.
+    #[schemars(extend("x-least" = "add one, such as `upward: {source_group: A, \
+        label: positive}`"))]
     pub rules: IndexMap<Name, DirectedRule>,
     /// Fraction of each rule's matches that is added, above 0; drawn by the seed.
     #[schemars(extend("exclusiveMinimum" = 0, "x-range" = "a share above 0; the paper uses 0.1"))]
@@ -194,6 +196,18 @@ pub enum FirstArm {
     Diverse,
 }
 
+impl FirstArm {
+    /// The name of the arm.
+    pub fn word(self) -> &'static str {
+        match self {
+            FirstArm::All => "all",
+            FirstArm::Switched => "switched",
+            FirstArm::Directed => "directed",
+            FirstArm::Diverse => "diverse",
+        }
+    }
+}
+
 impl ArmsBlock {
     /// The names of the arms that are there, without `base`, in the order in which they are shown.
     pub fn names(&self) -> Vec<&'static str> {
@@ -230,12 +244,7 @@ impl ArmsBlock {
                 "adasyn" => self.adasyn.unwrap_or_default().in_words(),
                 _ => {
                     let both = self.cfs_adasyn.unwrap_or_default();
-                    let first = match both.first {
-                        FirstArm::All => "all",
-                        FirstArm::Switched => "switched",
-                        FirstArm::Directed => "directed",
-                        FirstArm::Diverse => "diverse",
-                    };
+                    let first = both.first.word();
                     format!("the counterfactuals of {first}, then {}", both.adasyn().in_words())
                 }
             };

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::gate::decide_by::GateDecideBy;
+use crate::metric::value::hidden_cause::STRONGEST;
 use crate::param::{ColumnName, Count, Finite, Name, SetName, Word};
 use crate::recourse::definition::RecourseView;
 use crate::recourse::knobs::OneDefinition;
@@ -129,6 +130,8 @@ pub struct GateBlock {
     /// the attribute, and of what is left of the score. Needs a set with
     /// `sensitivity: {hidden_cause: {}}`; a failed gate stays failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = STRONGEST,
+        "x-range" = "a strength that a gate can withstand; write a share above 0 and below 0.99"))]
     pub withstands: Option<Finite>,
     /// Cases needed below the rate, with `why` people in each half; with fewer the gate is
     /// inconclusive.
@@ -142,7 +145,34 @@ pub struct GateBlock {
     pub note: Option<String>,
 }
 
+/// Attributes that a key names, each with the groups that it names.
+pub(crate) type NamedGroups<'a> = Vec<(&'a ColumnName, &'a [Word])>;
+
 impl GateBlock {
+    /// The keys that name groups: each with how it names them, and what it names.
+    pub(crate) fn named<'a>(&'a self) -> Vec<(&'static str, &'static str, NamedGroups<'a>)> {
+        type Pairs = BTreeMap<ColumnName, [Word; 2]>;
+        let pairs = |map: &'a Pairs| map.iter().map(|(name, pair)| (name, &pair[..])).collect();
+        let single = |map: &'a BTreeMap<ColumnName, Word>| {
+            map.iter().map(|(name, group)| (name, std::slice::from_ref(group))).collect()
+        };
+        let direction = match &self.direction {
+            Some(GateDirection::Pair(map)) => Some(pairs(map)),
+            _ => None,
+        };
+        let between = match &self.between {
+            Some(GateBetween::Pair(map)) => Some(pairs(map)),
+            _ => None,
+        };
+        let keys: [(_, _, Option<NamedGroups<'a>>); 4] = [
+            ("direction", "[FROM, TO]", direction),
+            ("between", "[FIRST, SECOND]", between),
+            ("harm_to", "GROUP", self.harm_to.as_ref().map(single)),
+            ("group", "GROUP", self.group.as_ref().map(single)),
+        ];
+        keys.into_iter().filter_map(|(key, form, groups)| Some((key, form, groups?))).collect()
+    }
+
     /// Whether it is about a metric or harm, not about what is counted in other tables.
     pub(crate) fn is_of_metric(&self) -> bool {
         self.recourse.is_none() && self.why.is_none()

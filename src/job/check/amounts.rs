@@ -1,21 +1,20 @@
 //! Checks models whose outcome is an amount, and what a job of such models cannot ask.
 
-use crate::counterfactual::forms::ConditionOn;
-use crate::job::messages::{self as m, Said};
+use crate::job::messages as m;
 use crate::job::read::tree::join;
-use crate::job::{LabelRole, MetricFamily, ModelBlock, ThresholdRule};
+use crate::job::{LabelRole, MetricFamily, ModelBlock};
+use crate::metric::Metric;
 use crate::metric::catalog::ccm::HARM;
 use crate::model::kind::ModelKind;
 use crate::model::kind::amount_key::MattersFrom;
 use crate::model::kind::decision::DecisionKnobs;
-use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::param::Name;
 
-use super::known_names::KnownMetric;
+use super::models::score_keys_of;
 use super::{JobChecker, path};
 
 /// Whether a metric is measured of amounts.
-pub(super) fn is_of_amounts(metric: &KnownMetric) -> bool {
+pub(super) fn is_of_amounts(metric: &Metric) -> bool {
     metric.family == MetricFamily::Amounts || HARM.contains(&metric.id)
 }
 
@@ -37,35 +36,19 @@ impl JobChecker<'_> {
             self.say(here, said);
             return;
         }
-        for (key, there) in [
-            ("threshold", model.threshold != ThresholdBlock::default()),
-            ("threshold_rule", model.threshold_rule != ThresholdRule::default()),
-            ("scale", model.scale.is_some()),
-            ("better", model.better.is_some()),
-            ("probability", model.probability),
-        ] {
-            if there {
-                self.say(join(at, key), m::amount_beside_scores(key, name));
-            }
+        for key in score_keys_of(model).filter(|key| *key != "expect") {
+            self.say(join(at, key), m::amount_beside_scores(key, name));
         }
     }
 
     /// The keys of a block `decision` that brings amounts.
     pub(super) fn decided_amount(&mut self, at: &str, knobs: &DecisionKnobs) {
-        for (key, there) in
-            [("better", knobs.better.is_some()), ("matters_from", knobs.matters_from.is_some())]
-        {
-            if !there {
-                self.say(at, m::decided_amount_key(at, key));
-            }
+        let keys = ["better", "matters_from"];
+        let written = self.written(at, &keys);
+        for key in keys.into_iter().filter(|key| !written.contains(key)) {
+            self.say(at, m::decided_amount_key(at, key));
         }
-        for (key, there) in
-            [("positive", !knobs.positive.is_empty()), ("negative", knobs.negative.is_some())]
-        {
-            if there {
-                self.say(join(at, key), m::decided_amount_words(key));
-            }
-        }
+        self.refuse_keys(at, &["positive", "negative"], m::decided_amount_words);
         if let Some(from) = knobs.matters_from {
             self.matters(&join(at, "matters_from"), from);
         }
@@ -79,15 +62,13 @@ impl JobChecker<'_> {
 
     /// A label of observed amounts, which only amounts are compared with.
     fn observed_amounts(&mut self) {
-        if !matches!(self.job.data.label, LabelRole::Amount(_)) || !self.is_sound(&["data.label"]) {
+        if !matches!(self.job.data.label, LabelRole::Amount(_)) {
             return;
         }
         let clarify = self.job.metrics.clarify.as_ref();
         if !self.job.audits_amounts() {
             self.say("data.label.amount", m::label_amount_no_model());
-        } else if clarify.is_none_or(|clarify| clarify.positive_above.is_none())
-            && self.is_sound(&["metrics.clarify"])
-        {
+        } else if clarify.is_none_or(|clarify| clarify.positive_above.is_none()) {
             self.say("data.label.amount", m::label_amount_unread());
         }
     }
@@ -97,26 +78,18 @@ impl JobChecker<'_> {
         let clarify = self.job.metrics.clarify.as_ref();
         let cut = clarify.is_some_and(|clarify| clarify.positive_above.is_some());
         let said = self.job.data.favourable;
-        if cut
-            && said.is_some_and(|said| self.job.favourable_amounts() != Some(said))
-            && self.is_sound(&["data.favourable"])
-        {
+        if cut && said.is_some_and(|said| self.job.favourable_amounts() != Some(said)) {
             self.say("data.favourable", m::favourable_of_amounts());
         }
     }
 
-    /// What is not offered where outcomes are amounts.
-    pub(super) fn beside_amounts(&mut self) {
+    /// What a job of amounts asks for, and one of decisions may not.
+    pub(super) fn amounts(&mut self) {
         let job = self.job;
-        if !self.is_sound(&["models"]) {
-            return;
-        }
         self.observed_amounts();
         if !job.audits_amounts() {
             let mut families = job.metrics.families.iter().flatten();
-            if let Some(i) = families.position(|family| *family == MetricFamily::Amounts)
-                && self.is_sound(&["metrics.families"])
-            {
+            if let Some(i) = families.position(|family| *family == MetricFamily::Amounts) {
                 self.say(format!("metrics.families[{i}]"), m::amounts_need_model());
             }
             return;
@@ -134,47 +107,12 @@ impl JobChecker<'_> {
         let mut asked = families.clone();
         if let Some(i) = asked.position(|family| *family == MetricFamily::Clarify)
             && cut.is_none()
-            && self.is_sound(&["metrics.families", "metrics.clarify"])
         {
             self.say(format!("metrics.families[{i}]"), m::clarify_needs_cut());
         }
         let refused = families.enumerate().find(|(_, family)| !offered.contains(family));
-        let refused = refused.map(|(i, family)| {
-            (format!("metrics.families[{i}]"), m::family_of_amounts(family.as_str()))
-        });
-        let keys = [
-            ("metrics.by", !job.metrics.by.is_empty()),
-            ("metrics.compare", !job.metrics.compare.is_empty()),
-            ("experiments", !job.experiments.is_empty()),
-            ("recourse", !job.recourse.is_empty()),
-            ("why", !job.why.is_empty()),
-        ];
-        let keys = keys.into_iter().filter(|(_, there)| *there);
-        let mut problems: Vec<(String, Said)> =
-            keys.map(|(key, _)| (key.to_owned(), m::decided_of_amounts(key))).collect();
-        problems.extend(refused);
-        for (name, set) in &job.counterfactuals {
-            let at = path(&["counterfactuals", name.as_str()]);
-            if set.placebo.is_some() {
-                problems.push((join(&at, "placebo"), m::decided_of_amounts("placebo")));
-            }
-            if set.doubt.is_some() {
-                problems.push((join(&at, "doubt"), m::decided_of_amounts("doubt")));
-            }
-            if set
-                .knobs()
-                .is_some_and(|knobs| matches!(knobs.condition_on(), ConditionOn::Prediction(_)))
-            {
-                problems.push((at.clone(), m::decided_of_amounts("condition_on: prediction")));
-            }
-            if set.graphs().is_some() {
-                problems.push((at, m::graphs_of_amounts()));
-            }
-        }
-        for (at, said) in problems {
-            if self.is_sound(&[&at]) {
-                self.say(at, said);
-            }
+        if let Some((i, family)) = refused {
+            self.say(format!("metrics.families[{i}]"), m::family_of_amounts(family.as_str()));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::MetricFamily;
-use crate::job::blocks::clarify::{ClarifyBlock, FavouredGroups, FlipTestBlock};
+use crate::job::blocks::clarify::{ClarifyBlock, FavouredGroups};
 use crate::job::read::tree::join;
 use crate::param::ColumnName;
 
@@ -15,14 +15,8 @@ use super::defaults::families;
 impl JobChecker<'_> {
     /// The whole block.
     pub(super) fn clarify(&mut self) {
-        let Some(clarify) =
-            self.job.metrics.clarify.as_ref().filter(|_| self.is_sound(&["metrics.clarify"]))
-        else {
-            return;
-        };
-        if self.is_sound(&["metrics.families"])
-            && !families(self.job, self.catalog).contains(&MetricFamily::Clarify)
-        {
+        let Some(clarify) = &self.job.metrics.clarify else { return };
+        if !families(self.job).contains(&MetricFamily::Clarify) {
             let said = match self.job.metrics.families {
                 Some(_) => m::clarify_unmeasured(),
                 None => m::clarify_unlisted(),
@@ -31,18 +25,14 @@ impl JobChecker<'_> {
         }
         self.favoured(clarify);
         self.clarify_of_classes(clarify);
-        if clarify.positive_above.is_some()
-            && !self.job.audits_amounts()
-            && self.is_sound(&["models"])
-        {
+        if clarify.positive_above.is_some() && !self.job.audits_amounts() {
             self.say("metrics.clarify.positive_above", m::positive_above_no_amounts());
         }
         if let Some(column) = &clarify.strata {
-            self.strata(column);
+            self.divides("metrics.clarify.strata".to_owned(), column, "stratum");
         }
-        self.check_odd("metrics.clarify.neighbours", clarify.neighbours.map(|n| n.get()));
-        if let Some(test) = &clarify.flip_test {
-            self.flip_test(test);
+        if clarify.flip_test.is_some() {
+            self.flip_test();
         }
     }
 
@@ -53,9 +43,6 @@ impl JobChecker<'_> {
                 continue;
             }
             let FavouredGroups::Groups(groups) = favoured else { continue };
-            if self.has_problem(&[&at]) {
-                continue;
-            }
             let places = groups.iter().enumerate();
             self.groups_named(name, places.map(|(i, group)| (format!("{at}[{i}]"), group)));
             let declared = self.job.data.groups_of(name);
@@ -65,25 +52,8 @@ impl JobChecker<'_> {
         }
     }
 
-    fn strata(&mut self, column: &ColumnName) {
-        let data = &self.job.data;
-        if !self.is_sound(&["data.sensitive", "data.row_id", "data.derive"]) {
-            return;
-        }
-        let at = "metrics.clarify.strata";
-        if data.row_id.as_ref() == Some(column) {
-            self.say(at, m::strata_by_id(column));
-        } else if self.is_every_attribute(column) {
-            self.say(at, m::strata_by_group(column));
-        }
-    }
-
-    fn flip_test(&mut self, test: &FlipTestBlock) {
+    fn flip_test(&mut self) {
         let at = "metrics.clarify.flip_test";
-        self.check_odd(&format!("{at}.neighbours"), test.neighbours.map(|n| n.get()));
-        if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
-            return;
-        }
         let features = &self.job.data.features;
         let ordinal = features
             .ordinal
@@ -112,13 +82,6 @@ impl JobChecker<'_> {
             if numbers.iter().all(|number| own.contains(*number)) {
                 self.say(at, m::flip_test_all_set(name));
             }
-        }
-    }
-
-    /// Complains about an even number of voters, whose votes may tie.
-    fn check_odd(&mut self, at: &str, neighbours: Option<u64>) {
-        if let Some(neighbours) = neighbours.filter(|n| n % 2 == 0) {
-            self.say(at, m::neighbours_even(neighbours, neighbours.saturating_sub(1)));
         }
     }
 }

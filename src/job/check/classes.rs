@@ -1,21 +1,20 @@
 //! Checks what a label of several classes asks of the rest of the job: a column of scores per
 //! class, and nothing that reads two sides only.
 
-use crate::counterfactual::forms::ConditionOn;
 use crate::job::blocks::clarify::ClarifyBlock;
 use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{GateBetween, GateBlock, LabelColumn, MetricFamily, ModelBlock};
+use crate::metric::Metric;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::classes::measure::is_of_all_classes;
 use crate::model::kind::ModelKind;
 use crate::param::{ColumnName, Name, Word};
 
-use super::known_names::KnownMetric;
+use super::JobChecker;
 use super::models::score_keys_of;
 use super::names::REST;
-use super::{JobChecker, path};
 
 /// The most classes: evidence has a cell for each class of label, prediction and counterfactual
 /// prediction.
@@ -58,51 +57,8 @@ impl JobChecker<'_> {
         }
     }
 
-    /// What is not offered where the label has several classes.
-    pub(super) fn beside_classes(&mut self) {
-        if self.job.data.label.classes().is_none() || !self.is_sound(&["data.label"]) {
-            return;
-        }
-        let (job, kept) = (self.job, self.job.run.keeps_outcomes() == Some(true));
-        let keys = [
-            ("metrics.compare", !job.metrics.compare.is_empty(), m::compare_of_classes()),
-            ("experiments", !job.experiments.is_empty(), m::experiments_of_classes()),
-            ("metrics.by", !job.metrics.by.is_empty(), m::slices_of_classes()),
-            ("run.keep_rows", kept, m::outcomes_of_classes()),
-        ];
-        for (at, there, said) in keys {
-            if there && self.is_sound(&[at]) {
-                self.say(at, said);
-            }
-        }
-        for (name, set) in &self.job.counterfactuals {
-            let at = path(&["counterfactuals", name.as_str()]);
-            if !self.is_sound(&[&at]) {
-                continue;
-            }
-            if let Some(key) = set.graphs().and(set.keys().first().copied()) {
-                self.say(join(&at, key), m::graphs_of_classes());
-            }
-            if set.placebo.is_some() {
-                self.say(join(&at, "placebo"), m::placebo_of_classes());
-            }
-            if set.doubt.is_some() {
-                self.say(join(&at, "doubt"), m::fit_doubt_of_classes());
-            }
-            if let Some(ConditionOn::Prediction(model)) =
-                set.knobs().map(|knobs| knobs.condition_on())
-            {
-                let key = set.keys().first().copied().unwrap_or_default();
-                self.say(format!("{at}.{key}.condition_on"), m::prediction_of_classes(model));
-            }
-        }
-    }
-
     /// Checks what the block of the family clarify says about classes.
     pub(super) fn clarify_of_classes(&mut self, clarify: &ClarifyBlock) {
-        if !self.is_sound(&["data.label"]) {
-            return;
-        }
         let at = "metrics.clarify.positive";
         match (self.job.data.label.classes(), &clarify.positive) {
             (Some(classes), Some(class)) => {
@@ -113,17 +69,11 @@ impl JobChecker<'_> {
             }
             (_, None) => {}
         }
-        if self.job.data.label.classes().is_some() && clarify.flip_test.is_some() {
-            self.say("metrics.clarify.flip_test", m::flip_test_of_classes());
-        }
     }
 
     /// A model in a job whose label has several classes, or one that is given scores of classes
     /// where it has none.
     pub(super) fn model_of_classes(&mut self, at: &str, name: &Name, model: &ModelBlock) {
-        if !self.is_sound(&["data.label"]) {
-            return;
-        }
         let classes = self.job.data.label.classes().map(<[Word]>::to_vec);
         if let Some(scores) = &model.scores {
             let mut files = vec![("factual", &scores.factual.column, &scores.factual.columns)];
@@ -197,10 +147,7 @@ impl JobChecker<'_> {
     }
 
     /// The class that a gate asks about.
-    pub(super) fn gate_class(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
-        if !self.is_sound(&["data.label"]) {
-            return;
-        }
+    pub(super) fn gate_class(&mut self, at: &str, gate: &GateBlock, metric: &Metric) {
         let Some(classes) = self.job.data.label.classes() else {
             if gate.class.is_some() {
                 self.say(join(at, "class"), m::gate_class_alone());
@@ -236,7 +183,7 @@ impl JobChecker<'_> {
 
     /// Complains about a gate on harm of a class that shares its side of the label with others:
     /// the classes against it are better and worse ones.
-    fn class_of_harm(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric, class: &Word) {
+    fn class_of_harm(&mut self, at: &str, gate: &GateBlock, metric: &Metric, class: &Word) {
         let Some(label) = self.job.data.label.column().filter(|label| !label.is_side(class)) else {
             return;
         };

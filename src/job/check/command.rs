@@ -18,8 +18,8 @@ impl JobChecker<'_> {
     /// One block `command`.
     pub(super) fn command(&mut self, at: &str, name: &Name, command: &CommandBlock) {
         let files = command.stream == StreamFormat::ParquetFiles;
-        if self.is_sound(&[&format!("{at}.model"), &format!("{at}.train")]) {
-            self.model_of_command(at, name, command);
+        if command.model.is_some() && command.train.is_some() {
+            self.say(at, m::command_model_and_train(name));
         }
         let has_model = command.model.is_some() || command.train.is_some();
         let model: &[&str] = if has_model { &["model"] } else { &[] };
@@ -30,9 +30,8 @@ impl JobChecker<'_> {
             self.arguments(&format!("{at}.train"), train, (&ALWAYS, &[&["model"], rows].concat()));
             self.trains(&format!("{at}.train"), name);
             let added = [Some("label"), self.job.data.weight.is_some().then_some("weight")];
-            let sound = self.is_sound(&["data.features", "data.sensitive"]);
             let seen = self.columns(&command.omit);
-            for word in added.into_iter().flatten().filter(|_| sound) {
+            for word in added.into_iter().flatten() {
                 if seen.iter().any(|column| column.as_str() == word) {
                     self.say(format!("{at}.train"), m::command_column_taken(name, word));
                 }
@@ -40,41 +39,22 @@ impl JobChecker<'_> {
         }
         self.inputs(at, name, &command.omit);
         self.columns_in_order(at, &command.columns, &command.omit);
-        self.surroundings(at, &command.watch, &command.pass_env, &command.secret_env);
+        self.environment(at, &command.pass_env, &command.secret_env);
     }
 
     /// A program that writes rows.
     pub(super) fn row_program(&mut self, at: &str, program: &RowProgramBlock) {
         let key = format!("{at}.run");
         // The arguments alone are the short form.
-        let arguments = if self.places.0.contains_key(&key) { key } else { at.to_owned() };
+        let arguments = if self.places.written(&key).is_some() { key } else { at.to_owned() };
         self.arguments(&arguments, &program.run, (&OF_ROWS, &[]));
-        self.surroundings(at, &program.watch, &program.pass_env, &program.secret_env);
+        self.environment(at, &program.pass_env, &program.secret_env);
     }
 
-    /// The files that a program depends on, and the variables that it sees.
-    pub(super) fn surroundings(
-        &mut self,
-        at: &str,
-        watch: &[String],
-        pass_env: &[String],
-        secret_env: &[String],
-    ) {
-        self.watched(at, watch);
-        self.variables(&format!("{at}.pass_env"), pass_env);
-        self.variables(&format!("{at}.secret_env"), secret_env);
+    /// The variables that a program sees.
+    pub(super) fn environment(&mut self, at: &str, pass_env: &[String], secret_env: &[String]) {
         if let Some(name) = secret_env.iter().find(|name| pass_env.contains(name)) {
             self.say(format!("{at}.secret_env"), m::environment_twice(name));
-        }
-    }
-
-    fn model_of_command(&mut self, at: &str, name: &Name, command: &CommandBlock) {
-        match (&command.model, &command.train) {
-            (Some(_), Some(_)) => {
-                self.say(at, m::command_model_and_train(name));
-            }
-            (Some(path), None) => self.no_placeholder(format!("{at}.model"), path),
-            (None, _) => {}
         }
     }
 
@@ -86,9 +66,6 @@ impl JobChecker<'_> {
         arguments: &[CommandArgument],
         (always, needed): (&[&str], &[&str]),
     ) {
-        if !self.is_sound(&[at]) {
-            return;
-        }
         match arguments.first() {
             None => {
                 return self.say(at, m::command_empty(at));
@@ -123,31 +100,6 @@ impl JobChecker<'_> {
         if !missing.is_empty() {
             let files = if missing.len() == 1 { "that path" } else { "these paths" };
             self.say(at, m::command_placeholder_missing(all(&missing), list(&missing), files));
-        }
-    }
-
-    pub(super) fn no_placeholder(&mut self, at: String, path: &str) {
-        if let Some(word) = CommandArgument(path.to_owned()).placeholders().first() {
-            self.say(at, m::command_path_placeholder(word));
-        }
-    }
-
-    fn watched(&mut self, at: &str, watch: &[String]) {
-        for (i, path) in watch.iter().enumerate() {
-            self.no_placeholder(format!("{at}.watch[{i}]"), path);
-        }
-    }
-
-    fn variables(&mut self, at: &str, names: &[String]) {
-        if !self.is_sound(&[at]) {
-            return;
-        }
-        for (i, name) in names
-            .iter()
-            .enumerate()
-            .filter(|(_, name)| name.is_empty() || name.contains(['=', '\0']))
-        {
-            self.say(format!("{at}[{i}]"), m::environment_name(name.escape_debug()));
         }
     }
 }

@@ -1,16 +1,14 @@
 //! Writes out what a job leaves to defaults, among it the families that are measured.
 
-use super::known_names::{KnownMetric, KnownNames};
 use crate::job::blocks::clarify::ClarifyBlock;
-use crate::job::{
-    CounterfactualSet, GateBetween, GateDecideBy, GateDirection, Job, MetricFamily, SplitBlock,
-};
+use crate::job::{CounterfactualSet, GateDecideBy, Job, MetricFamily, SplitBlock};
+use crate::metric::catalog::{catalog, find};
 use crate::recourse::definition::RecourseView;
 
 /// The job with everything written out that it leaves to defaults. `run.keep_rows` stays open: it
 /// depends on the number of rows.
-pub(super) fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
-    job.metrics.families = Some(families(&job, catalog));
+pub(super) fn resolved(mut job: Job) -> Job {
+    job.metrics.families = Some(families(&job));
     if job.metrics.families.iter().flatten().any(|&family| family == MetricFamily::Clarify) {
         job.metrics.clarify.get_or_insert_with(ClarifyBlock::default).resolve(&job.data);
     }
@@ -39,10 +37,8 @@ pub(super) fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
         set.resolve(&graph_columns);
     }
     for gate in job.gates.values_mut() {
-        let of_graphs = |m: &&KnownMetric| {
-            gate.metric.as_deref() == Some(m.id) && m.family == MetricFamily::Graph
-        };
-        if catalog.metrics.iter().any(|m| of_graphs(&m)) {
+        let metric = gate.metric.as_deref().and_then(find);
+        if metric.is_some_and(|metric| metric.family == MetricFamily::Graph) {
             gate.decide_by = GateDecideBy::Estimate;
         }
     }
@@ -55,33 +51,23 @@ pub(super) fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
             .find(|view| has(view) && block.is_some_and(|b| b.views.contains(view)));
     }
     for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none() && g.is_of_metric()) {
-        let direction = match &gate.direction {
-            Some(GateDirection::Pair(map)) => map.keys().next(),
-            _ => None,
-        };
-        let between = match &gate.between {
-            Some(GateBetween::Pair(map)) => map.keys().next(),
-            _ => None,
-        };
-        let named = direction
-            .or(between)
-            .or_else(|| gate.group.as_ref().or(gate.harm_to.as_ref())?.keys().next());
-        gate.sensitive = named.cloned();
+        let named =
+            gate.named().into_iter().find_map(|(_, _, of)| of.first().map(|of| of.0.clone()));
+        gate.sensitive = named;
     }
     job
 }
 
 /// The families that are measured, in the order of [`MetricFamily`]: those the job names, or all
 /// that the label and the sets allow.
-pub(crate) fn families(job: &Job, catalog: &KnownNames<'_>) -> Vec<MetricFamily> {
-    let mut families =
-        job.metrics.families.clone().unwrap_or_else(|| default_families(job, catalog));
+pub(crate) fn families(job: &Job) -> Vec<MetricFamily> {
+    let mut families = job.metrics.families.clone().unwrap_or_else(|| default_families(job));
     families.sort();
     families.dedup();
     families
 }
 
-fn default_families(job: &Job, catalog: &KnownNames<'_>) -> Vec<MetricFamily> {
+fn default_families(job: &Job) -> Vec<MetricFamily> {
     let mut families: Vec<MetricFamily> =
         job.has_fitted_sets().then_some(MetricFamily::CfQuality).into_iter().collect();
     if job.audits_amounts() {
@@ -102,11 +88,17 @@ fn default_families(job: &Job, catalog: &KnownNames<'_>) -> Vec<MetricFamily> {
         MetricFamily::Shift,
     ];
     families.extend(decisions.into_iter().filter(|&family| {
-        (label || !catalog.family_needs_label(family)) && (sets || !needs_counterfactual(family))
+        (label || !needs_label(family)) && (sets || !needs_counterfactual(family))
     }));
     families
 }
 
 pub(super) fn needs_counterfactual(family: MetricFamily) -> bool {
     matches!(family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift)
+}
+
+/// Whether no metric of the family can be measured without a label.
+pub(super) fn needs_label(family: MetricFamily) -> bool {
+    let mut metrics = catalog().filter(|metric| metric.family == family).peekable();
+    metrics.peek().is_some() && metrics.all(|metric| metric.needs_label)
 }

@@ -132,9 +132,6 @@ impl JobChecker<'_> {
     fn map(&mut self, at: &str, name: &ColumnName, derivation: &Derivation) {
         let Some(map) = &derivation.map else { return };
         let here = format!("{at}.map");
-        if map.is_empty() {
-            self.say(here.clone(), m::map_empty(&here));
-        }
         let mut seen: Vec<(&Word, &Word)> = Vec::new();
         for (group, values) in map {
             let list_at = join(&here, group.as_str());
@@ -171,10 +168,6 @@ impl JobChecker<'_> {
 
     /// Bins with their own names.
     pub(super) fn named_bins(&mut self, here: &str, levels: &IndexMap<Word, [Finite; 2]>) {
-        if levels.is_empty() {
-            self.say(here, m::levels_empty(here));
-            return;
-        }
         let mut sorted: Vec<(f64, f64, &Word)> =
             levels.iter().map(|(name, [lo, hi])| (lo.get(), hi.get(), name)).collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -195,9 +188,6 @@ impl JobChecker<'_> {
     fn cross(&mut self, block: DerivedIn, at: &str, name: &ColumnName, derivation: &Derivation) {
         let Some(parts) = &derivation.cross else { return };
         let here = format!("{at}.cross");
-        if self.has_problem(&[&here]) {
-            return;
-        }
         if parts.len() == 1 {
             self.say(here, m::cross_one(name));
             return;
@@ -253,7 +243,7 @@ impl JobChecker<'_> {
                     self.say(at, m::cross_large(name, n, MAX_GROUPS));
                 }
                 _ if attribute.is_made_here() => {}
-                _ => self.say(at, m::groups_missing(at)),
+                _ => self.say(at, m::block_key_missing(at, "groups", "groups: [...]")),
             }
             return;
         }
@@ -282,7 +272,7 @@ impl JobChecker<'_> {
                 let some = &groups[..groups.len().min(10)];
                 self.say(at, m::reference_missing_of_part(at, list(some)));
             }
-            None => self.say(at, m::reference_missing(at)),
+            None => self.say(at, m::block_key_missing(at, "reference", "reference: GROUP")),
             Some(reference) if !groups.contains(&reference) => {
                 let near = suggest(&reference, "its groups", &groups);
                 self.say(format!("{at}.reference"), m::reference_unknown(reference, name, near));
@@ -328,9 +318,6 @@ impl JobChecker<'_> {
 
     fn null_values(&mut self) {
         let data = &self.job.data;
-        if !self.is_sound(&["data.missing.null_values"]) {
-            return;
-        }
         let known = self.columns_read();
         for (column, words) in &data.missing.null_values {
             let at = path(&["data", "missing", "null_values", column.as_str()]);
@@ -338,7 +325,7 @@ impl JobChecker<'_> {
                 let roots = Vec::from_iter(data.roots(column));
                 self.say(at, m::nulls_of_derived(column, list(&roots)));
             } else if !known.contains(column) {
-                self.say(at, m::nulls_unknown(column, suggest(column, "its columns", &known)));
+                self.say(at, m::column_unused(column, suggest(column, "its columns", &known)));
             } else {
                 self.check_distinct(&at, "value that means missing", words);
             }
@@ -361,19 +348,13 @@ impl JobChecker<'_> {
 
     fn weight(&mut self) {
         let data = &self.job.data;
-        let Some(weight) = data
-            .weight
-            .as_ref()
-            .filter(|_| self.is_sound(&["data.weight", "data.label", "data.row_id", "data.split"]))
-        else {
-            return;
-        };
+        let Some(weight) = &data.weight else { return };
         if data.is_derived(weight) && !data.is_computed(weight) {
             self.say("data.weight", m::weight_of_names(weight));
             return;
         }
         if let Some(role) = self.role_of(weight) {
-            self.say("data.weight", m::weight_role(weight, role));
+            self.say("data.weight", m::role_twice("weight", weight, role));
         }
     }
 
@@ -381,12 +362,11 @@ impl JobChecker<'_> {
     /// as without `person`.
     pub(super) fn persons(&mut self) {
         let data = &self.job.data;
-        let blocks = ["data.person", "data.label", "data.row_id", "data.split", "data.sensitive"];
-        if let Some(person) = data.person.as_ref().filter(|_| self.is_sound(&blocks))
+        if let Some(person) = &data.person
             && data.row_id.as_ref() != Some(person)
             && let Some(role) = self.role_of(person)
         {
-            self.say("data.person", m::person_role(person, role));
+            self.say("data.person", m::role_twice("person", person, role));
         }
     }
 
@@ -396,7 +376,7 @@ impl JobChecker<'_> {
     /// would see no change either.
     pub(super) fn naive_reaches(&mut self, at: &str, set: &CounterfactualSet) {
         let data = &self.job.data;
-        if !set.sets_attribute_only() || !self.is_sound(&["data", "models"]) {
+        if !set.sets_attribute_only() {
             return;
         }
         let changed = |name: &&ColumnName| set.changes(name);
@@ -406,8 +386,12 @@ impl JobChecker<'_> {
                 let omit = block.omitted()?;
                 let seen: Vec<&ColumnName> =
                     data.inputs().into_iter().filter(|c| !omit.contains(c)).collect();
-                hidden_number(data, data.column_of(name), &seen, &mut Vec::new())
-                    .map(|(bins, number)| (bins, number, model))
+                let is_seen = |of: &&ColumnName| seen.iter().any(|c| data.roots(c).contains(*of));
+                let ends = data.ends_below(data.column_of(name), &seen);
+                ends.into_iter().find_map(|(bins, recipe)| {
+                    let recipe = recipe.filter(DerivationRecipe::is_one_way)?;
+                    Some((bins, recipe.parents().into_iter().find(is_seen)?.clone(), model))
+                })
             });
             let said = if let Some((bins, number, model)) = hidden {
                 let part = if bins == *name { "it is".to_owned() } else { format!("`{bins}` is") };
@@ -436,34 +420,4 @@ impl JobChecker<'_> {
 
 fn is_binned(data: &DataBlock, column: &ColumnName) -> bool {
     data.derived().iter().any(|(name, recipe)| name == column && recipe.is_one_way())
-}
-
-/// The bins below a column, and their number, where the number is seen and no column on the way
-/// down is.
-fn hidden_number(
-    data: &DataBlock,
-    column: &ColumnName,
-    seen: &[&ColumnName],
-    above: &mut Vec<ColumnName>,
-) -> Option<(ColumnName, ColumnName)> {
-    let (_, recipe) = data.derived().into_iter().find(|(name, _)| name == column)?;
-    if above.contains(column) || seen.contains(&column) {
-        return None;
-    }
-    above.push(column.clone());
-    let found = match recipe {
-        DerivationRecipe::Map { from, .. } => hidden_number(data, &from, seen, above),
-        DerivationRecipe::Cross { parts } => {
-            parts.iter().find_map(|part| hidden_number(data, &part.column, seen, above))
-        }
-        DerivationRecipe::Bins { from, .. } => {
-            seen.iter().any(|c| data.roots(c).contains(&from)).then(|| (column.clone(), from))
-        }
-        DerivationRecipe::Sql { parents, .. } => parents
-            .into_iter()
-            .find(|parent| seen.iter().any(|c| data.roots(c).contains(parent)))
-            .map(|parent| (column.clone(), parent)),
-    };
-    above.pop();
-    found
 }

@@ -2,9 +2,7 @@
 
 use crate::counterfactual::forms::ConditionOn;
 use crate::job::CounterfactualSet;
-use crate::job::blocks::experiments::{
-    CfsAdasynArm, DirectedArm, DirectedRule, ExperimentBlock, FirstArm,
-};
+use crate::job::blocks::experiments::{DirectedArm, DirectedRule, ExperimentBlock, FirstArm};
 use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
@@ -16,10 +14,7 @@ impl<'a> JobChecker<'a> {
     /// The whole block.
     pub(super) fn experiments(&mut self) {
         for (name, experiment) in &self.job.experiments {
-            let at = path(&["experiments", name.as_str()]);
-            if self.is_sound(&[&at]) {
-                self.experiment(&at, name, experiment);
-            }
+            self.experiment(&path(&["experiments", name.as_str()]), name, experiment);
         }
     }
 
@@ -41,8 +36,9 @@ impl<'a> JobChecker<'a> {
         if let Some(directed) = &arms.directed {
             self.directed(&format!("{here}.directed"), directed, set);
         }
-        if let Some(both) = &arms.cfs_adasyn {
-            self.first(&format!("{here}.cfs_adasyn.first"), experiment, both);
+        let first = arms.cfs_adasyn.map(|both| both.first).filter(|first| *first != FirstArm::All);
+        if let Some(first) = first.map(FirstArm::word).filter(|arm| !arms.names().contains(arm)) {
+            self.say(format!("{here}.cfs_adasyn.first"), m::adasyn_arm_missing(first));
         }
     }
 
@@ -50,7 +46,7 @@ impl<'a> JobChecker<'a> {
         let here = format!("{at}.model");
         let Some(model) = self.model_named(here.as_str(), &experiment.model) else { return };
         let own = path(&["models", experiment.model.as_str()]);
-        if self.is_sound(&[&own]) && !self.has_problem(&[&own]) && !model.is_trained() {
+        if !self.has_problem(&[&own]) && !model.is_trained() {
             self.say(here, m::experiment_not_trained(name, &experiment.model));
         }
     }
@@ -61,9 +57,6 @@ impl<'a> JobChecker<'a> {
         name: &Name,
         experiment: &ExperimentBlock,
     ) -> Option<&'a CounterfactualSet> {
-        if !self.are_names_sound("counterfactuals") {
-            return None;
-        }
         let (here, from) = (format!("{at}.from"), experiment.from.as_str());
         let job = self.job;
         if job.counterfactuals.is_empty() {
@@ -85,9 +78,6 @@ impl<'a> JobChecker<'a> {
     }
 
     fn directed(&mut self, at: &str, directed: &DirectedArm, set: Option<&CounterfactualSet>) {
-        if directed.rules.is_empty() {
-            self.say(format!("{at}.rules"), m::rules_empty());
-        }
         let set = set.filter(|_| self.is_sound(&["data.sensitive", "counterfactuals"]));
         let attributes: Option<Vec<&ColumnName>> =
             set.map(|set| set.attributes(self.job).collect());
@@ -132,19 +122,6 @@ impl<'a> JobChecker<'a> {
             && from == to
         {
             self.say(format!("{at}.target_group"), m::rule_group_itself(from));
-        }
-    }
-
-    fn first(&mut self, at: &str, experiment: &ExperimentBlock, both: &CfsAdasynArm) {
-        let arms = &experiment.arms;
-        let lacking = match both.first {
-            FirstArm::All => None,
-            FirstArm::Switched => arms.switched.is_none().then_some("switched"),
-            FirstArm::Directed => arms.directed.is_none().then_some("directed"),
-            FirstArm::Diverse => arms.diverse.is_none().then_some("diverse"),
-        };
-        if let Some(lacking) = lacking {
-            self.say(at, m::adasyn_arm_missing(lacking));
         }
     }
 }

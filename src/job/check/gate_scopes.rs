@@ -7,16 +7,14 @@ use std::collections::BTreeMap;
 use crate::job::blocks::clarify::FavouredGroups;
 use crate::job::read::nearest::{all, list};
 use crate::job::read::tree::join;
-use crate::job::{GateBetween, GateBlock, GateDirection, MetricFamily, Word};
+use crate::job::{GateBetween, GateBlock, MetricFamily, Word};
+use crate::metric::Metric;
+use crate::metric::asked::GateScope;
 use crate::param::ColumnName;
 
 use super::JobChecker;
 use super::defaults::families;
-use super::known_names::{GateScope, KnownMetric};
 use super::names::REST;
-
-/// Attributes that a key names, each with the groups that it names.
-type NamedGroups<'a> = Vec<(&'a ColumnName, &'a [Word])>;
 
 impl<'a> JobChecker<'a> {
     /// The key that selects the groups of the metric, and what it names.
@@ -24,7 +22,7 @@ impl<'a> JobChecker<'a> {
         &mut self,
         at: &str,
         gate: &GateBlock,
-        metric: &KnownMetric,
+        metric: &Metric,
         mut named: Vec<ColumnName>,
     ) {
         let data = &self.job.data;
@@ -35,20 +33,17 @@ impl<'a> JobChecker<'a> {
             (GateScope::Group, gate.group.is_some()),
         ];
         let mut fits = true;
-        if matches!(gate.between, Some(GateBetween::WorstCase))
-            && self.is_sound(&["metrics.families"])
-            && self.is_by_facets(metric)
-        {
+        if matches!(gate.between, Some(GateBetween::WorstCase)) && self.is_by_facets(metric) {
             self.say(format!("{at}.between"), m::worst_case_unmeasured(metric.id));
         }
         for (scope, _) in
-            keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope))
+            keys.iter().filter(|(scope, there)| *there && !metric.scopes().contains(scope))
         {
             let key = scope_key(*scope);
             let worst = *scope == GateScope::WorstCase;
             let form = if worst { "between: worst_case" } else { key };
-            let said = match metric.scopes {
-                [GateScope::Total] if metric.min_groups > 2 => {
+            let said = match metric.scopes() {
+                [GateScope::Total] if metric.min_groups() > 2 => {
                     m::scope_of_any(metric.id, form, metric.id.trim_end_matches("_any"))
                 }
                 [GateScope::Total] => m::scope_of_total(metric.id, form),
@@ -62,9 +57,11 @@ impl<'a> JobChecker<'a> {
         if fits && there.len() > 1 {
             self.say(at, m::scope_two(at, all(&there)));
         }
-        if there.is_empty() && gate.harm_to.is_none() && !metric.scopes.contains(&GateScope::Total)
+        if there.is_empty()
+            && gate.harm_to.is_none()
+            && !metric.scopes().contains(&GateScope::Total)
         {
-            self.say(at, m::scope_none(at, metric.id, scope_forms(metric.scopes)));
+            self.say(at, m::scope_none(at, metric.id, scope_forms(metric.scopes())));
         }
         if let Some(attribute) = &gate.sensitive
             && self.attribute(format!("{at}.sensitive"), attribute)
@@ -80,9 +77,8 @@ impl<'a> JobChecker<'a> {
             self.compared(&format!("{at}.between"), metric, map);
         }
         if let (Some(attribute), Some(name)) = (named.first(), &gate.counterfactual)
-            && metric.needs_counterfactual
+            && metric.needs_counterfactual()
             && let Some(changed) = self.set_of(name).and_then(|set| set.sensitive.as_ref())
-            && self.is_sound(&["counterfactuals"])
             && !changed.contains(attribute)
             && [attribute].into_iter().chain(changed).all(|of| data.sensitive.contains_key(of))
         {
@@ -94,20 +90,16 @@ impl<'a> JobChecker<'a> {
     /// problem with them.
     fn compared_groups(&self, here: &str, attribute: &ColumnName) -> Option<Vec<Word>> {
         let groups = self.job.data.groups_of(attribute);
-        let is_sound = !self.has_problem(&[here])
-            && !groups.is_empty()
-            && self.is_sound(&["metrics.clarify", "data.sensitive"]);
-        is_sound.then_some(groups)
+        (!self.has_problem(&[here]) && !groups.is_empty()).then_some(groups)
     }
 
     /// Whether a metric of two families is measured by the facets of Clarify only.
-    fn is_by_facets(&self, metric: &KnownMetric) -> bool {
-        metric.also == Some(MetricFamily::Clarify)
-            && !families(self.job, self.catalog).contains(&metric.family)
+    fn is_by_facets(&self, metric: &Metric) -> bool {
+        metric.also() == Some(MetricFamily::Clarify) && !families(self.job).contains(&metric.family)
     }
 
     /// Complains about two groups whose comparison is not measured.
-    fn compared(&mut self, at: &str, metric: &KnownMetric, map: &BTreeMap<ColumnName, [Word; 2]>) {
+    fn compared(&mut self, at: &str, metric: &Metric, map: &BTreeMap<ColumnName, [Word; 2]>) {
         let Some((attribute, [first, second])) = map.iter().next().filter(|_| map.len() == 1)
         else {
             return;
@@ -120,7 +112,7 @@ impl<'a> JobChecker<'a> {
         if metric.family != MetricFamily::Clarify && !by_facets {
             let measured = groups.len() > 2
                 || self.favoured_of(attribute) == Some(FavouredGroups::Rest)
-                    && metric.also == Some(MetricFamily::Clarify);
+                    && metric.also() == Some(MetricFamily::Clarify);
             if (is_rest(first) || is_rest(second)) && !measured {
                 self.say(here, m::rest_of_two(attribute));
             }
@@ -150,18 +142,15 @@ impl<'a> JobChecker<'a> {
     }
 
     /// Complains where every attribute that a gate is about has too few groups for the metric.
-    fn enough_groups(&mut self, at: &str, metric: &KnownMetric, named: Option<&ColumnName>) {
-        if !self.is_sound(&["data.sensitive"]) {
-            return;
-        }
+    fn enough_groups(&mut self, at: &str, metric: &Metric, named: Option<&ColumnName>) {
         let data = &self.job.data;
         let asked: Vec<&ColumnName> =
             data.sensitive.keys().filter(|name| named.is_none_or(|named| named == *name)).collect();
         // Groups that only the data can tell are none here.
         let too_few =
-            |name: &ColumnName| (1..metric.min_groups).contains(&data.groups_of(name).len());
+            |name: &ColumnName| (1..metric.min_groups()).contains(&data.groups_of(name).len());
         if !asked.is_empty() && asked.into_iter().all(too_few) {
-            self.say(format!("{at}.metric"), m::groups_few(metric.id, metric.min_groups));
+            self.say(format!("{at}.metric"), m::groups_few(metric.id, metric.min_groups()));
         }
     }
 
@@ -170,30 +159,8 @@ impl<'a> JobChecker<'a> {
         if let Some(set) = &gate.counterfactual {
             self.set_named(&format!("{at}.counterfactual"), set, gate.model.as_ref());
         }
-        let one = |map: &'a BTreeMap<ColumnName, Word>| {
-            map.iter().map(|(name, group)| (name, std::slice::from_ref(group))).collect()
-        };
-        let two = |map: &'a BTreeMap<ColumnName, [Word; 2]>| {
-            map.iter().map(|(name, pair)| (name, pair.as_slice())).collect()
-        };
-        let direction = match &gate.direction {
-            Some(GateDirection::Pair(map)) => Some(two(map)),
-            _ => None,
-        };
-        let between = match &gate.between {
-            Some(GateBetween::Pair(map)) => Some(two(map)),
-            _ => None,
-        };
-        let keys: [(&str, &str, Option<NamedGroups<'a>>); 4] = [
-            ("direction", "[FROM, TO]", direction),
-            ("between", "[FIRST, SECOND]", between),
-            ("harm_to", "GROUP", gate.harm_to.as_ref().map(one)),
-            ("group", "GROUP", gate.group.as_ref().map(one)),
-        ];
-        let named = keys
-            .into_iter()
-            .filter_map(|(key, form, groups)| self.people(&format!("{at}.{key}"), form, &groups?));
-        named.collect()
+        let named = gate.named().into_iter();
+        named.filter_map(|(key, form, of)| self.people(&format!("{at}.{key}"), form, &of)).collect()
     }
 
     /// One attribute with the groups it names; gives the attribute back where it is declared.

@@ -7,25 +7,22 @@ use crate::job::read::tree::join;
 use crate::job::{
     GateBetween, GateBlock, GateDecideBy, GateDirection, LabelRole, MetricFamily, ModelBlock,
 };
-use crate::metric::Reads;
+use crate::metric::asked::GateScope;
 use crate::metric::catalog::ccm::HARM;
-use crate::metric::catalog::find;
+use crate::metric::catalog::cf_quality::MEASURES;
 use crate::metric::catalog::graph::FIT_WORSE;
+use crate::metric::{Metric, Reads};
 use crate::param::{Finite, Name, SetName};
 
 use super::amounts::is_of_amounts;
 use super::defaults::families;
-use super::known_names::{GateScope, KnownMetric};
 use super::{JobChecker, path};
 
 impl<'a> JobChecker<'a> {
     /// The block `gates`.
     pub(super) fn gates(&mut self) {
         for (name, gate) in &self.job.gates {
-            let at = path(&["gates", name.as_str()]);
-            if self.is_sound(&[&at]) {
-                self.gate(&at, name, gate);
-            }
+            self.gate(&path(&["gates", name.as_str()]), name, gate);
         }
     }
 
@@ -43,9 +40,9 @@ impl<'a> JobChecker<'a> {
         }
         let Some(metric) = gate.metric.as_deref().or(gate.harm_to.as_ref().map(|_| HARM[0])) else {
             let form = "metric: ID` or `harm_to: {ATTRIBUTE: GROUP}";
-            self.say(at, m::gate_key_missing(at, "metric", form));
+            self.say(at, m::block_key_missing(at, "metric", form));
             if gate.model.is_none() {
-                self.say(at, m::gate_key_missing(at, "model", "model: NAME"));
+                self.say(at, m::block_key_missing(at, "model", "model: NAME"));
             }
             return;
         };
@@ -59,7 +56,7 @@ impl<'a> JobChecker<'a> {
         self.arm(at, gate.arm.as_ref(), (gate.model.as_ref(), gate.counterfactual.as_ref()));
         let named = self.named(at, gate);
         let here = format!("{at}.metric");
-        if self.catalog.measures.contains(&metric) {
+        if MEASURES.iter().any(|measure| measure.id == metric) {
             self.say(here, m::gate_on_measure(metric));
             return;
         }
@@ -71,7 +68,7 @@ impl<'a> JobChecker<'a> {
             (None, family) if family != MetricFamily::Graph => {
                 let models: Vec<&Name> = self.job.models.keys().collect();
                 let said = if models.is_empty() {
-                    m::gate_no_model(at)
+                    m::block_key_missing(at, "model", "model: ...")
                 } else {
                     m::gate_no_model_of(at, list(&models))
                 };
@@ -95,23 +92,17 @@ impl<'a> JobChecker<'a> {
                 _ => m::change_by_doubt(name),
             };
             self.say(format!("{at}.decide_by"), said);
-        } else if by_doubt && self.are_sets_sound() {
-            if gate.decide_by == GateDecideBy::Worlds {
-                self.gate_worlds(at, name, gate);
-            } else {
-                self.gate_doubts(at, name, gate, metric);
-            }
+        } else if gate.decide_by == GateDecideBy::Worlds {
+            self.gate_worlds(at, name, gate);
+        } else if by_doubt {
+            self.gate_doubts(at, name, gate, metric);
         }
         self.gate_of_scores((at, name), gate, metric);
-        if self.are_sets_sound() {
-            self.gate_scores(at, name, gate, metric);
-        }
+        self.gate_scores(at, name, gate, metric);
         if gate.family_error.is_some() {
             self.family(at, name, gate);
         }
-        if self.is_sound(&["counterfactuals"]) && self.are_names_sound("counterfactuals") {
-            self.gate_withstands(at, gate, metric);
-        }
+        self.gate_withstands(at, gate, metric);
     }
 
     /// Complains about keys that contradict the groups and metrics of `harm_to`; gives
@@ -136,7 +127,7 @@ impl<'a> JobChecker<'a> {
         arm: Option<&String>,
         (model, set): (Option<&Name>, Option<&SetName>),
     ) {
-        let Some(arm) = arm.filter(|_| self.is_sound(&["experiments"])) else { return };
+        let Some(arm) = arm else { return };
         let here = format!("{at}.arm");
         let of = |(name, experiment): (&Name, &ExperimentBlock)| {
             let arms = std::iter::once("base").chain(experiment.arms.names());
@@ -160,7 +151,7 @@ impl<'a> JobChecker<'a> {
 
     /// Complains about a gate that is decided by fits, trainings, or by every doubt, where there
     /// are none but people.
-    fn gate_doubts(&mut self, at: &str, name: &Name, gate: &GateBlock, metric: &KnownMetric) {
+    fn gate_doubts(&mut self, at: &str, name: &Name, gate: &GateBlock, metric: &Metric) {
         let set = gate.counterfactual.as_ref().and_then(|name| self.set_of(name));
         let has_graphs = set.is_some_and(|set| set.graphs().is_some());
         // What an arm adds is made once, by the fit of the audited set.
@@ -170,7 +161,7 @@ impl<'a> JobChecker<'a> {
         let by_all = gate.decide_by == GateDecideBy::All;
         let model = gate.model.as_ref().and_then(|model| self.job.models.get(model));
         let is_trained_again = model.is_some_and(|model| model.doubt.is_some());
-        let has_trainings = is_trained_again && metric.measured_again;
+        let has_trainings = is_trained_again && metric.is_measured_again();
         if by_all && gate.between == Some(GateBetween::WorstCase) {
             self.say(format!("{at}.decide_by"), m::doubt_of_worst_case(name));
             return;
@@ -195,7 +186,7 @@ impl<'a> JobChecker<'a> {
             return;
         }
         let by_training = gate.decide_by == GateDecideBy::Training;
-        let trains = model.is_some_and(ModelBlock::is_trained) && metric.measured_again;
+        let trains = model.is_some_and(ModelBlock::is_trained) && metric.is_measured_again();
         let or = if trains && (by_training || by_all && of_arm) {
             ", or add `doubt: {training: 5, resample: true}` to the model"
         } else if by_training || of_arm || set.is_none_or(|set| set.knobs().is_none()) {
@@ -204,7 +195,7 @@ impl<'a> JobChecker<'a> {
             ", or add `doubt: {fit: 20}` to the set"
         };
         let said = match gate.decide_by {
-            GateDecideBy::Training if !metric.measured_again => {
+            GateDecideBy::Training if !metric.is_measured_again() => {
                 m::gate_metric_no_trainings(name, metric.id, or)
             }
             GateDecideBy::Training => m::gate_no_trainings(name, or),
@@ -236,7 +227,6 @@ impl<'a> JobChecker<'a> {
         if gate.harm_to.is_none()
             && gate.direction != Some(GateDirection::Any)
             && !(everybody && attributes > 1)
-            && self.are_names_sound("data.sensitive")
         {
             self.say(here, m::family_of_one(name));
         }
@@ -275,11 +265,11 @@ impl<'a> JobChecker<'a> {
 
     /// Complains about a limit outside of what the metric, or a change of it, can be: a percentage
     /// written without its hundredth, for instance.
-    fn reachable(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
+    fn reachable(&mut self, at: &str, gate: &GateBlock, metric: &Metric) {
         let (least, most) = metric.range;
         let range = match &gate.between {
             // Of what has directions a pair is the difference of its two.
-            Some(GateBetween::Pair(_)) if metric.scopes.contains(&GateScope::Direction) => {
+            Some(GateBetween::Pair(_)) if metric.scopes().contains(&GateScope::Direction) => {
                 (least - most, most - least)
             }
             // The furthest groups are given so that a difference is not below 0, and a ratio not
@@ -317,7 +307,7 @@ impl<'a> JobChecker<'a> {
     }
 
     /// Complains about a gate on the fit of knowledge that is not compared.
-    fn fit_of_knowledge(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
+    fn fit_of_knowledge(&mut self, at: &str, gate: &GateBlock, metric: &Metric) {
         let Some(asked) = gate.counterfactual.as_ref().filter(|_| metric.id == FIT_WORSE) else {
             return;
         };
@@ -334,7 +324,7 @@ impl<'a> JobChecker<'a> {
     }
 
     /// The label, the set and the family that the metric depends on.
-    fn evidence(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
+    fn evidence(&mut self, at: &str, gate: &GateBlock, metric: &Metric) {
         let named = self.job.sets();
         let of_graphs = metric.family == MetricFamily::Graph;
         let sets = named.iter().filter(|(_, set)| !of_graphs || set.graphs().is_some());
@@ -342,7 +332,7 @@ impl<'a> JobChecker<'a> {
         let id = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
         let family = metric.family.as_str();
         let asked = join(at, if gate.harm_to.is_some() { "harm_to" } else { "metric" });
-        match (&gate.counterfactual, metric.needs_counterfactual) {
+        match (&gate.counterfactual, metric.needs_counterfactual()) {
             (Some(_), false) => {
                 self.say(format!("{at}.counterfactual"), m::gate_superfluous_set(id));
             }
@@ -370,29 +360,24 @@ impl<'a> JobChecker<'a> {
         }
         self.fit_of_knowledge(at, gate, metric);
         let of_amounts = self.job.audits_amounts();
-        let clarify = [Some(metric.family), metric.also].contains(&Some(MetricFamily::Clarify));
+        let clarify = [Some(metric.family), metric.also()].contains(&Some(MetricFamily::Clarify));
         if of_amounts != (metric.family == MetricFamily::Amounts)
             && !(of_amounts && (is_of_amounts(metric) || clarify))
             && !of_graphs
-            && self.is_sound(&["models"])
             && !self.job.models.is_empty()
         {
             let said = if of_amounts { m::gate_of_no_amounts(id) } else { m::gate_of_amounts(id) };
             self.say(asked, said);
-        } else if metric.by_favourable && !of_amounts && self.lacks_favourable() {
+        } else if metric.is_by_favourable() && !of_amounts && self.lacks_favourable() {
             self.say(asked, m::gate_no_favourable(id));
-        } else if metric.needs_label
-            && self.job.data.label == LabelRole::None
-            && self.is_sound(&["data.label"])
-        {
+        } else if metric.needs_label && self.job.data.label == LabelRole::None {
             self.say(asked, m::gate_no_label(id));
         } else if !of_graphs
             && (!of_amounts || clarify)
-            && self.is_sound(&["metrics.families"])
-            && let measured = families(self.job, self.catalog)
+            && let measured = families(self.job)
             && !measured.is_empty()
             && [Some(metric.family),
-                metric.also].into_iter().flatten().all(|family| !measured.contains(&family))
+                metric.also()].into_iter().flatten().all(|family| !measured.contains(&family))
             // Without a list of families only this one must be asked for; what else is missing has
             // its own complaint.
             && (self.job.metrics.families.is_some()
@@ -406,9 +391,7 @@ impl<'a> JobChecker<'a> {
                 m::gate_family_unlisted(id, family, words.join(", "))
             };
             self.say(asked, said);
-        } else if let Some(key) = metric.asked_by
-            && self.is_sound(&["metrics.clarify"])
-        {
+        } else if let Some(key) = metric.asked_by() {
             let clarify = self.job.metrics.clarify.as_ref();
             let (there, form) = match key {
                 "strata" => (clarify.is_some_and(|c| c.strata.is_some()), "strata: COLUMN"),
@@ -421,13 +404,8 @@ impl<'a> JobChecker<'a> {
     }
 
     /// What a gate asks of scores.
-    fn gate_of_scores(
-        &mut self,
-        (at, name): (&str, &Name),
-        gate: &GateBlock,
-        metric: &KnownMetric,
-    ) {
-        if !metric.has_interval
+    fn gate_of_scores(&mut self, (at, name): (&str, &Name), gate: &GateBlock, metric: &Metric) {
+        if !metric.has_interval()
             && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
         {
             self.say(join(at, "decide_by"), m::gate_no_interval(metric.id));
@@ -445,7 +423,6 @@ impl<'a> JobChecker<'a> {
 }
 
 /// Whether a metric compares scores with shares of labels.
-fn needs_probability(metric: &KnownMetric) -> bool {
-    let reads = find(metric.id).map(|metric| metric.reads);
-    matches!(reads, Some(Reads::Scored(reading)) if reading.needs_probability())
+fn needs_probability(metric: &Metric) -> bool {
+    matches!(metric.reads, Reads::Scored(reading) if reading.needs_probability())
 }

@@ -19,11 +19,11 @@ use crate::job::messages as m;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, GateBlock, GateDecideBy, MetricFamily, ModelBlock};
-use crate::metric::value::hidden_cause::{HIDDEN_RATES, STRONGEST};
+use crate::metric::Metric;
+use crate::metric::value::hidden_cause::HIDDEN_RATES;
 use crate::param::{ColumnName, Count, Name};
 
 use super::JobChecker;
-use super::known_names::KnownMetric;
 
 /// The most variables of a graph.
 const MOST_VARIABLES: usize = 128;
@@ -68,9 +68,6 @@ impl JobChecker<'_> {
         if self.job.data.is_derived(self.job.data.column_of(attribute)) {
             self.say(here, m::graphs_of_derived(attribute));
             return;
-        }
-        if graphs.knowledge.is_empty() {
-            self.say(format!("{here}.knowledge"), m::knowledge_empty(&here));
         }
         let variables = self.job.data.graph_variables(graphs, attribute);
         if !self.graph_columns(&here, graphs, attribute, &variables) {
@@ -190,27 +187,19 @@ impl JobChecker<'_> {
             self.say(at.clone(), m::hidden_cause_not_linear(key, word));
         }
         let here = format!("{at}.strengths");
-        if asked.strengths.is_empty() {
-            self.say(here, m::hidden_strengths_none());
-            return;
-        }
         for (i, strength) in asked.strengths.iter().map(|s| s.get()).enumerate() {
-            if strength <= 0.0 || strength >= 1.0 {
-                self.say(format!("{here}[{i}]"), m::hidden_strength_range(strength));
-            } else if i > 0 && asked.strengths[i - 1].get() >= strength {
+            if i > 0 && asked.strengths[i - 1].get() >= strength {
                 self.say(format!("{here}[{i}]"), m::hidden_strengths_order(strength));
             }
         }
     }
 
     /// Complains about a gate that is to withstand a hidden cause about which nothing is known.
-    pub(super) fn gate_withstands(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
-        let Some(strength) = gate.withstands.map(|s| s.get()) else { return };
-        let here = join(at, "withstands");
-        if strength <= 0.0 || strength >= STRONGEST {
-            self.say(here, m::withstands_range(strength, STRONGEST));
+    pub(super) fn gate_withstands(&mut self, at: &str, gate: &GateBlock, metric: &Metric) {
+        if gate.withstands.is_none() {
             return;
         }
+        let here = join(at, "withstands");
         let sets = self.job.sets();
         let asks = |set: &CounterfactualSet| {
             set.graphs().is_some_and(|graphs| graphs.hidden_cause().is_some())
@@ -283,9 +272,6 @@ impl JobChecker<'_> {
 
     /// Models that cannot be asked.
     fn graph_models(&mut self, here: &str, name: &Name) {
-        if !self.is_sound(&["models"]) {
-            return;
-        }
         let job = self.job;
         let Some(set) = job.counterfactuals.get(name) else { return };
         for (model, block) in job.models.iter().filter(|(model, _)| set.asks(model)) {
@@ -315,9 +301,6 @@ impl JobChecker<'_> {
         let mut known = data.inputs();
         known.retain(|column| !data.is_derived(column) && data.onehot_of(column).is_none());
         if graphs.variables.is_some() {
-            if self.has_problem(&[&at]) {
-                return false;
-            }
             for (i, column) in variables.iter().enumerate() {
                 let said = if known.contains(&column) {
                     continue;
@@ -364,13 +347,7 @@ impl JobChecker<'_> {
     }
 
     /// Complains about a gate that waits for an interval of people where scores have none.
-    pub(super) fn gate_scores(
-        &mut self,
-        at: &str,
-        name: &Name,
-        gate: &GateBlock,
-        metric: &KnownMetric,
-    ) {
+    pub(super) fn gate_scores(&mut self, at: &str, name: &Name, gate: &GateBlock, metric: &Metric) {
         if metric.family == MetricFamily::Shift
             && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
             && self.asks_graphs(gate)

@@ -6,7 +6,7 @@ use crate::job::read::tree::join;
 use crate::param::ColumnName;
 
 use super::JobChecker;
-use super::defaults::{families, needs_counterfactual};
+use super::defaults::{families, needs_counterfactual, needs_label};
 
 /// The families whose values are compared.
 const COMPARED: [MetricFamily; 5] = [
@@ -21,32 +21,23 @@ impl JobChecker<'_> {
     /// The block `metrics`, but for `metrics.clarify`.
     pub(super) fn metrics(&mut self) {
         self.families();
-        self.slices();
+        for (i, column) in self.job.metrics.by.iter().enumerate() {
+            self.divides(format!("metrics.by[{i}]"), column, "slice");
+        }
         self.compare();
     }
 
     fn families(&mut self) {
-        let Some(named) =
-            self.job.metrics.families.as_ref().filter(|_| self.is_sound(&["metrics.families"]))
-        else {
-            return;
-        };
-        if self.has_problem(&["metrics.families"]) {
-            return;
-        }
+        let named = self.job.metrics.families.iter().flatten();
         let no_label = self.lacks_label();
         let no_set = self.job.counterfactuals.is_empty() && self.are_names_sound("counterfactuals");
-        for (i, &family) in named.iter().enumerate() {
+        for (i, &family) in named.enumerate() {
             let (at, word) = (format!("metrics.families[{i}]"), family.as_str());
-            if no_label && self.catalog.family_needs_label(family) {
+            if no_label && needs_label(family) {
                 self.say(at, m::family_no_label(word));
             } else if no_label && family == MetricFamily::Clarify && !self.job.audits_amounts() {
                 self.say(at, m::clarify_no_label());
-            } else if family == MetricFamily::CfQuality
-                && !no_set
-                && self.is_sound(&["counterfactuals"])
-                && !self.job.has_fitted_sets()
-            {
+            } else if family == MetricFamily::CfQuality && !no_set && !self.job.has_fitted_sets() {
                 self.say(at, m::cf_quality_no_set());
             } else if no_set && (family == MetricFamily::CfQuality || needs_counterfactual(family))
             {
@@ -71,13 +62,11 @@ impl JobChecker<'_> {
     /// The block `metrics.compare`.
     fn compare(&mut self) {
         let compare = &self.job.metrics.compare;
-        if compare.is_empty() || !self.is_sound(&["metrics.compare"]) {
+        if compare.is_empty() {
             return;
         }
-        let measured = families(self.job, self.catalog);
-        if self.is_sound(&["metrics.families"])
-            && !COMPARED.iter().any(|family| measured.contains(family))
-        {
+        let measured = families(self.job);
+        if !COMPARED.iter().any(|family| measured.contains(family)) {
             self.say("metrics.compare", m::compare_no_family());
         }
         for (first, second) in compare {
@@ -89,32 +78,15 @@ impl JobChecker<'_> {
         }
     }
 
-    /// `metrics.by`: every column must be one that people share, and one that groups of some
-    /// attribute meet in.
-    fn slices(&mut self) {
-        let (data, by) = (&self.job.data, &self.job.metrics.by);
-        if by.is_empty()
-            || !self.is_sound(&["metrics.by", "data.sensitive", "data.row_id", "data.derive"])
-        {
-            return;
-        }
-        if self.has_problem(&["metrics.by"]) {
-            return;
-        }
-        for (i, column) in by.iter().enumerate() {
-            let at = format!("metrics.by[{i}]");
-            if data.row_id.as_ref() == Some(column) {
-                self.say(at, m::slice_by_id(column));
-            } else if self.is_every_attribute(column) {
-                self.say(at, m::slice_by_group(column));
-            }
-        }
-    }
-
-    /// Whether every attribute is this column: groups never meet in its values.
-    pub(super) fn is_every_attribute(&self, column: &ColumnName) -> bool {
+    /// Complains about a column that divides the rows, where no two people share a value of it, or
+    /// groups of no attribute meet in one.
+    pub(super) fn divides(&mut self, at: String, column: &ColumnName, part: &str) {
         let data = &self.job.data;
         let mut attributes = data.sensitive.keys();
-        attributes.len() > 0 && attributes.all(|name| data.column_of(name) == column)
+        if data.row_id.as_ref() == Some(column) {
+            self.say(at, m::divided_by_id(column, part));
+        } else if attributes.len() > 0 && attributes.all(|name| data.column_of(name) == column) {
+            self.say(at, m::divided_by_group(column, part));
+        }
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! Everything is checked here that can be known without the data; what only the data can tell (no
 //! such column, no such group) is found in the first stage, which asks [`JobPlaces`] for the line.
-//! Values that reading already complained about are passed over, so that one mistake makes one
-//! message.
+//! One mistake makes one message: what a check says is held back where the block that it is about,
+//! or another that it depends on (as `messages.txt` says), could not be read, and where reading has
+//! already complained about the same key.
 
 mod amounts;
 mod clarify;
@@ -18,7 +19,6 @@ mod gate_scopes;
 mod gates;
 mod graphs;
 mod issue_places;
-mod known_names;
 mod metrics;
 mod models;
 mod names;
@@ -27,6 +27,7 @@ mod rows;
 mod sets;
 mod split;
 mod threshold;
+mod unsupported;
 mod why;
 mod words;
 
@@ -35,13 +36,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use self::defaults::resolved;
-pub use self::known_names::{GateScope, KnownMetric, KnownNames};
 use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::hash::sha256;
 use crate::job::Job;
 use crate::job::read::load::{self, IncludedFile, LoadedJob};
+pub use crate::job::read::shape::JobPlaces;
 use crate::job::read::shape::{MAX_PROBLEMS, ReadJob, read_job};
-use crate::job::read::tree::{PathStep, YamlNode, YamlValue, dotted, join};
+use crate::job::read::tree::join;
 use crate::job::resolve::flat::{DOLLAR, literal};
 use crate::param::{KnobRefusal, Name};
 
@@ -70,62 +71,6 @@ pub struct CheckedJob {
     pub hash: String,
 }
 
-/// Where the keys and values of a job stand, by dotted path.
-#[derive(Debug, Clone, Default)]
-pub struct JobPlaces(BTreeMap<String, FilePlace>);
-
-impl JobPlaces {
-    fn of(root: &YamlNode) -> Self {
-        let mut places = JobPlaces::default();
-        places.walk(&mut Vec::new(), root, &root.place);
-        places
-    }
-
-    fn walk(&mut self, steps: &mut Vec<PathStep>, node: &YamlNode, owner: &FilePlace) {
-        // A value is shown where it stands, a block at its key.
-        let place = if node.scalar().is_some() { &node.place } else { owner };
-        self.0.insert(dotted(steps), place.clone());
-        match &node.value {
-            YamlValue::Seq(items) => {
-                for (i, item) in items.iter().enumerate() {
-                    steps.push(PathStep::Index(i));
-                    self.walk(steps, item, &item.place);
-                    steps.pop();
-                }
-            }
-            YamlValue::Map(entries) => {
-                for (key, value) in entries {
-                    steps.push(PathStep::Key(key.text.clone()));
-                    self.walk(steps, value, &key.place);
-                    steps.pop();
-                }
-            }
-            YamlValue::Scalar(_) => {}
-        }
-    }
-
-    /// Where a dotted path stands that is written in the job.
-    pub(crate) fn written(&self, path: &str) -> Option<&FilePlace> {
-        self.0.get(path).filter(|_| !path.is_empty())
-    }
-
-    /// Where a dotted path stands (as [`path`] makes it); if it is not written, the nearest
-    /// block around it.
-    pub fn at(&self, path: &str) -> Option<&FilePlace> {
-        let mut path = path;
-        loop {
-            if let Some(place) = self.0.get(path) {
-                return Some(place);
-            }
-            path = match path.rfind(['.', '[']) {
-                Some(cut) => &path[..cut],
-                None if path.is_empty() => return None,
-                None => "",
-            };
-        }
-    }
-}
-
 /// The dotted path of keys from the top of the job.
 pub fn path(keys: &[&str]) -> String {
     keys.iter().fold(String::new(), |path, key| join(&path, key))
@@ -135,27 +80,25 @@ pub fn path(keys: &[&str]) -> String {
 ///
 /// # Errors
 /// All problems at once, in the order of the file; or the file cannot be read.
-pub fn read(file: &Path, sets: &[String], catalog: &KnownNames<'_>) -> Result<CheckedJob> {
-    check(load::load(file, sets)?, catalog)
+pub fn read(file: &Path, sets: &[String]) -> Result<CheckedJob> {
+    check(load::load(file, sets)?)
 }
 
 /// The same of the text of a job file.
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn read_text(file: &Path, text: &[u8], catalog: &KnownNames<'_>) -> Result<CheckedJob> {
-    check(load::load_text(file, text, &[])?, catalog)
+pub(crate) fn read_text(file: &Path, text: &[u8]) -> Result<CheckedJob> {
+    check(load::load_text(file, text, &[])?)
 }
 
 /// Checks a job that was read.
 ///
 /// # Errors
 /// All problems at once, in the order of the file.
-pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> {
+pub fn check(loaded: LoadedJob) -> Result<CheckedJob> {
     let LoadedJob { root, file, includes, sets, mut problems, unknown, filled } = loaded;
-    let places = JobPlaces::of(&root);
-    let unknown = unknown.iter().map(|steps| dotted(steps)).collect();
-    let ReadJob { job, problems: wrong, damaged, refused } = read_job(&root, unknown);
+    let ReadJob { job, places, problems: wrong, damaged, refused } = read_job(&root, unknown);
     // A key with a variable is not a good name either: one place, one message.
     let seen: Vec<FilePlace> = problems.iter().filter_map(|p| p.place.clone()).collect();
     problems.extend(
@@ -167,17 +110,17 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
         Some(job) if problems.len() < MAX_PROBLEMS => {
             let mut checker = JobChecker {
                 job: &job,
-                catalog,
                 places: &places,
                 damaged: &damaged,
+                n_refused: refused.len(),
                 problems: refused,
             };
             checker.rows();
             checker.models();
             checker.metrics();
             checker.clarify();
-            checker.beside_classes();
-            checker.beside_amounts();
+            checker.amounts();
+            checker.unsupported();
             checker.persons();
             checker.experiments();
             checker.recourse();
@@ -196,7 +139,7 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
         return Err(Error::Job(in_order(problems, &file)));
     }
     let vars = job.vars.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    let job = resolved(job, catalog);
+    let job = resolved(job);
     let hash = sha256(to_yaml(&job).as_bytes());
     let key = |name: &str| Name::new(name.split('/').next().unwrap_or_default());
     let set_names =
@@ -244,28 +187,64 @@ fn is_below(inner: &str, outer: &str) -> bool {
         .is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
+/// The block that a path is in, its first two steps: `gates.g`, `data.split`.
+fn block_of(path: &str) -> &str {
+    let (mut dots, mut quoted) = (0, false);
+    let end = path.find(|c| {
+        quoted ^= c == '"';
+        dots += usize::from(c == '.' && !quoted);
+        dots == 2
+    });
+    &path[..end.unwrap_or(path.len())]
+}
+
 /// Walks a job and gathers what is wrong.
 struct JobChecker<'a> {
     job: &'a Job,
-    catalog: &'a KnownNames<'a>,
     places: &'a JobPlaces,
     damaged: &'a [String],
     problems: Vec<JobProblem>,
+    /// How many of the problems were found by reading.
+    n_refused: usize,
 }
 
 impl JobChecker<'_> {
-    /// Complains about what is at a path, or should be.
+    /// Complains about what is at a path, or should be, where what that depends on is known.
     fn say(&mut self, path: impl Into<String>, said: Said) {
-        let (Said { code, what, hint }, path) = (said, path.into());
+        let (Said { code, reads, what, hint }, path) = (said, path.into());
+        let is_refused = |of: &JobProblem| is_below(&path, &of.path);
+        let is_known = self.is_sound(&[block_of(&path)]) && self.is_sound(reads);
+        if !is_known || self.problems[..self.n_refused].iter().any(is_refused) {
+            return;
+        }
         let place = self.places.at(&path).cloned();
         self.problems.push(JobProblem { code, path, place, what, hint: Some(hint) });
+    }
+
+    /// Which of some keys of a block the job writes.
+    fn written(&self, at: &str, keys: &[&'static str]) -> Vec<&'static str> {
+        let is_written = |key: &&str| self.places.written(&join(at, key)).is_some();
+        keys.iter().copied().filter(is_written).collect()
+    }
+
+    /// Complains about those of some keys of a block that the job writes; gives back whether it
+    /// writes one.
+    fn refuse_keys(
+        &mut self,
+        at: &str,
+        keys: &[&'static str],
+        said: impl Fn(&'static str) -> Said,
+    ) -> bool {
+        let written = self.written(at, keys);
+        written.iter().for_each(|key| self.say(join(at, key), said(key)));
+        !written.is_empty()
     }
 
     /// Complains about knobs of a block that are refused regardless of the rest of the job.
     fn refused(&mut self, block: &str, refusals: Vec<KnobRefusal>) {
         for KnobRefusal { key, code, what, hint } in refusals {
             let dot = if key.is_empty() { "" } else { "." };
-            self.say(format!("{block}{dot}{key}"), Said { code, what, hint });
+            self.say(format!("{block}{dot}{key}"), Said { code, reads: &[], what, hint });
         }
     }
 

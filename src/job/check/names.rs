@@ -1,7 +1,6 @@
 //! Names that a job uses, each resolved in one place: models, counterfactual sets, sensitive
 //! attributes with their groups, columns with their roles.
 
-use super::known_names::KnownMetric;
 use super::{JobChecker, path};
 use crate::data::prepare::derive::Derivation;
 use crate::data::prepare::params::KeepStep;
@@ -10,6 +9,8 @@ use crate::job::messages::{self as m, Said};
 use crate::job::read::nearest::suggest;
 use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, DataBlock, LabelRole, ModelBlock};
+use crate::metric::Metric;
+use crate::metric::catalog::{catalog, find};
 use crate::param::{ColumnName, Name, SetName, Word};
 
 /// The word that represents all other groups.
@@ -19,56 +20,35 @@ pub(super) const REST: &str = "rest";
 pub(super) struct NamedColumn {
     /// Where.
     pub(super) at: String,
-    pub(super) role: ColumnRole,
+    /// What it is named as, in words.
+    pub(super) role: &'static str,
     pub(super) column: ColumnName,
 }
 
-/// What a column is named as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ColumnRole {
-    RowId,
-    Person,
-    Label,
-    Weight,
-    Split,
-    Sensitive,
-    /// A feature by the key of its kind, or `ignore`.
-    Feature(&'static str),
-    /// What a column is derived from, a key of a side table, a column of a filter.
-    Source,
-}
+pub(super) const LABEL: &str = "the label";
+pub(super) const ROW_ID: &str = "the row id";
+const SPLIT: &str = "the column that splits the rows";
+const SENSITIVE: &str = "a sensitive column";
+const FEATURE: &str = "a feature";
+/// What a column is derived from, a key of a side table, a column of a filter.
+pub(super) const SOURCE: &str = "named by a rule";
 
-impl ColumnRole {
-    /// The role in words.
-    pub(super) fn in_words(self) -> &'static str {
-        match self {
-            ColumnRole::RowId => "the row id",
-            ColumnRole::Person => "the person",
-            ColumnRole::Label => "the label",
-            ColumnRole::Weight => "the weight",
-            ColumnRole::Split => "the column that splits the rows",
-            ColumnRole::Sensitive => "a sensitive column",
-            ColumnRole::Feature(_) => "a feature",
-            ColumnRole::Source => "named by a rule",
-        }
+impl NamedColumn {
+    /// Whether no feature has the role.
+    pub(super) fn excludes_features(&self) -> bool {
+        ![SENSITIVE, FEATURE, SOURCE].contains(&self.role)
     }
 
-    /// Whether no feature has it.
-    pub(super) fn excludes_features(self) -> bool {
-        !matches!(self, ColumnRole::Sensitive | ColumnRole::Feature(_) | ColumnRole::Source)
+    /// Of a feature the key of its kind, or `ignore`.
+    pub(super) fn kind(&self) -> Option<&str> {
+        self.at.strip_prefix("data.features.")?.split(['.', '[']).next()
     }
 
-    /// The block that names it.
-    fn block(self) -> &'static str {
-        match self {
-            ColumnRole::RowId => "data.row_id",
-            ColumnRole::Person => "data.person",
-            ColumnRole::Label => "data.label",
-            ColumnRole::Weight => "data.weight",
-            ColumnRole::Split => "data.split",
-            ColumnRole::Sensitive => "data.sensitive",
-            ColumnRole::Feature(_) => "data.features",
-            ColumnRole::Source => "data",
+    /// Whether the page may say what values of the column are called.
+    pub(super) fn has_values(&self) -> bool {
+        match self.kind() {
+            Some(kind) => !matches!(kind, "ignore" | "onehot"),
+            None => [LABEL, SENSITIVE].contains(&self.role),
         }
     }
 }
@@ -86,12 +66,22 @@ impl<'a> JobChecker<'a> {
         if names.iter().any(|known| known.as_ref() == name) {
             return true;
         }
-        let code = match noun {
-            "group" => "unknown-group",
-            "column" => "unknown-column",
-            "data set" => "unknown-data-set",
-            _ => "unknown-name",
+        let (code, declared) = match noun {
+            "group" => ("unknown-group", "data.sensitive"),
+            "column" => ("unknown-column", "data.features"),
+            "data set" => ("unknown-data-set", "data.rows"),
+            "sensitive attribute" => ("unknown-name", "data.sensitive"),
+            "model" => ("unknown-name", "models"),
+            "counterfactual set" => ("unknown-name", "counterfactuals"),
+            "arm" => ("unknown-name", "experiments"),
+            "recourse block" => ("unknown-name", "recourse"),
+            "why block" => ("unknown-name", "why"),
+            _ => ("unknown-name", ""),
         };
+        let columns = ["data.features", "data.sensitive", "data.derive"];
+        if !self.are_names_sound(declared) || noun == "column" && !self.is_sound(&columns) {
+            return false;
+        }
         let near = suggest(name, &format!("known {noun}s"), names);
         self.say(at, Said { code, ..m::name_unknown(noun, name, near) });
         false
@@ -134,10 +124,9 @@ impl<'a> JobChecker<'a> {
         name: &Name,
     ) -> Option<&'a ModelBlock> {
         let models = &self.job.models;
-        if models.is_empty() || !self.are_names_sound("models") {
-            return None;
+        if !models.is_empty() {
+            self.check_known("model", at, name, models.keys());
         }
-        self.check_known("model", at, name, models.keys());
         models.get(name)
     }
 
@@ -157,11 +146,6 @@ impl<'a> JobChecker<'a> {
             && self.is_sound(&["data.label", "data.favourable"])
     }
 
-    /// Whether all counterfactual sets are known.
-    pub(super) fn are_sets_sound(&self) -> bool {
-        self.is_sound(&["counterfactuals"]) && self.are_names_sound("counterfactuals")
-    }
-
     /// The set of a name, which a scenario may follow; none where there is none.
     pub(super) fn set_of(&self, name: &SetName) -> Option<&'a CounterfactualSet> {
         self.job.sets().into_iter().find(|(known, _)| known == name.as_str()).map(|(_, set)| set)
@@ -175,9 +159,6 @@ impl<'a> JobChecker<'a> {
         name: &SetName,
         model: Option<&Name>,
     ) -> Option<&'a CounterfactualSet> {
-        if !self.are_names_sound("counterfactuals") {
-            return None;
-        }
         let names: Vec<String> = self.job.sets().into_iter().map(|(name, _)| name).collect();
         self.check_known("counterfactual set", at, name, names);
         let set = self.set_of(name)?;
@@ -189,15 +170,14 @@ impl<'a> JobChecker<'a> {
 
     /// Complains about a sensitive attribute that is not declared.
     pub(super) fn attribute(&mut self, at: impl Into<String>, name: &ColumnName) -> bool {
-        self.are_names_sound("data.sensitive")
-            && self.check_known("sensitive attribute", at, name, self.job.data.sensitive.keys())
+        self.check_known("sensitive attribute", at, name, self.job.data.sensitive.keys())
     }
 
     /// The metric of an id; none where there is none.
-    pub(super) fn metric_named(&mut self, at: String, id: &str) -> Option<&'a KnownMetric> {
-        let known = self.catalog.metrics.iter().find(|known| known.id == id);
+    pub(super) fn metric_named(&mut self, at: String, id: &str) -> Option<&'static Metric> {
+        let known = find(id);
         if known.is_none() {
-            let mut ids: Vec<&str> = self.catalog.metrics.iter().map(|known| known.id).collect();
+            let mut ids: Vec<&str> = catalog().map(|known| known.id).collect();
             ids.sort_unstable();
             self.say(at, m::metric_unknown(id, suggest(id, "known metrics", ids)));
         }
@@ -212,11 +192,8 @@ impl<'a> JobChecker<'a> {
         named: impl IntoIterator<Item = (String, &'w Word)>,
     ) {
         let declared = self.job.data.groups_of(attribute);
-        if declared.len() < 2 || !self.is_sound(&[&sensitive_at(attribute)]) {
-            return;
-        }
         for (at, group) in named {
-            if !declared.contains(group) {
+            if declared.len() > 1 && !declared.contains(group) {
                 let near = suggest(group, "its groups", &declared);
                 self.say(at, m::group_unknown(attribute, group, near));
             }
@@ -225,16 +202,10 @@ impl<'a> JobChecker<'a> {
 
     /// What a column is that excludes another role next to it.
     pub(super) fn role_of(&self, column: &ColumnName) -> Option<&'static str> {
-        let excludes =
-            [ColumnRole::Label, ColumnRole::RowId, ColumnRole::Split, ColumnRole::Sensitive];
+        let excludes = [LABEL, ROW_ID, SPLIT, SENSITIVE];
         let named = self.job.data.named_columns();
         let mut taken = named.iter().filter(|named| excludes.contains(&named.role));
-        taken.find(|named| named.column == *column).map(|named| named.role.in_words())
-    }
-
-    /// Whether it is known which columns have a role.
-    pub(super) fn knows(&self, role: ColumnRole) -> bool {
-        self.is_sound(&[role.block()])
+        taken.find(|named| named.column == *column).map(|named| named.role)
     }
 }
 
@@ -242,7 +213,7 @@ impl DataBlock {
     /// The columns that the block `data` names, each with its place and role.
     pub(super) fn named_columns(&self) -> Vec<NamedColumn> {
         let mut all: Vec<NamedColumn> = Vec::new();
-        let mut add = |at: String, role: ColumnRole, column: &ColumnName| {
+        let mut add = |at: String, role: &'static str, column: &ColumnName| {
             all.push(NamedColumn { at, role, column: column.clone() });
         };
         let label = match self.label {
@@ -250,54 +221,41 @@ impl DataBlock {
             _ => "label.column",
         };
         let single = [
-            (label, ColumnRole::Label, self.label.named_column()),
-            ("row_id", ColumnRole::RowId, self.row_id.as_ref()),
-            (
-                "split.column",
-                ColumnRole::Split,
-                self.split.as_ref().and_then(|s| s.column.as_ref()),
-            ),
-            ("weight", ColumnRole::Weight, self.weight.as_ref()),
-            ("person", ColumnRole::Person, self.person.as_ref()),
+            (label, LABEL, self.label.named_column()),
+            ("row_id", ROW_ID, self.row_id.as_ref()),
+            ("split.column", SPLIT, self.split.as_ref().and_then(|s| s.column.as_ref())),
+            ("weight", "the weight", self.weight.as_ref()),
+            ("person", "the person", self.person.as_ref()),
         ];
         for (key, role, column) in single {
             column.into_iter().for_each(|column| add(format!("data.{key}"), role, column));
         }
         for name in self.sensitive.keys() {
-            add(sensitive_at(name), ColumnRole::Sensitive, self.column_of(name));
+            add(sensitive_at(name), SENSITIVE, self.column_of(name));
         }
         let features = &self.features;
-        let at = |kind: &str, i: usize| format!("data.features.{kind}[{i}]");
         let of_kind = |kind| path(&["data", "features", kind]);
-        for (i, column) in features.continuous.iter().enumerate() {
-            add(at("continuous", i), ColumnRole::Feature("continuous"), column);
-        }
-        for column in features.ordinal.keys() {
-            let here = join(&of_kind("ordinal"), column.as_str());
-            add(here, ColumnRole::Feature("ordinal"), column);
-        }
-        for (i, column) in features.nominal.iter().enumerate() {
-            add(at("nominal", i), ColumnRole::Feature("nominal"), column);
-        }
-        for (name, group) in &features.onehot {
-            let here = join(&of_kind("onehot"), name.as_str());
-            for (i, column) in group.iter().enumerate() {
-                add(format!("{here}[{i}]"), ColumnRole::Feature("onehot"), column);
-            }
-        }
-        for (i, column) in features.ignore.iter().enumerate() {
-            add(at("ignore", i), ColumnRole::Feature("ignore"), column);
-        }
+        let ordinal = features.ordinal.keys();
+        let ordinal = ordinal.map(|name| (join(&of_kind("ordinal"), name.as_str()), name));
+        let onehot = features.onehot.iter();
+        let onehot = onehot
+            .flat_map(|(name, group)| numbered(join(&of_kind("onehot"), name.as_str()), group));
+        let listed = numbered(of_kind("continuous"), &features.continuous)
+            .chain(ordinal)
+            .chain(numbered(of_kind("nominal"), &features.nominal))
+            .chain(onehot)
+            .chain(numbered(of_kind("ignore"), &features.ignore));
+        listed.for_each(|(at, column)| add(at, FEATURE, column));
         for (i, step) in self.keep.iter().enumerate() {
             let at = format!("data.keep[{i}]");
             for column in step.columns() {
                 let key = if matches!(step, KeepStep::Sql(_)) { "sql" } else { column.as_str() };
-                add(join(&at, key), ColumnRole::Source, column);
+                add(join(&at, key), SOURCE, column);
             }
         }
         for (name, join) in &self.join {
             let here = path(&["data", "join", name.as_str(), "on"]);
-            add(here, ColumnRole::Source, &join.on);
+            add(here, SOURCE, &join.on);
         }
         let derive = self.derive.iter().map(|(name, derivation)| {
             (path(&["data", "derive", name.as_str()]), derivation.clone())
@@ -308,17 +266,22 @@ impl DataBlock {
             (sensitive_at(name), Derivation { cross: None, ..attribute.derivation() })
         });
         for (at, derivation) in derive.chain(made) {
-            derivation.from.iter().for_each(|c| add(join(&at, "from"), ColumnRole::Source, c));
+            derivation.from.iter().for_each(|c| add(join(&at, "from"), SOURCE, c));
             for (i, part) in derivation.cross.iter().flatten().enumerate() {
-                add(format!("{at}.cross[{i}]"), ColumnRole::Source, part);
+                add(format!("{at}.cross[{i}]"), SOURCE, part);
             }
             let tree = derivation.sql.as_deref().and_then(|text| sql::parse(text).ok());
             for column in tree.iter().flat_map(|tree| &tree.columns) {
-                add(join(&at, "sql"), ColumnRole::Source, column);
+                add(join(&at, "sql"), SOURCE, column);
             }
         }
         all
     }
+}
+
+/// The columns of a list, each with its place.
+fn numbered(at: String, columns: &[ColumnName]) -> impl Iterator<Item = (String, &ColumnName)> {
+    columns.iter().enumerate().map(move |(i, column)| (format!("{at}[{i}]"), column))
 }
 
 /// The path of an attribute.

@@ -7,7 +7,7 @@ use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::schema::types_schema;
 use crate::job::{GateBlock, GateDecideBy};
-use crate::param::{ColumnName, Finite, Name, Word};
+use crate::param::{ColumnName, Name, Word};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition};
 use crate::recourse::feature::{ChangeDirection, TraitPredicate};
 use crate::recourse::knobs::{
@@ -42,17 +42,12 @@ impl JobChecker<'_> {
     /// The blocks `data.bins` and `recourse`.
     pub(super) fn recourse(&mut self) {
         for (column, bins) in &self.job.data.bins {
-            let at = path(&["data", "bins", column.as_str()]);
-            if self.is_sound(&[&at]) {
-                self.bins_of(&at, column, bins);
-            }
+            self.bins_of(&path(&["data", "bins", column.as_str()]), column, bins);
         }
         for (attribute, recourse) in &self.job.recourse {
             let at = path(&["recourse", attribute.as_str()]);
             self.attribute(at.as_str(), attribute);
-            if self.is_sound(&[&at]) {
-                self.one_recourse(&at, attribute, recourse);
-            }
+            self.one_recourse(&at, attribute, recourse);
         }
     }
 
@@ -64,7 +59,7 @@ impl JobChecker<'_> {
             }
         }
         let features = &self.job.data.features;
-        if self.is_sound(&["data.features"]) && !features.continuous.contains(column) {
+        if !features.continuous.contains(column) {
             let near = suggest(column, "continuous features", &features.continuous);
             let said = if self.job.data.listed_features().any(|listed| listed == column) {
                 m::bins_of_no_number(column, near)
@@ -241,12 +236,9 @@ impl JobChecker<'_> {
     }
 
     fn cost(&mut self, at: &str, attribute: &ColumnName, recourse: &RecourseBlock) {
-        let below = |cost: Finite| !(0.0..=knobs::MAX_COST).contains(&cost.get());
-        for (column, weight) in &recourse.cost.weights {
+        for column in recourse.cost.weights.keys() {
             let here = join(&format!("{at}.weights"), column.as_str());
-            if self.check_recourse_column(&here, attribute, column).is_some() && below(*weight) {
-                self.say(here, m::cost_weight_range(weight.get()));
-            }
+            self.check_recourse_column(&here, attribute, column);
         }
         for (column, cost) in &recourse.cost.columns {
             let here = join(&format!("{at}.columns"), column.as_str());
@@ -295,11 +287,6 @@ impl JobChecker<'_> {
         let at = format!("{at}.equal-effectiveness-within-budget");
         if within.budgets.is_empty() && within.budget_percentiles.is_empty() {
             self.say(at.clone(), m::budgets_empty());
-        }
-        for (i, cost) in within.budgets.iter().enumerate() {
-            if knobs::cost(*cost).is_none() {
-                self.say(format!("{at}.budgets[{i}]"), m::budget_range(cost.get()));
-            }
         }
         for (i, number) in within.budget_percentiles.iter().enumerate() {
             if knobs::percentile(*number).is_none() {
@@ -374,13 +361,10 @@ impl JobChecker<'_> {
             ("unfair_subgroups_at_most", gate.unfair_subgroups_at_most.is_some(), limit),
         ];
         for (key, _, form) in keys.into_iter().filter(|(_, there, _)| !there) {
-            self.say(at, m::gate_key_missing(at, key, form));
+            self.say(at, m::block_key_missing(at, key, form));
         }
         let blocks = self.job.recourse.keys();
-        if !self.are_names_sound("recourse")
-            || !self.check_known("recourse block", format!("{at}.recourse"), attribute, blocks)
-            || !self.is_sound(&[&path(&["recourse", attribute.as_str()])])
-        {
+        if !self.check_known("recourse block", format!("{at}.recourse"), attribute, blocks) {
             return;
         }
         let block = &self.job.recourse[attribute];

@@ -4,8 +4,8 @@ use crate::job::messages as m;
 use indexmap::IndexMap;
 
 use crate::data::prepare::params::{KeepCondition, KeepStep, MissingRule};
+use crate::data::source::catalog::DATA_SETS;
 use crate::data::source::csv_import::CsvBlock;
-use crate::data::source::found_files::Arrival;
 use crate::data::source::synthetic::{Mechanism, SyntheticBlock};
 use crate::data::sql;
 use crate::job::RowSource;
@@ -14,8 +14,8 @@ use crate::job::read::nearest::{all, all_or_none, suggest};
 use crate::job::read::tree::join;
 use crate::param::{ColumnName, Finite, Fraction, Name, Word};
 
-use super::names::{ColumnRole, NamedColumn, sensitive_at};
-use super::{JobChecker, path};
+use super::names::{LABEL, NamedColumn, ROW_ID, SOURCE, sensitive_at};
+use super::{JobChecker, block_of, path};
 
 /// How far a sum of shares may be from 1.
 pub(super) const SUM_SLACK: f64 = 1e-9;
@@ -36,24 +36,22 @@ impl JobChecker<'_> {
     }
 
     fn source(&mut self) {
-        if !self.is_sound(&["data.rows"]) {
-            return;
-        }
         let rows = &self.job.data.rows;
         let sources = rows.sources();
         let keys: Vec<&str> = sources.iter().map(|(key, _)| *key).collect();
         let [(key, source)] = sources[..] else {
             return self.say("data.rows", m::rows_sources(all(ROW_SOURCES), all_or_none(&keys)));
         };
-        self.arrival("data.rows", rows.arrival(), matches!(key, "parquet" | "csv"));
+        if !matches!(key, "parquet" | "csv") {
+            let keys = ["wait", "complete"];
+            self.refuse_keys("data.rows", &keys, m::arrival_of_no_file);
+        }
         match source {
             RowSource::Parquet(_) | RowSource::Stream(_) => {}
             RowSource::Csv(csv) => self.csv("data.rows.csv", csv),
             RowSource::Catalog(rows) => {
-                let at = ["data.rows.catalog.name", "data.rows.catalog"];
-                let at = at.into_iter().find(|at| self.places.written(at).is_some());
-                let (at, known) = (at.unwrap_or("data.rows"), self.catalog.data_sets);
-                self.check_known("data set", at, &rows.name, known);
+                let known = DATA_SETS.iter().map(|set| set.name);
+                self.check_known("data set", "data.rows.catalog.name", &rows.name, known);
             }
             RowSource::Synthetic(synthetic) => self.synthetic(synthetic),
             RowSource::Command(program) => {
@@ -65,19 +63,8 @@ impl JobChecker<'_> {
         }
     }
 
-    /// How files say that they are complete; only files do.
-    pub(super) fn arrival(&mut self, at: &str, arrival: Arrival<'_>, of_files: bool) {
-        let keys = [("wait", arrival.wait), ("complete", arrival.complete.is_some())];
-        for (key, _) in keys.into_iter().filter(|(_, is_given)| *is_given && !of_files) {
-            self.say(join(at, key), m::arrival_of_no_file(key));
-        }
-    }
-
     fn synthetic(&mut self, synthetic: &SyntheticBlock) {
         let columns = &synthetic.columns;
-        if columns.is_empty() {
-            self.say("data.rows.synthetic.columns", m::synthetic_empty());
-        }
         for (i, (name, mechanism)) in columns.iter().enumerate() {
             let at = path(&["data", "rows", "synthetic", "columns", name.as_str()]);
             match mechanism {
@@ -95,9 +82,7 @@ impl JobChecker<'_> {
 
     fn levels(&mut self, at: &str, levels: &IndexMap<Word, Fraction>) {
         let sum: f64 = levels.values().map(|p| p.get()).sum();
-        if levels.is_empty() {
-            self.say(at, m::probabilities_empty(at));
-        } else if (sum - 1.0).abs() > SUM_SLACK {
+        if (sum - 1.0).abs() > SUM_SLACK {
             self.say(at, m::probabilities_sum(at, rounded(sum)));
         }
     }
@@ -148,14 +133,10 @@ impl JobChecker<'_> {
     }
 
     fn joins(&mut self) {
-        if !self.is_sound(&["data.join"]) {
-            return;
-        }
         let data = &self.job.data;
         let mut joined: Vec<(&ColumnName, &Name)> = Vec::new();
         for (name, join) in &data.join {
             let at = path(&["data", "join", name.as_str()]);
-            self.arrival(&at, join.arrival(), true);
             match (&join.parquet, &join.csv) {
                 (Some(_), None) => {}
                 (None, Some(csv)) => self.csv(&format!("{at}.csv"), csv),
@@ -168,9 +149,6 @@ impl JobChecker<'_> {
                 self.say(format!("{at}.on"), m::join_key_derived(&join.on));
             }
             let here = format!("{at}.columns");
-            if self.has_problem(&[&here]) {
-                continue;
-            }
             for (i, column) in join.columns.iter().enumerate() {
                 let place = format!("{here}[{i}]");
                 let other = joined.iter().find(|(known, _)| *known == column);
@@ -198,30 +176,19 @@ impl JobChecker<'_> {
     }
 
     fn label(&mut self) {
-        let Some(label) = self.job.data.label.column().filter(|_| self.is_sound(&["data.label"]))
-        else {
-            return;
-        };
-        if self.job.data.favourable.is_some() && self.is_sound(&["data.favourable"]) {
+        let Some(label) = self.job.data.label.column() else { return };
+        if self.job.data.favourable.is_some() {
             self.say("data.favourable", m::favourable_twice());
         }
         self.label_classes(label);
-        if !self.has_problem(&["data.label.negative"]) {
-            for (i, word) in label.negative.iter().flatten().enumerate() {
-                if label.positive.contains(word) {
-                    self.say(format!("data.label.negative[{i}]"), m::label_both_sides(word));
-                }
+        for (i, word) in label.negative.iter().flatten().enumerate() {
+            if label.positive.contains(word) {
+                self.say(format!("data.label.negative[{i}]"), m::label_both_sides(word));
             }
         }
     }
 
     fn attributes(&mut self) {
-        if !self.is_sound(&["data.sensitive"]) {
-            return;
-        }
-        if self.job.data.sensitive.is_empty() {
-            self.say("data.sensitive", m::attributes_none());
-        }
         for (name, attribute) in &self.job.data.sensitive {
             let at = path(&["data", "sensitive", name.as_str()]);
             self.made_here(&at, name, attribute);
@@ -238,15 +205,15 @@ impl JobChecker<'_> {
                 self.say(at.clone(), m::attributes_of_one_column(name, other, column));
             }
             let roles = [
-                (ColumnRole::Label, self.job.data.label.named_column()),
-                (ColumnRole::RowId, self.job.data.row_id.as_ref()),
+                (LABEL, self.job.data.label.named_column()),
+                (ROW_ID, self.job.data.row_id.as_ref()),
             ];
             for (role, taken) in roles {
-                let Some(taken) = taken.filter(|_| self.knows(role)) else { continue };
+                let Some(taken) = taken else { continue };
                 if taken == column {
-                    self.say(at.clone(), m::sensitive_role(column, role.in_words()));
+                    self.say(at.clone(), m::role_twice("sensitive column", column, role));
                 } else if self.job.data.roots(column).contains(taken) {
-                    self.say(at.clone(), m::sensitive_of_role(name, taken, role.in_words()));
+                    self.say(at.clone(), m::sensitive_of_role(name, taken, role));
                 }
             }
         }
@@ -255,17 +222,9 @@ impl JobChecker<'_> {
     /// Every column has one role.
     fn roles(&mut self) {
         let data = &self.job.data;
-        if !self.is_sound(&["data.features"]) {
-            return;
-        }
         let named = data.named_columns();
-        let listed: Vec<(&str, &NamedColumn)> = named
-            .iter()
-            .filter_map(|named| match named.role {
-                ColumnRole::Feature(kind) => Some((kind, named)),
-                _ => None,
-            })
-            .collect();
+        let listed = named.iter().filter_map(|named| Some((named.kind()?, named)));
+        let listed: Vec<(&str, &NamedColumn)> = listed.collect();
         for (i, (kind, NamedColumn { at, column, .. })) in listed.iter().enumerate() {
             if let Some((earlier, _)) =
                 listed[..i].iter().find(|(_, other)| other.column == *column)
@@ -297,16 +256,15 @@ impl JobChecker<'_> {
             let label = data.label.named_column();
             let below =
                 label.filter(|label| *label != column && data.roots(column).contains(*label));
-            if let Some(label) = below
-                && self.is_sound(&["data.label", "data.derive", "data.sensitive"])
-            {
+            if let Some(label) = below {
                 self.say(at, m::feature_of_label(column, label));
             }
-            let mut taken = named.iter().filter(|other| other.role.excludes_features());
-            let taken = taken.find(|other| other.column == *column && self.knows(other.role));
+            let mut taken = named.iter().filter(|other| other.excludes_features());
+            let is_known = |at: &str| self.is_sound(&[block_of(at)]);
+            let taken = taken.find(|other| other.column == *column && is_known(&other.at));
             match taken.map(|taken| taken.role) {
-                Some(ColumnRole::Label) => self.say(at, m::feature_is_label(column, "the label")),
-                Some(role) => self.say(at, m::feature_role(column, role.in_words())),
+                Some(LABEL) => self.say(at, m::feature_is_label(column, LABEL)),
+                Some(role) => self.say(at, m::feature_role(column, role)),
                 None => {}
             }
         }
@@ -333,9 +291,8 @@ impl JobChecker<'_> {
     fn missing(&mut self) {
         let missing = &self.job.data.missing;
         for (kind, rule) in [("continuous", missing.continuous), ("ordinal", missing.ordinal)] {
-            let at = format!("data.missing.{kind}");
-            if rule == MissingRule::Level && self.is_sound(&[&at]) {
-                self.say(at, m::missing_level(kind));
+            if rule == MissingRule::Level {
+                self.say(format!("data.missing.{kind}"), m::missing_level(kind));
             }
         }
     }
@@ -343,9 +300,6 @@ impl JobChecker<'_> {
     fn keep(&mut self) {
         for (i, step) in self.job.data.keep.iter().enumerate() {
             let at = format!("data.keep[{i}]");
-            if !self.is_sound(&[&at]) {
-                continue;
-            }
             let conditions = match step {
                 KeepStep::Columns(conditions) => conditions,
                 KeepStep::Sql(step) => {
@@ -373,16 +327,13 @@ impl JobChecker<'_> {
     /// data.
     fn generated_columns(&mut self) {
         let data = &self.job.data;
-        let Some(synthetic) = data.rows.synthetic.as_ref().filter(|_| self.is_sound(&["data"]))
-        else {
-            return;
-        };
+        let Some(synthetic) = &data.rows.synthetic else { return };
         let mut named = data.named_columns();
-        named.retain(|named| named.role != ColumnRole::Feature("ignore"));
+        named.retain(|named| named.kind() != Some("ignore"));
         let is_made = |column: &ColumnName| data.is_derived(column) || data.is_joined(column);
         let strata = self.job.strata().map(|column| NamedColumn {
             at: "metrics.clarify.strata".to_owned(),
-            role: ColumnRole::Source,
+            role: SOURCE,
             column: column.clone(),
         });
         for NamedColumn { at, column, .. } in named.into_iter().chain(strata) {

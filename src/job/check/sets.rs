@@ -26,7 +26,7 @@ impl JobChecker<'_> {
     /// The people whom the report is to show.
     pub(super) fn report(&mut self) {
         let (cases, at) = (self.job.report.cases, "report.cases");
-        if cases == 0 || !self.is_sound(&[at, "counterfactuals"]) {
+        if cases == 0 {
             return;
         }
         if self.job.counterfactuals.values().all(|set| set.graphs().is_some()) {
@@ -41,10 +41,10 @@ impl JobChecker<'_> {
     pub(super) fn kept_rows(&mut self) {
         let mut scores = self.job.models.values().filter_map(|model| model.made_elsewhere());
         let waits = scores.any(|of| of.factual.parquet.is_some() || of.counterfactual.is_some());
-        if self.job.run.to_score.is_some() && !waits && self.is_sound(&["models", "run"]) {
+        if self.job.run.to_score.is_some() && !waits {
             self.say("run.to_score", m::handed_out_without_scores());
         }
-        if !self.job.run.keeps_counterfactuals() || !self.is_sound(&["run", "counterfactuals"]) {
+        if !self.job.run.keeps_counterfactuals() {
             return;
         }
         let at = "run.keep_rows";
@@ -60,9 +60,6 @@ impl JobChecker<'_> {
     /// One counterfactual set.
     pub(super) fn set(&mut self, name: &Name, set: &CounterfactualSet) {
         let at = path(&["counterfactuals", name.as_str()]);
-        if !self.is_sound(&[&at]) {
-            return;
-        }
         if name.as_str() == FACTUAL {
             self.say(at.clone(), m::set_named_factual(FACTUAL));
         }
@@ -109,7 +106,7 @@ impl JobChecker<'_> {
         if set.knobs().is_some_and(|knobs| knobs.external().is_some()) {
             self.say(format!("{at}.placebo"), m::placebo_of_external());
         }
-        if set.knobs().is_none() || !self.is_sound(&["models"]) {
+        if set.knobs().is_none() {
             return;
         }
         let elsewhere = self.job.models.iter().find(|(_, model)| !model.is_trained_here());
@@ -133,9 +130,6 @@ impl JobChecker<'_> {
         };
         if let Some(said) = refused {
             self.say(here, said);
-            return;
-        }
-        if !self.is_sound(&["models"]) {
             return;
         }
         let asked =
@@ -189,12 +183,8 @@ impl JobChecker<'_> {
         let data = &self.job.data;
         let columns = data.movable();
         if let Some((key, names)) = knobs.named_features() {
-            let at = format!("{here}.{key}");
-            if self.has_problem(&[&at]) {
-                return;
-            }
             for (i, column) in names.iter().enumerate() {
-                self.moves(format!("{at}[{i}]"), column, attributes);
+                self.moves(format!("{here}.{key}[{i}]"), column, attributes);
             }
         }
         let free = |attribute: &ColumnName| {
@@ -246,9 +236,6 @@ impl JobChecker<'_> {
 
     fn condition(&mut self, at: &str, condition: &ConditionOn) {
         let data = &self.job.data;
-        if !self.is_sound(&["data.label", "data.reference", "data.split"]) {
-            return;
-        }
         match condition {
             ConditionOn::Label | ConditionOn::RawLabel if data.label.column().is_none() => {
                 self.say(at, m::condition_no_label());
@@ -257,8 +244,7 @@ impl JobChecker<'_> {
             ConditionOn::Prediction(name) => {
                 let here = format!("{at}.prediction");
                 let model = self.model_named(here.as_str(), name);
-                let own = path(&["models", name.as_str()]);
-                let Some(model) = model.filter(|_| self.is_sound(&[&own])) else { return };
+                let Some(model) = model else { return };
                 if scores_in_file(model) {
                     self.say(here, m::condition_of_scores(name));
                     return;
@@ -373,8 +359,7 @@ impl JobChecker<'_> {
         attributes: &[ColumnName],
         entries: &[DecorrelateBlock],
     ) {
-        let is_known = self.is_sound(&["data.label", "data.reference"]);
-        if !entries.is_empty() && is_known && !self.learns_labels() {
+        if !entries.is_empty() && !self.learns_labels() {
             self.say(format!("{here}.decorrelate"), m::decorrelate_no_label());
         }
         for (i, entry) in entries.iter().enumerate() {
@@ -401,9 +386,7 @@ impl JobChecker<'_> {
                 };
                 self.say(format!("{at}.sensitive"), said);
             }
-            if let MovableFeatures::These(names) = &entry.moves
-                && !self.has_problem(&[&format!("{at}.move")])
-            {
+            if let MovableFeatures::These(names) = &entry.moves {
                 for (k, column) in names.iter().enumerate() {
                     let at = format!("{at}.move[{k}]");
                     self.moves(at.clone(), column, std::slice::from_ref(&entry.sensitive));
@@ -425,9 +408,6 @@ impl JobChecker<'_> {
 
     /// What is said about single columns.
     pub(super) fn single_columns(&mut self) {
-        if !self.is_sound(&["data.columns", "data.features"]) {
-            return;
-        }
         let continuous = &self.job.data.features.continuous;
         for (name, says) in &self.job.data.columns {
             if says.integer.is_some() && !continuous.contains(name) {
@@ -443,9 +423,6 @@ impl JobChecker<'_> {
     /// them and capital letters, and only columns that are read have a type.
     fn spellings(&mut self) {
         let data = &self.job.data;
-        if !self.is_sound(&["data", "models", "metrics"]) {
-            return;
-        }
         let known = self.columns_read();
         let features = &data.features;
         for (name, says) in &data.columns {
@@ -491,14 +468,9 @@ impl JobChecker<'_> {
     /// The file of the reference.
     pub(super) fn reference(&mut self) {
         let at = "data.reference";
-        let Some(reference) = self.job.data.reference.as_ref().filter(|_| self.is_sound(&[at]))
-        else {
-            return;
-        };
-        self.arrival(at, reference.arrival(), true);
+        let Some(reference) = &self.job.data.reference else { return };
         let label = self.job.data.label.column().is_some();
-        let alone = reference.label.is_none() && !label && self.is_sound(&["data.label"]);
-        if reference.positive.is_some() && alone {
+        if reference.positive.is_some() && reference.label.is_none() && !label {
             self.say(at, m::reference_positive_alone());
         }
         let is_listed =
@@ -506,7 +478,7 @@ impl JobChecker<'_> {
         if let Some(column) = reference.label.as_ref().filter(is_listed) {
             self.say("data.reference.label", m::reference_label_feature(column));
         }
-        if !self.job.has_fitted_sets() && self.are_sets_sound() {
+        if !self.job.has_fitted_sets() {
             self.say(at, m::reference_unused());
         }
     }

@@ -10,30 +10,17 @@ use super::rows::{SUM_SLACK, rounded};
 
 impl JobChecker<'_> {
     pub(super) fn split(&mut self) {
-        let Some(split) = self.job.data.split.as_ref().filter(|_| self.is_sound(&["data.split"]))
-        else {
-            return;
-        };
-        let forms = [
-            ("column", split.column.is_some()),
-            ("share", split.share.is_some()),
-            ("folds", split.folds.is_some()),
-        ];
-        let found: Vec<&str> =
-            forms.iter().filter(|(_, there)| *there).map(|(form, _)| *form).collect();
-        if found.len() != 1 {
+        let Some(split) = &self.job.data.split else { return };
+        let found = self.written("data.split", &["column", "share", "folds"]);
+        let &[form] = found.as_slice() else {
             self.say("data.split", m::split_forms(all_or_none(&found)));
             return;
-        }
+        };
         if split.column.is_some() {
             self.column_split(split);
         } else {
-            for (key, there) in [("train", split.train.is_some()), ("audit", split.audit.is_some())]
-            {
-                if there {
-                    self.say(format!("data.split.{key}"), m::split_list_alone(key, found[0]));
-                }
-            }
+            let said = |key| m::split_list_alone(key, form);
+            self.refuse_keys("data.split", &["train", "audit"], said);
         }
         if let Some(share) = split.share {
             let sum = share.train.get() + share.audit.get();

@@ -16,20 +16,10 @@ impl JobChecker<'_> {
         let mut refused = false;
         let trained = model.trained_here().map(|(kind, _)| kind.key());
         if let Some(kind) = trained.or(model.lightgbm.as_ref().map(|_| "lightgbm")) {
-            for (key, there) in [
-                ("scale", model.scale.is_some()),
-                ("better", model.better.is_some()),
-                ("probability", model.probability),
-            ] {
-                if there {
-                    self.say(join(at, key), m::scale_of_probabilities(name, kind));
-                    refused = true;
-                }
-            }
+            let keys = ["scale", "better", "probability"];
+            refused = self.refuse_keys(at, &keys, |_| m::scale_of_probabilities(name, kind));
         }
-        if let Some(ScaleBlock::Range(ends)) = model.scale
-            && self.is_sound(&[&join(at, "scale")])
-        {
+        if let Some(ScaleBlock::Range(ends)) = model.scale {
             let (from, to) = (ends.from.get(), ends.to.get());
             let fault = if from == to {
                 Some(m::scale_empty())
@@ -44,7 +34,7 @@ impl JobChecker<'_> {
             }
         }
         let points = matches!(model.scale, Some(ScaleBlock::Range(_)));
-        if model.probability && !points && !refused && self.is_sound(&[&join(at, "scale")]) {
+        if model.probability && !points && !refused {
             self.say(join(at, "probability"), m::probability_without_points(name));
             refused = true;
         }
@@ -52,8 +42,7 @@ impl JobChecker<'_> {
             self.say(join(at, "better"), m::better_without_favour(name));
             refused = true;
         }
-        let here = join(at, "threshold");
-        if refused || !self.is_sound(&[&here, &join(at, "scale")]) {
+        if refused {
             return;
         }
         let scale = model.score_scale(self.job.data.favours_positive());
@@ -68,13 +57,13 @@ impl JobChecker<'_> {
             } else {
                 m::threshold_no_scale(threshold.get(), name, scale.in_words())
             };
-            self.say(here, said);
+            self.say(join(at, "threshold"), said);
         }
     }
 
     /// A threshold that is fitted.
     pub(super) fn threshold(&mut self, at: &str, name: &Name, model: &ModelBlock) {
-        if !self.is_sound(&[at]) || !model.threshold.is_fitted() {
+        if !model.threshold.is_fitted() {
             return;
         }
         if model.threshold_rule == ThresholdRule::Gt {

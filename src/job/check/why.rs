@@ -12,10 +12,7 @@ impl JobChecker<'_> {
     /// The block `why`.
     pub(super) fn why(&mut self) {
         for (name, block) in &self.job.why {
-            let at = path(&["why", name.as_str()]);
-            if self.is_sound(&[&at]) {
-                self.one_why(&at, block);
-            }
+            self.one_why(&path(&["why", name.as_str()]), block);
         }
     }
 
@@ -37,10 +34,7 @@ impl JobChecker<'_> {
         if block.share().is_none() {
             self.say(join(at, "support"), m::support_no_share(block.support.get()));
         }
-        if let WhyColumns::Named(names) = &block.columns
-            && self.is_sound(&["data.features", "data.sensitive"])
-            && !self.has_problem(&[&join(at, "columns")])
-        {
+        if let WhyColumns::Named(names) = &block.columns {
             let data = &self.job.data;
             let known = data.listed_features().chain(data.features.onehot.keys());
             let known: Vec<_> = known.chain(data.sensitive.keys()).collect();
@@ -88,9 +82,6 @@ impl JobChecker<'_> {
             self.say(at, m::why_no_set(id, at));
             return;
         };
-        if !self.are_sets_sound() {
-            return;
-        }
         let here = join(at, "counterfactual");
         let Some(of) = self.set_named(&here, set, Some(&block.model)) else { return };
         let unchanged = block.subject().filter(|(attribute, _)| !of.changes(attribute));
@@ -102,10 +93,8 @@ impl JobChecker<'_> {
     /// A gate on patterns.
     pub(super) fn why_gate(&mut self, at: &str, why: &Name, gate: &GateBlock) {
         if gate.patterns_at_most.is_none() {
-            self.say(at, m::why_limit_missing(at));
+            self.say(at, m::block_key_missing(at, "patterns_at_most", "patterns_at_most: 0"));
         }
-        if self.are_names_sound("why") {
-            self.check_known("why block", join(at, "why"), why, self.job.why.keys());
-        }
+        self.check_known("why block", join(at, "why"), why, self.job.why.keys());
     }
 }

@@ -5,18 +5,14 @@ use std::collections::BTreeSet;
 use crate::job::messages as m;
 use crate::job::read::tree::join;
 
-use super::names::{ColumnRole, sensitive_at};
+use super::names::{NamedColumn, sensitive_at};
 use super::{JobChecker, path};
 
 impl JobChecker<'_> {
     /// `data.sensitive.NAME.words` and `data.names`.
     pub(super) fn words(&mut self) {
-        if self.is_sound(&["data.sensitive"]) {
-            self.group_words();
-        }
-        if self.is_sound(&["data.names"]) {
-            self.code_names();
-        }
+        self.group_words();
+        self.code_names();
     }
 
     fn group_words(&mut self) {
@@ -39,11 +35,7 @@ impl JobChecker<'_> {
     fn code_names(&mut self) {
         let data = &self.job.data;
         let mut named = data.named_columns();
-        let is_told = |role: ColumnRole| match role {
-            ColumnRole::Feature(kind) => !matches!(kind, "ignore" | "onehot"),
-            role => matches!(role, ColumnRole::Label | ColumnRole::Sensitive),
-        };
-        named.retain(|named| is_told(named.role));
+        named.retain(NamedColumn::has_values);
         let names = data.sensitive.keys().chain(named.iter().map(|named| &named.column));
         let names = names.chain(data.features.onehot.keys());
         // An attribute and its column mostly share their name.

@@ -35,7 +35,7 @@ use crate::data::column::roles::{is_row_id, is_weight};
 use crate::data::source::file_profile::{FileProfile, ProfiledRows};
 use crate::data::source::list_words;
 use crate::data::values::{ValueClass, float_text};
-use crate::error::{Fault, Result};
+use crate::error::{Error, Fault, Result};
 use crate::job::FavourableClass;
 use crate::job::read::nearest::suggest;
 use crate::job::resolve::flat::{DOLLAR, literal};
@@ -56,6 +56,10 @@ pub struct FirstJob {
 /// A column that the caller names is not there, or twice, or has two roles; the label is none, an
 /// attribute has no groups, or scores are not within 0 and 1.
 pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
+    let two_roles = |what: String, column: &str| -> Error {
+        let fault = Fault::new("two-roles", what).in_file(&wishes.data).in_column(column);
+        fault.hint("a column has one role: label, scores, row id or sensitive attribute").into()
+    };
     let is_there = |name: &str| glance.columns.iter().any(|look| look.name == name);
     let aequitas = wishes.label.is_none() && is_there("score") && is_there("label_value");
     let label = match (&wishes.label, aequitas) {
@@ -77,10 +81,7 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
     if let Some(score) = score {
         if score.name == label.name {
             let what = format!("the column of scores `{}` is the label too", score.name);
-            let fault = Fault::new("two-roles", what).in_file(&wishes.data).in_column(&score.name);
-            return Err(fault
-                .hint("a column has one role: label, scores, row id or sensitive attribute")
-                .into());
+            return Err(two_roles(what, &score.name));
         }
         check_scores(score, wishes)?;
     }
@@ -94,11 +95,10 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
     for name in &wishes.sensitive {
         let look = column(glance, wishes, name)?;
         if taken(look) || sensitive.iter().any(|other| other.name == look.name) {
-            let what = format!("the sensitive column `{name}` has another role too");
-            let fault = Fault::new("two-roles", what).in_file(&wishes.data).in_column(name);
-            return Err(fault
-                .hint("a column has one role: label, scores, row id or sensitive attribute")
-                .into());
+            return Err(two_roles(
+                format!("the sensitive column `{name}` has another role too"),
+                name,
+            ));
         }
         sensitive.push(look);
     }
@@ -125,15 +125,17 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
         };
         return Err(fault.hint(format!("write `--sensitive COLUMN`; {like}")).into());
     }
-    let mut text = String::new();
-    head(&mut text, glance, wishes, score.is_some());
-    let mut guesses = Vec::new();
+    let (mut text, mut guesses) = (String::new(), Vec::new());
     let named: Vec<&ColumnProfile> =
         [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
     let attributes: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
     let person = person_column(glance, &named, &attributes, &label.name);
-    let (positive, favourable) =
-        data(&mut text, glance, wishes, (label, row_id, person, &sensitive), &mut guesses)?;
+    let what = match score {
+        Some(_) => "Audits the scores that the table holds",
+        None => "Trains a model and audits it",
+    };
+    let roles = NamedRoles { label, row_id, person, sensitive: &sensitive };
+    let (positive, favourable) = data(&mut text, glance, wishes, (what, roles), &mut guesses)?;
     match score {
         None => {
             let leaks = leaks::find(&glance.columns, Some((label, &positive)), &[]);
@@ -243,99 +245,46 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
     Ok(FirstJob { text, guesses })
 }
 
-fn head(text: &mut String, glance: &FileProfile, wishes: &NewJobOptions, scored: bool) {
-    let what = if scored {
-        "Audits the scores that the table holds"
-    } else {
-        "Trains a model and audits it"
-    };
-    let (data, name) = (comment_text(&wishes.data), name(&wishes.data));
-    text.push_str(&fill(include_str!("head.txt"), context!(what, rows => glance.rows, data, name)));
+/// The columns of the roles that a job names first.
+struct NamedRoles<'a> {
+    label: &'a ColumnProfile,
+    row_id: Option<&'a ColumnProfile>,
+    person: Option<&'a ColumnProfile>,
+    sensitive: &'a [&'a ColumnProfile],
 }
 
-/// The block `data` up to the features; gives back the positive value of the label, and which
-/// prediction people want.
+/// The head and the block `data` up to the features; gives back the positive value of the label,
+/// and which prediction people want.
 fn data(
     text: &mut String,
     glance: &FileProfile,
     wishes: &NewJobOptions,
-    (label, row_id, person, sensitive): (
-        &ColumnProfile,
-        Option<&ColumnProfile>,
-        Option<&ColumnProfile>,
-        &[&ColumnProfile],
-    ),
+    (what, named): (&str, NamedRoles<'_>),
     guesses: &mut Vec<String>,
 ) -> Result<(String, FavourableClass)> {
-    line!(text, "\ndata:");
+    let NamedRoles { label, row_id, person, sensitive } = named;
     let path = word(&wishes.data);
-    match &glance.rows_in {
-        ProfiledRows::Parquet(_) => {
-            line!(text, "  rows: {{parquet: {path}}}");
-        }
-        ProfiledRows::Csv(csv) => {
-            let (csv, why) = csv_block(&path, csv);
-            line!(text, "  rows: {{csv: {{{csv}}}}}{why}");
-        }
+    let csv = match &glance.rows_in {
+        ProfiledRows::Parquet(_) => None,
+        ProfiledRows::Csv(csv) => Some(csv_block(&path, csv)),
+    };
+    // A row without a person would end the run.
+    if let Some(person) = person.filter(|of| of.missing == 0) {
+        guesses.push(format!("`person: {}`: several rows are one person's", word(&person.name)));
     }
-    match row_id {
-        Some(id) => {
-            line!(
-                text,
-                "  row_id: {}   # so that people can be matched between versions",
-                word(&id.name)
-            );
-        }
-        None => {
-            line!(
-                text,
-                "  # row_id: COLUMN   # a column that identifies people, so that they \
-                 can be matched between versions"
-            );
-        }
-    }
-    let roles: Vec<&ColumnProfile> =
-        [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
-    if let Some(person) = person {
-        // A row without a person would end the run.
-        let sign = if person.missing == 0 { "" } else { "# " };
-        line!(
-            text,
-            "  {sign}person: {}   # DECIDE: a person has {:.1} rows; leave it out if each row is \
-             a case of its own",
-            word(&person.name),
-            person.rows_per_value
-        );
-        if person.missing == 0 {
-            let column = word(&person.name);
-            guesses.push(format!("`person: {column}`: several rows are one person's"));
-        }
-    }
-    for weight in glance.columns.iter().filter(|look| usable(&look.name) && is_weight(look)) {
-        if roles.iter().all(|role| role.name != weight.name) {
-            line!(
-                text,
-                "  # weight: {}   # DECIDE: take the `#` away if it says how many people a row \
-                 represents",
-                word(&weight.name)
-            );
-        }
-    }
+    let person = person.map(|of| {
+        let sign = if of.missing == 0 { "" } else { "# " };
+        context!(sign, name => word(&of.name), rows => format!("{:.1}", of.rows_per_value))
+    });
+    let has_role = |name: &str| {
+        let mut roles = [label].into_iter().chain(row_id).chain(sensitive.iter().copied());
+        roles.any(|role| role.name == name)
+    };
+    let weights = glance.columns.iter().filter(|of| usable(&of.name) && is_weight(of));
+    let weights = weights.filter(|of| !has_role(&of.name)).map(|of| word(&of.name));
     let levels = levels(label, wishes, 2)?;
     let positive = positive(label, wishes, &levels)?;
     let counts = levels.iter().map(|(level, n)| format!("{} ({n})", word(level)));
-    line!(text, "  label:");
-    line!(text, "    column: {}", word(&label.name));
-    if let Some(remark) = missing_word_remark(label) {
-        line!(text, "    {remark}");
-    }
-    let decide = if wishes.positive.is_some() { "" } else { "DECIDE: a guess; " };
-    line!(
-        text,
-        "    positive: [{}]   # {decide}the class that the model predicts; values: {}",
-        word(&positive),
-        comment_text(&list_words(counts, 10))
-    );
     if wishes.positive.is_none() {
         guesses.push(format!(
             "`positive: [{}]` of the label `{}`; set it with `--positive VALUE`",
@@ -345,63 +294,37 @@ fn data(
     }
     let favourable = wishes.favourable.unwrap_or_else(|| side(label, &positive));
     let side = if favourable == FavourableClass::Negative { "negative" } else { "positive" };
-    let mut decide = "";
+    let known = format!("whether people want {} as {}", word(&positive), label.name);
     if wishes.favourable.is_none() {
-        let known = format!("whether people want {} as {}", word(&positive), label.name);
-        line!(text, "    # A guess: the file does not show {}.", comment_text(&known));
-        decide = "DECIDE: ";
         guesses.push(format!(
             "`favourable: {side}`: the file does not show {known}; set it with \
              `--favourable positive` or `--favourable negative`"
         ));
     }
-    line!(
-        text,
-        "    favourable: {side}   # {decide}positive | negative: which prediction people want"
-    );
-    line!(
-        text,
-        "    # words: {{favourable: granted, unfavourable: refused, object: the loan}}   # the \
-         page then uses your words for the two decisions"
-    );
-    line!(text, "  sensitive:");
+    let mut attributes = Vec::new();
     for look in sensitive {
         let groups = groups(look, wishes)?;
         let largest = groups.iter().max_by_key(|(_, n)| *n).map_or("", |(group, _)| group.as_str());
         let wished = wishes.reference.as_deref().map(|wished| look.level_of(wished));
         let wished = wished.filter(|wished| groups.iter().any(|(group, _)| group == wished));
-        let wished = wished.as_deref();
-        let decide = if wished.is_some() {
-            "the group with which others are compared"
-        } else {
-            "DECIDE: the group with which others are compared; here the largest"
-        };
-        line!(text, "    {}:", word(&look.name));
-        if let Some(remark) = missing_word_remark(look) {
-            line!(text, "      {remark}");
-        }
-        line!(text, "      groups: [{}]", words(groups.iter().map(|(group, _)| group.as_str())));
-        line!(text, "      reference: {}   # {decide}", word(wished.unwrap_or(largest)));
         let called = groups.iter().map(|(group, _)| format!("{}: PLURAL", word(group)));
-        line!(
-            text,
-            "      # words: {{{}}}   # what the page calls these people, such as `men`",
-            comment_text(&list_words(called, 6))
-        );
+        let small = groups.iter().filter(|(_, n)| *n < 30);
+        let small = small.map(|(group, n)| format!("{} ({n})", word(group)));
+        attributes.push(context!(
+            name => word(&look.name),
+            remark => missing_word_remark(look),
+            groups => words(groups.iter().map(|(group, _)| group.as_str())),
+            reference => word(wished.as_deref().unwrap_or(largest)),
+            is_wished => wished.is_some(),
+            called => comment_text(&list_words(called, 6)),
+            small => comment_text(&list_words(small, 10)),
+        ));
         if wished.is_none() {
             guesses.push(format!(
                 "`reference: {}`, the largest group of `{}`; set it with `--reference GROUP`",
                 word(largest),
                 look.name
             ));
-        }
-        let small: Vec<String> = groups
-            .iter()
-            .filter(|(_, n)| *n < 30)
-            .map(|(group, n)| format!("{} ({n})", word(group)))
-            .collect();
-        if !small.is_empty() {
-            line!(text, "      # few people: {}", comment_text(&list_words(small, 10)));
         }
     }
     if let Some(wished) = &wishes.reference
@@ -423,6 +346,26 @@ fn data(
             ))
             .into());
     }
+    let values = context!(
+        what,
+        rows => glance.rows,
+        data => comment_text(&wishes.data),
+        name => name(&wishes.data),
+        path,
+        csv,
+        row_id => row_id.map(|of| word(&of.name)),
+        person,
+        weights => weights.collect::<Vec<_>>(),
+        label => word(&label.name),
+        remark => missing_word_remark(label),
+        positive => word(&positive),
+        is_guessed => wishes.positive.is_none(),
+        counts => comment_text(&list_words(counts, 10)),
+        unknown => wishes.favourable.is_none().then(|| comment_text(&known)),
+        side,
+        attributes,
+    );
+    text.push_str(&fill(include_str!("data.txt"), values));
     Ok((positive, favourable))
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::yaml::{comment_text, line, word};
 use crate::error::{Error, Result};
-use crate::job::check::{KnownNames, read, read_text, to_yaml};
+use crate::job::check::{read, read_text, to_yaml};
 use crate::metric::reading_path::experiment;
 use crate::param::Name;
 
@@ -17,8 +17,8 @@ use crate::param::Name;
 ///
 /// # Errors
 /// The job has problems of its own.
-pub(crate) fn remedies(file: &Path, catalog: &KnownNames<'_>) -> Result<String> {
-    let mut job = read(file, &[], catalog)?.job;
+pub(crate) fn remedies(file: &Path) -> Result<String> {
+    let mut job = read(file, &[])?.job;
     let tried = std::mem::take(&mut job.experiments);
     // They may ask about arms.
     job.gates.clear();
@@ -36,7 +36,7 @@ pub(crate) fn remedies(file: &Path, catalog: &KnownNames<'_>) -> Result<String> 
             experiment(&word(model.as_str()), &word(set.as_str()), job.data.split.is_none());
         let key = name.clone().unwrap_or_default();
         let with = format!("{resolved}\nexperiments:\n  {key}: {block}\n");
-        match read_text(file, with.as_bytes(), catalog) {
+        match read_text(file, with.as_bytes()) {
             Ok(_) => {
                 line!(text, "  {key}: {block}");
                 (name, is_empty) = (free(), false);
@@ -57,9 +57,7 @@ pub(crate) fn remedies(file: &Path, catalog: &KnownNames<'_>) -> Result<String> 
 #[cfg(test)]
 mod tests {
     use super::remedies;
-    use crate::job::check::{KnownNames, read};
-
-    const CATALOG: KnownNames<'static> = KnownNames { metrics: &[], measures: &[], data_sets: &[] };
+    use crate::job::check::read;
 
     const JOB: &str = "cfaudit: 1\nname: j\ndata:\n  rows: {parquet: a.parquet}\n  \
         label: {column: y, positive: [1], favourable: positive}\n  \
@@ -73,7 +71,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("job.yaml");
         std::fs::write(&file, JOB).unwrap();
-        let lines = remedies(&file, &CATALOG).unwrap();
+        let lines = remedies(&file).unwrap();
         assert!(
             lines.starts_with(
                 "experiments:\n  remedy: {model: logit, from: flip, arms: {all: {}, switched: \
@@ -83,10 +81,10 @@ mod tests {
         );
         assert!(lines.contains("# not for model old and set flip: "), "{lines}");
         std::fs::write(&file, format!("{JOB}{lines}")).unwrap();
-        let job = read(&file, &[], &CATALOG).unwrap().job;
+        let job = read(&file, &[]).unwrap().job;
         assert_eq!(job.experiments.len(), 1);
         // Nothing is tried twice.
-        let again = remedies(&file, &CATALOG).unwrap();
+        let again = remedies(&file).unwrap();
         assert!(again.starts_with("# experiments: nothing to add\n"), "{again}");
     }
 }

@@ -13,9 +13,7 @@ use crate::exec::files;
 use crate::exec::hash::sha256;
 use crate::job::messages::{self as m, Said};
 use crate::job::read::nearest::{nearest, suggest};
-use crate::job::read::tree::{
-    self, PathStep, YamlMapKey, YamlNode, YamlScalar, YamlValue, dotted, join, shorten,
-};
+use crate::job::read::tree::{self, YamlMapKey, YamlNode, YamlScalar, YamlValue, join, shorten};
 use crate::job::schema::types_schema;
 
 /// The format of job files that this program reads.
@@ -67,11 +65,10 @@ pub struct LoadedJob {
     pub includes: Vec<IncludedFile>,
     /// The `--set` values, as given.
     pub sets: Vec<String>,
-    /// What was wrong with variables and `--set`, with the steps to the values that are unknown for
-    /// that reason.
+    /// What was wrong with variables and `--set`.
     pub problems: Vec<JobProblem>,
-    /// Steps to the values that could not be filled.
-    pub unknown: Vec<Vec<PathStep>>,
+    /// Dotted paths of the values that could not be filled.
+    pub unknown: Vec<String>,
     /// Dotted paths of the values that hold a variable.
     pub filled: BTreeSet<String>,
 }
@@ -83,14 +80,7 @@ pub struct LoadedJob {
 /// not know. Problems with variables and `--set` are kept in [`LoadedJob::problems`], so that they
 /// can be reported with what else is wrong.
 pub(crate) fn load(path: &Path, sets: &[String]) -> Result<LoadedJob> {
-    let file = path.display().to_string();
-    let text = read(path).map_err(|failure| match failure {
-        UnreadableFile::Absent => Error::Job(vec![absent(path)]),
-        UnreadableFile::Io(error) => error,
-        UnreadableFile::TooLong => Error::Job(vec![too_long(&file, None)]),
-        UnreadableFile::NoFile => Error::Job(vec![no_file("not-a-job-file", &file, None)]),
-    })?;
-    load_text(path, &text, sets)
+    load_text(path, &read(path, None)?, sets)
 }
 
 /// The same of the text of a job file.
@@ -120,13 +110,6 @@ pub(crate) fn load_text(path: &Path, text: &[u8], sets: &[String]) -> Result<Loa
     Ok(loaded)
 }
 
-enum UnreadableFile {
-    Absent,
-    TooLong,
-    NoFile,
-    Io(Error),
-}
-
 /// Whether a path represents a file that was opened for this process, such as standard input or
 /// `<(...)` of a shell: who opened it has the other end, so a pipe there ends.
 fn is_inherited_file(path: &Path) -> bool {
@@ -135,39 +118,31 @@ fn is_inherited_file(path: &Path) -> bool {
         || path.starts_with("/proc/self/fd")
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, UnreadableFile> {
-    let there = files::metadata_if_there(path)
-        .map_err(UnreadableFile::Io)?
-        .ok_or(UnreadableFile::Absent)?;
+/// The bytes of the job file, or of one that is included at a place.
+fn read(path: &Path, at: Option<&FilePlace>) -> Result<Vec<u8>> {
+    let (file, wrong) = (path.display(), |said| Error::Job(vec![fault(at.cloned(), said)]));
+    let Some(there) = files::metadata_if_there(path)? else {
+        return Err(wrong(absent(path, at.is_some())));
+    };
     // To open a pipe already waits for a writer, who may never come.
     if !is_inherited_file(path) && !there.is_file() {
-        return Err(UnreadableFile::NoFile);
+        let said = if at.is_some() { m::file_of_no_file(file) } else { m::job_of_no_file(file) };
+        return Err(wrong(said));
     }
-    let bytes = files::read_start(path, MAX_BYTES + 1).map_err(UnreadableFile::Io)?;
-    if bytes.len() as u64 > MAX_BYTES { Err(UnreadableFile::TooLong) } else { Ok(bytes) }
+    let bytes = files::read_start(path, MAX_BYTES + 1)?;
+    let is_long = bytes.len() as u64 > MAX_BYTES;
+    if is_long { Err(wrong(m::file_long(file, MAX_BYTES >> 20))) } else { Ok(bytes) }
 }
 
 fn canonical(path: &Path) -> PathBuf {
     files::resolve(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-fn fault(place: Option<FilePlace>, Said { code, what, hint }: Said) -> JobProblem {
+fn fault(place: Option<FilePlace>, Said { code, what, hint, .. }: Said) -> JobProblem {
     JobProblem { code, path: String::new(), place, what, hint: Some(hint) }
 }
 
-fn too_long(file: &str, place: Option<FilePlace>) -> JobProblem {
-    fault(place, m::file_long(file, MAX_BYTES >> 20))
-}
-
-fn no_file(code: &'static str, file: &str, place: Option<FilePlace>) -> JobProblem {
-    let said = match &place {
-        Some(_) => m::file_of_no_file(file),
-        None => m::job_of_no_file(file),
-    };
-    fault(place, Said { code, ..said })
-}
-
-fn absent(path: &Path) -> JobProblem {
+fn absent(path: &Path, is_included: bool) -> Said {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name_of = |path: &Path| {
         path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
@@ -175,13 +150,15 @@ fn absent(path: &Path) -> JobProblem {
     let mut files: Vec<String> =
         files::list(folder).unwrap_or_default().iter().map(|path| name_of(path)).collect();
     files.retain(|f| f.ends_with(".yaml") || f.ends_with(".yml"));
-    let name = name_of(path);
-    let said = match nearest(&name, files.iter().map(String::as_str)) {
-        Some(near) => m::job_absent_near(path.display(), path.with_file_name(near).display()),
+    let near = nearest(&name_of(path), files.iter().map(String::as_str))
+        .map(|near| path.with_file_name(near).display().to_string());
+    match near {
+        Some(near) if is_included => m::included_absent_near(path.display(), near),
+        Some(near) => m::job_absent_near(path.display(), near),
+        None if is_included => m::included_absent(path.display()),
         None if folder.is_dir() => m::job_absent(path.display()),
         None => m::job_absent_folder(path.display(), folder.display()),
-    };
-    fault(None, said)
+    }
 }
 
 fn utf8<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Vec<JobProblem>> {
@@ -255,25 +232,9 @@ impl IncludeMerge {
         }
         let path = from.parent().unwrap_or(Path::new("")).join(written);
         let file = path.display().to_string();
-        let bytes = read(&path).map_err(|failure| match failure {
-            UnreadableFile::Absent => {
-                let mut problem = absent(&path);
-                problem.place = at();
-                problem.what = format!("the included file `{file}` does not exist");
-                if !problem.hint.as_ref().is_some_and(|h| h.starts_with("did")) {
-                    problem.hint = Some(
-                        "the path is relative to the folder of the file that includes it"
-                            .to_owned(),
-                    );
-                }
-                one(problem)
-            }
-            UnreadableFile::TooLong => one(too_long(&file, at())),
-            UnreadableFile::NoFile => one(no_file("bad-include", &file, at())),
-            UnreadableFile::Io(error) => {
-                let cause = error.cause();
-                one(fault(at(), m::include_unreadable(&file, cause)))
-            }
+        let bytes = read(&path, Some(&item.place)).map_err(|error| match error {
+            Error::Job(problems) => problems,
+            other => one(fault(at(), m::include_unreadable(&file, other.cause()))),
         })?;
         let key = canonical(&path);
         if let Some(start) = self.chain.iter().position(|(seen, _)| *seen == key) {
@@ -468,28 +429,16 @@ struct JobVariable {
 }
 
 fn fill(loaded: &mut LoadedJob) {
-    let mut filler = VariableFiller {
-        variables: Vec::new(),
-        steps: Vec::new(),
-        problems: Vec::new(),
-        unknown: Vec::new(),
-        filled: BTreeSet::new(),
-    };
+    let mut filler = VariableFiller::default();
     for (key, node) in loaded.root.get("vars").and_then(YamlNode::entries).unwrap_or(&[]) {
         let path = join("vars", &key.text);
         let mut text = None;
         match node.scalar() {
             Some(scalar) if scalar.text == "required" && !scalar.quoted => {
-                filler.problems.push(JobProblem {
-                    path,
-                    ..fault(Some(key.place.clone()), m::variable_required(&key.text))
-                });
+                filler.problem(&path, &key.place, m::variable_required(&key.text));
             }
             Some(scalar) if scalar.text.contains("${") => {
-                filler.problems.push(JobProblem {
-                    path,
-                    ..fault(Some(node.place.clone()), m::variable_of_variable(&key.text))
-                });
+                filler.problem(&path, &node.place, m::variable_of_variable(&key.text));
             }
             Some(scalar) if !scalar.is_null() => text = Some(scalar.text.clone()),
             _ => {}
@@ -508,61 +457,56 @@ fn fill(loaded: &mut LoadedJob) {
         for (key, node) in
             entries.iter_mut().filter(|(key, _)| !matches!(key.text.as_str(), "vars" | "include"))
         {
-            filler.walk(PathStep::Key(key.text.clone()), node);
+            filler.walk(&join("", &key.text), node);
         }
     }
-    for variable in filler.variables.iter().filter(|v| !v.used) {
-        let path = join("vars", &variable.name);
-        filler.problems.push(JobProblem {
-            path,
-            ..fault(Some(variable.place.clone()), m::variable_unused(&variable.name))
-        });
+    for variable in std::mem::take(&mut filler.variables).iter().filter(|v| !v.used) {
+        let said = m::variable_unused(&variable.name);
+        filler.problem(&join("vars", &variable.name), &variable.place, said);
     }
     loaded.problems.append(&mut filler.problems);
     loaded.unknown = filler.unknown;
     loaded.filled = filler.filled;
 }
 
+#[derive(Default)]
 struct VariableFiller {
     variables: Vec<JobVariable>,
-    steps: Vec<PathStep>,
     problems: Vec<JobProblem>,
-    unknown: Vec<Vec<PathStep>>,
+    unknown: Vec<String>,
     filled: BTreeSet<String>,
 }
 
 impl VariableFiller {
-    fn walk(&mut self, step: PathStep, node: &mut YamlNode) {
-        self.steps.push(step);
+    fn walk(&mut self, path: &str, node: &mut YamlNode) {
         match &mut node.value {
             YamlValue::Seq(items) => items
                 .iter_mut()
                 .enumerate()
-                .for_each(|(i, item)| self.walk(PathStep::Index(i), item)),
+                .for_each(|(i, item)| self.walk(&format!("{path}[{i}]"), item)),
             YamlValue::Map(entries) => {
                 for (key, value) in entries {
                     if key.text.contains("${") {
                         self.mark_used(&key.text);
-                        self.problem(&key.place, m::key_with_variable(shorten(&key.text)));
+                        self.problem(path, &key.place, m::key_with_variable(shorten(&key.text)));
                     }
-                    self.walk(PathStep::Key(key.text.clone()), value);
+                    self.walk(&join(path, &key.text), value);
                 }
             }
             YamlValue::Scalar(scalar) if scalar.text.contains("${") => {
-                match self.filled(&scalar.text, &node.place) {
+                match self.filled(path, &scalar.text, &node.place) {
                     Some(text) => {
                         let alone = scalar.text.starts_with("${")
                             && scalar.text.find('}') == Some(scalar.text.len() - 1);
                         scalar.quoted = if alone { text.is_empty() } else { scalar.quoted };
                         scalar.text = text;
-                        self.filled.insert(dotted(&self.steps));
+                        self.filled.insert(path.to_owned());
                     }
-                    None => self.unknown.push(self.steps.clone()),
+                    None => self.unknown.push(path.to_owned()),
                 }
             }
             YamlValue::Scalar(_) => {}
         }
-        self.steps.pop();
     }
 
     /// Counts variables as used that stand where they are not filled: one mistake, one message.
@@ -573,29 +517,29 @@ impl VariableFiller {
             .for_each(|v| v.used = true);
     }
 
-    fn problem(&mut self, place: &FilePlace, said: Said) {
+    fn problem(&mut self, path: &str, place: &FilePlace, said: Said) {
         let problem = fault(Some(place.clone()), said);
-        self.problems.push(JobProblem { path: dotted(&self.steps), ..problem });
+        self.problems.push(JobProblem { path: path.to_owned(), ..problem });
     }
 
     /// The text with its variables filled, unless one of them is unknown.
-    fn filled(&mut self, text: &str, place: &FilePlace) -> Option<String> {
+    fn filled(&mut self, path: &str, text: &str, place: &FilePlace) -> Option<String> {
         let mut out = Some(String::new());
         let mut rest = text;
         while let Some(start) = rest.find("${") {
             let Some(end) = rest[start..].find('}') else {
-                self.problem(place, m::variable_open(shorten(&rest[start..])));
+                self.problem(path, place, m::variable_open(shorten(&rest[start..])));
                 return None;
             };
             let inner = &rest[start + 2..start + end];
-            let value = self.variable(inner, place);
+            let value = self.variable(path, inner, place);
             out = out.zip(value).map(|(out, value)| out + &rest[..start] + &value);
             rest = &rest[start + end + 1..];
         }
         out.map(|out| out + rest)
     }
 
-    fn variable(&mut self, inner: &str, place: &FilePlace) -> Option<String> {
+    fn variable(&mut self, path: &str, inner: &str, place: &FilePlace) -> Option<String> {
         let name = inner.strip_prefix("vars.").filter(|name| !name.is_empty());
         let found = name.and_then(|name| self.variables.iter_mut().find(|v| v.name == name));
         if let Some(variable) = found {
@@ -611,7 +555,7 @@ impl VariableFiller {
             ),
             None => m::variable_only(shorten(inner)),
         };
-        self.problem(place, said);
+        self.problem(path, place, said);
         // The one that was probably meant is not unused as well.
         self.variables
             .iter_mut()

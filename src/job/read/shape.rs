@@ -15,14 +15,16 @@
 //! keys next to it.
 //!
 //! What a single key may hold within its type is said at the key, too, and breaks no other rule:
-//! `x-range` says which numbers the bounds next to it allow, with a hint after a semicolon, and
-//! `x-code` under which code if not `bad-value`; `x-noun` what a list names, each once, and at
-//! least one with `minItems`; `x-filled` what to do about a text that is blank; `x-address` whether
+//! `x-range` says which numbers, also of a list or a map, the bounds next to it allow, with a hint
+//! after a semicolon, and `x-code` under which code if not `bad-value`; `x-noun` what a list names, each once, and at
+//! least one with `minItems` (a `file` is a path, and a `variable` one of the environment);
+//! `x-least` what to do about a list or a map with nothing in it; `x-plain` that a text is a path without placeholders; `x-filled` what to do about a text that is blank; `x-address` whether
 //! a file may be in an object store (`object`) or not (`local`).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Number, Value as Json, json};
 
 use crate::error::{FilePlace, JobProblem};
 use crate::exec::object;
@@ -31,10 +33,38 @@ use crate::job::messages::{self as m, Said};
 use crate::job::read::nearest::{all, list, nearest, suggest};
 use crate::job::read::tree::{YamlMapKey, YamlNode, YamlScalar, YamlValue, join, shorten};
 use crate::job::schema::types_schema;
-use crate::param::{TEXT_FORMS, TextForm};
+use crate::param::{CommandArgument, TEXT_FORMS, TextForm};
 
 /// Problems of one job after which no more are looked for.
 pub(crate) const MAX_PROBLEMS: usize = 50;
+
+/// Where the keys and values of a job stand, by dotted path: a value where it is written, a block
+/// at its key.
+#[derive(Debug, Clone, Default)]
+pub struct JobPlaces(BTreeMap<String, FilePlace>);
+
+impl JobPlaces {
+    /// Where a dotted path stands that is written in the job.
+    pub(crate) fn written(&self, path: &str) -> Option<&FilePlace> {
+        self.0.get(path).filter(|_| !path.is_empty())
+    }
+
+    /// Where a dotted path stands (as [`path`](crate::job::check::path) makes it); if it is not
+    /// written, the nearest block around it.
+    pub fn at(&self, path: &str) -> Option<&FilePlace> {
+        let mut path = path;
+        loop {
+            if let Some(place) = self.0.get(path) {
+                return Some(place);
+            }
+            path = match path.rfind(['.', '[']) {
+                Some(cut) => &path[..cut],
+                None if path.is_empty() => return None,
+                None => "",
+            };
+        }
+    }
+}
 
 /// What reading a tree gave.
 #[derive(Debug)]
@@ -42,6 +72,8 @@ pub(crate) struct ReadJob {
     /// The job, without meaning at the damaged places; none where the types refuse what the schema
     /// takes, which is a problem of its own.
     pub(crate) job: Option<Job>,
+    /// Where its parts stand.
+    pub(crate) places: JobPlaces,
     /// Everything that is wrong.
     pub(crate) problems: Vec<JobProblem>,
     /// Dotted paths of values that are wrong or missing and of keys that are unknown.
@@ -58,19 +90,20 @@ pub(crate) fn read_job(root: &YamlNode, unknown: Vec<String>) -> ReadJob {
         root: schema,
         damaged: unknown.clone(),
         unknown,
+        places: JobPlaces::default(),
         problems: Vec::new(),
         refused: Vec::new(),
     };
     let value = reader.value(schema, root, At { path: "", owner: &root.place });
-    let ShapeReader { mut problems, damaged, refused, .. } = reader;
+    let ShapeReader { places, mut problems, damaged, refused, .. } = reader;
     let job = serde_json::from_value(value);
     if let (Err(error), true) = (&job, problems.is_empty()) {
         problems.push(problem("", &root.place, m::job_unreadable(error)));
     }
-    ReadJob { job: job.ok(), problems, damaged, refused }
+    ReadJob { job: job.ok(), places, problems, damaged, refused }
 }
 
-fn problem(path: &str, place: &FilePlace, Said { code, what, hint }: Said) -> JobProblem {
+fn problem(path: &str, place: &FilePlace, Said { code, what, hint, .. }: Said) -> JobProblem {
     let hint = (!hint.is_empty()).then_some(hint);
     JobProblem { code, path: path.to_owned(), place: Some(place.clone()), what, hint }
 }
@@ -85,6 +118,7 @@ struct At<'a> {
 struct ShapeReader {
     root: &'static Json,
     unknown: Vec<String>,
+    places: JobPlaces,
     problems: Vec<JobProblem>,
     damaged: Vec<String>,
     refused: Vec<JobProblem>,
@@ -163,40 +197,20 @@ fn in_words(path: &str) -> String {
     if path.is_empty() { "the job".to_owned() } else { format!("`{path}`") }
 }
 
-enum Number {
-    Unsigned(u64),
-    Signed(i64),
-    Float(f64),
-}
-
-impl Number {
-    fn float(&self) -> f64 {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a number beyond 2^53 is rounded as any decimal is"
-        )]
-        match *self {
-            Number::Unsigned(value) => value as f64,
-            Number::Signed(value) => value as f64,
-            Number::Float(value) => value,
-        }
-    }
-}
-
 /// A number by the rules of YAML 1.2 core; `None` where the text is not a number, `Some(None)`
 /// where it is one that is not finite or does not fit.
 fn number(text: &str) -> Option<Option<Number>> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
-        let unsigned = text.strip_prefix('+').unwrap_or(text).parse().map(Number::Unsigned);
-        return Some(unsigned.or_else(|_| text.parse().map(Number::Signed)).ok());
+        let unsigned = text.strip_prefix('+').unwrap_or(text).parse::<u64>().map(Number::from);
+        return Some(unsigned.or_else(|_| text.parse::<i64>().map(Number::from)).ok());
     }
     for (prefix, radix) in [("0x", 16), ("0o", 8)] {
         if let Some(rest) = text.strip_prefix(prefix)
             && !rest.is_empty()
             && rest.chars().all(|c| c.is_digit(radix))
         {
-            return Some(u64::from_str_radix(rest, radix).map(Number::Unsigned).ok());
+            return Some(u64::from_str_radix(rest, radix).map(Number::from).ok());
         }
     }
     let lower = digits.to_ascii_lowercase();
@@ -206,8 +220,7 @@ fn number(text: &str) -> Option<Option<Number>> {
     let float =
         digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     let starts = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    let value = text.parse::<f64>().ok().filter(|_| float && starts)?;
-    Some(value.is_finite().then_some(Number::Float(value)))
+    text.parse().ok().filter(|_| float && starts).map(Number::from_f64)
 }
 
 /// Whether a scalar is true or false; none where it is neither.
@@ -327,6 +340,8 @@ impl ShapeReader {
 
     /// One value, with what its key says about it.
     fn value(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
+        let place = if node.scalar().is_some() { &node.place } else { at.owner };
+        self.places.0.insert(at.path.to_owned(), place.clone());
         let (damaged, value) = (self.damaged.len(), self.typed(schema, node, at));
         if self.damaged.len() == damaged {
             self.restrict(schema, node, at, &value);
@@ -336,24 +351,37 @@ impl ShapeReader {
 
     /// Complains about a value of its type that its key does not allow.
     fn restrict(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>, value: &Json) {
-        if let (Some(range), Some(number)) = (get(schema, "x-range"), value.as_f64())
-            && !is_within(schema, number)
-        {
-            let (is, hint) = range.split_once("; ").unwrap_or((range, ""));
-            let found = node.scalar().map_or("", |scalar| &scalar.text);
-            let Said { code, what, .. } = m::value_refused(at.path, shorten(found), is);
-            let code = get(schema, "x-code").unwrap_or(code);
-            let said = Said { code, what, hint: hint.to_owned() };
-            self.refused.push(problem(at.path, &node.place, said));
+        if let Some(range) = get(schema, "x-range") {
+            self.check_range(schema, node, at.path, (value, range));
         }
+        let is_empty = value.as_array().is_some_and(Vec::is_empty)
+            || value.as_object().is_some_and(Map::is_empty);
+        if let Some(hint) = get(schema, "x-least").filter(|_| is_empty) {
+            let place = if node.scalar().is_some() { &node.place } else { at.owner };
+            self.refused.push(problem(at.path, place, m::nothing_listed(at.path, hint)));
+        }
+        let noun = get(schema, "x-noun");
         if let Some(hint) = get(schema, "x-filled") {
-            self.fill(node, at.path, hint);
+            let is_blank = |of: &YamlScalar| of.quoted && of.text.trim().is_empty();
+            let said = |of: &YamlScalar, at: &str| is_blank(of).then(|| m::text_empty(at, hint));
+            self.check_texts(node, at.path, &said);
         }
-        if let (Some(kind), Some(scalar)) = (get(schema, "x-address"), node.scalar()) {
-            let said = address(&scalar.text, kind == "object", at.path);
-            self.refused.extend(said.map(|said| problem(at.path, &node.place, said)));
+        if schema.get("x-plain").is_some() || noun == Some("file") {
+            self.check_texts(node, at.path, &|of, _| {
+                let argument = CommandArgument(of.text.clone());
+                argument.placeholders().first().map(m::command_path_placeholder)
+            });
         }
-        if let (Some(noun), Some(items)) = (get(schema, "x-noun"), value.as_array()) {
+        if noun == Some("variable") {
+            let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
+            self.check_texts(node, at.path, &|of, _| {
+                (!is_name(&of.text)).then(|| m::environment_name(of.text.escape_debug()))
+            });
+        }
+        if let Some(kind) = get(schema, "x-address") {
+            self.check_texts(node, at.path, &|of, path| address(&of.text, kind == "object", path));
+        }
+        if let (Some(noun), Some(items)) = (noun, value.as_array()) {
             let twice = (1..items.len()).find(|&i| items[..i].contains(&items[i]));
             if items.is_empty() && schema.get("minItems").is_some() {
                 let said = m::list_empty(at.path, noun);
@@ -367,21 +395,57 @@ impl ShapeReader {
         }
     }
 
-    /// Complains about blank texts in a value and below it.
-    fn fill(&mut self, node: &YamlNode, path: &str, hint: &str) {
+    /// Complains about a number, or one of a list or a map, that is out of range.
+    fn check_range(
+        &mut self,
+        schema: &'static Json,
+        node: &YamlNode,
+        path: &str,
+        (value, range): (&Json, &'static str),
+    ) {
         match &node.value {
-            YamlValue::Scalar(scalar) if scalar.quoted && scalar.text.trim().is_empty() => {
-                let said = m::text_empty(path, hint);
-                self.refused.push(problem(path, &node.place, said));
+            YamlValue::Scalar(found) => {
+                if value.as_f64().is_some_and(|number| !is_within(schema, number)) {
+                    let (is, hint) = range.split_once("; ").unwrap_or((range, ""));
+                    let said = m::value_refused(path, shorten(&found.text), is);
+                    let code = get(schema, "x-code").unwrap_or(said.code);
+                    let said = Said { code, hint: hint.to_owned(), ..said };
+                    self.refused.push(problem(path, &node.place, said));
+                }
             }
-            YamlValue::Scalar(_) => {}
+            YamlValue::Seq(items) => {
+                for (i, item) in items.iter().enumerate() {
+                    self.check_range(schema, item, &format!("{path}[{i}]"), (&value[i], range));
+                }
+            }
+            YamlValue::Map(entries) => {
+                for (key, item) in entries {
+                    let (path, value) = (join(path, &key.text), &value[&key.text]);
+                    self.check_range(schema, item, &path, (value, range));
+                }
+            }
+        }
+    }
+
+    /// Complains about texts in a value and below it.
+    fn check_texts(
+        &mut self,
+        node: &YamlNode,
+        path: &str,
+        said: &dyn Fn(&YamlScalar, &str) -> Option<Said>,
+    ) {
+        match &node.value {
+            YamlValue::Scalar(scalar) => {
+                let said = said(scalar, path);
+                self.refused.extend(said.map(|said| problem(path, &node.place, said)));
+            }
             YamlValue::Seq(items) => {
                 let each = items.iter().enumerate();
-                each.for_each(|(i, item)| self.fill(item, &format!("{path}[{i}]"), hint));
+                each.for_each(|(i, item)| self.check_texts(item, &format!("{path}[{i}]"), said));
             }
             YamlValue::Map(entries) => {
                 let each = entries.iter();
-                each.for_each(|(key, item)| self.fill(item, &join(path, &key.text), hint));
+                each.for_each(|(key, item)| self.check_texts(item, &join(path, &key.text), said));
             }
         }
     }
@@ -461,19 +525,20 @@ impl ShapeReader {
             }
             found => found.flatten(),
         };
-        let value = match found {
-            Some(Number::Unsigned(value)) if value <= most => json!(value),
-            Some(Number::Signed(value)) if kind == "number" => json!(value),
-            Some(Number::Float(value)) if kind == "number" => json!(value),
-            _ => return self.wrong(schema, node, at, &expected, wrong_type),
+        let fits = |found: &Number| match found.as_u64() {
+            Some(whole) => whole <= most,
+            None => kind == "number",
         };
-        let float = found.as_ref().map_or(0.0, Number::float);
+        let Some(found) = found.filter(fits) else {
+            return self.wrong(schema, node, at, &expected, wrong_type);
+        };
+        let float = found.as_f64().unwrap_or_default();
         match get(schema, "x-is") {
             Some(is) if !is_within(schema, float) => {
-                let shown = if kind == "number" { float.to_string() } else { value.to_string() };
+                let shown = if kind == "number" { float.to_string() } else { found.to_string() };
                 self.refuse_value(schema, node, at, &shown, is)
             }
-            _ => value,
+            _ => Json::Number(found),
         }
     }
 
@@ -582,7 +647,8 @@ impl ShapeReader {
         if let Some(form) = figure.filter(|_| is_number) {
             // A count is at least 1; what else is in range has a rule of its own.
             let least = form["minimum"].as_f64().map_or(f64::MIN, |least| least.min(1.0));
-            return if number(text).flatten().is_some_and(|n| n.float() >= least) {
+            let found = number(text).flatten().and_then(|found| found.as_f64());
+            return if found.is_some_and(|found| found >= least) {
                 self.value(form, node, at)
             } else {
                 self.wrong(schema, node, at, is.unwrap_or_default(), wrong_type)
@@ -775,6 +841,7 @@ fn is_within(schema: &'static Json, number: f64) -> bool {
         && limit("exclusiveMinimum").is_none_or(|least| number > least)
         && limit("exclusiveMaximum").is_none_or(|most| number < most)
         && limit("multipleOf").is_none_or(|step| number % step == 0.0)
+        && schema["not"]["multipleOf"].as_f64().is_none_or(|step| number % step != 0.0)
 }
 
 /// Whether the keys of a map are names.

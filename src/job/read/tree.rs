@@ -103,28 +103,7 @@ impl YamlNode {
     }
 }
 
-/// One step from a value to a value inside it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PathStep {
-    /// Into a map.
-    Key(String),
-    /// Into a list, from 0.
-    Index(usize),
-}
-
-/// Steps as the dotted path of messages: `gates.four-fifths.metric`, `data.keep[0]`, `gates."a.b"`.
-pub(crate) fn dotted(steps: &[PathStep]) -> String {
-    let mut path = String::new();
-    for step in steps {
-        match step {
-            PathStep::Key(key) => path = join(&path, key),
-            PathStep::Index(i) => path.push_str(&format!("[{i}]")),
-        }
-    }
-    path
-}
-
-/// A dotted path with one more key; a key with a dot, a space, a bracket or a quote is written in
+/// The dotted path of messages, such as `gates.four-fifths.metric`, with one more key; a key with a dot, a space, a bracket or a quote is written in
 /// quotes.
 pub(crate) fn join(path: &str, key: &str) -> String {
     let dot = if path.is_empty() { "" } else { "." };
@@ -387,7 +366,7 @@ impl YamlBuilder<'_> {
     }
 }
 
-fn problem(at: FilePlace, Said { code, what, hint }: Said) -> Box<JobProblem> {
+fn problem(at: FilePlace, Said { code, what, hint, .. }: Said) -> Box<JobProblem> {
     Box::new(JobProblem { code, path: String::new(), place: Some(at), what, hint: Some(hint) })
 }
 

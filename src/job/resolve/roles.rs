@@ -216,7 +216,8 @@ impl DataBlock {
     /// is shown: it is mapped from a column that is not a feature, or it is binned and its bins are
     /// none. None where models see every change.
     pub fn first_unseen(&self, name: &ColumnName) -> Option<ColumnName> {
-        self.unseen_below(self.column_of(name), &self.inputs(), &mut Vec::new())
+        let ends = self.ends_below(self.column_of(name), &self.inputs());
+        ends.into_iter().next().map(|(column, _)| column)
     }
 
     /// Whether no model is shown any change where an attribute is set: neither one of the columns
@@ -263,31 +264,41 @@ impl DataBlock {
         differs
     }
 
-    fn unseen_below(
+    /// Where the ways down end from a column to what is set with it and is none of `stops`: at a
+    /// column that is binned or computed from others, or at the last one above a column of the
+    /// source, each with its recipe; at the column itself where it is one of the source.
+    pub(crate) fn ends_below(
         &self,
         column: &ColumnName,
-        inputs: &[&ColumnName],
-        above: &mut Vec<ColumnName>,
-    ) -> Option<ColumnName> {
-        if inputs.contains(&column) || above.contains(column) {
-            return None;
+        stops: &[&ColumnName],
+    ) -> Vec<(ColumnName, Option<DerivationRecipe>)> {
+        let mut ends = Vec::new();
+        self.add_ends((column, stops), &mut Vec::new(), &mut ends);
+        ends
+    }
+
+    fn add_ends(
+        &self,
+        (column, stops): (&ColumnName, &[&ColumnName]),
+        above: &mut Vec<(ColumnName, Option<DerivationRecipe>)>,
+        ends: &mut Vec<(ColumnName, Option<DerivationRecipe>)>,
+    ) {
+        if stops.contains(&column) || above.iter().any(|(other, _)| other == column) {
+            return;
         }
-        // A sensitive column that is not derived is an input, so a column of the source that is
-        // none is not a feature.
-        let Some((_, recipe)) = self.derived().into_iter().find(|(derived, _)| derived == column)
+        let Some((name, recipe)) = self.derived().into_iter().find(|(name, _)| name == column)
         else {
-            return Some(column.clone());
+            ends.push(above.last().cloned().unwrap_or_else(|| (column.clone(), None)));
+            return;
         };
-        above.push(column.clone());
-        let below = match recipe {
-            DerivationRecipe::Map { from, .. } => self.unseen_below(&from, inputs, above),
-            DerivationRecipe::Cross { parts } => {
-                parts.iter().find_map(|part| self.unseen_below(&part.column, inputs, above))
-            }
-            DerivationRecipe::Bins { .. } | DerivationRecipe::Sql { .. } => Some(column.clone()),
-        };
+        if recipe.is_one_way() {
+            ends.push((name, Some(recipe)));
+            return;
+        }
+        let parents: Vec<ColumnName> = recipe.parents().into_iter().cloned().collect();
+        above.push((name, Some(recipe)));
+        parents.iter().for_each(|parent| self.add_ends((parent, stops), above, ends));
         above.pop();
-        below.map(|below| if self.is_derived(&below) { below } else { column.clone() })
     }
 
     /// The names of all derived columns, in order.

@@ -4,7 +4,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::{CATALOG, Path, PathBuf};
+use super::{Path, PathBuf};
 use crate::error::Error;
 use crate::job::check::read_text;
 
@@ -173,7 +173,7 @@ fn mutated_jobs_are_refused_with_a_line() {
             for _ in 0..=dice.below(3) {
                 text = mutated(&text, &mut dice);
             }
-            let fault = match read_text(file, text.as_bytes(), &CATALOG) {
+            let fault = match read_text(file, text.as_bytes()) {
                 Ok(_) => None,
                 Err(Error::Job(problems)) => problems
                     .iter()

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Feature;
-use crate::model::kind::trees::{self, TreeKnobs, percent};
+use crate::model::kind::trees::{TreeKnobs, percent};
 use crate::model::lightgbm::TreesTrainer;
 use crate::model::trees::{TreeEnsemble, TreesModel};
 use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
 use crate::num::seed::named_seed;
-use crate::param::{ColumnName, Count, Finite, Fraction, KnobRefusal, Seed};
+use crate::param::{ColumnName, Count, Finite, Fraction, Seed};
 
 /// Gradient boosting by LightGBM: each tree follows the gradient of the log loss that the trees
 /// before it left.
@@ -18,28 +18,39 @@ use crate::param::{ColumnName, Count, Finite, Fraction, KnobRefusal, Seed};
 pub struct BoostingBlock {
     /// Number of trees.
     #[serde(default = "Count::of::<100>")]
+    #[schemars(extend("maximum" = 100_000,
+        "x-range" = "a number of trees up to 100000; 100 are usual"))]
     pub trees: Count,
     /// Most leaves of a tree, 2 or more.
     #[serde(default = "Count::of::<31>")]
-    #[schemars(range(min = 2))]
+    #[schemars(extend("minimum" = 2, "maximum" = 131_072,
+        "x-range" = "a number of leaves from 2 to 131072; one leaf gives all rows one score"))]
     pub leaves: Count,
     /// What each tree adds of its own answer, above 0.
     #[serde(default = "tenth")]
+    #[schemars(extend("exclusiveMinimum" = 0,
+        "x-range" = "a number above 0; 0.1 is usual, smaller ones need more trees"))]
     pub learning_rate: Finite,
     /// Fewest training rows in a leaf, 20 or more.
-    #[serde(default = "trees::smallest_leaf")]
-    #[schemars(range(min = 20))]
+    #[serde(default = "Count::of::<20>")]
+    #[schemars(extend("minimum" = 20, "maximum" = i32::MAX,
+        "x-range" = "a number of rows from 20 to 2147483647; 20 is the default"))]
     pub smallest_leaf: Count,
     /// Penalty on the squared values of leaves, 0 or above.
     #[serde(default = "nothing")]
+    #[schemars(extend("minimum" = 0, "x-range" = "0 or more; 0 is LightGBM's default"))]
     pub l2: Finite,
     /// Share of the training rows that each tree sees, above 0; below 1 drawn again for every tree
     /// by the seed.
     #[serde(default = "all")]
+    #[schemars(extend("exclusiveMinimum" = 0,
+        "x-range" = "a share above 0; a share of 0 leaves a tree no data"))]
     pub row_share: Fraction,
     /// Share of the encoded columns that each tree sees, above 0; below 1 drawn again for every
     /// tree by the seed.
     #[serde(default = "all")]
+    #[schemars(extend("exclusiveMinimum" = 0,
+        "x-range" = "a share above 0; a share of 0 leaves a tree no data"))]
     pub column_share: Fraction,
     /// Columns that the model does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -61,13 +72,7 @@ fn all() -> Fraction {
 
 impl BoostingBlock {
     fn tree_knobs(&self) -> TreeKnobs {
-        TreeKnobs {
-            trees: self.trees,
-            leaves: self.leaves,
-            smallest_leaf: self.smallest_leaf,
-            row_share: self.row_share,
-            column_share: self.column_share,
-        }
+        TreeKnobs { trees: self.trees, leaves: self.leaves, smallest_leaf: self.smallest_leaf }
     }
 }
 
@@ -90,21 +95,6 @@ impl TrainedKnobs for BoostingBlock {
             words.push_str(&format!(", each on {rows} of the rows and {columns} of the columns"));
         }
         words
-    }
-
-    fn refusals(&self) -> Vec<KnobRefusal> {
-        let (rate, l2) = (self.learning_rate.get(), self.l2.get());
-        let slow = (rate <= 0.0).then(|| {
-            let hint = "write a number above 0; 0.1 is usual, smaller ones need more trees";
-            let what = format!("a learning rate of `{rate}` is not above 0");
-            KnobRefusal::new("learning_rate", "bad-value", what, hint)
-        });
-        let reward = (l2 < 0.0).then(|| {
-            let what = format!("a penalty of `{l2}` is below 0");
-            KnobRefusal::new("l2", "bad-value", what, "write 0 or more; 0 is LightGBM's default")
-        });
-        let own = trees::not_built("boosting").into_iter().chain(slow).chain(reward);
-        own.chain(self.tree_knobs().refusals()).collect()
     }
 
     fn draws(&self) -> bool {

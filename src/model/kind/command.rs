@@ -20,7 +20,7 @@ pub struct CommandBlock {
     pub score: Vec<CommandArgument>,
     /// The trained model: a file or folder, hashed like those under `watch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-filled" = "name the file or folder of the model"))]
+    #[schemars(extend("x-filled" = "name the file or folder of the model", "x-plain" = true))]
     pub model: Option<String>,
     /// The program that trains, instead of `model`, and its arguments: gets the training rows
     /// with a last column `label` (1 = positive, 0 = negative) and writes a file or folder to

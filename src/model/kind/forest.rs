@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Feature;
-use crate::model::kind::trees::{self, TreeKnobs, percent};
+use crate::model::kind::trees::{TreeKnobs, percent};
 use crate::model::lightgbm::TreesTrainer;
 use crate::model::trees::{TreeEnsemble, TreesModel};
 use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
 use crate::num::seed::named_seed;
-use crate::param::{ColumnName, Count, Fraction, KnobRefusal, Seed};
+use crate::param::{ColumnName, Count, Fraction, Seed};
 
 /// Random forest by LightGBM: trees on samples of the rows, each split on a sample of the columns;
 /// the score is the share of positive training rows in a person's leaf, averaged over the trees.
@@ -18,21 +18,29 @@ use crate::param::{ColumnName, Count, Fraction, KnobRefusal, Seed};
 pub struct ForestBlock {
     /// Number of trees.
     #[serde(default = "Count::of::<100>")]
+    #[schemars(extend("maximum" = 100_000,
+        "x-range" = "a number of trees up to 100000; 100 are usual"))]
     pub trees: Count,
     /// Most leaves of a tree, 2 or more.
     #[serde(default = "Count::of::<255>")]
-    #[schemars(range(min = 2))]
+    #[schemars(extend("minimum" = 2, "maximum" = 131_072,
+        "x-range" = "a number of leaves from 2 to 131072; one leaf gives all rows one score"))]
     pub leaves: Count,
     /// Fewest training rows in a leaf, 20 or more.
-    #[serde(default = "trees::smallest_leaf")]
-    #[schemars(range(min = 20))]
+    #[serde(default = "Count::of::<20>")]
+    #[schemars(extend("minimum" = 20, "maximum" = i32::MAX,
+        "x-range" = "a number of rows from 20 to 2147483647; 20 is the default"))]
     pub smallest_leaf: Count,
     /// Share of the training rows that each tree sees, drawn without replacement, above 0 and
     /// below 1. The default is the share of different rows in a bootstrap sample.
     #[serde(default = "bootstrap_share")]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1,
+        "x-range" = "a share above 0 and below 1; 0.632 is what a bootstrap sample holds"))]
     pub row_share: Fraction,
     /// Share of the encoded columns that each split chooses from, above 0.
     #[serde(default = "three_tenths")]
+    #[schemars(extend("exclusiveMinimum" = 0,
+        "x-range" = "a share above 0; a share of 0 leaves a tree no data"))]
     pub column_share: Fraction,
     /// Columns that the model does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -50,13 +58,7 @@ fn three_tenths() -> Fraction {
 
 impl ForestBlock {
     fn tree_knobs(&self) -> TreeKnobs {
-        TreeKnobs {
-            trees: self.trees,
-            leaves: self.leaves,
-            smallest_leaf: self.smallest_leaf,
-            row_share: self.row_share,
-            column_share: self.column_share,
-        }
+        TreeKnobs { trees: self.trees, leaves: self.leaves, smallest_leaf: self.smallest_leaf }
     }
 }
 
@@ -73,16 +75,6 @@ impl TrainedKnobs for ForestBlock {
             percent(self.row_share),
             percent(self.column_share)
         )
-    }
-
-    fn refusals(&self) -> Vec<KnobRefusal> {
-        let whole = (self.row_share.get() == 1.0).then(|| {
-            let hint = "write a share below 1; 0.632 is what a bootstrap sample holds";
-            let what = "a forest in which every tree uses all rows";
-            KnobRefusal::new("row_share", "bad-value", what, hint)
-        });
-        let own = trees::not_built("forest").into_iter();
-        own.chain(self.tree_knobs().refusals()).chain(whole).collect()
     }
 
     fn draws(&self) -> bool {

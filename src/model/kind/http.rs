@@ -18,8 +18,10 @@ use crate::param::{ColumnName, Fraction, TimeLimit, Word};
 #[serde(deny_unknown_fields)]
 pub struct HttpBlock {
     /// The address, `http://` or `https://`.
+    #[schemars(extend("x-plain" = true))]
     pub url: String,
     /// The version of the model that answers: another one asks again.
+    #[schemars(extend("x-plain" = true))]
     pub version: Word,
     /// What requests and answers look like.
     pub protocol: HttpProtocol,
@@ -47,6 +49,7 @@ pub struct HttpBlock {
     /// Name of the environment variable with a token, for the header `Authorization: Bearer`. Its
     /// value is never hashed or written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-noun" = "variable"))]
     pub secret_env: Option<String>,
     /// How long the scores of the rows, or of one counterfactual set, may take.
     #[serde(default = "TimeLimit::an_hour")]

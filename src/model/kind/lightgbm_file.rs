@@ -14,7 +14,7 @@ use crate::param::{ColumnName, Word};
 #[serde(deny_unknown_fields)]
 pub struct LightgbmBlock {
     /// The file.
-    #[schemars(extend("x-filled" = "name a file", "x-address" = "local"))]
+    #[schemars(extend("x-filled" = "name a file", "x-address" = "local", "x-plain" = true))]
     pub file: String,
     /// The columns of a file without names, in order. Default: those of the names that the file
     /// holds.

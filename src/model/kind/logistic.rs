@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::Feature;
 use crate::model::logistic::{LogisticModel, LogisticTrainer};
 use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
-use crate::param::{ColumnName, Finite, KnobRefusal, Seed};
+use crate::param::{ColumnName, Finite, Seed};
 
 /// Logistic regression with an L2 penalty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +14,7 @@ use crate::param::{ColumnName, Finite, KnobRefusal, Seed};
 pub struct LogisticBlock {
     /// Strength of the penalty on the summed loss (1/C of scikit-learn), 0 or above; the intercept
     /// is free.
+    #[schemars(extend("minimum" = 0, "x-range" = "0 or more; 1.0 is scikit-learn's default"))]
     pub l2: Finite,
     /// Columns that the model does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -28,15 +29,6 @@ impl TrainedKnobs for LogisticBlock {
 
     fn words(&self) -> String {
         format!("logistic regression trained here, L2 penalty {} on the summed loss", self.l2.get())
-    }
-
-    fn refusals(&self) -> Vec<KnobRefusal> {
-        let l2 = self.l2.get();
-        let reward = (l2 < 0.0).then(|| {
-            let hint = "write 0 or more; 1.0 is scikit-learn's default";
-            KnobRefusal::new("l2", "bad-value", format!("a penalty of `{l2}` is below 0"), hint)
-        });
-        reward.into_iter().collect()
     }
 
     fn is_linear(&self) -> bool {

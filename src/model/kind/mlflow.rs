@@ -23,6 +23,7 @@ const REGISTRY: &str = "MLFLOW_TRACKING_URI";
 pub struct MlflowBlock {
     /// `models:/NAME/VERSION`, with the number of the version: an alias may name another one
     /// tomorrow.
+    #[schemars(extend("x-plain" = true))]
     pub model: String,
     /// The class whose probability is the score, as `classes_` of the model names it. Default: the
     /// one that equals the positive value of the label.
@@ -35,7 +36,7 @@ pub struct MlflowBlock {
     pub columns: Vec<ColumnName>,
     /// The interpreter. Default: that of the environment VIRTUAL_ENV, else `python3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-filled" = "name a file"))]
+    #[schemars(extend("x-filled" = "name a file", "x-plain" = true))]
     pub with: Option<String>,
     /// Names of further environment variables that it sees; a changed value runs it again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

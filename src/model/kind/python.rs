@@ -28,7 +28,7 @@ pub struct PythonBlock {
     /// Instead of `call`: a model with `predict_proba`, such as a scikit-learn pipeline, that was
     /// written by pickle or joblib. Loading it runs what is in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-filled" = "name a file"))]
+    #[schemars(extend("x-filled" = "name a file", "x-plain" = true))]
     pub pickle: Option<String>,
     /// The class of a pickled model whose probability is the score, as its `classes_` name it.
     /// Default: the one that equals the positive value of the label.
@@ -41,7 +41,7 @@ pub struct PythonBlock {
     pub columns: Vec<ColumnName>,
     /// The interpreter. Default: that of the environment VIRTUAL_ENV, else `python3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-filled" = "name a file"))]
+    #[schemars(extend("x-filled" = "name a file", "x-plain" = true))]
     pub with: Option<String>,
     /// Further files, folders or globs that decide the scores: when one changes, it runs again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

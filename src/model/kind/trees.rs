@@ -1,23 +1,9 @@
-//! What the kinds of models made of trees share: the limits of their knobs, their words, and how a
-//! model is read back.
+//! What the kinds of models made of trees share: their words, and how a model is read
+//! back. The limits of their knobs are LightGBM's; of trees it has none, but each is kept in the
+//! model, and below 20 rows in a leaf it has already set columns aside that could be split.
 
 use crate::model::trees::TreesModel;
-use crate::param::{Count, Fraction, KnobRefusal};
-
-/// Fewest rows in a leaf that can be asked for: below it LightGBM has already set columns aside
-/// that could be split.
-const SMALLEST_LEAF: u64 = 20;
-
-/// The limits of LightGBM; of trees it has none, but each is kept in the model.
-const MOST_TREES: u64 = 100_000;
-const MOST_LEAVES: u64 = 131_072;
-const MOST_ROWS: u64 = i32::MAX as u64;
-
-/// The number of trees that is the default.
-/// The smallest leaf that can be asked for, which is the default.
-pub(super) fn smallest_leaf() -> Count {
-    Count::new(SMALLEST_LEAF).expect("20 is a count")
-}
+use crate::param::{Count, Fraction};
 
 /// What to do where the program was built without a library.
 pub(crate) fn rebuild(library: &str, feature: &str) -> String {
@@ -27,60 +13,14 @@ pub(crate) fn rebuild(library: &str, feature: &str) -> String {
     )
 }
 
-/// A kind of model that this build does without.
-pub(super) fn not_built(kind: &str) -> Option<KnobRefusal> {
-    (!cfg!(feature = "lightgbm")).then(|| {
-        let what =
-            format!("this build of cfaudit does not include LightGBM, which trains `{kind}`");
-        KnobRefusal::new("", "not-built", what, rebuild("LightGBM", "lightgbm"))
-    })
-}
-
 /// The knobs that all trees have.
 pub(super) struct TreeKnobs {
     pub(super) trees: Count,
     pub(super) leaves: Count,
     pub(super) smallest_leaf: Count,
-    pub(super) row_share: Fraction,
-    pub(super) column_share: Fraction,
 }
 
 impl TreeKnobs {
-    /// What is wrong with them by themselves.
-    pub(super) fn refusals(&self) -> Vec<KnobRefusal> {
-        let TreeKnobs { trees, leaves, smallest_leaf, row_share, column_share } = *self;
-        let mut found = Vec::new();
-        let mut refuse = |key, what: String, hint: &str| {
-            found.push(KnobRefusal::new(key, "bad-value", what, hint));
-        };
-        for (key, count, most) in [
-            ("trees", trees, MOST_TREES),
-            ("leaves", leaves, MOST_LEAVES),
-            ("smallest_leaf", smallest_leaf, MOST_ROWS),
-        ] {
-            if count.get() > most {
-                let what = format!("`{}` is more than LightGBM accepts", count.get());
-                refuse(key, what, &format!("write at most {most}"));
-            }
-        }
-        if leaves.get() < 2 {
-            let what = "a tree with one leaf gives the same score to all rows".to_owned();
-            refuse("leaves", what, "write 2 or more; 31 is usual");
-        }
-        if smallest_leaf.get() < SMALLEST_LEAF {
-            let rows = smallest_leaf.get();
-            let what = format!("leaves of `{rows}` rows are too small");
-            refuse("smallest_leaf", what, "write 20 or more");
-        }
-        for (key, share) in [("row_share", row_share), ("column_share", column_share)] {
-            if share.get() == 0.0 {
-                let what = "a share of `0` leaves a tree no data".to_owned();
-                refuse(key, what, "write a share above 0");
-            }
-        }
-        found
-    }
-
     /// How many trees of which size, for the report.
     pub(super) fn words(&self) -> String {
         format!(

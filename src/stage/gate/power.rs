@@ -93,7 +93,7 @@ pub(crate) fn of_folder(folder: &Path, asked: &PowerAssumptions) -> Result<Vec<G
         return Ok(rows.iter().filter(is_asked).map(of_row).collect());
     }
     let file = folder.join("job.resolved.yaml");
-    let checked = crate::job::check::read(&file, &[], &crate::stage::measure::catalog::catalog())?;
+    let checked = crate::job::check::read(&file, &[])?;
     let mut people = AuditedPeople::new();
     for row in read_rows::<crate::table::GroupRow>(&tables)? {
         if row.slice.is_empty() {

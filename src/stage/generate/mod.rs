@@ -43,7 +43,6 @@ use crate::stage::kinds::{
     DiscoverStage, DoubtStage, FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage,
     ScoreStage, SplitStage, SupportStage,
 };
-use crate::stage::measure::catalog;
 use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
@@ -363,8 +362,7 @@ impl<'a> StagePlan<'a> {
 
     /// Whether the quality of counterfactuals is asked for.
     pub(crate) fn wants_quality(&self) -> bool {
-        job::check::defaults::families(self.job, &catalog::catalog())
-            .contains(&job::MetricFamily::CfQuality)
+        job::check::defaults::families(self.job).contains(&job::MetricFamily::CfQuality)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Whether the counterfactuals of a job fit its memory: asked before any is generated.
 
 use crate::error::{Error, JobProblem, Result};
-use crate::job::check::{GateScope, KnownMetric};
 use crate::job::{self, MetricFamily};
+use crate::metric::Metric;
+use crate::metric::asked::GateScope;
+use crate::metric::catalog::catalog;
 use crate::metric::evidence::direction_memory::DirectionMemory;
 use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::measure::catalog;
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::train::trainer::memory_in_words;
@@ -85,20 +86,17 @@ impl StagePlan<'_> {
     /// Rows of the table `metrics` that the pairs and directions of an attribute make, without
     /// slices and arms.
     fn metric_rows(&self, attribute: &str, groups: usize) -> u64 {
-        let catalog = catalog::catalog();
-        let wanted = job::check::defaults::families(self.job, &catalog);
+        let wanted = job::check::defaults::families(self.job);
         let directions = (groups * groups.saturating_sub(1)) as u64;
         let per_pair = |of_set: bool| -> u64 {
-            let mine = catalog
-                .metrics
-                .iter()
-                .filter(|m| wanted.contains(&m.family) && m.needs_counterfactual == of_set);
+            let mine = catalog()
+                .filter(|m| wanted.contains(&m.family) && m.needs_counterfactual() == of_set);
             // A pair has one row, the two directions of it one each. Clarify compares only
             // with the reference.
-            let rows = |m: &KnownMetric| {
+            let rows = |m: &Metric| {
                 let pair =
                     if m.family == MetricFamily::Clarify { groups as u64 } else { directions / 2 };
-                let has = |scope: GateScope| u64::from(m.scopes.contains(&scope));
+                let has = |scope: GateScope| u64::from(m.scopes().contains(&scope));
                 has(GateScope::Pair) * pair + has(GateScope::Direction) * directions
             };
             mine.map(rows).sum()

@@ -42,7 +42,6 @@ use crate::stage::gate::baseline;
 use crate::stage::generate::refits;
 use crate::stage::generate::rows::GeneratedEffects;
 use crate::stage::input::JobInputs;
-use crate::stage::measure::catalog;
 use crate::stage::measure::labels::{self, SelectiveLabels};
 use crate::stage::report::headline::headline;
 use crate::stage::report::inputs::{FolderInputs, MeasuredParts};
@@ -314,7 +313,7 @@ fn write_measured<'a>(
         write_rows(&out.join("tables"), &unknown)?;
     }
     let graphs = found.graphs;
-    let wanted = job::check::defaults::families(job, &catalog::catalog());
+    let wanted = job::check::defaults::families(job);
     if wanted.contains(&job::MetricFamily::CfQuality) {
         copy_tables(plain, &QUALITY.map(|table| table.name), out)?;
     }

@@ -14,7 +14,7 @@ use crate::exec::files;
 use crate::exec::hash::sha256;
 use crate::exec::result_store::StoreView;
 use crate::exec::shared_folder::{LocalFile, SharedFolder};
-use crate::job::check::{self, CheckedJob, KnownNames, to_yaml};
+use crate::job::check::{self, CheckedJob, to_yaml};
 use crate::stage::input::copied_rows::CopiedRows;
 use crate::stage::input::digest::{InputDigests, PlannedFile, PlannedHash};
 use crate::stage::input::{self, AbsentDataSet, JobInputs, grows_with_rows};
@@ -181,9 +181,9 @@ impl OpenPlan {
     ///
     /// # Errors
     /// Another version of the program wrote it.
-    pub(crate) fn job(&self, catalog: &KnownNames<'_>) -> Result<(CheckedJob, String)> {
+    pub(crate) fn job(&self) -> Result<(CheckedJob, String)> {
         let file = self.folder.path(JOB);
-        let checked = check::read_text(&file, self.job.as_bytes(), catalog)?;
+        let checked = check::read_text(&file, self.job.as_bytes())?;
         Ok((checked, file.to_string_lossy().into_owned()))
     }
 

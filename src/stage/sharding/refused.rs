@@ -7,7 +7,6 @@ use crate::data::prepare::params::DuplicateRule;
 use crate::error::JobProblem;
 use crate::job::check::{self, CheckedJob};
 use crate::job::{Job, MetricFamily, RowSource, SplitBlock};
-use crate::stage::measure::catalog;
 use crate::unit::UnitKind;
 
 /// Code of the problem.
@@ -232,8 +231,7 @@ impl Refusals<'_> {
 
     fn rest(&mut self, job: &Job) {
         let quality = job.has_fitted_sets()
-            && check::defaults::families(job, &catalog::catalog())
-                .contains(&MetricFamily::CfQuality);
+            && check::defaults::families(job).contains(&MetricFamily::CfQuality);
         if quality {
             self.push(
                 &["metrics", "families"],

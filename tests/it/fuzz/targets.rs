@@ -93,7 +93,7 @@ fn run_until(folder: &Path, job: &str, until: Option<String>) -> Result<Verdict,
         until,
         ..RunSettings::plain("job.yaml".to_owned())
     };
-    let checked = match check::read(&file, &[], &cfaudit::stage::measure::catalog::catalog()) {
+    let checked = match check::read(&file, &[]) {
         Ok(checked) => checked,
         Err(error) => return blamed(&error),
     };
@@ -176,15 +176,14 @@ impl Target for Jobs {
             &["data=~", "name"],
         ]);
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-        let catalog = cfaudit::stage::measure::catalog::catalog();
-        let checked = match check::read(&file, &sets, &catalog) {
+        let checked = match check::read(&file, &sets) {
             Ok(checked) => checked,
             Err(error) => return blamed(&error),
         };
         // A job that is taken is taken again as it was resolved, and comes to the same.
         let resolved = check::to_yaml(&checked.job);
         fs::write(&file, &resolved).unwrap();
-        match check::read(&file, &[], &catalog) {
+        match check::read(&file, &[]) {
             Ok(again) if check::to_yaml(&again.job) == resolved => Ok(Verdict::Taken),
             Ok(_) => Err("the resolved job does not come to itself".to_owned()),
             Err(error) => Err(format!("the resolved job is refused: {error}\n{resolved}")),

@@ -21,12 +21,7 @@ impl JobChecker<'_> {
             self.say(&here, m::http_address(http.url.escape_debug()));
         } else if host.is_some_and(|h| h.split('/').next().is_some_and(|host| host.contains('@'))) {
             self.say(&here, m::http_credentials());
-        } else {
-            self.no_placeholder(here, &http.url);
         }
-        self.no_placeholder(format!("{at}.version"), http.version.as_str());
-        let secrets: Vec<String> = http.secret_env.iter().cloned().collect();
-        self.surroundings(at, &[], &[], &secrets);
         self.inputs(at, name, &http.omit);
         self.columns_in_order(at, &http.columns, &http.omit);
     }
@@ -36,7 +31,6 @@ impl JobChecker<'_> {
         if !cfg!(feature = "lightgbm") {
             self.say(at, m::lightgbm_not_built(rebuild("LightGBM", "lightgbm")));
         }
-        self.no_placeholder(format!("{at}.file"), &block.file);
         self.inputs(at, name, &[]);
         self.columns_in_order(at, &block.columns, &[]);
     }
@@ -49,9 +43,6 @@ impl JobChecker<'_> {
         self.columns_in_order(at, &onnx.columns, &onnx.omit);
         if !onnx.columns.is_empty() && !onnx.inputs.is_empty() {
             self.say(format!("{at}.columns"), m::onnx_columns_twice());
-        }
-        if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
-            return;
         }
         let seen = self.columns(&onnx.omit);
         for (input, columns) in &onnx.inputs {
@@ -69,38 +60,28 @@ impl JobChecker<'_> {
     pub(super) fn python(&mut self, at: &str, name: &Name, python: &PythonBlock) {
         match (&python.call, &python.pickle) {
             (Some(call), None) => self.call(&format!("{at}.call"), call),
-            (None, Some(path)) => self.no_placeholder(format!("{at}.pickle"), path),
+            (None, Some(_)) => {}
             (both, _) => {
                 let found = if both.is_some() { "both" } else { "none" };
                 return self.say(at, m::python_forms(name, found));
             }
-        }
-        if let Some(with) = &python.with {
-            self.no_placeholder(format!("{at}.with"), with);
         }
         if python.class.is_some() && python.call.is_some() {
             self.say(format!("{at}.class"), m::python_class_of_call());
         }
         self.inputs(at, name, &python.omit);
         self.columns_in_order(at, &python.columns, &python.omit);
-        self.surroundings(at, &python.watch, &python.pass_env, &python.secret_env);
+        self.environment(at, &python.pass_env, &python.secret_env);
     }
 
-    /// One block `mlflow`; its short form is the address.
+    /// One block `mlflow`.
     pub(super) fn mlflow(&mut self, at: &str, name: &Name, mlflow: &MlflowBlock) {
-        let key = format!("{at}.model");
-        let here = if self.places.0.contains_key(&key) { key } else { at.to_owned() };
-        if mlflow.names_a_version() {
-            self.no_placeholder(here, &mlflow.model);
-        } else {
-            self.say(&here, m::mlflow_version(mlflow.model.escape_debug()));
-        }
-        if let Some(with) = &mlflow.with {
-            self.no_placeholder(format!("{at}.with"), with);
+        if !mlflow.names_a_version() {
+            self.say(format!("{at}.model"), m::mlflow_version(mlflow.model.escape_debug()));
         }
         self.inputs(at, name, &mlflow.omit);
         self.columns_in_order(at, &mlflow.columns, &mlflow.omit);
-        self.surroundings(at, &[], &mlflow.pass_env, &mlflow.secret_env);
+        self.environment(at, &mlflow.pass_env, &mlflow.secret_env);
     }
 
     /// `module:function`, both of names with dots between them.
@@ -124,15 +105,9 @@ impl JobChecker<'_> {
         columns: &[ColumnName],
         omit: &[ColumnName],
     ) {
-        let at = format!("{at}.columns");
-        if self.has_problem(&[&at])
-            || !self.is_sound(&["data.features", "data.sensitive", "data.derive"])
-        {
-            return;
-        }
         let seen = self.columns(omit);
         for (i, column) in columns.iter().enumerate() {
-            self.check_known("column", format!("{at}[{i}]"), column, &seen);
+            self.check_known("column", format!("{at}.columns[{i}]"), column, &seen);
         }
     }
 }

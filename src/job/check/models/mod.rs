@@ -13,6 +13,7 @@ use crate::model::kind::decision::DecisionKnobs;
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::model::kind::scale_key::ScaleBlock;
 use crate::model::kind::threshold_key::ThresholdBlock;
+use crate::model::kind::trees::rebuild;
 use crate::model::kind::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
 use crate::param::{ColumnName, Name};
 
@@ -27,8 +28,7 @@ impl<'a> JobChecker<'a> {
         for (name, set) in &self.job.counterfactuals {
             self.set(name, set);
         }
-        if self.job.models.is_empty() && self.are_names_sound("models") && self.are_names_sound("")
-        {
+        if self.job.models.is_empty() {
             self.say("models", m::models_empty());
         }
         let asked = self.asked_family();
@@ -39,9 +39,6 @@ impl<'a> JobChecker<'a> {
 
     fn model(&mut self, name: &Name, model: &ModelBlock, asked: Option<MetricFamily>) {
         let at = path(&["models", name.as_str()]);
-        if !self.is_sound(&[&at]) {
-            return;
-        }
         let found: Vec<&str> = model.kinds().into_iter().map(ModelKind::key).collect();
         if found.len() != 1 {
             let found = all_or_none(&found);
@@ -55,7 +52,9 @@ impl<'a> JobChecker<'a> {
         self.accepted(&at, name, model);
         if let Some((kind, knobs)) = model.trained_here() {
             let here = format!("{at}.{}", kind.key());
-            self.refused(&here, knobs.refusals());
+            if knobs.grows_trees() && !cfg!(feature = "lightgbm") {
+                self.say(&here, m::trees_not_built(kind.key(), rebuild("LightGBM", "lightgbm")));
+            }
             self.trains(&here, name);
             self.inputs(&here, name, knobs.omit());
         }
@@ -97,9 +96,6 @@ impl<'a> JobChecker<'a> {
     fn accepted(&mut self, at: &str, name: &Name, model: &ModelBlock) {
         let here = join(at, "accept");
         let codes: Vec<&str> = model.accept.iter().map(|code| code.word()).collect();
-        if self.has_problem(&[&here]) {
-            return;
-        }
         for (i, code) in model.accept.iter().enumerate() {
             let brought = model.brought().map(|(_, knobs)| knobs);
             let why_not = match code {
@@ -144,8 +140,8 @@ impl<'a> JobChecker<'a> {
         if model.threshold.is_fitted() {
             self.say(here.clone(), m::training_of_fitted(name));
         }
-        if self.job.data.label.classes().is_some() && self.is_sound(&["data.label"]) {
-            self.say(here, m::training_of_classes());
+        if self.job.data.label.classes().is_some() {
+            self.say(here, m::measured_of_sides("the doubt about a training"));
         }
     }
 
@@ -160,7 +156,7 @@ impl<'a> JobChecker<'a> {
         let trains_none = share.is_some_and(|s| s.train.get() == 0.0 && s.audit.get() == 1.0);
         if self.lacks_split() {
             self.say(at, m::model_no_split(name));
-        } else if trains_none && self.is_sound(&["data.split"]) {
+        } else if trains_none {
             self.say("data.split.share.train", m::model_train_zero(name));
         }
     }
@@ -172,9 +168,6 @@ impl<'a> JobChecker<'a> {
 
     /// Complains about omitted columns that are not there, and about a model that sees none.
     pub(super) fn inputs(&mut self, at: &str, name: &Name, omit: &[ColumnName]) {
-        if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
-            return;
-        }
         let inputs = self.columns(&[]);
         for (i, column) in omit.iter().enumerate().filter(|(_, c)| !inputs.contains(c)) {
             let near = suggest(column, "its inputs", &inputs);
@@ -218,7 +211,7 @@ impl<'a> JobChecker<'a> {
                         Some(_) => ("decisions about", "{parquet: PATH}"),
                         None => ("scores of", "{parquet: PATH, column: score}"),
                     };
-                    let allowed: Vec<&str> = families(self.job, self.catalog)
+                    let allowed: Vec<&str> = families(self.job)
                         .into_iter()
                         .filter(|&f| !needs_counterfactual(f))
                         .map(MetricFamily::as_str)
@@ -253,13 +246,7 @@ impl<'a> JobChecker<'a> {
                 return self.say(&at, m::decision_forms(&at, found));
             }
         };
-        for (key, there) in
-            [("better", knobs.better.is_some()), ("matters_from", knobs.matters_from.is_some())]
-        {
-            if there {
-                self.say(join(&at, key), m::decision_beside_words(key));
-            }
-        }
+        self.refuse_keys(&at, &["better", "matters_from"], m::decision_beside_words);
         let here = join(&at, "positive");
         if knobs.positive.is_empty() {
             self.say(at.clone(), m::decision_positive_missing(&at));
@@ -336,9 +323,6 @@ impl<'a> JobChecker<'a> {
     /// Complains about features with the name of a key column of `files`; `why` says that they
     /// would be there twice.
     pub(super) fn key_columns(&mut self, at: &str, keys: &[&str], files: &str, why: &str) {
-        if !self.is_sound(&["data.features", "data.sensitive"]) {
-            return;
-        }
         let data = &self.job.data;
         let columns = (data.sensitive.iter().map(|(name, a)| a.from.as_ref().unwrap_or(name)))
             .chain(data.listed_features());
