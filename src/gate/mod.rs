@@ -34,6 +34,7 @@ mod boundary;
 pub(crate) mod counted;
 pub(crate) mod decide_by;
 mod decision;
+pub(crate) mod evidence;
 pub(crate) mod hidden_cause;
 mod holm;
 mod judge;

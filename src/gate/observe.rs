@@ -40,10 +40,12 @@ fn with_both_harm_parts(
     mut seen: Vec<GateObservation>,
 ) -> Vec<GateObservation> {
     let GateSubject::HarmTo(group) = &question.scope else { return seen };
-    let other = |s: &GateObservation| if s.from == *group { s.to.clone() } else { s.from.clone() };
-    let others: BTreeSet<(String, String)> =
-        seen.iter().map(|s| (s.sensitive.clone(), other(s))).collect();
+    let other = |AuditKey { sensitive, from_group, to_group, .. }: &AuditKey| {
+        (sensitive.clone(), if from_group == group { to_group } else { from_group }.clone())
+    };
+    let others: BTreeSet<_> = seen.iter().map(|seen| other(&seen.row.key)).collect();
     for (sensitive, other) in &others {
+        let (group, other) = (group.as_str(), other.as_str());
         for (metric, from, to) in [(HARM[0], group, other), (HARM[1], other, group)] {
             let part = GateObservation::unmeasured(metric, sensitive, ["direction", from, to]);
             if !seen.iter().any(|s| s.key() == part.key()) {
@@ -82,28 +84,33 @@ pub(super) fn changes(
         .iter()
         .filter(|row| matches(question, &row.key, [&row.class, &row.metric, &row.family]));
     let seen = rows.map(|row| {
-        let change = GateObservation {
+        let seen = MetricRow {
+            key: row.key.clone(),
+            metric: row.metric.clone(),
             value: row.difference,
             lo: row.lo,
             hi: row.hi,
             level: row.level,
-            interval: row.interval.to_string(),
+            interval: row.interval.clone(),
             denominator: row
                 .old_denominator
                 .zip(row.new_denominator)
                 .map(|(old, new)| old.min(new)),
             n_rows: row.old_rows.min(row.new_rows),
             denominator_persons: fewer(row.old_denominator_persons, row.new_denominator_persons),
-            persons: fewer(row.old_persons, row.new_persons),
-            flags: row.flags.to_string(),
-            undefined: row.undefined.to_string(),
-            why_no_interval: row.ci_method.to_string(),
+            n_persons: fewer(row.old_persons, row.new_persons),
+            flags: row.flags.clone(),
+            undefined: row.undefined.clone(),
+            ci_method: row.ci_method.clone(),
+            ..MetricRow::default()
+        };
+        let change = GateObservation {
             is_change: true,
             baseline: row.old_value,
             old_ends: row.old_least.zip(row.old_most),
             objections: objection_to(row, baseline).into_iter().collect(),
             over: vec![UncertaintySource::People],
-            ..about(&row.metric, &row.key)
+            ..seen.into()
         };
         in_question_order(question, change)
     });
@@ -122,12 +129,13 @@ pub(crate) fn add_old_extremes(
             question.quantity == GateQuantity::Change
                 && matches(question, &row.key, [&row.class, &row.metric, &row.family])
         };
-        let (Some(question), Some(value)) = (questions.iter().find(asks), row.old_value) else {
+        let (Some(question), Some(_)) = (questions.iter().find(asks), row.old_value) else {
             continue;
         };
-        let (value, n_rows) = (Some(value), row.old_rows);
-        let seen = GateObservation { value, n_rows, ..about(&row.metric, &row.key) };
-        let ends = unmeasured::extremes(question, &seen, old);
+        let (value, n_rows) = (row.old_value, row.old_rows);
+        let (key, metric) = (row.key.clone(), row.metric.clone());
+        let seen = MetricRow { key, metric, value, n_rows, ..MetricRow::default() };
+        let ends = unmeasured::extremes(question, &seen.into(), old);
         row.old_least = ends.map(|ends| ends.0).and_then(finite);
         row.old_most = ends.map(|ends| ends.1).and_then(finite);
     }
@@ -259,50 +267,34 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
 /// A row as the table has it.
 pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservation {
     let interval = SourceInterval::of(question, row, question.decide_by);
-    GateObservation {
-        value: row.value,
+    let row = MetricRow {
         lo: interval.ends.map(|ends| ends.0),
         hi: interval.ends.map(|ends| ends.1),
         level: interval.level,
-        interval: row.interval.to_string(),
-        numerator: row.numerator,
-        denominator: row.denominator,
-        n_rows: row.n_rows,
-        denominator_persons: row.denominator_persons,
-        persons: row.n_persons,
-        effective: row.n_eff,
-        is_weighed: row.weight_denominator.is_some(),
-        flags: row.flags.to_string(),
-        undefined: row.undefined.to_string(),
-        why_no_interval: interval.why_none,
-        over: interval.over,
-        ..about(&row.metric, &row.key)
-    }
-}
-
-/// What is known of a value from what it is about alone.
-fn about(metric: &str, audit: &AuditKey) -> GateObservation {
-    GateObservation::about(metric, audit.sensitive.as_str(), audit.scope_and_groups())
+        ci_method: interval.why_none.into(),
+        ..row.clone()
+    };
+    GateObservation { over: interval.over, ..row.into() }
 }
 
 /// The same with the groups of a difference in the order of the question.
 fn in_question_order(question: &GateQuestion, mut seen: GateObservation) -> GateObservation {
     let GateSubject::Pair(first, second) = &question.scope else { return seen };
-    match swap_of(question, &seen.scope) {
+    match swap_of(question, &seen.row.key.scope) {
         // Each order of a ratio has its row.
         SwapEffect::Reciprocal(_) => return seen,
-        SwapEffect::Negated if seen.from != *first => negate(&mut seen),
+        SwapEffect::Negated if seen.row.key.from_group != *first => negate(&mut seen),
         SwapEffect::Negated | SwapEffect::Same => {}
     }
-    seen.from.clone_from(first);
-    seen.to.clone_from(second);
+    (seen.row.key.from_group, seen.row.key.to_group) = (first.into(), second.into());
     seen
 }
 
 pub(super) fn negate(seen: &mut GateObservation) {
     // Not `-x`: that would make a zero negative.
     let negated = |x: Option<f64>| x.map(|x| 0.0 - x);
-    (seen.value, seen.baseline) = (negated(seen.value), negated(seen.baseline));
-    (seen.lo, seen.hi) = (negated(seen.hi), negated(seen.lo));
+    let row = &mut seen.row;
+    (row.value, seen.baseline) = (negated(row.value), negated(seen.baseline));
+    (row.lo, row.hi) = (negated(row.hi), negated(row.lo));
     seen.old_ends = seen.old_ends.map(|(least, most)| (0.0 - most, 0.0 - least));
 }

@@ -86,7 +86,7 @@ impl<'a> PeopleTables<'a> {
                 && (row.key.counterfactual.is_empty()
                     || row.key.counterfactual == question.counterfactual)
                 && row.key.slice.is_empty()
-                && row.key.sensitive == seen.sensitive
+                && row.key.sensitive == seen.row.key.sensitive
         };
         let counts: Vec<&CountRow> = tables.counts.iter().filter(is_own).collect();
         let is_weighed = counts.iter().any(|row| row.weight.is_some());
@@ -166,7 +166,7 @@ impl<'a> PeopleTables<'a> {
         let PeopleTables { question, seen, tables, .. } = self;
         tables.population.iter().find(|row| {
             row.is_of_model(&question.model)
-                && row.sensitive == seen.sensitive
+                && row.sensitive == seen.row.key.sensitive
                 && row.group.as_deref() == group
         })
     }
@@ -192,7 +192,7 @@ impl<'a> PeopleTables<'a> {
         self.tables.population.iter().find(|row| {
             row.is_of_rows()
                 && row.state == AUDITED
-                && row.sensitive == self.seen.sensitive
+                && row.sensitive == self.seen.row.key.sensitive
                 && row.group.is_none()
         })
     }
@@ -217,7 +217,7 @@ impl<'a> PeopleTables<'a> {
 
     /// The value that the table of metrics has: of a change that of the later run.
     pub(super) fn value(&self) -> Option<f64> {
-        let value = self.seen.value?;
+        let value = self.seen.row.value?;
         if self.seen.is_change { Some(value + self.seen.baseline?) } else { Some(value) }
     }
 
@@ -232,7 +232,7 @@ impl<'a> PeopleTables<'a> {
 
     /// Rows of the table of metrics like the one that is judged, of a metric and a place.
     pub(super) fn metric(&self, metric: &str, place: [&str; 3]) -> Option<&'a MetricRow> {
-        self.question.row(self.tables.metrics, &self.seen.sensitive, metric, place)
+        self.question.row(self.tables.metrics, &self.seen.row.key.sensitive, metric, place)
     }
 
     /// How sure one row below a rate is, by the table of metrics: 1 where each row is a person who

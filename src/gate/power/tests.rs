@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::evidence::RateEvidence;
-use super::{DecidedSide, GateEvidence, NeededPeople, PairRule, audited_people, share};
+use super::{DecidedSide, NeededPeople, PairRule, audited_people, share};
+use crate::gate::evidence::{GateEvidence, RateEvidence};
 use crate::gate::question::GateLimit;
 use crate::metric::interval::{newcombe, wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};

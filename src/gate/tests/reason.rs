@@ -1,9 +1,9 @@
 //! Codes and arguments of gates: what a row holds is what was found, and every code has its words.
 
 use crate::gate::reason::{
-    ComparedPlace, CountedUnit, EmptySearch, GateBoundSide, GateCaution, GateCount, GateFindings,
-    GateReason, GateRemark, IntervalLack, Judged, Lack, LowerSide, MissingRow, OwnValue,
-    RoundedPlace, UncertaintySource, UnseenPart, UnshownChange, WithoutRounding, WorstOf,
+    ComparedPart, ComparedPlace, CountedUnit, EmptySearch, GateBoundSide, GateCaution, GateCount,
+    GateFindings, GateReason, GateRemark, IntervalLack, Judged, Lack, LowerSide, MissingRow,
+    OwnValue, UncertaintySource, UnseenPart, UnshownChange, WithoutRounding,
 };
 use crate::table::{GateRow, REASON_CODES};
 
@@ -57,7 +57,7 @@ fn each_reason() -> Vec<GateReason> {
         GateReason::RateOfOne { ends: Some([Some(0.95), None]) },
         GateReason::Refitted { why: text("refitted: other rows") },
         GateReason::RoundingAtThreshold {
-            behind: RoundedPlace::Change,
+            behind: ComparedPart::Change,
             rounded: 3,
             switches: 9,
             without: WithoutRounding {
@@ -87,7 +87,7 @@ fn each_reason() -> Vec<GateReason> {
         GateReason::UnmeasuredPeople {
             lacking: vec![(Lack::Group, 80), (Lack::Score, 1)],
             enough: 12,
-            worst: WorstOf::Interval,
+            worst: ComparedPart::Interval,
             end: None,
         },
         GateReason::UnseenChange {
@@ -188,7 +188,7 @@ fn words_follow_from_codes() {
     let objection = GateReason::UnmeasuredPeople {
         lacking: vec![(Lack::Group, 80), (Lack::Score, 1)],
         enough: 12,
-        worst: WorstOf::Interval,
+        worst: ComparedPart::Interval,
         end: Some(0.25),
     };
     let mut findings = GateFindings::new(kept);

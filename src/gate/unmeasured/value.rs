@@ -1,11 +1,10 @@
 //! A value as a function of the people by cell, with the interval that a formula gives it: what the
 //! table of metrics has, computed again for other people.
 
+use crate::gate::evidence::{ratio_of_doubtful, wilson_of};
 use crate::metric::catalog::ccm::switch_rate_by;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, Eccm};
-use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, katz_of, mover_ratio, newcombe_of, wilson_of_share,
-};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, katz_of, newcombe_of};
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::value::gaps::computed;
 use crate::metric::value::settings::FavourableClass;
@@ -52,11 +51,6 @@ fn ends_of(interval: ValueInterval) -> (f64, f64) {
     (interval.lo, interval.hi)
 }
 
-/// Wilson's interval of a share of so many people.
-fn wilson_of((p, n): (f64, f64), z: f64) -> ValueInterval {
-    wilson_of_share(p, n, z, IntervalProcedure::Wilson)
-}
-
 /// Its ends.
 pub(super) fn share_ends(share: (f64, f64), z: f64) -> (f64, f64) {
     ends_of(wilson_of(share, z))
@@ -71,27 +65,25 @@ pub(super) fn difference_ends(a: (f64, f64), b: (f64, f64), z: f64) -> (f64, f64
 /// The interval of the ratio of two shares with so many people; where Katz's has no end, by the
 /// ends of both.
 fn ratio_ends((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
-    let [of_p, of_q] = [(p, n), (q, m)].map(|share| wilson_of(share, z));
     if p > 0.0 && q > 0.0 {
         let katz = katz_of((p, q), (n, m), 0.0, z, IntervalProcedure::Katz);
         if p < 1.0 && q < 1.0 {
             return ends_of(katz);
         }
         // Katz's takes a rate of 1 as certain.
-        let wide = mover_ratio((p, q), (of_p, of_q));
+        let wide = ratio_of_doubtful((p, n), (q, m), z);
         return (katz.lo.min(wide.lo), katz.hi.max(wide.hi));
     }
+    let [of_p, of_q] = [(p, n), (q, m)].map(|share| wilson_of(share, z));
     let over = |x: f64, y: f64| if y > 0.0 { x / y } else { f64::INFINITY };
     (over(of_p.lo, of_q.hi), over(of_p.hi, of_q.lo))
 }
 
 /// The interval of the smaller of two shares with so many people over the larger.
-fn smaller_over_larger((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
-    let [of_p, of_q] = [(p, n), (q, m)].map(|share| wilson_of(share, z));
-    let both = [((p, q), (of_p, of_q)), ((q, p), (of_q, of_p))];
-    let orders = both.into_iter().filter(|((_, below), _)| *below > 0.0);
+fn smaller_over_larger(p: (f64, f64), q: (f64, f64), z: f64) -> (f64, f64) {
+    let orders = [(p, q), (q, p)].into_iter().filter(|(_, below)| below.0 > 0.0);
     orders
-        .map(|(shares, ends)| mover_ratio(shares, ends))
+        .map(|(over, below)| ratio_of_doubtful(over, below, z))
         .fold((1.0, 1.0), |(lo, hi), ratio| (f64::min(lo, ratio.lo), f64::min(hi, ratio.hi)))
 }
 
