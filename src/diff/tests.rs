@@ -575,3 +575,20 @@ fn force_compares_what_means_something_else() {
     assert_eq!(refused.changes.first().unwrap().status.as_str(), "not_comparable");
     assert_eq!(forced.changes.first().unwrap().difference, Some(0.0));
 }
+
+/// A ratio that falls to 0 is further from 1 than before, however small it was.
+#[test]
+fn a_ratio_that_falls_to_0_is_worse() {
+    let frame = |value: f64, (lo, hi): (f64, f64)| {
+        let pair = ("m", "", "pair", ["Female", "Male"], "di", "group", None);
+        let mut frame = metrics(&[pair]);
+        let row = &mut frame[0];
+        (row.value, row.ideal, row.undefined) = (Some(value), Some(1.0), "".into());
+        (row.lo, row.hi, row.level) = (Some(lo), Some(hi), Some(0.95));
+        frame
+    };
+    let [old, new] =
+        [frame(0.1, (0.08, 0.12)), frame(0.0, (0.0, 0.01))].map(|frame| side("a: 1", frame));
+    let found = compare(&old, &new, false).unwrap();
+    assert_eq!(found.changes[0].reading.as_str(), "worse");
+}

@@ -1,7 +1,7 @@
 //! What is behind a value that a gate judges: rates of people, of rows that are less sure than as
 //! many people (a person has several, weights, several counterfactuals of a row), or an interval.
 
-use crate::gate::people::PeopleTables;
+use crate::gate::people::{PeopleTables, confusion_of};
 use crate::gate::question::{GateObservation, GateQuestion, GateTables};
 use crate::metric::catalog::find;
 use crate::metric::interval::{
@@ -214,8 +214,8 @@ fn pairs_of_people(
         return Some((is_ratio, vec![rates]));
     }
     let of = PeopleTables::new(question, seen, tables);
-    let a = of.side(from, to)?.confusion();
-    let b = of.side(to, from)?.confusion();
+    let a = confusion_of(&of.side(from, to)?.measured().0);
+    let b = confusion_of(&of.side(to, from)?.measured().0);
     let of_people =
         |rate: Rate| Some(RateEvidence::of_people(rate.value().ok()?, rate.denominator));
     // The gate may ask for the groups in another order than the metric has them.

@@ -10,6 +10,19 @@ use crate::metric::{Metric, Reads};
 use crate::table::population::AUDITED;
 use crate::table::{CountRow, MetricRow, NO_GROUP, PopulationRow};
 
+/// Numbers of people, or of their weights, by cell of a confusion or of an extended matrix.
+pub(super) type Cells = [u64; ECCM_CELLS];
+
+/// People by cell: rows, and what they weigh.
+pub(super) type MeasuredCells = (Cells, [f64; ECCM_CELLS]);
+
+/// The confusion of cells.
+pub(super) fn confusion_of(cells: &Cells) -> Confusion {
+    let mut own = [0; CONFUSION_CELLS];
+    own.copy_from_slice(&cells[..CONFUSION_CELLS]);
+    Confusion::from_cells(own)
+}
+
 /// People by label and prediction, each unknown, no or yes: rows, and what they weigh.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StatePeople {
@@ -25,13 +38,14 @@ impl StatePeople {
         }
     }
 
-    /// Those with a prediction.
-    pub(super) fn confusion(&self) -> Confusion {
-        let mut cells = [0; CONFUSION_CELLS];
+    /// Those with a prediction, by cell of a confusion.
+    pub(super) fn measured(&self) -> MeasuredCells {
+        let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
         for i in (0..9).filter(|i| i % 3 > 0) {
-            cells[confusion_cell(i / 3, i % 3 == 2)] += self.rows[i];
+            let cell = confusion_cell(i / 3, i % 3 == 2);
+            (rows[cell], weights[cell]) = (self.rows[i], self.weights[i]);
         }
-        Confusion::from_cells(cells)
+        (rows, weights)
     }
 
     /// Rows without a prediction by label, unknown, no or yes.
@@ -145,11 +159,7 @@ impl<'a> PeopleTables<'a> {
     }
 
     /// The counterfactuals of a direction.
-    pub(super) fn moved(
-        &self,
-        from: &str,
-        to: &str,
-    ) -> Option<([u64; ECCM_CELLS], [f64; ECCM_CELLS])> {
+    pub(super) fn moved(&self, from: &str, to: &str) -> Option<MeasuredCells> {
         let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
         for row in self.counted(&self.question.counterfactual, ["direction", from, to]) {
             let [label, before, after] =

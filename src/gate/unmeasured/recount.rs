@@ -2,10 +2,10 @@
 //! with some of them.
 
 use super::cells::{Arrangement, SideOfDirections, SideOfPeople, UnknownPeople};
-use super::value::{Cells, Computed, ValueForm, ValueOfCells};
+use super::value::{Computed, ValueForm, ValueOfCells};
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::people::PeopleTables;
+use crate::gate::people::{Cells, PeopleTables};
 use crate::gate::question::GateLimit;
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;

@@ -2,16 +2,14 @@
 //! table of metrics has, computed again for other people.
 
 use crate::gate::evidence::{ratio_of_doubtful, wilson_of};
+use crate::gate::people::{Cells, confusion_of};
 use crate::metric::catalog::ccm::switch_rate_by;
-use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, Eccm};
+use crate::metric::evidence::person::Eccm;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, katz_of, newcombe_of};
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::value::gaps::computed;
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{Metric, Reads};
-
-/// Numbers of people, or of their weights, by cell of a confusion or of an extended matrix.
-pub(super) type Cells = [u64; ECCM_CELLS];
 
 /// A value as a function of cells.
 #[derive(Debug, Clone, Copy)]
@@ -106,11 +104,6 @@ impl ValueOfCells {
             let ends = a.1.zip(b.1).map(|(n, m)| difference_ends((a.0, n), (b.0, m), z));
             Computed { value: a.0 - b.0, ends }
         };
-        let people = |cells: &Cells| {
-            let mut own = [0; CONFUSION_CELLS];
-            own.copy_from_slice(&cells[..CONFUSION_CELLS]);
-            Confusion::from_cells(own)
-        };
         let moved = |side: usize| (Eccm(weights[side]), Eccm(rows[side]));
         let switch = |side: usize| {
             let (by_weight, by_rows) = moved(side);
@@ -119,16 +112,16 @@ impl ValueOfCells {
         };
         match (self.form, self.metric.reads) {
             (ValueForm::Own, Reads::Rate(rate)) => {
-                let [by_weight, by_rows] = [people(&weights[0]), people(&rows[0])];
+                let [by_weight, by_rows] = [confusion_of(&weights[0]), confusion_of(&rows[0])];
                 Some(share(part(0, rate(&by_weight), rate(&by_rows))?))
             }
             (ValueForm::Own, Reads::Score(score) | Reads::Benefit(score)) => {
-                plain(score(&people(&weights[0])))
+                plain(score(&confusion_of(&weights[0])))
             }
             (ValueForm::Gap { favourable, swapped }, _) => {
                 let order = if swapped { [1, 0] } else { [0, 1] };
                 let [by_weight, by_rows] = [weights, rows].map(|cells| {
-                    let [a, b] = order.map(|side| people(&cells[side]));
+                    let [a, b] = order.map(|side| confusion_of(&cells[side]));
                     computed(self.metric, favourable, &a, &b)
                 });
                 let (by_weight, by_rows) = (by_weight?, by_rows?);
@@ -168,8 +161,8 @@ impl ValueOfCells {
                 Some(Computed { value, ends: all })
             }
             (ValueForm::ToTotal, Reads::RateToTotal(rate)) => {
-                let own = [0, 1].map(|side| rate(&people(&weights[side])));
-                let of_rows = [0, 1].map(|side| rate(&people(&rows[side])));
+                let own = [0, 1].map(|side| rate(&confusion_of(&weights[side])));
+                let of_rows = [0, 1].map(|side| rate(&confusion_of(&rows[side])));
                 let [a, b] = [part(0, own[0], of_rows[0])?, part(1, own[1], of_rows[1])?];
                 let below = own.map(|rate| rate.denominator as f64);
                 let rest = below[1] / (below[0] + below[1]);
@@ -178,9 +171,9 @@ impl ValueOfCells {
                 Some(Computed { value: rest * apart.value.abs(), ends })
             }
             (ValueForm::ToTotal, Reads::ScoreToTotal(score)) => {
-                let mut all = people(&weights[0]);
-                all.merge(&people(&weights[1]));
-                let value = (score(&people(&weights[0])).ok()? - score(&all).ok()?).abs();
+                let mut all = confusion_of(&weights[0]);
+                all.merge(&confusion_of(&weights[1]));
+                let value = (score(&confusion_of(&weights[0])).ok()? - score(&all).ok()?).abs();
                 Some(Computed { value, ends: None })
             }
             (ValueForm::Switch, Reads::SwitchScore(score)) => plain(score(&moved(0).0)),
