@@ -69,7 +69,7 @@ pub(super) fn inconclusive_reason(
     }
     let lacks_interval = seen.row.lo.is_none() || seen.row.hi.is_none();
     if question.decide_by != GateDecideBy::Estimate && lacks_interval {
-        return no_interval(IntervalLack::Table(seen.row.ci_method.to_string()));
+        return no_interval(seen.lack.clone());
     }
     None
 }
@@ -108,9 +108,7 @@ pub(super) fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuli
             }
         }
         // `inconclusive_reason` has said so.
-        (_, _, None) => {
-            GateReason::NoInterval { why: IntervalLack::Table(seen.row.ci_method.to_string()) }
-        }
+        (_, _, None) => GateReason::NoInterval { why: seen.lack.clone() },
     };
     GateRuling::new(seen, reason)
 }

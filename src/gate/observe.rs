@@ -9,7 +9,7 @@ use crate::gate::decision::fits_once;
 use crate::gate::question::{
     GateBaseline, GateObservation, GateQuantity, GateQuestion, GateSubject, GateTables,
 };
-use crate::gate::reason::{GateReason, UncertaintySource, words};
+use crate::gate::reason::{GateReason, IntervalLack, UncertaintySource};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
@@ -101,7 +101,6 @@ pub(super) fn changes(
             n_persons: fewer(row.old_persons, row.new_persons),
             flags: row.flags.clone(),
             undefined: row.undefined.clone(),
-            ci_method: row.ci_method.clone(),
             ..MetricRow::default()
         };
         let change = GateObservation {
@@ -110,6 +109,7 @@ pub(super) fn changes(
             old_ends: row.old_least.zip(row.old_most),
             objections: objection_to(row, baseline).into_iter().collect(),
             over: vec![UncertaintySource::People],
+            lack: IntervalLack::Table(row.ci_method.to_string()),
             ..seen.into()
         };
         in_question_order(question, change)
@@ -190,43 +190,39 @@ struct SourceInterval {
     level: Option<f64>,
     over: Vec<UncertaintySource>,
     /// Why there are no ends.
-    why_none: String,
+    lack: IntervalLack,
 }
 
 impl SourceInterval {
     /// What decides a question about a row, by its own rule or by another one.
     fn of(question: &GateQuestion, row: &MetricRow, by: GateDecideBy) -> Self {
-        let (ends, level, source, why_none) = match by {
+        let (ends, level, source, lack) = match by {
             GateDecideBy::All => return SourceInterval::of_all(question, row),
             GateDecideBy::Interval | GateDecideBy::Estimate => {
-                (row.lo.zip(row.hi), row.level, UncertaintySource::People, row.ci_method.as_str())
+                let lack = IntervalLack::Table(row.ci_method.to_string());
+                (row.lo.zip(row.hi), row.level, UncertaintySource::People, lack)
             }
             GateDecideBy::Worlds => {
-                let why_none = "fewer than two graphs give a value";
                 // Of graphs that were fitted once there is no interval over refits.
                 let is_refitted = !fits_once(question);
                 let ends = row.world_lo.zip(row.world_hi).filter(|_| is_refitted);
                 let level = row.world_level.filter(|_| is_refitted);
-                (ends, level, UncertaintySource::Graphs, why_none)
+                (ends, level, UncertaintySource::Graphs, IntervalLack::FewGraphs)
             }
             GateDecideBy::Fit => {
-                let why_none = match row.fit_repeats {
-                    None => "the set was not fitted again: add `doubt: {fit: 20}` to it",
-                    Some(_) => "fewer than 95 % of the repeats of the fit give a value",
-                };
+                let none = row.fit_repeats.is_none();
+                let lack = if none { IntervalLack::NotFitted } else { IntervalLack::FewFits };
                 let source = UncertaintySource::Fits(row.fit_repeats.unwrap_or(0));
-                (row.fit_lo.zip(row.fit_hi), None, source, why_none)
+                (row.fit_lo.zip(row.fit_hi), None, source, lack)
             }
             GateDecideBy::Training => {
-                let why_none = match row.training_repeats {
-                    None => "the value was not measured for other trainings of the model",
-                    Some(_) => "fewer than 95 % of the trainings give a value",
-                };
+                let none = row.training_repeats.is_none();
+                let lack = if none { IntervalLack::NotTrained } else { IntervalLack::FewTrainings };
                 let source = UncertaintySource::Trainings(row.training_repeats.unwrap_or(0));
-                (row.training_lo.zip(row.training_hi), None, source, why_none)
+                (row.training_lo.zip(row.training_hi), None, source, lack)
             }
         };
-        SourceInterval { ends, level, over: vec![source], why_none: why_none.to_owned() }
+        SourceInterval { ends, level, over: vec![source], lack }
     }
 
     /// From the lowest to the highest end of each source that the set has, so that a limit outside
@@ -241,15 +237,16 @@ impl SourceInterval {
         let there = sources.into_iter().filter(|(_, is_there)| *is_there);
         let all: Vec<Self> = there.map(|(by, _)| SourceInterval::of(question, row, by)).collect();
         let lacks = all.iter().find(|source| source.ends.is_none());
-        let why_none = lacks.map_or_else(String::new, |source| {
-            format!("none over {}: {}", words::sources(&source.over), source.why_none)
+        let lack = lacks.map_or_else(IntervalLack::default, |source| IntervalLack::Over {
+            sources: source.over.clone(),
+            why: Box::new(source.lack.clone()),
         });
         let ends = all.iter().map(|source| source.ends).reduce(|a, b| {
             let (a, b) = a.zip(b)?;
             Some((a.0.min(b.0), a.1.max(b.1)))
         });
         let over = all.into_iter().flat_map(|source| source.over).collect();
-        SourceInterval { ends: ends.flatten(), level: None, over, why_none }
+        SourceInterval { ends: ends.flatten(), level: None, over, lack }
     }
 }
 
@@ -271,10 +268,9 @@ pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservat
         lo: interval.ends.map(|ends| ends.0),
         hi: interval.ends.map(|ends| ends.1),
         level: interval.level,
-        ci_method: interval.why_none.into(),
         ..row.clone()
     };
-    GateObservation { over: interval.over, ..row.into() }
+    GateObservation { over: interval.over, lack: interval.lack, ..row.into() }
 }
 
 /// The same with the groups of a difference in the order of the question.

@@ -2,7 +2,9 @@
 
 use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::reason::{GateFindings, GateReason, GateStatus, UncertaintySource, UnshownChange};
+use crate::gate::reason::{
+    GateFindings, GateReason, GateStatus, IntervalLack, UncertaintySource, UnshownChange,
+};
 use crate::metric::value::settings::FavourableClass;
 use crate::table::{
     ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, MetricRow,
@@ -236,13 +238,14 @@ pub(crate) struct GateResults {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GateObservation {
     /// The row of the table of metrics, or a change in the form of one: with the groups of a
-    /// difference in the order of the question, and the ends that decide. `ci_method` says why
-    /// there are none.
+    /// difference in the order of the question, and the ends that decide.
     pub(crate) row: MetricRow,
     /// Of recourse, the subgroups that are unfair to either group.
     pub(crate) unfair: Option<[i64; 2]>,
     /// What the interval is over.
     pub(crate) over: Vec<UncertaintySource>,
+    /// Why there is none, where it has no ends.
+    pub(crate) lack: IntervalLack,
     pub(crate) is_change: bool,
     /// Value of the baseline, of a change.
     pub(crate) baseline: Option<f64>,

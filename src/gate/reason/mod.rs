@@ -4,7 +4,7 @@
 //! English comes last, in [`words`], and fills the column `reason`; nobody reads that back. Readers
 //! of the table take the arguments with [`GateFindings::of_row`].
 
-pub(crate) mod words;
+mod words;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -117,8 +117,26 @@ pub(crate) enum CountedUnit {
 pub(crate) enum IntervalLack {
     /// Less than two bootstraps: no coefficients were fitted again.
     NoRefit,
+    /// Fewer than two graphs give a value.
+    FewGraphs,
+    /// The set was not fitted again.
+    NotFitted,
+    /// Fewer than 95 % of the repeats of the fit give a value.
+    FewFits,
+    /// The value was not measured for other trainings of the model.
+    NotTrained,
+    /// Fewer than 95 % of the trainings give a value.
+    FewTrainings,
+    /// There is none over these of several sources.
+    Over { sources: Vec<UncertaintySource>, why: Box<IntervalLack> },
     /// What the table of metrics or of changes says.
     Table(String),
+}
+
+impl Default for IntervalLack {
+    fn default() -> Self {
+        IntervalLack::Table(String::new())
+    }
 }
 
 /// Which row no table has.

@@ -32,6 +32,10 @@ fn each_reason() -> Vec<GateReason> {
         cautions: vec![GateCaution::NoBootstraps, GateCaution::MeanOutside],
         ..ComparedPlace::of(Judged::Graphs { level: Some(0.95) })
     };
+    let over = |why| IntervalLack::Over {
+        sources: vec![UncertaintySource::Fits(20), UncertaintySource::Graphs],
+        why: Box::new(why),
+    };
     let alone = GateFindings::new(GateReason::LimitKept(ComparedPlace::of(Judged::Interval)));
     vec![
         GateReason::HiddenCause {
@@ -47,6 +51,11 @@ fn each_reason() -> Vec<GateReason> {
         GateReason::NoBaseline,
         GateReason::NoInterval { why: IntervalLack::Table(text("none: not drawn")) },
         GateReason::NoInterval { why: IntervalLack::NoRefit },
+        GateReason::NoInterval { why: IntervalLack::FewGraphs },
+        GateReason::NoInterval { why: over(IntervalLack::NotFitted) },
+        GateReason::NoInterval { why: over(IntervalLack::FewFits) },
+        GateReason::NoInterval { why: over(IntervalLack::NotTrained) },
+        GateReason::NoInterval { why: over(IntervalLack::FewTrainings) },
         GateReason::NotComparable { definitions: text("label") },
         GateReason::NotMeasured { row: MissingRow::AnyOtherGroup },
         GateReason::NotRepeatable { text: text("9 of 10 rows differ") },
