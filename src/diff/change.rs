@@ -1,6 +1,9 @@
 //! One value in two runs: its change, the interval of that, and what it says.
 
+use serde::Serialize;
+
 use crate::diff::paired::PairedValue;
+use crate::diff::words::said;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe, z_of_level};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::num::student::{satterthwaite, student_quantile};
@@ -17,7 +20,8 @@ const IDENTICAL: &str = "identical";
 const ROUNDING: f64 = 1e-12;
 
 /// Why a change of a fitted set is not judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum RefitReason {
     /// The set was fitted in one of the runs only.
     OneRun,
@@ -25,61 +29,17 @@ pub(super) enum RefitReason {
     Reference,
     /// It learns from the training rows, be it causal graphs or in the folds of an experiment.
     Trained,
-    /// It learns from the rows of each run, and neither run says how much its fit depends on them.
-    Rows {
-        /// Whether the runs could say it of this value.
-        doubt_helps: bool,
-    },
+    /// It learns from the rows of each run, and no run could say how much this value depends on
+    /// them.
+    Rows,
+    /// The same, and both runs could say it.
+    RowsWithoutDoubt,
     /// The old run does not say how much its fit depends on its rows, the new one does.
     OldUndoubted,
     /// The new run does not say it.
     NewUndoubted,
     /// Both do, and too few of the repeats of one of them give the value.
     FewRepeats,
-}
-
-impl RefitReason {
-    /// The reason, and what helps.
-    fn words(self) -> &'static str {
-        match self {
-            RefitReason::OneRun => {
-                "the set was fitted in only one of the two runs, and the effect of that on the \
-                 set is unknown"
-            }
-            RefitReason::Reference => {
-                "the rows of `data.reference`, or the classes they fall into, differ from the \
-                 baseline's, and the effect of that on the set is unknown; after a new model \
-                 version approve a folder of that version, or keep the reference file the same"
-            }
-            RefitReason::Trained => {
-                "the set was not fitted on the same rows as in the baseline, and the effect of \
-                 that on the set is unknown; keep the training rows the same"
-            }
-            RefitReason::Rows { doubt_helps: false } => {
-                "the set was not fitted on the same rows as in the baseline, and the effect \
-                 of that on the set is unknown; give the job a fixed `data.reference`"
-            }
-            RefitReason::Rows { doubt_helps: true } => {
-                "the set was not fitted on the same rows as in the baseline, and the effect \
-                 of that on the set is unknown; give the job a fixed `data.reference`, or let both \
-                 runs measure that effect with `doubt: {fit: 20}` in the set"
-            }
-            RefitReason::OldUndoubted => {
-                "the set was not fitted on the same rows as in the baseline, which lacks `doubt` \
-                 in the set, so the effect of that is known for the new run only; approve a folder \
-                 of a run with `doubt`"
-            }
-            RefitReason::NewUndoubted => {
-                "the set was not fitted on the same rows as in the baseline, and the new run lacks \
-                 `doubt` in the set, so the effect of that is known for the baseline only; ask for \
-                 `doubt` as in the baseline"
-            }
-            RefitReason::FewRepeats => {
-                "the set was not fitted on the same rows as in the baseline, and fewer than 95 % \
-                 of the repeats of its fit give the value; learn from more rows"
-            }
-        }
-    }
 }
 
 /// What two values have to do with each other.
@@ -158,7 +118,7 @@ pub(super) fn change_row(
         row.undefined = format!("{run}: {}", of.undefined).into();
     }
     row.ci_method = match (bond, known) {
-        (Comparability::Refitted(why), _) => format!("{REFITTED}{}", why.words()).into(),
+        (Comparability::Refitted(why), _) => format!("{REFITTED}{}", said("refitted", &why)).into(),
         (_, None) => "none: the change is undefined".into(),
         (Comparability::OtherIntervalRule, _) => {
             "none: the two runs have different rules for intervals of shares of 0 or 1".into()

@@ -44,6 +44,7 @@ mod people;
 mod rows_of_both;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -140,9 +141,10 @@ fn refit(
         (None, Some(_)) | (Some(_), None) => Some(RefitReason::OneRun),
         _ if definitions.rests_on_graphs(row) || in_folds => Some(RefitReason::Trained),
         _ if has_reference() => Some(RefitReason::Reference),
-        _ => Some(RefitReason::Rows {
-            doubt_helps: row.key.slice.is_empty() && row.class.is_empty(),
-        }),
+        _ if row.key.slice.is_empty() && row.class.is_empty() => {
+            Some(RefitReason::RowsWithoutDoubt)
+        }
+        _ => Some(RefitReason::Rows),
     }
 }
 
@@ -152,8 +154,8 @@ fn fits(
     why: RefitReason,
     [old, new]: [Option<&MetricRow>; 2],
 ) -> std::result::Result<Option<[FitVariance; 2]>, RefitReason> {
-    let (Some(old), Some(new), RefitReason::Rows { .. } | RefitReason::Reference) = (old, new, why)
-    else {
+    use RefitReason::{Reference, Rows, RowsWithoutDoubt};
+    let (Some(old), Some(new), Rows | RowsWithoutDoubt | Reference) = (old, new, why) else {
         return Err(why);
     };
     match (old.fit_repeats, new.fit_repeats) {

@@ -5,12 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use crate::diff::compared_run::ComparedRun;
 use crate::diff::people::{
     AttributeOutcomes, GatherSettings, OutcomeDigest, OutcomeSetKey, PersonKeys, RunOutcomes,
     SetOutcomes, gather,
 };
 use crate::diff::rows_of_both::{BothRuns, RowsOfBoth, add_new, keep_old};
+use crate::diff::words::said;
 use crate::error::Result;
 use crate::metric::MetricFamily;
 use crate::metric::catalog::catalog;
@@ -48,9 +51,31 @@ pub(super) struct PairedValues {
     pub(super) people_in_both: u64,
 }
 
+/// Whether people were paired, else why not.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Pairing<'a> {
+    /// A run keeps no outcomes.
+    NoOutcomes,
+    /// People have weights in one run only.
+    Weights,
+    /// A person may have several rows in one run only.
+    Persons,
+    /// What identifies rows, in the old run and in the new one.
+    RowIds([&'a str; 2]),
+    /// Only numbers identify rows, and the data differ.
+    RowNumbers,
+    /// One run has no label.
+    Label,
+    /// Nobody is in both runs.
+    Nobody,
+    /// So many people, or rows, are in both runs.
+    Paired { both: u64, rows: bool, only_old: u64, only_new: u64 },
+}
+
 impl PairedValues {
-    fn unpaired(why: impl Into<String>) -> Self {
-        PairedValues { words: format!("not paired: {}", why.into()), ..PairedValues::default() }
+    fn unpaired(why: &Pairing<'_>) -> Self {
+        PairedValues { words: said("pairing", why), ..PairedValues::default() }
     }
 
     /// The values of a key in both runs, where people were paired for it.
@@ -62,22 +87,18 @@ impl PairedValues {
 /// What the two runs have in common, or in words why nothing is paired.
 pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<PairedValues> {
     let (Some(old_file), Some(new_file)) = (&old.outcomes, &new.outcomes) else {
-        return Ok(PairedValues::unpaired("both runs must keep outcomes (`run.keep_rows`)"));
+        return Ok(PairedValues::unpaired(&Pairing::NoOutcomes));
     };
     let by_number = !old.values.contains_key(&["data", "row_id"].map(str::to_owned)[..]);
-    let [row_id, other] = [&old.row_id, &new.row_id];
-    let ids = format!("rows are identified by {row_id} in one run and by {other} in the other");
+    let ids = [&old.row_id, &new.row_id].map(String::as_str);
     let obstacles = [
-        (old.weighted != new.weighted, "people have weights in only one of the runs"),
-        (old.persons != new.persons, "a person may have several rows in one of the runs only"),
-        (row_id != other, ids.as_str()),
-        (
-            by_number && old.source != new.source,
-            "rows are identified only by their number (no `data.row_id`), and the data differ",
-        ),
-        (old.has_label != new.has_label, "one of the runs has no label"),
+        (old.weighted != new.weighted, Pairing::Weights),
+        (old.persons != new.persons, Pairing::Persons),
+        (ids[0] != ids[1], Pairing::RowIds(ids)),
+        (by_number && old.source != new.source, Pairing::RowNumbers),
+        (old.has_label != new.has_label, Pairing::Label),
     ];
-    if let Some((_, why)) = obstacles.into_iter().find(|(is_met, _)| *is_met) {
+    if let Some((_, why)) = obstacles.iter().find(|(is_met, _)| *is_met) {
         return Ok(PairedValues::unpaired(why));
     }
     // Groups that differ have no values in common either.
@@ -117,23 +138,12 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     let rows = both;
     let (n_old, n_new, both) = count_shared_people(&before, &after);
     if both == 0 {
-        return Ok(PairedValues::unpaired("no person is in both runs"));
+        return Ok(PairedValues::unpaired(&Pairing::Nobody));
     }
-    let only = |n: u64, which: &str| {
-        if n > 0 { format!(", {n} only in the {which} run") } else { String::new() }
-    };
+    let (rows_are_units, only_old, only_new) = (new.persons, n_old - both, n_new - both);
+    let paired = Pairing::Paired { both, rows: rows_are_units, only_old, only_new };
     let mut pairs = PairedValues {
-        words: format!(
-            "paired: {both} {} in both runs{}{}",
-            match (new.persons, both) {
-                (true, 1) => "row is",
-                (true, _) => "rows are",
-                (false, 1) => "person is",
-                (false, _) => "people are",
-            },
-            only(n_old - both, "old"),
-            only(n_new - both, "new")
-        ),
+        words: said("pairing", &paired),
         people_in_both: both,
         ..PairedValues::default()
     };

@@ -3,8 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use super::change::RefitReason;
 use super::compare;
 use super::definitions::{CountingRules, DefinitionChanges, JobValues};
+use super::paired::Pairing;
+use super::words::said;
 use crate::diff::compared_run::ComparedRun;
 use crate::folder::manifest::PolicyVersions;
 use crate::param::Level;
@@ -591,4 +594,40 @@ fn a_ratio_that_falls_to_0_is_worse() {
         [frame(0.1, (0.08, 0.12)), frame(0.0, (0.0, 0.01))].map(|frame| side("a: 1", frame));
     let found = compare(&old, &new, false).unwrap();
     assert_eq!(found.changes[0].reading.as_str(), "worse");
+}
+
+/// Every reason why nothing is judged or paired, and every way to count who is.
+#[test]
+fn each_reason_has_its_words() {
+    use RefitReason::{
+        FewRepeats, NewUndoubted, OldUndoubted, OneRun, Reference, Rows, RowsWithoutDoubt, Trained,
+    };
+    let refits = [
+        OneRun,
+        Reference,
+        Trained,
+        Rows,
+        RowsWithoutDoubt,
+        OldUndoubted,
+        NewUndoubted,
+        FewRepeats,
+    ];
+    let paired = |both, rows, only_old| Pairing::Paired { both, rows, only_old, only_new: 0 };
+    let pairings = [
+        Pairing::NoOutcomes,
+        Pairing::Weights,
+        Pairing::Persons,
+        Pairing::RowIds(["row number", "column id"]),
+        Pairing::RowNumbers,
+        Pairing::Label,
+        Pairing::Nobody,
+        paired(1, true, 0),
+        paired(2, true, 3),
+        paired(1, false, 0),
+        Pairing::Paired { both: 2, rows: false, only_old: 1, only_new: 4 },
+    ];
+    let refits = refits.iter().map(|why| said("refitted", why));
+    let all = refits.chain(pairings.iter().map(|of| said("pairing", of)));
+    let expected: Vec<&str> = include_str!("tests/words.txt").lines().collect();
+    assert_eq!(all.collect::<Vec<_>>(), expected);
 }

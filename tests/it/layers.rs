@@ -40,7 +40,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("why", &["param", "num", "data", "metric"]),
     ("gate", &["param", "text", "num", "table", "folder", "metric"]),
     // Of strategies the list alone, as of metrics the catalog.
-    ("diff", &["param", "num", "table", "folder", "metric", "counterfactual::strategy"]),
+    ("diff", &["param", "text", "num", "table", "folder", "metric", "counterfactual::strategy"]),
     // Only parameter types of the engines: `data` offers those of rows, `counterfactual` and
     // `model` the knobs of strategies and of models that are trained here, `recourse` and `augment`
     // their own, `gate` what decides; `metric` has the families and the favourable side, and a new
@@ -122,7 +122,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("sqlparser", &["data"]),
     ("serde_yaml", &["job"]),
     ("granit_parser", &["job"]),
-    ("minijinja", &["text", "report", "job", "gate"]),
+    ("minijinja", &["text", "report", "job", "gate", "diff"]),
     ("object_store", &["exec"]),
     ("tokio", &["exec"]),
     ("futures_util", &["exec"]),
