@@ -29,9 +29,9 @@
 //!    and is then too wide: the family clarify, worst cases, one direction of switches minus the
 //!    way back, slices, classes, arms.
 //!
-//! Choice: whether a clear change is for the worse is decided by the distance from the ideal, of
-//! ratios on the logarithm, and only where both values lie on the same side of it; otherwise it is
-//! called higher or lower.
+//! Choice: whether a clear change is for the worse is decided by the distance from the ideal, and
+//! only where both values lie on the same side of it, so that the scale does not matter; otherwise
+//! it is called higher or lower.
 //!
 //! Not done here: reading folders and jobs ([`stage::gate`](crate::stage)), judging
 //! limits ([`gate`](crate::gate)).
@@ -44,10 +44,11 @@ mod people;
 mod rows_of_both;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::collections::BTreeMap;
 
-use crate::diff::change::{Comparability, FitVariance, RefitReason, ValueChange};
+use crate::diff::change::{Comparability, FitVariance, RefitReason, change_row};
 use crate::diff::compared_run::ComparedRun;
 use crate::diff::definitions::DefinitionChanges;
 use crate::diff::paired::ValueKey;
@@ -92,8 +93,7 @@ pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Resu
                 (Some(Ok(None)) | None, ..) => Comparability::Same,
             },
         };
-        let change = ValueChange::new(old_row, new_row, bond, new.level, pairs.of(&key));
-        changes.push(change.row());
+        changes.push(change_row([old_row, new_row], bond, new.level, pairs.of(&key)));
     }
     changes.sort_by(|a, b| a.order(b));
     let compared = RunComparison {
@@ -141,9 +141,10 @@ fn refit(
         (None, Some(_)) | (Some(_), None) => Some(RefitReason::OneRun),
         _ if definitions.rests_on_graphs(row) || in_folds => Some(RefitReason::Trained),
         _ if has_reference() => Some(RefitReason::Reference),
-        _ => Some(RefitReason::Rows {
-            doubt_helps: row.key.slice.is_empty() && row.class.is_empty(),
-        }),
+        _ if row.key.slice.is_empty() && row.class.is_empty() => {
+            Some(RefitReason::RowsWithoutDoubt)
+        }
+        _ => Some(RefitReason::Rows),
     }
 }
 
@@ -153,8 +154,8 @@ fn fits(
     why: RefitReason,
     [old, new]: [Option<&MetricRow>; 2],
 ) -> std::result::Result<Option<[FitVariance; 2]>, RefitReason> {
-    let (Some(old), Some(new), RefitReason::Rows { .. } | RefitReason::Reference) = (old, new, why)
-    else {
+    use RefitReason::{Reference, Rows, RowsWithoutDoubt};
+    let (Some(old), Some(new), Rows | RowsWithoutDoubt | Reference) = (old, new, why) else {
         return Err(why);
     };
     match (old.fit_repeats, new.fit_repeats) {

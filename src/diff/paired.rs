@@ -5,15 +5,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use crate::diff::compared_run::ComparedRun;
 use crate::diff::people::{
     AttributeOutcomes, GatherSettings, OutcomeDigest, OutcomeSetKey, PersonKeys, RunOutcomes,
     SetOutcomes, gather,
 };
 use crate::diff::rows_of_both::{BothRuns, RowsOfBoth, add_new, keep_old};
+use crate::diff::words::said;
 use crate::error::Result;
 use crate::metric::MetricFamily;
 use crate::metric::catalog::catalog;
+use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::{ComparedValue, compare_rows, compare_switches};
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured::FactualMeasurement;
@@ -26,11 +30,8 @@ use crate::table::{AuditKey, MetricRow, SharedText};
 /// A value as the same people give it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PairedValue {
-    pub(super) old: Option<f64>,
-    pub(super) new: Option<f64>,
-    pub(super) interval: Option<(f64, f64)>,
-    pub(super) method: &'static str,
-    pub(super) words: String,
+    /// That of the new run first; none where only digests tell of it.
+    pub(super) compared: Option<ComparedValue>,
     /// Whether everybody behind the value has the same outcomes in both runs.
     pub(super) identical: bool,
 }
@@ -38,8 +39,8 @@ pub(super) struct PairedValue {
 /// What tells values apart: what they belong to, their class and their metric.
 pub(super) type ValueKey = (AuditKey, SharedText, SharedText);
 
-/// The key of a value by set, scope, groups and metric.
-type ValueKeyFn<'a> = dyn Fn(&str, &str, Option<usize>, Option<usize>, &str) -> ValueKey + 'a;
+/// The key of a value by set, scope and metric.
+type ValueKeyFn<'a> = dyn Fn(&str, MetricScope, &str) -> ValueKey + 'a;
 
 /// All that is paired.
 #[derive(Debug, Default)]
@@ -50,9 +51,31 @@ pub(super) struct PairedValues {
     pub(super) people_in_both: u64,
 }
 
+/// Whether people were paired, else why not.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Pairing<'a> {
+    /// A run keeps no outcomes.
+    NoOutcomes,
+    /// People have weights in one run only.
+    Weights,
+    /// A person may have several rows in one run only.
+    Persons,
+    /// What identifies rows, in the old run and in the new one.
+    RowIds([&'a str; 2]),
+    /// Only numbers identify rows, and the data differ.
+    RowNumbers,
+    /// One run has no label.
+    Label,
+    /// Nobody is in both runs.
+    Nobody,
+    /// So many people, or rows, are in both runs.
+    Paired { both: u64, rows: bool, only_old: u64, only_new: u64 },
+}
+
 impl PairedValues {
-    fn unpaired(why: impl Into<String>) -> Self {
-        PairedValues { words: format!("not paired: {}", why.into()), ..PairedValues::default() }
+    fn unpaired(why: &Pairing<'_>) -> Self {
+        PairedValues { words: said("pairing", why), ..PairedValues::default() }
     }
 
     /// The values of a key in both runs, where people were paired for it.
@@ -64,29 +87,19 @@ impl PairedValues {
 /// What the two runs have in common, or in words why nothing is paired.
 pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<PairedValues> {
     let (Some(old_file), Some(new_file)) = (&old.outcomes, &new.outcomes) else {
-        return Ok(PairedValues::unpaired("both runs must keep outcomes (`run.keep_rows`)"));
+        return Ok(PairedValues::unpaired(&Pairing::NoOutcomes));
     };
-    if old.weighted != new.weighted {
-        return Ok(PairedValues::unpaired("people have weights in only one of the runs"));
-    }
-    if old.persons != new.persons {
-        return Ok(PairedValues::unpaired(
-            "a person may have several rows in one of the runs only",
-        ));
-    }
-    if old.row_id != new.row_id {
-        return Ok(PairedValues::unpaired(format!(
-            "rows are identified by {} in one run and by {} in the other",
-            old.row_id, new.row_id
-        )));
-    }
-    if old.row_id == "row number" && old.source != new.source {
-        return Ok(PairedValues::unpaired(
-            "rows are identified only by their number (no `data.row_id`), and the data differ",
-        ));
-    }
-    if old.has_label != new.has_label {
-        return Ok(PairedValues::unpaired("one of the runs has no label"));
+    let by_number = !old.values.contains_key(&["data", "row_id"].map(str::to_owned)[..]);
+    let ids = [&old.row_id, &new.row_id].map(String::as_str);
+    let obstacles = [
+        (old.weighted != new.weighted, Pairing::Weights),
+        (old.persons != new.persons, Pairing::Persons),
+        (ids[0] != ids[1], Pairing::RowIds(ids)),
+        (by_number && old.source != new.source, Pairing::RowNumbers),
+        (old.has_label != new.has_label, Pairing::Label),
+    ];
+    if let Some((_, why)) = obstacles.iter().find(|(is_met, _)| *is_met) {
+        return Ok(PairedValues::unpaired(why));
     }
     // Groups that differ have no values in common either.
     let same = |a: &Vec<String>, b: &Vec<String>| {
@@ -125,23 +138,12 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     let rows = both;
     let (n_old, n_new, both) = count_shared_people(&before, &after);
     if both == 0 {
-        return Ok(PairedValues::unpaired("no person is in both runs"));
+        return Ok(PairedValues::unpaired(&Pairing::Nobody));
     }
-    let only = |n: u64, which: &str| {
-        if n > 0 { format!(", {n} only in the {which} run") } else { String::new() }
-    };
+    let (rows_are_units, only_old, only_new) = (new.persons, n_old - both, n_new - both);
+    let paired = Pairing::Paired { both, rows: rows_are_units, only_old, only_new };
     let mut pairs = PairedValues {
-        words: format!(
-            "paired: {both} {} in both runs{}{}",
-            match (new.persons, both) {
-                (true, 1) => "row is",
-                (true, _) => "rows are",
-                (false, 1) => "person is",
-                (false, _) => "people are",
-            },
-            only(n_old - both, "old"),
-            only(n_new - both, "new")
-        ),
+        words: said("pairing", &paired),
         people_in_both: both,
         ..PairedValues::default()
     };
@@ -218,38 +220,22 @@ impl PairedValues {
             min_denominator: Count::ONE,
         };
         let name = |group: Option<usize>| group.map_or("", |g| &groups[g]).into();
-        let key = |set: &str, scope: &str, from: Option<usize>, to: Option<usize>, metric: &str| {
+        let key = |set: &str, scope: MetricScope, metric: &str| {
             let key = AuditKey {
                 model: model.into(),
                 counterfactual: set.into(),
                 sensitive: attribute.into(),
-                scope: scope.into(),
-                from_group: name(from),
-                to_group: name(to),
+                scope: scope.as_str().into(),
+                from_group: name(scope.first_group()),
+                to_group: name(scope.second_group()),
                 ..AuditKey::default()
             };
             (key, SharedText::default(), metric.into())
         };
         let mut keep = |set: &str, compared: Vec<ComparedValue>| {
             for found in compared {
-                let pair = PairedValue {
-                    new: found.first.ok(),
-                    old: found.second.ok(),
-                    interval: found.interval.map(|i| (i.lo, i.hi)),
-                    method: found.interval.map_or("", |i| i.method.as_str()),
-                    words: found.ci_method,
-                    identical: false,
-                };
-                self.values.insert(
-                    key(
-                        set,
-                        found.scope.as_str(),
-                        found.scope.first_group(),
-                        found.scope.second_group(),
-                        found.metric.id,
-                    ),
-                    pair,
-                );
+                let key = key(set, found.scope, found.metric.id);
+                self.values.insert(key, PairedValue { compared: Some(found), identical: false });
             }
         };
         let factual = [&after.factual, &before.factual];
@@ -267,7 +253,7 @@ impl PairedValues {
                 }
             }
         }
-        self.mark_identical(&key, groups.len(), before, after);
+        self.mark_identical(&key, groups.len(), [before, after]);
     }
 
     /// Marks every value behind which nobody's outcomes differ.
@@ -275,95 +261,71 @@ impl PairedValues {
         &mut self,
         key: &ValueKeyFn<'_>,
         n: usize,
-        before: &AttributeOutcomes,
-        after: &AttributeOutcomes,
+        [before, after]: [&AttributeOutcomes; 2],
     ) {
-        let mut mark = |set: &str,
-                        scope: &str,
-                        from: Option<usize>,
-                        to: Option<usize>,
-                        families: &[MetricFamily]| {
+        use MetricFamily::{Ccm, Clarify, Eccm, Group, Performance, Scores, Shift};
+        let mut mark = |set: &str, scope: MetricScope, families: &[MetricFamily]| {
             for metric in catalog().filter(|metric| families.contains(&metric.family)) {
-                self.values.entry(key(set, scope, from, to, metric.id)).or_default().identical =
-                    true;
+                self.values.entry(key(set, scope, metric.id)).or_default().identical = true;
             }
         };
-        let one = |g: usize| before.digests[g].predictions == after.digests[g].predictions;
-        let scored = |g: usize| before.digests[g].scores == after.digests[g].scores;
-        let all = (0..n).all(one);
-        let scores = [MetricFamily::Scores];
-        if (0..n).all(scored) {
-            mark("", "total", None, None, &scores);
-            (0..n).for_each(|a| mark("", "one_vs_rest", Some(a), None, &scores));
-        }
+        let all: Vec<usize> = (0..n).collect();
+        let pairs = || (0..n * n).map(|i| (i / n, i % n)).filter(|(a, b)| a != b);
+        // Where values of people as they are hold, whose people are behind them, and of which
+        // families these are that decisions give.
+        let mut places: Vec<(MetricScope, Vec<usize>, &[MetricFamily])> = vec![
+            (MetricScope::Total, all.clone(), &[Performance, Group, Clarify]),
+            (MetricScope::WorstCase, all.clone(), &[Group]),
+        ];
         for a in 0..n {
-            if one(a) {
-                mark("", "group", Some(a), None, &[MetricFamily::Performance]);
-            }
-            if scored(a) {
-                mark("", "group", Some(a), None, &scores);
-            }
-            for b in (0..n).filter(|b| *b != a && one(*b) && one(a)) {
-                mark("", "pair", Some(a), Some(b), &[MetricFamily::Group]);
-            }
-            for b in (0..n).filter(|b| *b != a && scored(*b) && scored(a)) {
-                ["pair", "direction"]
-                    .iter()
-                    .for_each(|scope| mark("", scope, Some(a), Some(b), &scores));
-            }
-            if all {
-                mark("", "one_vs_rest", Some(a), None, &[MetricFamily::Group]);
-            }
+            places.push((MetricScope::Group(a), vec![a], &[Performance]));
+            places.push((MetricScope::OneVsRest(a), all.clone(), &[Group]));
         }
-        if all {
-            mark(
-                "",
-                "total",
-                None,
-                None,
-                &[MetricFamily::Performance, MetricFamily::Group, MetricFamily::Clarify],
-            );
-            mark("", "worst_case", None, None, &[MetricFamily::Group]);
+        for (a, b) in pairs() {
+            places.push((MetricScope::Pair(a, b), vec![a, b], &[Group]));
+            places.push((MetricScope::Direction(a, b), vec![a, b], &[]));
+        }
+        for (scope, groups, families) in places {
+            let same = |part: fn(&OutcomeDigest) -> [u64; 2]| {
+                groups.iter().all(|g| part(&before.digests[*g]) == part(&after.digests[*g]))
+            };
+            if same(|digest| digest.predictions) {
+                mark("", scope, families);
+            }
+            if scope != MetricScope::WorstCase && same(|digest| digest.scores) {
+                mark("", scope, &[Scores]);
+            }
         }
         for (set, after) in &after.sets {
             let Some(before) = before.sets.get(set) else { continue };
-            let sum = |world: &SetOutcomes, holds: &dyn Fn(usize, usize) -> bool| {
-                let mut sum = OutcomeDigest::default();
-                (0..n * n)
-                    .filter(|i| holds(i / n, i % n))
-                    .for_each(|i| sum.merge(&world.digests[i]));
-                sum
-            };
-            let families = |holds: &dyn Fn(usize, usize) -> bool| {
-                let (old, new) = (sum(before, holds), sum(after, holds));
-                let of_predictions = [MetricFamily::Ccm, MetricFamily::Eccm]
-                    .into_iter()
-                    .filter(|_| old.predictions == new.predictions);
-                of_predictions
-                    .chain((old.scores == new.scores).then_some(MetricFamily::Shift))
-                    .collect::<Vec<_>>()
-            };
+            let mut places = vec![MetricScope::Total];
             for a in 0..n {
-                for b in (0..n).filter(|b| *b != a) {
-                    mark(
-                        set,
-                        "direction",
-                        Some(a),
-                        Some(b),
-                        &families(&|from, to| (from, to) == (a, b)),
-                    );
-                    mark(
-                        set,
-                        "difference",
-                        Some(a),
-                        Some(b),
-                        &families(&|from, to| (from, to) == (a, b) || (from, to) == (b, a)),
-                    );
-                }
-                mark(set, "one_to_rest", Some(a), None, &families(&|from, _| from == a));
-                mark(set, "rest_to_one", None, Some(a), &families(&|_, to| to == a));
+                places.extend([MetricScope::OneToRest(a), MetricScope::RestToOne(a)]);
             }
-            mark(set, "total", None, None, &families(&|_, _| true));
+            for (a, b) in pairs() {
+                places.extend([MetricScope::Direction(a, b), MetricScope::Difference(a, b)]);
+            }
+            for scope in places {
+                let is_behind = |way: (usize, usize)| match scope {
+                    MetricScope::Direction(a, b) => way == (a, b),
+                    MetricScope::Difference(a, b) => way == (a, b) || way == (b, a),
+                    MetricScope::OneToRest(a) => way.0 == a,
+                    MetricScope::RestToOne(a) => way.1 == a,
+                    _ => true,
+                };
+                let [old, new] = [before, after].map(|world| {
+                    let mut sum = OutcomeDigest::default();
+                    let behind = pairs().filter(|way| is_behind(*way));
+                    behind.for_each(|(from, to)| sum.merge(&world.digests[from * n + to]));
+                    sum
+                });
+                if old.predictions == new.predictions {
+                    mark(set, scope, &[Ccm, Eccm]);
+                }
+                if old.scores == new.scores {
+                    mark(set, scope, &[Shift]);
+                }
+            }
         }
     }
 }

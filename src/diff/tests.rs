@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
+use super::change::RefitReason;
 use super::compare;
 use super::definitions::{CountingRules, DefinitionChanges, JobValues, breaks};
+use super::paired::Pairing;
+use super::words::said;
 use crate::diff::compared_run::ComparedRun;
 use crate::folder::manifest::PolicyVersions;
 use crate::param::Level;
@@ -609,4 +612,57 @@ fn force_compares_what_means_something_else() {
     );
     assert_eq!(refused.changes.first().unwrap().status.as_str(), "not_comparable");
     assert_eq!(forced.changes.first().unwrap().difference, Some(0.0));
+}
+
+/// A ratio that falls to 0 is further from 1 than before, however small it was.
+#[test]
+fn a_ratio_that_falls_to_0_is_worse() {
+    let frame = |value: f64, (lo, hi): (f64, f64)| {
+        let pair = ("m", "", "pair", ["Female", "Male"], "di", "group", None);
+        let mut frame = metrics(&[pair]);
+        let row = &mut frame[0];
+        (row.value, row.ideal, row.undefined) = (Some(value), Some(1.0), "".into());
+        (row.lo, row.hi, row.level) = (Some(lo), Some(hi), Some(0.95));
+        frame
+    };
+    let [old, new] =
+        [frame(0.1, (0.08, 0.12)), frame(0.0, (0.0, 0.01))].map(|frame| side("a: 1", frame));
+    let found = compare(&old, &new, false).unwrap();
+    assert_eq!(found.changes[0].reading.as_str(), "worse");
+}
+
+/// Every reason why nothing is judged or paired, and every way to count who is.
+#[test]
+fn each_reason_has_its_words() {
+    use RefitReason::{
+        FewRepeats, NewUndoubted, OldUndoubted, OneRun, Reference, Rows, RowsWithoutDoubt, Trained,
+    };
+    let refits = [
+        OneRun,
+        Reference,
+        Trained,
+        Rows,
+        RowsWithoutDoubt,
+        OldUndoubted,
+        NewUndoubted,
+        FewRepeats,
+    ];
+    let paired = |both, rows, only_old| Pairing::Paired { both, rows, only_old, only_new: 0 };
+    let pairings = [
+        Pairing::NoOutcomes,
+        Pairing::Weights,
+        Pairing::Persons,
+        Pairing::RowIds(["row number", "column id"]),
+        Pairing::RowNumbers,
+        Pairing::Label,
+        Pairing::Nobody,
+        paired(1, true, 0),
+        paired(2, true, 3),
+        paired(1, false, 0),
+        Pairing::Paired { both: 2, rows: false, only_old: 1, only_new: 4 },
+    ];
+    let refits = refits.iter().map(|why| said("refitted", why));
+    let all = refits.chain(pairings.iter().map(|of| said("pairing", of)));
+    let expected: Vec<&str> = include_str!("tests/words.txt").lines().collect();
+    assert_eq!(all.collect::<Vec<_>>(), expected);
 }

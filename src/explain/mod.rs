@@ -46,72 +46,44 @@ pub fn codes() -> Vec<(&'static str, &'static str)> {
 /// Everything that can be explained. `codes` are the error codes of the job file and of data, with
 /// one line each.
 pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
-    let mut entries: Vec<ExplainedWord> = catalog()
-        .map(|m| ExplainedWord { word: m.id.to_owned(), kind: "metric", text: metric_text(m) })
-        .collect();
-    entries.extend(MEASURES.iter().map(|m| ExplainedWord {
-        word: m.id.to_owned(),
-        kind: MEASURE,
-        text: measure_text(m),
-    }));
+    let mut entries = Vec::new();
+    let mut add = |kind: &'static str, word: &str, text: String| {
+        entries.push(ExplainedWord { word: word.to_owned(), kind, text });
+    };
+    catalog().for_each(|metric| add("metric", metric.id, metric_text(metric)));
+    MEASURES.iter().for_each(|measure| add(MEASURE, measure.id, measure_text(measure)));
     let reasons =
         Undefined::ALL.iter().map(|u| (u.code(), u.meaning())).chain(REASONS.iter().copied());
-    entries.extend(reasons.map(|(code, meaning)| ExplainedWord {
-        word: code.to_owned(),
-        kind: "reason why a value is undefined",
-        text: meaning.to_owned(),
-    }));
-    entries.extend(STAGES.iter().map(|(word, text)| ExplainedWord {
-        word: (*word).to_owned(),
-        kind: "stage",
-        text: (*text).to_owned(),
-    }));
+    reasons.for_each(|(code, meaning)| {
+        add("reason why a value is undefined", code, meaning.to_owned());
+    });
+    STAGES.iter().for_each(|(word, text)| add("stage", word, (*text).to_owned()));
     for table in TABLES {
-        entries.push(ExplainedWord {
-            word: table.name.to_owned(),
-            kind: "table",
-            text: table_text(table),
-        });
+        add("table", table.name, table_text(table));
         for column in table.columns {
             let word = format!("{}.{}", table.name, column.name);
-            entries.push(ExplainedWord { word, kind: "column", text: column.meaning.to_owned() });
+            add("column", &word, column.meaning.to_owned());
         }
     }
-    entries.extend(DATA_SETS.iter().map(|set| ExplainedWord {
-        word: set.name.to_owned(),
-        kind: "data set",
-        text: data_set_text(set),
-    }));
-    entries.extend(EXITS.iter().map(|e| ExplainedWord {
-        word: e.exit.code().to_string(),
-        kind: "exit status",
-        text: format!("{}\nwho acts: {}\nretry helps: {}", e.means, e.who, e.retry),
-    }));
-    entries.extend(codes.iter().map(|(word, text)| {
-        ExplainedWord {
-            word: (*word).to_owned(),
-            kind: "error code",
-            text: MESSAGES
-                .iter()
-                .filter(|(code, ..)| code == word)
-                .fold((*text).to_owned(), |text, (_, what, hint)| {
-                    format!("{text}\n- {what}\n  {hint}")
-                }),
+    DATA_SETS.iter().for_each(|set| add("data set", set.name, data_set_text(set)));
+    for status in EXITS {
+        let (means, who, retry) = (status.means, status.who, status.retry);
+        let text = format!("{means}\nwho acts: {who}\nretry helps: {retry}");
+        add("exit status", &status.exit.code().to_string(), text);
+    }
+    for (word, text) in codes {
+        let mut text = (*text).to_owned();
+        for (_, what, hint) in MESSAGES.iter().filter(|(code, ..)| code == word) {
+            let _ = write!(text, "\n- {what}\n  {hint}");
         }
-    }));
+        add("error code", word, text);
+    }
     // What an issue and a verdict are called alike means the same.
-    let issues: Vec<&str> = ISSUE_CODES.iter().map(|(code, _)| *code).collect();
-    let reasons = REASON_CODES.iter().filter(|(code, _)| !issues.contains(code));
-    entries.extend(reasons.map(|(code, meaning)| ExplainedWord {
-        word: (*code).to_owned(),
-        kind: "reason of a verdict",
-        text: (*meaning).to_owned(),
-    }));
-    entries.push(ExplainedWord {
-        word: "path".to_owned(),
-        kind: "reading path",
-        text: path_text(),
-    });
+    let is_issue = |code: &str| ISSUE_CODES.iter().any(|(issue, _)| *issue == code);
+    for (code, meaning) in REASON_CODES.iter().filter(|(code, _)| !is_issue(code)) {
+        add("reason of a verdict", code, (*meaning).to_owned());
+    }
+    add("reading path", "path", path_text());
     for (kind, words) in [
         ("issue of the data", ISSUE_CODES),
         ("block of the job", BLOCKS),
@@ -119,11 +91,7 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
         ("method of intervals (`ci_method`)", INTERVAL_METHODS),
         ("word", WORDS),
     ] {
-        entries.extend(words.iter().map(|(word, text)| ExplainedWord {
-            word: (*word).to_owned(),
-            kind,
-            text: (*text).to_owned(),
-        }));
+        words.iter().for_each(|(word, text)| add(kind, word, (*text).to_owned()));
     }
     entries
 }

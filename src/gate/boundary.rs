@@ -9,10 +9,10 @@
 //! of counts and metrics. Where they are not there the gate is inconclusive.
 
 use super::decide_by::GateDecideBy;
-use super::power;
+use super::evidence::{GateEvidence, ratio_of_doubtful};
 use crate::gate::question::{GateObservation, GateQuestion, GateRuling, GateTables};
 use crate::gate::reason::{GateReason, GateStatus};
-use crate::metric::interval::{IntervalProcedure, mover_ratio, wilson_of_share, z_of_level};
+use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::RATE_OF_ONE;
 use crate::table::{finite, has_flag};
 
@@ -23,11 +23,14 @@ fn ends_of_both(
     seen: &GateObservation,
     tables: GateTables<'_>,
 ) -> Option<(f64, f64)> {
-    let (lo, hi) = seen.lo.zip(seen.hi)?;
-    let z = z_of_level(seen.level?);
-    let rates = power::rates_of_ratio(question, seen, tables)?;
-    let own = rates.map(|(p, n)| wilson_of_share(p, n, z, IntervalProcedure::Wilson));
-    let wide = mover_ratio((rates[0].0, rates[1].0), (own[0], own[1]));
+    let (lo, hi) = seen.row.lo.zip(seen.row.hi)?;
+    let GateEvidence::Pair { is_ratio: true, rates } =
+        GateEvidence::of_rates(question, seen, tables)?
+    else {
+        return None;
+    };
+    let [p, q] = rates.map(|of| (of.rate, of.sure()));
+    let wide = ratio_of_doubtful(p, q, z_of_level(seen.row.level?));
     Some((lo.min(wide.lo), hi.max(wide.hi)))
 }
 
@@ -35,7 +38,7 @@ fn ends_of_both(
 pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, tables: GateTables<'_>) {
     let seen = &ruling.observation;
     let by_people = matches!(question.decide_by, GateDecideBy::Interval | GateDecideBy::All);
-    let is_flagged = !seen.is_change && has_flag(&seen.flags, RATE_OF_ONE);
+    let is_flagged = !seen.is_change && has_flag(&seen.row.flags, RATE_OF_ONE);
     if !ruling.is_decided() || !by_people || !is_flagged {
         return;
     }

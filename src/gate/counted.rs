@@ -15,10 +15,10 @@ use crate::error::Result;
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion};
 use crate::gate::reason::{CountedUnit, EmptySearch, GateCount, GateReason};
-use crate::table::SharedText;
 use crate::table::file::{read_matching, read_rows};
 use crate::table::recourse::{ComparedPair, RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS};
 use crate::table::why::{CONFIRMED_PATTERNS, SwitchPatternRow};
+use crate::table::{MetricRow, SharedText};
 
 /// A gate on what is counted, with what is to be judged: of recourse one value per pair of groups.
 #[derive(Debug, Clone)]
@@ -117,13 +117,13 @@ fn count_subgroups(
             return GateObservation { objections, ..seen };
         }
         let all: i64 = unfair.iter().sum();
-        GateObservation {
+        let row = MetricRow {
             value: Some(all as f64),
             numerator: Some(all),
             denominator: Some(looked_at),
-            unfair: Some(unfair),
-            ..seen
-        }
+            ..seen.row
+        };
+        GateObservation { unfair: Some(unfair), ..row.into() }
     });
     Ok(seen.collect())
 }
@@ -150,12 +150,13 @@ fn count_patterns(
     let confirmed = own.iter().filter(|row| row.confirmed == Some(1)).count();
     let too_few = || GateReason::TooFew { n, of, required };
     let [from, to] = [text(|row| &row.from_group), text(|row| &row.to_group)];
-    Ok(GateObservation {
+    let row = MetricRow {
         value: is_enough.then_some(confirmed as f64),
         denominator: Some(halves().map(|row| row.n).sum()),
-        objections: if is_enough { Vec::new() } else { vec![too_few()] },
-        ..observation(question, ["direction", &from, &to])
-    })
+        ..observation(question, ["direction", &from, &to]).row
+    };
+    let objections = if is_enough { Vec::new() } else { vec![too_few()] };
+    Ok(GateObservation { objections, ..row.into() })
 }
 
 #[cfg(test)]

@@ -29,31 +29,31 @@ pub(super) fn inconclusive_reason(
     if let Some(first) = seen.objections.first() {
         return Some(first.clone());
     }
-    if seen.value.is_none() {
-        let reason = Undefined::ALL.iter().find(|reason| reason.code() == seen.undefined);
+    if seen.row.value.is_none() {
+        let reason = Undefined::ALL.iter().find(|reason| seen.row.undefined == reason.code());
         let meaning = reason.map_or("", |reason| reason.meaning().trim_end_matches('.'));
         return Some(GateReason::Undefined {
-            undefined: seen.undefined.clone(),
+            undefined: seen.row.undefined.to_string(),
             meaning: if seen.is_change { String::new() } else { meaning.to_owned() },
             of_change: seen.is_change,
         });
     }
-    if has_flag(&seen.flags, SELECTIVE_LABELS) {
+    if has_flag(&seen.row.flags, SELECTIVE_LABELS) {
         return Some(GateReason::SelectiveLabels);
     }
-    if has_flag(&seen.flags, NEGATIVE_PART) {
+    if has_flag(&seen.row.flags, NEGATIVE_PART) {
         return Some(GateReason::NegativePart);
     }
     // Rows of a person are not cases of their own, and people of weight 0 tell nothing.
-    let (people, cases) = match (seen.persons, seen.is_weighed) {
+    let (people, cases) = match (seen.row.n_persons, seen.row.weight_denominator.is_some()) {
         (Some(_), true) => (CountedUnit::Persons, CountedUnit::WeightedBelow),
         (Some(_), false) => (CountedUnit::Persons, CountedUnit::PersonsBelow),
         (None, _) => (CountedUnit::People, CountedUnit::Cases),
     };
     // A gap or a distance has no denominator of its own: its people must be enough, and no group or
     // rate behind it may be small.
-    let all = seen.denominator.is_none().then(|| seen.persons.unwrap_or(seen.n_rows));
-    let below = seen.denominator_persons.or(seen.denominator);
+    let all = seen.row.denominator.is_none().then(|| seen.row.n_persons.unwrap_or(seen.row.n_rows));
+    let below = seen.row.denominator_persons.or(seen.row.denominator);
     for (n, of) in [(below, cases), (all, people)] {
         if let Some(n) = n.filter(|n| u64::try_from(*n).unwrap_or(0) < question.min_cases) {
             return Some(GateReason::TooFew { n, of, required: question.min_cases });
@@ -67,17 +67,17 @@ pub(super) fn inconclusive_reason(
     if question.decide_by == GateDecideBy::Worlds && fits_once(question) {
         return no_interval(IntervalLack::NoRefit);
     }
-    let lacks_interval = seen.lo.is_none() || seen.hi.is_none();
+    let lacks_interval = seen.row.lo.is_none() || seen.row.hi.is_none();
     if question.decide_by != GateDecideBy::Estimate && lacks_interval {
-        return no_interval(IntervalLack::Table(seen.why_no_interval.clone()));
+        return no_interval(seen.lack.clone());
     }
     None
 }
 
 /// What is small below a value without a separate denominator, as the table flags it.
 pub(super) fn small_flags(seen: &GateObservation) -> Vec<String> {
-    let flags = seen.flags.split(',').filter(|flag| flag.starts_with("small_"));
-    flags.filter(|_| seen.denominator.is_none()).map(str::to_owned).collect()
+    let flags = seen.row.flags.split(',').filter(|flag| flag.starts_with("small_"));
+    flags.filter(|_| seen.row.denominator.is_none()).map(str::to_owned).collect()
 }
 
 /// What comes of one observation, and why.
@@ -89,7 +89,7 @@ pub(super) fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuli
     }
     let limit = question.limit;
     let of = comparison(question, &seen);
-    let reason = match (question.decide_by, seen.value, seen.lo.zip(seen.hi)) {
+    let reason = match (question.decide_by, seen.row.value, seen.row.lo.zip(seen.row.hi)) {
         (GateDecideBy::Estimate, Some(value), _) if limit.kept_by(value) => {
             GateReason::LimitKept(of)
         }
@@ -108,9 +108,7 @@ pub(super) fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuli
             }
         }
         // `inconclusive_reason` has said so.
-        (_, _, None) => {
-            GateReason::NoInterval { why: IntervalLack::Table(seen.why_no_interval.clone()) }
-        }
+        (_, _, None) => GateReason::NoInterval { why: seen.lack.clone() },
     };
     GateRuling::new(seen, reason)
 }
@@ -121,7 +119,7 @@ fn comparison(question: &GateQuestion, seen: &GateObservation) -> ComparedPlace 
         GateDecideBy::Estimate if seen.is_change => Judged::Change,
         GateDecideBy::Estimate => Judged::Value,
         GateDecideBy::Interval => Judged::Interval,
-        GateDecideBy::Worlds => Judged::Graphs { level: seen.level },
+        GateDecideBy::Worlds => Judged::Graphs { level: seen.row.level },
         GateDecideBy::Fit | GateDecideBy::Training | GateDecideBy::All => {
             Judged::Range(seen.over.clone())
         }
@@ -149,8 +147,9 @@ fn comparison(question: &GateQuestion, seen: &GateObservation) -> ComparedPlace 
         }
         _ => {}
     }
-    let ends = (seen.lo.unwrap_or(0.0), seen.hi.unwrap_or(0.0));
-    if question.decide_by == GateDecideBy::Worlds && is_outside(seen.value.unwrap_or(0.0), ends) {
+    let ends = (seen.row.lo.unwrap_or(0.0), seen.row.hi.unwrap_or(0.0));
+    if question.decide_by == GateDecideBy::Worlds && is_outside(seen.row.value.unwrap_or(0.0), ends)
+    {
         of.cautions.push(GateCaution::MeanOutside);
     }
     of

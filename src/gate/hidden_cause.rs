@@ -41,7 +41,8 @@ pub(crate) fn verdict(
 ) -> GateStatus {
     let mut seen = observed(question, row);
     if let Some((value, ends)) = moved {
-        (seen.value, seen.lo, seen.hi) = (Some(value), ends.map(|of| of.0), ends.map(|of| of.1));
+        let (lo, hi) = (ends.map(|of| of.0), ends.map(|of| of.1));
+        seen.row = MetricRow { value: Some(value), lo, hi, ..seen.row };
     }
     decide(question, seen).verdict()
 }
@@ -56,9 +57,10 @@ pub(super) fn overturned(
     let of_gate = hidden.iter().filter(|row| {
         row.gate == question.name
             && row.target == ANY_TARGET
-            && row.sensitive == seen.sensitive
-            && row.metric == seen.metric
-            && [row.from_group.as_str(), row.to_group.as_str()] == [&seen.from, &seen.to]
+            && row.sensitive == seen.row.key.sensitive
+            && row.metric == seen.row.metric
+            && [&row.from_group, &row.to_group]
+                == [&seen.row.key.from_group, &seen.row.key.to_group]
     });
     let reason = |turns_at, undefined: &str| GateReason::HiddenCause {
         turns_at,

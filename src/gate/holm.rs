@@ -15,13 +15,14 @@
 //! distribution, which is near enough.
 
 use super::decision::{decide, inconclusive_reason};
+use super::evidence::{RateEvidence, people_of_width};
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{ComparedPlace, GateReason, Judged};
 use crate::metric::catalog::find;
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, stretched, wilson_of_people, wilson_of_share, z_of_level,
 };
-use crate::metric::rate::{Rate, Undefined};
+use crate::table::MetricRow;
 
 /// A comparison that can be judged.
 struct HolmTest<'a> {
@@ -37,55 +38,53 @@ impl<'a> HolmTest<'a> {
     fn new(seen: &'a GateObservation) -> Option<Self> {
         Some(HolmTest {
             observation: seen,
-            value: seen.value?,
-            lo: seen.lo?,
-            hi: seen.hi?,
-            z: z_of_level(seen.level?),
+            value: seen.row.value?,
+            lo: seen.row.lo?,
+            hi: seen.row.hi?,
+            z: z_of_level(seen.row.level?),
         })
     }
 
     /// The share behind Wilson's interval, and of how many cases it is: where a person may have
     /// several rows, the effective number.
     fn rate(&self) -> Option<(f64, f64)> {
-        let seen = self.observation;
-        if seen.interval == IntervalProcedure::WilsonEffective.as_str() {
-            return Some((self.value, seen.effective?));
+        let row = &self.observation.row;
+        if row.interval == IntervalProcedure::WilsonEffective.as_str() {
+            return Some((self.value, row.n_eff?));
         }
-        let counts = (u64::try_from(seen.numerator?).ok()?, u64::try_from(seen.denominator?).ok()?);
-        let rate =
-            Rate { numerator: counts.0, denominator: counts.1, empty: Undefined::EmptyGroup };
-        (seen.interval == IntervalProcedure::Wilson.as_str())
-            .then_some((rate.value().ok()?, counts.1 as f64))
+        let is_of_people = row.interval == IntervalProcedure::Wilson.as_str();
+        let of = RateEvidence::of_cases(row).filter(|_| is_of_people)?;
+        Some((of.rate, of.rows as f64))
     }
 
     /// Behind an interval on people for a rate of 0 or 1: which of these, and how
     /// many people there are.
     fn people(&self) -> Option<(bool, f64)> {
-        let (is, everybody) = (self.observation.interval.as_str(), self.value == 1.0);
+        let (is, everybody) = (self.observation.row.interval.as_str(), self.value == 1.0);
         let of_people = is == IntervalProcedure::WilsonPeople.as_str();
         let share = match (everybody, self.value == 0.0) {
             (true, _) if of_people => 1.0 - self.lo,
             (_, true) if of_people || self.is_of_moved() => self.as_share(self.hi),
             _ => return None,
         };
-        let inside = share > 0.0 && share < 1.0 && !self.observation.is_change;
-        inside.then(|| (everybody, self.z * self.z * (1.0 - share) / share))
+        let people = people_of_width(share, self.z).filter(|_| !self.observation.is_change)?;
+        Some((everybody, people))
     }
 
     /// Whether the interval is that of the share of people whose score moves.
     fn is_of_moved(&self) -> bool {
-        self.observation.interval == IntervalProcedure::WilsonMoved.as_str()
+        self.observation.row.interval == IntervalProcedure::WilsonMoved.as_str()
     }
 
     /// A root mean square is at most the root of the share of people who move; other values are
     /// reported as they are.
     fn as_share(&self, x: f64) -> f64 {
-        if self.is_of_moved() && self.observation.metric == "rmscd" { x * x.abs() } else { x }
+        if self.is_of_moved() && self.observation.row.metric == "rmscd" { x * x.abs() } else { x }
     }
 
     /// The ends that follow from an interval of a share of people.
     fn ends_of_share(&self, share: ValueInterval) -> (f64, f64) {
-        match self.observation.metric.as_str() {
+        match self.observation.row.metric.as_str() {
             "rmscd" if self.is_of_moved() => (share.lo, share.hi.sqrt()),
             // A mean change has a sign.
             "mcd" if self.is_of_moved() => (-share.hi, share.hi),
@@ -99,7 +98,7 @@ impl<'a> HolmTest<'a> {
             IntervalProcedure::KatzEffective,
             IntervalProcedure::LogStudent,
         ];
-        self.lo > 0.0 && all.iter().any(|of| self.observation.interval == of.as_str())
+        self.lo > 0.0 && all.iter().any(|of| self.observation.row.interval == of.as_str())
     }
 
     /// Standard deviations by which the value lies beyond the limit; negative where it keeps it.
@@ -146,8 +145,8 @@ impl<'a> HolmTest<'a> {
                 self.value * libm::pow(self.hi / self.value, wider),
             );
         }
-        let range = find(&self.observation.metric)
-            .filter(|metric| !metric.is_gap_in(&self.observation.scope))
+        let range = find(&self.observation.row.metric)
+            .filter(|metric| !metric.is_gap_in(&self.observation.row.key.scope))
             .filter(|_| !self.observation.is_change)
             .map_or((f64::NEG_INFINITY, f64::INFINITY), |metric| metric.range);
         stretched((self.lo, self.hi), self.value, wider, range)
@@ -187,7 +186,7 @@ pub(super) fn decide_jointly(
     let mut all_broken = true;
     for (k, (i, _)) in tests.iter().enumerate() {
         let Some(test) = HolmTest::new(&seen[*i]) else { continue };
-        let alpha = 1.0 - test.observation.level.unwrap_or(0.0);
+        let alpha = 1.0 - test.observation.row.level.unwrap_or(0.0);
         let level = 1.0 - alpha / (m - k) as f64;
         let (lo, hi) = test.at(level);
         let of = ComparedPlace::of(Judged::Holm { level, place: k + 1, of: m });
@@ -204,7 +203,8 @@ pub(super) fn decide_jointly(
         None => decide(question, seen),
         Some((reason, ends)) => {
             let [lo, hi, level] = ends.map(Some);
-            GateRuling::new(GateObservation { lo, hi, level, ..seen }, reason)
+            let row = MetricRow { lo, hi, level, ..seen.row };
+            GateRuling::new(GateObservation { row, ..seen }, reason)
         }
     });
     rulings.collect()

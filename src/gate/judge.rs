@@ -20,7 +20,7 @@ use crate::metric::Reads;
 use crate::metric::catalog::find;
 use crate::metric::rate::Undefined;
 use crate::metric::swap_effect::SwapEffect;
-use crate::table::{GateRow, MetricRow, TableRow, finite, whole};
+use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
 
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of
 /// changes, those on recourse and on patterns by what was `counted` for them.
@@ -135,7 +135,7 @@ fn rulings(
 
 /// How far the value lies beyond the limit.
 fn excess(question: &GateQuestion, ruling: &GateRuling) -> f64 {
-    ruling.observation.value.map_or(f64::NEG_INFINITY, |value| question.limit.excess(value))
+    ruling.observation.row.value.map_or(f64::NEG_INFINITY, |value| question.limit.excess(value))
 }
 
 /// The worst of some rulings, of equals the first.
@@ -157,7 +157,7 @@ fn groups_without_value(
     seen: &GateObservation,
     metrics: &[MetricRow],
 ) -> Option<GateReason> {
-    let rows = || question.rows(metrics, &seen.sensitive);
+    let rows = || question.rows(metrics, &seen.row.key.sensitive);
     let of_all = |row: &&MetricRow| row.metric == question.metric && row.key.scope == "worst_case";
     let n = rows().filter(of_all).find_map(|row| row.groups_undefined);
     let n = n.filter(|n| *n > 0 && question.scope == GateSubject::WorstCase)?;
@@ -200,11 +200,12 @@ fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables:
     let as_worst = |row: &MetricRow| {
         let mut pair = observed(question, row);
         match swap {
-            SwapEffect::Negated if pair.value.is_some_and(|value| value < 0.0) => {
+            SwapEffect::Negated if pair.row.value.is_some_and(|value| value < 0.0) => {
                 negate(&mut pair);
-                std::mem::swap(&mut pair.from, &mut pair.to);
+                let AuditKey { from_group, to_group, .. } = &mut pair.row.key;
+                std::mem::swap(from_group, to_group);
             }
-            SwapEffect::Reciprocal(_) if pair.value.is_some_and(|value| value > 1.0) => {
+            SwapEffect::Reciprocal(_) if pair.row.value.is_some_and(|value| value > 1.0) => {
                 return None;
             }
             _ => {}
@@ -216,7 +217,7 @@ fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables:
             && row.metric == *question.metric
             && metric.family.as_str() == row.family.as_str()
     };
-    let rows = question.rows(tables.metrics, &ruling.observation.sensitive).filter(is_pair);
+    let rows = question.rows(tables.metrics, &ruling.observation.row.key.sensitive).filter(is_pair);
     let pairs = rows.filter_map(as_worst).collect();
     let mut judged = holm::decide_jointly(question, pairs);
     judged.iter_mut().for_each(|pair| boundary::reconsider(question, pair, tables));
@@ -224,7 +225,8 @@ fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables:
     if let Some(GateRuling { observation, findings }) = first_of_worst(question, broken)
         && let GateReason::LimitBroken(of) = findings.rule()
     {
-        let pair = Some([observation.from.clone(), observation.to.clone()]);
+        let [_, from, to] = observation.place();
+        let pair = Some([from, to].map(str::to_owned));
         let of = ComparedPlace { pair, ..of.clone() };
         ruling.findings = GateFindings::new(GateReason::LimitBroken(of));
     }
@@ -262,13 +264,14 @@ fn missing_row(
 }
 
 fn worst_gate(question: &GateQuestion, ruling: &GateRuling) -> WorstGate {
+    let seen = &ruling.observation.row;
     WorstGate {
         gate: question.name.clone(),
-        metric: ruling.observation.metric.clone(),
-        value: ruling.observation.value,
-        lo: ruling.observation.lo,
-        hi: ruling.observation.hi,
-        n: ruling.observation.denominator,
+        metric: seen.metric.to_string(),
+        value: seen.value,
+        lo: seen.lo,
+        hi: seen.hi,
+        n: seen.denominator,
         limit: question.stated_limit(),
         verdict: ruling.verdict().word().to_owned(),
     }
@@ -293,24 +296,24 @@ fn row(
     };
     GateRow {
         gate: question.name.as_str().into(),
-        sensitive: seen.sensitive.as_str().into(),
-        from_group: seen.from.as_str().into(),
-        to_group: seen.to.as_str().into(),
-        scope: seen.scope.as_str().into(),
+        sensitive: seen.row.key.sensitive.clone(),
+        from_group: seen.row.key.from_group.clone(),
+        to_group: seen.row.key.to_group.clone(),
+        scope: seen.row.key.scope.clone(),
         verdict: ruling.verdict().word().into(),
         level: (if question.warn_only { "warn" } else { "fail" }).into(),
-        metric: seen.metric.as_str().into(),
+        metric: seen.row.metric.clone(),
         arm: question.arm.as_str().into(),
         model: question.model.as_str().into(),
         counterfactual: question.counterfactual.as_str().into(),
         class: question.class.as_str().into(),
-        value: seen.value.and_then(finite),
-        lo: seen.lo.and_then(finite),
-        hi: seen.hi.and_then(finite),
+        value: seen.row.value.and_then(finite),
+        lo: seen.row.lo.and_then(finite),
+        hi: seen.row.hi.and_then(finite),
         limit: question.stated_limit(),
         rule: format!("{rule}, {by}").into(),
-        numerator: seen.numerator,
-        denominator: seen.denominator,
+        numerator: seen.row.numerator,
+        denominator: seen.row.denominator,
         unfair_to_from: seen.unfair.map(|unfair| unfair[0]),
         unfair_to_to: seen.unfair.map(|unfair| unfair[1]),
         enough: whole(question.min_cases),

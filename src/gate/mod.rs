@@ -28,12 +28,14 @@
 //!
 //! A pass may have to withstand a hidden cause of a stated strength, see [`hidden_cause`].
 //!
-//! Each row also tells how many people would decide it, see [`power`].
+//! Each row also tells how many people would decide it, see [`power`]. That, Holm's method and the
+//! doubt about a rate of 1 ask the same [`evidence`]: rates with the people who would be as sure.
 
 mod boundary;
 pub(crate) mod counted;
 pub(crate) mod decide_by;
 mod decision;
+pub(crate) mod evidence;
 pub(crate) mod hidden_cause;
 mod holm;
 mod judge;

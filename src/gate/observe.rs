@@ -9,7 +9,7 @@ use crate::gate::decision::fits_once;
 use crate::gate::question::{
     GateBaseline, GateObservation, GateQuantity, GateQuestion, GateSubject, GateTables,
 };
-use crate::gate::reason::{GateReason, UncertaintySource, words};
+use crate::gate::reason::{GateReason, IntervalLack, UncertaintySource};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
@@ -40,10 +40,12 @@ fn with_both_harm_parts(
     mut seen: Vec<GateObservation>,
 ) -> Vec<GateObservation> {
     let GateSubject::HarmTo(group) = &question.scope else { return seen };
-    let other = |s: &GateObservation| if s.from == *group { s.to.clone() } else { s.from.clone() };
-    let others: BTreeSet<(String, String)> =
-        seen.iter().map(|s| (s.sensitive.clone(), other(s))).collect();
+    let other = |AuditKey { sensitive, from_group, to_group, .. }: &AuditKey| {
+        (sensitive.clone(), if from_group == group { to_group } else { from_group }.clone())
+    };
+    let others: BTreeSet<_> = seen.iter().map(|seen| other(&seen.row.key)).collect();
     for (sensitive, other) in &others {
+        let (group, other) = (group.as_str(), other.as_str());
         for (metric, from, to) in [(HARM[0], group, other), (HARM[1], other, group)] {
             let part = GateObservation::unmeasured(metric, sensitive, ["direction", from, to]);
             if !seen.iter().any(|s| s.key() == part.key()) {
@@ -82,28 +84,33 @@ pub(super) fn changes(
         .iter()
         .filter(|row| matches(question, &row.key, [&row.class, &row.metric, &row.family]));
     let seen = rows.map(|row| {
-        let change = GateObservation {
+        let seen = MetricRow {
+            key: row.key.clone(),
+            metric: row.metric.clone(),
             value: row.difference,
             lo: row.lo,
             hi: row.hi,
             level: row.level,
-            interval: row.interval.to_string(),
+            interval: row.interval.clone(),
             denominator: row
                 .old_denominator
                 .zip(row.new_denominator)
                 .map(|(old, new)| old.min(new)),
             n_rows: row.old_rows.min(row.new_rows),
             denominator_persons: fewer(row.old_denominator_persons, row.new_denominator_persons),
-            persons: fewer(row.old_persons, row.new_persons),
-            flags: row.flags.to_string(),
-            undefined: row.undefined.to_string(),
-            why_no_interval: row.ci_method.to_string(),
+            n_persons: fewer(row.old_persons, row.new_persons),
+            flags: row.flags.clone(),
+            undefined: row.undefined.clone(),
+            ..MetricRow::default()
+        };
+        let change = GateObservation {
             is_change: true,
             baseline: row.old_value,
             old_ends: row.old_least.zip(row.old_most),
             objections: objection_to(row, baseline).into_iter().collect(),
             over: vec![UncertaintySource::People],
-            ..about(&row.metric, &row.key)
+            lack: IntervalLack::Table(row.ci_method.to_string()),
+            ..seen.into()
         };
         in_question_order(question, change)
     });
@@ -122,12 +129,13 @@ pub(crate) fn add_old_extremes(
             question.quantity == GateQuantity::Change
                 && matches(question, &row.key, [&row.class, &row.metric, &row.family])
         };
-        let (Some(question), Some(value)) = (questions.iter().find(asks), row.old_value) else {
+        let (Some(question), Some(_)) = (questions.iter().find(asks), row.old_value) else {
             continue;
         };
-        let (value, n_rows) = (Some(value), row.old_rows);
-        let seen = GateObservation { value, n_rows, ..about(&row.metric, &row.key) };
-        let ends = unmeasured::extremes(question, &seen, old);
+        let (value, n_rows) = (row.old_value, row.old_rows);
+        let (key, metric) = (row.key.clone(), row.metric.clone());
+        let seen = MetricRow { key, metric, value, n_rows, ..MetricRow::default() };
+        let ends = unmeasured::extremes(question, &seen.into(), old);
         row.old_least = ends.map(|ends| ends.0).and_then(finite);
         row.old_most = ends.map(|ends| ends.1).and_then(finite);
     }
@@ -182,43 +190,39 @@ struct SourceInterval {
     level: Option<f64>,
     over: Vec<UncertaintySource>,
     /// Why there are no ends.
-    why_none: String,
+    lack: IntervalLack,
 }
 
 impl SourceInterval {
     /// What decides a question about a row, by its own rule or by another one.
     fn of(question: &GateQuestion, row: &MetricRow, by: GateDecideBy) -> Self {
-        let (ends, level, source, why_none) = match by {
+        let (ends, level, source, lack) = match by {
             GateDecideBy::All => return SourceInterval::of_all(question, row),
             GateDecideBy::Interval | GateDecideBy::Estimate => {
-                (row.lo.zip(row.hi), row.level, UncertaintySource::People, row.ci_method.as_str())
+                let lack = IntervalLack::Table(row.ci_method.to_string());
+                (row.lo.zip(row.hi), row.level, UncertaintySource::People, lack)
             }
             GateDecideBy::Worlds => {
-                let why_none = "fewer than two graphs give a value";
                 // Of graphs that were fitted once there is no interval over refits.
                 let is_refitted = !fits_once(question);
                 let ends = row.world_lo.zip(row.world_hi).filter(|_| is_refitted);
                 let level = row.world_level.filter(|_| is_refitted);
-                (ends, level, UncertaintySource::Graphs, why_none)
+                (ends, level, UncertaintySource::Graphs, IntervalLack::FewGraphs)
             }
             GateDecideBy::Fit => {
-                let why_none = match row.fit_repeats {
-                    None => "the set was not fitted again: add `doubt: {fit: 20}` to it",
-                    Some(_) => "fewer than 95 % of the repeats of the fit give a value",
-                };
+                let none = row.fit_repeats.is_none();
+                let lack = if none { IntervalLack::NotFitted } else { IntervalLack::FewFits };
                 let source = UncertaintySource::Fits(row.fit_repeats.unwrap_or(0));
-                (row.fit_lo.zip(row.fit_hi), None, source, why_none)
+                (row.fit_lo.zip(row.fit_hi), None, source, lack)
             }
             GateDecideBy::Training => {
-                let why_none = match row.training_repeats {
-                    None => "the value was not measured for other trainings of the model",
-                    Some(_) => "fewer than 95 % of the trainings give a value",
-                };
+                let none = row.training_repeats.is_none();
+                let lack = if none { IntervalLack::NotTrained } else { IntervalLack::FewTrainings };
                 let source = UncertaintySource::Trainings(row.training_repeats.unwrap_or(0));
-                (row.training_lo.zip(row.training_hi), None, source, why_none)
+                (row.training_lo.zip(row.training_hi), None, source, lack)
             }
         };
-        SourceInterval { ends, level, over: vec![source], why_none: why_none.to_owned() }
+        SourceInterval { ends, level, over: vec![source], lack }
     }
 
     /// From the lowest to the highest end of each source that the set has, so that a limit outside
@@ -233,15 +237,16 @@ impl SourceInterval {
         let there = sources.into_iter().filter(|(_, is_there)| *is_there);
         let all: Vec<Self> = there.map(|(by, _)| SourceInterval::of(question, row, by)).collect();
         let lacks = all.iter().find(|source| source.ends.is_none());
-        let why_none = lacks.map_or_else(String::new, |source| {
-            format!("none over {}: {}", words::sources(&source.over), source.why_none)
+        let lack = lacks.map_or_else(IntervalLack::default, |source| IntervalLack::Over {
+            sources: source.over.clone(),
+            why: Box::new(source.lack.clone()),
         });
         let ends = all.iter().map(|source| source.ends).reduce(|a, b| {
             let (a, b) = a.zip(b)?;
             Some((a.0.min(b.0), a.1.max(b.1)))
         });
         let over = all.into_iter().flat_map(|source| source.over).collect();
-        SourceInterval { ends: ends.flatten(), level: None, over, why_none }
+        SourceInterval { ends: ends.flatten(), level: None, over, lack }
     }
 }
 
@@ -259,50 +264,33 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
 /// A row as the table has it.
 pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservation {
     let interval = SourceInterval::of(question, row, question.decide_by);
-    GateObservation {
-        value: row.value,
+    let row = MetricRow {
         lo: interval.ends.map(|ends| ends.0),
         hi: interval.ends.map(|ends| ends.1),
         level: interval.level,
-        interval: row.interval.to_string(),
-        numerator: row.numerator,
-        denominator: row.denominator,
-        n_rows: row.n_rows,
-        denominator_persons: row.denominator_persons,
-        persons: row.n_persons,
-        effective: row.n_eff,
-        is_weighed: row.weight_denominator.is_some(),
-        flags: row.flags.to_string(),
-        undefined: row.undefined.to_string(),
-        why_no_interval: interval.why_none,
-        over: interval.over,
-        ..about(&row.metric, &row.key)
-    }
-}
-
-/// What is known of a value from what it is about alone.
-fn about(metric: &str, audit: &AuditKey) -> GateObservation {
-    GateObservation::about(metric, audit.sensitive.as_str(), audit.scope_and_groups())
+        ..row.clone()
+    };
+    GateObservation { over: interval.over, lack: interval.lack, ..row.into() }
 }
 
 /// The same with the groups of a difference in the order of the question.
 fn in_question_order(question: &GateQuestion, mut seen: GateObservation) -> GateObservation {
     let GateSubject::Pair(first, second) = &question.scope else { return seen };
-    match swap_of(question, &seen.scope) {
+    match swap_of(question, &seen.row.key.scope) {
         // Each order of a ratio has its row.
         SwapEffect::Reciprocal(_) => return seen,
-        SwapEffect::Negated if seen.from != *first => negate(&mut seen),
+        SwapEffect::Negated if seen.row.key.from_group != *first => negate(&mut seen),
         SwapEffect::Negated | SwapEffect::Same => {}
     }
-    seen.from.clone_from(first);
-    seen.to.clone_from(second);
+    (seen.row.key.from_group, seen.row.key.to_group) = (first.into(), second.into());
     seen
 }
 
 pub(super) fn negate(seen: &mut GateObservation) {
     // Not `-x`: that would make a zero negative.
     let negated = |x: Option<f64>| x.map(|x| 0.0 - x);
-    (seen.value, seen.baseline) = (negated(seen.value), negated(seen.baseline));
-    (seen.lo, seen.hi) = (negated(seen.hi), negated(seen.lo));
+    let row = &mut seen.row;
+    (row.value, seen.baseline) = (negated(row.value), negated(seen.baseline));
+    (row.lo, row.hi) = (negated(row.hi), negated(row.lo));
     seen.old_ends = seen.old_ends.map(|(least, most)| (0.0 - most, 0.0 - least));
 }

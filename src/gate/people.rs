@@ -10,6 +10,19 @@ use crate::metric::{Metric, Reads};
 use crate::table::population::AUDITED;
 use crate::table::{CountRow, MetricRow, NO_GROUP, PopulationRow};
 
+/// Numbers of people, or of their weights, by cell of a confusion or of an extended matrix.
+pub(super) type Cells = [u64; ECCM_CELLS];
+
+/// People by cell: rows, and what they weigh.
+pub(super) type MeasuredCells = (Cells, [f64; ECCM_CELLS]);
+
+/// The confusion of cells.
+pub(super) fn confusion_of(cells: &Cells) -> Confusion {
+    let mut own = [0; CONFUSION_CELLS];
+    own.copy_from_slice(&cells[..CONFUSION_CELLS]);
+    Confusion::from_cells(own)
+}
+
 /// People by label and prediction, each unknown, no or yes: rows, and what they weigh.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StatePeople {
@@ -25,13 +38,14 @@ impl StatePeople {
         }
     }
 
-    /// Those with a prediction.
-    pub(super) fn confusion(&self) -> Confusion {
-        let mut cells = [0; CONFUSION_CELLS];
+    /// Those with a prediction, by cell of a confusion.
+    pub(super) fn measured(&self) -> MeasuredCells {
+        let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
         for i in (0..9).filter(|i| i % 3 > 0) {
-            cells[confusion_cell(i / 3, i % 3 == 2)] += self.rows[i];
+            let cell = confusion_cell(i / 3, i % 3 == 2);
+            (rows[cell], weights[cell]) = (self.rows[i], self.weights[i]);
         }
-        Confusion::from_cells(cells)
+        (rows, weights)
     }
 
     /// Rows without a prediction by label, unknown, no or yes.
@@ -86,7 +100,7 @@ impl<'a> PeopleTables<'a> {
                 && (row.key.counterfactual.is_empty()
                     || row.key.counterfactual == question.counterfactual)
                 && row.key.slice.is_empty()
-                && row.key.sensitive == seen.sensitive
+                && row.key.sensitive == seen.row.key.sensitive
         };
         let counts: Vec<&CountRow> = tables.counts.iter().filter(is_own).collect();
         let is_weighed = counts.iter().any(|row| row.weight.is_some());
@@ -145,11 +159,7 @@ impl<'a> PeopleTables<'a> {
     }
 
     /// The counterfactuals of a direction.
-    pub(super) fn moved(
-        &self,
-        from: &str,
-        to: &str,
-    ) -> Option<([u64; ECCM_CELLS], [f64; ECCM_CELLS])> {
+    pub(super) fn moved(&self, from: &str, to: &str) -> Option<MeasuredCells> {
         let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
         for row in self.counted(&self.question.counterfactual, ["direction", from, to]) {
             let [label, before, after] =
@@ -166,7 +176,7 @@ impl<'a> PeopleTables<'a> {
         let PeopleTables { question, seen, tables, .. } = self;
         tables.population.iter().find(|row| {
             row.is_of_model(&question.model)
-                && row.sensitive == seen.sensitive
+                && row.sensitive == seen.row.key.sensitive
                 && row.group.as_deref() == group
         })
     }
@@ -192,7 +202,7 @@ impl<'a> PeopleTables<'a> {
         self.tables.population.iter().find(|row| {
             row.is_of_rows()
                 && row.state == AUDITED
-                && row.sensitive == self.seen.sensitive
+                && row.sensitive == self.seen.row.key.sensitive
                 && row.group.is_none()
         })
     }
@@ -217,7 +227,7 @@ impl<'a> PeopleTables<'a> {
 
     /// The value that the table of metrics has: of a change that of the later run.
     pub(super) fn value(&self) -> Option<f64> {
-        let value = self.seen.value?;
+        let value = self.seen.row.value?;
         if self.seen.is_change { Some(value + self.seen.baseline?) } else { Some(value) }
     }
 
@@ -232,7 +242,7 @@ impl<'a> PeopleTables<'a> {
 
     /// Rows of the table of metrics like the one that is judged, of a metric and a place.
     pub(super) fn metric(&self, metric: &str, place: [&str; 3]) -> Option<&'a MetricRow> {
-        self.question.row(self.tables.metrics, &self.seen.sensitive, metric, place)
+        self.question.row(self.tables.metrics, &self.seen.row.key.sensitive, metric, place)
     }
 
     /// How sure one row below a rate is, by the table of metrics: 1 where each row is a person who

@@ -2,7 +2,9 @@
 
 use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::reason::{GateFindings, GateReason, GateStatus, UncertaintySource, UnshownChange};
+use crate::gate::reason::{
+    GateFindings, GateReason, GateStatus, IntervalLack, UncertaintySource, UnshownChange,
+};
 use crate::metric::value::settings::FavourableClass;
 use crate::table::{
     ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, MetricRow,
@@ -235,37 +237,15 @@ pub(crate) struct GateResults {
 /// A value with its interval, seen from the gate's side.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GateObservation {
-    pub(crate) metric: String,
-    pub(crate) sensitive: String,
-    pub(crate) from: String,
-    pub(crate) to: String,
-    pub(crate) value: Option<f64>,
-    pub(crate) lo: Option<f64>,
-    pub(crate) hi: Option<f64>,
-    /// Level of the interval.
-    pub(crate) level: Option<f64>,
-    /// How it was made.
-    pub(crate) interval: String,
-    pub(crate) numerator: Option<i64>,
-    pub(crate) denominator: Option<i64>,
+    /// The row of the table of metrics, or a change in the form of one: with the groups of a
+    /// difference in the order of the question, and the ends that decide.
+    pub(crate) row: MetricRow,
     /// Of recourse, the subgroups that are unfair to either group.
     pub(crate) unfair: Option<[i64; 2]>,
-    pub(crate) scope: String,
-    pub(crate) n_rows: i64,
-    /// Those who carry a rate and a value: persons, with weights such that weigh more than 0; none
-    /// where each row is a person who counts as one.
-    pub(crate) denominator_persons: Option<i64>,
-    pub(crate) persons: Option<i64>,
-    /// Effective number of cases below a rate, where a person may have several rows or people have
-    /// weights.
-    pub(crate) effective: Option<f64>,
-    /// Whether it is a rate of weights.
-    pub(crate) is_weighed: bool,
-    pub(crate) flags: String,
-    pub(crate) undefined: String,
-    pub(crate) why_no_interval: String,
     /// What the interval is over.
     pub(crate) over: Vec<UncertaintySource>,
+    /// Why there is none, where it has no ends.
+    pub(crate) lack: IntervalLack,
     pub(crate) is_change: bool,
     /// Value of the baseline, of a change.
     pub(crate) baseline: Option<f64>,
@@ -279,25 +259,44 @@ pub(crate) struct GateObservation {
 impl GateObservation {
     /// What is known of a value from its metric, attribute, scope and groups alone.
     pub(super) fn about(metric: &str, sensitive: &str, place: [&str; 3]) -> Self {
-        let [scope, from, to] = place.map(str::to_owned);
-        let (metric, sensitive) = (metric.to_owned(), sensitive.to_owned());
-        GateObservation { metric, sensitive, scope, from, to, ..GateObservation::default() }
+        let [scope, from_group, to_group] = place.map(Into::into);
+        let sensitive = sensitive.into();
+        let key = AuditKey { sensitive, scope, from_group, to_group, ..AuditKey::default() };
+        MetricRow { key, metric: metric.into(), ..MetricRow::default() }.into()
     }
 
     /// The same of one that is in no table.
     pub(super) fn unmeasured(metric: &str, sensitive: &str, place: [&str; 3]) -> Self {
-        let undefined = "not measured".to_owned();
-        GateObservation { undefined, ..GateObservation::about(metric, sensitive, place) }
+        let mut seen = GateObservation::about(metric, sensitive, place);
+        seen.row.undefined = "not measured".into();
+        seen
     }
 
     /// What it is about: metric, attribute, scope and groups.
     pub(super) fn key(&self) -> [&str; 5] {
-        [&self.metric, &self.sensitive, &self.scope, &self.from, &self.to].map(String::as_str)
+        let [scope, from, to] = self.place();
+        [&self.row.metric, &self.row.key.sensitive, scope, from, to]
     }
 
     /// Its scope and groups.
     pub(crate) fn place(&self) -> [&str; 3] {
-        [&self.scope, &self.from, &self.to].map(String::as_str)
+        self.row.key.scope_and_groups()
+    }
+
+    /// The places of the rates behind it: of a gap of two groups or directions those of both.
+    pub(super) fn sides(&self) -> Vec<[&str; 3]> {
+        let [scope, from, to] = self.place();
+        match scope {
+            "group" | "direction" | "total" => vec![[scope, from, to]],
+            "difference" => vec![["direction", from, to], ["direction", to, from]],
+            _ => vec![["group", from, ""], ["group", to, ""]],
+        }
+    }
+}
+
+impl From<MetricRow> for GateObservation {
+    fn from(row: MetricRow) -> Self {
+        GateObservation { row, ..GateObservation::default() }
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn remarks(
     own: Option<&[GateRow]>,
 ) -> Vec<GateRemark> {
     let seen = &ruling.observation;
-    let follows = has_flag(&seen.flags, ATTRIBUTE_FOLLOWS);
+    let follows = has_flag(&seen.row.flags, ATTRIBUTE_FOLLOWS);
     let passes = ruling.verdict() == GateStatus::Pass;
     let left_out = leaves_out_trainings(question, seen, metrics);
     let all = [
@@ -47,14 +47,14 @@ fn leaves_out_trainings(
     let turned = [place[0], place[2], place[1]];
     let is_own = |row: &MetricRow| {
         row.training_repeats.is_some()
-            && row.metric == *seen.metric
+            && row.metric == *seen.row.metric
             && [place, turned].contains(&row.key.scope_and_groups())
     };
     seen.is_change
         && question.decide_by == GateDecideBy::Interval
         && seen.objections.is_empty()
-        && seen.lo.is_some()
-        && question.rows(metrics, &seen.sensitive).any(is_own)
+        && seen.row.lo.is_some()
+        && question.rows(metrics, &seen.row.key.sensitive).any(is_own)
 }
 
 /// Of a ratio that keeps its limit, that the same ratio the other way round would break it, and
@@ -67,8 +67,9 @@ fn other_order(
     let GateSubject::Pair(first, second) = &question.scope else { return None };
     let metric = find(&question.metric)?;
     SwapEffect::of(metric).ratio_order().filter(|_| !seen.is_change)?;
-    let place = [seen.scope.as_str(), &seen.to, &seen.from];
-    let turned = question.row(metrics, &seen.sensitive, &seen.metric, place)?;
+    let [scope, from, to] = seen.place();
+    let place = [scope, to, from];
+    let turned = question.row(metrics, &seen.row.key.sensitive, &seen.row.metric, place)?;
     let value = turned.value.filter(|value| !question.limit.kept_by(*value))?;
     let [lower, higher] = match question.limit {
         GateLimit::AtLeast(_) => [second, first],
@@ -100,11 +101,11 @@ pub(super) fn question_of_model(
 /// What the audited model does for the same metric and groups as one row of the gate. Its furthest
 /// groups may be others.
 fn audited_model(question: &GateQuestion, seen: &GateObservation, own: &[GateRow]) -> GateRemark {
+    let [_, _, scope, from, to] = seen.key();
     let is_same = |row: &&GateRow| {
-        let of = [&row.metric, &row.sensitive, &row.scope].map(|text| text.as_str())
-            == [&seen.metric, &seen.sensitive, &seen.scope];
-        of && (seen.scope == "worst_case"
-            || [row.from_group.as_str(), row.to_group.as_str()] == [&seen.from, &seen.to])
+        let of = [&row.metric, &row.sensitive, &row.scope].map(|text| text.as_str());
+        of == seen.key()[..3]
+            && (scope == "worst_case" || row.from_group == from && row.to_group == to)
     };
     let own = own.iter().find(is_same).and_then(|row| {
         Some(OwnValue {

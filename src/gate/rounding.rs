@@ -13,13 +13,12 @@ use super::decision::decide;
 use super::holm;
 use crate::folder::manifest::RoundedSwitches;
 use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
-use crate::gate::reason::{GateBoundSide, GateReason, GateStatus, RoundedPlace, WithoutRounding};
-use crate::metric::Reads;
+use crate::gate::reason::{ComparedPart, GateBoundSide, GateReason, GateStatus, WithoutRounding};
 use crate::metric::catalog::ccm::switch_rate_by;
 use crate::metric::catalog::find;
 use crate::metric::evidence::person::{CELLS, ECCM_CELLS, Eccm};
-use crate::metric::rate::Rate;
-use crate::table::{AuditKey, CountRow, finite};
+use crate::metric::{Metric, Reads};
+use crate::table::{AuditKey, CountRow, MetricRow, finite};
 
 /// Parts of the sum of weights that one unit of a cell represents: weights are real numbers.
 const UNITS_OF_WEIGHT: f64 = (1_u64 << 40) as f64;
@@ -93,57 +92,49 @@ fn with_and_without(of: &RoundedSwitches) -> [Eccm; 2] {
     [with, without]
 }
 
-/// By how much a value of one run changes without the switches of rounding, at least and at most;
-/// outer none where the value is of another kind, inner none where it becomes undefined. `own` is
-/// the value.
+/// Whether the switches of rounding behind a value change it.
+fn counts_switches(question: &GateQuestion, metric: &Metric) -> bool {
+    matches!(metric.reads, Reads::SwitchScore(_) | Reads::AnySwitch(_))
+        || switch_rate_by(metric, question.favourable).is_some()
+}
+
+/// By how much a value of one run, of one direction or of two, changes without the switches of
+/// rounding `behind` it, at least and at most; none where it becomes undefined. `own` is the value.
 fn shift_of(
     question: &GateQuestion,
     seen: &GateObservation,
-    of: &RoundedSwitches,
-    own: Option<f64>,
-) -> Option<Option<[f64; 2]>> {
-    let metric = find(&seen.metric)?;
-    let [with, without] = with_and_without(of);
-    let change = |value: &dyn Fn(&Eccm) -> Option<f64>| {
-        let shift = value(&without)? - value(&with)?;
-        Some([shift, shift])
-    };
-    Some(match metric.reads {
-        Reads::SwitchScore(score) => change(&|cells| score(cells).ok()),
-        // Which people switch by rounding in all of their directions no table tells: at most all.
-        Reads::AnySwitch(_) => {
-            let most = match seen.denominator.filter(|_| !of.weighted) {
-                Some(below) if below > 0 => {
-                    of.rounded.min(below.unsigned_abs()) as f64 / below as f64
-                }
-                _ => 1.0,
-            };
-            Some([-most.min(own?), 0.0])
-        }
-        _ => {
-            let rate = switch_rate_by(metric, question.favourable)?;
-            change(&|cells| rate(cells).value().ok())
-        }
-    })
-}
-
-/// The same of the ratio of a rate of two directions; those without a switch of rounding stay.
-fn shift_of_ratio(
-    rate: fn(&Eccm) -> Rate,
-    both: [Option<&RoundedSwitches>; 2],
+    behind: [Option<&RoundedSwitches>; 2],
     own: Option<f64>,
 ) -> Option<[f64; 2]> {
-    let factor = |of: Option<&RoundedSwitches>| {
-        let Some(of) = of else { return Some(1.0) };
-        let [with, without] = with_and_without(of).map(|cells| rate(&cells).value().ok());
-        let (with, without) = (with?, without?);
-        // Fewer switches leave a rate of 0 as it is.
-        Some(if with > 0.0 { without / with } else { 1.0 })
+    let metric = find(&seen.row.metric)?;
+    if let (Reads::AnySwitch(_), Some(of)) = (metric.reads, behind[0]) {
+        // Which people switch by rounding in all of their directions no table tells: at most all.
+        let most = match seen.row.denominator.filter(|_| !of.weighted) {
+            Some(below) if below > 0 => of.rounded.min(below.unsigned_abs()) as f64 / below as f64,
+            _ => 1.0,
+        };
+        return Some([-most.min(own?), 0.0]);
+    }
+    let value = |cells: Eccm| match metric.reads {
+        Reads::SwitchScore(score) => score(&cells).ok(),
+        _ => switch_rate_by(metric, question.favourable)?(&cells).value().ok(),
     };
-    let [forth, back] = both.map(factor);
-    let (forth, back) = (forth?, back.filter(|back| *back > 0.0)?);
-    let shift = own? * (forth / back - 1.0);
-    Some([shift, shift])
+    // What has no switch of rounding stays, whatever it is.
+    let sides = behind.map(|of| {
+        let Some(of) = of else { return Some([0.0; 2]) };
+        let [with, without] = with_and_without(of).map(value);
+        Some([with?, without?])
+    });
+    let [forth, back] = [sides[0]?, sides[1]?];
+    let shift = if let Reads::SwitchRatio(_) = metric.reads {
+        // Fewer switches leave a rate of 0 as it is.
+        let factor = |[with, without]: [f64; 2]| if with > 0.0 { without / with } else { 1.0 };
+        let below = Some(factor(back)).filter(|below| *below > 0.0)?;
+        own? * (factor(forth) / below - 1.0)
+    } else {
+        (forth[1] - forth[0]) - (back[1] - back[0])
+    };
+    Some([shift; 2])
 }
 
 /// What becomes of a comparison without the switches of rounding behind it.
@@ -164,61 +155,47 @@ impl RoundingShift {
         seen: &GateObservation,
         rounded: [&[RoundedSwitches]; 2],
     ) -> Option<Self> {
-        let (from, to) = (seen.from.as_str(), seen.to.as_str());
-        let there = ["direction", from, to];
-        let scopes = match seen.scope.as_str() {
-            "direction" => vec![(there, 1.0)],
-            "total" => vec![(["total", "", ""], 1.0)],
-            // Of a gap the second direction is subtracted.
-            "difference" | "pair" => vec![(there, 1.0), (["direction", to, from], -1.0)],
+        let [scope, from, to] = seen.place();
+        let [forth, back] = [["direction", from, to], ["direction", to, from]].map(Some);
+        let scopes = match scope {
+            "direction" => [forth, None],
+            "total" => [Some(["total", "", ""]), None],
+            "difference" | "pair" => [forth, back],
             _ => return None,
         };
+        find(&seen.row.metric).filter(|metric| counts_switches(question, metric))?;
         // Of a change the value of the baseline is subtracted.
         let runs = match (seen.is_change, seen.baseline) {
-            (false, _) => vec![(rounded[0], seen.value, 1.0)],
+            (false, _) => vec![(rounded[0], seen.row.value, 1.0)],
             (true, old) => {
-                let new = old.zip(seen.value).map(|(old, change)| old + change);
+                let new = old.zip(seen.row.value).map(|(old, change)| old + change);
                 vec![(rounded[0], new, 1.0), (rounded[1], old, -1.0)]
             }
         };
-        let of_ratio = find(&seen.metric).and_then(|metric| match metric.reads {
-            Reads::SwitchRatio(rate) => Some(rate),
-            _ => None,
-        });
-        // Scopes with switches of rounding, what the value loses or gains with these, and its sign.
-        let mut parts: Vec<(&RoundedSwitches, Option<[f64; 2]>, f64)> = Vec::new();
-        for (of_run, own, sign_of_run) in runs {
+        let mut shift = RoundingShift { ends: Some([0.0; 2]), rounded: 0, switches: 0 };
+        for (of_run, own, sign) in runs {
             let at = |scope: [&str; 3]| {
                 let audit = [&question.arm, &question.model, &question.counterfactual];
                 of_run.iter().find(|of| {
                     [&of.arm, &of.model, &of.counterfactual] == audit
-                        && of.sensitive == seen.sensitive
+                        && seen.row.key.sensitive == of.sensitive
                         && [&of.scope, &of.from_group, &of.to_group] == scope
                 })
             };
-            if let Some(rate) = of_ratio {
-                let both = [at(there), at(["direction", to, from])];
-                let shift = shift_of_ratio(rate, both, own);
-                // It is that of both together.
-                let shifts = [shift, shift.map(|_| [0.0; 2])];
-                let both = both.into_iter().flatten().zip(shifts);
-                parts.extend(both.map(|(of, shift)| (of, shift, sign_of_run)));
-                continue;
+            let behind = scopes.map(|scope| at(scope?));
+            for of in behind.iter().flatten() {
+                shift.rounded += of.rounded;
+                shift.switches += of.switches;
             }
-            for &(scope, sign_of_scope) in &scopes {
-                let shift = at(scope).and_then(|of| Some((of, shift_of(question, seen, of, own)?)));
-                parts.extend(shift.map(|(of, shift)| (of, shift, sign_of_run * sign_of_scope)));
+            if behind.iter().any(Option::is_some) {
+                let of_run = shift_of(question, seen, behind, own);
+                shift.ends = shift.ends.zip(of_run).map(|([lo, hi], of_run)| {
+                    let [a, b] = of_run.map(|end| sign * end);
+                    [lo + a.min(b), hi + a.max(b)]
+                });
             }
         }
-        let ends = parts.iter().try_fold([0.0; 2], |[lo, hi], (_, shift, sign)| {
-            let [a, b] = (*shift)?.map(|end| sign * end);
-            Some([lo + a.min(b), hi + a.max(b)])
-        });
-        let sum = |count: fn(&RoundedSwitches) -> u64| {
-            parts.iter().map(|part| count(part.0)).sum::<u64>()
-        };
-        let (rounded, switches) = (sum(|of| of.rounded), sum(|of| of.switches));
-        (ends != Some([0.0; 2])).then_some(RoundingShift { ends, rounded, switches })
+        (shift.ends != Some([0.0; 2])).then_some(shift)
     }
 
     /// The comparison at one end of what the switches may change.
@@ -226,12 +203,13 @@ impl RoundingShift {
         let shift = self.ends.map(|ends| ends[end]);
         let by = |value: Option<f64>| Some(value? + shift?);
         // The cases that Holm's method makes an interval of another level from.
-        let numerator = seen.numerator.zip(seen.denominator).and_then(|(k, n)| {
+        let numerator = seen.row.numerator.zip(seen.row.denominator).and_then(|(k, n)| {
             let moved = (k as f64 / n as f64 + shift?) * n as f64;
             Some((moved.round() as i64).clamp(0, n))
         });
-        let (value, lo, hi) = (by(seen.value), by(seen.lo), by(seen.hi));
-        GateObservation { value, lo, hi, numerator, ..seen.clone() }
+        let (value, lo, hi) = (by(seen.row.value), by(seen.row.lo), by(seen.row.hi));
+        let row = MetricRow { value, lo, hi, numerator, ..seen.row.clone() };
+        GateObservation { row, ..seen.clone() }
     }
 }
 
@@ -263,7 +241,7 @@ pub(super) fn reconsider(
         // Alone, a comparison depends on its own switches only.
         let mut others: Vec<GateRuling> = match &joint {
             Some(joint) => {
-                let undefined = moved[i].iter().filter(|moved| moved.value.is_none());
+                let undefined = moved[i].iter().filter(|moved| moved.row.value.is_none());
                 let undefined = undefined.map(|moved| decide(question, moved.clone()));
                 undefined.chain([joint.least_favourable(question, i, ruling.verdict())]).collect()
             }
@@ -274,14 +252,14 @@ pub(super) fn reconsider(
         let without = without_them(&ruling.observation, &other.observation, question.holm);
         let (behind, rounded, switches) = match &shifts[i] {
             Some(own) if ruling.observation.is_change => {
-                (RoundedPlace::Change, own.rounded, own.switches)
+                (ComparedPart::Change, own.rounded, own.switches)
             }
-            Some(own) => (RoundedPlace::Value, own.rounded, own.switches),
+            Some(own) => (ComparedPart::Value, own.rounded, own.switches),
             None => {
                 let sum = |count: fn(&RoundingShift) -> u64| {
                     shifts.iter().flatten().map(count).sum::<u64>()
                 };
-                (RoundedPlace::OtherComparisons, sum(|of| of.rounded), sum(|of| of.switches))
+                (ComparedPart::OtherComparisons, sum(|of| of.rounded), sum(|of| of.switches))
             }
         };
         ruling.object(GateReason::RoundingAtThreshold { behind, rounded, switches, without });
@@ -343,13 +321,14 @@ impl JointExtremes {
 
 /// What a comparison would be without the switches of rounding.
 fn without_them(seen: &GateObservation, moved: &GateObservation, by_holm: bool) -> WithoutRounding {
-    let is_of_any = find(&seen.metric).is_some_and(|of| matches!(of.reads, Reads::AnySwitch(_)));
-    let rises = seen.is_change && moved.value > seen.value;
+    let is_of_any =
+        find(&seen.row.metric).is_some_and(|of| matches!(of.reads, Reads::AnySwitch(_)));
+    let rises = seen.is_change && moved.row.value > seen.row.value;
     let side = if rises { GateBoundSide::AtMost } else { GateBoundSide::AtLeast };
     WithoutRounding {
         of_change: seen.is_change,
-        value: moved.value.and_then(finite),
-        moves: moved.value != seen.value,
+        value: moved.row.value.and_then(finite),
+        moves: moved.row.value != seen.row.value,
         bound: is_of_any.then_some(side),
         by_holm,
     }

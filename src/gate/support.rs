@@ -31,8 +31,8 @@ pub(super) fn reconsider(
             continue;
         }
         ruling.object(GateReason::UnsupportedPeople {
-            value: other.observation.value,
-            of: other.observation.denominator,
+            value: other.observation.row.value,
+            of: other.observation.row.denominator,
             alone: Box::new(other.findings.clone()),
         });
     }

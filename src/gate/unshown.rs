@@ -13,15 +13,15 @@ pub(super) fn untested(
     seen: &GateObservation,
     metrics: &[MetricRow],
 ) -> Option<GateReason> {
-    let mut hidden = question.unshown.iter().filter(|unshown| unshown.attribute == seen.sensitive);
-    let held = |unshown: &UnshownChange| match (&unshown.direction, seen.scope.as_str()) {
-        (None, _) => nothing_moved(question, &seen.sensitive, ["total", "", ""], metrics),
-        (Some([from, to]), scope) => {
-            let forth = (&seen.from, &seen.to) == (from, to);
-            let back = scope == "difference" && (&seen.from, &seen.to) == (to, from);
-            (forth || back)
-                && nothing_moved(question, &seen.sensitive, ["direction", from, to], metrics)
-        }
+    let [_, attribute, scope, own_from, own_to] = seen.key();
+    let mut hidden = question.unshown.iter().filter(|unshown| unshown.attribute == attribute);
+    let held = |unshown: &UnshownChange| {
+        let Some([from, to]) = &unshown.direction else {
+            return nothing_moved(question, attribute, ["total", "", ""], metrics);
+        };
+        let forth = [from, to] == [own_from, own_to];
+        let back = scope == "difference" && [to, from] == [own_from, own_to];
+        (forth || back) && nothing_moved(question, attribute, ["direction", from, to], metrics)
     };
     let unshown = hidden.find(|unshown| held(unshown))?.clone();
     Some(GateReason::UnseenChange { part: UnseenPart::Change(unshown) })
@@ -34,14 +34,15 @@ pub(super) fn untested_directions(
     seen: &GateObservation,
     metrics: &[MetricRow],
 ) -> Option<GateReason> {
+    let [_, attribute, scope, ..] = seen.key();
     let of_total = question
         .unshown
         .iter()
-        .filter(|unshown| seen.scope == "total" && unshown.attribute == seen.sensitive);
+        .filter(|unshown| scope == "total" && unshown.attribute == attribute);
     let held = of_total.filter_map(|unshown| {
         let [from, to] = unshown.direction.as_ref()?;
         let place = ["direction", from, to];
-        nothing_moved(question, &seen.sensitive, place, metrics).then(|| [from.clone(), to.clone()])
+        nothing_moved(question, attribute, place, metrics).then(|| [from.clone(), to.clone()])
     });
     let all: Vec<[String; 2]> = held.collect();
     (!all.is_empty()).then_some(GateReason::UnseenChange { part: UnseenPart::Directions(all) })

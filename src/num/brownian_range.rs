@@ -3,7 +3,9 @@
 //! Feller 1951, The asymptotic distribution of the range of sums of independent random variables,
 //! in two series that agree to 1e-16 from 0.3 to 6: one for large ranges, its dual for small ones.
 
-use std::f64::consts::{PI, SQRT_2};
+use std::f64::consts::PI;
+
+use crate::num::summary::upper_tail;
 
 /// Below this range the probability rounds to 1.
 const SMALLEST: f64 = 0.1;
@@ -25,11 +27,6 @@ pub(crate) fn exceeds_range(r: f64) -> f64 {
         sign * k * upper_tail(k * r)
     };
     8.0 * (1..=11).map(term).sum::<f64>()
-}
-
-/// The share of a standard normal distribution above x.
-fn upper_tail(x: f64) -> f64 {
-    libm::erfc(x / SQRT_2) / 2.0
 }
 
 #[cfg(test)]

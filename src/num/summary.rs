@@ -111,6 +111,11 @@ impl SampleSpread {
     }
 }
 
+/// The share of a standard normal distribution above x.
+pub(crate) fn upper_tail(x: f64) -> f64 {
+    libm::erfc(x / std::f64::consts::SQRT_2) / 2.0
+}
+
 /// The quantile `p` of the standard normal distribution; infinite at 0 and 1, NaN outside [0, 1].
 ///
 /// Source: Wichura 1988, algorithm AS 241, PPND16; relative error about 1e-16.

@@ -35,12 +35,12 @@ const ROOMS: &[Room] = &[
     room("data", &["data"], 17_585),
     room("counterfactual", &["counterfactual"], 8_905),
     room("exec, cli, root", &["exec", "cli", "bin", "."], 8_270),
-    room("gate", &["gate"], 4_195),
+    room("gate", &["gate"], 4_135),
     room("model", &["model"], 5_135),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        7_185,
+        7_020,
     ),
     room(
         "num, recourse, causal, why, augment",

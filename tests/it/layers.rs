@@ -42,7 +42,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Of strategies and kinds of models the lists alone, as of metrics the catalog.
     (
         "diff",
-        &["param", "num", "table", "folder", "metric", "counterfactual::strategy", "model::kind"],
+        &[
+            "param",
+            "text",
+            "num",
+            "table",
+            "folder",
+            "metric",
+            "counterfactual::strategy",
+            "model::kind",
+        ],
     ),
     // Only parameter types of the engines: `data` offers those of rows, `counterfactual` and
     // `model` the knobs of strategies and of models that are trained here, `recourse` and `augment`
@@ -125,7 +134,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("sqlparser", &["data"]),
     ("serde_yaml", &["job"]),
     ("granit_parser", &["job"]),
-    ("minijinja", &["text", "report", "job", "gate"]),
+    ("minijinja", &["text", "report", "job", "gate", "diff"]),
     ("object_store", &["exec"]),
     ("tokio", &["exec"]),
     ("futures_util", &["exec"]),

@@ -21,20 +21,19 @@
 //!
 //! A row that is decided has no such number: power for the value that was found says nothing new.
 
-mod evidence;
 mod pair;
 mod share;
 
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::decision::{inconclusive_reason, small_flags};
-use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling, GateTables};
+use crate::gate::evidence::GateEvidence;
+use crate::gate::question::{GateLimit, GateQuestion, GateRuling, GateTables};
 use crate::gate::reason::GateStatus;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::RATE_OF_ONE;
 use crate::num::summary::normal_quantile;
 use crate::table::{GroupRow, WITH_FITS, has_flag};
-pub(crate) use evidence::GateEvidence;
 use pair::PairRule;
 
 /// The probabilities that numbers of people are reported for.
@@ -182,19 +181,6 @@ pub(crate) fn audited_people(needed: u64, audited: u64, below: u64) -> Option<u6
     u64::try_from(people).ok().filter(|_| below > 0)
 }
 
-/// Both rates of a ratio of two groups, the first one on top, each with the independent people who
-/// would be as sure; none where the tables do not tell.
-pub(super) fn rates_of_ratio(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    tables: GateTables<'_>,
-) -> Option<[(f64, f64); 2]> {
-    match GateEvidence::of_rates(question, seen, tables)? {
-        GateEvidence::Pair { is_ratio: true, rates } => Some(rates.map(|of| (of.rate, of.sure()))),
-        _ => None,
-    }
-}
-
 /// Why no number of people would decide, whatever the counts are.
 fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'static str> {
     let seen = &ruling.observation;
@@ -204,22 +190,25 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
     if ruling.verdict() == GateStatus::Skipped {
         return Some("skipped");
     }
-    if seen.value.is_none() && seen.objections.is_empty() {
+    if seen.row.value.is_none() && seen.objections.is_empty() {
         return Some("undefined");
     }
     // How far more people narrow the fits is not known.
-    if seen.interval == WITH_FITS {
+    if seen.row.interval == WITH_FITS {
         return Some("by_fit");
     }
-    let selective = has_flag(&seen.flags, SELECTIVE_LABELS);
+    let selective = has_flag(&seen.row.flags, SELECTIVE_LABELS);
     if !seen.objections.is_empty() || selective || !small_flags(seen).is_empty() {
         return Some("other_reason");
     }
-    let Some((lo, hi)) = seen.lo.zip(seen.hi) else { return Some("no_interval") };
+    let Some((lo, hi)) = seen.row.lo.zip(seen.row.hi) else { return Some("no_interval") };
     let one_side = question.limit.kept_by(lo) == question.limit.kept_by(hi);
     let few = inconclusive_reason(question, seen).is_some();
     // The search would take the rate of 1 as certain, too.
-    if ruling.verdict() == GateStatus::Inconclusive && !few && has_flag(&seen.flags, RATE_OF_ONE) {
+    if ruling.verdict() == GateStatus::Inconclusive
+        && !few
+        && has_flag(&seen.row.flags, RATE_OF_ONE)
+    {
         return Some("boundary");
     }
     (ruling.verdict() == GateStatus::Inconclusive && one_side && !few).then_some("other_reason")
@@ -236,7 +225,7 @@ pub(super) fn of_row(
     let beyond = beyond_people(question, ruling);
     let is_by_interval = question.decide_by == GateDecideBy::Interval && seen.objections.is_empty();
     let found = GateEvidence::of(question, seen, tables);
-    let found = found.zip(seen.level).filter(|_| is_by_interval);
+    let found = found.zip(seen.row.level).filter(|_| is_by_interval);
     let Some((evidence, level)) = found else { return none(beyond.unwrap_or("no_interval")) };
     let detectable = evidence.detectable(question.limit, level);
     if let Some(how) = beyond.or(ruling.is_decided().then_some("decided")) {
@@ -246,7 +235,7 @@ pub(super) fn of_row(
     let n = needed.n.map(|n| n.map(|n| n.max(question.min_cases)));
     let of_all = |row: &&GroupRow| {
         row.model == question.model
-            && row.sensitive == seen.sensitive
+            && row.sensitive == seen.row.key.sensitive
             && row.slice.is_empty()
             && row.group.is_empty()
     };

@@ -14,6 +14,8 @@ use crate::metric::interval::wilson;
 use crate::metric::rate::{Rate, Undefined};
 use crate::num::binomial_mass::BinomialMass;
 
+/// From this n p (1 - p) in both groups on the search starts next to the normal form.
+const NEARLY_NORMAL: f64 = 1e4;
 /// Probability that is left out on either side of a group.
 const TAIL: f64 = 1e-10;
 
@@ -170,22 +172,22 @@ impl PairRule {
         let verdict =
             if self.limit.kept_by(value) { DecidedSide::Kept } else { DecidedSide::Broken };
         let enough = |n: u64| self.probability(verdict, sizes(n, today), rates) >= target;
-        // Five doublings in a row that are enough, of which the first two are searched.
-        let (mut size, mut start, mut in_a_row) = (2_u64, 2, 0);
+        // Five doublings in a row that are enough, of which the first two are searched; of two
+        // large groups the normal form is nearer than a tenth.
+        let near = (1.1 * normal).ceil() as u64;
+        let is_near = information(0).min(information(1)) > NEARLY_NORMAL && enough(near);
+        let (mut size, mut start, mut in_a_row) = (2_u64, near, if is_near { 5 } else { 0 });
         while in_a_row < 5 {
-            if size > 2 * CAP || in_a_row == 0 && beyond(rates, sizes(size, today)) {
+            let is_large = size > 2 * CAP || beyond(rates, sizes(size, today));
+            if is_large && in_a_row == 0 {
                 return NeededNumber::MORE_THAN_CAP;
             }
-            if enough(size) {
-                in_a_row += 1;
-                if in_a_row == 2 {
-                    start = size;
-                }
-                if in_a_row > 1 && beyond(rates, sizes(size, today)) {
-                    break;
-                }
-            } else {
-                in_a_row = 0;
+            if is_large && in_a_row > 1 {
+                break;
+            }
+            in_a_row = if enough(size) { in_a_row + 1 } else { 0 };
+            if in_a_row == 2 {
+                start = size;
             }
             size *= 2;
         }

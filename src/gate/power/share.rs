@@ -13,6 +13,10 @@ use crate::gate::question::GateLimit;
 use crate::metric::interval::wilson;
 use crate::metric::rate::{Rate, Undefined};
 use crate::num::binomial_mass::BinomialMass;
+use crate::num::summary::upper_tail;
+
+/// From so many standard deviations on Uspensky's bound rises with the size.
+const USPENSKY_FROM: f64 = 100.0;
 
 /// A share that must be at most `limit`, as it is judged by the interval of so many standard
 /// deviations.
@@ -94,13 +98,21 @@ impl ShareRule {
                 (at, size * p - at)
             }
         };
-        let normal = libm::erfc(-distance / sd / std::f64::consts::SQRT_2) / 2.0;
-        let berry_esseen = normal - 0.4097 * (p * p + q * q) / sd;
+        let berry_esseen = upper_tail(-distance / sd) - 0.4097 * (p * p + q * q) / sd;
         let share = (at / size).clamp(0.0, 1.0);
         let part = |a: f64, b: f64| if a == 0.0 { 0.0 } else { a * libm::log(a / b) };
         let divergence = part(share, p) + part(1.0 - share, q);
         let chernoff = if distance > 0.0 { 1.0 - libm::exp(-size * divergence) } else { 0.0 };
-        berry_esseen.max(chernoff)
+        if sd < USPENSKY_FROM {
+            return berry_esseen.max(chernoff);
+        }
+        // The last count of the tail ends half a case later.
+        let x = (distance + 0.5) / sd;
+        let turned = if verdict == DecidedSide::Kept { q - p } else { p - q };
+        let density = libm::exp(-x * x / 2.0) / (2.0 * std::f64::consts::PI).sqrt();
+        let skew = turned / (6.0 * sd) * (1.0 - x * x) * density;
+        let error = (0.13 + 0.18 * (p - q).abs()) / (sd * sd) + libm::exp(-1.5 * sd);
+        berry_esseen.max(chernoff).max(upper_tail(-x) + skew - error)
     }
 
     /// The smallest size from which on the verdict has at least the probability `target`.

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::evidence::RateEvidence;
-use super::{DecidedSide, GateEvidence, NeededPeople, PairRule, audited_people, share};
+use super::{DecidedSide, NeededPeople, PairRule, audited_people, share};
+use crate::gate::evidence::{GateEvidence, RateEvidence};
 use crate::gate::question::GateLimit;
 use crate::metric::interval::{newcombe, wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
@@ -300,4 +300,42 @@ fn nobody_needs_a_number() {
     assert_eq!(empty.needed(limit, 0.95).how, "undefined");
     assert_eq!(empty.detectable(limit, 0.95), None);
     assert_eq!(audited_people(5, 10, 0), None);
+}
+
+/// Near the limit: numbers that the search found which walks down from Berry and Esseen's bound,
+/// and over the grid from where five doublings were enough.
+#[test]
+fn near_a_limit_the_numbers_are_those_of_the_whole_walk() {
+    let found = |evidence: GateEvidence, limit| {
+        let found = evidence.needed(limit, 0.95);
+        assert_eq!(found.how, "exact");
+        found.n.map(Option::unwrap)
+    };
+    for (limit, rate, n) in [
+        (0.02, 0.0197, [1_704_714, 2_816_024]),
+        (0.02, 0.0203, [1_720_406, 2_850_289]),
+        (0.02, 0.0201, [15_417_231, 25_530_878]),
+        (0.008, 0.00803, [69_323_283, 114_793_287]),
+        (0.5, 0.499, [1_963_099, 3_249_544]),
+        (0.5, 0.4987, [1_161_561, 1_922_576]),
+        (0.0003, 0.00031, [23_880_486, 39_604_654]),
+    ] {
+        assert_eq!(found(GateEvidence::share(rate, 8000), GateLimit::AtMost(limit)), n, "{rate}");
+    }
+    let sizes = [3576, 4424];
+    let gap = |rate| GateEvidence::pair(false, [rate, 0.3], sizes);
+    for (rate, n) in [(0.352, [1_754_896, 2_904_118]), (0.351, [6_986_063, 11_557_031])] {
+        assert_eq!(found(gap(rate), GateLimit::AtMost(0.05)), n, "{rate}");
+    }
+    for (rates, n) in
+        [([0.2435, 0.3], [419_439, 694_068]), ([0.0082, 0.01], [5_808_838, 9_612_995])]
+    {
+        let of = GateEvidence::pair(true, rates, sizes);
+        assert_eq!(found(of, GateLimit::AtLeast(0.8)), n, "{rates:?}");
+    }
+    // The normal form, by hand: (z + z_t)^2 (p (1 - p) + q (1 - q)) / 0.5 / 0.00001^2.
+    let rare = GateEvidence::pair(false, [0.00091, 0.0004], [100, 100]);
+    for (n, normal) in found(rare, GateLimit::AtMost(0.0005)).into_iter().zip([2.055e8, 3.402e8]) {
+        assert!((n as f64 / normal - 1.0).abs() < 0.01, "{n}");
+    }
 }

@@ -4,7 +4,7 @@
 //! English comes last, in [`words`], and fills the column `reason`; nobody reads that back. Readers
 //! of the table take the arguments with [`GateFindings::of_row`].
 
-pub(crate) mod words;
+mod words;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -117,8 +117,26 @@ pub(crate) enum CountedUnit {
 pub(crate) enum IntervalLack {
     /// Less than two bootstraps: no coefficients were fitted again.
     NoRefit,
+    /// Fewer than two graphs give a value.
+    FewGraphs,
+    /// The set was not fitted again.
+    NotFitted,
+    /// Fewer than 95 % of the repeats of the fit give a value.
+    FewFits,
+    /// The value was not measured for other trainings of the model.
+    NotTrained,
+    /// Fewer than 95 % of the trainings give a value.
+    FewTrainings,
+    /// There is none over these of several sources.
+    Over { sources: Vec<UncertaintySource>, why: Box<IntervalLack> },
     /// What the table of metrics or of changes says.
     Table(String),
+}
+
+impl Default for IntervalLack {
+    fn default() -> Self {
+        IntervalLack::Table(String::new())
+    }
 }
 
 /// Which row no table has.
@@ -172,21 +190,14 @@ pub(crate) enum Lack {
     Counterfactual,
 }
 
-/// What is at its worst where people are unmeasured.
+/// What of a comparison is meant: what is at its worst where people are unmeasured, or what the
+/// switches of rounding are behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum WorstOf {
+pub(crate) enum ComparedPart {
     Value,
     Change,
     Interval,
-}
-
-/// Behind what the switches of rounding are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum RoundedPlace {
-    Value,
-    Change,
     OtherComparisons,
 }
 
@@ -218,108 +229,71 @@ pub(crate) enum GateBoundSide {
 #[serde(tag = "code", rename_all = "kebab-case")]
 pub(crate) enum GateReason {
     /// The strength at which the pass turns, or why none is known; and the one asked for.
-    HiddenCause {
-        turns_at: Option<f64>,
-        undefined: String,
-        withstands: f64,
-    },
+    HiddenCause { turns_at: Option<f64>, undefined: String, withstands: f64 },
     /// Scores go against the labels, in the words of the issue.
-    InvertedScores {
-        text: String,
-    },
+    InvertedScores { text: String },
     /// All of it breaks the limit.
     LimitBroken(ComparedPlace),
     /// It holds the limit.
     LimitInside(ComparedPlace),
     /// All of it keeps the limit.
     LimitKept(ComparedPlace),
+    /// A ratio of which one part is negative.
     NegativePart,
+    /// A change, without a baseline.
     NoBaseline,
-    NoInterval {
-        why: IntervalLack,
-    },
+    /// Why there is none.
+    NoInterval { why: IntervalLack },
     /// Definitions that differ from those of the baseline.
-    NotComparable {
-        definitions: String,
-    },
-    NotMeasured {
-        row: MissingRow,
-    },
+    NotComparable { definitions: String },
+    /// Which row no table has.
+    NotMeasured { row: MissingRow },
     /// A model answers otherwise the second time, in the words of the issue.
-    NotRepeatable {
-        text: String,
-    },
-    NothingLookedAt {
-        search: EmptySearch,
-    },
+    NotRepeatable { text: String },
+    /// What looked at nothing.
+    NothingLookedAt { search: EmptySearch },
     /// Whether the new run has it.
-    OnlyInOneRun {
-        new: bool,
-    },
+    OnlyInOneRun { new: bool },
     /// All of the range keeps the limit, or breaks it, and the value does not.
-    OtherSide {
-        kept: bool,
-        range: ComparedPlace,
-    },
+    OtherSide { kept: bool, range: ComparedPlace },
     /// The ends with the doubt about the rate; none where it is not known.
-    RateOfOne {
-        ends: Option<[Option<f64>; 2]>,
-    },
-    Refitted {
-        why: String,
-    },
+    RateOfOne { ends: Option<[Option<f64>; 2]> },
+    /// Why the fits differ, and what helps.
+    Refitted { why: String },
+    /// Behind what they are, how many of all switches, and what is without them.
     RoundingAtThreshold {
-        behind: RoundedPlace,
+        behind: ComparedPart,
         rounded: u64,
         switches: u64,
         without: WithoutRounding,
     },
+    /// Labels are missing for some people more often than for others.
     SelectiveLabels,
     /// The flags of the table.
-    SmallGroup {
-        flags: Vec<String>,
-    },
-    TooFew {
-        n: i64,
-        of: CountedUnit,
-        required: u64,
-    },
+    SmallGroup { flags: Vec<String> },
+    /// How many of what, and how many are required.
+    TooFew { n: i64, of: CountedUnit, required: u64 },
+    /// All of it breaks the limit, and a clearer comparison does not.
     UnclearInFamily(ComparedPlace),
     /// The reason that the table has, and what it means; empty where that says all.
-    Undefined {
-        undefined: String,
-        meaning: String,
-        of_change: bool,
-    },
+    Undefined { undefined: String, meaning: String, of_change: bool },
     /// The group with the most such people.
-    UnknownLevels {
-        attribute: String,
-        group: String,
-        people: i64,
-        audited: i64,
-    },
+    UnknownLevels { attribute: String, group: String, people: i64, audited: i64 },
     /// How many, and which of them are known.
-    UnmeasuredGroups {
-        n: i64,
-        groups: Vec<String>,
-    },
+    UnmeasuredGroups { n: i64, groups: Vec<String> },
     /// People by what they lack, none of them where only those of the earlier run count; how many
     /// of them are enough; the worst end, none where it has no bound.
     UnmeasuredPeople {
         lacking: Vec<(Lack, u64)>,
         enough: u64,
-        worst: WorstOf,
+        worst: ComparedPart,
         end: Option<f64>,
     },
-    UnseenChange {
-        part: UnseenPart,
-    },
+    /// Of what no score showed a change.
+    UnseenChange { part: UnseenPart },
     /// What the supported people alone give.
-    UnsupportedPeople {
-        value: Option<f64>,
-        of: Option<i64>,
-        alone: Box<GateFindings>,
-    },
+    UnsupportedPeople { value: Option<f64>, of: Option<i64>, alone: Box<GateFindings> },
+    /// The run waits for scores.
     WaitsForScores,
 }
 

@@ -7,7 +7,7 @@ use minijinja::Environment;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use super::{GateCount, GateFindings, UncertaintySource};
+use super::{GateCount, GateFindings};
 use crate::metric::noise::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::value::worlds::ENOUGH_BOOTSTRAPS;
 use crate::table::deciding_range::DecidingRange;
@@ -49,11 +49,6 @@ fn said(name: &str, of: &impl Serialize, page: Option<bool>) -> String {
     let page = page.map(Value::from);
     let arguments: Vec<Value> = [Value::from(Serde(of))].into_iter().chain(page).collect();
     text::said(&WORDS, "words.txt", name, &arguments)
-}
-
-/// `people, graphs and refits and 20 fits`.
-pub(crate) fn sources(of: &[UncertaintySource]) -> String {
-    said("sources", &of, None)
 }
 
 impl GateCount {

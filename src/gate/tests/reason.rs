@@ -1,9 +1,9 @@
 //! Codes and arguments of gates: what a row holds is what was found, and every code has its words.
 
 use crate::gate::reason::{
-    ComparedPlace, CountedUnit, EmptySearch, GateBoundSide, GateCaution, GateCount, GateFindings,
-    GateReason, GateRemark, IntervalLack, Judged, Lack, LowerSide, MissingRow, OwnValue,
-    RoundedPlace, UncertaintySource, UnseenPart, UnshownChange, WithoutRounding, WorstOf,
+    ComparedPart, ComparedPlace, CountedUnit, EmptySearch, GateBoundSide, GateCaution, GateCount,
+    GateFindings, GateReason, GateRemark, IntervalLack, Judged, Lack, LowerSide, MissingRow,
+    OwnValue, UncertaintySource, UnseenPart, UnshownChange, WithoutRounding,
 };
 use crate::table::{GateRow, REASON_CODES};
 
@@ -32,6 +32,10 @@ fn each_reason() -> Vec<GateReason> {
         cautions: vec![GateCaution::NoBootstraps, GateCaution::MeanOutside],
         ..ComparedPlace::of(Judged::Graphs { level: Some(0.95) })
     };
+    let over = |why| IntervalLack::Over {
+        sources: vec![UncertaintySource::Fits(20), UncertaintySource::Graphs],
+        why: Box::new(why),
+    };
     let alone = GateFindings::new(GateReason::LimitKept(ComparedPlace::of(Judged::Interval)));
     vec![
         GateReason::HiddenCause {
@@ -47,6 +51,11 @@ fn each_reason() -> Vec<GateReason> {
         GateReason::NoBaseline,
         GateReason::NoInterval { why: IntervalLack::Table(text("none: not drawn")) },
         GateReason::NoInterval { why: IntervalLack::NoRefit },
+        GateReason::NoInterval { why: IntervalLack::FewGraphs },
+        GateReason::NoInterval { why: over(IntervalLack::NotFitted) },
+        GateReason::NoInterval { why: over(IntervalLack::FewFits) },
+        GateReason::NoInterval { why: over(IntervalLack::NotTrained) },
+        GateReason::NoInterval { why: over(IntervalLack::FewTrainings) },
         GateReason::NotComparable { definitions: text("label") },
         GateReason::NotMeasured { row: MissingRow::AnyOtherGroup },
         GateReason::NotRepeatable { text: text("9 of 10 rows differ") },
@@ -57,7 +66,7 @@ fn each_reason() -> Vec<GateReason> {
         GateReason::RateOfOne { ends: Some([Some(0.95), None]) },
         GateReason::Refitted { why: text("refitted: other rows") },
         GateReason::RoundingAtThreshold {
-            behind: RoundedPlace::Change,
+            behind: ComparedPart::Change,
             rounded: 3,
             switches: 9,
             without: WithoutRounding {
@@ -87,7 +96,7 @@ fn each_reason() -> Vec<GateReason> {
         GateReason::UnmeasuredPeople {
             lacking: vec![(Lack::Group, 80), (Lack::Score, 1)],
             enough: 12,
-            worst: WorstOf::Interval,
+            worst: ComparedPart::Interval,
             end: None,
         },
         GateReason::UnseenChange {
@@ -188,7 +197,7 @@ fn words_follow_from_codes() {
     let objection = GateReason::UnmeasuredPeople {
         lacking: vec![(Lack::Group, 80), (Lack::Score, 1)],
         enough: 12,
-        worst: WorstOf::Interval,
+        worst: ComparedPart::Interval,
         end: Some(0.25),
     };
     let mut findings = GateFindings::new(kept);

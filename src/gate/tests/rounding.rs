@@ -13,7 +13,7 @@ use crate::metric::catalog::ccm::HARM;
 use crate::metric::interval::{IntervalProcedure, wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::num::seed::RandomStream;
-use crate::table::{AuditKey, CountRow};
+use crate::table::{AuditKey, CountRow, MetricRow};
 
 /// Of `n` people of a group who were granted it `switches` lose it as men, so many of them between
 /// two scores that agree to single precision.
@@ -180,10 +180,14 @@ fn joint_verdicts_are_judged_jointly_without_switches_of_rounding() {
 fn rate_of(from: usize, numerator: u64) -> GateObservation {
     let rate = Rate { numerator, denominator: 200, empty: Undefined::EmptyGroup };
     let interval = wilson(rate, z_of_level(0.95)).unwrap();
-    GateObservation {
-        metric: "nsr".into(),
+    let key = AuditKey {
         scope: "direction".into(),
-        from: format!("g{from}"),
+        from_group: format!("g{from}").into(),
+        ..AuditKey::default()
+    };
+    let row = MetricRow {
+        key,
+        metric: "nsr".into(),
         value: rate.value().ok(),
         lo: Some(interval.lo),
         hi: Some(interval.hi),
@@ -192,8 +196,9 @@ fn rate_of(from: usize, numerator: u64) -> GateObservation {
         numerator: Some(numerator as i64),
         denominator: Some(200),
         n_rows: 200,
-        ..GateObservation::default()
-    }
+        ..MetricRow::default()
+    };
+    row.into()
 }
 
 /// Every mixture of what up to six comparisons may be: a verdict holds in all of them exactly
@@ -213,7 +218,7 @@ fn corners_of_joint_verdicts_are_the_least_favourable() {
             .map(|i| match below(3) {
                 0 => Vec::new(),
                 _ => {
-                    let own = seen[i].numerator.unwrap() as usize;
+                    let own = seen[i].row.numerator.unwrap() as usize;
                     let near = |shift: usize| (own + shift).saturating_sub(8) as u64;
                     vec![rate_of(i, near(below(17))), rate_of(i, near(below(17)))]
                 }

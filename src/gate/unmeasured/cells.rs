@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::value::Cells;
-use crate::gate::people::{PeopleTables, StatePeople, confusion_cell, switch_cell};
+use crate::gate::people::{
+    Cells, MeasuredCells, PeopleTables, StatePeople, confusion_cell, switch_cell,
+};
 use crate::gate::reason::Lack;
 use crate::metric::evidence::person::ECCM_CELLS;
 
@@ -40,8 +41,8 @@ struct PartOfSide<'a> {
     people: StatePeople,
     /// How often a row counts there.
     repeats: u64,
-    /// Those of them who are measured, by cell: rows and weights.
-    measured: ([u64; ECCM_CELLS], [f64; ECCM_CELLS]),
+    /// Those of them who are measured.
+    measured: MeasuredCells,
 }
 
 /// The people on a side of a value, and how sure a row is.
@@ -59,12 +60,7 @@ impl Arrangement {
             _ => vec![confusion_cell(label, predicted == 2)],
         };
         let side = |(people, effective): &SideOfPeople| {
-            let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
-            for i in (0..9).filter(|i| i % 3 > 0) {
-                let cell = confusion_cell(i / 3, i % 3 == 2);
-                (rows[cell], weights[cell]) = (people.rows[i], people.weights[i]);
-            }
-            let measured = (rows, weights);
+            let measured = people.measured();
             let all = PartOfSide { group: "", people: *people, repeats: 1, measured };
             (vec![all], *effective)
         };

@@ -29,7 +29,7 @@ use self::range::RangeBound;
 use self::worst_case::WorstCase;
 use super::people::PeopleTables;
 use super::question::{GateLimit, GateObservation, GateQuantity, GateQuestion, GateTables};
-use super::reason::{GateReason, WorstOf};
+use super::reason::{ComparedPart, GateReason};
 use crate::gate::decide_by::GateDecideBy;
 use crate::metric::catalog::find;
 use crate::metric::{Metric, MetricFamily};
@@ -50,7 +50,7 @@ fn worst_case<'a>(
 
 /// The metric of a value that people, not graphs, give.
 fn metric_of(seen: &GateObservation) -> Option<&'static Metric> {
-    find(&seen.metric).filter(|metric| metric.family != MetricFamily::Graph)
+    find(&seen.row.metric).filter(|metric| metric.family != MetricFamily::Graph)
 }
 
 /// That the people who were not measured could break a limit that the others keep, with how many
@@ -73,9 +73,9 @@ pub(super) fn could_break(
         return None;
     }
     let what = match question.decide_by {
-        GateDecideBy::Estimate if seen.is_change => WorstOf::Change,
-        GateDecideBy::Estimate => WorstOf::Value,
-        _ => WorstOf::Interval,
+        GateDecideBy::Estimate if seen.is_change => ComparedPart::Change,
+        GateDecideBy::Estimate => ComparedPart::Value,
+        _ => ComparedPart::Interval,
     };
     // Nobody where those of the earlier run alone count.
     let enough = worst.enough(limit);

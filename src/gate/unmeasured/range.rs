@@ -112,15 +112,18 @@ impl RangeBound {
         let groups = of.groups();
         let declared: Vec<&str> = if groups.is_empty() {
             let own = tables.population.iter().filter(|row| {
-                row.is_of_model(&question.model) && row.declared && row.sensitive == seen.sensitive
+                row.is_of_model(&question.model)
+                    && row.declared
+                    && row.sensitive == seen.row.key.sensitive
             });
             own.filter_map(|row| row.group.as_deref()).collect()
         } else {
             groups
         };
-        let own: Vec<&str> = match seen.scope.as_str() {
-            "group" | "direction" => vec![seen.from.as_str()],
-            "pair" | "difference" => vec![seen.from.as_str(), seen.to.as_str()],
+        let [scope, from, to] = seen.place();
+        let own: Vec<&str> = match scope {
+            "group" | "direction" => vec![from],
+            "pair" | "difference" => vec![from, to],
             _ => declared.clone(),
         };
         let whole = |n: i64| u64::try_from(n).unwrap_or(0);
@@ -156,7 +159,7 @@ impl RangeBound {
             [of_all, 0, 0] => of_all,
             known => by_label(known),
         });
-        let smallest: u64 = match seen.scope.as_str() {
+        let smallest: u64 = match scope {
             "total" => own_people.sum(),
             _ => own_people.min().unwrap_or(0),
         };
@@ -169,11 +172,8 @@ impl RangeBound {
             shares.fold(1.0, f64::min)
         });
         let is_set = !question.counterfactual.is_empty();
-        let (from, to) = (seen.from.as_str(), seen.to.as_str());
-        let places: Vec<[&str; 3]> = match seen.scope.as_str() {
-            scope @ ("group" | "direction" | "total") => vec![[scope, from, to]],
-            "pair" => vec![["group", from, ""], ["group", to, ""]],
-            "difference" => vec![["direction", from, to], ["direction", to, from]],
+        let places: Vec<[&str; 3]> = match scope {
+            "group" | "direction" | "total" | "pair" | "difference" => seen.sides(),
             _ => own.iter().map(|group| ["group", *group, ""]).collect(),
         };
         let base = if is_set { metric.id } else { PeopleTables::base(metric) };
@@ -183,7 +183,7 @@ impl RangeBound {
             .iter()
             .flatten()
             .map(|row| whole(row.denominator.map_or(row.n_rows, |cases| cases.min(row.n_rows))));
-        let of_rows = if is_set { whole(seen.n_rows) } else { smallest };
+        let of_rows = if is_set { whole(seen.row.n_rows) } else { smallest };
         let known = below.fold(of_rows, u64::min).max(1);
         // Who has a decision, and no valid counterfactual.
         let untested = if is_set {
@@ -191,7 +191,7 @@ impl RangeBound {
             let sets = tables.population.iter().filter(|row| {
                 row.model.as_deref() == Some(&question.model)
                     && row.counterfactual.as_deref() == Some(&question.counterfactual)
-                    && row.sensitive == seen.sensitive
+                    && row.sensitive == seen.row.key.sensitive
                     && row.group.as_deref().is_some_and(is_own)
             });
             let lacking = sets.map(|row| whole(row.without_counterfactual.unwrap_or(0)));
@@ -212,15 +212,19 @@ impl RangeBound {
             (Lack::Counterfactual, untested),
         ];
         let is_upper = matches!(question.limit, GateLimit::AtMost(_));
-        let value = seen.value?;
+        let value = seen.row.value?;
         let end = match question.decide_by {
             GateDecideBy::Estimate => value,
-            _ => seen.lo.zip(seen.hi).map_or(value, |(lo, hi)| if is_upper { hi } else { lo }),
+            _ => seen
+                .row
+                .lo
+                .zip(seen.row.hi)
+                .map_or(value, |(lo, hi)| if is_upper { hi } else { lo }),
         };
         // The others of one group have no row of their own.
         let by_formula = is_rate(metric.reads)
-            && seen.scope != "one_vs_rest"
-            && seen.lo.is_some()
+            && scope != "one_vs_rest"
+            && seen.row.lo.is_some()
             && !seen.is_change
             && question.decide_by == GateDecideBy::Interval;
         let sides = rows.iter().zip(&places).map(|(row, place)| {
@@ -241,8 +245,8 @@ impl RangeBound {
             is_upper,
             is_weighed: tables.population.iter().any(|row| row.weight.is_some()),
             sides: sides.unwrap_or_default(),
-            is_furthest: seen.scope == "worst_case",
-            z: z_of_level(seen.level.unwrap_or(Level::DEFAULT.get())),
+            is_furthest: scope == "worst_case",
+            z: z_of_level(seen.row.level.unwrap_or(Level::DEFAULT.get())),
         })
     }
 

@@ -2,10 +2,10 @@
 //! with some of them.
 
 use super::cells::{Arrangement, SideOfDirections, SideOfPeople, UnknownPeople};
-use super::value::{Cells, Computed, ValueForm, ValueOfCells};
+use super::value::{Computed, ValueForm, ValueOfCells};
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::people::PeopleTables;
+use crate::gate::people::{Cells, PeopleTables};
 use crate::gate::question::GateLimit;
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
@@ -45,7 +45,7 @@ impl<'a> Recount<'a> {
             form,
             favourable: of.question.favourable.unwrap_or(FavourableClass::Positive),
             effective: sides.iter().map(|side| side.effective).collect(),
-            z: z_of_level(of.seen.level.unwrap_or(Level::DEFAULT.get())),
+            z: z_of_level(of.seen.row.level.unwrap_or(Level::DEFAULT.get())),
         };
         let unit = if all > 0.0 { all / UNITS } else { 1.0 };
         Recount { of, value, people, unit, base: Computed { value: 0.0, ends: None } }
@@ -78,11 +78,15 @@ impl<'a> Recount<'a> {
         let PeopleTables { question, seen, .. } = self.of;
         let moved = computed.value - self.base.value;
         if question.decide_by == GateDecideBy::Estimate {
-            return if seen.is_change { seen.value.unwrap_or(0.0) + moved } else { computed.value };
+            return if seen.is_change {
+                seen.row.value.unwrap_or(0.0) + moved
+            } else {
+                computed.value
+            };
         }
         let is_upper = matches!(question.limit, GateLimit::AtMost(_));
         let pick = |(lo, hi): (f64, f64)| if is_upper { hi } else { lo };
-        let end = seen.lo.zip(seen.hi).map_or(seen.value.unwrap_or(0.0), pick);
+        let end = seen.row.lo.zip(seen.row.hi).map_or(seen.row.value.unwrap_or(0.0), pick);
         let shifted = if moved == 0.0 { end } else { end + moved };
         let by_people = question.decide_by == GateDecideBy::Interval && !seen.is_change;
         let of_base = self.base.ends.map(pick);
@@ -204,9 +208,9 @@ pub(super) fn recounts<'a>(
     let direction = |from: &'a str, to: &'a str| {
         (vec![(from, to)], of.effective(base, ["direction", from, to]))
     };
-    let (from, to) = (of.seen.from.as_str(), of.seen.to.as_str());
+    let [scope, from, to] = of.seen.place();
     let in_total = of.effective(metric.id, ["total", "", ""]);
-    let candidates: Vec<Recount<'a>> = match of.seen.scope.as_str() {
+    let candidates: Vec<Recount<'a>> = match scope {
         "group" => vec![of_rows(&[people(from, false)?], ValueForm::Own)],
         "total" if of.question.counterfactual.is_empty() => {
             vec![of_rows(&[(of.all_but("")?, in_total)], ValueForm::Own)]

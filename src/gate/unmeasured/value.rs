@@ -1,18 +1,15 @@
 //! A value as a function of the people by cell, with the interval that a formula gives it: what the
 //! table of metrics has, computed again for other people.
 
+use crate::gate::evidence::{ratio_of_doubtful, wilson_of};
+use crate::gate::people::{Cells, confusion_of};
 use crate::metric::catalog::ccm::switch_rate_by;
-use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, Eccm};
-use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, katz_of, mover_ratio, newcombe_of, wilson_of_share,
-};
+use crate::metric::evidence::person::Eccm;
+use crate::metric::interval::{IntervalProcedure, ValueInterval, katz_of, newcombe_of};
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::value::gaps::computed;
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{Metric, Reads};
-
-/// Numbers of people, or of their weights, by cell of a confusion or of an extended matrix.
-pub(super) type Cells = [u64; ECCM_CELLS];
 
 /// A value as a function of cells.
 #[derive(Debug, Clone, Copy)]
@@ -52,11 +49,6 @@ fn ends_of(interval: ValueInterval) -> (f64, f64) {
     (interval.lo, interval.hi)
 }
 
-/// Wilson's interval of a share of so many people.
-fn wilson_of((p, n): (f64, f64), z: f64) -> ValueInterval {
-    wilson_of_share(p, n, z, IntervalProcedure::Wilson)
-}
-
 /// Its ends.
 pub(super) fn share_ends(share: (f64, f64), z: f64) -> (f64, f64) {
     ends_of(wilson_of(share, z))
@@ -71,27 +63,25 @@ pub(super) fn difference_ends(a: (f64, f64), b: (f64, f64), z: f64) -> (f64, f64
 /// The interval of the ratio of two shares with so many people; where Katz's has no end, by the
 /// ends of both.
 fn ratio_ends((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
-    let [of_p, of_q] = [(p, n), (q, m)].map(|share| wilson_of(share, z));
     if p > 0.0 && q > 0.0 {
         let katz = katz_of((p, q), (n, m), 0.0, z, IntervalProcedure::Katz);
         if p < 1.0 && q < 1.0 {
             return ends_of(katz);
         }
         // Katz's takes a rate of 1 as certain.
-        let wide = mover_ratio((p, q), (of_p, of_q));
+        let wide = ratio_of_doubtful((p, n), (q, m), z);
         return (katz.lo.min(wide.lo), katz.hi.max(wide.hi));
     }
+    let [of_p, of_q] = [(p, n), (q, m)].map(|share| wilson_of(share, z));
     let over = |x: f64, y: f64| if y > 0.0 { x / y } else { f64::INFINITY };
     (over(of_p.lo, of_q.hi), over(of_p.hi, of_q.lo))
 }
 
 /// The interval of the smaller of two shares with so many people over the larger.
-fn smaller_over_larger((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
-    let [of_p, of_q] = [(p, n), (q, m)].map(|share| wilson_of(share, z));
-    let both = [((p, q), (of_p, of_q)), ((q, p), (of_q, of_p))];
-    let orders = both.into_iter().filter(|((_, below), _)| *below > 0.0);
+fn smaller_over_larger(p: (f64, f64), q: (f64, f64), z: f64) -> (f64, f64) {
+    let orders = [(p, q), (q, p)].into_iter().filter(|(_, below)| below.0 > 0.0);
     orders
-        .map(|(shares, ends)| mover_ratio(shares, ends))
+        .map(|(over, below)| ratio_of_doubtful(over, below, z))
         .fold((1.0, 1.0), |(lo, hi), ratio| (f64::min(lo, ratio.lo), f64::min(hi, ratio.hi)))
 }
 
@@ -114,11 +104,6 @@ impl ValueOfCells {
             let ends = a.1.zip(b.1).map(|(n, m)| difference_ends((a.0, n), (b.0, m), z));
             Computed { value: a.0 - b.0, ends }
         };
-        let people = |cells: &Cells| {
-            let mut own = [0; CONFUSION_CELLS];
-            own.copy_from_slice(&cells[..CONFUSION_CELLS]);
-            Confusion::from_cells(own)
-        };
         let moved = |side: usize| (Eccm(weights[side]), Eccm(rows[side]));
         let switch = |side: usize| {
             let (by_weight, by_rows) = moved(side);
@@ -127,16 +112,16 @@ impl ValueOfCells {
         };
         match (self.form, self.metric.reads) {
             (ValueForm::Own, Reads::Rate(rate)) => {
-                let [by_weight, by_rows] = [people(&weights[0]), people(&rows[0])];
+                let [by_weight, by_rows] = [confusion_of(&weights[0]), confusion_of(&rows[0])];
                 Some(share(part(0, rate(&by_weight), rate(&by_rows))?))
             }
             (ValueForm::Own, Reads::Score(score) | Reads::Benefit(score)) => {
-                plain(score(&people(&weights[0])))
+                plain(score(&confusion_of(&weights[0])))
             }
             (ValueForm::Gap { favourable, swapped }, _) => {
                 let order = if swapped { [1, 0] } else { [0, 1] };
                 let [by_weight, by_rows] = [weights, rows].map(|cells| {
-                    let [a, b] = order.map(|side| people(&cells[side]));
+                    let [a, b] = order.map(|side| confusion_of(&cells[side]));
                     computed(self.metric, favourable, &a, &b)
                 });
                 let (by_weight, by_rows) = (by_weight?, by_rows?);
@@ -176,8 +161,8 @@ impl ValueOfCells {
                 Some(Computed { value, ends: all })
             }
             (ValueForm::ToTotal, Reads::RateToTotal(rate)) => {
-                let own = [0, 1].map(|side| rate(&people(&weights[side])));
-                let of_rows = [0, 1].map(|side| rate(&people(&rows[side])));
+                let own = [0, 1].map(|side| rate(&confusion_of(&weights[side])));
+                let of_rows = [0, 1].map(|side| rate(&confusion_of(&rows[side])));
                 let [a, b] = [part(0, own[0], of_rows[0])?, part(1, own[1], of_rows[1])?];
                 let below = own.map(|rate| rate.denominator as f64);
                 let rest = below[1] / (below[0] + below[1]);
@@ -186,9 +171,9 @@ impl ValueOfCells {
                 Some(Computed { value: rest * apart.value.abs(), ends })
             }
             (ValueForm::ToTotal, Reads::ScoreToTotal(score)) => {
-                let mut all = people(&weights[0]);
-                all.merge(&people(&weights[1]));
-                let value = (score(&people(&weights[0])).ok()? - score(&all).ok()?).abs();
+                let mut all = confusion_of(&weights[0]);
+                all.merge(&confusion_of(&weights[1]));
+                let value = (score(&confusion_of(&weights[0])).ok()? - score(&all).ok()?).abs();
                 Some(Computed { value, ends: None })
             }
             (ValueForm::Switch, Reads::SwitchScore(score)) => plain(score(&moved(0).0)),

@@ -13,7 +13,8 @@ use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
 use crate::folder::read;
-use crate::gate::power::{GateEvidence, NeededPeople, audited_people};
+use crate::gate::evidence::GateEvidence;
+use crate::gate::power::{NeededPeople, audited_people};
 use crate::gate::question::{GateQuantity, GateQuestion, GateSubject};
 use crate::job::check::CheckedJob;
 use crate::metric::Reads;
@@ -275,12 +276,8 @@ fn forecast(
                 _ => (&from, &to),
             };
             let sizes = [part(rest(first, second)), part(rest(second, first))];
-            let is_ratio = find(&metric).is_some_and(|metric| {
-                matches!(
-                    metric.reads,
-                    Reads::RateRatio(_) | Reads::FavourableRatio | Reads::SwitchRatio(_)
-                )
-            });
+            let is_ratio =
+                find(&metric).is_some_and(|of| SwapEffect::of(of).ratio_order().is_some());
             let evidence = match (is_gap, asked.rates.as_slice()) {
                 (true, [p, q]) => Some(GateEvidence::pair(is_ratio, [*p, *q], sizes)),
                 (false, [rate]) => Some(GateEvidence::share(*rate, n)),

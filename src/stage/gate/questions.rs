@@ -17,47 +17,8 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
         checked.job.data.sensitive.keys().map(|a| a.to_string()).collect();
     let questions =
         checked.job.gates.iter().filter(|(_, gate)| gate.is_of_metric()).map(|(name, gate)| {
-            let mut asked: Option<String> = gate.sensitive.as_ref().map(|s| s.to_string());
-            let mut pair = |map: &BTreeMap<ColumnName, [Word; 2]>| {
-                let (attribute, [a, b]) = map.iter().next()?;
-                asked = Some(attribute.to_string());
-                Some((a.to_string(), b.to_string()))
-            };
-            let mut scope = GateSubject::Total;
-            match &gate.direction {
-                Some(GateDirection::Any) => scope = GateSubject::AnyDirection,
-                Some(GateDirection::Pair(map)) => {
-                    if let Some((a, b)) = pair(map) {
-                        scope = GateSubject::Direction(a, b);
-                    }
-                }
-                None => {}
-            }
-            match &gate.between {
-                Some(GateBetween::WorstCase) => scope = GateSubject::WorstCase,
-                Some(GateBetween::Pair(map)) => {
-                    // All others together have no name in the tables.
-                    let name = |word: String, attribute: Option<&ColumnName>| {
-                        let declared = attribute.is_some_and(|a| {
-                            checked.job.data.groups_of(a).iter().any(|group| group.as_str() == word)
-                        });
-                        if word == "rest" && !declared { String::new() } else { word }
-                    };
-                    if let Some((a, b)) = pair(map) {
-                        let attribute = map.keys().next();
-                        scope = GateSubject::Pair(name(a, attribute), name(b, attribute));
-                    }
-                }
-                None => {}
-            }
-            if let Some((attribute, group)) = gate.harm_to.as_ref().and_then(|m| m.iter().next()) {
-                asked = Some(attribute.to_string());
-                scope = GateSubject::HarmTo(group.to_string());
-            }
-            if let Some((attribute, group)) = gate.group.as_ref().and_then(|m| m.iter().next()) {
-                asked = Some(attribute.to_string());
-                scope = GateSubject::Group(group.to_string());
-            }
+            let (asked, scope) = subject(checked, gate);
+            let asked = asked.or(gate.sensitive.as_ref());
             // Checked: the gate has one limit, of a change where it asks about one.
             let asks =
                 if gate.against.is_some() { GateQuantity::Change } else { GateQuantity::Value };
@@ -67,7 +28,7 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
                 (None, Some(fall), _) => GateLimit::AtLeast(0.0 - fall.get()),
                 (None, None, limit) => GateLimit::AtMost(limit.map_or(f64::INFINITY, |l| l.get())),
             };
-            let attributes = asked.map_or_else(|| attributes.clone(), |a| vec![a]);
+            let attributes = asked.map_or_else(|| attributes.clone(), |a| vec![a.to_string()]);
             GateQuestion {
                 unshown: unshown(checked, gate, &attributes),
                 favourable: model_of(checked, gate)
@@ -94,6 +55,40 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
             }
         });
     questions.collect()
+}
+
+/// Which rows a gate is about, and the attribute that their groups are of.
+fn subject<'a>(
+    checked: &CheckedJob,
+    gate: &'a job::GateBlock,
+) -> (Option<&'a ColumnName>, GateSubject) {
+    fn first<V>(map: &BTreeMap<ColumnName, V>) -> Option<(&ColumnName, &V)> {
+        map.iter().next()
+    }
+    if let Some((attribute, group)) = gate.group.as_ref().and_then(first) {
+        return (Some(attribute), GateSubject::Group(group.to_string()));
+    }
+    if let Some((attribute, group)) = gate.harm_to.as_ref().and_then(first) {
+        return (Some(attribute), GateSubject::HarmTo(group.to_string()));
+    }
+    let pair = match (&gate.between, &gate.direction) {
+        (Some(GateBetween::WorstCase), _) => return (None, GateSubject::WorstCase),
+        (None, Some(GateDirection::Any)) => return (None, GateSubject::AnyDirection),
+        (Some(GateBetween::Pair(map)), _) | (None, Some(GateDirection::Pair(map))) => first(map),
+        (None, None) => None,
+    };
+    let Some((attribute, [a, b])) = pair else { return (None, GateSubject::Total) };
+    // All others together have no name in the tables.
+    let groups = checked.job.data.groups_of(attribute);
+    let name = |word: &Word| match groups.iter().any(|group| group.as_str() == word.as_str()) {
+        false if word.as_str() == "rest" => String::new(),
+        _ => word.to_string(),
+    };
+    let scope = match gate.between {
+        Some(_) => GateSubject::Pair(name(a), name(b)),
+        None => GateSubject::Direction(a.to_string(), b.to_string()),
+    };
+    (Some(attribute), scope)
 }
 
 /// A name, empty where there is none.

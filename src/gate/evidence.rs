@@ -1,13 +1,17 @@
 //! What is behind a value that a gate judges: rates of people, of rows that are less sure than as
 //! many people (a person has several, weights, several counterfactuals of a row), or an interval.
 
-use crate::gate::people::PeopleTables;
+use crate::gate::people::{PeopleTables, confusion_of};
 use crate::gate::question::{GateObservation, GateQuestion, GateTables};
 use crate::metric::catalog::find;
-use crate::metric::interval::{IntervalProcedure, z_of_level};
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, mover_ratio, wilson_of_share, z_of_level,
+};
 use crate::metric::rate::Rate;
+use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::gaps::rates_of_gap;
 use crate::metric::{GapTransform, Reads};
+use crate::table::MetricRow;
 
 /// A rate with the rows below it, and how sure they are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,16 +30,18 @@ impl RateEvidence {
         RateEvidence { rate, rows: n, effective: None, units: n }
     }
 
-    fn of_cases(numerator: i64, denominator: i64) -> Option<Self> {
-        let [k, n] = [numerator, denominator].map(|n| u64::try_from(n).ok());
+    /// Of a row of the table of metrics whose cases are people.
+    pub(super) fn of_cases(row: &MetricRow) -> Option<Self> {
+        let [k, n] = [row.numerator, row.denominator].map(|n| u64::try_from(n?).ok());
         let (k, n) = (k?, n.filter(|n| *n > 0)?);
         Some(RateEvidence::of_people(k as f64 / n as f64, n))
     }
 
-    /// None where the table does not tell how sure the rows are.
-    fn of_rows(rate: f64, (rows, units): (i64, Option<i64>), effective: f64) -> Option<Self> {
+    /// Of a row whose cases are as sure as so many people; none where that is not known.
+    fn of_rows(row: &MetricRow, effective: f64) -> Option<Self> {
         let count = |n: i64| u64::try_from(n).ok();
-        let (rows, units) = (count(rows)?, count(units.unwrap_or(rows))?);
+        let units = row.denominator_persons.or(row.denominator)?;
+        let (rate, rows, units) = (row.value?, count(row.denominator?)?, count(units)?);
         let is_known = rows > 0 && effective.is_finite() && effective > 0.0;
         is_known.then_some(RateEvidence { rate, rows, effective: Some(effective), units })
     }
@@ -135,20 +141,20 @@ impl GateEvidence {
         seen: &GateObservation,
         tables: GateTables<'_>,
     ) -> Option<Self> {
-        let (value, lo, hi) = (seen.value?, seen.lo?, seen.hi?);
-        if seen.interval == IntervalProcedure::Wilson.as_str() && !seen.is_change {
-            let n = u64::try_from(seen.numerator.and(seen.denominator)?).ok()?;
-            return Some(GateEvidence::share(value, n));
+        let row = &seen.row;
+        let (value, lo, hi) = (row.value?, row.lo?, row.hi?);
+        if row.interval == IntervalProcedure::Wilson.as_str() && !seen.is_change {
+            return RateEvidence::of_cases(row).map(GateEvidence::Share);
         }
         if let Some(of) = GateEvidence::of_rates(question, seen, tables) {
             return Some(of);
         }
         // Where a person may have several rows the interval narrows with more persons.
-        let below = seen.denominator_persons.or(seen.denominator).or(seen.persons);
-        let n = u64::try_from(below.unwrap_or(seen.n_rows)).ok()?;
+        let below = row.denominator_persons.or(row.denominator).or(row.n_persons);
+        let n = u64::try_from(below.unwrap_or(row.n_rows)).ok()?;
         // The largest gap is cut at 0 and the smallest ratio at 1: there the other side tells the
         // width.
-        let ends = match (seen.interval == IntervalProcedure::Largest.as_str(), lo, hi) {
+        let ends = match (row.interval == IntervalProcedure::Largest.as_str(), lo, hi) {
             (true, 0.0, _) => (2.0 * value - hi, hi),
             (true, _, 1.0) => (lo, 2.0 * value - lo),
             _ => (lo, hi),
@@ -164,7 +170,8 @@ impl GateEvidence {
         seen: &GateObservation,
         tables: GateTables<'_>,
     ) -> Option<Self> {
-        let value = seen.value.filter(|_| !seen.is_change)?;
+        let row = &seen.row;
+        let value = row.value.filter(|_| !seen.is_change)?;
         let pair = |(is_ratio, candidates): (bool, Vec<[RateEvidence; 2]>)| {
             let mut all =
                 candidates.into_iter().map(|rates| GateEvidence::Pair { is_ratio, rates });
@@ -176,12 +183,16 @@ impl GateEvidence {
         if let Some(of) = pairs_of_people(question, seen, tables).and_then(pair) {
             return Some(of);
         }
-        let Some(rows) = seen.denominator else {
+        if row.denominator.is_none() {
             return pairs_of_rows(question, seen, tables).and_then(pair);
+        }
+        let of_people = || {
+            let width = row.hi? - row.lo?;
+            let is_on_people = row.interval == IntervalProcedure::WilsonPeople.as_str();
+            people_of_width(width, z_of_level(row.level?)).filter(|_| is_on_people)
         };
-        let effective = seen.effective.or_else(|| people_of_boundary(seen))?;
-        let counts = (rows, seen.denominator_persons);
-        RateEvidence::of_rows(value, counts, effective).map(GateEvidence::Share)
+        let effective = row.n_eff.or_else(of_people)?;
+        RateEvidence::of_rows(row, effective).map(GateEvidence::Share)
     }
 }
 
@@ -191,23 +202,20 @@ fn pairs_of_people(
     seen: &GateObservation,
     tables: GateTables<'_>,
 ) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
-    let is_ratio = seen.interval == IntervalProcedure::Katz.as_str();
-    if !is_ratio && seen.interval != IntervalProcedure::Newcombe.as_str() {
+    let is_ratio = seen.row.interval == IntervalProcedure::Katz.as_str();
+    if !is_ratio && seen.row.interval != IntervalProcedure::Newcombe.as_str() {
         return None;
     }
-    let metric = find(&seen.metric)?;
-    if seen.scope == "difference" {
-        let base = metric.gap_of.map_or(seen.metric.as_str(), |(base, _)| base);
-        let rate = |from: &str, to: &str| {
-            let place = ["direction", from, to];
-            let row = question.row(tables.metrics, &seen.sensitive, base, place)?;
-            RateEvidence::of_cases(row.numerator?, row.denominator?)
-        };
-        return Some((is_ratio, vec![[rate(&seen.from, &seen.to)?, rate(&seen.to, &seen.from)?]]));
+    let metric = find(&seen.row.metric)?;
+    let [scope, from, to] = seen.place();
+    if scope == "difference" {
+        let base = metric.gap_of.map_or(metric.id, |(base, _)| base);
+        let rates = rates_of_sides(question, seen, tables, (base, RateEvidence::of_cases))?;
+        return Some((is_ratio, vec![rates]));
     }
     let of = PeopleTables::new(question, seen, tables);
-    let a = of.side(&seen.from, &seen.to)?.confusion();
-    let b = of.side(&seen.to, &seen.from)?.confusion();
+    let a = confusion_of(&of.side(from, to)?.measured().0);
+    let b = confusion_of(&of.side(to, from)?.measured().0);
     let of_people =
         |rate: Rate| Some(RateEvidence::of_people(rate.value().ok()?, rate.denominator));
     // The gate may ask for the groups in another order than the metric has them.
@@ -226,43 +234,48 @@ fn pairs_of_rows(
     seen: &GateObservation,
     tables: GateTables<'_>,
 ) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
-    let metric = find(&seen.metric)?;
-    let of_directions = seen.scope == "difference";
+    let metric = find(&seen.row.metric)?;
     let base = match (metric.gap_of, metric.reads) {
-        (None, _) if of_directions => seen.metric.as_str(),
+        (None, _) if seen.row.key.scope == "difference" => metric.id,
         (Some((base, GapTransform::Difference | GapTransform::Ratio)), _) => base,
         (None, Reads::FavourableRatio) => "pprev",
         _ => return None,
     };
-    let rate = |from: &str, to: &str| {
-        let place = match of_directions {
-            true => ["direction", from, to],
-            false => ["group", from, ""],
-        };
-        let row = question.row(tables.metrics, &seen.sensitive, base, place)?;
-        let counts = (row.denominator?, row.denominator_persons);
-        RateEvidence::of_rows(row.value?, counts, row.n_eff?)
-    };
-    let (x, y) = (rate(&seen.from, &seen.to)?, rate(&seen.to, &seen.from)?);
+    let rate = |row: &MetricRow| RateEvidence::of_rows(row, row.n_eff?);
+    let [x, y] = rates_of_sides(question, seen, tables, (base, rate))?;
     // The gate may ask for the groups in another order than the metric has them, and of ratios of
     // favourable predictions these may be the negative ones.
     let mut all = vec![[x, y], [y, x]];
     if matches!(metric.reads, Reads::FavourableRatio) {
         all.extend([[x.other(), y.other()], [y.other(), x.other()]]);
     }
-    let is_ratio = matches!(
-        metric.reads,
-        Reads::RateRatio(_) | Reads::FavourableRatio | Reads::SwitchRatio(_)
-    );
-    Some((is_ratio, all))
+    Some((SwapEffect::of(metric).ratio_order().is_some(), all))
 }
 
-/// How many people an interval on people of a rate of 0 or 1 is of.
-fn people_of_boundary(seen: &GateObservation) -> Option<f64> {
-    if seen.interval != IntervalProcedure::WilsonPeople.as_str() {
-        return None;
-    }
-    // Its width is z^2 / (n + z^2).
-    let (width, z) = (seen.hi? - seen.lo?, z_of_level(seen.level?));
+/// The rates of a metric on both sides of a gap, as the table of metrics has them.
+fn rates_of_sides(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    tables: GateTables<'_>,
+    (metric, rate): (&str, impl Fn(&MetricRow) -> Option<RateEvidence>),
+) -> Option<[RateEvidence; 2]> {
+    let [first, second] = seen.sides().try_into().ok()?;
+    let of = |place| rate(question.row(tables.metrics, &seen.row.key.sensitive, metric, place)?);
+    Some([of(first)?, of(second)?])
+}
+
+/// How many people an interval on people of a rate of 0 or 1 is of: its width is z^2 / (n + z^2).
+pub(super) fn people_of_width(width: f64, z: f64) -> Option<f64> {
     (width > 0.0 && width < 1.0).then(|| z * z * (1.0 - width) / width)
+}
+
+/// Wilson's interval of a share of so many people.
+pub(super) fn wilson_of((p, n): (f64, f64), z: f64) -> ValueInterval {
+    wilson_of_share(p, n, z, IntervalProcedure::Wilson)
+}
+
+/// The interval of a ratio of two shares with so many people that takes neither as certain
+/// (MOVER-R, Donner and Zou 2012).
+pub(super) fn ratio_of_doubtful(p: (f64, f64), q: (f64, f64), z: f64) -> ValueInterval {
+    mover_ratio((p.0, q.0), (wilson_of(p, z), wilson_of(q, z)))
 }

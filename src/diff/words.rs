@@ -1,0 +1,22 @@
+//! What a comparison says, by the macros of `words.txt`: why the change of a fitted set is not
+//! judged, and whether people were paired.
+
+use std::sync::LazyLock;
+
+use minijinja::Environment;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
+
+use crate::text;
+
+/// The template.
+static WORDS: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut words = text::environment();
+    words.add_template("words.txt", include_str!("words.txt")).expect(text::TESTED);
+    words
+});
+
+/// What a macro says about something.
+pub(super) fn said(name: &str, of: &impl Serialize) -> String {
+    text::said(&WORDS, "words.txt", name, &[Value::from(Serde(of))])
+}
