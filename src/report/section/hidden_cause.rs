@@ -191,7 +191,7 @@ fn drawing(finding: &HiddenFinding<'_>) -> Option<String> {
         let rows = finding.of(ANY_TARGET, push).filter(|row| row.undefined.is_empty());
         let point = |row: &HiddenCauseRow| {
             let interval = row.world_lo.zip(row.world_hi);
-            row.value.map(|value| PlotPoint { value, interval, second: None })
+            row.value.map(|value| PlotPoint::new(value, interval))
         };
         rows.map(|row| (row.strength, point(row))).collect()
     };

@@ -159,11 +159,7 @@ pub(crate) fn undercount(
 /// counterfactuals were discarded; of every model and every arm, those that lose the same together.
 fn not_counted(audit: &AuditFolder) -> Option<Value> {
     let quality = |key: &ResultKey| {
-        let (set, attribute) = (key.set.clone(), key.attribute.clone());
-        audit
-            .quality
-            .values(&QualityKey { set, attribute, from: String::new(), to: String::new() })
-            .is_some()
+        audit.quality.values(&QualityKey::of_set(&key.set, &key.attribute)).is_some()
     };
     // What the audit and the arms say, in the order of the manifest.
     let arms = audit.arms.iter().map(|(arm, numbers)| (arm.as_str(), &numbers.measures));
@@ -264,16 +260,10 @@ fn none_valid(audit: &AuditFolder, key: &ResultKey) -> Option<i64> {
     if key.set.is_empty() {
         return None;
     }
-    let pair = |from: &str, to: &str| QualityKey {
-        set: key.set.clone(),
-        attribute: key.attribute.clone(),
-        from: from.to_owned(),
-        to: to.to_owned(),
-    };
-    audit.quality.none_valid(&pair("", "")).or_else(|| {
-        let of_direction =
-            (key.scope == "direction").then(|| audit.quality.none_valid(&pair(&key.from, &key.to)));
-        of_direction.flatten()
+    let of_set = QualityKey::of_set(&key.set, &key.attribute);
+    audit.quality.none_valid(&of_set).or_else(|| {
+        let of_direction = Some(QualityKey::from(key)).filter(|_| key.scope == "direction");
+        audit.quality.none_valid(&of_direction?)
     })
 }
 
