@@ -13,7 +13,7 @@ use crate::report::page::PageBlock;
 use crate::report::page::number::count_of;
 use crate::report::page::words::capital;
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::quality::QualityKey;
+use crate::report::read::quality::{QualityKey, whole};
 use crate::report::read::words::people;
 use crate::report::section::graphs;
 use crate::table::GroupRow;
@@ -107,13 +107,10 @@ fn excluded(audit: &AuditFolder, results: &[HarmResult]) -> Option<Value> {
     // Of each set: without a valid counterfactual, and all with one.
     let mut sets: BTreeMap<&str, [i64; 2]> = BTreeMap::new();
     for direction in &directions {
-        // Counts of rows are far below the end of exact whole numbers.
-        let whole = |measure: &str| {
-            audit.quality.value(direction, measure).map_or(0, |value| value.round() as i64)
-        };
-        let all = whole("n_pairs");
+        let Some(values) = audit.quality.values(direction) else { continue };
+        let all = whole(values, "n_pairs");
         let of_set = sets.entry(direction.set.as_str()).or_default();
-        of_set[0] += (all - whole("n_pairs_valid")).max(0);
+        of_set[0] += (all - whole(values, "n_pairs_valid")).max(0);
         of_set[1] += all;
     }
     let parts = sets.into_iter().filter(|(_, [without, _])| *without > 0);

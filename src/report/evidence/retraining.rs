@@ -17,6 +17,7 @@ use crate::report::page::number::NumberFormat;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::short;
 use crate::report::read::audit::ArmNumbers;
+use crate::report::read::grouped::grouped;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{
     ReportedValue, TrainingChanges, is_clear_change, is_clear_of_zero,
@@ -66,20 +67,6 @@ struct ToldChange<'a> {
     word: &'static str,
 }
 
-/// A harm that is larger in some arms.
-#[derive(Serialize)]
-struct LargerHarm<'a> {
-    label: &'a str,
-    arms: Vec<ToldChange<'a>>,
-}
-
-/// The harms of an arm.
-#[derive(Serialize)]
-struct ArmHarms<'a> {
-    arm: &'a str,
-    rows: Vec<ToldChange<'a>>,
-}
-
 /// An experiment.
 #[derive(Serialize)]
 struct ToldExperiment<'a> {
@@ -93,12 +80,13 @@ struct ToldExperiment<'a> {
     arms: Vec<TradeOffArm>,
     /// The line runs across all arms, so it must be the limit of each.
     limit: Option<&'a AuditLimit>,
-    /// Clear changes of the accuracy, and harms that are clearly larger.
+    /// Clear changes of the accuracy, and harms that are clearly larger, with their arms.
     accuracy: Vec<ToldChange<'a>>,
-    larger: Vec<LargerHarm<'a>>,
+    larger: Vec<(&'a String, Vec<ToldChange<'a>>)>,
     /// The rows that each arm adds.
     adds: Vec<&'a ArmWords>,
-    harms: Vec<ArmHarms<'a>>,
+    /// The harms of each arm.
+    harms: Vec<(&'a String, Vec<ToldChange<'a>>)>,
     scale: PlotScale,
     is_trained_again: bool,
     has_reversed: bool,
@@ -327,21 +315,9 @@ fn experiment<'a>(
     let mut larger: Vec<&ArmRateChange> =
         harms().filter(|change| change.is_clear() && change.worse_by() > 0.0).collect();
     larger.sort_by(|a, b| b.worse_by().total_cmp(&a.worse_by()));
-    let mut named: Vec<LargerHarm<'_>> = Vec::new();
-    for change in larger {
-        match named.iter_mut().find(|of| of.label == change.label) {
-            Some(known) => known.arms.push(change.told()),
-            None => named.push(LargerHarm { label: &change.label, arms: vec![change.told()] }),
-        }
-    }
-    let mut by_arm: Vec<ArmHarms<'_>> = Vec::new();
-    for change in harms() {
-        match by_arm.iter_mut().find(|of| of.arm == change.arm) {
-            Some(known) => known.rows.push(change.told()),
-            None => by_arm.push(ArmHarms { arm: &change.arm, rows: vec![change.told()] }),
-        }
-    }
-    for ArmHarms { rows, .. } in &mut by_arm {
+    let larger = grouped(larger.into_iter().map(|change| (&change.label, change.told())));
+    let mut by_arm = grouped(harms().map(|change| (&change.arm, change.told())));
+    for (_, rows) in &mut by_arm {
         rows.sort_by(|a, b| b.is_clear.cmp(&a.is_clear).then(b.worse_by.total_cmp(&a.worse_by)));
         rows.truncate(ROWS_AT_MOST);
     }
@@ -356,7 +332,7 @@ fn experiment<'a>(
             .filter(|change| !change.is_harm && change.is_clear())
             .map(ArmRateChange::told)
             .collect(),
-        larger: named,
+        larger,
         adds: words.arms.iter().skip(1).collect(),
         harms: by_arm,
         scale: PlotScale::around_zero(harms().flat_map(|change| [change.before, change.after])),

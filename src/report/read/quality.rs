@@ -58,6 +58,17 @@ pub(crate) const REST_BIN: usize = 30;
 /// Values by id; none where undefined.
 pub(crate) type QualityValues = BTreeMap<String, Option<f64>>;
 
+/// A measure that has a value.
+pub(crate) fn value(values: &QualityValues, measure: &str) -> Option<f64> {
+    values.get(measure).copied().flatten()
+}
+
+/// A count that is in a table as a number.
+pub(crate) fn whole(values: &QualityValues, measure: &str) -> i64 {
+    // Counts of rows are far below the end of exact whole numbers.
+    value(values, measure).unwrap_or(0.0).round() as i64
+}
+
 /// One bar of a distribution: a bin of a number or a level.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DistributionBar {
@@ -116,7 +127,7 @@ pub(crate) struct DirectionQuality<'a> {
 impl FeatureQuality {
     /// A measure that has a value.
     pub(crate) fn value(&self, measure: &str) -> Option<f64> {
-        self.values.get(measure).copied().flatten()
+        value(&self.values, measure)
     }
 
     /// Whether any counterfactual differs in it.
@@ -231,7 +242,7 @@ impl QualityTables {
 
     /// A measure of them that has a value.
     pub(crate) fn value(&self, pair: &QualityKey, measure: &str) -> Option<f64> {
-        self.values(pair)?.get(measure).copied().flatten()
+        value(self.values(pair)?, measure)
     }
 
     /// Whether counterfactuals of a direction were made and discarded, so that metrics are of some

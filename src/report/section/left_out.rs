@@ -13,7 +13,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
-use crate::report::read::quality::{DirectionQuality, QualityKey, QualityValues};
+use crate::report::read::quality::{DirectionQuality, QualityKey, QualityValues, value, whole};
 use crate::report::read::tally::WeightedCount;
 use crate::report::section::recourse;
 use crate::table::{FilterRow, GroupRow};
@@ -71,11 +71,6 @@ const DIFFERS: f64 = 0.05;
 /// Counterfactuals that no metric counts: those that the filter or a check discarded, and those
 /// that could not be made.
 fn counterfactuals(audit: &AuditFolder) -> Option<Value> {
-    let value = |values: &QualityValues, measure: &str| values.get(measure).copied().flatten();
-    // Counts of rows are far below the end of exact whole numbers.
-    let whole = |values: &QualityValues, measure: &str| {
-        value(values, measure).unwrap_or(0.0).round() as i64
-    };
     let lost = |values: &&QualityValues| {
         value(values, "share_discarded").is_some_and(|share| share > 0.0)
             || ["n_without_class", "n_without_target"]

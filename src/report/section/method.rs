@@ -12,6 +12,7 @@ use crate::report::page::number::NumberFormat;
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::{PageBlock, PageSection};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::grouped::grouped;
 use crate::report::read::words;
 use crate::report::section::recourse;
 use crate::table::ThresholdRow;
@@ -47,10 +48,9 @@ fn all_written(set: &SetWords) -> bool {
 
 /// The thresholds that were fitted, of each model.
 fn thresholds(audit: &AuditFolder) -> Value {
-    let mut of_models: BTreeMap<&str, Vec<&ThresholdRow>> = BTreeMap::new();
-    for row in audit.thresholds.iter().filter(|row| row.arm.is_empty()) {
-        of_models.entry(row.model.as_str()).or_default().push(row);
-    }
+    let rows = audit.thresholds.iter().filter(|row| row.arm.is_empty());
+    let mut of_models = grouped(rows.map(|row| (row.model.as_str(), row)));
+    of_models.sort_by_key(|(model, _)| *model);
     let of_model = |(model, rows): (&str, Vec<&ThresholdRow>)| {
         let span = |of: fn(&ThresholdRow) -> f64, kind: NumberFormat| {
             let values = || rows.iter().map(|row| of(row));

@@ -31,6 +31,7 @@ use crate::report::page::number::{NumberFormat, three_digits};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::grouped::grouped;
 use crate::report::read::recourse::RecourseTables;
 use crate::report::section::recourse::cards::{COMPARISONS_AT_MOST, cards, listing};
 use crate::report::section::recourse::outcome::{ComparisonOutcome, OutcomeFacts, why_not};
@@ -276,14 +277,10 @@ const COSTS_AT_MOST: usize = 8;
 /// of age; 5 for another town`; and how many more kinds there are.
 pub(crate) fn costs(audit: &AuditFolder, recourse: &str) -> Value {
     let mine = audit.recourse.columns.iter().filter(|row| row.recourse.as_str() == recourse);
-    let mut kinds: Vec<((String, &str), Vec<&str>)> = Vec::new();
-    for row in mine.filter(|row| row.changes == 1) {
-        let kind = (AxisUnit::Number.label(row.weight), row.distance.as_str());
-        match kinds.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, columns)) => columns.push(&row.column),
-            None => kinds.push((kind, vec![&row.column])),
-        }
-    }
+    let kind =
+        |row: &RecourseColumnRow| (AxisUnit::Number.label(row.weight), row.distance.to_string());
+    let allowed = mine.filter(|row| row.changes == 1);
+    let mut kinds = grouped(allowed.map(|row| (kind(row), row.column.as_str())));
     let more = kinds.len().saturating_sub(COSTS_AT_MOST);
     kinds.truncate(COSTS_AT_MOST);
     context!(kinds => Value::from(Serde(&kinds)), more)
