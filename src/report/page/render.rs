@@ -126,6 +126,13 @@ fn bare() -> Environment<'static> {
     });
     // Of the annex: three digits.
     environment.add_filter("exact", |v: f64, kind: Serde<NumberFormat>| kind.0.value(v));
+    environment.add_filter(
+        "exact_ends",
+        |ends: Ends, kind: Serde<NumberFormat>, v: Option<f64>| {
+            let (lo, hi) = ends.0;
+            kind.0.interval(v.unwrap_or(lo), lo, hi)
+        },
+    );
     environment.add_filter("without_end", |text: &str| text.trim_end_matches('.').to_owned());
     // As the job writes it.
     environment.add_filter("as_written", |v: f64| v.to_string());
