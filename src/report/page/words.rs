@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use crate::report::draw::plot::{KeyShape, SwitchSide};
+use crate::report::draw::plot::KeyShape;
 
 /// A part of a sentence; `words` of `blocks.html` lays it out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,8 +33,6 @@ enum TextSpan {
     Small(String),
     /// A key of a chart, and what it represents.
     Key { shape: KeyShape, text: String },
-    /// The triangle of a side in its hue; the words next to it say the same.
-    Side(SwitchSide),
 }
 
 /// A sentence or a phrase.
@@ -113,11 +111,6 @@ impl RichText {
         self.with(TextSpan::Key { shape, text: text.into() })
     }
 
-    /// Adds the triangle of a side.
-    pub(crate) fn side(self, side: SwitchSide) -> Self {
-        self.with(TextSpan::Side(side))
-    }
-
     /// Adds other words.
     pub(crate) fn and(mut self, other: RichText) -> Self {
         self.0.extend(other.0);
@@ -143,7 +136,7 @@ impl RichText {
                 | TextSpan::Key { text, .. }
                 | TextSpan::Link { text, .. } => text.into(),
                 TextSpan::Metric { symbol, .. } => symbol.into(),
-                TextSpan::Drawing(_) | TextSpan::Side(_) => "".into(),
+                TextSpan::Drawing(_) => "".into(),
             })
             .collect()
     }

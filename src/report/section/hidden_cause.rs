@@ -18,6 +18,7 @@ use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::grouped::grouped;
 use crate::table::{ANY_TARGET, GateRow, HiddenCauseRow};
 
 /// Findings on one page.
@@ -64,20 +65,14 @@ fn findings(audit: &AuditFolder) -> Vec<HiddenFinding<'_>> {
         let [to, metric, gate] = [&row.to_group, &row.metric, &row.gate].map(ToString::to_string);
         [model, set, attribute, from, to, metric, gate]
     };
-    let mut all: Vec<HiddenFinding<'_>> = Vec::new();
-    for row in audit.hidden.iter().filter(is_shown) {
-        match all.last_mut().filter(|last| key(last.rows[0]) == key(row)) {
-            Some(last) => last.rows.push(row),
-            None => {
-                let gate = audit.gates.iter().find(|gate| {
-                    gate.gate == row.gate
-                        && [&gate.from_group, &gate.to_group] == [&row.from_group, &row.to_group]
-                });
-                all.push(HiddenFinding { rows: vec![row], gate });
-            }
-        }
-    }
-    all
+    let gate = |row: &HiddenCauseRow| {
+        audit.gates.iter().find(|gate| {
+            gate.gate == row.gate
+                && [&gate.from_group, &gate.to_group] == [&row.from_group, &row.to_group]
+        })
+    };
+    let all = grouped(audit.hidden.iter().filter(is_shown).map(|row| (key(row), row)));
+    all.into_iter().map(|(_, rows)| HiddenFinding { gate: gate(rows[0]), rows }).collect()
 }
 
 impl<'a> HiddenFinding<'a> {
