@@ -456,16 +456,6 @@ impl<'a> AuditVoice<'a> {
         self.of_switch("switch_label", side, attribute, pair)
     }
 
-    /// A switch as a heading: `Granted men who would be refused as women`.
-    pub(crate) fn switch_heading(
-        &self,
-        side: SwitchSide,
-        attribute: &str,
-        pair: (&str, &str),
-    ) -> String {
-        self.of_switch("switch_heading", side, attribute, pair)
-    }
-
     /// What a metric measures, in plain words: `share wrongly refused`, `gap in the share judged
     /// correctly`. None where only its own name tells it.
     pub(crate) fn measured(&self, metric: &str) -> Option<String> {
@@ -575,11 +565,11 @@ mod tests {
         let voice = AuditVoice::new(&manifest, false);
         let pair = ("M", "F");
         assert_eq!(
-            voice.switch_heading(SwitchSide::Lost, "sex2", pair),
+            voice.of_switch("switch_heading", SwitchSide::Lost, "sex2", pair),
             "Granted men who would be refused as women"
         );
         assert_eq!(
-            voice.switch_heading(SwitchSide::Gained, "sex2", ("F", "M")),
+            voice.of_switch("switch_heading", SwitchSide::Gained, "sex2", ("F", "M")),
             "Refused women who would be granted as men"
         );
         assert_eq!(
@@ -656,7 +646,7 @@ mod tests {
         assert_eq!(voice.would(SwitchSide::Gained), "would not be flagged");
         assert_eq!(voice.would(SwitchSide::Lost), "would be flagged");
         assert_eq!(
-            voice.switch_heading(SwitchSide::Gained, "sex2", ("F", "M")),
+            voice.of_switch("switch_heading", SwitchSide::Gained, "sex2", ("F", "M")),
             "Flagged women who would not be flagged as men"
         );
     }
@@ -691,13 +681,13 @@ mod tests {
         let manifest = manifest(false);
         let voice = AuditVoice::new(&manifest, false);
         assert_eq!(
-            voice.switch_heading(SwitchSide::Lost, "sex2", ("M", "F")),
+            voice.of_switch("switch_heading", SwitchSide::Lost, "sex2", ("M", "F")),
             "People in group M with the favourable decision who would lose it as F"
         );
         let none = Manifest::default();
         let voice = AuditVoice::new(&none, false);
         assert_eq!(
-            voice.switch_heading(SwitchSide::Gained, "race", ("A", "B")),
+            voice.of_switch("switch_heading", SwitchSide::Gained, "race", ("A", "B")),
             "People in group A predicted negative who would be predicted positive as B"
         );
         assert_eq!(of_set(&voice, "set_clause", "x"), "in the set x");
