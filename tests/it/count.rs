@@ -28,7 +28,7 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 /// lost prose that is in templates now and `gate` its words and second evidence; `model` gained
 /// registered models, `proof` the statement.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 15_775),
+    room("report", &["report"], 15_705),
     room("metric", &["metric"], 15_195),
     room("job", &["job"], 9_680),
     room("stage", &["stage"], 28_145),
@@ -53,7 +53,7 @@ const ROOMS: &[Room] = &[
 /// the metrics, 60 the sentences of the reading path, and 950 the page `judge.html`, a program by
 /// itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 5_650),
+    ("lines of templates", 5_655),
     ("lines of messages", 1_665),
     ("lines of unit tests", 43_575),
     ("lines of integration tests", 29_460),
