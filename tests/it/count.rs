@@ -28,8 +28,8 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 /// lost prose that is in templates now, `gate` its words and second evidence, and `metric` what
 /// stood once for each family; `model` gained registered models, `proof` the statement.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 17_470),
-    room("metric", &["metric"], 13_505),
+    room("report", &["report"], 15_825),
+    room("metric", &["metric"], 13_570),
     room("job", &["job"], 9_680),
     room("stage", &["stage"], 28_145),
     room("data", &["data"], 17_585),
@@ -53,7 +53,7 @@ const ROOMS: &[Room] = &[
 /// the metrics, 60 the sentences of the reading path, and 950 the page `judge.html`, a program by
 /// itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 4_990),
+    ("lines of templates", 5_655),
     ("lines of messages", 1_665),
     ("lines of unit tests", 43_575),
     ("lines of integration tests", 29_460),

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
-use crate::folder::manifest::{ModelWords, SignerWords};
+use crate::folder::manifest::ModelWords;
 use crate::report::brief::harm::HarmResult;
 use crate::report::brief::population;
 use crate::report::brief::voice::AuditVoice;
@@ -13,7 +13,7 @@ use crate::report::page::PageBlock;
 use crate::report::page::number::count_of;
 use crate::report::page::words::capital;
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::quality::QualityKey;
+use crate::report::read::quality::{QualityKey, whole};
 use crate::report::read::words::people;
 use crate::report::section::{graphs, hidden_cause};
 use crate::table::GroupRow;
@@ -97,65 +97,34 @@ fn unscored(audit: &AuditFolder, model: &ModelWords, voice: &AuditVoice<'_>) -> 
 /// The people whom tests exclude for lack of a valid counterfactual, with their number by set; none
 /// where nobody is.
 fn excluded(audit: &AuditFolder, results: &[HarmResult]) -> Option<Value> {
-    let of = |result: &HarmResult| QualityKey {
-        set: result.key.set.clone(),
-        attribute: result.key.attribute.clone(),
-        from: result.key.from.clone(),
-        to: result.key.to.clone(),
-    };
-    let directions: BTreeSet<QualityKey> =
-        results.iter().map(of).filter(|direction| audit.quality.discards(direction)).collect();
+    let directions: BTreeSet<QualityKey> = results
+        .iter()
+        .map(|result| QualityKey::from(&result.key))
+        .filter(|direction| audit.quality.discards(direction))
+        .collect();
     if directions.is_empty() {
         return None;
     }
     // Of each set: without a valid counterfactual, and all with one.
     let mut sets: BTreeMap<&str, [i64; 2]> = BTreeMap::new();
     for direction in &directions {
-        // Counts of rows are far below the end of exact whole numbers.
-        let whole = |measure: &str| {
-            let value = audit.quality.values(direction).and_then(|values| values.get(measure));
-            value.copied().flatten().map_or(0, |value| value.round() as i64)
-        };
-        let all = whole("n_pairs");
+        let Some(values) = audit.quality.values(direction) else { continue };
+        let all = whole(values, "n_pairs");
         let of_set = sets.entry(direction.set.as_str()).or_default();
-        of_set[0] += (all - whole("n_pairs_valid")).max(0);
+        of_set[0] += (all - whole(values, "n_pairs_valid")).max(0);
         of_set[1] += all;
     }
     let parts = sets.into_iter().filter(|(_, [without, _])| *without > 0);
     Some(parts.map(|(set, [without, all])| context!(set, without, all)).collect())
 }
 
-/// Terms and lines to sign; what the job gives is filled in.
-pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> PageBlock {
-    let words = &audit.manifest.words;
-    let said = |text: &Option<String>| text.as_ref().map(|text| text.trim().to_owned());
-    let joined = |list: &[String]| {
-        let list: Vec<&str> = list.iter().map(|text| text.trim()).collect();
-        (!list.is_empty()).then(|| list.join(" "))
-    };
-    let term = |name: &str, words: Option<String>, full: bool| context!(name, words, full);
-    // Without words of the job the people are counted, by the groups of the first attribute.
-    let counted = || {
-        let audited = i64::try_from(audit.manifest.rows.audited).unwrap_or(i64::MAX);
-        let all = people(audit, audited);
-        Some(population::line(audit, voice).unwrap_or(all))
-    };
-    let terms = vec![
-        term("Purpose", said(&words.purpose), false),
-        term("Population", said(&words.population).or_else(counted), false),
-        term("Period", said(&words.period), false),
-        term("Source", said(&words.source), false),
-        term("Limitations", joined(&words.limitations), true),
-        term("Conditions", joined(&words.conditions), true),
-    ];
-    let steps = ["Prepared by", "Reviewed by", "Approved by"];
-    let signer = |(step, signer): (&str, &SignerWords)| {
-        let [role, name, date] =
-            [&signer.role, &signer.name, &signer.date].map(|text| text.clone().unwrap_or_default());
-        context!(step, role, name, date)
-    };
-    let signers: Value = steps.into_iter().zip(&words.signers).map(signer).collect();
-    PageBlock::Part("closing.html", context!(part => "sign", terms, signers))
+/// Terms and lines to sign; what the job gives is filled in. Without words of the job the people
+/// are counted, by the groups of the first attribute.
+pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
+    let m = &audit.manifest;
+    let all = people(audit, i64::try_from(m.rows.audited).unwrap_or(i64::MAX));
+    let population = population::line(audit, voice).unwrap_or(all);
+    context!(part => "sign", of => Value::from(Serde(&m.words)), population)
 }
 
 /// Whether intervals are of so many people that they are narrow, and leave out what matters more.

@@ -86,9 +86,9 @@ enum SetNote<'a> {
 }
 
 /// The question that a result answers: who, in which group, as which group.
-type ForestQuestion<'a> = (&'a str, SwitchSide, &'a str, &'a str);
+pub(crate) type ForestQuestion<'a> = (&'a str, SwitchSide, &'a str, &'a str);
 
-fn question(result: &HarmResult) -> ForestQuestion<'_> {
+pub(crate) fn question(result: &HarmResult) -> ForestQuestion<'_> {
     let key = &result.key;
     (&key.attribute, result.side, &key.from, &key.to)
 }
@@ -134,13 +134,8 @@ fn notes<'a>(audit: &AuditFolder, shown: &[&'a HarmResult]) -> Vec<SetNote<'a>> 
             let of_others = |other: &&HarmResult| {
                 other.set.reads_as(set) && other.attribute.name != attribute.name
             };
-            let all = QualityKey {
-                set: set.name.clone(),
-                attribute: attribute.name.clone(),
-                ..QualityKey::default()
-            };
-            let unchanged =
-                audit.quality.values(&all).and_then(|values| *values.get("unchanged_share")?);
+            let all = QualityKey::of_set(&set.name, &attribute.name);
+            let unchanged = audit.quality.value(&all, "unchanged_share");
             notes.push(SetNote::Set {
                 set,
                 attribute,

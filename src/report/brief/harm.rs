@@ -200,6 +200,17 @@ pub(crate) fn ranked(results: &[HarmResult]) -> Vec<&HarmResult> {
     ranked
 }
 
+/// A result of each direction, those that harm most people in front.
+pub(crate) fn directions(results: &[HarmResult]) -> Vec<&HarmResult> {
+    let mut found: Vec<&HarmResult> = Vec::new();
+    for result in ranked(results) {
+        if found.iter().all(|other| other.key != result.key) {
+            found.push(result);
+        }
+    }
+    found
+}
+
 /// The result that speaks for each model, set and attribute, worst first.
 pub(crate) fn findings<'r>(audit: &AuditFolder, results: &'r [HarmResult]) -> Vec<&'r HarmResult> {
     let of_reference = |result: &HarmResult| {

@@ -369,15 +369,9 @@ impl<'a> BriefInputs<'a> {
     /// People who keep all their features in a set that moves features, of how many: for them the
     /// test is the one that changes the entry. None where nearly all change.
     fn unmoved(&self, key: &ResultKey) -> Option<(i64, i64)> {
-        let of = QualityKey {
-            set: key.set.clone(),
-            attribute: key.attribute.clone(),
-            from: key.from.clone(),
-            to: key.to.clone(),
-        };
-        let values = self.audit.quality.values(&of)?;
-        let value = |measure: &str| values.get(measure).copied().flatten();
-        let (n, share) = (value("n_pairs_valid")?, value("unchanged_share")?);
+        let (of, quality) = (QualityKey::from(key), &self.audit.quality);
+        let n = quality.value(&of, "n_pairs_valid")?;
+        let share = quality.value(&of, "unchanged_share")?;
         // Counts of rows are far below the end of exact whole numbers.
         let (all, same) = (n.round() as i64, (n * share).round() as i64);
         (all > 0 && share >= 0.1).then_some((same, all))
@@ -463,26 +457,19 @@ impl<'a> BriefInputs<'a> {
         }
     }
 
-    /// Who can change the decision, where nothing else was tested: a first part that the question
-    /// stands before, and others.
+    /// Who can change the decision, where nothing else was tested; a limit on recourse has said for
+    /// whom it is harder.
     fn recourse(&self, finding: &HeroFinding<'_>) -> Value {
         // Without counterfactuals the sentence is about shares alone.
         if !self.results.is_empty() {
-            return context!(asks => false, parts => Vec::<Value>::new());
+            return Value::from(());
         }
         let told = recourse::evidence(self.audit, self.voice, self.limits).into_iter().next();
-        // A limit on recourse has said for whom it is harder.
-        let is_said = match finding {
-            HeroFinding::Limit(limit) => limit.counted.is_some(),
-            _ => false,
-        };
-        let asks = told.is_some() && !is_said;
-        let parts = told.into_iter().flat_map(|told| match told.people {
-            Some(people) if is_said => vec![people],
-            people => [told.answer].into_iter().chain(people).collect(),
-        });
-        let parts = parts.chain(recourse::persons_judged(self.audit));
-        context!(asks, parts => parts.map(Value::from).collect::<Value>())
+        let is_said = matches!(finding, HeroFinding::Limit(limit) if limit.counted.is_some());
+        context! {
+            first => Value::from(Serde(&told)), is_said,
+            persons => recourse::persons_judged(self.audit),
+        }
     }
 
     /// The sentence of the page and what is below it.

@@ -184,12 +184,6 @@ impl AuditLimit {
             LimitBound::AtMost | LimitBound::RiseAtMost => value - self.limit,
         })
     }
-
-    /// What a part of it is called.
-    pub(crate) fn label(&self, part: &LimitPart, voice: &AuditVoice<'_>) -> String {
-        let arguments = [Value::from(Serde(self)), Value::from(Serde(part))];
-        voice.say_in("limit.html", "label", &arguments)
-    }
 }
 
 /// A gate and what its question and its parts depend on.
@@ -465,7 +459,7 @@ impl<'a> GateShape<'a> {
                     _ => measure.second().map(|second| second.0),
                 },
             },
-            None => PlotPoint { value, interval, second: None },
+            None => PlotPoint::new(value, interval),
         }
     }
 

@@ -95,11 +95,7 @@ impl PeopleWithoutGroup {
         };
         let interval = wilson(rate, z_of_level(audit.manifest.level.get()));
         Some(PeopleWithoutGroup {
-            point: PlotPoint {
-                value: rate.value().ok()?,
-                interval: interval.map(|ends| (ends.lo, ends.hi)),
-                second: None,
-            },
+            point: PlotPoint::new(rate.value().ok()?, interval.map(|ends| (ends.lo, ends.hi))),
             counts: (n, of),
         })
     }

@@ -128,13 +128,10 @@ fn share(
     });
     Some(GroupFavourableShare {
         key,
-        point: PlotPoint {
-            value: turn(value),
-            interval: measure
-                .interval
-                .map(|(lo, hi)| if turned { (1.0 - hi, 1.0 - lo) } else { (lo, hi) }),
-            second: None,
-        },
+        point: PlotPoint::new(
+            turn(value),
+            measure.interval.map(|(lo, hi)| if turned { (1.0 - hi, 1.0 - lo) } else { (lo, hi) }),
+        ),
         counts: (if turned { whole - part } else { part }, whole),
         labelled,
         is_small: measure.small,

@@ -111,6 +111,11 @@ pub(crate) struct CalledSet {
 }
 
 impl CalledSet {
+    /// Whether it follows causal graphs.
+    pub(crate) fn is_of_graphs(&self) -> bool {
+        self.values.is_some()
+    }
+
     /// Whether the labels of two sets are the same words.
     pub(crate) fn reads_as(&self, other: &CalledSet) -> bool {
         self.change == other.change
@@ -368,19 +373,9 @@ impl<'a> AuditVoice<'a> {
         self.say("group", &[Value::from(Serde(&self.called_group(attribute, group)))])
     }
 
-    /// A group at the start of a heading: `Women`, or `a0`, as the rows write it.
-    pub(crate) fn group_heading(&self, attribute: &str, group: &str) -> String {
-        self.say("group_heading", &[Value::from(Serde(&self.called_group(attribute, group)))])
-    }
-
     /// `as women`, or `as Female`.
     pub(crate) fn as_group(&self, attribute: &str, group: &str) -> String {
         self.say("as_group", &[Value::from(Serde(&self.called_group(attribute, group)))])
-    }
-
-    /// What counts are of: people, or their rows where a person may have several.
-    pub(crate) fn counted(&self) -> &'static str {
-        if self.facts.of_rows { "rows" } else { "people" }
     }
 
     /// What stands between a number of cases and the people whose cases they are: nothing where
@@ -408,21 +403,6 @@ impl<'a> AuditVoice<'a> {
     /// The people whom such a rate is a share of: `with the favourable label`.
     pub(crate) fn among(&self, metric: &str) -> Option<String> {
         Some(self.say("among", &[Value::from(Serde(&self.by_label(metric)?))]))
-    }
-
-    /// What the whiskers of people are, at a level.
-    pub(crate) fn people_interval(&self, level: f64) -> String {
-        self.say("people_interval", &[Value::from(level)])
-    }
-
-    /// Of a share: `granted the loan`, `with the favourable decision`.
-    pub(crate) fn holding(&self) -> String {
-        self.say("holding", &[])
-    }
-
-    /// The verb of those without it: `are refused`, `have the unfavourable decision`.
-    pub(crate) fn lack_it(&self) -> String {
-        self.say("lack_it", &[])
     }
 
     /// What one of the two decisions is called, that of the side gained or lost.
@@ -474,16 +454,6 @@ impl<'a> AuditVoice<'a> {
         pair: (&str, &str),
     ) -> String {
         self.of_switch("switch_label", side, attribute, pair)
-    }
-
-    /// A switch as a heading: `Granted men who would be refused as women`.
-    pub(crate) fn switch_heading(
-        &self,
-        side: SwitchSide,
-        attribute: &str,
-        pair: (&str, &str),
-    ) -> String {
-        self.of_switch("switch_heading", side, attribute, pair)
     }
 
     /// What a metric measures, in plain words: `share wrongly refused`, `gap in the share judged
@@ -595,11 +565,11 @@ mod tests {
         let voice = AuditVoice::new(&manifest, false);
         let pair = ("M", "F");
         assert_eq!(
-            voice.switch_heading(SwitchSide::Lost, "sex2", pair),
+            voice.of_switch("switch_heading", SwitchSide::Lost, "sex2", pair),
             "Granted men who would be refused as women"
         );
         assert_eq!(
-            voice.switch_heading(SwitchSide::Gained, "sex2", ("F", "M")),
+            voice.of_switch("switch_heading", SwitchSide::Gained, "sex2", ("F", "M")),
             "Refused women who would be granted as men"
         );
         assert_eq!(
@@ -676,7 +646,7 @@ mod tests {
         assert_eq!(voice.would(SwitchSide::Gained), "would not be flagged");
         assert_eq!(voice.would(SwitchSide::Lost), "would be flagged");
         assert_eq!(
-            voice.switch_heading(SwitchSide::Gained, "sex2", ("F", "M")),
+            voice.of_switch("switch_heading", SwitchSide::Gained, "sex2", ("F", "M")),
             "Flagged women who would not be flagged as men"
         );
     }
@@ -711,13 +681,13 @@ mod tests {
         let manifest = manifest(false);
         let voice = AuditVoice::new(&manifest, false);
         assert_eq!(
-            voice.switch_heading(SwitchSide::Lost, "sex2", ("M", "F")),
+            voice.of_switch("switch_heading", SwitchSide::Lost, "sex2", ("M", "F")),
             "People in group M with the favourable decision who would lose it as F"
         );
         let none = Manifest::default();
         let voice = AuditVoice::new(&none, false);
         assert_eq!(
-            voice.switch_heading(SwitchSide::Gained, "race", ("A", "B")),
+            voice.of_switch("switch_heading", SwitchSide::Gained, "race", ("A", "B")),
             "People in group A predicted negative who would be predicted positive as B"
         );
         assert_eq!(of_set(&voice, "set_clause", "x"), "in the set x");

@@ -1,24 +1,10 @@
-//! Small drawings next to the numbers of the annex, and what its other drawings share: labels,
-//! coordinates, ticks.
-//!
-//! A drawing that says something is `role="img"` with `<title>` and `<desc>`; one that repeats the
-//! words next to it is hidden from screen readers.
-
-use std::fmt::Write as _;
+//! Small drawings next to the numbers of the annex: marks of verdicts, values with their intervals.
 
 use crate::report::draw::panel::cases;
-use crate::report::draw::plot::{PlotScale, vertical};
+use crate::report::draw::plot::PlotScale;
+use crate::report::draw::svg::{Percent, Svg};
 use crate::report::page::number::{self, three_digits};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
-
-pub(crate) use crate::report::draw::plot::escape;
-
-/// A coordinate with at most one decimal.
-pub(crate) fn at(x: f64) -> String {
-    let text = format!("{x:.1}");
-    let text = text.strip_suffix(".0").unwrap_or(&text);
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
-}
 
 /// The mark of a verdict: a cross where a limit is broken, a tick where it is kept, a question mark
 /// where neither can be decided, else a dash. It repeats the word next to it, so it is hidden from
@@ -33,16 +19,6 @@ pub(crate) fn verdict(class: &str, css: &str) -> String {
     format!(
         r##"<svg class="{css}" viewBox="0 0 20 20" aria-hidden="true"><use href="#{icon}"/></svg>"##
     )
-}
-
-/// The words of a drawing: its anchor on the page, what it is, and what it shows.
-pub(crate) struct DrawingLabel<'a> {
-    /// Unique on the page; letters, digits and hyphens only.
-    pub(crate) id: String,
-    /// What it is.
-    pub(crate) title: &'a str,
-    /// What it shows, in numbers.
-    pub(crate) text: &'a str,
 }
 
 /// A tick without needless zeros.
@@ -66,58 +42,44 @@ pub(crate) struct IntervalWhisker {
     pub(crate) noise: Option<(f64, f64)>,
 }
 
-/// The frame of a small drawing: an axis from 0 to `end` with a line at either end and in the
-/// middle.
-fn small(end: f64, inside: &str) -> String {
-    let scale = PlotScale::new(0.0, end);
-    let mut svg = String::from(r#"<svg class="whisker" aria-hidden="true">"#);
+/// A small drawing: an axis from 0 to `end` with a line at either end and in the middle.
+fn small(end: f64) -> (PlotScale, Svg) {
+    let (scale, mut svg) = (PlotScale::new(0.0, end), Svg::default());
     for tick in [0.0, end / 2.0, end] {
-        vertical(&mut svg, "g", &scale.x(tick));
+        svg.vertical("g", scale.x(tick));
     }
-    svg + inside + "</svg>"
+    (scale, svg)
 }
 
 /// Up to two values with their intervals on one axis from 0 to `end`: the first a dot, the second a
 /// ring; what noise gives is a band behind each. The numbers are next to it, so it is hidden
 /// from screen readers.
 pub(crate) fn whiskers(values: &[IntervalWhisker], end: f64) -> String {
-    let scale = PlotScale::new(0.0, end);
-    let mut svg = String::new();
-    for (i, IntervalWhisker { value, interval, noise }) in values.iter().take(2).enumerate() {
-        let y = if values.len() == 1 { 14 } else { 9 + 10 * i };
+    let (scale, mut svg) = small(end);
+    let lanes = if values.len() == 1 { [14.0, 14.0] } else { [9.0, 19.0] };
+    let marks = values.iter().zip(lanes).zip(["dot", "ring"]);
+    for ((IntervalWhisker { value, interval, noise }, y), class) in marks {
         if let Some((lo, hi)) = noise.filter(|(lo, hi)| lo < hi) {
-            let width = crate::report::draw::plot::percent(scale.at(hi) - scale.at(lo));
-            let _ = write!(
-                svg,
-                r#"<rect class="band" x="{}" width="{width}" y="{}" height="8"/>"#,
-                scale.x(lo),
-                y - 4
-            );
+            let [lo, hi] = [lo, hi].map(|v| scale.at(v));
+            svg.rect("band", [Percent(lo), Percent(hi - lo)], [y - 4.0, 8.0]);
         }
-        if let Some((lo, hi)) = interval {
-            let [x1, x2] = [lo, hi].map(|v| scale.x(*v));
-            let _ = write!(svg, r#"<line class="ln thin" x1="{x1}" x2="{x2}" y1="{y}" y2="{y}"/>"#);
+        if let Some((lo, hi)) = *interval {
+            svg.line("ln.thin", [lo, hi].map(|v| scale.x(v)), [y, y]);
         }
-        let class = if i == 0 { "dot" } else { "ring" };
-        let x = scale.x(*value);
-        let _ = write!(svg, r#"<circle class="{class}" cx="{x}" cy="{y}" r="3.5"/>"#);
+        svg.circle(class, scale.x(*value), y, 3.5);
     }
-    small(end, &svg)
+    svg.hidden("whisker")
 }
 
 /// An old value as a ring and a new one as a dot, joined, on an axis from 0 to `end`. The numbers
 /// are next to it, so it is hidden from screen readers.
 pub(crate) fn dumbbell(old: f64, new: f64, end: f64) -> String {
-    let scale = PlotScale::new(0.0, end);
+    let (scale, mut svg) = small(end);
     let [old, new] = [old, new].map(|v| scale.x(v));
-    small(
-        end,
-        &format!(
-            "<line class=\"ln thin\" x1=\"{old}\" x2=\"{new}\" y1=\"14\" y2=\"14\"/><circle \
-             class=\"ring\" cx=\"{old}\" cy=\"14\" r=\"4.5\"/><circle class=\"dot\" cx=\"{new}\" \
-             cy=\"14\" r=\"3.5\"/>"
-        ),
-    )
+    svg.line("ln.thin", [old, new], [14.0, 14.0]);
+    svg.circle("ring", old, 14.0, 4.5);
+    svg.circle("dot", new, 14.0, 3.5);
+    svg.hidden("whisker")
 }
 
 /// What a histogram of changes shows, in words: shares (by weight where cases are `weighted`) that

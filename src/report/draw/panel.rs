@@ -1,5 +1,5 @@
 //! Charts that are alone: shares before and after, who switches as a mosaic, the ladder of
-//! assumptions, distributions of scores, the trade-off of retraining, curves of recourse.
+//! assumptions, distributions of scores, the trade-off of retraining.
 //!
 //! As in [`super::plot`] nothing is scaled but curves, and each drawing is described by `title` and
 //! `desc`.
@@ -8,8 +8,11 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::draw::plot::{AxisUnit, PlotPoint, PlotScale, SwitchSide, escape, percent};
-use crate::report::page::number::count;
+use crate::report::draw::plot::{
+    AxisUnit, Plot, PlotPoint, PlotScale, SwitchSide, axis_numbers, second_whisker,
+};
+use crate::report::draw::svg::{Percent, Svg};
+use crate::report::page::number::{count, on_axis, three_digits};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
 
 /// People by their decision as they are and as members of another group.
@@ -48,31 +51,18 @@ impl SwitchCounts {
 }
 
 /// What the four parts are called.
-const PARTS: SwitchLabels =
-    SwitchLabels { keep: "keep it", lose: "lose it", gain: "gain it", without: "without" };
+const KEEP: &str = "keep it";
+const LOSE: &str = "lose it";
+const GAIN: &str = "gain it";
+const WITHOUT: &str = "without";
 
-struct SwitchLabels {
-    keep: &'static str,
-    lose: &'static str,
-    gain: &'static str,
-    without: &'static str,
-}
-
-/// A share of a whole in per cent of the width; 0 of nobody.
+/// A share of a whole; 0 of nobody.
 fn part(n: i64, whole: i64) -> f64 {
     if whole > 0 { n as f64 / whole as f64 } else { 0.0 }
 }
 
-fn told(title: &str, desc: &str) -> String {
-    format!("<title>{}</title><desc>{}</desc>", escape(title), escape(desc))
-}
-
-fn rect(class: &str, (x, width): (f64, f64), (y, height): (f64, f64)) -> String {
-    format!(
-        r#"<rect class="{class}" x="{}" width="{}" y="{y}" height="{height}"/>"#,
-        percent(x),
-        percent(width)
-    )
+fn rect(svg: &mut Svg, class: &str, x: [f64; 2], y: [f64; 2]) {
+    svg.rect(class, x.map(Percent), y);
 }
 
 /// Two bars of 26 pixels with 30 pixels between them: the favourable share of a group as it is, and
@@ -83,59 +73,44 @@ pub(crate) fn share_bars(name: &str, counts: SwitchCounts, top: f64) -> String {
     let scale = PlotScale::new(0.0, top);
     let at = |n: i64| scale.at(part(n, all));
     let (keep, held, after) = (at(counts.keep), at(counts.held()), at(counts.held_after()));
-    let mut svg = rect("ribbon", (0.0, keep), (26.0, 30.0));
-    svg += &rect("stay", (0.0, keep), (0.0, 26.0));
-    svg += &rect("stay", (0.0, keep), (56.0, 26.0));
+    let mut svg = Svg::default();
+    for (class, y) in [("ribbon", [26.0, 30.0]), ("stay", [0.0, 26.0]), ("stay", [56.0, 26.0])] {
+        rect(&mut svg, class, [0.0, keep], y);
+    }
     if counts.lose > 0 {
-        svg += &rect("lostfill", (keep, held - keep), (0.75, 24.5));
+        rect(&mut svg, "lostfill", [keep, held - keep], [0.75, 24.5]);
     }
     if counts.gain > 0 {
-        svg += &rect("gainfill", (keep, after - keep), (56.75, 24.5));
+        rect(&mut svg, "gainfill", [keep, after - keep], [56.75, 24.5]);
     }
     for (x, y, n) in [(held, 17.5, counts.held()), (after, 73.5, counts.held_after())] {
-        let _ = write!(svg, r#"<text x="{}" y="{y}" dx="8">{}</text>"#, percent(x), count(n));
+        svg.text_beside("", (Percent(x), 8.0), y, &count(n));
     }
-    let both = counts.lose > 0 && counts.gain > 0;
+    let (nobody, both) = (counts.lose == 0 && counts.gain == 0, counts.lose > 0 && counts.gain > 0);
     // Beyond this the ribbon has room for the labels, and what is right of it has not.
-    let place = if keep > 55.0 { ("-8", "en ") } else { ("8", "") };
-    if (34.0..=55.0).contains(&keep) && (counts.lose > 0 || counts.gain > 0) {
-        let _ = write!(
-            svg,
-            r#"<text x="0" dx="8" y="45" class="mut">{} {}</text>"#,
-            count(counts.keep),
-            PARTS.keep
-        );
+    let (dx, anchor) = if keep > 55.0 { (-8.0, "en") } else { (8.0, "") };
+    if (34.0..=55.0).contains(&keep) && !nobody {
+        svg.text_beside("mut", ("0", 8.0), 45.0, &format!("{} {KEEP}", count(counts.keep)));
     }
     let sides = [
-        (SwitchSide::Lost, counts.lose, PARTS.lose, "tx-lost", 38),
-        (SwitchSide::Gained, counts.gain, PARTS.gain, "tx-gain", 52),
+        (SwitchSide::Lost, counts.lose, LOSE, "tx-lost", 38.0),
+        (SwitchSide::Gained, counts.gain, GAIN, "tx-gain", 52.0),
     ];
     for (side, n, label, class, y) in sides.into_iter().filter(|side| side.1 > 0) {
-        let _ = write!(
-            svg,
-            r#"<text x="{}" y="{}" dx="{}" class="{}{class}">{} {} {label}</text>"#,
-            percent(keep),
-            if both { y } else { 45 },
-            place.0,
-            place.1,
-            side.letter().0,
-            count(n)
-        );
+        let words = format!("{} {} {label}", side.letter().0, count(n));
+        let y = if both { y } else { 45.0 };
+        svg.text_beside(&format!("{anchor}.{class}"), (Percent(keep), dx), y, &words);
     }
-    if counts.lose == 0 && counts.gain == 0 {
-        svg += r#"<text x="0" dx="8" y="45" class="mut">nobody switches</text>"#;
+    if nobody {
+        svg.text_beside("mut", ("0", 8.0), 45.0, "nobody switches");
     }
+    let [held, all, after, lose, gain] =
+        [counts.held(), all, counts.held_after(), counts.lose, counts.gain].map(count);
     let desc = format!(
-        "{} of {} with the actual group, {} with the other group: {} {}, {} {}.",
-        count(counts.held()),
-        count(all),
-        count(counts.held_after()),
-        count(counts.lose),
-        PARTS.lose,
-        count(counts.gain),
-        PARTS.gain
+        "{held} of {all} with the actual group, {after} with the other group: {lose} {LOSE}, \
+         {gain} {GAIN}."
     );
-    format!(r#"<svg role="img" height="82">{}{svg}</svg>"#, told(name, &desc))
+    svg.told("", Some(82.0), (name, &desc))
 }
 
 /// The height that both bands of a mosaic share.
@@ -150,20 +125,19 @@ pub(crate) fn mosaic(title: &str, counts: SwitchCounts) -> String {
     } else {
         BANDS / 2.0
     };
-    let mut svg = String::new();
-    let label = |svg: &mut String, y: f64, left: (i64, &str, &str), right: (i64, &str, &str)| {
-        for (anchor, (n, word, hue)) in [("x=\"0\"", left), ("class=\"en\" x=\"100%\"", right)] {
-            let (bold, plain) = if n > 0 && !hue.is_empty() {
-                (format!("hd {hue}"), hue.to_owned())
-            } else {
-                ("hd".to_owned(), "mut".to_owned())
-            };
-            let _ = write!(
-                svg,
-                "<text {anchor} y=\"{y}\"><tspan class=\"{bold}\">{}</tspan> <tspan \
-                 class=\"{plain}\">{word}</tspan></text>",
-                count(n)
-            );
+    let mut svg = Svg::default();
+    let label = |svg: &mut Svg, y: f64, sides: [(i64, &str, &str); 2]| {
+        for (anchor, (n, word, hue)) in
+            ["x=\"0\"", "class=\"en\" x=\"100%\""].into_iter().zip(sides)
+        {
+            let (bold, plain) =
+                if n > 0 { (format!("hd {hue}"), hue) } else { ("hd".to_owned(), "") };
+            let (bold, plain) = (bold.trim_end(), if plain.is_empty() { "mut" } else { plain });
+            let (y, n) = (round(y), count(n));
+            svg.raw(&format!(
+                "<text {anchor} y=\"{y}\"><tspan class=\"{bold}\">{n}</tspan> <tspan \
+                 class=\"{plain}\">{word}</tspan></text>"
+            ));
         }
     };
     // At least so much of the width that it is seen.
@@ -171,40 +145,28 @@ pub(crate) fn mosaic(title: &str, counts: SwitchCounts) -> String {
         let width = 100.0 * part(n, whole);
         if n > 0 { width.max(0.8) } else { 0.0 }
     };
-    label(&mut svg, 12.0, (counts.keep, PARTS.keep, ""), (counts.lose, PARTS.lose, "tx-lost"));
+    label(&mut svg, 12.0, [(counts.keep, KEEP, ""), (counts.lose, LOSE, "tx-lost")]);
     if counts.held() > 0 {
         let lost = seen(counts.lose, counts.held());
-        svg += &rect("stay sl", (0.0, 100.0 - lost), (17.0, round(upper)));
+        rect(&mut svg, "stay.sl", [0.0, 100.0 - lost], [17.0, upper]);
         if counts.lose > 0 {
-            svg += &rect("lostfill", (100.0 - lost, lost), (17.0, round(upper)));
+            rect(&mut svg, "lostfill", [100.0 - lost, lost], [17.0, upper]);
         }
     }
     let below = 17.0 + upper + 3.0;
-    label(
-        &mut svg,
-        round(below + 12.0),
-        (counts.gain, PARTS.gain, "tx-gain"),
-        (counts.without, PARTS.without, ""),
-    );
+    let sides = [(counts.gain, GAIN, "tx-gain"), (counts.without, WITHOUT, "")];
+    label(&mut svg, below + 12.0, sides);
     if counts.lacked() > 0 {
-        let (gained, y) = (seen(counts.gain, counts.lacked()), round(below + 17.0));
-        svg += &rect("ribbon sl", (gained, 100.0 - gained), (y, round(BANDS - upper)));
+        let (gained, y) = (seen(counts.gain, counts.lacked()), [below + 17.0, BANDS - upper]);
+        rect(&mut svg, "ribbon.sl", [gained, 100.0 - gained], y);
         if counts.gain > 0 {
-            svg += &rect("gainfill", (0.0, gained), (y, round(BANDS - upper)));
+            rect(&mut svg, "gainfill", [0.0, gained], y);
         }
     }
-    let desc = format!(
-        "{} {}, {} {}, {} {}, {} {}.",
-        count(counts.keep),
-        PARTS.keep,
-        count(counts.lose),
-        PARTS.lose,
-        count(counts.gain),
-        PARTS.gain,
-        count(counts.without),
-        PARTS.without
-    );
-    format!(r#"<svg class="mosaic" role="img" height="118">{}{svg}</svg>"#, told(title, &desc))
+    let [keep, lose, gain, without] =
+        [counts.keep, counts.lose, counts.gain, counts.without].map(count);
+    let desc = format!("{keep} {KEEP}, {lose} {LOSE}, {gain} {GAIN}, {without} {WITHOUT}.");
+    svg.told("mosaic", Some(118.0), (title, &desc))
 }
 
 /// A pixel to a tenth.
@@ -213,7 +175,7 @@ fn round(y: f64) -> f64 {
 }
 
 /// A model in a ladder: its name and what each assumption gives, in the order of assumptions.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LadderBlock {
     /// The model.
     pub(crate) model: String,
@@ -266,116 +228,51 @@ pub(crate) fn ladder(
     let ends = rungs.flat_map(|(_, point, words)| point.extent().map(move |v| v * room(words)));
     let scale = PlotScale::from_zero(ends.chain(limit.map(|(v, _)| v * 1.2)), f64::INFINITY);
     let names = names_width(blocks);
-    let place = |v: f64| names + (100.0 - names) / 100.0 * scale.at(v);
+    let place = |v: f64| Percent(names + (100.0 - names) / 100.0 * scale.at(v));
     let rows: usize = blocks.iter().map(|block| block.rungs.len()).sum();
     let bottom = 24.0 + 20.0 * blocks.len() as f64 + RUNG * rows as f64;
-    let mut svg = String::new();
-    let line = |svg: &mut String, class: &str, x: f64| {
-        let x = percent(x);
-        let _ = write!(svg, r#"<line class="{class}" x1="{x}" x2="{x}" y1="18" y2="{bottom}"/>"#);
-    };
-    let labelled = limit.map(|(v, label)| (place(v), label));
+    let mut svg = Svg::default();
     // Behind 100 % there is room for values, but no share.
     let most = if unit == AxisUnit::Percent { 1.0 } else { f64::INFINITY };
     let ticks: Vec<f64> = scale.ticks().into_iter().filter(|tick| *tick <= most).collect();
     for (i, tick) in ticks.iter().enumerate() {
-        let x = place(*tick);
-        line(&mut svg, if i == 0 { "z" } else { "g" }, x);
-        let near =
-            |(at, label): (f64, &str)| (x - at).abs() < 12.0 + 1.1 * label.chars().count() as f64;
-        if labelled.is_some_and(near) {
-            continue;
-        }
-        let last = i + 1 == ticks.len();
-        let text = if last { unit.label_with_unit(*tick) } else { unit.label(*tick) };
-        let anchor = if last { " en" } else { "" };
-        let _ = write!(
-            svg,
-            r#"<text class="t{anchor}" x="{}" y="{}">{text}</text>"#,
-            percent(x),
-            bottom + 14.0
-        );
+        svg.down(if i == 0 { "z" } else { "g" }, place(*tick), [18.0, bottom]);
     }
-    if let Some((at, label)) = labelled {
-        line(&mut svg, "lim", at);
-        let anchor = if at > 92.0 { " en" } else { "" };
-        let _ = write!(
-            svg,
-            r#"<text class="t lt{anchor}" x="{}" y="{}">{}</text>"#,
-            percent(at),
-            bottom + 14.0,
-            escape(label)
-        );
+    if let Some((limit, _)) = limit {
+        svg.down("lim", place(limit), [18.0, bottom]);
     }
+    axis_numbers(&mut svg, unit, &ticks, (place, bottom + 14.0), limit, "t.en");
     let (mut y, mut desc) = (18.0, String::new());
     for block in blocks {
-        let _ = write!(svg, r#"<text x="0" y="{}" class="hd halo">{}</text>"#, y + 14.0, {
-            escape(&block.model)
-        });
+        svg.text("hd.halo", "0", y + 14.0, &block.model);
         y += 20.0;
-        let mut before: Option<(f64, f64)> = None;
+        let mut before: Option<(Percent, f64)> = None;
         for (assumption, point, words) in &block.rungs {
             let (x, lane) = (place(point.value), y + 12.0);
-            if let Some((x1, y1)) = before {
-                let _ = write!(
-                    svg,
-                    r#"<line class="ln thin mutl" x1="{}" y1="{y1}" x2="{}" y2="{lane}"/>"#,
-                    percent(x1),
-                    percent(x)
-                );
+            if let Some((x1, y1)) = before.replace((x, lane)) {
+                svg.line("ln.thin.mutl", [x1, x], [y1, lane]);
             }
-            before = Some((x, lane));
-            let _ = write!(
-                svg,
-                r#"<text x="0" dx="8" y="{}" class="mut halo">{}</text>"#,
-                lane + 4.0,
-                escape(&name_of_rung(assumption))
-            );
+            svg.text_beside("mut.halo", ("0", 8.0), lane + 4.0, &name_of_rung(assumption));
             let mut right = x;
             if let Some((lo, hi)) = point.interval {
-                let [x1, x2] = [lo, hi].map(place);
-                right = right.max(x2);
-                let _ = write!(
-                    svg,
-                    r#"<line class="w {hue}" x1="{}" x2="{}" y1="{lane}" y2="{lane}"/>"#,
-                    percent(x1),
-                    percent(x2)
-                );
+                let ends = [lo, hi].map(place);
+                right = if ends[1] > right { ends[1] } else { right };
+                svg.line(&format!("w.{hue}"), ends, [lane, lane]);
             }
             if let Some((lo, hi)) = point.second {
-                let [x1, x2] = [lo, hi].map(|v| percent(place(v)));
-                let at = lane + 9.0;
-                let _ = write!(
-                    svg,
-                    "<g class=\"w2\"><line x1=\"{x1}\" x2=\"{x2}\" y1=\"{at}\" y2=\"{at}\"/><use \
-                     href=\"#end\" x=\"{x1}\" y=\"{at}\"/><use href=\"#end\" x=\"{x2}\" \
-                     y=\"{at}\"/></g>"
-                );
+                second_whisker(&mut svg, [lo, hi].map(place), lane + 9.0, 0.0);
             }
-            let _ = write!(
-                svg,
-                "<use href=\"#{shape}\" class=\"m {hue}\" x=\"{}\" y=\"{lane}\"/><text x=\"{}\" \
-                 dx=\"9\" y=\"{}\" class=\"hd halo\">{}</text>",
-                percent(x),
-                percent(right),
-                lane + 4.0,
-                escape(words)
-            );
+            svg.mark(shape, &format!("m.{hue}"), x, lane);
+            svg.text_beside("hd.halo", (right, 9.0), lane + 4.0, words);
             let _ = write!(desc, "{}, {assumption}: {words}; ", block.model);
             y += RUNG;
         }
     }
-    format!(
-        r#"<svg class="ladder" height="{}" role="img">{}{svg}</svg>"#,
-        bottom + 18.0,
-        told(title, desc.trim_end_matches("; "))
-    )
+    svg.told("ladder", Some(bottom + 18.0), (title, desc.trim_end_matches("; ")))
 }
 
-/// The head, the plot and the axis of a distribution, in pixels.
-const HEAD: f64 = 22.0;
-const PLOT: f64 = 96.0;
-const AXIS: f64 = 18.0;
+/// The head and the plot of a distribution, in pixels.
+const SIZE: [f64; 2] = [22.0, 96.0];
 
 /// The cases of a histogram.
 pub(crate) fn cases(bins: &[HistogramBin]) -> WeightedCount {
@@ -424,53 +321,18 @@ pub(crate) fn central(bins: &[HistogramBin], fewest: usize) -> Vec<HistogramBin>
     shown
 }
 
-fn guide(svg: &mut String, class: &str, at: f64, label: &str) {
-    // Labels at the ends turn inwards.
-    let anchor = if at > 80.0 {
-        "en"
-    } else if at < 20.0 {
-        "st"
-    } else {
-        "mid"
-    };
-    let x = percent(at);
-    let _ = write!(
-        svg,
-        "<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y1=\"{}\" y2=\"{}\"/><text x=\"{x}\" \
-         y=\"13\" class=\"hd {anchor}\">{}</text>",
-        HEAD - 4.0,
-        HEAD + PLOT,
-        escape(label)
-    );
-}
-
-fn baseline(svg: &mut String, scale: PlotScale) {
-    let y = HEAD + PLOT;
-    let _ = write!(svg, r#"<line class="z" x1="0" x2="100%" y1="{y}" y2="{y}"/>"#);
-    let (lo, hi) = scale.ends();
-    let ticks = scale.ticks();
+fn baseline(plot: &mut Plot) {
+    let [_, bottom] = plot.ends();
+    plot.svg.across("z", bottom);
+    let ((lo, hi), ticks) = (plot.across.ends(), plot.across.ticks());
     // More than five would run into each other: then every second one, zero among them.
     let every = if ticks.len() > 5 { 2 } else { 1 };
     let zero = ticks.iter().position(|tick| *tick == 0.0).unwrap_or(0);
-    let shown = ticks.iter().enumerate().filter(|(i, _)| i % every == zero % every);
-    for (_, &value) in shown {
+    let shown = ticks.into_iter().enumerate().filter(|(i, _)| i % every == zero % every);
+    plot.numbers(shown.map(|(_, tick)| tick), 2.0, |value| {
         let sign = if lo < 0.0 && value > 0.0 { "+" } else { "" };
-        let at = scale.at(value);
-        let anchor = if at < 2.0 {
-            "st"
-        } else if at > 98.0 {
-            "en"
-        } else {
-            "mid"
-        };
-        let _ = write!(
-            svg,
-            r#"<text class="t {anchor}" x="{}" y="{}">{sign}{}</text>"#,
-            percent(at),
-            y + AXIS - 4.0,
-            crate::report::page::number::on_axis(value, hi - lo)
-        );
-    }
+        format!("{sign}{}", on_axis(value, hi - lo))
+    });
 }
 
 /// A histogram of changes of scores with a line at no change and a dashed one at the mean.
@@ -482,52 +344,30 @@ pub(crate) fn change_bars(
     mean: Option<f64>,
 ) -> String {
     let all = cases(bins);
-    let mut svg = String::new();
+    let mut plot = Plot::new(scale, PlotScale::new(0.0, top.max(1e-300)), SIZE);
+    let [_, bottom] = plot.ends();
     for bin in bins.iter().filter(|bin| bin.2.n > 0) {
-        let (lo, hi, _) = bin;
-        let height = density(bin, all) / top.max(1e-300) * PLOT;
-        let height = height.clamp(0.0, PLOT);
-        let (x1, x2) = (scale.at(*lo), scale.at(*hi));
-        svg += &rect(
-            "stay sl",
-            (x1, (x2 - x1).max(0.0)),
-            (round(HEAD + PLOT - height), round(height)),
-        );
+        let (x1, x2, y) = (scale.at(bin.0), scale.at(bin.1), plot.y(density(bin, all)));
+        rect(&mut plot.svg, "stay.sl", [x1, (x2 - x1).max(0.0)], [y, bottom - y]);
     }
-    baseline(&mut svg, scale);
+    baseline(&mut plot);
     let zero = scale.at(0.0);
     let mean = mean.filter(|mean| *mean != 0.0);
     let apart = mean.is_none_or(|mean| (scale.at(mean) - zero).abs() > 30.0);
-    guide(&mut svg, "ln", zero, if apart { "no change" } else { "" });
+    plot.guide("ln", 0.0, if apart { "no change" } else { "" });
     let mut desc = format!("Histogram of {} changes in {} bins", count(all.n), bins.len());
     if let Some(mean) = mean {
         let sign = if mean > 0.0 { "+" } else { "\u{2212}" };
         let words = format!("mean {sign}{}", trimmed(mean.abs()));
-        guide(&mut svg, "ln thin dash", scale.at(mean), &words);
+        plot.guide("ln.thin.dash", mean, &words);
         let _ = write!(desc, "; {words}");
     }
-    format!(
-        r#"<svg height="{}" role="img">{}{svg}</svg>"#,
-        HEAD + PLOT + AXIS,
-        told(title, &(desc + "."))
-    )
+    plot.told((title, &(desc + ".")))
 }
 
 /// Two or three digits, for a label.
 fn trimmed(value: f64) -> String {
-    if value >= 0.1 {
-        format!("{value:.2}")
-    } else {
-        crate::report::page::number::three_digits(value)
-    }
-}
-
-/// A path over the plot, stretched: points in per cent of its width and height.
-fn stretched(paths: &str) -> String {
-    format!(
-        "<svg aria-hidden=\"true\" x=\"0\" y=\"{HEAD}\" width=\"100%\" height=\"{PLOT}\" \
-         viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\">{paths}</svg>"
-    )
+    if value >= 0.1 { format!("{value:.2}") } else { three_digits(value) }
 }
 
 fn outline(bins: &[HistogramBin], scale: PlotScale, top: f64) -> String {
@@ -555,26 +395,23 @@ pub(crate) fn score_bars(
     top: f64,
     cut_offs: &[(f64, String)],
 ) -> String {
-    let mut svg = stretched(&format!(
-        r#"<path class="area ve" d="{}Z"/><path class="ln ve" d="{}"/>"#,
-        outline(original, scale, top),
-        outline(counterfactual, scale, top)
-    ));
-    baseline(&mut svg, scale);
+    let mut plot = Plot::new(scale, scale, SIZE);
+    let mut paths = Svg::default();
+    paths.path("area.ve", &(outline(original, scale, top) + "Z"));
+    paths.path("ln.ve", &outline(counterfactual, scale, top));
+    plot.stretched(&paths.marks());
+    baseline(&mut plot);
     for (value, label) in cut_offs {
-        guide(&mut svg, "ln thin", scale.at(*value), label);
+        plot.guide("ln.thin", *value, label);
     }
-    let desc = format!(
-        "{} scores with the actual group, {} with the other group.",
-        count(cases(original).n),
-        count(cases(counterfactual).n)
-    );
-    format!(r#"<svg height="{}" role="img">{}{svg}</svg>"#, HEAD + PLOT + AXIS, told(title, &desc))
+    let [before, after] = [original, counterfactual].map(|bins| count(cases(bins).n));
+    let desc = format!("{before} scores with the actual group, {after} with the other group.");
+    plot.told((title, &desc))
 }
 
 /// An arm of an experiment in the trade-off: a rate of switches and how many people are judged
 /// right.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TradeOffArm {
     /// Its name.
     pub(crate) name: String,
@@ -587,9 +424,6 @@ pub(crate) struct TradeOffArm {
 /// Switch rate across, people who are judged right up: the first arm is the model as it was, an
 /// arrow leads from it to each other arm.
 pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &str)>) -> String {
-    const LEFT: f64 = 9.0;
-    const TOP: f64 = 16.0;
-    const BOTTOM: f64 = 216.0;
     let ends = arms.iter().flat_map(|arm| arm.rate.extent());
     let across =
         PlotScale::from_zero(ends.chain(limit.map(|(limit, _)| limit * 1.25)), f64::INFINITY);
@@ -599,118 +433,63 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
         .fold((1.0, 0.0), |(lo, hi), v| (f64::min(lo, v), f64::max(hi, v)));
     let point = 0.01;
     let up = PlotScale::new((lo / point).floor() * point, (hi / point).ceil() * point);
-    // Left of the axis stand the values of its lines.
-    let place = |value: f64| LEFT + (100.0 - LEFT) / 100.0 * across.at(value);
-    let y = |value: f64| round(BOTTOM - up.at(value) / 100.0 * (BOTTOM - TOP));
-    let mut svg = String::new();
+    let mut plot = Plot { left: 9.0, ..Plot::new(across, up, [16.0, 200.0]) };
+    let [top, bottom] = plot.ends();
     if let Some((limit, label)) = limit {
-        let x = place(limit);
-        let _ = write!(
-            svg,
-            "<rect class=\"no\" x=\"{0}\" width=\"{1}\" y=\"{TOP}\" height=\"{2}\"/><line \
-             class=\"lim\" x1=\"{0}\" x2=\"{0}\" y1=\"{TOP}\" y2=\"{BOTTOM}\"/><text class=\"lt \
-             mid\" x=\"{0}\" y=\"11\">{3}</text>",
-            percent(x),
-            percent(100.0 - x),
-            BOTTOM - TOP,
-            escape(label)
-        );
+        let x = plot.x(limit);
+        plot.svg.rect("no", [x, Percent(100.0 - x.0)], [top, bottom - top]);
+        plot.svg.down("lim", x, [top, bottom]);
+        plot.svg.text("lt.mid", x, 11.0, label);
     }
     let ticks = across.ticks();
-    for (i, tick) in ticks.iter().enumerate() {
-        let x = percent(place(*tick));
-        let last = i + 1 == ticks.len();
-        let anchor = if i == 0 {
-            " st"
-        } else if last {
-            " en"
-        } else {
-            ""
+    for (i, (tick, label)) in AxisUnit::Percent.labelled(&ticks).enumerate() {
+        let x = plot.x(tick);
+        let class = match i {
+            0 => "t.st",
+            i if i + 1 == ticks.len() => "t.en",
+            _ => "t",
         };
-        let unit = AxisUnit::Percent;
-        let label = if last { unit.label_with_unit(*tick) } else { unit.label(*tick) };
-        let _ = write!(
-            svg,
-            "<line class=\"g\" x1=\"{x}\" x2=\"{x}\" y1=\"{TOP}\" y2=\"{BOTTOM}\"/><text \
-             class=\"t{anchor}\" x=\"{x}\" y=\"{}\">{label}</text>",
-            BOTTOM + 15.0
-        );
+        plot.svg.down("g", x, [top, bottom]);
+        plot.svg.text(class, x, bottom + 15.0, &label);
     }
-    let lines = up.ticks();
-    for (i, tick) in lines.iter().enumerate() {
-        let at = y(*tick);
-        let label = AxisUnit::Percent.label(*tick);
-        let label = if i + 1 == lines.len() { format!("{label}\u{a0}% correct") } else { label };
-        let _ = write!(
-            svg,
-            "<line class=\"g\" x1=\"0\" x2=\"100%\" y1=\"{at}\" y2=\"{at}\"/><text class=\"t st \
-             halo\" x=\"0\" y=\"{}\">{label}</text>",
-            at - 4.0
-        );
+    let ticks = up.ticks();
+    for (tick, label) in AxisUnit::Percent.labelled(&ticks) {
+        let y = plot.y(tick);
+        let correct = if Some(&tick) == ticks.last() { " correct" } else { "" };
+        plot.svg.across("g", y);
+        plot.svg.text("t.st.halo", "0", y - 4.0, &(label + correct));
     }
-    let _ = write!(svg, r#"<line class="z" x1="0" x2="100%" y1="{BOTTOM}" y2="{BOTTOM}"/>"#);
+    plot.svg.across("z", bottom);
     let mut desc = String::new();
     let mut placed: Vec<(f64, f64)> = Vec::new();
     for (i, arm) in arms.iter().enumerate() {
-        let (x, at) = (place(arm.rate.value), y(arm.right.value));
+        let (x, y) = (plot.x(arm.rate.value), plot.y(arm.right.value));
         if let Some(base) = arms.first().filter(|_| i > 0) {
-            let _ = write!(
-                svg,
-                r#"<line class="ln thin mutl" x1="{}" y1="{}" x2="{}" y2="{at}"/>"#,
-                percent(place(base.rate.value)),
-                y(base.right.value),
-                percent(x)
-            );
+            let (x1, y1) = (plot.x(base.rate.value), plot.y(base.right.value));
+            plot.svg.line("ln.thin.mutl", [x1, x], [y1, y]);
         }
         if let Some((lo, hi)) = arm.rate.interval {
-            let _ = write!(
-                svg,
-                r#"<line class="ln thin" x1="{}" x2="{}" y1="{at}" y2="{at}"/>"#,
-                percent(place(lo)),
-                percent(place(hi))
-            );
+            plot.svg.line("ln.thin", [plot.x(lo), plot.x(hi)], [y, y]);
         }
         if let Some((lo, hi)) = arm.right.interval {
-            let _ = write!(
-                svg,
-                r#"<line class="ln thin" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>"#,
-                percent(x),
-                y(lo),
-                y(hi)
-            );
+            plot.svg.down("ln.thin", x, [plot.y(lo), plot.y(hi)]);
         }
         if let Some((lo, hi)) = arm.rate.second {
-            let _ = write!(
-                svg,
-                r#"<line class="ln thin dash" x1="{}" x2="{}" y1="{2}" y2="{2}"/>"#,
-                percent(place(lo)),
-                percent(place(hi)),
-                round(at + 3.0)
-            );
+            plot.svg.line("ln.thin.dash", [plot.x(lo), plot.x(hi)], [y + 3.0; 2]);
         }
         if let Some((lo, hi)) = arm.right.second {
-            let _ = write!(
-                svg,
-                "<line class=\"ln thin dash\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\" \
-                 transform=\"translate(3)\"/>",
-                percent(x),
-                y(lo),
-                y(hi)
-            );
+            plot.svg.raw("<g transform=\"translate(3)\">");
+            plot.svg.down("ln.thin.dash", x, [plot.y(lo), plot.y(hi)]);
+            plot.svg.raw("</g>");
         }
-        let (shape, class) = if i == 0 { ("ring", "m open") } else { ("dot", "m") };
+        let (shape, class) = if i == 0 { ("ring", "m.open") } else { ("dot", "m") };
         // A name that would be on another one goes below its dot.
-        let near = |(px, py): &(f64, f64)| (px - x).abs() < 18.0 && (py - (at - 8.0)).abs() < 14.0;
-        let label = if placed.iter().any(near) { at + 18.0 } else { at - 8.0 };
-        placed.push((x, label));
-        let (anchor, dx) = if x > 80.0 { ("en", "-9") } else { ("st", "9") };
-        let _ = write!(
-            svg,
-            "<use href=\"#{shape}\" class=\"{class}\" x=\"{0}\" y=\"{at}\"/><text class=\"hd halo \
-             {anchor}\" x=\"{0}\" dx=\"{dx}\" y=\"{label}\">{1}</text>",
-            percent(x),
-            escape(&arm.name)
-        );
+        let near = |(px, py): &(f64, f64)| (px - x.0).abs() < 18.0 && (py - (y - 8.0)).abs() < 14.0;
+        let label = if placed.iter().any(near) { y + 18.0 } else { y - 8.0 };
+        placed.push((x.0, label));
+        let (anchor, dx) = if x.0 > 80.0 { ("en", -9.0) } else { ("st", 9.0) };
+        plot.svg.mark(shape, class, x, y);
+        plot.svg.text_beside(&format!("hd.halo.{anchor}"), (x, dx), label, &arm.name);
         let _ = write!(
             desc,
             "{}: {:.1} % switch, {:.1} % right; ",
@@ -719,11 +498,7 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
             arm.right.value * 100.0
         );
     }
-    format!(
-        r#"<svg height="{}" role="img">{}{svg}</svg>"#,
-        BOTTOM + 22.0,
-        told(title, desc.trim_end_matches("; "))
-    )
+    plot.svg.told("", Some(bottom + 22.0), (title, desc.trim_end_matches("; ")))
 }
 
 #[cfg(test)]
@@ -842,8 +617,8 @@ mod tests {
     fn a_trade_off_has_a_dot_for_each_arm_and_arrows_from_the_first() {
         let arm = |name: &str, rate: f64, right: f64| TradeOffArm {
             name: name.to_owned(),
-            rate: PlotPoint { value: rate, interval: Some((rate / 2.0, rate * 1.2)), second: None },
-            right: PlotPoint { value: right, interval: None, second: None },
+            rate: PlotPoint::new(rate, Some((rate / 2.0, rate * 1.2))),
+            right: PlotPoint::new(right, None),
         };
         let svg = trade_off(
             "x",

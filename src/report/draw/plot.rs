@@ -1,67 +1,19 @@
 //! The kit of all charts of the page: a linear scale in per cent of the plot's width, round axes,
-//! and the marks that are on it.
+//! and the rows and plots that stand on it.
 //!
 //! Nothing is scaled: an `svg` is as wide as its cell and has a fixed height, every mark is a
 //! `rect`, `line`, `use` or `text` whose x is a per cent of the plot, `100 (v - lo) / (hi - lo)`,
 //! so text keeps its size on a phone and on paper. Only curves are in an inner `svg` with a
-//! `viewBox` that is stretched. Colours come from the classes of the style sheet. Each distinction
-//! is made twice: lost is hatched and points down, gained is plain and points up.
-
-use std::fmt::Write as _;
+//! `viewBox` that is stretched. Each distinction is made twice: lost is hatched and points down,
+//! gained is plain and points up.
 
 use serde::{Deserialize, Serialize};
 
+use crate::report::draw::svg::{MarkPlace, Percent, Svg, anchor};
 use crate::report::page::number;
-use crate::report::visible::visible;
-
-/// Text for SVG and HTML.
-pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in visible(text).chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            _ => escaped.push(c),
-        }
-    }
-    escaped
-}
 
 /// The marks that `use` takes, and the patterns of fills; once on every page.
-pub(crate) const DEFS: &str = concat!(
-    r##"<svg width="0" height="0" class="defs" aria-hidden="true" focusable="false"><defs>"##,
-    r##"<path id="dn" d="M-5.5-4.6H5.5L0 5.4Z"/><path id="up" d="M-5.5 4.6H5.5L0-5.4Z"/>"##,
-    r##"<circle id="dot" r="5"/><circle id="ring" r="4.5"/><path id="end" d="M0-3V3"/>"##,
-    r##"<rect id="sq" x="-4.5" y="-4.5" width="9" height="9"/>"##,
-    r##"<path id="tip" d="M-7-4.5L0 0L-7 4.5Z"/>"##,
-    r##"<symbol id="i-fail" viewBox="0 0 20 20"><path fill="none" stroke="currentColor" "##,
-    r##"stroke-width="3" stroke-linecap="round" d="M5 5L15 15M15 5L5 15"/></symbol>"##,
-    r##"<symbol id="i-pass" viewBox="0 0 20 20"><path fill="none" stroke="currentColor" "##,
-    r##"stroke-width="2.8" stroke-linecap="round" stroke-linejoin="round" "##,
-    r##"d="M3.5 11L8 15.5L16.5 5"/></symbol>"##,
-    r##"<symbol id="i-unsure" viewBox="0 0 20 20"><path fill="none" stroke="currentColor" "##,
-    r##"stroke-width="2.4" stroke-linecap="round" d="M6 7.2C6 4.6 7.8 3.4 10 3.4S14 4.8 14 7"##,
-    "C14 9.6 10 9.6 10 12.6\"/><circle cx=\"10\" cy=\"16.6\" r=\"1.7\" \
-     fill=\"currentColor\"/></symbol>",
-    r##"<symbol id="i-none" viewBox="0 0 20 20"><path fill="none" stroke="currentColor" "##,
-    r##"stroke-width="2.6" stroke-linecap="round" d="M4.5 10H15.5"/></symbol>"##,
-    r##"<symbol id="i-wait" viewBox="0 0 20 20"><path fill="none" stroke="currentColor" "##,
-    r##"stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round" "##,
-    r##"d="M5 3H15M5 17H15M6 3C6 8 14 12 14 17M14 3C14 8 6 12 6 17"/></symbol>"##,
-    r##"<symbol id="i-made" viewBox="0 0 20 20"><path fill="none" stroke="currentColor" "##,
-    "stroke-width=\"2.4\" stroke-linecap=\"round\" d=\"M3 17L17 3M3 10L10 3M10 17L17 \
-     10\"/></symbol>",
-    r##"<pattern id="p-lost" width="7" height="7" patternUnits="userSpaceOnUse" "##,
-    r##"patternTransform="rotate(45)"><rect class="f-lost" width="7" height="7"/>"##,
-    r##"<line class="f-paper" x1="0" x2="0" y1="0" y2="7"/></pattern>"##,
-    r##"<pattern id="p-no" width="5" height="5" patternUnits="userSpaceOnUse" "##,
-    r##"patternTransform="rotate(-45)"><rect class="f-panel" width="5" height="5"/>"##,
-    r##"<line class="f-no" x1="0" x2="0" y1="0" y2="5"/></pattern>"##,
-    r##"</defs></svg>"##,
-);
+pub(crate) const DEFS: &str = include_str!("defs.html");
 
 /// What the numbers of an axis are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -92,6 +44,14 @@ impl AxisUnit {
     pub(crate) fn label_with_unit(self, value: f64) -> String {
         let unit = if self == AxisUnit::Percent { "\u{a0}%" } else { "" };
         self.label(value) + unit
+    }
+
+    /// Ticks with their labels, the last one with the unit.
+    pub(crate) fn labelled(self, ticks: &[f64]) -> impl Iterator<Item = (f64, String)> {
+        let last = ticks.len().saturating_sub(1);
+        ticks.iter().enumerate().map(move |(i, &tick)| {
+            (tick, if i == last { self.label_with_unit(tick) } else { self.label(tick) })
+        })
     }
 }
 
@@ -135,9 +95,9 @@ impl PlotScale {
         if share.is_finite() { share.clamp(0.0, 100.0) } else { 0.0 }
     }
 
-    /// The same as an attribute.
-    pub(crate) fn x(self, value: f64) -> String {
-        percent(self.at(value))
+    /// The same as a place.
+    pub(crate) fn x(self, value: f64) -> Percent {
+        Percent(self.at(value))
     }
 
     /// Round values from end to end, at most seven.
@@ -149,13 +109,6 @@ impl PlotScale {
             .take_while(|tick| *tick <= self.hi + step * 1e-6)
             .collect()
     }
-}
-
-/// A per cent as an attribute, with at most two decimals.
-pub(crate) fn percent(x: f64) -> String {
-    let text = format!("{x:.2}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{}%", if text.is_empty() || text == "-0" { "0" } else { text })
 }
 
 /// A round number not below `value`: a short one times a power of ten; 1 for what is not above 0.
@@ -226,65 +179,16 @@ pub(crate) struct PlotPoint {
 }
 
 impl PlotPoint {
+    /// A value with the interval of people.
+    pub(crate) fn new(value: f64, interval: Option<(f64, f64)>) -> Self {
+        PlotPoint { value, interval, second: None }
+    }
+
     /// The value and all ends.
     pub(crate) fn extent(self) -> impl Iterator<Item = f64> {
         let ends = self.interval.into_iter().chain(self.second);
         std::iter::once(self.value).chain(ends.flat_map(|(lo, hi)| [lo, hi]))
     }
-}
-
-/// Hairlines at the ticks, and the line of zero.
-pub(crate) fn grid(scale: PlotScale) -> String {
-    let (lo, hi) = scale.ends();
-    let mut svg = String::new();
-    for tick in scale.ticks().into_iter().filter(|tick| *tick > lo && *tick != 0.0) {
-        vertical(&mut svg, "g", &scale.x(tick));
-    }
-    if lo <= 0.0 && hi >= 0.0 {
-        vertical(&mut svg, "z", &scale.x(0.0));
-    }
-    svg
-}
-
-/// A line over the whole height.
-pub(crate) fn vertical(svg: &mut String, class: &str, x: &str) {
-    let _ = write!(svg, r#"<line class="{class}" x1="{x}" x2="{x}" y1="0" y2="100%"/>"#);
-}
-
-fn moved(dy: f64) -> String {
-    if dy == 0.0 { String::new() } else { format!(r#" transform="translate(0 {dy})""#) }
-}
-
-/// A thick line over an interval, in the middle of the row or so many pixels off.
-pub(crate) fn whisker(scale: PlotScale, (lo, hi): (f64, f64), class: &str, dy: f64) -> String {
-    let [x1, x2] = [lo, hi].map(|v| scale.x(v));
-    let class = if class.is_empty() { "w".to_owned() } else { format!("w {class}") };
-    format!(r#"<line class="{class}" x1="{x1}" x2="{x2}" y1="50%" y2="50%"{}/>"#, moved(dy))
-}
-
-/// A thin line with ends over another interval.
-pub(crate) fn second_whisker(scale: PlotScale, (lo, hi): (f64, f64), dy: f64) -> String {
-    let [x1, x2] = [lo, hi].map(|v| scale.x(v));
-    format!(
-        "<g class=\"w2\"{}><line x1=\"{x1}\" x2=\"{x2}\" y1=\"50%\" y2=\"50%\"/><use href=\"#end\" \
-         x=\"{x1}\" y=\"50%\"/><use href=\"#end\" x=\"{x2}\" y=\"50%\"/></g>",
-        moved(dy)
-    )
-}
-
-/// A mark in the middle of the row.
-pub(crate) fn mark(scale: PlotScale, value: f64, shape: &str, class: &str, dy: f64) -> String {
-    let class = if class.is_empty() { "m".to_owned() } else { format!("m {class}") };
-    format!(
-        r##"<use href="#{shape}" class="{class}" x="{}" y="50%"{}/>"##,
-        scale.x(value),
-        moved(dy)
-    )
-}
-
-/// A drawing of one row of a table, described by its title.
-fn row(title: &str, inside: &str) -> String {
-    format!(r#"<svg role="img"><title>{}</title>{inside}</svg>"#, escape(title))
 }
 
 /// On which side of a limit a value must not lie.
@@ -297,6 +201,78 @@ pub(crate) enum ForbiddenSide {
     Below,
 }
 
+/// A row of a table as a drawing: marks in the middle of its height.
+struct PlotCell {
+    scale: PlotScale,
+    svg: Svg,
+}
+
+impl PlotCell {
+    fn bare(scale: PlotScale) -> Self {
+        PlotCell { scale, svg: Svg::default() }
+    }
+
+    /// With hairlines at the ticks, and the line of zero.
+    fn new(scale: PlotScale) -> Self {
+        let (mut row, (lo, hi)) = (PlotCell::bare(scale), scale.ends());
+        for tick in scale.ticks().into_iter().filter(|tick| *tick > lo && *tick != 0.0) {
+            row.line("g", tick);
+        }
+        if lo <= 0.0 && hi >= 0.0 {
+            row.line("z", 0.0);
+        }
+        row
+    }
+
+    fn line(&mut self, class: &str, value: f64) {
+        self.svg.vertical(class, self.scale.x(value));
+    }
+
+    /// A rectangle over a range.
+    fn span(&mut self, class: &str, range: (f64, f64), y: [&str; 2]) {
+        let [from, to] = [range.0.min(range.1), range.0.max(range.1)].map(|v| self.scale.at(v));
+        self.svg.rect(class, [Percent(from), Percent(to - from)], y);
+    }
+
+    /// A thick line over an interval, in the middle of the row or so many pixels off.
+    fn whisker(&mut self, (lo, hi): (f64, f64), class: &str, dy: f64) {
+        let (x, class) = ([lo, hi].map(|v| self.scale.x(v)), format!("w.{class}"));
+        self.svg.line_moved(&class, (x, ["50%"; 2]), dy);
+    }
+
+    fn mark(&mut self, value: f64, (shape, class): (&str, &str), dy: f64) {
+        let class = format!("m.{class}");
+        self.svg.mark_moved(shape, &class, (self.scale.x(value), "50%"), dy);
+    }
+
+    /// A value with its interval; where there is a second one, so many pixels off and the other
+    /// below it.
+    fn point(&mut self, point: PlotPoint, (shape, hue): (&str, &str), [off, below]: [f64; 2]) {
+        let dy = if point.second.is_some() { off } else { 0.0 };
+        if let Some(ends) = point.interval {
+            self.whisker(ends, hue, dy);
+        }
+        if let Some((lo, hi)) = point.second {
+            second_whisker(&mut self.svg, [lo, hi].map(|v| self.scale.x(v)), "50%", below);
+        }
+        self.mark(point.value, (shape, hue), dy);
+    }
+
+    fn told(self, title: &str) -> String {
+        self.svg.told("", None, (title, ""))
+    }
+}
+
+/// A thin line with ends over another interval.
+pub(crate) fn second_whisker(svg: &mut Svg, x: [Percent; 2], y: impl MarkPlace, dy: f64) {
+    let moved =
+        if dy == 0.0 { String::new() } else { format!(r#" transform="translate(0 {dy})""#) };
+    svg.raw(&format!(r#"<g class="w2"{moved}>"#));
+    svg.line("", x, [y, y]);
+    x.into_iter().for_each(|x| svg.mark("end", "", x, y));
+    svg.raw("</g>");
+}
+
 /// A value against a limit: a bar from zero, the limit as a line, its forbidden side hatched.
 pub(crate) fn bullet(
     scale: PlotScale,
@@ -304,39 +280,19 @@ pub(crate) fn bullet(
     (limit, side): (f64, ForbiddenSide),
     title: &str,
 ) -> String {
-    let (lo, hi) = scale.ends();
-    let (from, to) = match side {
-        ForbiddenSide::Above => (scale.at(limit), scale.at(hi)),
-        ForbiddenSide::Below => (scale.at(lo), scale.at(limit)),
+    let mut row = PlotCell::bare(scale);
+    let forbidden = match side {
+        ForbiddenSide::Above => (limit, scale.ends().1),
+        ForbiddenSide::Below => (scale.ends().0, limit),
     };
-    let zero = scale.at(0.0);
-    let at = scale.at(point.value);
-    let mut svg = String::new();
-    if to > from {
-        let _ = write!(
-            svg,
-            r#"<rect class="no" x="{}" width="{}" y="12%" height="76%"/>"#,
-            percent(from),
-            percent(to - from)
-        );
+    if scale.at(forbidden.1) > scale.at(forbidden.0) {
+        row.span("no", forbidden, ["12%", "76%"]);
     }
-    let _ = write!(
-        svg,
-        r#"<rect class="bar" x="{}" width="{}" y="33%" height="34%"/>"#,
-        percent(zero.min(at)),
-        percent((at - zero).abs())
-    );
-    vertical(&mut svg, "z", &scale.x(0.0));
-    vertical(&mut svg, "lim", &scale.x(limit));
-    let dy = if point.second.is_some() { -2.0 } else { 0.0 };
-    if let Some(ends) = point.interval {
-        svg.push_str(&whisker(scale, ends, "", dy));
-    }
-    if let Some(ends) = point.second {
-        svg.push_str(&second_whisker(scale, ends, 6.0));
-    }
-    svg.push_str(&mark(scale, point.value, "dot", "", dy));
-    row(title, &svg)
+    row.span("bar", (0.0, point.value), ["33%", "34%"]);
+    row.line("z", 0.0);
+    row.line("lim", limit);
+    row.point(point, ("dot", ""), [-2.0, 6.0]);
+    row.told(title)
 }
 
 /// A share of people who switch: its intervals, the result of shuffled groups as a band behind,
@@ -349,29 +305,15 @@ pub(crate) fn forest_row(
     limit: Option<f64>,
     title: &str,
 ) -> String {
-    let mut svg = grid(scale);
-    if let Some((lo, hi)) = band.filter(|(lo, hi)| lo < hi) {
-        let (from, to) = (scale.at(lo), scale.at(hi));
-        let _ = write!(
-            svg,
-            r#"<rect class="band" x="{}" width="{}" y="15%" height="70%"/>"#,
-            percent(from),
-            percent(to - from)
-        );
+    let mut row = PlotCell::new(scale);
+    if let Some(band) = band.filter(|(lo, hi)| lo < hi) {
+        row.span("band", band, ["15%", "70%"]);
     }
     if let Some(limit) = limit {
-        vertical(&mut svg, "lim", &scale.x(limit));
+        row.line("lim", limit);
     }
-    let (shape, hue) = side.mark();
-    let dy = if point.second.is_some() { -3.0 } else { 0.0 };
-    if let Some(ends) = point.interval {
-        svg.push_str(&whisker(scale, ends, hue, dy));
-    }
-    if let Some(ends) = point.second {
-        svg.push_str(&second_whisker(scale, ends, 5.0));
-    }
-    svg.push_str(&mark(scale, point.value, shape, hue, dy));
-    row(title, &svg)
+    row.point(point, side.mark(), [-3.0, 5.0]);
+    row.told(title)
 }
 
 /// A share of a group with its interval, and another share of it as a ring.
@@ -381,15 +323,15 @@ pub(crate) fn group_row(
     ring: Option<f64>,
     title: &str,
 ) -> String {
-    let mut svg = grid(scale);
+    let mut row = PlotCell::new(scale);
     if let Some(ends) = point.interval {
-        svg.push_str(&whisker(scale, ends, "", 0.0));
+        row.whisker(ends, "", 0.0);
     }
     if let Some(ring) = ring {
-        svg.push_str(&mark(scale, ring, "ring", "open grey", 0.0));
+        row.mark(ring, ("ring", "open.grey"), 0.0);
     }
-    svg.push_str(&mark(scale, point.value, "dot", "", 0.0));
-    row(title, &svg)
+    row.mark(point.value, ("dot", ""), 0.0);
+    row.told(title)
 }
 
 /// A value before as a ring and after as a dot, joined by a line that is thick where the change is
@@ -400,12 +342,12 @@ pub(crate) fn dumbbell_row(
     clear: bool,
     title: &str,
 ) -> String {
-    let mut svg = grid(scale);
+    let mut row = PlotCell::new(scale);
     let class = if clear { "" } else { "faint" };
-    svg.push_str(&whisker(scale, (before.min(after), before.max(after)), class, 0.0));
-    svg.push_str(&mark(scale, before, "ring", "open", 0.0));
-    svg.push_str(&mark(scale, after, "dot", "", 0.0));
-    row(title, &svg)
+    row.whisker((before.min(after), before.max(after)), class, 0.0);
+    row.mark(before, ("ring", "open"), 0.0);
+    row.mark(after, ("dot", ""), 0.0);
+    row.told(title)
 }
 
 /// The row of a group of several: its share as it is as a ring, as members of the reference as a
@@ -417,147 +359,204 @@ pub(crate) fn share_row(
     reference: Option<f64>,
     title: &str,
 ) -> String {
-    let mut svg = grid(scale);
+    let mut row = PlotCell::new(scale);
     if let Some(reference) = reference {
-        vertical(&mut svg, "refline", &scale.x(reference));
+        row.line("refline", reference);
     }
     match as_reference {
-        None => svg.push_str(&mark(scale, as_they_are, "dot", "", 0.0)),
+        None => row.mark(as_they_are, ("dot", ""), 0.0),
         Some(other) => {
-            let side = if other < as_they_are { SwitchSide::Lost } else { SwitchSide::Gained };
-            let (shape, hue) = side.mark();
-            let ends = (as_they_are.min(other), as_they_are.max(other));
-            svg.push_str(&whisker(scale, ends, hue, 0.0));
-            svg.push_str(&mark(scale, as_they_are, "ring", "open", 0.0));
-            svg.push_str(&mark(scale, other, shape, hue, 0.0));
+            let lost = other < as_they_are;
+            let mark = if lost { SwitchSide::Lost } else { SwitchSide::Gained }.mark();
+            row.whisker((as_they_are.min(other), as_they_are.max(other)), mark.1, 0.0);
+            row.mark(as_they_are, ("ring", "open"), 0.0);
+            row.mark(other, mark, 0.0);
         }
     }
-    row(title, &svg)
+    row.told(title)
 }
 
-/// The numbers below, or above, the rows of a table: the label of the limit always stands, and a
-/// tick that is nearer to it than its letters need goes.
+/// The numbers below, or above, the rows of a table.
 pub(crate) fn axis(scale: PlotScale, unit: AxisUnit, limit: Option<(f64, &str)>) -> String {
-    let mut svg = String::from(r#"<svg aria-hidden="true">"#);
-    let at_limit = limit.map(|(limit, label)| (scale.at(limit), label));
-    let ticks = scale.ticks();
-    for (i, tick) in ticks.iter().enumerate() {
-        let x = scale.at(*tick);
-        let near =
-            |(at, label): (f64, &str)| (x - at).abs() < 12.0 + 1.1 * label.chars().count() as f64;
-        if at_limit.is_some_and(near) {
-            continue;
+    let mut svg = Svg::default();
+    axis_numbers(&mut svg, unit, &scale.ticks(), (|v| scale.x(v), 12.0), limit, "t");
+    svg.hidden("")
+}
+
+/// The numbers of an axis at a height: the label of the limit always stands, and a tick that is
+/// nearer to it than its letters need goes. The last one has a class of its own.
+pub(crate) fn axis_numbers(
+    svg: &mut Svg,
+    unit: AxisUnit,
+    ticks: &[f64],
+    (place, y): (impl Fn(f64) -> Percent, f64),
+    limit: Option<(f64, &str)>,
+    last: &str,
+) {
+    let limit = limit.map(|(limit, label)| (place(limit), label));
+    let is_free = |x: Percent| {
+        limit.is_none_or(|(at, label)| {
+            (x.0 - at.0).abs() >= 12.0 + 1.1 * label.chars().count() as f64
+        })
+    };
+    for (tick, label) in unit.labelled(ticks) {
+        let class = if Some(&tick) == ticks.last() { last } else { "t" };
+        let x = place(tick);
+        if is_free(x) {
+            svg.text(class, x, y, &label);
         }
-        let last = i + 1 == ticks.len();
-        let label = if last { unit.label_with_unit(*tick) } else { unit.label(*tick) };
-        let _ = write!(svg, r#"<text x="{}" y="12" class="t">{label}</text>"#, percent(x));
     }
-    if let Some((at, label)) = at_limit {
-        let anchor = if at < 8.0 {
-            " st"
-        } else if at > 92.0 {
-            " en"
-        } else {
-            ""
+    if let Some((x, label)) = limit {
+        let anchor = Some(anchor(x, 8.0)).filter(|of| *of != "mid").unwrap_or_default();
+        svg.text(&format!("t.lt.{anchor}"), x, y, label);
+    }
+}
+
+/// Pixels below a plot, for its numbers.
+const BELOW: f64 = 18.0;
+
+/// A plot of two axes: across in per cent of the width, up in pixels.
+pub(crate) struct Plot {
+    pub(crate) across: PlotScale,
+    pub(crate) up: PlotScale,
+    /// Per cent of the width left of the axis, for the values of its lines.
+    pub(crate) left: f64,
+    /// Pixels above the plot, and of the plot.
+    pub(crate) top: f64,
+    pub(crate) height: f64,
+    pub(crate) svg: Svg,
+}
+
+impl Plot {
+    /// An empty one.
+    pub(crate) fn new(across: PlotScale, up: PlotScale, [top, height]: [f64; 2]) -> Self {
+        Plot { across, up, left: 0.0, top, height, svg: Svg::default() }
+    }
+
+    /// Where a value stands across.
+    pub(crate) fn x(&self, value: f64) -> Percent {
+        Percent(self.left + (100.0 - self.left) / 100.0 * self.across.at(value))
+    }
+
+    /// How high a value stands.
+    pub(crate) fn y(&self, value: f64) -> f64 {
+        self.top + self.height * (1.0 - self.up.at(value) / 100.0)
+    }
+
+    /// The ends of the plot, from top to bottom.
+    pub(crate) fn ends(&self) -> [f64; 2] {
+        [self.top, self.top + self.height]
+    }
+
+    /// A point in per cent of the plot.
+    pub(crate) fn place(&self, x: f64, y: f64) -> String {
+        format!("{:.2} {:.2}", self.across.at(x), 100.0 - self.up.at(y))
+    }
+
+    /// Paths in per cent of the plot.
+    pub(crate) fn stretched(&mut self, paths: &str) {
+        self.svg.stretched([self.top, self.height], paths);
+    }
+
+    /// The side of a limit on which values must not lie.
+    pub(crate) fn forbid(&mut self, limit: f64, side: ForbiddenSide) {
+        let (line, [top, bottom]) = (self.y(limit), self.ends());
+        let (top, bottom) = match side {
+            ForbiddenSide::Above => (top, line),
+            ForbiddenSide::Below => (line, bottom),
         };
-        let _ = write!(
-            svg,
-            r#"<text x="{}" y="12" class="t lt{anchor}">{}</text>"#,
-            percent(at),
-            escape(label)
-        );
+        self.svg.rect("no", ["0", "100%"], [top, bottom - top]);
     }
-    svg.push_str("</svg>");
-    svg
-}
 
-/// The drawing of a legend's key, 30 pixels wide.
-pub(crate) fn key(kind: KeyShape) -> &'static str {
-    match kind {
-        KeyShape::Interval => {
-            "<svg aria-hidden=\"true\"><line class=\"w\" x1=\"2\" x2=\"28\" y1=\"8\" \
-             y2=\"8\"/><use href=\"#dot\" class=\"m\" x=\"15\" y=\"8\"/></svg>"
-        }
-        KeyShape::Second => {
-            "<svg aria-hidden=\"true\"><g class=\"w2\"><line x1=\"2\" x2=\"28\" y1=\"8\" \
-             y2=\"8\"/><use href=\"#end\" x=\"2\" y=\"8\"/><use href=\"#end\" x=\"28\" \
-             y=\"8\"/></g></svg>"
-        }
-        KeyShape::Band => {
-            "<svg aria-hidden=\"true\"><rect class=\"band\" x=\"2\" y=\"2\" width=\"26\" \
-             height=\"12\"/></svg>"
-        }
-        KeyShape::Limit => {
-            r##"<svg aria-hidden="true"><line class="lim" x1="15" x2="15" y1="0" y2="16"/></svg>"##
-        }
-        KeyShape::Ring => {
-            r##"<svg aria-hidden="true"><use href="#ring" class="m open" x="15" y="8"/></svg>"##
-        }
-        KeyShape::GreyRing => {
-            "<svg aria-hidden=\"true\"><use href=\"#ring\" class=\"m open grey\" x=\"15\" \
-             y=\"8\"/></svg>"
-        }
-        KeyShape::Dot => {
-            r##"<svg aria-hidden="true"><use href="#dot" class="m" x="15" y="8"/></svg>"##
-        }
-        KeyShape::Triangle => {
-            "<svg aria-hidden=\"true\"><use href=\"#up\" class=\"m gain\" x=\"8\" y=\"8\"/><use \
-             href=\"#dn\" class=\"m lost\" x=\"22\" y=\"8\"/></svg>"
-        }
-        KeyShape::Reference => {
-            "<svg aria-hidden=\"true\"><line class=\"refline\" x1=\"15\" x2=\"15\" y1=\"0\" \
-             y2=\"16\"/></svg>"
-        }
-        KeyShape::Area => {
-            "<svg aria-hidden=\"true\"><rect class=\"area sl\" x=\"2\" y=\"3\" width=\"26\" \
-             height=\"10\"/></svg>"
-        }
-        KeyShape::Dashes => {
-            "<svg aria-hidden=\"true\"><line class=\"ln thin dash\" x1=\"2\" x2=\"28\" y1=\"8\" \
-             y2=\"8\"/></svg>"
-        }
-        KeyShape::Line => {
-            r##"<svg aria-hidden="true"><line class="ln" x1="2" x2="28" y1="8" y2="8"/></svg>"##
+    /// A limit as a line across, with its label.
+    pub(crate) fn limit(&mut self, limit: f64, label: &str) {
+        let line = self.y(limit);
+        self.svg.across("lim", line);
+        let y = if line < self.top + 12.0 { line + 13.0 } else { line - 4.0 };
+        self.svg.text_beside("t.lt.st.halo", ("0", 3.0), y, label);
+    }
+
+    /// A line across at a value, and the upper end of the scale.
+    pub(crate) fn base(&mut self, value: f64, unit: AxisUnit) {
+        self.svg.across("z", self.y(value));
+        let end = unit.label_with_unit(self.up.ends().1);
+        self.svg.text("t.en.halo", "100%", self.top + 4.0, &end);
+    }
+
+    /// A line down with its label above.
+    pub(crate) fn guide(&mut self, class: &str, value: f64, label: &str) {
+        let (x, [top, bottom]) = (self.x(value), self.ends());
+        self.svg.down(class, x, [top - 4.0, bottom]);
+        self.svg.text(&format!("hd.{}", anchor(x, 20.0)), x, 13.0, label);
+    }
+
+    /// Numbers below the plot; those nearer to an end than so many per cent turn inwards.
+    pub(crate) fn numbers(
+        &mut self,
+        values: impl IntoIterator<Item = f64>,
+        near: f64,
+        text: impl Fn(f64) -> String,
+    ) {
+        for value in values {
+            let (x, y) = (self.x(value), self.ends()[1] + BELOW - 4.0);
+            self.svg.text(&format!("t.{}", anchor(x, near)), x, y, &text(value));
         }
     }
+
+    /// The line of values with its band; a place without a value is a gap.
+    pub(crate) fn curve(&self, points: &[(f64, Option<PlotPoint>)], class: &str) -> String {
+        let mut paths = Svg::default();
+        let ends_at = |i: usize| points[i].1.and_then(|point| point.interval);
+        for part in stretches(points.len(), |i| ends_at(i).is_some()) {
+            let end = |of: fn((f64, f64)) -> f64| {
+                let ends = part.clone().filter_map(|i| Some((points[i].0, of(ends_at(i)?))));
+                ends.map(|(x, y)| self.place(x, y)).collect::<Vec<_>>()
+            };
+            let (upper, mut lower) = (end(|ends| ends.1), end(|ends| ends.0));
+            lower.reverse();
+            paths.path("area.ve", &format!("M{}Z", [upper, lower].concat().join("L")));
+        }
+        for part in stretches(points.len(), |i| points[i].1.is_some()) {
+            let places = part.filter_map(|i| Some(self.place(points[i].0, points[i].1?.value)));
+            paths.path(class, &format!("M{}", places.collect::<Vec<_>>().join("L")));
+        }
+        paths.marks()
+    }
+
+    /// The drawing with room for the numbers below it.
+    pub(crate) fn told(self, words: (&str, &str)) -> String {
+        let height = self.ends()[1] + BELOW;
+        self.svg.told("", Some(height), words)
+    }
 }
 
-/// What a key represents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The stretches of so many places that have something.
+fn stretches(n: usize, has: impl Fn(usize) -> bool) -> Vec<std::ops::Range<usize>> {
+    let mut found: Vec<std::ops::Range<usize>> = Vec::new();
+    for i in (0..n).filter(|&i| has(i)) {
+        match found.last_mut().filter(|last| last.end == i) {
+            Some(last) => last.end = i + 1,
+            None => found.push(i..i + 1),
+        }
+    }
+    found
+}
+
+/// What a key of a chart represents; `blocks.html` draws it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KeyShape {
     /// A value with the interval of people.
     Interval,
-    /// The interval of another doubt.
-    Second,
-    /// What shuffled groups give.
-    Band,
-    /// A limit.
-    Limit,
-    /// Before.
-    Ring,
-    /// Another share.
-    GreyRing,
-    /// After.
-    Dot,
-    /// Gained and lost.
-    Triangle,
-    /// The reference group.
-    Reference,
-    /// A distribution as an area.
-    Area,
-    /// A distribution as a line.
-    Line,
-    /// A distribution as a dashed line.
-    Dashes,
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        AxisUnit, DEFS, ForbiddenSide, KeyShape, PlotPoint, PlotScale, SwitchSide, axis, bullet,
-        dumbbell_row, forest_row, group_row, key, percent, round_up, share_row,
+        AxisUnit, DEFS, ForbiddenSide, PlotPoint, PlotScale, SwitchSide, axis, bullet,
+        dumbbell_row, forest_row, group_row, round_up, share_row,
     };
+    use crate::report::draw::svg::MarkPlace as _;
 
     const BARE: PlotPoint = PlotPoint { value: 0.0, interval: None, second: None };
 
@@ -604,11 +603,10 @@ mod tests {
     fn marks_stand_in_per_cent_and_never_outside() {
         let scale = PlotScale::new(0.0, 0.6);
         assert_eq!(
-            [0.0, 0.1, 0.3, 0.6, 0.9, -1.0].map(|v| scale.x(v)),
+            [0.0, 0.1, 0.3, 0.6, 0.9, -1.0].map(|v| scale.x(v).attribute()),
             ["0%", "16.67%", "50%", "100%", "100%", "0%"]
         );
-        assert_eq!(scale.x(f64::NAN), "0%");
-        assert_eq!(percent(-0.0), "0%");
+        assert_eq!(scale.x(f64::NAN).attribute(), "0%");
     }
 
     #[test]
@@ -669,9 +667,6 @@ mod tests {
         assert!(row.contains("&lt;script&gt;&quot;&amp;&#39;\u{2400}"), "{row}");
         for shape in ["dn", "up", "dot", "ring", "end", "tip", "i-fail", "p-lost", "p-no"] {
             assert!(DEFS.contains(&format!("id=\"{shape}\"")), "{shape}");
-        }
-        for kind in [KeyShape::Interval, KeyShape::Triangle, KeyShape::Reference] {
-            assert!(key(kind).starts_with("<svg aria-hidden"));
         }
     }
 }

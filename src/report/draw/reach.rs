@@ -5,12 +5,8 @@
 
 use std::fmt::Write as _;
 
-use crate::report::draw::plot::{AxisUnit, PlotScale, escape, percent};
-
-/// The top of the curves, their height, and the height of a drawing, in pixels.
-const TOP: f64 = 6.0;
-const PLOT: f64 = 84.0;
-const HEIGHT: f64 = 108.0;
+use crate::report::draw::plot::{AxisUnit, Plot, PlotScale};
+use crate::report::draw::svg::Svg;
 
 /// End labels keep this distance, in pixels.
 const APART: f64 = 15.0;
@@ -27,18 +23,15 @@ pub(crate) struct ReachEnd {
 /// Two bars of 14 pixels, from 0 to all.
 pub(crate) fn reach_bars(title: &str, ends: &[ReachEnd; 2]) -> String {
     let scale = PlotScale::new(0.0, 1.0);
-    let mut svg = String::new();
-    for (end, class, weight, y) in [(&ends[0], "ink", "hd", 2), (&ends[1], "stay sl", "mut", 22)] {
+    let mut svg = Svg::default();
+    for (end, class, weight, y) in
+        [(&ends[0], "ink", "hd", 2.0), (&ends[1], "stay.sl", "mut", 22.0)]
+    {
         let width = scale.x(end.share);
-        let _ = write!(
-            svg,
-            "<rect class=\"{class}\" x=\"0\" width=\"{width}\" y=\"{y}\" height=\"14\"/><text \
-             class=\"{weight}\" x=\"{width}\" dx=\"6\" y=\"{}\">{}</text>",
-            y + 11,
-            escape(&end.text)
-        );
+        svg.rect(class, [scale.x(0.0), width], [y, 14.0]);
+        svg.text_beside(weight, (width, 6.0), y + 11.0, &end.text);
     }
-    format!(r#"<svg height="40" role="img"><title>{}</title>{svg}</svg>"#, escape(title))
+    svg.told("", Some(40.0), (title, ""))
 }
 
 /// Shares by cost as step curves; costs run from 0 to `most`. Each step is a cost with the shares
@@ -49,61 +42,36 @@ pub(crate) fn reach_curves(
     most: f64,
     ends: &[ReachEnd; 2],
 ) -> String {
-    let scale = PlotScale::new(0.0, most);
-    let up = |share: f64| PLOT * (1.0 - share.clamp(0.0, 1.0));
-    let mut svg = String::new();
+    let across = PlotScale::new(0.0, most);
+    let mut plot = Plot::new(across, PlotScale::new(0.0, 1.0), [6.0, 84.0]);
     for (share, class) in [(0.5, "g"), (1.0, "g"), (0.0, "z")] {
-        let y = TOP + up(share);
-        let _ = write!(svg, r#"<line class="{class}" x1="0" x2="100%" y1="{y}" y2="{y}"/>"#);
+        plot.svg.across(class, plot.y(share));
     }
     for (share, text) in [(1.0, "100\u{a0}%"), (0.5, "50")] {
-        let _ = write!(
-            svg,
-            r#"<text class="t st halo" x="0" y="{}">{text}</text>"#,
-            TOP + up(share) + 11.0
-        );
+        plot.svg.text("t.st.halo", "0", plot.y(share) + 11.0, text);
     }
-    let mut paths = String::new();
-    for (g, class) in [(1, "ln dash ve"), (0, "ln ve")] {
+    let mut paths = Svg::default();
+    for (g, class) in [(1, "ln.dash.ve"), (0, "ln.ve")] {
         let mut path = String::from("M0 100");
         for (cost, shares) in steps {
             let y = 100.0 * (1.0 - shares[g].clamp(0.0, 1.0));
-            let _ = write!(path, "H{:.1}V{y:.1}", scale.at(*cost));
+            let _ = write!(path, "H{:.1}V{y:.1}", across.at(*cost));
         }
-        let _ = write!(paths, r#"<path class="{class}" d="{path}H100"/>"#);
+        paths.path(class, &(path + "H100"));
     }
-    let _ = write!(
-        svg,
-        "<svg aria-hidden=\"true\" x=\"0\" y=\"{TOP}\" width=\"100%\" height=\"{PLOT}\" \
-         viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\">{paths}</svg>"
-    );
-    let [first, second] = [&ends[0], &ends[1]].map(|end| TOP + up(end.share) + 4.0);
+    plot.stretched(&paths.marks());
+    let [first, second] = [&ends[0], &ends[1]].map(|end| plot.y(end.share) + 4.0);
     // Labels that would touch move apart evenly.
     let near = (APART - (first - second).abs()).max(0.0) / 2.0;
     let moved = if first <= second { -near } else { near };
     for (end, class, y) in [(&ends[0], "hd", first + moved), (&ends[1], "mut", second - moved)] {
-        let _ = write!(
-            svg,
-            r#"<text class="{class}" x="100%" dx="6" y="{y:.1}">{}</text>"#,
-            escape(&end.text)
-        );
+        plot.svg.text_beside(class, ("100%", 6.0), y, &end.text);
     }
-    let axis = TOP + PLOT + 14.0;
-    for tick in scale.ticks().into_iter().filter(|tick| scale.at(*tick) > 12.0) {
-        let _ = write!(
-            svg,
-            r#"<text class="t" x="{}" y="{axis}">{}</text>"#,
-            percent(scale.at(tick)),
-            AxisUnit::Number.label(tick)
-        );
-    }
-    let _ = write!(svg, r#"<text class="t st" x="0" y="{axis}">cost</text>"#);
+    let ticks = across.ticks().into_iter().filter(|tick| across.at(*tick) > 12.0);
+    plot.numbers(ticks, 0.0, |tick| AxisUnit::Number.label(tick));
+    plot.numbers([0.0], 2.0, |_| "cost".to_owned());
     let desc = format!("{}; {} at the highest cost.", ends[0].text, ends[1].text);
-    format!(
-        r#"<svg height="{HEIGHT}" role="img"><title>{}</title><desc>{}</desc>{svg}</svg>"#,
-        escape(title),
-        escape(&desc)
-    )
+    plot.told((title, &desc))
 }
 
 #[cfg(test)]
@@ -117,8 +85,8 @@ mod tests {
     #[test]
     fn bars_end_at_their_shares() {
         let svg = reach_bars("x", &[end(0.22, "22 % of 88 <women>"), end(0.51, "51 % of men")]);
-        assert!(svg.contains(r#"<rect class="ink" x="0" width="22%" y="2""#), "{svg}");
-        assert!(svg.contains(r#"<rect class="stay sl" x="0" width="51%""#), "{svg}");
+        assert!(svg.contains(r#"<rect class="ink" x="0%" width="22%" y="2""#), "{svg}");
+        assert!(svg.contains(r#"<rect class="stay sl" x="0%" width="51%""#), "{svg}");
         assert!(svg.contains("&lt;women&gt;") && !svg.contains("<women>"), "{svg}");
     }
 
@@ -128,7 +96,7 @@ mod tests {
         let svg = reach_curves("x", &steps, 4.0, &[end(0.5, "a 50 %"), end(1.0, "b 100 %")]);
         assert!(svg.contains(r#"class="ln ve" d="M0 100H25.0V50.0H50.0V50.0H100""#), "{svg}");
         assert!(svg.contains(r#"class="ln dash ve" d="M0 100H25.0V100.0H50.0V0.0H100""#), "{svg}");
-        assert!(svg.contains(r#"y="52.0">a 50 %"#) && svg.contains(r#"y="10.0">b 100"#), "{svg}");
+        assert!(svg.contains(r#"y="52">a 50 %"#) && svg.contains(r#"y="10">b 100"#), "{svg}");
         let same = reach_curves("x", &steps, 4.0, &[end(0.5, "a"), end(0.5, "b")]);
         assert!(same.contains(r#"y="44.5">a<"#) && same.contains(r#"y="59.5">b<"#), "{same}");
         let none = reach_curves("x", &[], 0.0, &[end(0.0, "a"), end(0.0, "b")]);

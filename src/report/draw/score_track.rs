@@ -1,9 +1,8 @@
 //! The scores of a person who switched: a track over the scale, the score as the row is as a ring,
 //! that of the counterfactual as a triangle, and the cut-off between them.
 
-use std::fmt::Write as _;
-
-use crate::report::draw::plot::{PlotScale, SwitchSide, escape, percent};
+use crate::report::draw::plot::{PlotScale, SwitchSide};
+use crate::report::draw::svg::{Svg, anchor};
 
 /// A score or a cut-off on the track.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,63 +24,28 @@ pub(crate) fn score_track(
     side: SwitchSide,
 ) -> String {
     let scale = PlotScale::new(0.0, 1.0);
-    let at = |mark: &TrackMark| scale.at(mark.share);
     let (shape, hue) = side.mark();
-    let (x1, x2) = (at(before), at(after));
-    let mut svg = r#"<rect class="track" x="0" width="100%" y="17" height="8"/>"#.to_owned();
-    let _ = write!(
-        svg,
-        r#"<line class="w {hue}" x1="{}" x2="{}" y1="21" y2="21"/>"#,
-        percent(x1),
-        percent(x2)
-    );
+    let [x1, x2] = [before, after].map(|mark| scale.x(mark.share));
+    let mut svg = Svg::default();
+    svg.rect("track", ["0", "100%"], [17.0, 8.0]);
+    svg.line(&format!("w.{hue}"), [x1, x2], [21.0, 21.0]);
     if let Some(cut_off) = cut_off {
-        let x = at(cut_off);
-        let _ = write!(
-            svg,
-            "<line class=\"lim\" x1=\"{0}\" x2=\"{0}\" y1=\"10\" y2=\"32\"/><text class=\"t {1}\" \
-             x=\"{0}\" y=\"44\">{2}</text>",
-            percent(x),
-            anchor(x),
-            escape(&cut_off.text)
-        );
+        let x = scale.x(cut_off.share);
+        svg.down("lim", x, [10.0, 32.0]);
+        svg.text(&format!("t.{}", anchor(x, 20.0)), x, 44.0, &cut_off.text);
     }
-    let _ = write!(
-        svg,
-        "<use href=\"#ring\" class=\"m open\" x=\"{}\" y=\"21\"/><use href=\"#{shape}\" class=\"m \
-         {hue}\" x=\"{}\" y=\"21\"/>",
-        percent(x1),
-        percent(x2)
-    );
-    let near = (x1 - x2).abs() < APART;
+    svg.mark("ring", "m.open", x1, 21.0);
+    svg.mark(shape, &format!("m.{hue}"), x2, 21.0);
+    let near = (x1.0 - x2.0).abs() < APART;
     for (mark, x, other) in [(before, x1, x2), (after, x2, x1)] {
         let anchor = match (near, x <= other) {
-            (true, true) if x > 12.0 => "en",
-            (true, false) if x < 88.0 => "st",
-            _ => anchor(x),
+            (true, true) if x.0 > 12.0 => "en",
+            (true, false) if x.0 < 88.0 => "st",
+            _ => anchor(x, 20.0),
         };
-        let _ = write!(
-            svg,
-            r#"<text class="t lt {anchor}" x="{}" y="9">{}</text>"#,
-            percent(x),
-            escape(&mark.text)
-        );
+        svg.text(&format!("t.lt.{anchor}"), x, 9.0, &mark.text);
     }
-    format!(
-        r#"<svg class="case" role="img" height="46"><title>{}</title>{svg}</svg>"#,
-        escape(title)
-    )
-}
-
-/// Labels at the ends turn inwards.
-fn anchor(x: f64) -> &'static str {
-    if x > 80.0 {
-        "en"
-    } else if x < 20.0 {
-        "st"
-    } else {
-        "mid"
-    }
+    svg.told("case", Some(46.0), (title, ""))
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::report::draw::chart::{DrawingLabel, at, escape, tick};
+use crate::report::draw::chart::tick;
+use crate::report::draw::svg::{Svg, at};
 use crate::report::page::number::{self, NumberFormat, on_axis};
 use crate::report::page::words::{level, short};
 use crate::report::read::quality::{DistributionBar, FeatureQuality};
@@ -86,30 +87,24 @@ pub(crate) fn drawing(feature: &FeatureQuality, top: f64, target: &str, id: Stri
     let target = &short(target);
     let title = format!("{} of rows, counterfactuals and group {target}", short(&feature.name));
     let text = in_words(feature, &bars, target);
-    let label = DrawingLabel { id, title: &title, text: &text };
-    let mut inside =
-        format!(r#"<text class="head" x="0" y="11">{}</text>"#, escape(&cut(&feature.name, 34)));
-    if feature.is_number() {
-        bins(&mut inside, &bars, top);
-        return svg(&label, TOP + PLOT.1 + BELOW, &inside);
-    }
-    levels(&mut inside, &bars, top);
-    svg(&label, TOP + bars.len() as f64 * ROW + BELOW, &inside)
+    let mut svg = Svg::default();
+    svg.text("head", "0", 11.0, &cut(&feature.name, 34));
+    let height = if feature.is_number() {
+        bins(&mut svg, &bars, top);
+        PLOT.1
+    } else {
+        levels(&mut svg, &bars, top);
+        bars.len() as f64 * ROW
+    };
+    svg.scaled("", [WIDTH, TOP + height + BELOW], &id, (&title, &text))
 }
 
-fn svg(label: &DrawingLabel<'_>, height: f64, inside: &str) -> String {
-    let id = &label.id;
-    format!(
-        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\"><title \
-         id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{inside}</svg>",
-        at(WIDTH),
-        at(height),
-        escape(label.title),
-        escape(label.text),
-    )
+/// A share next to an axis, the upper end with its unit.
+fn end_of_axis(share: f64) -> String {
+    format!("{}{}", tick(share * 100.0), if share > 0.0 { "\u{202f}%" } else { "" })
 }
 
-fn bins(svg: &mut String, bars: &[DistributionBar], top: f64) {
+fn bins(svg: &mut Svg, bars: &[DistributionBar], top: f64) {
     let (Some(lo), Some(hi)) =
         (bars.first().and_then(|b| b.edges), bars.last().and_then(|b| b.edges))
     else {
@@ -121,30 +116,15 @@ fn bins(svg: &mut String, bars: &[DistributionBar], top: f64) {
     let y = |share: f64| TOP + (1.0 - (share / top).clamp(0.0, 1.0)) * PLOT.1;
     let ground = at(y(0.0));
     for share in [0.0, top] {
-        let (line, text) = (at(y(share)), at(y(share) + 4.0));
-        let percent = if share > 0.0 { "\u{202f}%" } else { "" };
-        // Writing to a string cannot fail.
-        let _ = write!(
-            svg,
-            "<path class=\"hair\" d=\"M{LEFT} {line}h{}\"/><text x=\"{}\" y=\"{text}\" \
-             text-anchor=\"end\">{}{percent}</text>",
-            at(PLOT.0),
-            at(LEFT - 4.0),
-            tick(share * 100.0)
-        );
+        svg.path("hair", &format!("M{LEFT} {}h{}", at(y(share)), PLOT.0));
+        svg.text("en", LEFT - 4.0, y(share) + 4.0, &end_of_axis(share));
     }
-    let marks = [(lo, "start"), (f64::midpoint(lo, hi), "middle"), (hi, "end")]
+    let marks = [(lo, "st"), (f64::midpoint(lo, hi), "mid"), (hi, "en")]
         .map(|(value, anchor)| (value, anchor, on_axis(value, width)));
     // Long numbers leave no room for the one in the middle.
     let all_fit = marks.iter().map(|mark| mark.2.chars().count()).sum::<usize>() <= AXIS_LETTERS;
-    for (value, anchor, text) in marks.iter().filter(|mark| all_fit || mark.1 != "middle") {
-        let _ = write!(
-            svg,
-            r#"<text x="{}" y="{}" text-anchor="{anchor}">{}</text>"#,
-            at(x(*value)),
-            at(TOP + PLOT.1 + 14.0),
-            text
-        );
+    for (value, anchor, text) in marks.iter().filter(|mark| all_fit || mark.1 != "mid") {
+        svg.text(anchor, x(*value), TOP + PLOT.1 + 14.0, text);
     }
     let outline = |side: usize| {
         let mut path = String::new();
@@ -161,8 +141,8 @@ fn bins(svg: &mut String, bars: &[DistributionBar], top: f64) {
         }
         path
     };
-    let _ = write!(svg, r#"<path class="area" d="{}Z"/>"#, outline(0));
-    let _ = write!(svg, r#"<path class="line" d="{}"/>"#, outline(1));
+    svg.path("area", &(outline(0) + "Z"));
+    svg.path("line", &outline(1));
     let mut dots = String::new();
     // Where nobody is on any side a dot would say nothing.
     for bar in bars.iter().filter(|bar| bar.n.iter().any(|n| *n > 0)) {
@@ -171,62 +151,31 @@ fn bins(svg: &mut String, bars: &[DistributionBar], top: f64) {
             let _ = write!(dots, "M{} {}h0", at(x(middle)), at(y(share)));
         }
     }
-    let _ = write!(
-        svg,
-        r#"<path class="axis" d="M{LEFT} {ground}h{}"/><path class="dots" d="{dots}"/>"#,
-        at(PLOT.0)
-    );
+    svg.path("axis", &format!("M{LEFT} {ground}h{}", PLOT.0));
+    svg.path("dots", &dots);
 }
 
-fn levels(svg: &mut String, bars: &[DistributionBar], top: f64) {
+fn levels(svg: &mut Svg, bars: &[DistributionBar], top: f64) {
     let x = |share: f64| BARS_FROM + (share / top).clamp(0.0, 1.0) * BARS;
-    let bottom = at(TOP + bars.len() as f64 * ROW);
+    let bottom = TOP + bars.len() as f64 * ROW;
     let mut dots = String::new();
     for (i, bar) in bars.iter().enumerate() {
         let middle = TOP + (i as f64 + 0.5) * ROW;
-        let name = cut(&name_of(bar), 15);
-        // Writing to a string cannot fail.
-        let _ = write!(
-            svg,
-            r#"<text x="{}" y="{}" text-anchor="end">{}</text>"#,
-            at(BARS_FROM - 5.0),
-            at(middle + 4.0),
-            escape(&name)
-        );
-        if let Some(share) = bar.share[0] {
-            let _ = write!(
-                svg,
-                r#"<path class="area" d="M{BARS_FROM} {}H{}v10H{BARS_FROM}z"/>"#,
-                at(middle - 5.0),
-                at(x(share))
-            );
-        }
-        if let Some(share) = bar.share[1] {
-            let _ = write!(
-                svg,
-                r#"<path class="line" d="M{BARS_FROM} {}H{}v10H{BARS_FROM}"/>"#,
-                at(middle - 5.0),
-                at(x(share))
-            );
+        svg.text("en", BARS_FROM - 5.0, middle + 4.0, &cut(&name_of(bar), 15));
+        for (class, end, share) in [("area", "z", bar.share[0]), ("line", "", bar.share[1])] {
+            if let Some(share) = share {
+                let (y, to) = (at(middle - 5.0), at(x(share)));
+                svg.path(class, &format!("M{BARS_FROM} {y}H{to}v10H{BARS_FROM}{end}"));
+            }
         }
         if let Some(share) = bar.share[2] {
             let _ = write!(dots, "M{} {}h0", at(x(share)), at(middle));
         }
     }
-    let _ = write!(
-        svg,
-        r#"<path class="axis" d="M{BARS_FROM} {}V{bottom}"/><path class="dots" d="{dots}"/>"#,
-        at(TOP)
-    );
-    for (share, anchor) in [(0.0, "start"), (top, "end")] {
-        let percent = if share > 0.0 { "\u{202f}%" } else { "" };
-        let _ = write!(
-            svg,
-            r#"<text x="{}" y="{}" text-anchor="{anchor}">{}{percent}</text>"#,
-            at(x(share)),
-            at(TOP + bars.len() as f64 * ROW + 13.0),
-            tick(share * 100.0)
-        );
+    svg.path("axis", &format!("M{BARS_FROM} {}V{}", at(TOP), at(bottom)));
+    svg.path("dots", &dots);
+    for (share, anchor) in [(0.0, "st"), (top, "en")] {
+        svg.text(anchor, x(share), bottom + 13.0, &end_of_axis(share));
     }
 }
 

@@ -6,14 +6,11 @@
 
 use std::fmt::Write as _;
 
-use crate::report::draw::plot::{PlotScale, escape, percent};
+use crate::report::draw::plot::{Plot, PlotScale};
+use crate::report::draw::svg::Svg;
 use crate::report::page::number::{NumberFormat, on_axis};
 use crate::report::page::words::{level, short};
 use crate::report::read::quality::{DistributionBar, FeatureQuality};
-
-/// The height of the curves and of their axis, in pixels.
-const PLOT: f64 = 76.0;
-const AXIS: f64 = 18.0;
 
 /// Levels that are drawn, and the height of each.
 const LEVELS_AT_MOST: usize = 4;
@@ -47,35 +44,21 @@ fn curves(bars: &[DistributionBar], (lo, hi): (f64, f64), title: &str) -> String
     let scale = PlotScale::new(lo, hi);
     let top = bars.iter().flat_map(|bar| [0, 1, 2].map(|side| share(bar, side)));
     let top = top.fold(0.0, f64::max).max(1e-300);
-    let path = |side: usize| {
+    let mut paths = Svg::default();
+    for (side, class, end) in [(0, "area.ve", "Z"), (2, "ln.thin.dash.ve", ""), (1, "ln.ve", "")] {
         let mut path = String::from("M0 100");
         for bar in bars {
             let Some((from, to)) = bar.edges else { continue };
             let y = 100.0 * (1.0 - share(bar, side) / top);
             let _ = write!(path, "H{:.1}V{y:.1}H{:.1}", scale.at(from), scale.at(to));
         }
-        path + "V100"
-    };
-    let mut svg = format!(
-        "<svg aria-hidden=\"true\" x=\"0\" y=\"4\" width=\"100%\" height=\"{PLOT}\" viewBox=\"0 0 \
-         100 100\" preserveAspectRatio=\"none\"><path class=\"area ve\" d=\"{}Z\"/><path \
-         class=\"ln thin dash ve\" d=\"{}\"/><path class=\"ln ve\" d=\"{}\"/></svg>",
-        path(0),
-        path(2),
-        path(1)
-    );
-    let y = 4.0 + PLOT;
-    let _ = write!(svg, r#"<line class="z" x1="0" x2="100%" y1="{y}" y2="{y}"/>"#);
-    for (at, x, anchor) in [(lo, 0.0, "st"), (hi, 100.0, "en")] {
-        let _ = write!(
-            svg,
-            r#"<text class="t {anchor}" x="{}" y="{}">{}</text>"#,
-            percent(x),
-            y + AXIS - 4.0,
-            on_axis(at, hi - lo)
-        );
+        paths.path(class, &format!("{path}V100{end}"));
     }
-    drawn(title, &middles(bars), 4.0 + PLOT + AXIS, &svg)
+    let mut plot = Plot::new(scale, scale, [4.0, 76.0]);
+    plot.stretched(&paths.marks());
+    plot.svg.across("z", plot.ends()[1]);
+    plot.numbers([lo, hi], 2.0, |value| on_axis(value, hi - lo));
+    plot.told((title, &middles(bars)))
 }
 
 /// In which bin the middle of each side lies, in words.
@@ -105,44 +88,24 @@ fn levels(bars: &[DistributionBar], title: &str) -> String {
     shown.truncate(LEVELS_AT_MOST);
     let ends = shown.iter().flat_map(|bar| [0, 1, 2].map(|side| share(bar, side)));
     let scale = PlotScale::from_zero(ends, 1.0);
-    let (mut svg, mut desc) = (String::new(), String::new());
+    let (mut svg, mut desc) = (Svg::default(), String::new());
     for (i, bar) in shown.iter().enumerate() {
         let y = ROW * i as f64;
         let name = level(&bar.level);
-        let [own, other, target] = [0, 1, 2].map(|side| share(bar, side));
-        let _ = write!(
-            svg,
-            "<text class=\"mut\" x=\"0\" y=\"{}\">{}</text><rect class=\"stay sl\" x=\"0\" \
-             width=\"{}\" y=\"{}\" height=\"7\"/><use href=\"#ring\" class=\"m open\" x=\"{}\" \
-             y=\"{}\"/><use href=\"#dot\" class=\"m\" x=\"{}\" y=\"{}\"/>",
-            y + 11.0,
-            escape(&short(&name)),
-            scale.x(own),
-            y + 15.5,
-            scale.x(target),
-            y + 19.0,
-            scale.x(other),
-            y + 19.0
-        );
-        let text = |share: f64| NumberFormat::Share.value(share);
+        let shares = [0, 1, 2].map(|side| share(bar, side));
+        let [own, other, target] = shares.map(|share| scale.x(share));
+        svg.text("mut", "0", y + 11.0, &short(&name));
+        svg.rect("stay.sl", [scale.x(0.0), own], [y + 15.5, 7.0]);
+        svg.mark("ring", "m.open", target, y + 19.0);
+        svg.mark("dot", "m", other, y + 19.0);
+        let [own, other, target] = shares.map(|share| NumberFormat::Share.value(share));
         let _ = write!(
             desc,
-            "{}: {} as they are, {} of the counterparts, {} of the other group; ",
-            name,
-            text(own),
-            text(other),
-            text(target)
+            "{name}: {own} as they are, {other} of the counterparts, {target} of the other group; "
         );
     }
-    drawn(title, desc.trim_end_matches("; "), ROW * shown.len() as f64 + 4.0, &svg)
-}
-
-fn drawn(title: &str, desc: &str, height: f64, inside: &str) -> String {
-    format!(
-        r#"<svg role="img" height="{height}"><title>{}</title><desc>{}</desc>{inside}</svg>"#,
-        escape(title),
-        escape(desc)
-    )
+    let height = ROW * shown.len() as f64 + 4.0;
+    svg.told("", Some(height), (title, desc.trim_end_matches("; ")))
 }
 
 #[cfg(test)]

@@ -1,21 +1,23 @@
-//! Against the last version: what changed for whom.
+//! Against the last version: what changed for whom. Facts only; `changes.html` says them.
+
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
 
 use crate::metric::catalog::ccm::HARM;
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, SwitchSide, axis, dumbbell_row};
-use crate::report::page::PageBlock;
+use crate::report::draw::plot::{PlotScale, SwitchSide};
 use crate::report::page::brief::BriefSection;
-use crate::report::page::digits::{ends_text, value_text};
 use crate::report::page::number::NumberFormat;
-use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::words::{RichText, short};
+use crate::report::page::words::short;
 use crate::report::section::against::MODELS_AS_GIVEN;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 12;
 
 /// A value before and after.
+#[derive(Serialize)]
 struct VersionChange {
     label: String,
     before: f64,
@@ -85,62 +87,16 @@ pub(super) fn section(
 ) -> Option<BriefSection> {
     let baseline = inputs.audit.manifest.baseline.as_ref()?;
     let found = changes(inputs, glossary);
-    let version = baseline.version.as_deref().map_or_else(
-        || format!("run {}", baseline.run),
-        |version| format!("version {version} (run {})", baseline.run),
-    );
-    let worse = found.iter().filter(|c| c.clear && c.reading == "worse").count();
-    let better = found.iter().filter(|c| c.clear && c.reading == "better").count();
-    let lead = if found.is_empty() {
-        format!("No value can be compared with {version}.")
-    } else {
-        format!(
-            "Since {version}: {worse} of {} values are clearly worse, {better} clearly better.",
-            found.len()
-        )
-    };
-    let mut blocks: Vec<PageBlock> = vec![BriefBlock::Lead(RichText::new().quote(lead)).into()];
+    let clearly = |reading: &str| found.iter().filter(|c| c.clear && c.reading == reading).count();
     let shown = &found[..found.len().min(ROWS_AT_MOST)];
-    if !shown.is_empty() {
-        let scale = PlotScale::from_zero(shown.iter().flat_map(|c| [c.before, c.after]), 1.0);
-        let mut lines = vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))];
-        for change in shown {
-            let kind = NumberFormat::Points;
-            let difference = change.after - change.before;
-            let value = value_text(kind, difference, change.interval);
-            let ends = change.interval.map_or_else(String::new, |ends| ends_text(kind, ends));
-            let title = format!("{}: change {value}, {ends}", change.label);
-            let word = if change.clear { change.reading.as_str() } else { "may be chance" };
-            lines.push(PlotLine::Row(Box::new(PlotRow {
-                label: RichText::new().quote(&change.label),
-                people: word.to_owned().into(),
-                drawing: dumbbell_row(scale, (change.before, change.after), change.clear, &title),
-                value: value.replace("\u{a0}points", "").replace("\u{a0}point", ""),
-                href: inputs.href("against"),
-                ends,
-                ..PlotRow::default()
-            })));
-        }
-        let keys = RichText::new()
-            .key(KeyShape::Ring, "before")
-            .key(KeyShape::Dot, "now")
-            .text(
-                "Changes in points. Thick: clearly different from zero. With many comparisons a \
-                 few are clear by chance. ",
-            )
-            .text(MODELS_AS_GIVEN);
-        blocks.push(PageBlock::Note(keys));
-        let label = "Values before and now".to_owned();
-        let bodies = vec![PlotBody { block: false, lines }];
-        blocks.push(BriefBlock::Plots(PlotTable { label, class: "", bodies }).into());
-    }
-    let note = RichText::from("Differences between the jobs, and all values: ");
-    let note = inputs.link(note, "Against the last version", "against");
-    blocks.push(PageBlock::Note(note.text(".")));
-    Some(BriefSection {
-        id: "against",
-        title: "What changed since the last version?".into(),
-        short: "Against the last version",
-        blocks,
-    })
+    let scale = PlotScale::from_zero(shown.iter().flat_map(|c| [c.before, c.after]), 1.0);
+    let facts = context! {
+        run => &baseline.run, version => &baseline.version, all => found.len(),
+        worse => clearly("worse"), better => clearly("better"),
+        scale => Value::from(Serde(&scale)), shown => Value::from(Serde(shown)),
+        as_given => MODELS_AS_GIVEN,
+    };
+    let short = "Against the last version";
+    let names = ["against", "What changed since the last version?", short];
+    Some(BriefSection::of_facts(names, "changes.html", facts))
 }

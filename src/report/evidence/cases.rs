@@ -2,7 +2,7 @@
 //! before and after.
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
 use crate::folder::manifest::ModelWords;
 use crate::num::short_number::short_text;
@@ -81,10 +81,9 @@ fn card(inputs: &BriefInputs<'_>, number: usize, case: &ReportedCase) -> Value {
         voice.group(&case.attribute, &case.from),
         voice.as_group(&case.attribute, &case.to)
     );
-    let side_mark = RichText::new().side(side);
     let (lines, rest) = lines(inputs, case);
     context! {
-        number => number + 1, groups => capital(&groups), before, after, side => side_mark,
+        number => number + 1, groups => capital(&groups), before, after, side => Value::from(Serde(&side)),
         drawing => drawing(inputs, case, side, &better), lines, rest,
     }
 }

@@ -2,16 +2,13 @@
 //! curves where people and chance allow a conclusion.
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::reach::{ReachEnd, reach_bars, reach_curves};
-use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
 use crate::report::page::digits::value_text;
 use crate::report::page::number::{NumberFormat, count, three_digits};
-use crate::report::page::plots::BriefBlock;
-use crate::report::page::words::RichText;
 use crate::report::section::recourse;
 use crate::report::section::recourse::cards::{UnfairSubgroup, UnfairSubgroups, unfair_subgroups};
 use crate::report::section::recourse::curve::end_of;
@@ -25,40 +22,27 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     if !recourse::is_there(inputs.audit) {
         return None;
     }
-    let mut blocks: Vec<PageBlock> = Vec::new();
-    let told = recourse::evidence(inputs.audit, inputs.voice, inputs.limits);
-    for comparison in told {
-        blocks.push(BriefBlock::Lead(comparison.answer).into());
-        blocks.extend(comparison.people.map(PageBlock::Text));
-        blocks.extend(comparison.limits.map(PageBlock::Text));
-    }
-    if blocks.is_empty() {
-        blocks.push(BriefBlock::Lead("Nothing could be compared.".into()).into());
-    }
-    blocks.extend(recourse::persons_judged(inputs.audit).map(PageBlock::Text));
     let worst = unfair_subgroups(inputs.audit, SUBGROUPS_AT_MOST);
-    for of in worst.iter().take(COMPARISONS_AT_MOST) {
-        blocks.extend(pictures(inputs, of));
-    }
-    let note = RichText::from("Subgroups, actions and what people may change: ");
-    blocks.push(PageBlock::Note(inputs.link(note, "Recourse", "recourse").text(".")));
-    Some(BriefSection {
-        id: "recourse",
-        title: "Recourse: who can change the decision?".into(),
-        short: "Recourse",
-        blocks,
-    })
+    let pictures = worst.iter().take(COMPARISONS_AT_MOST).map(|of| pictures(inputs, of));
+    let told = recourse::evidence(inputs.audit, inputs.voice, inputs.limits);
+    let facts = context! {
+        told => Value::from(Serde(&told)), persons => recourse::persons_judged(inputs.audit),
+        pictures => pictures.collect::<Value>(),
+    };
+    let names = ["recourse", "Recourse: who can change the decision?", "Recourse"];
+    Some(BriefSection::of_facts(names, "reach.html", facts))
 }
 
 /// The worst subgroups of a comparison, on one axis of costs.
-fn pictures(inputs: &BriefInputs<'_>, of: &UnfairSubgroups<'_>) -> Option<PageBlock> {
-    let first = of.subgroups.first()?;
-    let [a, b] = first.curves.names.map(|group| inputs.voice.people(of.recourse, group));
+fn pictures(inputs: &BriefInputs<'_>, of: &UnfairSubgroups<'_>) -> Value {
+    let names = of.subgroups.iter().map(|subgroup| subgroup.curves.names).next();
+    let groups = names.map(|names| names.map(|name| inputs.voice.people(of.recourse, name)));
     let most = end_of(of.subgroups.iter().map(|subgroup| &subgroup.curves));
     let panels = of.subgroups.iter().map(|subgroup| panel(inputs, of.recourse, subgroup, most));
-    let costs = recourse::costs(inputs.audit, of.recourse);
-    let facts = context!(first => a, second => b, costs, panels => panels.collect::<Value>());
-    Some(PageBlock::Part("reach.html", facts))
+    context! {
+        groups => groups.unwrap_or_default().to_vec(), panels => panels.collect::<Value>(),
+        costs => recourse::costs(inputs.audit, of.recourse),
+    }
 }
 
 /// A group next to a bar or curve, where there is room for few letters.

@@ -1,17 +1,18 @@
-//! How far scores move: the change of each person's score, and both distributions.
+//! How far scores move: the change of each person's score, and both distributions. Facts only;
+//! `scores.html` says them.
+
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
 
 use crate::folder::manifest::ModelWords;
-use crate::report::brief::harm::ranked;
+use crate::report::brief::harm::{HarmResult, directions};
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::draw::panel::{central, change_bars, highest, score_bars};
-use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale};
-use crate::report::page::PageBlock;
+use crate::report::draw::panel::{central, highest};
+use crate::report::draw::plot::{AxisUnit, PlotScale};
 use crate::report::page::brief::BriefSection;
 use crate::report::page::number::three_digits;
-use crate::report::page::plots::{BriefBlock, ChartPanel};
-use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::ScoreHistograms;
-use crate::report::read::panel::ResultKey;
 use crate::report::read::tally::HistogramBin;
 use crate::report::section::shift::thresholds;
 
@@ -42,130 +43,77 @@ fn score_ends(bins: &[[Vec<HistogramBin>; 3]], cut_offs: &[f64]) -> (f64, f64) {
     near.fold((lo, hi), |(lo, hi), &at| (lo.min(at), hi.max(at)))
 }
 
-/// The directions that harm most people and whose scores move.
-fn directions<'a>(inputs: &BriefInputs<'a>) -> Vec<(ResultKey, &'a ScoreHistograms)> {
-    let mut found: Vec<(ResultKey, &ScoreHistograms)> = Vec::new();
-    for result in ranked(inputs.results) {
-        let is_new = found.iter().all(|(key, _)| *key != result.key);
-        let moves = inputs.audit.score_moves(&result.key).all(|value| value != Some(0.0));
-        if let Some(histograms) = inputs.audit.histograms(&result.key).filter(|_| is_new && moves) {
-            found.push((result.key.clone(), histograms));
-        }
-    }
-    found.truncate(DIRECTIONS_AT_MOST);
-    found
+/// A direction that is drawn, named by one of its results.
+#[derive(Serialize)]
+struct ScorePanel<'a> {
+    result: &'a HarmResult,
+    /// The scores before and after.
+    scores: [&'a [HistogramBin]; 2],
+    change: &'a [HistogramBin],
+    mean: Option<f64>,
+    /// The cut-off, where it is drawn.
+    cut_offs: Vec<(f64, String)>,
 }
 
 /// The section; none where no score was measured.
 pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
-    let voice = inputs.voice;
-    let found = directions(inputs);
-    let (first, _) = found.first()?;
-    let model_of =
-        |key: &ResultKey| inputs.audit.manifest.models.iter().find(|model| model.name == key.model);
-    let mean = |key: &ResultKey| inputs.audit.measure(key, "mcd")?.value;
+    let audit = inputs.audit;
+    let moves =
+        |result: &&HarmResult| audit.score_moves(&result.key).all(|value| value != Some(0.0));
+    let found = directions(inputs.results).into_iter().filter(moves);
+    let found = found.filter_map(|result| Some((result, audit.histograms(&result.key)?)));
+    let found: Vec<(&HarmResult, &ScoreHistograms)> = found.take(DIRECTIONS_AT_MOST).collect();
+    let (first, _) = *found.first()?;
+    let models = &audit.manifest.models;
+    let model_of = |result: &HarmResult| models.iter().find(|model| model.name == result.key.model);
+    let mean = |result: &HarmResult| audit.measure(&result.key, "mcd")?.value;
     let bins: Vec<[Vec<HistogramBin>; 3]> = found.iter().map(|(_, of)| drawn(of)).collect();
     let ends = bins.iter().flat_map(|[.., change]| change).flat_map(|bin| [bin.0, bin.1]);
-    let scale = PlotScale::around_zero(ends);
+    let change_scale = PlotScale::around_zero(ends);
     let top = bins.iter().map(|[.., change]| highest(change)).fold(0.0, f64::max);
-    let score_top = bins
-        .iter()
-        .map(|[before, after, _]| highest(before).max(highest(after)))
-        .fold(0.0, f64::max);
-    let cut_off = |key: &ResultKey| {
-        let model = model_of(key)?;
+    let of_scores = bins.iter().flat_map(|[before, after, _]| [before, after]);
+    let score_top = of_scores.map(|bins| highest(bins)).fold(0.0, f64::max);
+    let cut_off = |result: &HarmResult| {
+        let model = model_of(result)?;
         let given = model.cut_off().map(|at| (at, AxisUnit::Number.label(at)));
         // One that was fitted; of folds, which have one each, none is drawn.
-        let fitted = || match thresholds(inputs.audit, &key.model).as_slice() {
+        let fitted = || match thresholds(audit, &model.name).as_slice() {
             [at] => Some((*at, three_digits(*at))),
             _ => None,
         };
         let (at, words) = given.or_else(fitted)?;
         Some((model.score_scale().share(at), format!("cut-off {words}")))
     };
-    let cut_offs: Vec<f64> = found.iter().filter_map(|(key, _)| Some(cut_off(key)?.0)).collect();
-    let (lowest, highest_score) = score_ends(&bins, &cut_offs);
-    let scores = PlotScale::new(lowest, highest_score);
-    let mut panels = Vec::new();
-    for ((key, _), [before, after, change]) in found.iter().zip(&bins) {
-        let what = format!(
-            "{} {}",
-            voice.group_heading(&key.attribute, &key.from),
-            voice.as_group(&key.attribute, &key.to)
-        );
-        let origin = format!("{}, {}", short(&key.model), voice.set_label(&key.set));
-        let heading = |what: &str, which: &str| {
-            RichText::new().quote(what).text(" ").small(format!("{which}; {origin}"))
-        };
-        panels.push(ChartPanel {
-            drawing: change_bars(
-                &format!("Change of the score, {what}, {origin}"),
-                change,
-                scale,
-                top,
-                mean(key),
-            ),
-            title: heading(&what, "change of the score"),
-        });
-        let is_drawn = |at: &f64| (lowest..=highest_score).contains(at);
-        let cut_off: Vec<(f64, String)> =
-            cut_off(key).into_iter().filter(|(at, _)| is_drawn(at)).collect();
-        panels.push(ChartPanel {
-            drawing: score_bars(
-                &format!("Scores of {what}, {origin}"),
-                (before, after),
-                scores,
-                score_top,
-                &cut_off,
-            ),
-            title: heading(&what, "scores"),
-        });
-    }
+    let cut_offs: Vec<Option<(f64, String)>> = found.iter().map(|(of, _)| cut_off(of)).collect();
+    let at: Vec<f64> = cut_offs.iter().flatten().map(|(at, _)| *at).collect();
+    let (lowest, most) = score_ends(&bins, &at);
+    let panels = found.iter().zip(&bins).zip(cut_offs);
+    let panels: Vec<ScorePanel<'_>> = panels
+        .map(|(((result, _), [before, after, change]), cut_off)| ScorePanel {
+            result,
+            scores: [before, after],
+            change,
+            mean: mean(result),
+            cut_offs: cut_off.into_iter().filter(|(at, _)| (lowest..=most).contains(at)).collect(),
+        })
+        .collect();
     // In the numbers of the model, where these are not probabilities.
-    let moved = |shares: f64| match model_of(first).and_then(|model| model.scale) {
-        None => (shares, ""),
-        Some(scale) => match scale.user_change(shares) {
-            Some(numbers) => (numbers, ""),
-            None => (shares, " as probabilities of the positive prediction"),
-        },
+    let scale = model_of(first).and_then(|model| model.scale);
+    let moved = |shares: f64| match scale.map(|scale| scale.user_change(shares)) {
+        Some(Some(numbers)) => (numbers, false),
+        of_scale => (shares, of_scale.is_some()),
     };
-    let lead = match mean(first).map(moved) {
-        Some((value, how)) if value != 0.0 => format!(
-            "{} of {} {} by {}{how} on average {}, by {}, {}.",
-            "The scores",
-            voice.people(&first.attribute, &first.from),
-            if value < 0.0 { "fall" } else { "rise" },
-            three_digits(value.abs()),
-            voice.as_group(&first.attribute, &first.to),
-            voice.model(&first.model),
-            voice.set_label(&first.set)
-        ),
-        _ => "The mean score does not move.".to_owned(),
+    let shown = |model: &&ModelWords| found.iter().any(|(of, _)| of.key.model == model.name);
+    let scales = models.iter().filter(shown).filter_map(ModelWords::scale_in_words);
+    let facts = context! {
+        result => Value::from(Serde(first)), panels => Value::from(Serde(&panels)), top, score_top,
+        moved => mean(first).filter(|mean| *mean != 0.0).map(moved).map(|(by, of_probability)| {
+            context!(falls => by < 0.0, by => three_digits(by.abs()), of_probability)
+        }),
+        change_scale => Value::from(Serde(&change_scale)),
+        score_scale => Value::from(Serde(&PlotScale::new(lowest, most))),
+        scales => scales.collect::<Value>(),
     };
-    let keys = RichText::new()
-        .key(KeyShape::Area, "as they are")
-        .key(KeyShape::Line, "as the other group");
-    let note = inputs.link(
-        RichText::from(
-            "Values beyond the central 99 % are counted in the bars at the ends. All directions: ",
-        ),
-        "How far scores move",
-        "scores",
-    );
-    let mut drawn: Vec<&str> = found.iter().map(|(key, _)| key.model.as_str()).collect();
-    drawn.dedup();
-    let scales = inputs.audit.manifest.models.iter().filter(|of| drawn.contains(&of.name.as_str()));
-    let scales = scales.filter_map(ModelWords::scale_in_words);
-    let mut blocks: Vec<PageBlock> = vec![
-        BriefBlock::Lead(RichText::new().quote(lead)).into(),
-        PageBlock::Note(keys.and(note).text(".")),
-        BriefBlock::Panels("pair", panels).into(),
-    ];
-    blocks.extend(scales.map(|words| PageBlock::Note(RichText::new().quote(words))));
-    Some(BriefSection {
-        id: "scores",
-        title: "How far do scores move?".into(),
-        short: "Scores",
-        blocks,
-    })
+    let names = ["scores", "How far do scores move?", "Scores"];
+    Some(BriefSection::of_facts(names, "scores.html", facts))
 }

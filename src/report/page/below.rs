@@ -1,13 +1,11 @@
 //! What is below the values of a table.
 
-use minijinja::context;
-use minijinja::value::Value;
+use serde::Serialize;
 
-use crate::report::page::number;
 use crate::report::read::panel::ReportedValue;
 
 /// What is below the values of a table: counts, intervals and their level, if there are any.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Below {
     levels: Vec<f64>,
     counted: bool,
@@ -33,13 +31,5 @@ impl Below {
         below.levels.sort_by(f64::total_cmp);
         below.levels.dedup();
         below
-    }
-}
-
-impl From<&Below> for Value {
-    fn from(below: &Below) -> Self {
-        let levels: Value = below.levels.iter().map(|level| number::level(*level)).collect();
-        let (counted, weighted, repeats) = (below.counted, below.weighted, below.repeats);
-        context!(levels, counted, weighted, repeats)
     }
 }

@@ -1,8 +1,9 @@
 //! The page of brief and evidence: its sections, and `report.html` as they are on it.
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
+use crate::folder::manifest::Manifest;
 use crate::report::draw::palette;
 use crate::report::draw::plot::DEFS;
 use crate::report::page::words::RichText;
@@ -18,6 +19,18 @@ pub(crate) struct BriefSection {
     pub(crate) short: &'static str,
     /// Content.
     pub(crate) blocks: Vec<PageBlock>,
+}
+
+impl BriefSection {
+    /// A section of one template, and the facts that it gets as `f`.
+    pub(crate) fn of_facts(
+        [id, title, short]: [&'static str; 3],
+        template: &'static str,
+        facts: Value,
+    ) -> Self {
+        let blocks = vec![PageBlock::Part(template, facts)];
+        BriefSection { id, title: title.into(), short, blocks }
+    }
 }
 
 /// A heading.
@@ -48,27 +61,13 @@ impl From<&SectionTitle> for Value {
 }
 
 /// `report.html`.
-pub(crate) struct BriefPage {
+pub(crate) struct BriefPage<'a> {
     /// The one `h1`.
     pub(crate) title: String,
-    /// Name of the job.
-    pub(crate) job: String,
-    /// Id of the run.
-    pub(crate) run: String,
-    /// Version of the program.
-    pub(crate) program: String,
-    /// Version of the audited model.
-    pub(crate) version: Option<String>,
-    /// The decision in words.
-    pub(crate) decision: Option<String>,
-    /// What is below the title.
-    pub(crate) facts: Vec<(&'static str, RichText)>,
-    /// Whether rows are made up.
-    pub(crate) stand_in: bool,
+    /// Job, run and words.
+    pub(crate) manifest: &'a Manifest,
     /// Whether single people stand on it, because the job asks for them.
     pub(crate) has_cases: bool,
-    /// Whether there is an annex to link to.
-    pub(crate) annex: bool,
     /// What every sentence may depend on.
     pub(crate) voice: Value,
     /// The brief: the first section is the verdict.
@@ -77,77 +76,22 @@ pub(crate) struct BriefPage {
     pub(crate) evidence: Vec<BriefSection>,
 }
 
-/// The section of the brief that begins the second printed page.
-const SECOND_PAGE: &str = "all";
-
-impl BriefPage {
+impl BriefPage<'_> {
     /// The page as HTML.
     pub(crate) fn html(&self) -> String {
-        let mut sections: Vec<Value> = Vec::new();
-        for section in &self.brief {
-            let class = match section.id {
-                "verdict" => "verdict",
-                SECOND_PAGE => "page2",
-                _ => "",
-            };
-            sections.push(context!(id => section.id, title => &section.title, class => class,
-                number => Value::from(()), first_evidence => false, end => false, blocks =>
-                values(&section.blocks)));
-        }
-        for (i, section) in self.evidence.iter().enumerate() {
-            let class = if i == 0 { "evidence" } else { "" };
-            sections.push(context!(id => section.id, title => &section.title, class => class,
-                number => i + 1, first_evidence => i == 0, end => false, blocks =>
-                values(&section.blocks)));
-        }
-        if self.evidence.is_empty() {
-            // The contents are behind the brief anyway.
-            sections.push(context!(first_evidence => true, end => true));
-        }
-        let entries = |sections: &[BriefSection], numbered: bool| -> Value {
-            let entry = |(i, section): (usize, &BriefSection)| {
-                let number = if numbered { format!("{} ", i + 1) } else { String::new() };
-                context!(id => section.id, title => format!("{number}{}", section.short))
-            };
-            sections.iter().enumerate().map(entry).collect()
+        let m = self.manifest;
+        let section = |section: &BriefSection| {
+            let BriefSection { id, title, short, blocks } = section;
+            context!(id => *id, title, short => *short, blocks => values(blocks))
         };
-        let none: Vec<BriefSection> = Vec::new();
-        let mut contents =
-            vec![context!(href => "#verdict", title => "Brief", entries => entries(&self.brief,
-                false))];
-        if let Some(first) = self.evidence.first() {
-            contents
-                .push(context!(href => format!("#{}", first.id), title => "Evidence", entries =>
-                entries(&self.evidence, true)));
-        }
-        if self.annex {
-            contents.push(context!(href => "annex.html", title => "Annex", entries =>
-                entries(&none, false)));
-        }
-        let facts: Value = self
-            .facts
-            .iter()
-            .map(|(name, words)| context!(name => *name, words => words))
-            .collect();
-        render::page(
-            "report.html",
-            Some(self.voice.clone()),
-            context! {
-                title => &self.title, job => &self.job, run => &self.run, program => &self.program,
-                decision => self.decision.as_deref().map(|text| text.trim_end_matches('.')),
-                facts => facts, stand_in => self.stand_in, has_cases => self.has_cases, annex =>
-                self.annex, sections =>
-                sections,
-                contents => contents, defs => DEFS,
-                css => format!(
-                    "{}{}{}{}",
-                    palette::css(),
-                    include_str!("report.css"),
-                    include_str!("chart.css"),
-                    foot(&self.job, &self.run, self.version.as_deref()),
-                ),
-            },
-        )
+        let foot = foot(&m.job, &m.run, m.words.version.as_deref());
+        let css = [&palette::css(), include_str!("report.css"), include_str!("chart.css"), &foot];
+        let page = context! {
+            title => &self.title, m => Value::from(Serde(m)), has_cases => self.has_cases,
+            briefs => self.brief.len(), defs => DEFS, css => css.concat(),
+            sections => self.brief.iter().chain(&self.evidence).map(section).collect::<Value>(),
+        };
+        render::page("report.html", Some(self.voice.clone()), page)
     }
 }
 

@@ -1,7 +1,9 @@
 //! What the page says about a metric.
 
+use serde::Serialize;
+
 /// What the page says about a metric; the stage `report` fills it from the catalog of metrics.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct GlossaryEntry {
     /// The id in tables: `nsr`.
     pub id: String,

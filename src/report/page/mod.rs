@@ -17,13 +17,14 @@ pub(crate) mod terms;
 pub(crate) mod words;
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
 
 use crate::report::draw::{palette, plot};
 use crate::report::page::below::Below;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::plots::BriefBlock;
-use crate::report::page::words::{RichText, entry_anchor};
+use crate::report::page::words::RichText;
 
 /// A page of numbered sections: `annex.html`, or what two folders differ in.
 pub(crate) struct SectionPage {
@@ -55,8 +56,6 @@ pub(crate) struct PageSection {
 
 /// A piece of a section.
 pub(crate) enum PageBlock {
-    /// A heading below the section's, with its anchor.
-    Heading(String, RichText),
     /// A paragraph.
     Text(RichText),
     /// A paragraph in small print.
@@ -131,7 +130,7 @@ pub(crate) struct ReportRow {
 }
 
 /// A cell: what it says, and up to two lines of small print such as counts and interval.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 pub(crate) struct PageCell {
     /// Anchor; empty = none.
     pub(super) id: String,
@@ -226,8 +225,7 @@ fn values(blocks: &[PageBlock]) -> Value {
 
 fn value(block: &PageBlock) -> Value {
     match block {
-        PageBlock::Brief(block) => plots::value(block),
-        PageBlock::Heading(id, words) => context!(kind => "heading", id => id, words => words),
+        PageBlock::Brief(block) => Value::from(Serde(block)),
         PageBlock::Text(words) => context!(kind => "text", words => words),
         PageBlock::Note(words) => context!(kind => "note", words => words),
         PageBlock::Part(template, facts) => {
@@ -235,7 +233,7 @@ fn value(block: &PageBlock) -> Value {
         }
         PageBlock::Table(table) => table_value(table),
         PageBlock::Glossary(entries) => {
-            context!(kind => "glossary", items => entries.iter().map(entry).collect::<Value>())
+            context!(kind => "glossary", items => Value::from(Serde(entries)))
         }
     }
 }
@@ -250,14 +248,19 @@ fn table_value(table: &PageTable) -> Value {
     let shown: Vec<usize> = (0..table.head.len())
         .filter(|&column| column == 0 || table.says_something(column))
         .collect();
+    let head: Vec<&RichText> = shown.iter().map(|&column| &table.head[column]).collect();
     // Where a page is narrow the cells of a table of words are below each other, each with the
     // head of its column.
-    let heads: Vec<String> =
-        if table.prose { table.head.iter().map(RichText::plain).collect() } else { Vec::new() };
+    let labels: Vec<String> = head.iter().filter(|_| table.prose).map(|of| of.plain()).collect();
+    let row = |row: &ReportRow| {
+        let cells = shown.iter().filter_map(|&column| row.cells.get(column.checked_sub(1)?));
+        let cells: Vec<&PageCell> = cells.collect();
+        context!(id => &row.id, head => &row.head, cells => Value::from(Serde(&cells)))
+    };
     context! {
-        kind => "table", caption => &table.caption, prose => table.prose, below => &table.below,
-        head => shown.iter().map(|&column| Value::from(&table.head[column])).collect::<Value>(),
-        rows => table.rows.iter().map(|of| row(of, &shown, &heads)).collect::<Value>(),
+        kind => "table", caption => &table.caption, prose => table.prose, labels,
+        below => Value::from(Serde(&table.below)), head => Value::from(Serde(&head)),
+        rows => table.rows.iter().map(row).collect::<Value>(),
     }
 }
 
@@ -277,25 +280,5 @@ impl PageCell {
             || *main == RichText::from("")
             || *main == RichText::from(DASH);
         nothing && self.small.is_empty() && self.heat.is_none() && self.id.is_empty()
-    }
-}
-
-fn row(row: &ReportRow, shown: &[usize], heads: &[String]) -> Value {
-    let cell = |&column: &usize| {
-        let cell = row.cells.get(column.checked_sub(1)?)?;
-        let head = heads.get(column).map_or("", String::as_str);
-        Some(context!(id => &cell.id, main => &cell.main, small =>
-                cell.small.iter().collect::<Value>(), heat => cell.heat, head => head))
-    };
-    context!(id => &row.id, head => &row.head, cells =>
-        shown.iter().filter_map(cell).collect::<Value>())
-}
-
-fn entry(e: &GlossaryEntry) -> Value {
-    context! {
-        id => &e.id, anchor => entry_anchor(&e.id), symbol => &e.symbol, name => &e.name, formula =>
-        &e.formula, reading => &e.reading, meaning => e.meaning.iter().map(|(head, text)|
-        context!(head => *head, text => text)).collect::<Value>(), range => &e.range,
-        ideal => &e.ideal, undefined_when => &e.undefined_when, source => &e.source,
     }
 }

@@ -1,12 +1,11 @@
 //! Blocks of the evidence: tables with a plot in a column, charts side by side.
 
-use minijinja::context;
-use minijinja::value::Value;
+use serde::Serialize;
 
 use crate::report::page::words::RichText;
 
 /// A table in which a column is a plot: the table is the chart.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct PlotTable {
     /// What it is, for screen readers.
     pub(crate) label: String,
@@ -17,7 +16,7 @@ pub(crate) struct PlotTable {
 }
 
 /// Rows that belong together.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct PlotBody {
     /// Whether a rule sets it off and no page break divides it.
     pub(crate) block: bool,
@@ -26,7 +25,8 @@ pub(crate) struct PlotBody {
 }
 
 /// A row of a [`PlotTable`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "kind", content = "of", rename_all = "snake_case")]
 pub(crate) enum PlotLine {
     /// The numbers of the axis.
     Axis(String),
@@ -39,7 +39,7 @@ pub(crate) enum PlotLine {
 }
 
 /// A value with its plot.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct PlotRow {
     /// What it is.
     pub(crate) label: RichText,
@@ -63,59 +63,12 @@ pub(crate) struct PlotRow {
     pub(crate) tail: RichText,
 }
 
-/// A chart with its heading.
-#[derive(Debug, Clone)]
-pub(crate) struct ChartPanel {
-    /// The heading.
-    pub(crate) title: RichText,
-    /// The chart.
-    pub(crate) drawing: String,
-}
-
 /// The blocks that only the evidence has.
+#[derive(Serialize)]
+#[serde(tag = "kind", content = "of", rename_all = "snake_case")]
 pub(crate) enum BriefBlock {
     /// The sentence that opens a section.
     Lead(RichText),
-    /// What must be read first.
-    Boxed(RichText),
     /// A table of plots.
     Plots(PlotTable),
-    /// Charts side by side, in a grid of this class.
-    Panels(&'static str, Vec<ChartPanel>),
-    /// One chart over the whole width, with its caption.
-    Wide(RichText, String),
-}
-
-pub(super) fn value(block: &BriefBlock) -> Value {
-    match block {
-        BriefBlock::Lead(words) => context!(kind => "lead", words => words),
-        BriefBlock::Boxed(words) => context!(kind => "boxed", words => words),
-        BriefBlock::Plots(table) => {
-            let bodies = table.bodies.iter().map(|body| {
-                context!(block => body.block, lines =>
-                    body.lines.iter().map(line).collect::<Value>())
-            });
-            context!(kind => "plots", label => &table.label, class => table.class, bodies =>
-                bodies.collect::<Value>())
-        }
-        BriefBlock::Panels(class, cells) => {
-            let cell = |c: &ChartPanel| context!(title => &c.title, drawing => &c.drawing);
-            context!(kind => "panels", class => *class, cells =>
-                cells.iter().map(cell).collect::<Value>())
-        }
-        BriefBlock::Wide(caption, drawing) => {
-            context!(kind => "wide", caption => caption, drawing => drawing)
-        }
-    }
-}
-
-fn line(line: &PlotLine) -> Value {
-    match line {
-        PlotLine::Axis(drawing) => context!(kind => "axis", drawing => drawing),
-        PlotLine::Sub(words) => context!(kind => "sub", words => words),
-        PlotLine::Fold(words) => context!(kind => "fold", words => words),
-        PlotLine::Row(row) => context!(kind => "row", label => &row.label, inset => row.inset,
-            two => row.two, people => &row.people, drawing => &row.drawing, value => &row.value,
-            href => &row.href, ends => &row.ends, below => &row.below, tail => &row.tail),
-    }
 }

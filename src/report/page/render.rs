@@ -4,17 +4,25 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, Environment, escape_formatter};
+use minijinja::{AutoEscape, Environment, context, escape_formatter};
+use serde::Deserialize;
 
+use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::report::draw::chart;
-use crate::report::draw::panel::{SwitchCounts, share_bars};
-use crate::report::draw::plot::{
-    AxisUnit, ForbiddenSide, KeyShape, PlotPoint, PlotScale, SwitchSide, axis, bullet, forest_row,
-    group_row, key, share_row,
+use crate::report::draw::panel::{
+    LadderBlock, SwitchCounts, TradeOffArm, change_bars, ladder, mosaic, score_bars, share_bars,
+    trade_off,
 };
+use crate::report::draw::plot::{
+    AxisUnit, ForbiddenSide, PlotPoint, PlotScale, SwitchSide, axis, bullet, dumbbell_row,
+    forest_row, group_row, share_row,
+};
+use crate::report::draw::thresholds::{ReliabilityDot, reliability, threshold_curve};
+use crate::report::draw::trend::{TrendLimit, TrendRun, trend};
 use crate::report::page::digits::{ends_text, value_text};
 use crate::report::page::number::{self, NumberFormat};
-use crate::report::page::words::{breakable, capital, short};
+use crate::report::page::words::{breakable, capital, entry_anchor, short};
+use crate::report::read::tally::HistogramBin;
 use crate::report::visible::visible;
 use crate::text::{self, TESTED};
 
@@ -25,7 +33,7 @@ macro_rules! templates {
 }
 
 /// Every template, by name.
-pub(crate) const TEMPLATES: [(&str, &str); 36] = templates![
+pub(crate) const TEMPLATES: [(&str, &str); 47] = templates![
     "report.html" "page",
     "sections.html" "page",
     "blocks.html" "page",
@@ -39,10 +47,20 @@ pub(crate) const TEMPLATES: [(&str, &str); 36] = templates![
     "limits.html" "brief",
     "shares.html" "brief",
     "waits.html" "brief",
+    "arms.html" "evidence",
     "as_they_are.html" "evidence",
     "cases.html" "evidence",
+    "class_moves.html" "evidence",
+    "changes.html" "evidence",
+    "ladder.html" "evidence",
+    "mosaics.html" "evidence",
     "path.html" "evidence",
+    "ranking.html" "evidence",
     "reach.html" "evidence",
+    "retraining.html" "evidence",
+    "scores.html" "evidence",
+    "trend.html" "evidence",
+    "worlds.html" "evidence",
     "against.html" "section",
     "all_results.html" "section",
     "amounts.html" "section",
@@ -57,6 +75,7 @@ pub(crate) const TEMPLATES: [(&str, &str); 36] = templates![
     "models.html" "section",
     "plausibility.html" "section/plausibility",
     "provenance.html" "section",
+    "outcome.html" "section/recourse",
     "recourse.html" "section/recourse",
     "shift.html" "section",
     "slices.html" "section",
@@ -105,9 +124,27 @@ fn bare() -> Environment<'static> {
     environment.add_filter("value", |v: f64, kind: Serde<NumberFormat>, ends: Option<Ends>| {
         value_text(kind.0, v, ends.map(|ends| ends.0))
     });
+    // Of the annex: three digits.
+    environment.add_filter("exact", |v: f64, kind: Serde<NumberFormat>| kind.0.value(v));
+    environment.add_filter(
+        "exact_ends",
+        |ends: Ends, kind: Serde<NumberFormat>, v: Option<f64>| {
+            let (lo, hi) = ends.0;
+            kind.0.interval(v.unwrap_or(lo), lo, hi)
+        },
+    );
+    environment.add_filter("without_end", |text: &str| text.trim_end_matches('.').to_owned());
+    // As the job writes it.
+    environment.add_filter("as_written", |v: f64| v.to_string());
     environment
         .add_filter("ends", |ends: Ends, kind: Serde<NumberFormat>| ends_text(kind.0, ends.0));
-    environment.add_filter("count", number::count);
+    // Without its unit.
+    environment.add_filter("bare", |value: &str| {
+        value.split_once('\u{a0}').map_or(value, |(number, _)| number).to_owned()
+    });
+    environment.add_filter("count", |n: i128| {
+        number::count(i64::try_from(n).unwrap_or(if n < 0 { i64::MIN } else { i64::MAX }))
+    });
     environment
         .add_filter("count_of", |n: i64, one: &str, many: &str| number::count_of(n, one, many));
     environment.add_filter("rounded", |x: f64| x.round() as i64);
@@ -118,6 +155,14 @@ fn bare() -> Environment<'static> {
     environment.add_filter("short", |name: &str| short(name).into_owned());
     environment.add_filter("listed", |names: Vec<String>| listed(&names));
     environment.add_filter("breakable", breakable);
+    // What a strategy does, and whether it sets the attribute and nothing else.
+    environment.add_filter("strategy", |name: &str| {
+        let of = strategy::find(name);
+        let if_derived = of.and_then(|of| of.sentence_if_derived);
+        let alone = of.is_some_and(StrategyRecord::sets_attribute_only);
+        context!(sentence => of.map_or("", |of| of.sentence), if_derived, alone)
+    });
+    environment.add_filter("entry_anchor", |id: &str| entry_anchor(id));
     environment.add_filter("capital", |value: Value| {
         let text = capital(&value.to_string());
         // What is escaped stays so.
@@ -180,12 +225,106 @@ fn add_drawings(environment: &mut Environment<'static>) {
             drawn(axis(on.0, unit.0, at.map(|at| (at, label.as_str()))))
         },
     );
+    environment.add_function(
+        "trend",
+        move |runs: Serde<Vec<TrendRun>>,
+              limit: Serde<TrendLimit>,
+              last: Serde<(Option<String>, String)>,
+              title: Value,
+              desc: Value| {
+            drawn(trend(
+                (&plain(&title), &plain(&desc)),
+                &runs.0,
+                &limit.0,
+                (last.0.0.as_deref().unwrap_or_default(), &last.0.1),
+            ))
+        },
+    );
+    type Words = Vec<Value>;
+    type Points = Serde<Vec<(f64, Option<PlotPoint>)>>;
+    /// A limit that is drawn across, of the facts of a limit.
+    #[derive(Deserialize)]
+    struct LimitAcross {
+        limit: f64,
+        drawn: f64,
+        forbidden: ForbiddenSide,
+        amount: String,
+    }
+    type Across = Serde<Option<LimitAcross>>;
+    environment.add_function(
+        "change_bars",
+        move |bins: Serde<Vec<HistogramBin>>, on: On, top: f64, mean: Option<f64>, title: Value| {
+            drawn(change_bars(&plain(&title), &bins.0, on.0, top, mean))
+        },
+    );
+    environment.add_function(
+        "score_bars",
+        move |both: Serde<[Vec<HistogramBin>; 2]>,
+              on: On,
+              top: f64,
+              cut_offs: Serde<Vec<(f64, String)>>,
+              title: Value| {
+            let [before, after] = &both.0;
+            drawn(score_bars(&plain(&title), (before, after), on.0, top, &cut_offs.0))
+        },
+    );
+    environment.add_function(
+        "reliability",
+        move |dots: Serde<Vec<ReliabilityDot>>, most: f64, title: Value, desc: Value| {
+            drawn(reliability((&plain(&title), &plain(&desc)), &dots.0, most))
+        },
+    );
+    environment.add_function(
+        "threshold_curve",
+        move |points: Points,
+              side: Serde<SwitchSide>,
+              job: Serde<Option<(f64, String)>>,
+              limit: Across,
+              words: Words| {
+            let [title, desc] = [0, 1].map(|i| words.get(i).map(plain).unwrap_or_default());
+            let limit = limit.0.map(|of| (of.drawn, of.forbidden, format!("limit {}", of.amount)));
+            drawn(threshold_curve(
+                (&title, &desc),
+                &points.0,
+                side.0,
+                job.0.as_ref().map(|(at, label)| (*at, label.as_str())),
+                limit.as_ref().map(|(at, side, label)| (*at, *side, label.as_str())),
+            ))
+        },
+    );
+    environment.add_function(
+        "ladder",
+        move |blocks: Serde<Vec<LadderBlock>>,
+              side: Serde<SwitchSide>,
+              limit: Across,
+              title: Value| {
+            let limit = limit.0.map(|of| (of.limit, format!("limit {}", of.amount)));
+            let limit = limit.as_ref().map(|(at, label)| (*at, label.as_str()));
+            drawn(ladder(&plain(&title), &blocks.0, side.0, limit, AxisUnit::Percent))
+        },
+    );
+    environment.add_function(
+        "trade_off",
+        move |arms: Serde<Vec<TradeOffArm>>, limit: Across, title: Value| {
+            let limit = limit.0.map(|of| (of.limit, format!("limit {}", of.amount)));
+            let limit = limit.as_ref().map(|(at, label)| (*at, label.as_str()));
+            drawn(trade_off(&plain(&title), &arms.0, limit))
+        },
+    );
+    environment.add_function("mosaic", move |counts: Serde<SwitchCounts>, title: Value| {
+        drawn(mosaic(&plain(&title), counts.0))
+    });
+    environment.add_function(
+        "dumbbell_row",
+        move |on: On, before: f64, after: f64, clear: bool, title: Value| {
+            drawn(dumbbell_row(on.0, (before, after), clear, &plain(&title)))
+        },
+    );
     environment.add_function("verdict_mark", move |verdict: &str| {
         let known = ["fail", "pass", "inconclusive", "skipped"];
         let verdict = known.into_iter().find(|of| *of == verdict).unwrap_or_default();
         drawn(chart::verdict(verdict, &format!("mark {verdict}")))
     });
-    environment.add_function("key", move |shape: Serde<KeyShape>| drawn(key(shape.0).to_owned()));
 }
 
 /// All templates; of pages that use the words of a job, these.

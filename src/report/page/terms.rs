@@ -138,65 +138,9 @@ pub(crate) fn none_valid(n: i64) -> String {
     }
 }
 
-/// What a strategy does, as a sentence; none where this page does not know it. `written` tells that
-/// the attribute is derived from other columns.
-pub(crate) fn strategy_in_words(name: &str, written: bool) -> Option<&'static str> {
-    let record = strategy::find(name)?;
-    Some(record.sentence_if_derived.filter(|_| written).unwrap_or(record.sentence))
-}
-
-/// Whether a strategy sets the attribute and nothing else.
-pub(crate) fn sets_attribute_only(name: &str) -> bool {
-    strategy::find(name).is_some_and(StrategyRecord::sets_attribute_only)
-}
-
 /// Whether a strategy follows causal graphs.
 pub(crate) fn follows_graphs(name: &str) -> bool {
     strategy::find(name).is_some_and(StrategyRecord::follows_graphs)
-}
-
-/// What is to be known of a condition other than the label; none where there is nothing to say.
-pub(crate) fn condition(knobs: &[String]) -> Option<&'static str> {
-    let condition = knobs.iter().find_map(|knob| knob.strip_prefix("condition_on: "))?;
-    match condition {
-        "none" => Some(
-            "The set does not condition on a class, so differences of base rates between the \
-             groups are part of the change.",
-        ),
-        _ if condition.starts_with("{prediction") => Some(
-            "A model's prediction replaces the label. The papers do not cover this: another \
-             version of the model gives other counterfactuals.",
-        ),
-        _ => None,
-    }
-}
-
-/// What the placebo of a set says.
-pub(crate) fn placebo(strategy: &str, written: bool, repeats: u64) -> RichText {
-    let repeats = number::count(i64::try_from(repeats).unwrap_or(i64::MAX));
-    match (sets_attribute_only(strategy), written) {
-        (true, true) => {
-            "Placebo: not measured for an attribute that is derived from other columns, because \
-             the values written for a group depend on reference rows."
-                .into()
-        }
-        (true, false) => "Placebo: a naive set uses no sample: its noise floor is zero.".into(),
-        (false, _) => format!(
-            "Placebo: {repeats} repeats of the set with group names shuffled; a value \
-             inside their band may be only noise."
-        )
-        .into(),
-    }
-}
-
-/// What the doubt about the fit of a set says.
-pub(crate) fn fit_doubt(repeats: u64) -> RichText {
-    let repeats = number::count(i64::try_from(repeats).unwrap_or(i64::MAX));
-    format!(
-        "Other fits: {repeats} fits of the set on rows drawn again with replacement. The interval \
-         next to a value is about other people and does not include them."
-    )
-    .into()
 }
 
 /// The band of a placebo next to a value: `1.1 to 4.2 %`; one number where it has no width.

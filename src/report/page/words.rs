@@ -3,13 +3,14 @@
 
 use std::borrow::Cow;
 
-use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
 
-use crate::report::draw::plot::{self, KeyShape, SwitchSide};
+use crate::report::draw::plot::KeyShape;
 
-/// A part of a sentence.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A part of a sentence; `words` of `blocks.html` lays it out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "text", rename_all = "snake_case")]
 enum TextSpan {
     /// Our own words.
     Text(String),
@@ -21,7 +22,7 @@ enum TextSpan {
     /// A word of tables, job or command line.
     Code(String),
     /// The symbol of a metric, which leads to its entry in the glossary.
-    Metric { symbol: String, anchor: String, name: String },
+    Metric { symbol: String, id: String, name: String },
     /// The number that matters.
     Strong(String),
     /// A link to a place on the page; `to` says in print where that is.
@@ -31,13 +32,11 @@ enum TextSpan {
     /// Small print.
     Small(String),
     /// A key of a chart, and what it represents.
-    Key { drawing: &'static str, text: String },
-    /// The triangle of a side in its hue; the words next to it say the same.
-    Side(SwitchSide),
+    Key { shape: KeyShape, text: String },
 }
 
 /// A sentence or a phrase.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct RichText(Vec<TextSpan>);
 
 impl RichText {
@@ -79,11 +78,8 @@ impl RichText {
         id: &str,
         name: impl Into<String>,
     ) -> Self {
-        self.with(TextSpan::Metric {
-            symbol: symbol.into(),
-            anchor: entry_anchor(id),
-            name: name.into(),
-        })
+        let (symbol, id, name) = (symbol.into(), id.to_owned(), name.into());
+        self.with(TextSpan::Metric { symbol, id, name })
     }
 
     /// Adds what matters.
@@ -112,17 +108,7 @@ impl RichText {
 
     /// Adds a key of a chart, and what it represents.
     pub(crate) fn key(self, shape: KeyShape, text: impl Into<String>) -> Self {
-        self.with(TextSpan::Key { drawing: plot::key(shape), text: text.into() })
-    }
-
-    /// Adds the triangle of a side.
-    pub(crate) fn side(self, side: SwitchSide) -> Self {
-        self.with(TextSpan::Side(side))
-    }
-
-    /// Adds a link to another file.
-    pub(crate) fn link_out(self, text: impl Into<String>, href: impl Into<String>) -> Self {
-        self.with(TextSpan::Link { text: text.into(), href: href.into(), to: String::new() })
+        self.with(TextSpan::Key { shape, text: text.into() })
     }
 
     /// Adds other words.
@@ -150,7 +136,7 @@ impl RichText {
                 | TextSpan::Key { text, .. }
                 | TextSpan::Link { text, .. } => text.into(),
                 TextSpan::Metric { symbol, .. } => symbol.into(),
-                TextSpan::Drawing(_) | TextSpan::Side(_) => "".into(),
+                TextSpan::Drawing(_) => "".into(),
             })
             .collect()
     }
@@ -176,62 +162,8 @@ impl From<RichText> for Value {
 
 impl From<&RichText> for Value {
     fn from(words: &RichText) -> Self {
-        words
-            .0
-            .iter()
-            .flat_map(|span| match span {
-                TextSpan::Text(text) => with_tables(text),
-                other => vec![span_value(other)],
-            })
-            .collect()
+        Value::from(Serde(words))
     }
-}
-
-/// A span for the templates.
-fn span_value(span: &TextSpan) -> Value {
-    match span {
-        TextSpan::Text(text) => context!(kind => "text", text => text),
-        TextSpan::Name(text) => {
-            context!(kind => "name", text => short(text), long => text.chars().count() > 28)
-        }
-        TextSpan::Quote(text) => context!(kind => "name", text => text, long => false),
-        TextSpan::Code(text) => context!(kind => "code", parts => breakable(text)),
-        TextSpan::Metric { symbol, anchor, name } => {
-            context!(kind => "metric", parts => breakable(symbol), anchor => anchor, name =>
-                        name)
-        }
-        TextSpan::Strong(text) => context!(kind => "strong", text => text),
-        TextSpan::Link { text, href, to } => {
-            context!(kind => "link", text => text, href => href, to => to)
-        }
-        TextSpan::Drawing(svg) => context!(kind => "drawing", text => svg),
-        TextSpan::Small(text) => context!(kind => "small", text => text),
-        TextSpan::Key { drawing, text } => {
-            context!(kind => "key", drawing => *drawing, text => text)
-        }
-        TextSpan::Side(side) => {
-            let (letter, class) = side.letter();
-            context!(kind => "side", text => letter, class => class)
-        }
-    }
-}
-
-/// Our own words, in which the path of a table is a link to its file.
-fn with_tables(text: &str) -> Vec<Value> {
-    let (mut parts, mut plain) = (Vec::new(), String::new());
-    for word in text.split_inclusive(' ') {
-        match word.split_once(".parquet").filter(|_| word.starts_with("tables/")) {
-            Some((name, rest)) => {
-                parts.push(span_value(&TextSpan::Text(std::mem::take(&mut plain))));
-                let (text, to) = (format!("{name}.parquet"), String::new());
-                parts.push(span_value(&TextSpan::Link { href: text.clone(), text, to }));
-                plain.push_str(rest);
-            }
-            None => plain.push_str(word),
-        }
-    }
-    parts.push(span_value(&TextSpan::Text(plain)));
-    parts
 }
 
 /// The anchor of a metric's entry in the glossary.

@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod cases;
 pub(crate) mod classes;
 pub(crate) mod graphs;
+pub(crate) mod grouped;
 pub(crate) mod judged;
 pub(crate) mod panel;
 pub(crate) mod quality;

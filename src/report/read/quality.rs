@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::report::read::panel::ResultKey;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, SetPair, finite};
 
 /// A set, an attribute and a direction; of all directions together the groups are empty.
@@ -34,12 +35,39 @@ impl From<&SetPair> for QualityKey {
     }
 }
 
+impl From<&ResultKey> for QualityKey {
+    fn from(key: &ResultKey) -> Self {
+        let [set, attribute, from, to] =
+            [&key.set, &key.attribute, &key.from, &key.to].map(String::clone);
+        QualityKey { set, attribute, from, to }
+    }
+}
+
+impl QualityKey {
+    /// All directions together.
+    pub(crate) fn of_set(set: &str, attribute: &str) -> Self {
+        let (set, attribute) = (set.to_owned(), attribute.to_owned());
+        QualityKey { set, attribute, ..QualityKey::default() }
+    }
+}
+
 /// The bin of `cf_distributions` that holds all levels that are not distinguished in folders of an
 /// older program; today their level is [`RARE`].
 pub(crate) const REST_BIN: usize = 30;
 
 /// Values by id; none where undefined.
 pub(crate) type QualityValues = BTreeMap<String, Option<f64>>;
+
+/// A measure that has a value.
+pub(crate) fn value(values: &QualityValues, measure: &str) -> Option<f64> {
+    values.get(measure).copied().flatten()
+}
+
+/// A count that is in a table as a number.
+pub(crate) fn whole(values: &QualityValues, measure: &str) -> i64 {
+    // Counts of rows are far below the end of exact whole numbers.
+    value(values, measure).unwrap_or(0.0).round() as i64
+}
 
 /// One bar of a distribution: a bin of a number or a level.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,7 +127,7 @@ pub(crate) struct DirectionQuality<'a> {
 impl FeatureQuality {
     /// A measure that has a value.
     pub(crate) fn value(&self, measure: &str) -> Option<f64> {
-        self.values.get(measure).copied().flatten()
+        value(&self.values, measure)
     }
 
     /// Whether any counterfactual differs in it.
@@ -212,22 +240,24 @@ impl QualityTables {
         self.pairs.get(pair)
     }
 
+    /// A measure of them that has a value.
+    pub(crate) fn value(&self, pair: &QualityKey, measure: &str) -> Option<f64> {
+        value(self.values(pair)?, measure)
+    }
+
     /// Whether counterfactuals of a direction were made and discarded, so that metrics are of some
     /// of the people only.
     pub(crate) fn discards(&self, pair: &QualityKey) -> bool {
-        self.values(pair)
-            .and_then(|values| values.get("share_discarded").copied().flatten())
-            .is_some_and(|share| share > 0.0)
+        self.value(pair, "share_discarded").is_some_and(|share| share > 0.0)
     }
 
     /// How many counterfactuals of a direction, or of a world, were made where none of them is
     /// valid; 0 where none was made.
     pub(crate) fn none_valid(&self, pair: &QualityKey) -> Option<i64> {
-        let values = self.values(pair)?;
-        let value = |measure: &str| values.get(measure).copied().flatten();
         // Counts of rows are far below the end of exact whole numbers.
-        let made = value("n_cf")?.round() as i64;
-        (made == 0 || value("share_discarded").is_some_and(|share| share >= 1.0)).then_some(made)
+        let made = self.value(pair, "n_cf")?.round() as i64;
+        let is_none = self.value(pair, "share_discarded").is_some_and(|share| share >= 1.0);
+        (made == 0 || is_none).then_some(made)
     }
 
     /// The features of a direction: those that moved away from the target group first, then those

@@ -1,7 +1,9 @@
 //! Weighted counts and bins of histograms as the tables hold them.
 
+use serde::{Deserialize, Serialize};
+
 /// Cases, and what they weigh: their number where the job has no weights.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WeightedCount {
     /// The number.
     pub(crate) n: i64,

@@ -20,6 +20,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::ScenarioGraphs;
+use crate::report::read::grouped::grouped;
 use crate::report::section::graphs::knowledge::stated_knowledge;
 use crate::table::{ANY_TARGET, GateRow, HiddenCauseRow, KnowledgeFitRow};
 
@@ -96,20 +97,14 @@ fn findings(audit: &AuditFolder) -> Vec<HiddenFinding<'_>> {
         let [to, metric, gate] = [&row.to_group, &row.metric, &row.gate].map(ToString::to_string);
         [model, set, attribute, from, to, metric, gate]
     };
-    let mut all: Vec<HiddenFinding<'_>> = Vec::new();
-    for row in audit.hidden.iter().filter(is_shown) {
-        match all.last_mut().filter(|last| key(last.rows[0]) == key(row)) {
-            Some(last) => last.rows.push(row),
-            None => {
-                let gate = audit.gates.iter().find(|gate| {
-                    gate.gate == row.gate
-                        && [&gate.from_group, &gate.to_group] == [&row.from_group, &row.to_group]
-                });
-                all.push(HiddenFinding { rows: vec![row], gate });
-            }
-        }
-    }
-    all
+    let gate = |row: &HiddenCauseRow| {
+        audit.gates.iter().find(|gate| {
+            gate.gate == row.gate
+                && [&gate.from_group, &gate.to_group] == [&row.from_group, &row.to_group]
+        })
+    };
+    let all = grouped(audit.hidden.iter().filter(is_shown).map(|row| (key(row), row)));
+    all.into_iter().map(|(_, rows)| HiddenFinding { gate: gate(rows[0]), rows }).collect()
 }
 
 impl<'a> HiddenFinding<'a> {
@@ -134,47 +129,14 @@ fn share(value: f64) -> String {
 /// What the page says about a finding.
 fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option<Value> {
     let first = finding.of(ANY_TARGET, "up").next()?;
-    let entry = glossary.show(&first.metric);
-    let around = first.world_lo.zip(first.world_hi);
-    let turning = finding.turning(ANY_TARGET);
-    let benchmark = (!first.benchmark.is_empty()).then(|| {
-        let needs = turning.and_then(|row| row.needs_if_benchmark);
-        context! {
-            name => first.benchmark.as_str(),
-            equal => first.benchmark_equal.map(share),
-            needs => needs.filter(|needs| *needs <= 1.0).map(share),
-            impossible => needs.is_some_and(|needs| needs > 1.0),
-        }
-    });
-    let turns = turning.and_then(|row| {
-        let at = row.turns_at?;
-        let ends = row.turns_lo.zip(row.turns_hi);
-        let verdict = if row.verdict == *"fail" { "pass" } else { "fail" };
-        let opposite = row.reverses_at.filter(|reverses| *reverses > at);
-        let opposite = opposite.map(|reverses| context!(at => share(reverses), verdict));
-        Some(context! {
-            at => share(at), zero => at == 0.0, raises => row.push == "up", opposite,
-            ends => ends.map(|(lo, hi)| NumberFormat::Share.interval(at, lo, hi)),
-        })
-    });
-    let undefined = (!first.undefined.is_empty()).then(|| {
-        let of_metric = Undefined::of_code(&first.undefined).map_or("", Undefined::clause);
-        context!(code => first.undefined.as_str(), clause => of_metric)
-    });
     let limit = finding.gate.map(|gate| {
-        context!(
-            name => gate.gate.as_str(), text => share(gate.limit),
-            least => gate.rule_words().0 == "at_least",
-        )
+        let least = gate.rule_words().0 == "at_least";
+        context!(name => gate.gate.as_str(), at => gate.limit, least)
     });
     Some(context! {
-        model => first.model.as_str(), set => first.counterfactual.as_str(),
-        attribute => first.sensitive.as_str(), from => first.from_group.as_str(),
-        to => first.to_group.as_str(), metric => entry.name, value => first.value.map(share),
-        around => around.map(|(lo, hi)| {
-            NumberFormat::Share.interval(first.value.unwrap_or(lo), lo, hi)
-        }),
-        limit, verdict => first.verdict.as_str(), undefined, turns, benchmark,
+        row => Value::from(Serde(first)), metric => glossary.show(&first.metric).name, limit,
+        clause => Undefined::of_code(&first.undefined).map_or("", Undefined::clause),
+        turning => finding.turning(ANY_TARGET).map(|row| Value::from(Serde(row))),
         columns => columns(finding), table => table(finding).map(Value::from),
         drawing => drawing(finding),
     })
@@ -190,7 +152,7 @@ fn columns(finding: &HiddenFinding<'_>) -> Vec<Value> {
     let mut all: Vec<(f64, &str)> = single.filter_map(turning).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
     all.truncate(COLUMNS_AT_MOST);
-    all.into_iter().map(|(at, name)| context!(name, at => share(at))).collect()
+    all.into_iter().map(|(at, name)| context!(name, at)).collect()
 }
 
 /// The rate at every strength, pushed down and up.
@@ -223,7 +185,7 @@ fn drawing(finding: &HiddenFinding<'_>) -> Option<String> {
         let rows = finding.of(ANY_TARGET, push).filter(|row| row.undefined.is_empty());
         let point = |row: &HiddenCauseRow| {
             let interval = row.world_lo.zip(row.world_hi);
-            row.value.map(|value| PlotPoint { value, interval, second: None })
+            row.value.map(|value| PlotPoint::new(value, interval))
         };
         rows.map(|row| (row.strength, point(row))).collect()
     };

@@ -13,7 +13,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
-use crate::report::read::quality::{DirectionQuality, QualityKey, QualityValues};
+use crate::report::read::quality::{DirectionQuality, QualityKey, QualityValues, value, whole};
 use crate::report::read::tally::WeightedCount;
 use crate::report::section::recourse;
 use crate::table::{FilterRow, GroupRow};
@@ -71,11 +71,6 @@ const DIFFERS: f64 = 0.05;
 /// Counterfactuals that no metric counts: those that the filter or a check discarded, and those
 /// that could not be made.
 fn counterfactuals(audit: &AuditFolder) -> Option<Value> {
-    let value = |values: &QualityValues, measure: &str| values.get(measure).copied().flatten();
-    // Counts of rows are far below the end of exact whole numbers.
-    let whole = |values: &QualityValues, measure: &str| {
-        value(values, measure).unwrap_or(0.0).round() as i64
-    };
     let lost = |values: &&QualityValues| {
         value(values, "share_discarded").is_some_and(|share| share > 0.0)
             || ["n_without_class", "n_without_target"]
@@ -159,11 +154,7 @@ pub(crate) fn undercount(
 /// counterfactuals were discarded; of every model and every arm, those that lose the same together.
 fn not_counted(audit: &AuditFolder) -> Option<Value> {
     let quality = |key: &ResultKey| {
-        let (set, attribute) = (key.set.clone(), key.attribute.clone());
-        audit
-            .quality
-            .values(&QualityKey { set, attribute, from: String::new(), to: String::new() })
-            .is_some()
+        audit.quality.values(&QualityKey::of_set(&key.set, &key.attribute)).is_some()
     };
     // What the audit and the arms say, in the order of the manifest.
     let arms = audit.arms.iter().map(|(arm, numbers)| (arm.as_str(), &numbers.measures));
@@ -264,16 +255,10 @@ fn none_valid(audit: &AuditFolder, key: &ResultKey) -> Option<i64> {
     if key.set.is_empty() {
         return None;
     }
-    let pair = |from: &str, to: &str| QualityKey {
-        set: key.set.clone(),
-        attribute: key.attribute.clone(),
-        from: from.to_owned(),
-        to: to.to_owned(),
-    };
-    audit.quality.none_valid(&pair("", "")).or_else(|| {
-        let of_direction =
-            (key.scope == "direction").then(|| audit.quality.none_valid(&pair(&key.from, &key.to)));
-        of_direction.flatten()
+    let of_set = QualityKey::of_set(&key.set, &key.attribute);
+    audit.quality.none_valid(&of_set).or_else(|| {
+        let of_direction = Some(QualityKey::from(key)).filter(|_| key.scope == "direction");
+        audit.quality.none_valid(&of_direction?)
     })
 }
 

@@ -6,7 +6,7 @@
 //! browsers read the same numbers.
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::palette;
@@ -78,7 +78,6 @@ fn panel_blocks(
 ) -> Vec<PageBlock> {
     let written_to = !panel.written.is_empty();
     let set = audit.manifest.counterfactuals.iter().find(|set| set.name == panel.set);
-    let placebo = set.and_then(|set| set.placebo);
     let overview = (panel.groups.len() > 2).then(|| overview(audit, panel, glossary)).flatten();
     let weighted = audit.manifest.weight.is_some();
     let drawn_here = panel.directions.iter().take(panel.drawn).enumerate();
@@ -100,11 +99,10 @@ fn panel_blocks(
     let matrices = sides.chunks(in_one).map(|sides| matrix(sides, weighted));
     let facts = context! {
         part => "panel", id => format!("p{}", panel.id), heading => heading(panel),
-        strategy => terms::strategy_in_words(&panel.strategy, written_to),
+        strategy => &panel.strategy, set => Value::from(Serde(&set.cloned().unwrap_or_default())),
+        written => written_to,
         graphs => terms::follows_graphs(&panel.strategy),
         caution => graphs::knowledge::caution(audit, &panel.set, &panel.attribute),
-        placebo => placebo.map(|n| terms::placebo(&panel.strategy, written_to, n)),
-        doubt => set.and_then(|set| set.doubt).map(terms::fit_doubt),
         overview, drawn => drawn(panel), matrices => matrices.collect::<Value>(),
     };
     let mut blocks = vec![PageBlock::Part("switches.html", facts)];

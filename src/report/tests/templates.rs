@@ -229,8 +229,10 @@ fn verdict(sentence: Value, test: Value, chart: Value) -> Value {
         "first": [{"what": "no_group", "text": "t"}],
         "doubts": [{"what": "no-recheck", "text": "t"}],
         "hero": {"sentence": sentence, "test": test,
-            "recourse": {"asks": true, "parts": [[{"kind": "text", "text": "rich"}]]}},
-        "further": [[{"kind": "text", "text": "rich"}]], "unbound": ["a", "b"], "chart": chart})
+            "recourse": {"first": null, "is_said": false, "persons": {"rows": 2, "persons": 1}}},
+        "retrained": {"empty": ["a"]},
+        "persons": {"n": 2, "column": "id", "recourse": true}, "unbound": ["a", "b"],
+        "chart": chart})
 }
 
 /// All, broken, undecided, kept, unchecked, and broken that only warn.

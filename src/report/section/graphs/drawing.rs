@@ -9,9 +9,8 @@
 //! depends only on the tables, and no arc runs through a box.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
-use crate::report::draw::chart::{at, escape};
+use crate::report::draw::svg::{Svg, at};
 use crate::report::page::number::NumberFormat;
 use crate::report::read::graphs::{LEAST, ScenarioGraphs};
 
@@ -60,57 +59,44 @@ pub(crate) fn of(scenario: &ScenarioGraphs) -> String {
     let (places, width) = places(&columns, &drawn);
     let height = places.values().map(|p| p.y + BOX).fold(0.0, f64::max);
     let id = format!("graph{}", scenario.id);
-    let mut inside = format!(
-        r#"<text class="head" x="{}" y="14">{}</text>"#,
-        at(MARGIN.0),
-        escape(&scenario.set)
-    );
+    let mut svg = Svg::default();
+    svg.raw(&format!(
+        "<defs><marker id=\"{id}-a\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" \
+         markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path \
+         class=\"tip\" d=\"M0 0.5L8 4L0 7.5z\"/></marker></defs>"
+    ));
+    svg.text("head", MARGIN.0, 14.0, &scenario.set);
     for column in columns.iter().filter(|_| scenario.has_tiers()) {
         if let Some(place) = column.variables.first().and_then(|name| places.get(name)) {
             let words = column
                 .tier
                 .map_or_else(|| "no tier".to_owned(), |tier| format!("tier {}", tier + 1));
-            let (x, y) = (at(place.x + place.width / 2.0), at(MARGIN.1 - 12.0));
-            let _ = write!(inside, r#"<text x="{x}" y="{y}" text-anchor="middle">{words}</text>"#);
+            svg.text("mid", place.x + place.width / 2.0, MARGIN.1 - 12.0, &words);
         }
     }
     for (cause, effect, share) in &drawn {
         if let (Some(a), Some(b)) = (places.get(cause), places.get(effect)) {
-            inside.push_str(&edge(&id, a, b, *share));
+            svg.raw(&edge(&id, a, b, *share));
         }
     }
     for (name, place) in
         columns.iter().flat_map(|c| &c.variables).filter_map(|name| Some((name, places.get(name)?)))
     {
-        let class = if *name == scenario.sensitive { "node own" } else { "node" };
-        let _ = write!(
-            inside,
-            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"4\"/><text \
-             class=\"name\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-            at(place.x),
-            at(place.y - BOX / 2.0),
-            at(place.width),
-            at(BOX),
-            at(place.x + place.width / 2.0),
-            at(place.y + 4.0),
-            escape(&cut(name)),
-        );
+        let class = if *name == scenario.sensitive { "node.own" } else { "node" };
+        svg.rect(class, [place.x, place.width], [place.y - BOX / 2.0, BOX]);
+        svg.text("name.mid", place.x + place.width / 2.0, place.y + 4.0, &cut(name));
     }
     let words = drawn.iter().rev().take(8).map(|(cause, effect, share)| {
         format!("{cause} to {effect} {}", NumberFormat::Share.value(*share))
     });
     let words = words.collect::<Vec<_>>().join(", ");
-    format!(
-        "<svg class=\"graph\" width=\"{0}\" viewBox=\"0 0 {0} {1}\" role=\"img\" \
-         aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{2}</title><desc \
-         id=\"{id}-d\">{3}</desc><defs><marker id=\"{id}-a\" viewBox=\"0 0 8 8\" refX=\"7\" \
-         refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" \
-         orient=\"auto\"><path class=\"tip\" d=\"M0 0.5L8 4L0 \
-         7.5z\"/></marker></defs>{inside}</svg>",
-        at(width),
-        at(height),
-        escape(&format!("Edges of {}", scenario.set)),
-        escape(&format!("The most frequent edges: {words}")),
+    let attributes = format!("class=\"graph\" width=\"{}\" ", at(width));
+    let title = format!("Edges of {}", scenario.set);
+    svg.scaled(
+        &attributes,
+        [width, height],
+        &id,
+        (&title, &format!("The most frequent edges: {words}")),
     )
 }
 

@@ -9,6 +9,7 @@ use crate::folder::manifest::Manifest;
 use crate::report::page::number::NumberFormat;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::ScenarioGraphs;
+use crate::report::read::grouped::grouped;
 
 /// What the job says about the values of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,14 +73,8 @@ impl ValueKnobs {
 
 /// What the values of all sets are: sets of the same kind together.
 pub(super) fn values(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> Value {
-    let mut kinds: Vec<(ValueKnobs, Vec<&ScenarioGraphs>)> = Vec::new();
-    for &scenario in scenarios {
-        let knobs = ValueKnobs::of(&audit.manifest, &scenario.set);
-        match kinds.iter_mut().find(|(known, _)| *known == knobs) {
-            Some((_, sets)) => sets.push(scenario),
-            None => kinds.push((knobs, vec![scenario])),
-        }
-    }
+    let knobs = |of: &&ScenarioGraphs| ValueKnobs::of(&audit.manifest, &of.set);
+    let kinds = grouped(scenarios.iter().map(|scenario| (knobs(scenario), *scenario)));
     let facts = |(knobs, sets): &(ValueKnobs, Vec<&ScenarioGraphs>)| {
         let steps = [0, 1, 2].map(|k| sets.iter().map(|set| set.steps[k]).sum::<i64>());
         let all: i64 = steps.iter().sum();

@@ -74,34 +74,36 @@ fn number_cell(feature: &FeatureQuality, measure: &str) -> PageCell {
 }
 
 fn moved_table(shown: &[&FeatureQuality], id: &str) -> PageTable {
-    let numbers = shown.iter().any(|f| f.value("mean_change").is_some());
-    let mut head = vec!["Feature", "Moved", "Changed"];
-    head.extend(numbers.then_some("Mean change"));
-    head.extend(["Distance before", "after"]);
-    head.extend(numbers.then_some("Wasserstein after"));
-    head.push("Out of range");
+    // Columns without any value, such as those of numbers, are left out.
+    let head = [
+        "Feature",
+        "Moved",
+        "Changed",
+        "Mean change",
+        "Distance before",
+        "after",
+        "Wasserstein after",
+        "Out of range",
+    ];
     let rows = shown.iter().enumerate().map(|(i, feature)| {
         let value = |measure: &str| feature.value(measure);
         let changed = value("share_changed");
-        let mut cells = vec![
+        let size = value("mean_abs_change_sd").map(three_digits);
+        let before = value("w1_before").map(three_digits);
+        let cells = [
             movement_in_words(feature).into(),
             changed.map_or_else(PageCell::none, |changed| share(changed, feature.n())),
-        ];
-        if numbers {
-            let size = value("mean_abs_change_sd").map(three_digits);
-            cells.push(value("mean_change").map_or_else(PageCell::none, |mean| {
+            value("mean_change").map_or_else(PageCell::none, |mean| {
                 let size = size.map(|size| format!("size {size} sd"));
                 PageCell::new(NumberFormat::FeatureUnit.value(mean), size)
-            }));
-        }
-        cells.extend(["dist_before", "dist_after"].map(|measure| number_cell(feature, measure)));
-        if numbers {
-            let before = value("w1_before").map(three_digits);
-            cells.push(value("w1_after").map_or_else(PageCell::none, |after| {
+            }),
+            number_cell(feature, "dist_before"),
+            number_cell(feature, "dist_after"),
+            value("w1_after").map_or_else(PageCell::none, |after| {
                 PageCell::new(three_digits(after), before.map(|before| format!("before {before}")))
-            }));
-        }
-        cells.push(outside(feature));
+            }),
+            outside(feature),
+        ];
         let row = ReportRow::new(RichText::new().name(&feature.name), cells);
         ReportRow { id: format!("{id}-f{i}"), ..row }
     });
@@ -109,16 +111,11 @@ fn moved_table(shown: &[&FeatureQuality], id: &str) -> PageTable {
 }
 
 fn unmoved_table(shown: &[&FeatureQuality]) -> PageTable {
-    let numbers = shown.iter().any(|f| f.value("w1_after").is_some());
-    let mut head = vec!["Feature", "Distance"];
-    head.extend(numbers.then_some("Wasserstein"));
-    head.push("Out of range");
     let row = |feature: &&FeatureQuality| {
-        let mut cells = vec![number_cell(feature, "dist_after")];
-        cells.extend(numbers.then(|| number_cell(feature, "w1_after")));
-        cells.push(outside(feature));
-        ReportRow::new(RichText::new().name(&feature.name), cells)
+        let [distance, w1] = ["dist_after", "w1_after"].map(|of| number_cell(feature, of));
+        ReportRow::new(RichText::new().name(&feature.name), [distance, w1, outside(feature)])
     };
+    let head = ["Feature", "Distance", "Wasserstein", "Out of range"];
     PageTable::new(head, shown.iter().map(row))
 }
 

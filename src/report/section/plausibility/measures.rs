@@ -9,18 +9,8 @@ use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::quality::{DirectionQuality, QualityValues, SetQuality};
+use crate::report::read::quality::{DirectionQuality, QualityValues, SetQuality, value, whole};
 use crate::report::section::plausibility::share;
-
-fn value(values: &QualityValues, measure: &str) -> Option<f64> {
-    values.get(measure).copied().flatten()
-}
-
-/// A count that is in a table as a number.
-fn whole(values: &QualityValues, measure: &str) -> i64 {
-    // Counts of rows are far below the end of exact whole numbers.
-    value(values, measure).unwrap_or(0.0).round() as i64
-}
 
 /// How many of `n` a share is: shares of counterfactuals are quotients of counts.
 fn part(share: f64, n: i64) -> i64 {

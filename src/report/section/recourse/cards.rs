@@ -69,7 +69,7 @@ pub(super) fn cards(
         told.iter().map(|subgroup| curves_of(audit, comparison, way, subgroup)).collect();
     let end = end_of(curves.iter());
     let curves = curves.iter().enumerate();
-    let drawings = curves.map(|(i, curves)| curves.drawing(end, format!("rc{k}-{i}")));
+    let drawings = curves.map(|(i, curves)| curves.drawing(end, &format!("rc{k}-{i}")));
     let table = |subgroup: &&SubgroupRow| {
         let traits = audit.manifest.with_code_names(&subgroup.traits);
         let table = card(audit, comparison, way, subgroup);

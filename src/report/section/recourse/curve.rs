@@ -6,7 +6,8 @@
 
 use std::fmt::Write as _;
 
-use crate::report::draw::chart::{DrawingLabel, at, escape, tick};
+use crate::report::draw::chart::tick;
+use crate::report::draw::svg::{Svg, at};
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::short;
 
@@ -64,89 +65,42 @@ impl SubgroupCurves<'_> {
     }
 
     /// The drawing; costs run to `end`.
-    pub(crate) fn drawing(&self, end: f64, id: String) -> String {
+    pub(crate) fn drawing(&self, end: f64, id: &str) -> String {
         let x = |cost: f64| LEFT + (cost / end).clamp(0.0, 1.0) * PLOT.0;
         let y = |share: f64| TOP + (1.0 - share.clamp(0.0, 1.0)) * PLOT.1;
-        let title = format!("effectiveness by cost of subgroup {}", self.place);
-        let text = self.in_words();
-        let label = DrawingLabel { id, title: &title, text: &text };
-        let ground = y(0.0);
-        let mut inside =
-            format!(r#"<text class="head" x="0" y="11">Subgroup {}</text>"#, self.place);
-        // Writing to a string cannot fail.
+        let across = |share: f64| format!("M{LEFT} {}h{}", at(y(share)), PLOT.0);
+        let (ground, height) = (y(0.0), TOP + PLOT.1 + BELOW);
+        let mut svg = Svg::default();
+        svg.text("head", "0", 11.0, &format!("Subgroup {}", self.place));
         for share in [0.0, 0.5, 1.0] {
-            let _ = write!(
-                inside,
-                "<path class=\"hair\" d=\"M{} {}h{}\"/><text x=\"{}\" y=\"{}\" \
-                 text-anchor=\"end\">{}</text>",
-                at(LEFT),
-                at(y(share)),
-                at(PLOT.0),
-                at(LEFT - 5.0),
-                at(y(share) + 4.0),
-                escape(&NumberFormat::Share.value(share)),
-            );
+            svg.path("hair", &across(share));
+            let words = NumberFormat::Share.value(share);
+            svg.text("en", LEFT - 5.0, y(share) + 4.0, &words);
         }
         if let Some(wanted) = self.target_share {
-            let _ = write!(
-                inside,
-                r#"<path class="guide" d="M{} {}h{}"/>"#,
-                at(LEFT),
-                at(y(wanted)),
-                at(PLOT.0)
-            );
+            svg.path("guide", &across(wanted));
         }
-        for cost in [0.0, end / 2.0, end] {
-            let anchor = if cost == 0.0 {
-                "start"
-            } else if cost == end {
-                "end"
-            } else {
-                "middle"
-            };
-            let _ = write!(
-                inside,
-                "<path class=\"axis\" d=\"M{} {}v4\"/><text x=\"{}\" y=\"{}\" \
-                 text-anchor=\"{anchor}\">{}</text>",
-                at(x(cost)),
-                at(ground),
-                at(x(cost)),
-                at(ground + 16.0),
-                tick(cost),
-            );
+        for (cost, anchor) in [(0.0, "st"), (end / 2.0, "mid"), (end, "en")] {
+            svg.path("axis", &format!("M{} {}v4", at(x(cost)), at(ground)));
+            svg.text(anchor, x(cost), ground + 16.0, &tick(cost));
         }
-        for (g, class, mark) in [(0, "line", "dot"), (1, "line dashed", "ring")] {
+        for (g, class, mark) in [(0, "line", "dot"), (1, "line.dashed", "ring")] {
             let mut path = format!("M{} {}", at(x(0.0)), at(ground));
-            let mut marks = String::new();
+            let mut marks = Svg::default();
             for (i, (cost, _)) in self.steps.iter().enumerate() {
-                let (across, up) = (at(x(*cost)), at(y(self.share(i, g))));
-                let _ = write!(path, "H{across}V{up}");
+                let (across, up) = (x(*cost), y(self.share(i, g)));
+                let _ = write!(path, "H{}V{}", at(across), at(up));
                 if self.steps.len() <= MARKED {
-                    let _ = write!(
-                        marks,
-                        r#"<circle class="{mark}" cx="{across}" cy="{up}" r="2.5"/>"#
-                    );
+                    marks.circle(mark, across, up, 2.5);
                 }
             }
-            let _ = write!(path, "H{}", at(x(end)));
-            let _ = write!(inside, r#"<path class="{class}" d="{path}"/>{marks}"#);
+            svg.path(class, &format!("{path}H{}", at(x(end))));
+            svg.raw(&marks.marks());
         }
-        let id = &label.id;
-        let height = TOP + PLOT.1 + BELOW;
-        format!(
-            "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\"><title \
-             id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{inside}<path class=\"axis\" \
-             d=\"M{} {}h{}\"/><text x=\"{}\" y=\"{}\" text-anchor=\"middle\">cost</text></svg>",
-            at(WIDTH),
-            at(height),
-            escape(label.title),
-            escape(label.text),
-            at(LEFT),
-            at(ground),
-            at(PLOT.0),
-            at(LEFT + PLOT.0 / 2.0),
-            at(height - 4.0),
-        )
+        svg.path("axis", &across(0.0));
+        svg.text("mid", LEFT + PLOT.0 / 2.0, height - 4.0, "cost");
+        let title = format!("effectiveness by cost of subgroup {}", self.place);
+        svg.scaled("", [WIDTH, height], id, (&title, &self.in_words()))
     }
 }
 
@@ -178,7 +132,7 @@ mod tests {
         };
         let end = end_of([&curves].into_iter());
         assert_eq!(end, 2.0);
-        let svg = curves.drawing(end, "c".to_owned());
+        let svg = curves.drawing(end, "c");
         assert!(svg.contains(r#"<path class="line" d="M38 112H149V68H260V68H260"/>"#), "{svg}");
         assert!(
             svg.contains(r#"<path class="line dashed" d="M38 112H149V112H260V24H260"/>"#),

@@ -21,18 +21,20 @@ mod views;
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
 
 use crate::report::brief::limits::AuditLimit;
-use crate::report::brief::voice::AuditVoice;
+use crate::report::brief::voice::{AuditVoice, CalledGroup};
 use crate::report::draw::plot::AxisUnit;
 use crate::report::page::number::{NumberFormat, three_digits};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::grouped::grouped;
 use crate::report::read::recourse::RecourseTables;
 use crate::report::section::recourse::cards::{COMPARISONS_AT_MOST, cards, listing};
-use crate::report::section::recourse::outcome::{ComparisonOutcome, GroupNaming, why_not};
+use crate::report::section::recourse::outcome::{ComparisonOutcome, OutcomeFacts, why_not};
 use crate::report::section::recourse::views::{DefinitionView, FEW, definition_views};
 use crate::table::recourse::{CriterionWords, RecourseColumnRow, RecourseRow};
 
@@ -85,128 +87,61 @@ pub(crate) fn is_there(audit: &AuditFolder) -> bool {
 }
 
 /// What the page says about a comparison.
-pub(crate) struct ToldComparison {
-    /// For whom it is harder; where nothing can be distinguished from chance, that.
-    pub(crate) answer: RichText,
-    /// How many people the answer depends on, and how it stands against chance; none where the
-    /// answer says it.
-    pub(crate) people: Option<RichText>,
-    /// What limits count: where most subgroups are too small, they name those that the verdict
-    /// still counts; none without a limit.
-    pub(crate) limits: Option<RichText>,
+#[derive(Serialize)]
+pub(crate) struct ToldComparison<'a> {
+    groups: [&'a str; 2],
+    /// Why nothing was looked at; else what it comes to.
+    why_not: Option<String>,
+    outcome: Option<OutcomeFacts>,
+    /// Limits that count its subgroups: where most of these are too small, they name those that
+    /// the verdict still counts.
+    limits: Vec<&'a AuditLimit>,
 }
 
 /// What the page says about each comparison.
-pub(crate) fn evidence(
-    audit: &AuditFolder,
+pub(crate) fn evidence<'a>(
+    audit: &'a AuditFolder,
     voice: &AuditVoice<'_>,
-    limits: &[AuditLimit],
-) -> Vec<ToldComparison> {
-    let mut told = Vec::new();
-    for comparison in audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST) {
-        if let Some(why) = why_not(comparison) {
-            let words = RichText::from("Nothing was looked at of ")
-                .name(comparison.pair.group_0.as_str())
-                .text(" and ")
-                .name(comparison.pair.group_1.as_str());
-            let answer = words.text(format!(": {why}."));
-            told.push(ToldComparison { answer, people: None, limits: None });
-            continue;
-        }
-        let Some(outcome) = ComparisonOutcome::of(audit, comparison) else { continue };
-        let naming = GroupNaming::Told(voice, comparison.pair.recourse.as_str());
-        let counted: Vec<String> =
-            limits.iter().filter_map(|limit| counted_in_words(limit, comparison, voice)).collect();
-        let limits = (!counted.is_empty()).then(|| RichText::new().quote(counted.join(" ")));
-        if !outcome.too_few() && !outcome.nothing_beyond_chance() {
-            let of_any_size = " The numbers before are of subgroups of any size, each group apart.";
-            told.push(ToldComparison {
-                answer: outcome.answer(&naming),
-                people: Some(outcome.people(&naming)),
-                limits: limits.map(|words| words.text(of_any_size)),
-            });
-            continue;
-        }
-        let start = if outcome.too_few() && !counted.is_empty() {
-            "Most subgroups are too small for a conclusion: "
-        } else if outcome.too_few() {
-            "Too few people for a conclusion: "
-        } else {
-            "No difference is distinguishable from chance: "
+    limits: &'a [AuditLimit],
+) -> Vec<ToldComparison<'a>> {
+    let told = |comparison: &'a RecourseRow| {
+        let pair = &comparison.pair;
+        let groups = [pair.group_0.as_str(), pair.group_1.as_str()];
+        let why_not = why_not(comparison);
+        let outcome = match why_not {
+            Some(_) => None,
+            None => Some(ComparisonOutcome::of(audit, comparison)?),
         };
-        let affected = [comparison.affected_0, comparison.affected_1];
-        let people = |g: usize| naming.people(comparison, affected[g], outcome.names()[g]);
-        let people = RichText::from(start).and(people(0)).text(" and ").and(people(1));
-        let people = people.quote(format!(" {}", voice.lack_it()));
-        let judged = outcome.first.row.judged;
-        let words = if outcome.nothing_beyond_chance() {
-            let differences = number::count_of(judged, "difference", "differences");
-            let by_any = if outcome.views.len() > 1 { " by any definition" } else { "" };
-            people.text(format!(
-                ", and none of {differences} can be distinguished from chance{by_any}."
-            ))
-        } else if outcome.smaller.n() > 0 {
-            people.text(format!(
-                ", and in at least half of all unfair subgroups one group has fewer than {FEW} \
-                 people."
-            ))
-        } else {
-            people.text(".")
-        };
-        told.push(ToldComparison { answer: words, people: None, limits });
-    }
-    told
+        let called = || groups.map(|group| voice.called_group(&pair.recourse, group));
+        let counts = |limit: &&AuditLimit| counts_subgroups(limit, comparison);
+        Some(ToldComparison {
+            groups,
+            why_not,
+            limits: limits.iter().filter(counts).filter(|_| outcome.is_some()).collect(),
+            outcome: outcome.map(|of| of.facts(called(), true)),
+        })
+    };
+    audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST).filter_map(told).collect()
 }
 
 /// That counts of recourse are persons; none where each row is a person.
-pub(crate) fn persons_judged(audit: &AuditFolder) -> Option<RichText> {
-    let (rows, persons) =
-        audit.recourse.comparisons.iter().find_map(|row| row.person_rows.zip(row.persons))?;
-    let words = format!(
-        "Counts of recourse are persons, all other counts are rows: of {} of {}, one row of each \
-         person is judged, drawn at random.",
-        number::count_of(rows, "audited row", "audited rows"),
-        number::count_of(persons, "person", "persons")
-    );
-    Some(words.into())
+pub(crate) fn persons_judged(audit: &AuditFolder) -> Option<Value> {
+    let mut rows = audit.recourse.comparisons.iter();
+    let (rows, persons) = rows.find_map(|row| row.person_rows.zip(row.persons))?;
+    Some(context!(rows, persons))
 }
 
-/// Which subgroups of a comparison a limit counts, and what that decides; none of another limit.
-fn counted_in_words(
-    limit: &AuditLimit,
-    comparison: &RecourseRow,
-    voice: &AuditVoice<'_>,
-) -> Option<String> {
-    let (judged, part) = (limit.counted.as_ref()?, limit.parts.first()?);
-    let (unfair, all) = part.counts?;
+/// Whether a limit counts subgroups of a comparison.
+fn counts_subgroups(limit: &AuditLimit, comparison: &RecourseRow) -> bool {
     let pair = &comparison.pair;
-    let of_pair = part.key.model == comparison.model.as_str()
-        && part.key.attribute == pair.recourse.as_str()
-        && [part.key.from.as_str(), part.key.to.as_str()]
-            == [pair.group_0.as_str(), pair.group_1.as_str()];
-    let decided = match limit.verdict.as_str() {
-        "fail" => format!("; more than {}, so it is broken", limit.amount),
-        _ => String::new(),
-    };
-    let by_group = part.unfair.map_or_else(String::new, |(first, second)| {
-        let group = |name: &str| voice.people(pair.recourse.as_str(), name);
-        format!(
-            " ({} unfair to {}, {} to {})",
-            number::count(first),
-            group(&pair.group_0),
-            number::count(second),
-            group(&pair.group_1)
-        )
-    });
-    of_pair.then(|| {
-        format!(
-            "The limit counts both groups together and only {}: {} of {} that have \
-             actions{by_group}{decided}.",
-            judged.words(),
-            number::count(unfair),
-            number::count(all)
-        )
-    })
+    let part = limit.parts.first().filter(|part| part.counts.is_some());
+    limit.counted.is_some()
+        && part.is_some_and(|part| {
+            part.key.model == comparison.model.as_str()
+                && part.key.attribute == pair.recourse.as_str()
+                && [part.key.from.as_str(), part.key.to.as_str()]
+                    == [pair.group_0.as_str(), pair.group_1.as_str()]
+        })
 }
 
 /// What was excluded of comparisons: where, why, and how much.
@@ -247,9 +182,11 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, String, String)> {
 fn outcome(audit: &AuditFolder, comparison: &RecourseRow, k: usize) -> Option<Value> {
     let outcome = ComparisonOutcome::of(audit, comparison)?;
     let least = comparison.least_0.min(comparison.least_1);
+    let raw = outcome.names().map(|name| CalledGroup { name: name.to_owned(), words: None });
     let listings = outcome.views.iter().map(|way| listing(audit, comparison, way));
     Some(context! {
-        words => outcome.in_words(&GroupNaming::Raw), small => (least < FEW).then_some(least),
+        words => Value::from(Serde(&outcome.facts(raw, false))),
+        small => (least < FEW).then_some(least),
         cards => cards(audit, comparison, &outcome.first, k),
         definitions => by_definition(&outcome.views, outcome.names()),
         listings => listings.collect::<Value>(),
@@ -336,34 +273,17 @@ fn agreement(
 /// Kinds of changes that the page tells the cost of; the annex has those of all columns.
 const COSTS_AT_MOST: usize = 8;
 
-/// What a change costs, by kind: `10 for each position of age; 5 for another town`.
-pub(crate) fn costs(audit: &AuditFolder, recourse: &str) -> RichText {
+/// What a change costs, by kind of the cost and the columns that it is for: `10 for each position
+/// of age; 5 for another town`; and how many more kinds there are.
+pub(crate) fn costs(audit: &AuditFolder, recourse: &str) -> Value {
     let mine = audit.recourse.columns.iter().filter(|row| row.recourse.as_str() == recourse);
-    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
-    for row in mine.filter(|row| row.changes == 1) {
-        let per = match row.distance.as_str() {
-            "positions" => "for each position of",
-            "range-share" => "for the whole range of",
-            "absolute" => "for each unit of",
-            _ => "for another",
-        };
-        let kind = format!("{} {per} ", AxisUnit::Number.label(row.weight));
-        match kinds.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, columns)) => columns.push(&row.column),
-            None => kinds.push((kind, vec![&row.column])),
-        }
-    }
-    let shown = kinds.iter().take(COSTS_AT_MOST).enumerate();
-    let words = shown.fold(RichText::new(), |words, (i, (kind, columns))| {
-        let words = words.text(if i > 0 { "; " } else { "" }).text(kind.as_str());
-        columns.iter().enumerate().fold(words, |words, (i, column)| {
-            words.text(if i > 0 { " or " } else { "" }).name(*column)
-        })
-    });
-    match kinds.len().saturating_sub(COSTS_AT_MOST) {
-        0 => words,
-        more => words.text(format!("; {more} more kinds are in the annex")),
-    }
+    let kind =
+        |row: &RecourseColumnRow| (AxisUnit::Number.label(row.weight), row.distance.to_string());
+    let allowed = mine.filter(|row| row.changes == 1);
+    let mut kinds = grouped(allowed.map(|row| (kind(row), row.column.as_str())));
+    let more = kinds.len().saturating_sub(COSTS_AT_MOST);
+    kinds.truncate(COSTS_AT_MOST);
+    context!(kinds => Value::from(Serde(&kinds)), more)
 }
 
 /// What people may change, and what not.

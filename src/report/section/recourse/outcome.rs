@@ -1,9 +1,10 @@
-//! What a comparison of two groups comes to, in words: whom the model puts at a disadvantage, for
-//! how many people, and whether chance explains it.
+//! What a comparison of two groups comes to: whom the model puts at a disadvantage, for how many
+//! people, and whether chance explains it. Facts only; `outcome.html` says them.
 
-use crate::report::brief::voice::AuditVoice;
-use crate::report::page::number::{self, NumberFormat, three_digits};
-use crate::report::page::words::RichText;
+use serde::Serialize;
+
+use crate::report::brief::voice::CalledGroup;
+use crate::report::page::number::{self, three_digits};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::recourse::{ChanceTests, FALSE_DISCOVERIES, SizeCounts};
 use crate::report::section::recourse::views::{DefinitionView, FEW, definition_views};
@@ -28,42 +29,6 @@ pub(super) fn why_not(comparison: &RecourseRow) -> Option<String> {
             Some("nobody has the favourable decision, so there is no action to try".to_owned())
         }
         _ => Some("nobody of one of the two groups has the unfavourable decision".to_owned()),
-    }
-}
-
-/// How the two groups of a comparison are called: by their values, or in the job's words.
-pub(super) enum GroupNaming<'a> {
-    /// `group Female`.
-    Raw,
-    /// `women`; with the attribute.
-    Told(&'a AuditVoice<'a>, &'a str),
-}
-
-impl GroupNaming<'_> {
-    pub(super) fn group(&self, name: &str) -> RichText {
-        match self {
-            GroupNaming::Raw => RichText::from("group ").name(name),
-            GroupNaming::Told(voice, attribute) => {
-                RichText::new().quote(voice.people(attribute, name))
-            }
-        }
-    }
-
-    /// So many of a group; of a comparison of persons, next to sections that count rows, they are
-    /// called so.
-    pub(super) fn people(&self, comparison: &RecourseRow, n: i64, name: &str) -> RichText {
-        match self {
-            GroupNaming::Raw => {
-                let people = match comparison.persons {
-                    Some(_) => number::count_of(n, "person", "persons"),
-                    None => number::people(n),
-                };
-                RichText::from(format!("{people} of ")).and(self.group(name))
-            }
-            GroupNaming::Told(..) => {
-                RichText::from(format!("{} ", number::count(n))).and(self.group(name))
-            }
-        }
     }
 }
 
@@ -122,133 +87,89 @@ impl<'a> ComparisonOutcome<'a> {
         self.chance.is_some_and(|chance| chance.beyond == 0)
     }
 
-    /// For whom it is harder, by the view shown first and by the others, and how many people that
-    /// depends on.
-    pub(super) fn in_words(&self, naming: &GroupNaming<'_>) -> RichText {
-        self.answer(naming).text(" ").and(self.people(naming))
-    }
-
-    /// For whom it is harder, by the view shown first and by the others.
-    pub(super) fn answer(&self, naming: &GroupNaming<'_>) -> RichText {
-        let row = &self.first.row;
-        let [a, b] = self.names();
-        let (unfair_a, unfair_b) = (row.unfair_0, row.unfair_1);
-        let of_all = format!(
-            " of {} the favourable decision is harder to reach for ",
-            number::count_of(row.judged, "subgroup", "subgroups")
-        );
-        let start = match (self.too_few(), self.none_beyond_chance()) {
-            (true, _) => "Too few for a conclusion: in ",
-            (false, true) => "Chance is not ruled out: in ",
-            (false, false) => "In ",
-        };
-        let words = if unfair_a + unfair_b == 0 {
-            let words = RichText::from(format!("{start}none{of_all}")).and(naming.group(a));
-            words.text(" or ").and(naming.group(b))
-        } else {
-            let ([first, second], [n, m]) = if unfair_a >= unfair_b {
-                ([a, b], [unfair_a, unfair_b])
-            } else {
-                ([b, a], [unfair_b, unfair_a])
-            };
-            let words = RichText::from(start).strong(number::count(n)).text(of_all);
-            let words = words.and(naming.group(first));
-            words.text(format!(", in {} for ", number::count(m))).and(naming.group(second))
-        };
-        words
-            .text(format!(" (by {})", self.first.title().to_lowercase()))
-            .and(self.by_all_views(naming))
-            .text(".")
-    }
-
-    /// What all ways say together; nothing where there is one.
-    pub(super) fn by_all_views(&self, naming: &GroupNaming<'_>) -> RichText {
-        let [a, b] = self.names();
-        let count = |holds: fn(i64, i64) -> bool| {
+    /// As `outcome.html` says it; `told` tells that the groups are called by the job's words.
+    pub(super) fn facts(&self, groups: [CalledGroup; 2], told: bool) -> OutcomeFacts {
+        let (row, comparison) = (&self.first.row, self.comparison);
+        let n_views = |holds: fn(i64, i64) -> bool| {
             self.views.iter().filter(|way| holds(way.row.unfair_0, way.row.unfair_1)).count()
         };
-        let (against_a, against_b, even) =
-            (count(|a, b| a > b), count(|a, b| b > a), count(|a, b| a == b));
-        if self.views.len() < 2 {
-            return RichText::new();
-        }
-        let find = if against_a == 1 { "finds" } else { "find" };
-        let words = RichText::from(format!(
-            "; of {} views, {against_a} {find} more subgroups in which \
-             it is harder for ",
-            self.views.len()
-        ))
-        .and(naming.group(a))
-        .text(format!(", {against_b} for "))
-        .and(naming.group(b));
-        if even > 0 { words.text(format!(", {even} as many for either")) } else { words }
-    }
-
-    /// How many people there are, and how few of them make an unfair subgroup.
-    pub(super) fn people(&self, naming: &GroupNaming<'_>) -> RichText {
-        let [a, b] = self.names();
-        let [n, m] = [self.comparison.affected_0, self.comparison.affected_1];
-        let words = naming
-            .people(self.comparison, n, a)
-            .text(" and ")
-            .and(naming.people(self.comparison, m, b))
-            .text(" have the unfavourable decision");
-        let (unfair, few) = (self.smaller.n(), self.smaller.below(FEW));
-        match self.smaller.median() {
-            None => words.text("."),
-            Some(median) => {
-                let median = if median.fract() == 0.0 {
-                    number::people(median as i64)
-                } else {
-                    format!("{median:.1} people")
-                };
-                let share = NumberFormat::Share.value(few as f64 / unfair.max(1) as f64);
-                let words = words.text(format!(
-                    "; in the unfair subgroups the smaller group has a median of {median}, and \
-                     fewer than {FEW} in {} of {} ({share}).",
-                    number::count(few),
-                    number::count(unfair)
-                ));
-                words.and(self.against_chance())
-            }
-        }
-    }
-
-    /// How the unfair subgroups stand against chance.
-    pub(super) fn against_chance(&self) -> RichText {
-        let deals = self.comparison.deals;
-        // Every unfair subgroup has a p where the job asks for `chance`, regardless of the version
-        // that wrote it.
-        let Some(chance) = self.chance else {
-            if deals.is_some() {
-                return RichText::new();
-            }
-            let words = RichText::from(" These differences were not tested against chance: ");
-            return words.code("chance").text(" in the job requests the test.");
-        };
-        let words = RichText::from(format!(
-            " With at most {} false discoveries {} of these {} can be distinguished from chance.",
-            number::level(FALSE_DISCOVERIES),
-            if chance.beyond == 0 { "none".to_owned() } else { number::count(chance.beyond) },
-            number::count(chance.tested)
-        ));
-        let words = match self.views_beyond {
-            n if chance.beyond > 0 || n == 0 => words,
-            n => words
-                .text(format!(" By {n} of {} views some differences can be.", self.views.len())),
-        };
+        let median = self.smaller.median().map(|median| match median.fract() {
+            0.0 => number::people(median as i64),
+            _ => format!("{median:.1} people"),
+        });
         // No score comes up less often than once in all deals and the real one.
-        let is_least = |deals: &i64| chance.least * (1 + deals) as f64 <= 1.5;
-        let Some(deals) = deals.filter(is_least).filter(|_| chance.beyond == 0) else {
-            return words;
+        let least = |chance: &ChanceTests| {
+            let deals = comparison.deals.filter(|_| chance.beyond == 0)?;
+            let is_least = chance.least * (1 + deals) as f64 <= 1.5;
+            is_least.then(|| (chance.with_least, deals, three_digits(chance.least)))
         };
-        let have = if chance.with_least == 1 { "has" } else { "have" };
-        let rest = format!(
-            " {} of them {have} the smallest p that {} can give, {}: with more ",
-            number::count(chance.with_least),
-            number::count_of(deals, "deal", "deals"),
-            three_digits(chance.least)
-        );
-        words.text(rest).code("deals").text(" in the job some may be distinguished from chance.")
+        OutcomeFacts {
+            groups,
+            told,
+            persons: comparison.persons.is_some(),
+            too_few: self.too_few(),
+            none_beyond_chance: self.none_beyond_chance(),
+            nothing_beyond_chance: self.nothing_beyond_chance(),
+            affected: [comparison.affected_0, comparison.affected_1],
+            unfair: [row.unfair_0, row.unfair_1],
+            judged: row.judged,
+            title: self.first.title().to_lowercase(),
+            views: self.views.len(),
+            against: [n_views(|a, b| a > b), n_views(|a, b| b > a)],
+            even: n_views(|a, b| a == b),
+            median,
+            n: self.smaller.n(),
+            few: self.smaller.below(FEW),
+            few_below: FEW,
+            asked: comparison.deals.is_some(),
+            chance: self.chance.as_ref().map(|chance| ChanceFacts {
+                level: FALSE_DISCOVERIES,
+                tested: chance.tested,
+                beyond: chance.beyond,
+                views_beyond: self.views_beyond,
+                least: least(chance),
+            }),
+        }
     }
+}
+
+/// What a comparison comes to, for templates.
+#[derive(Serialize)]
+pub(crate) struct OutcomeFacts {
+    groups: [CalledGroup; 2],
+    told: bool,
+    /// Whether persons are counted, next to sections that count rows.
+    persons: bool,
+    too_few: bool,
+    none_beyond_chance: bool,
+    nothing_beyond_chance: bool,
+    /// People of each group with the unfavourable decision, and subgroups unfair to it.
+    affected: [i64; 2],
+    unfair: [i64; 2],
+    judged: i64,
+    /// The view shown first.
+    title: String,
+    views: usize,
+    /// Views that find more subgroups unfair to either group, and to both alike.
+    against: [usize; 2],
+    even: usize,
+    /// How large the smaller group of the unfair subgroups is, of how many, and how many are few.
+    median: Option<String>,
+    n: i64,
+    few: i64,
+    few_below: i64,
+    /// Whether the job asks for the test against chance.
+    asked: bool,
+    chance: Option<ChanceFacts>,
+}
+
+/// How the unfair subgroups stand against chance.
+#[derive(Serialize)]
+struct ChanceFacts {
+    level: f64,
+    tested: i64,
+    beyond: i64,
+    views_beyond: usize,
+    /// How many have the smallest p that so many deals can give, and that p.
+    least: Option<(i64, i64, String)>,
 }
