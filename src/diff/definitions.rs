@@ -13,7 +13,7 @@
 //! | `counterfactuals.S`, but for its placebo, doubt and attributes | everything that depends on S |
 //! | `counterfactuals.S.graph-uncertain.knowledge.C` | everything that depends on S/C |
 //! | `models.M.threshold`, `threshold_rule` | decisions of M: all but the family shift and shares of labels; for every model what depends on sets with `condition_on: {prediction: M}` |
-//! | `models.M.scale`, `better` | decisions and scores of M: all but shares of labels; for every model what depends on sets with `condition_on: {prediction: M}` |
+//! | `models.M.scale`, `better`, `matters_from` | decisions, scores and shares of changed amounts of M: all but shares of labels; for every model what depends on sets with `condition_on: {prediction: M}` |
 //! | `metrics.clarify` | the family clarify |
 //! | the rule that says who counts (`policies.who_counts` of the manifest) | what needs no label, where people lack one |
 //! | the rule for intervals at an end (`policies.boundaries`) | no value; intervals of shares of 0 or 1 |
@@ -30,7 +30,7 @@ use crate::metric::catalog::find;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::interval::IntervalProcedure;
 use crate::metric::rate::Rate;
-use crate::metric::{Metric, MetricFamily, Reads};
+use crate::metric::{AmountSubject, Metric, MetricFamily, Reads};
 use crate::model::kind::MODEL_KINDS;
 use crate::table::MetricRow;
 
@@ -172,9 +172,11 @@ impl DefinitionBreak {
             DefinitionBreak::Fitted => moves,
             DefinitionBreak::Set(name) => name == set || name == block,
             DefinitionBreak::Threshold { model, scores, sets } => {
-                let of_scores = [MetricFamily::Shift, MetricFamily::Scores];
-                let reads =
-                    |of: &Metric| reads_decisions(of) || *scores && of_scores.contains(&of.family);
+                let of_scores = |of: &Metric| {
+                    [MetricFamily::Shift, MetricFamily::Scores].contains(&of.family)
+                        || matches!(of.reads, Reads::Amount(AmountSubject::Share))
+                };
+                let reads = |of: &Metric| reads_decisions(of) || *scores && of_scores(of);
                 sets.contains(block)
                     || row.key.model.as_str() == model && metric().is_none_or(reads)
             }
@@ -409,7 +411,7 @@ pub(super) fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> Optio
         | ["why" | "gates" | "on_inconclusive" | "report" | "exports" | "run", ..]
         | ["data", "rows" | "row_id" | "join" | "duplicates" | "keep" | "reference", ..]
         | ["data", "bins" | "split" | "names", ..]
-        | ["models", _, "accept" | "probability" | "amount" | "expect" | "doubt", ..]
+        | ["models", _, "accept" | "probability" | "expect" | "doubt", ..]
         | ["metrics", "families" | "interval" | "bootstrap" | "worlds" | "by" | "compare", ..]
         | ["metrics", "min_group_size" | "min_denominator" | "smallest_cell", ..]
         | ["data", "label", "words", ..]
@@ -472,6 +474,14 @@ pub(super) fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> Optio
         ["models", model, key @ ("threshold" | "threshold_rule" | "scale" | "better"), ..] => {
             DefinitionBreak::Threshold {
                 scores: key.starts_with(['s', 'b']),
+                model: model.to_owned(),
+                sets: conditioned_on(model, [old, new]),
+            }
+        }
+        // Which amounts people want, and how much is a difference.
+        ["models", model, "amount" | "decision", "better" | "matters_from"] => {
+            DefinitionBreak::Threshold {
+                scores: true,
                 model: model.to_owned(),
                 sets: conditioned_on(model, [old, new]),
             }

@@ -395,6 +395,24 @@ fn a_threshold_defines_the_sets_conditioned_on_its_decisions() {
     );
 }
 
+/// Which amounts are better, and from which difference one counts, say what values of amounts mean.
+#[test]
+fn what_counts_as_harm_in_amounts_defines_their_values() {
+    for key in ["amount", "decision"] {
+        let job = JOB.replace("{logistic: {l2: 1.0}", &format!("{{{key}: {{matters_from: 5%}}"));
+        let new = job.replace("5%", "10%");
+        let definitions = DefinitionChanges::between(&values(&job), &values(&new), [RULES; 2]);
+        let pair = ["Female", "Male"];
+        let frame = metrics(&[
+            ("m", "flip", "direction", pair, "share_more", "amounts", None),
+            ("m", "flip", "direction", pair, "amount_change_mean", "amounts", None),
+            ("other", "flip", "direction", pair, "share_more", "amounts", None),
+        ]);
+        let broken: Vec<bool> = frame.iter().map(|row| definitions.breaks_value(row)).collect();
+        assert_eq!(broken, [true, false, false], "{key}");
+    }
+}
+
 /// What a rule touches means something else where it changed.
 #[test]
 fn rules_that_changed_break_what_they_touch() {
