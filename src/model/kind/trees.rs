@@ -1,7 +1,10 @@
 //! What the kinds of models made of trees share: the limits of their knobs, their words, and how a
 //! model is read back.
 
-use crate::model::trees::TreesModel;
+use crate::data::Feature;
+use crate::model::ModelTrainer;
+use crate::model::lightgbm::TreesTrainer;
+use crate::model::trees::{TreeEnsemble, TreesModel};
 use crate::param::{Count, Fraction, KnobRefusal};
 
 /// Fewest rows in a leaf that can be asked for: below it LightGBM has already set columns aside
@@ -79,6 +82,30 @@ impl TreeKnobs {
             }
         }
         found
+    }
+
+    /// The trainer with these knobs, and the learning rate and penalty of its own.
+    pub(super) fn trainer(
+        &self,
+        ensemble: TreeEnsemble,
+        (learning_rate, l2): (f64, f64),
+        features: Vec<Feature>,
+        omit: Vec<String>,
+        seed: u64,
+    ) -> Box<dyn ModelTrainer> {
+        Box::new(TreesTrainer {
+            features,
+            omit,
+            ensemble,
+            trees: self.trees.get(),
+            leaves: self.leaves.get(),
+            smallest_leaf: self.smallest_leaf.get(),
+            learning_rate,
+            l2,
+            row_share: self.row_share.get(),
+            column_share: self.column_share.get(),
+            seed,
+        })
     }
 
     /// How many trees of which size, for the report.
