@@ -254,6 +254,14 @@ impl Fault {
         self.hint = Some(hint.into());
         self
     }
+
+    /// Fails with it, and says what to do.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn fail<T>(self, hint: impl Into<String>) -> Result<T> {
+        Err(self.hint(hint).into())
+    }
 }
 
 impl fmt::Display for Fault {

@@ -62,7 +62,7 @@ pub(crate) struct GivenGraphs {
 type BagPart<'a> = ((Option<f64>, usize), &'a ListedDags, Vec<usize>);
 
 /// The graphs of all replicates.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BagOfDags {
     /// Names of the variables.

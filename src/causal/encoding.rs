@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::causal::nodes::MAX_NODES;
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::source::list_words;
-use crate::data::{FeatureColumn, FeatureRows, MISSING};
+use crate::data::{FeatureRows, MISSING};
 use crate::error::{Fault, Result};
 use crate::num::fixed::FixedSum;
 
@@ -89,7 +89,7 @@ pub struct EncodedVariable {
 }
 
 /// How rows become vectors of numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphEncoding {
     /// The variables of the graph, in its order.
@@ -150,9 +150,8 @@ impl GraphEncoding {
                 "a graph of {} variables; at most {MAX_NODES} are possible",
                 variables.len()
             );
-            return Err(Fault::new("too-many-variables", what)
-                .hint("leave out variables that are not needed")
-                .into());
+            return Fault::new("too-many-variables", what)
+                .fail("leave out variables that are not needed");
         }
         let n_strata = strata.and_then(|v| variables[v].levels.as_ref()).map_or(1, Vec::len);
         let mut blocks =
@@ -171,13 +170,10 @@ impl GraphEncoding {
         {
             let what =
                 format!("{} training rows lack a value that the graph needs", tallies[v].missing);
-            return Err(Fault::new("missing-value", what)
-                .in_column(&variables[v].name)
-                .hint(
-                    "write `missing: drop` in the set, exclude such rows by `data.keep`, or \
+            return Fault::new("missing-value", what).in_column(&variables[v].name).fail(
+                "write `missing: drop` in the set, exclude such rows by `data.keep`, or \
                      leave the column out of the graph",
-                )
-                .into());
+            );
         }
         let n: u64 = blocks.sizes.iter().flatten().sum();
         if n == 0 {
@@ -295,7 +291,7 @@ impl EncodedVariable {
     fn encode(&self, rows: &FeatureRows, i: usize, entries: &mut Vec<(usize, f64)>) {
         match &self.form {
             VariableForm::Number { mean, sd, .. } => {
-                let x = number_at(&rows.columns[self.feature], i);
+                let x = rows.columns[self.feature].number(i);
                 if !x.is_nan() {
                     entries.push((self.columns.start, (x - mean) / sd));
                 }
@@ -317,7 +313,7 @@ impl EncodedVariable {
     /// Whether row `i` has a value.
     fn is_known(&self, rows: &FeatureRows, i: usize) -> bool {
         match &self.form {
-            VariableForm::Number { .. } => !number_at(&rows.columns[self.feature], i).is_nan(),
+            VariableForm::Number { .. } => !rows.columns[self.feature].number(i).is_nan(),
             VariableForm::Levels { known, .. } => {
                 rows.codes(self.feature).get(i).is_some_and(|code| known.contains(code))
             }
@@ -351,20 +347,11 @@ impl TrainingBlocks {
     }
 }
 
-/// The number in a row; a code counts as its position; NaN where missing.
-fn number_at(column: &FeatureColumn, i: usize) -> f64 {
-    match column {
-        FeatureColumn::Number(values) => values[i],
-        FeatureColumn::Code(codes) if codes[i] == MISSING => f64::NAN,
-        FeatureColumn::Code(codes) => f64::from(codes[i]),
-    }
-}
-
 impl GraphVariable {
     /// Whether row `i` has a value.
     fn is_known(&self, rows: &FeatureRows, i: usize) -> bool {
         match &self.levels {
-            None => !number_at(&rows.columns[self.feature], i).is_nan(),
+            None => !rows.columns[self.feature].number(i).is_nan(),
             Some(_) => self.level(rows, i).is_some(),
         }
     }
@@ -433,7 +420,7 @@ fn scaled_means(
                 for (v, variable) in
                     variables.iter().enumerate().filter(|(_, variable)| variable.levels.is_none())
                 {
-                    let x = number_at(&group.rows.columns[variable.feature], i) / scales[v];
+                    let x = group.rows.columns[variable.feature].number(i) / scales[v];
                     part[v].add(about.map_or(x, |mean| (x - mean[v]) * (x - mean[v])));
                 }
             }
@@ -454,7 +441,7 @@ impl VariableTally {
         match variable.level(rows, i) {
             Some(level) => self.levels[level] += 1,
             None => {
-                let x = number_at(&rows.columns[variable.feature], i);
+                let x = rows.columns[variable.feature].number(i);
                 self.smallest = self.smallest.min(x);
                 self.largest = self.largest.max(x);
             }

@@ -39,9 +39,8 @@ impl DagLimits {
         }
         let what =
             format!("the bootstraps allow {total} graphs in total; the limit is {}", self.total);
-        Err(Fault::new("too-many-graphs", what)
-            .hint("add knowledge, raise the limit, or use fewer bootstraps")
-            .into())
+        Fault::new("too-many-graphs", what)
+            .fail("add knowledge, raise the limit, or use fewer bootstraps")
     }
 }
 
@@ -119,15 +118,12 @@ impl GraphSearch<'_> {
                 "in bootstrap {b} the column is an exact linear function of {}",
                 parents.join(", ")
             );
-            return Err(Fault::new("collinear-columns", what)
-                .in_column(&self.variables[x])
-                .hint(
-                    "leave one of them out of the graph's variables; if values of several columns \
+            return Fault::new("collinear-columns", what).in_column(&self.variables[x]).fail(
+                "leave one of them out of the graph's variables; if values of several columns \
                      are missing in the same rows, so that the level `missing` of one determines \
                      that of another, write `data.missing: {nominal: drop-row}`; or accept the \
                      convention `singular: clamp`",
-                )
-                .into());
+            );
         }
         let class = Pdag::from_dag(&dag, self.knowledge);
         let listed = list_dags(

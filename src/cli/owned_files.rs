@@ -68,20 +68,9 @@ impl OwnedFile {
 const BYTES_READ: u64 = 4 << 10;
 
 /// Names that cfaudit gives to files and folders of an output folder.
-const RESERVED_NAMES: [&str; 12] = [
-    "manifest.json",
-    "run.json",
-    "summary.json",
-    "job.resolved.yaml",
-    "report.html",
-    "annex.html",
-    "tables",
-    "rows",
-    "to-score",
-    "exports",
-    "logs",
-    "diff.html",
-];
+const RESERVED_NAMES: &str = "\
+    manifest.json run.json summary.json job.resolved.yaml report.html annex.html tables rows \
+    to-score exports logs diff.html";
 
 /// Refuses to write to a file that holds something else, or that is one of an output folder.
 ///
@@ -94,7 +83,9 @@ pub(crate) fn check(path: &Path, what: OwnedFile, folders: &[&Path]) -> Result<(
     let of_command = folders.iter().map(|folder| self::resolved(folder));
     for folder in of_command.chain(finished.map(Path::to_path_buf)) {
         let first = resolved.strip_prefix(&folder).ok().and_then(|below| below.components().next());
-        if first.is_some_and(|first| RESERVED_NAMES.iter().any(|name| first.as_os_str() == *name)) {
+        if first
+            .is_some_and(|first| RESERVED_NAMES.split(' ').any(|name| first.as_os_str() == name))
+        {
             let cause =
                 format!("it is, or will be, a file of the output folder `{}`", folder.display());
             return Err(Error::operator(

@@ -82,21 +82,9 @@ fn power_text(forecasts: &[GateForecast]) -> String {
             f.how.clone(),
         ]
     });
-    let head = [
-        "gate",
-        "metric",
-        "groups",
-        "verdict",
-        "value",
-        "limit",
-        "n",
-        "n for 0.8",
-        "n for 0.95",
-        "people for 0.8",
-        "people for 0.95",
-        "detectable",
-        "how",
-    ];
+    let head = "gate,metric,groups,verdict,value,limit,n,n for 0.8,n for 0.95,people for 0.8,\
+                people for 0.95,detectable,how";
+    let head: Vec<&str> = head.split(',').collect();
     let table = aligned(&head, &[4, 5, 6, 7, 8, 9, 10, 11], rows);
     if forecasts.iter().all(|f| f.how != NO_RATE) {
         return table;

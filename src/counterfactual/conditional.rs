@@ -111,13 +111,9 @@ impl ReferenceCounts {
 impl Accumulator for ReferenceCounts {
     fn merge(&mut self, other: Self) {
         for (key, stratum) in other.0 {
-            match self.0.entry(key) {
-                std::collections::btree_map::Entry::Vacant(free) => {
-                    free.insert(stratum);
-                }
-                std::collections::btree_map::Entry::Occupied(mut known) => {
-                    known.get_mut().merge(&stratum)
-                }
+            match self.0.get_mut(&key) {
+                Some(known) => known.merge(&stratum),
+                None => drop(self.0.insert(key, stratum)),
             }
         }
     }

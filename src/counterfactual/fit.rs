@@ -100,12 +100,11 @@ impl StrategyPlan {
             let Some(position) =
                 layout.attributes.iter().position(|a| a.name == entry.sensitive.as_str())
             else {
-                return Err(Fault::new(
+                return Fault::new(
                     "missing-column",
                     format!("`{}` is not a sensitive attribute of the rows", entry.sensitive),
                 )
-                .hint("name one of `data.sensitive` in `decorrelate`")
-                .into());
+                .fail("name one of `data.sensitive` in `decorrelate`");
             };
             let flips = FlipSettings { cfs: CounterfactualsPerRow::Single, ..self.flips };
             let alone = StrategyPlan {
@@ -288,10 +287,9 @@ pub(crate) fn check_reference(
                 "`{}` should move, but no row of the reference has a value for it",
                 variable.name
             );
-            return Err(Fault::new("no-values", what)
+            return Fault::new("no-values", what)
                 .in_column(&variable.name)
-                .hint("leave it out of `move`, or fill it")
-                .into());
+                .fail("leave it out of `move`, or fill it");
         }
     }
     for (name, pairs) in &plan.counterparts {
@@ -304,10 +302,9 @@ pub(crate) fn check_reference(
                 feature.levels.iter().take(10).map(|level| format!("`{level}`")).collect();
             let what =
                 format!("`{level}` is named as a counterpart, but `{name}` has no such level");
-            return Err(Fault::new("unknown-level", what)
+            return Fault::new("unknown-level", what)
                 .in_column(name)
-                .hint(format!("its levels: {}", shown.join(", ")))
-                .into());
+                .fail(format!("its levels: {}", shown.join(", ")));
         }
     }
     Ok(())

@@ -11,24 +11,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::absence::AbsenceRule;
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
-use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
+pub(super) use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
-use crate::counterfactual::engine::{FoldGenerator, FoldRows, LearntStrategy};
-use crate::counterfactual::fit::{MoveRule, StrategyPlan, check_reference};
-use crate::counterfactual::flip::{
-    CounterfactualsPerRow, FlipRule, FlipSettings, ImpossibleScope, NewLevelRule,
-};
-use crate::counterfactual::forms::{ConditionOn, RatioGuard};
+pub(super) use crate::counterfactual::engine::{FoldGenerator, FoldRows, LearntStrategy};
+pub(super) use crate::counterfactual::fit::{MoveRule, StrategyPlan, check_reference};
+pub(super) use crate::counterfactual::flip::{CounterfactualsPerRow, NewLevelRule};
+use crate::counterfactual::flip::{FlipRule, FlipSettings, ImpossibleScope};
+pub(super) use crate::counterfactual::forms::{ConditionOn, RatioGuard};
 use crate::counterfactual::generate::{EligibleVariables, FittedMapFlip, MapFlipGenerator};
 use crate::counterfactual::plausibility_filter::{
     PlausibilityFilter, PlausibilitySettings, SelectRule,
 };
-use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
-use crate::data::Layout;
-use crate::data::rows::reference::ReferenceRows;
-use crate::error::Result;
-use crate::num::ecdf::Cdf;
-use crate::param::{ColumnName, Count, Finite, Fraction, KnobRefusal, Word};
+pub(super) use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
+pub(super) use crate::data::Layout;
+pub(super) use crate::data::rows::reference::ReferenceRows;
+pub(super) use crate::error::Result;
+pub(super) use crate::num::ecdf::Cdf;
+use crate::param::{ColumnName, Finite, KnobRefusal, Word};
+pub(super) use crate::param::{Count, Fraction};
+
+/// For a feature, levels and the level that takes their place.
+pub(super) type Counterparts = IndexMap<ColumnName, IndexMap<Word, Word>>;
+
+/// For a feature, its permitted range.
+pub(super) type PermittedRanges = IndexMap<ColumnName, PermittedRange>;
+
+/// For a feature, the only direction in which it may change.
+pub(super) type PermittedDirections = IndexMap<ColumnName, PermittedDirection>;
 
 /// The source of settings that are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -92,115 +101,153 @@ pub struct KeepWithinBlock {
     pub select: SelectRule,
 }
 
-/// The settings that greedy and plausible share.
+/// The settings that greedy and plausible share; by default there are no rules for maps and flips.
+#[derive(Default)]
 pub(super) struct MapFlipBlock<'a> {
-    pub(super) condition_on: &'a ConditionOn,
+    /// Left out: nothing.
+    pub(super) condition_on: Option<&'a ConditionOn>,
     pub(super) preset: StrategyPreset,
     pub(super) threshold: Option<Fraction>,
     pub(super) depth: Option<u32>,
     pub(super) cdf: Option<Cdf>,
     pub(super) min_stratum: Option<Count>,
-    pub(super) flip: &'a FlipRulesBlock,
+    pub(super) flip: FlipRulesBlock,
     pub(super) new_value: Option<NewLevelRule>,
-    pub(super) counterpart: &'a IndexMap<ColumnName, IndexMap<Word, Word>>,
+    pub(super) counterpart: Option<&'a Counterparts>,
     pub(super) cfs: CounterfactualsPerRow,
     pub(super) max_cfs: Option<Count>,
     pub(super) keep_within: Option<&'a KeepWithinBlock>,
     pub(super) decorrelate: &'a [DecorrelateBlock],
-    pub(super) range: &'a IndexMap<ColumnName, PermittedRange>,
-    pub(super) direction: &'a IndexMap<ColumnName, PermittedDirection>,
+    pub(super) range: Option<&'a PermittedRanges>,
+    pub(super) direction: Option<&'a PermittedDirections>,
 }
 
-impl MapFlipBlock<'_> {
-    /// Passes on the settings of a strategy that has no rules of its own for maps and flips.
-    pub(super) fn without_rules<T>(
-        condition_on: &ConditionOn,
-        range: &IndexMap<ColumnName, PermittedRange>,
-        direction: &IndexMap<ColumnName, PermittedDirection>,
-        then: impl FnOnce(MapFlipBlock<'_>) -> T,
-    ) -> T {
-        then(MapFlipBlock {
-            condition_on,
-            preset: StrategyPreset::Default,
-            threshold: None,
-            depth: None,
-            cdf: None,
-            min_stratum: None,
-            flip: &FlipRulesBlock::default(),
-            new_value: None,
-            counterpart: &IndexMap::new(),
-            cfs: CounterfactualsPerRow::Single,
-            max_cfs: None,
-            keep_within: None,
-            decorrelate: &[],
-            range,
-            direction,
-        })
+/// A block of knobs: some of its own, then all that greedy and plausible share.
+macro_rules! map_flip_block {
+    ($(#[$about:meta])* pub struct $block:ident {
+        $($(#[$own:meta])* pub $field:ident: $kind:ty,)*
+    }) => {
+$(#[$about])*
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct $block {
+    $($(#[$own])* pub $field: $kind,)*
+    /// The source of settings that are left out.
+    #[serde(default)]
+    pub preset: knobs::StrategyPreset,
+    /// Threshold of equations 3 and 4: a level is left where its probability in the target group is
+    /// lower by this. Default: 0.5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<knobs::Fraction>,
+    /// Levels of tests for flips: 0 none, 1 equation 3 only, 2 one conditional level (equation 4),
+    /// and so on. Default: 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    /// The rule for tied numbers. Default: `midrank`; `as_printed`: `weak`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cdf: Option<knobs::Cdf>,
+    /// Smallest number of values in each of the two strata of a feature; with fewer the class is
+    /// dropped, then the change. Default: 10; `as_printed`: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_stratum: Option<knobs::Count>,
+    /// The tests of flips.
+    #[serde(default)]
+    pub flip: knobs::FlipRulesBlock,
+    /// The new level of a nominal feature: the one that agrees best with the rest of the row
+    /// (`likely`), or the most frequent (`mode`). Default: `likely`; `as_printed`: `mode`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_value: Option<knobs::NewLevelRule>,
+    /// For a feature, levels and the level that takes their place wherever the target group has it:
+    /// `relationship: {Husband: Wife}`.
+    #[serde(default, skip_serializing_if = "indexmap::IndexMap::is_empty")]
+    pub counterpart: knobs::Counterparts,
+    /// One counterfactual per row and group (`single`), or also one per change at the root
+    /// (`multiple`).
+    #[serde(default)]
+    pub cfs: knobs::CounterfactualsPerRow,
+    /// At most this many per row and group with `cfs: multiple`. Default: 8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = 1000,
+        "x-range" = "a number of counterfactuals up to 1000; 8 is usual"))]
+    pub max_cfs: Option<knobs::Count>,
+    /// Counterfactuals too far from the centroid of their target group and class are not valid.
+    /// Default: no filter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_within: Option<knobs::KeepWithinBlock>,
+    /// Sensitive attributes whose counterfactuals are added to the reference first, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decorrelate: Vec<knobs::DecorrelateBlock>,
+    /// For a feature, its permitted range; a counterfactual outside is not valid. Values are never
+    /// clipped.
+    #[serde(default, skip_serializing_if = "indexmap::IndexMap::is_empty")]
+    pub range: knobs::PermittedRanges,
+    /// For a feature, the only direction in which it may change; a counterfactual that goes the
+    /// other way is not valid.
+    #[serde(default, skip_serializing_if = "indexmap::IndexMap::is_empty")]
+    pub direction: knobs::PermittedDirections,
+}
+
+impl $block {
+    fn common(&self) -> knobs::MapFlipBlock<'_> {
+        knobs::MapFlipBlock {
+            condition_on: Some(&self.condition_on),
+            preset: self.preset,
+            threshold: self.threshold,
+            depth: self.depth,
+            cdf: self.cdf,
+            min_stratum: self.min_stratum,
+            flip: self.flip,
+            new_value: self.new_value,
+            counterpart: Some(&self.counterpart),
+            cfs: self.cfs,
+            max_cfs: self.max_cfs,
+            keep_within: self.keep_within.as_ref(),
+            decorrelate: &self.decorrelate,
+            range: Some(&self.range),
+            direction: Some(&self.direction),
+        }
+    }
+
+    /// Writes the values of the preset into the settings that are left out.
+    fn resolve_common(&mut self) {
+        let knobs::StrategyPlan { cdf, flips, filter, .. } = self.plan();
+        self.threshold = self.threshold.or(knobs::Fraction::new(flips.tau));
+        self.depth = Some(flips.max_depth);
+        self.cdf = Some(cdf);
+        self.min_stratum = self.min_stratum.or(knobs::Count::new(flips.min_stratum));
+        self.flip.resolve(&flips);
+        self.new_value = Some(flips.new_value);
+        if self.cfs == knobs::CounterfactualsPerRow::Multiple {
+            self.max_cfs = self.max_cfs.or(knobs::Count::new(flips.max_cfs as u64));
+        }
+        if let Some((within, filter)) = self.keep_within.as_mut().zip(filter) {
+            within.resolve(&filter);
+        }
     }
 }
-
-/// The settings of [`MapFlipBlock`] in a block that has them all by these names.
-macro_rules! map_flip_settings {
-    () => {
-        fn common(&self) -> MapFlipBlock<'_> {
-            MapFlipBlock {
-                condition_on: &self.condition_on,
-                preset: self.preset,
-                threshold: self.threshold,
-                depth: self.depth,
-                cdf: self.cdf,
-                min_stratum: self.min_stratum,
-                flip: &self.flip,
-                new_value: self.new_value,
-                counterpart: &self.counterpart,
-                cfs: self.cfs,
-                max_cfs: self.max_cfs,
-                keep_within: self.keep_within.as_ref(),
-                decorrelate: &self.decorrelate,
-                range: &self.range,
-                direction: &self.direction,
-            }
-        }
-
-        /// Writes the values of the preset into the settings that are left out.
-        fn resolve_common(&mut self) {
-            let StrategyPlan { cdf, flips, filter, .. } = self.plan();
-            self.threshold = self.threshold.or(Fraction::new(flips.tau));
-            self.depth = Some(flips.max_depth);
-            self.cdf = Some(cdf);
-            self.min_stratum = self.min_stratum.or(Count::new(flips.min_stratum));
-            self.flip.resolve(&flips);
-            self.new_value = Some(flips.new_value);
-            if self.cfs == CounterfactualsPerRow::Multiple {
-                self.max_cfs = self.max_cfs.or(Count::new(flips.max_cfs as u64));
-            }
-            if let Some((within, filter)) = self.keep_within.as_mut().zip(filter) {
-                within.resolve(&filter);
-            }
-        }
     };
 }
 
 /// The part of `FittedKnobs` that greedy and plausible share.
 macro_rules! map_flip_knobs {
     () => {
-        fn condition_on(&self) -> &ConditionOn {
+        fn condition_on(&self) -> &knobs::ConditionOn {
             &self.condition_on
         }
 
-        fn range(&self) -> &IndexMap<ColumnName, PermittedRange> {
+        fn range(&self) -> &knobs::PermittedRanges {
             &self.range
         }
 
-        fn direction(&self) -> &IndexMap<ColumnName, PermittedDirection> {
+        fn direction(&self) -> &knobs::PermittedDirections {
             &self.direction
         }
 
-        fn counterpart(&self) -> Option<&IndexMap<ColumnName, IndexMap<Word, Word>>> {
+        fn counterpart(&self) -> Option<&knobs::Counterparts> {
             Some(&self.counterpart)
         }
 
-        fn decorrelate(&self) -> &[DecorrelateBlock] {
+        fn decorrelate(&self) -> &[knobs::DecorrelateBlock] {
             &self.decorrelate
         }
 
@@ -208,27 +255,27 @@ macro_rules! map_flip_knobs {
             self.plan().max_counterfactuals()
         }
 
-        fn plan(&self) -> StrategyPlan {
+        fn plan(&self) -> knobs::StrategyPlan {
             self.plan()
         }
 
         fn fit(
             &self,
-            layout: &Layout,
-            extras: &VariableOptions,
-            reference: &ReferenceRows<'_>,
+            layout: &knobs::Layout,
+            extras: &knobs::VariableOptions,
+            reference: &knobs::ReferenceRows<'_>,
             position: usize,
-        ) -> Result<Box<dyn LearntStrategy>> {
+        ) -> knobs::Result<Box<dyn knobs::LearntStrategy>> {
             knobs::learn(&self.plan(), layout, extras, reference, position)
         }
 
-        fn read(&self, json: &str) -> serde_json::Result<Box<dyn LearntStrategy>> {
+        fn read(&self, json: &str) -> serde_json::Result<Box<dyn knobs::LearntStrategy>> {
             knobs::read(json)
         }
     };
 }
 
-pub(super) use {map_flip_knobs, map_flip_settings};
+pub(super) use {map_flip_block, map_flip_knobs};
 
 impl FlipRulesBlock {
     /// Writes the settings that are in force into those that are left out.
@@ -376,24 +423,27 @@ impl MapFlipBlock<'_> {
         let words = |pairs: &IndexMap<Word, Word>| {
             pairs.iter().map(|(from, to)| (from.0.clone(), to.0.clone())).collect()
         };
+        let counterparts = self.counterpart.into_iter().flatten();
         StrategyPlan {
-            condition: if *self.condition_on == ConditionOn::Nothing {
-                Conditioning::Nothing
-            } else {
-                Conditioning::Class
+            condition: match self.condition_on {
+                None | Some(ConditionOn::Nothing) => Conditioning::Nothing,
+                Some(_) => Conditioning::Class,
             },
             cdf: self.cdf.unwrap_or(if as_printed { Cdf::Weak } else { Cdf::Midrank }),
             move_rule: may,
             flips,
             filter: self.keep_within.map(filter),
-            counterparts: self
-                .counterpart
-                .iter()
+            counterparts: counterparts
                 .map(|(feature, pairs)| (feature.as_str().to_owned(), words(pairs)))
                 .collect(),
             decorrelate: self.decorrelate.to_vec(),
-            range: self.range.iter().map(|(name, bounds)| (name.clone(), *bounds)).collect(),
-            direction: self.direction.iter().map(|(name, way)| (name.clone(), *way)).collect(),
+            range: self.range.into_iter().flatten().map(|(of, to)| (of.clone(), *to)).collect(),
+            direction: self
+                .direction
+                .into_iter()
+                .flatten()
+                .map(|(of, to)| (of.clone(), *to))
+                .collect(),
         }
     }
 }

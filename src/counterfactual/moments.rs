@@ -157,9 +157,7 @@ impl ReferenceMoments {
         let n_sums = sums.products.len();
         match self.sections.get_mut(&key) {
             Some(known) => known.merge(&sums),
-            None => {
-                self.sections.insert(key, sums);
-            }
+            None => drop(self.sections.insert(key, sums)),
         }
         if self.sections.len() > 1 && self.sections.len() * n_sums > MAX_SUMS {
             self.join();

@@ -88,12 +88,10 @@ impl PlausibilityFilter {
                 "the filter by distance has {width} columns; it needs at least one and \
                  at most {MAX_COLUMNS}"
             );
-            return Err(Fault::new("unfit-filter", what)
-                .hint(
-                    "leave out `keep_within`, or declare fewer levels: each level of a nominal \
+            return Fault::new("unfit-filter", what).fail(
+                "leave out `keep_within`, or declare fewer levels: each level of a nominal \
                      feature is a column",
-                )
-                .into());
+            );
         }
         if !frame.serves(&space) {
             let all = of.counts.merged_where(|_| true).map_or(Vec::new(), |all| all.values);

@@ -157,11 +157,7 @@ impl StrategyVariable {
     /// The number of a continuous or ordinal variable in a row: itself, or the position of an
     /// ordered level; NaN where missing.
     pub fn number(&self, rows: &FeatureRows, i: usize) -> f64 {
-        match &rows.columns[self.columns[0]] {
-            FeatureColumn::Number(values) => values[i],
-            FeatureColumn::Code(codes) if codes[i] == MISSING => f64::NAN,
-            FeatureColumn::Code(codes) => f64::from(codes[i]),
-        }
+        rows.columns[self.columns[0]].number(i)
     }
 
     /// The numbers of all rows, where the column holds them as such.

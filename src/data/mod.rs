@@ -337,6 +337,16 @@ impl FeatureColumn {
         }
     }
 
+    /// The number in a row: itself, or the position of an ordered level; NaN where missing.
+    #[inline]
+    pub(crate) fn number(&self, i: usize) -> f64 {
+        match self {
+            FeatureColumn::Number(values) => values[i],
+            FeatureColumn::Code(codes) if codes[i] == MISSING => f64::NAN,
+            FeatureColumn::Code(codes) => f64::from(codes[i]),
+        }
+    }
+
     /// The values at these positions, in this order.
     #[must_use]
     pub(crate) fn take(&self, positions: &[usize]) -> FeatureColumn {

@@ -11,6 +11,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
+use arrow::buffer::NullBuffer;
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
 use indexmap::IndexSet;
@@ -30,7 +31,7 @@ const MAX_RANGE: i64 = 4096;
 const MIN_REPEATS: usize = 4;
 
 /// The type of a source column, as distinguished by preparing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueClass {
     /// Integers that fit 64 bits with a sign, and decimals without places.
@@ -42,6 +43,7 @@ pub enum ValueClass {
     /// Text, dates and times.
     Text,
     /// A column whose type holds nothing but nulls.
+    #[default]
     Empty,
 }
 
@@ -385,26 +387,44 @@ impl SourceValues {
     /// These values, with the marked ones made missing.
     #[must_use]
     pub fn with_missing(&self, gone: &[bool]) -> SourceValues {
-        let keep = |i: usize| !gone.get(i).copied().unwrap_or(false);
+        let keep = |i: &usize| !gone.get(*i).copied().unwrap_or(false);
+        self.at((0..self.n_rows()).map(|i| Some(i).filter(keep)))
+    }
+
+    /// The values at these positions, in this order; missing where there is none.
+    fn at(&self, positions: impl Iterator<Item = Option<usize>>) -> SourceValues {
+        fn of<A: Array, T>(a: &A, i: Option<usize>, value: impl Fn(usize) -> T) -> Option<T> {
+            i.filter(|&i| a.is_valid(i)).map(value)
+        }
         match self {
-            SourceValues::Int(a) => SourceValues::Int(
-                a.iter().enumerate().map(|(i, v)| v.filter(|_| keep(i))).collect(),
-            ),
-            SourceValues::Float(a) => SourceValues::Float(
-                a.iter().enumerate().map(|(i, v)| v.filter(|_| keep(i))).collect(),
-            ),
-            SourceValues::Bool(a) => SourceValues::Bool(
-                a.iter().enumerate().map(|(i, v)| v.filter(|_| keep(i))).collect(),
-            ),
-            SourceValues::Text(a) => SourceValues::Text(
-                a.iter().enumerate().map(|(i, v)| v.filter(|_| keep(i))).collect(),
-            ),
+            SourceValues::Int(a) => {
+                SourceValues::Int(positions.map(|i| of(a, i, |i| a.value(i))).collect())
+            }
+            SourceValues::Float(a) => {
+                SourceValues::Float(positions.map(|i| of(a, i, |i| a.value(i))).collect())
+            }
+            SourceValues::Bool(a) => {
+                SourceValues::Bool(positions.map(|i| of(a, i, |i| a.value(i))).collect())
+            }
+            SourceValues::Text(a) => {
+                SourceValues::Text(positions.map(|i| of(a, i, |i| a.value(i))).collect())
+            }
             SourceValues::Named(a) => {
-                let ids = a.ids.iter().enumerate().map(|(i, &id)| if keep(i) { id } else { 0 });
-                let ids = ids.collect();
+                let ids = positions.map(|i| i.map_or(0, |i| a.ids[i])).collect();
                 SourceValues::Named(NamedValues { names: a.names.clone(), ids })
             }
-            SourceValues::Empty(n) => SourceValues::Empty(*n),
+            SourceValues::Empty(_) => SourceValues::Empty(positions.count()),
+        }
+    }
+
+    /// Which values of an array are missing; none where all are there, or it is no array.
+    fn nulls(&self) -> Option<&NullBuffer> {
+        match self {
+            SourceValues::Int(a) => a.nulls(),
+            SourceValues::Float(a) => a.nulls(),
+            SourceValues::Bool(a) => a.nulls(),
+            SourceValues::Text(a) => a.nulls(),
+            SourceValues::Named(_) | SourceValues::Empty(_) => None,
         }
     }
 
@@ -423,36 +443,26 @@ impl SourceValues {
     /// Whether value `i` is missing.
     pub fn is_null(&self, i: usize) -> bool {
         match self {
-            SourceValues::Int(a) => a.is_null(i),
-            SourceValues::Float(a) => a.is_null(i),
-            SourceValues::Bool(a) => a.is_null(i),
-            SourceValues::Text(a) => a.is_null(i),
             SourceValues::Named(a) => a.ids[i] == 0,
             SourceValues::Empty(_) => true,
+            _ => self.nulls().is_some_and(|nulls| nulls.is_null(i)),
         }
     }
 
     /// Whether any value is missing.
     pub fn has_nulls(&self) -> bool {
         match self {
-            SourceValues::Int(a) => a.null_count() > 0,
-            SourceValues::Float(a) => a.null_count() > 0,
-            SourceValues::Bool(a) => a.null_count() > 0,
-            SourceValues::Text(a) => a.null_count() > 0,
             SourceValues::Named(a) => a.ids.contains(&0),
-            SourceValues::Empty(n) => *n > 0,
+            _ => self.n_missing() > 0,
         }
     }
 
     /// Number of missing values.
     pub fn n_missing(&self) -> u64 {
         let n = match self {
-            SourceValues::Int(a) => a.null_count(),
-            SourceValues::Float(a) => a.null_count(),
-            SourceValues::Bool(a) => a.null_count(),
-            SourceValues::Text(a) => a.null_count(),
             SourceValues::Named(a) => a.ids.iter().filter(|&&id| id == 0).count(),
             SourceValues::Empty(n) => *n,
+            _ => self.nulls().map_or(0, NullBuffer::null_count),
         };
         n as u64
     }
@@ -465,26 +475,10 @@ impl SourceValues {
             SourceValues::Int(a) if a.null_count() == 0 => {
                 SourceValues::Int(Int64Array::from_iter_values(at().map(|i| a.values()[i])))
             }
-            SourceValues::Int(a) => {
-                SourceValues::Int(at().map(|i| a.is_valid(i).then(|| a.value(i))).collect())
-            }
             SourceValues::Float(a) if a.null_count() == 0 => {
                 SourceValues::Float(Float64Array::from_iter_values(at().map(|i| a.values()[i])))
             }
-            SourceValues::Float(a) => {
-                SourceValues::Float(at().map(|i| a.is_valid(i).then(|| a.value(i))).collect())
-            }
-            SourceValues::Bool(a) => {
-                SourceValues::Bool(at().map(|i| a.is_valid(i).then(|| a.value(i))).collect())
-            }
-            SourceValues::Text(a) => {
-                SourceValues::Text(at().map(|i| a.is_valid(i).then(|| a.value(i))).collect())
-            }
-            SourceValues::Named(a) => SourceValues::Named(NamedValues {
-                names: a.names.clone(),
-                ids: at().map(|i| a.ids[i]).collect(),
-            }),
-            SourceValues::Empty(_) => SourceValues::Empty(rows.len()),
+            _ => self.at(at().map(Some)),
         }
     }
 

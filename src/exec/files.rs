@@ -64,9 +64,13 @@ pub(super) fn refuse(
     Error::operator(doing, path, cause.into(), hint.into().as_str())
 }
 
-/// Whether the cause is that the path does not exist.
-fn is_absent(cause: &io::Error) -> bool {
-    matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+/// What was found; `None` if the path does not exist.
+fn if_there<T>(found: io::Result<T>, doing: &'static str, path: &Path) -> Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(e) => Err(Error::io(doing, path, &e)),
+    }
 }
 
 /// Opens a file to read it.
@@ -76,11 +80,7 @@ pub(crate) fn open(path: &Path) -> Result<File> {
 
 /// Opens a file to read it; `None` if it does not exist.
 pub(super) fn open_if_there(path: &Path) -> Result<Option<File>> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(e) if is_absent(&e) => Ok(None),
-        Err(e) => Err(Error::io("open", path, &e)),
-    }
+    if_there(File::open(path), "open", path)
 }
 
 /// The bytes of a file.
@@ -102,11 +102,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
 
 /// The bytes of a file; `None` if it does not exist.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(e) if is_absent(&e) => Ok(None),
-        Err(e) => Err(Error::io("read", path, &e)),
-    }
+    if_there(fs::read(path), "read", path)
 }
 
 /// Parses a value from the JSON of a stage.
@@ -131,11 +127,7 @@ pub(crate) fn metadata(path: &Path) -> Result<Metadata> {
 
 /// The metadata of a file; `None` if it does not exist.
 pub(crate) fn metadata_if_there(path: &Path) -> Result<Option<Metadata>> {
-    match fs::metadata(path) {
-        Ok(metadata) => Ok(Some(metadata)),
-        Err(e) if is_absent(&e) => Ok(None),
-        Err(e) => Err(Error::io("read", path, &e)),
-    }
+    if_there(fs::metadata(path), "read", path)
 }
 
 /// The path with its links resolved; all of it must exist.

@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::data::rows::training::TrainingRows;
-use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
+use crate::data::{Feature, FeatureKind, FeatureRows, MISSING};
 use crate::error::Result;
 use crate::num::fixed::FixedSum;
 use crate::num::moments::scale_above;
@@ -203,7 +203,7 @@ impl FeatureEncoder {
             match encoding {
                 FeatureEncoding::Omitted {} => {}
                 FeatureEncoding::Number { mean, sd, at, missing_at } => {
-                    let x = number_at(rows, f, i);
+                    let x = rows.columns[f].number(i);
                     match (at, missing_at) {
                         (_, Some(missing)) if x.is_nan() => entries.push((*missing, 1.0)),
                         (Some(at), _) if !x.is_nan() => entries.push((*at, (x - mean) / sd)),
@@ -229,21 +229,10 @@ fn is_number(feature: &Feature) -> bool {
     )
 }
 
-/// The number of a feature in a row: itself, or the position of an ordered level.
-///
-/// NaN where missing.
-fn number_at(rows: &FeatureRows, feature: usize, i: usize) -> f64 {
-    match &rows.columns[feature] {
-        FeatureColumn::Number(values) => values[i],
-        FeatureColumn::Code(codes) if codes[i] == MISSING => f64::NAN,
-        FeatureColumn::Code(codes) => f64::from(codes[i]),
-    }
-}
-
 /// Visits the numbers of a feature that are not missing.
 fn visit_numbers(feature: &Feature, rows: &FeatureRows, f: usize, mut visit: impl FnMut(f64)) {
     if is_number(feature) {
-        (0..rows.n).map(|i| number_at(rows, f, i)).filter(|x| !x.is_nan()).for_each(&mut visit);
+        (0..rows.n).map(|i| rows.columns[f].number(i)).filter(|x| !x.is_nan()).for_each(&mut visit);
     }
 }
 
@@ -258,7 +247,7 @@ impl FeatureTally {
     fn add(&mut self, feature: &Feature, rows: &FeatureRows, f: usize) {
         if is_number(feature) {
             for i in 0..rows.n {
-                let x = number_at(rows, f, i);
+                let x = rows.columns[f].number(i);
                 if x.is_nan() {
                     self.n_missing += 1;
                 } else {

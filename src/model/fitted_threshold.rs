@@ -93,9 +93,8 @@ impl ThresholdObjective {
         else {
             let what = "the training rows with a score have only one class, so no threshold \
                         can be fitted";
-            return Err(Fault::new("one-class", what)
-                .hint("give `threshold` a number, or check `data.split` and the label")
-                .into());
+            return Fault::new("one-class", what)
+                .fail("give `threshold` a number, or check `data.split` and the label");
         };
         let mut below = ClassWeights::default();
         let mut best: Option<(f64, ClassWeights)> = None;

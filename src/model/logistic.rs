@@ -229,15 +229,14 @@ impl LogisticTrainer {
                 return Ok(model);
             }
         }
-        Err(Fault::new(
+        Fault::new(
             "no-convergence",
             format!("logistic regression did not converge in {MAX_STEPS} steps"),
         )
-        .hint(
+        .fail(
             "the classes can be separated exactly, so without a penalty the coefficients \
              grow without limit: set `l2` above 0",
         )
-        .into())
     }
 
     fn pass(model: &LogisticModel, rows: &TrainingRows<'_>, scale: f64) -> Result<NewtonSums> {

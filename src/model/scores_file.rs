@@ -74,12 +74,11 @@ impl<'a> ScoreJoin<'a> {
                 name(stated),
                 name(own)
             );
-            return Err(Fault::new("bad-scores", what)
+            return Fault::new("bad-scores", what)
                 .in_file(self.file.path())
                 .at_row(self.file.describe_row(entry.file_row))
                 .in_column("from_group")
-                .hint(format!("the scores were computed from other data; {STALE_SCORES_HINT}"))
-                .into());
+                .fail(format!("the scores were computed from other data; {STALE_SCORES_HINT}"));
         }
         Ok(Some(entry.score))
     }

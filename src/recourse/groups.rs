@@ -95,12 +95,10 @@ impl PairPopulation {
                     "nobody of the group `{name}` has the unfavourable decision, so \
                      recourse is not defined"
                 );
-                return Err(Fault::new("no-affected-rows", what)
-                    .hint(
-                        "compare another pair of groups, or check the threshold of \
+                return Fault::new("no-affected-rows", what).fail(
+                    "compare another pair of groups, or check the threshold of \
                          the model",
-                    )
-                    .into());
+                );
             }
         }
         let border = affected.len().div_ceil(64);

@@ -93,10 +93,9 @@ impl<'a> FeatureChanges<'a> {
                 self.feature.name,
                 self.feature.cost.weight * distance
             );
-            return Err(Fault::new("cost-too-large", what)
+            return Fault::new("cost-too-large", what)
                 .in_column(&self.feature.name)
-                .hint("give the column a smaller weight, or measure it as a share of its range")
-                .into());
+                .fail("give the column a smaller weight, or measure it as a share of its range");
         }
         Ok(Some(cost as i64))
     }

@@ -57,7 +57,7 @@ pub(crate) fn read_bag(path: &Path, bytes: &[u8]) -> Result<Vec<BagGraph>> {
     let fault = |what: String| Fault::new("bad-graphs", what).in_file(path);
     if bytes.len() as u64 > MAX_BYTES {
         let what = format!("the file of graphs has more than {} MiB", MAX_BYTES >> 20);
-        return Err(fault(what).hint("keep edges and names of variables alone").into());
+        return fault(what).fail("keep edges and names of variables alone");
     }
     let text = std::str::from_utf8(bytes).map_err(|_| {
         fault("the file of graphs is not text in UTF-8".to_owned()).hint("write it as GML or JSON")
@@ -79,7 +79,7 @@ pub(crate) fn read_bag(path: &Path, bytes: &[u8]) -> Result<Vec<BagGraph>> {
         })?
     };
     if found.is_empty() {
-        return Err(fault("the file holds no graph".to_owned()).hint("write at least one").into());
+        return fault("the file holds no graph".to_owned()).fail("write at least one");
     }
     Ok(found)
 }

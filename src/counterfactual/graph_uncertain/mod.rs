@@ -66,7 +66,7 @@ pub(crate) struct CausalWorld {
 }
 
 /// The worlds of a bag, with everything needed to apply them to rows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CausalWorlds {
     /// How rows become encoded columns.
@@ -213,21 +213,8 @@ impl CausalWorlds {
 
     /// A bag without worlds, where nothing can be learnt about these variables.
     pub(crate) fn empty(variables: Vec<String>, sensitive: usize) -> Self {
-        let bag = BagOfDags {
-            variables,
-            sensitive,
-            dags: Vec::new(),
-            n_classes: 0,
-            replicates: Vec::new(),
-        };
-        CausalWorlds {
-            encoding: GraphEncoding { variables: Vec::new() },
-            bag,
-            worlds: Vec::new(),
-            on_all_rows: Vec::new(),
-            all_rows_of: Vec::new(),
-            absent: Vec::new(),
-        }
+        let bag = BagOfDags { variables, sensitive, ..BagOfDags::default() };
+        CausalWorlds { bag, ..CausalWorlds::default() }
     }
 
     /// The shifts of the worlds, then those of their graphs fitted on all training rows.

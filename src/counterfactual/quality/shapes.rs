@@ -139,11 +139,11 @@ impl QualityReference {
         let (mut before, mut after, mut mixed) =
             (ValueTally::default(), ValueTally::default(), ClassMixture::default());
         for (&class, seen) in &pair.classes {
-            if let VariableSums::Number { n, before: was, after: is, .. } = &seen[v] {
-                before.merge(was);
-                after.merge(is);
+            if let VariableSums::Number(sums) = &seen[v] {
+                before.merge(&sums.before);
+                after.merge(&sums.after);
                 if let Some(target) = self.table(to, class) {
-                    mixed.add(*n, bin_counts(&target.values[position], &edges));
+                    mixed.add(sums.n, bin_counts(&target.values[position], &edges));
                 }
             }
         }
@@ -193,11 +193,11 @@ impl QualityReference {
 
         let (mut was, mut is, mut mixed) = (vec![0; n], vec![0; n], ClassMixture::default());
         for (&class, seen) in &pair.classes {
-            if let VariableSums::Levels { n, before, after, .. } = &seen[v] {
-                was.iter_mut().zip(before).for_each(|(sum, n)| *sum += n);
-                is.iter_mut().zip(after).for_each(|(sum, n)| *sum += n);
+            if let VariableSums::Levels(sums) = &seen[v] {
+                was.iter_mut().zip(&sums.before).for_each(|(sum, n)| *sum += n);
+                is.iter_mut().zip(&sums.after).for_each(|(sum, n)| *sum += n);
                 if let Some(target) = self.table(to, class) {
-                    mixed.add(*n, rows_of(&target.levels[position]));
+                    mixed.add(sums.n, rows_of(&target.levels[position]));
                 }
             }
         }

@@ -19,17 +19,30 @@ use crate::num::fixed::FixedSum;
 pub(super) enum VariableSums {
     /// Continuous or ordinal: changes in standard deviations of the reference, values before and
     /// after.
-    Number {
-        n: u64,
-        n_changed: u64,
-        change: FixedSum,
-        size: FixedSum,
-        before: ValueTally,
-        after: ValueTally,
-        n_outside: u64,
-    },
+    Number(ChangedNumbers),
     /// Categorical: counts by level.
-    Levels { n: u64, n_changed: u64, before: Vec<u64>, after: Vec<u64> },
+    Levels(ChangedLevels),
+}
+
+/// Sums over the changes of a continuous or ordinal variable.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct ChangedNumbers {
+    pub(super) n: u64,
+    pub(super) n_changed: u64,
+    pub(super) change: FixedSum,
+    pub(super) size: FixedSum,
+    pub(super) before: ValueTally,
+    pub(super) after: ValueTally,
+    pub(super) n_outside: u64,
+}
+
+/// Counts of the changes of a categorical variable.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct ChangedLevels {
+    pub(super) n: u64,
+    pub(super) n_changed: u64,
+    pub(super) before: Vec<u64>,
+    pub(super) after: Vec<u64>,
 }
 
 /// Sums over the counterfactuals of one ordered pair of groups.
@@ -65,58 +78,34 @@ pub(crate) struct QualitySums {
 impl VariableSums {
     fn new(variable: &StrategyVariable) -> Self {
         match variable.levels() {
-            Some(levels) => VariableSums::Levels {
-                n: 0,
-                n_changed: 0,
-                before: vec![0; levels.n as usize],
-                after: vec![0; levels.n as usize],
-            },
-            None => VariableSums::Number {
-                n: 0,
-                n_changed: 0,
-                change: FixedSum::ZERO,
-                size: FixedSum::ZERO,
-                before: ValueTally::default(),
-                after: ValueTally::default(),
-                n_outside: 0,
-            },
+            Some(levels) => {
+                let none = vec![0; levels.n as usize];
+                let (before, after) = (none.clone(), none);
+                VariableSums::Levels(ChangedLevels { before, after, ..ChangedLevels::default() })
+            }
+            None => VariableSums::Number(ChangedNumbers::default()),
         }
     }
 
     fn merge(&mut self, other: &VariableSums) {
         match (self, other) {
-            (
-                VariableSums::Number { n, n_changed, change, size, before, after, n_outside },
-                VariableSums::Number {
-                    n: m,
-                    n_changed: m_changed,
-                    change: by,
-                    size: of,
-                    before: b,
-                    after: a,
-                    n_outside: m_outside,
-                },
-            ) => {
-                *n += m;
-                *n_changed += m_changed;
-                change.merge(*by);
-                size.merge(*of);
-                before.merge(b);
-                after.merge(a);
-                *n_outside += m_outside;
+            (VariableSums::Number(all), VariableSums::Number(more)) => {
+                all.n += more.n;
+                all.n_changed += more.n_changed;
+                all.change.merge(more.change);
+                all.size.merge(more.size);
+                all.before.merge(&more.before);
+                all.after.merge(&more.after);
+                all.n_outside += more.n_outside;
             }
-            (
-                VariableSums::Levels { n, n_changed, before, after },
-                VariableSums::Levels { n: m, n_changed: m_changed, before: b, after: a },
-            ) => {
-                *n += m;
-                *n_changed += m_changed;
-                before.iter_mut().zip(b).for_each(|(x, y)| *x += y);
-                after.iter_mut().zip(a).for_each(|(x, y)| *x += y);
+            (VariableSums::Levels(all), VariableSums::Levels(more)) => {
+                all.n += more.n;
+                all.n_changed += more.n_changed;
+                all.before.iter_mut().zip(&more.before).for_each(|(x, y)| *x += y);
+                all.after.iter_mut().zip(&more.after).for_each(|(x, y)| *x += y);
             }
             // The same variable has the same kind everywhere.
-            (VariableSums::Number { .. }, VariableSums::Levels { .. })
-            | (VariableSums::Levels { .. }, VariableSums::Number { .. }) => {}
+            _ => {}
         }
     }
 }
@@ -141,9 +130,7 @@ impl PairSums {
         for (class, seen) in &other.classes {
             match self.classes.get_mut(class) {
                 Some(known) => known.iter_mut().zip(seen).for_each(|(a, b)| a.merge(b)),
-                None => {
-                    self.classes.insert(*class, seen.clone());
-                }
+                None => drop(self.classes.insert(*class, seen.clone())),
             }
         }
     }
@@ -184,48 +171,42 @@ impl VariableChange<'_> {
         let mut seen = VariableSums::new(self.variable);
         let (rows, made) = (self.samples.rows, &self.generated.rows);
         match &mut seen {
-            VariableSums::Levels { n, n_changed, before, after } => {
+            VariableSums::Levels(sums) => {
                 for &j in self.positions {
-                    let (old, new) = (
-                        self.variable.level(rows, self.generated.parent[j]),
-                        self.variable.level(made, j),
-                    );
+                    let old = self.variable.level(rows, self.generated.parent[j]);
+                    let new = self.variable.level(made, j);
                     if let (Some(was), Some(is)) =
-                        (before.get_mut(old as usize), after.get_mut(new as usize))
+                        (sums.before.get_mut(old as usize), sums.after.get_mut(new as usize))
                     {
                         *was += 1;
                         *is += 1;
-                        *n += 1;
-                        *n_changed += u64::from(old != new);
+                        sums.n += 1;
+                        sums.n_changed += u64::from(old != new);
                     }
                 }
             }
-            VariableSums::Number { n, n_changed, change, size, before, after, n_outside } => {
+            VariableSums::Number(sums) => {
                 let unit = change_unit(self.axis);
                 let ends = self.target.and_then(Ecdf::ends);
-                let (mut olds, mut news) = (
-                    Vec::with_capacity(self.positions.len()),
-                    Vec::with_capacity(self.positions.len()),
-                );
+                let mut olds = Vec::with_capacity(self.positions.len());
+                let mut news = Vec::with_capacity(self.positions.len());
                 for &j in self.positions {
-                    let (old, new) = (
-                        self.variable.number(rows, self.generated.parent[j]),
-                        self.variable.number(made, j),
-                    );
+                    let old = self.variable.number(rows, self.generated.parent[j]);
+                    let new = self.variable.number(made, j);
                     if old.is_nan() || new.is_nan() {
                         continue;
                     }
                     olds.push(old);
                     news.push(new);
-                    *n += 1;
-                    *n_changed += u64::from((new - old).abs() > 1e-9 * old.abs().max(1.0));
-                    change.add_wide((new - old) / unit);
-                    size.add_wide((new - old).abs() / unit);
-                    *n_outside += u64::from(
-                        ends.is_some_and(|(least, largest)| new < least || new > largest),
-                    );
+                    let is_outside = ends.is_some_and(|(least, most)| new < least || new > most);
+                    sums.n += 1;
+                    sums.n_changed += u64::from((new - old).abs() > 1e-9 * old.abs().max(1.0));
+                    sums.change.add_wide((new - old) / unit);
+                    sums.size.add_wide((new - old).abs() / unit);
+                    sums.n_outside += u64::from(is_outside);
                 }
-                (*before, *after) = (ValueTally::from_values(olds), ValueTally::from_values(news));
+                sums.before = ValueTally::from_values(olds);
+                sums.after = ValueTally::from_values(news);
             }
         }
         seen
@@ -364,7 +345,7 @@ impl crate::exec::tests::state_laws::SampleState for QualitySums {
         pair.cosines.merge(&ValueTally::from_values([share(8)]));
         pair.plausibility.merge(&ValueTally::from_values([3.0 * share(9)]));
         [&mut pair.cosine, &mut pair.l1, &mut pair.l2].iter_mut().for_each(|sum| sum.add(share(8)));
-        let number = VariableSums::Number {
+        let number = VariableSums::Number(ChangedNumbers {
             n: 1,
             n_changed: 1,
             change: FixedSum::from_f64(share(10)),
@@ -372,14 +353,14 @@ impl crate::exec::tests::state_laws::SampleState for QualitySums {
             before: ValueTally::from_values([share(12)]),
             after: ValueTally::from_values([share(13)]),
             n_outside: one(share(14) < 0.2),
-        };
+        });
         let levels = |place: u64| {
             let mut counts = vec![0; 3];
             counts[(share(place) * 3.0) as usize] = 1;
             counts
         };
-        let level =
-            VariableSums::Levels { n: 1, n_changed: 1, before: levels(15), after: levels(16) };
+        let (before, after) = (levels(15), levels(16));
+        let level = VariableSums::Levels(ChangedLevels { n: 1, n_changed: 1, before, after });
         let class = match (share(17) * 3.0) as usize {
             0 => StratumClass::Unseen,
             class => StratumClass::Seen(class),

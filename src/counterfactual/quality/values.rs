@@ -86,48 +86,37 @@ impl QualityReference {
         for (&class, seen) in &pair.classes {
             let table = self.table(to, class);
             match &seen[v] {
-                VariableSums::Number {
-                    n: m,
-                    n_changed: changed,
-                    change: by,
-                    size: of,
-                    before,
-                    after,
-                    n_outside: outside,
-                } => {
-                    n += m;
-                    n_changed += changed;
-                    change += by.to_f64();
-                    size += of.to_f64();
+                VariableSums::Number(sums) => {
+                    n += sums.n;
+                    n_changed += sums.n_changed;
+                    change += sums.change.to_f64();
+                    size += sums.size.to_f64();
                     let Some(target) =
                         table.map(|t| &t.values[position]).filter(|t| t.n_rows() > 0)
                     else {
                         continue;
                     };
-                    n_target += m;
-                    n_outside += outside;
-                    let (was, is) =
-                        (distances(&before.ecdf(), target), distances(&after.ecdf(), target));
-                    dist_before.add(was.map(|d| d.0), *m);
-                    dist_after.add(is.map(|d| d.0), *m);
-                    w1_before.add(was.and_then(|d| Some(d.1 / sd?)), *m);
-                    w1_after.add(is.and_then(|d| Some(d.1 / sd?)), *m);
+                    n_target += sums.n;
+                    n_outside += sums.n_outside;
+                    let was = distances(&sums.before.ecdf(), target);
+                    let is = distances(&sums.after.ecdf(), target);
+                    dist_before.add(was.map(|d| d.0), sums.n);
+                    dist_after.add(is.map(|d| d.0), sums.n);
+                    w1_before.add(was.and_then(|d| Some(d.1 / sd?)), sums.n);
+                    w1_after.add(is.and_then(|d| Some(d.1 / sd?)), sums.n);
                 }
-                VariableSums::Levels { n: m, n_changed: changed, before, after } => {
-                    n += m;
-                    n_changed += changed;
+                VariableSums::Levels(sums) => {
+                    n += sums.n;
+                    n_changed += sums.n_changed;
                     let Some(target) = table.map(|t| &t.levels[position]).filter(|t| t.n > 0)
                     else {
                         continue;
                     };
-                    n_target += m;
-                    n_outside += (0..)
-                        .zip(after)
-                        .filter(|(level, _)| target.count(*level) == 0)
-                        .map(|(_, n)| n)
-                        .sum::<u64>();
-                    dist_before.add(total_variation(before, target), *m);
-                    dist_after.add(total_variation(after, target), *m);
+                    n_target += sums.n;
+                    let outside = (0..).zip(&sums.after).filter(|(l, _)| target.count(*l) == 0);
+                    n_outside += outside.map(|(_, n)| n).sum::<u64>();
+                    dist_before.add(total_variation(&sums.before, target), sums.n);
+                    dist_after.add(total_variation(&sums.after, target), sums.n);
                 }
             }
         }

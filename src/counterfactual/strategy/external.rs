@@ -81,19 +81,20 @@ fn nothing() -> ConditionOn {
 }
 
 impl ExternalBlock {
-    fn common<T>(&self, then: impl FnOnce(MapFlipBlock<'_>) -> T) -> T {
-        MapFlipBlock::without_rules(&self.condition_on, &self.range, &self.direction, |rules| {
-            then(MapFlipBlock {
-                cfs: CounterfactualsPerRow::Multiple,
-                keep_within: self.keep_within.as_ref(),
-                ..rules
-            })
-        })
+    fn common(&self) -> MapFlipBlock<'_> {
+        MapFlipBlock {
+            condition_on: Some(&self.condition_on),
+            cfs: CounterfactualsPerRow::Multiple,
+            keep_within: self.keep_within.as_ref(),
+            range: Some(&self.range),
+            direction: Some(&self.direction),
+            ..MapFlipBlock::default()
+        }
     }
 
     /// The plan: filter and checks; nothing is moved by it.
     fn plan(&self) -> StrategyPlan {
-        self.common(|common| common.plan(MoveRule::Move(MovableFeatures::All)))
+        self.common().plan(MoveRule::Move(MovableFeatures::All))
     }
 }
 
@@ -140,7 +141,7 @@ impl FittedKnobs for ExternalBlock {
     }
 
     fn refusals(&self) -> Vec<KnobRefusal> {
-        let mut found = self.common(|common| common.refusals());
+        let mut found = self.common().refusals();
         match (self.parquet.as_deref(), &self.command) {
             (Some(_), None) | (None, Some(_)) => {}
             (Some(_), Some(_)) => {

@@ -1,29 +1,15 @@
 //! Greedy: every variable that is related to the pair of groups moves to its equal-probability
 //! value in the target group. When one is related says [`crate::counterfactual::relation`].
 
-use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
-use crate::counterfactual::engine::{
-    FittedKnobs, LearntStrategy, StrategyEffect, StrategyKnobs, StrategyRecord,
-};
+use crate::counterfactual::engine::{FittedKnobs, StrategyEffect, StrategyKnobs, StrategyRecord};
 use crate::counterfactual::fit::{MoveRule, StrategyPlan};
-use crate::counterfactual::flip::{CounterfactualsPerRow, NewLevelRule};
 use crate::counterfactual::forms::ConditionOn;
-use crate::counterfactual::knobs::{
-    self, FlipRulesBlock, KeepWithinBlock, MapFlipBlock, StrategyPreset, map_flip_knobs,
-    map_flip_settings,
-};
+use crate::counterfactual::knobs::{self, StrategyPreset, map_flip_block, map_flip_knobs};
 use crate::counterfactual::relation::{RelationSettings, RelationTest};
-use crate::counterfactual::variable::VariableOptions;
-use crate::data::Layout;
-use crate::data::rows::reference::ReferenceRows;
-use crate::error::Result;
-use crate::num::ecdf::Cdf;
-use crate::param::{ColumnName, Count, Fraction, KnobRefusal, Level, Word};
+use crate::param::{ColumnName, Fraction, KnobRefusal, Level};
 
 /// What is known of greedy.
 pub(super) const RECORD: StrategyRecord = StrategyRecord {
@@ -34,10 +20,9 @@ pub(super) const RECORD: StrategyRecord = StrategyRecord {
     sentence_if_derived: None,
 };
 
+map_flip_block! {
 /// Moves every variable that differs between the groups to its equal-probability value in the
 /// target group.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct GreedyBlock {
     /// What the distributions are conditioned on in addition to the group: `label`, `{label: raw}`,
     /// `{prediction: MODEL}` or `none`.
@@ -49,59 +34,7 @@ pub struct GreedyBlock {
     /// When a feature counts as related to the attribute.
     #[serde(default)]
     pub relation: RelationBlock,
-    /// The source of settings that are left out.
-    #[serde(default)]
-    pub preset: StrategyPreset,
-    /// Threshold of equations 3 and 4: a level is left where its probability in the target group is
-    /// lower by this. Default: 0.5.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threshold: Option<Fraction>,
-    /// Levels of tests for flips: 0 none, 1 equation 3 only, 2 one conditional level (equation 4),
-    /// and so on. Default: 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub depth: Option<u32>,
-    /// The rule for tied numbers. Default: `midrank`; `as_printed`: `weak`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cdf: Option<Cdf>,
-    /// Smallest number of values in each of the two strata of a feature; with fewer the class is
-    /// dropped, then the change. Default: 10; `as_printed`: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_stratum: Option<Count>,
-    /// The tests of flips.
-    #[serde(default)]
-    pub flip: FlipRulesBlock,
-    /// The new level of a nominal feature: the one that agrees best with the rest of the row
-    /// (`likely`), or the most frequent (`mode`). Default: `likely`; `as_printed`: `mode`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new_value: Option<NewLevelRule>,
-    /// For a feature, levels and the level that takes their place wherever the target group has it:
-    /// `relationship: {Husband: Wife}`.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub counterpart: IndexMap<ColumnName, IndexMap<Word, Word>>,
-    /// One counterfactual per row and group (`single`), or also one per change at the root
-    /// (`multiple`).
-    #[serde(default)]
-    pub cfs: CounterfactualsPerRow,
-    /// At most this many per row and group with `cfs: multiple`. Default: 8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("maximum" = 1000,
-        "x-range" = "a number of counterfactuals up to 1000; 8 is usual"))]
-    pub max_cfs: Option<Count>,
-    /// Counterfactuals too far from the centroid of their target group and class are not valid.
-    /// Default: no filter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep_within: Option<KeepWithinBlock>,
-    /// Sensitive attributes whose counterfactuals are added to the reference first, in this order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub decorrelate: Vec<DecorrelateBlock>,
-    /// For a feature, its permitted range; a counterfactual outside is not valid. Values are never
-    /// clipped.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub range: IndexMap<ColumnName, PermittedRange>,
-    /// For a feature, the only direction in which it may change; a counterfactual that goes the
-    /// other way is not valid.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub direction: IndexMap<ColumnName, PermittedDirection>,
+}
 }
 
 /// When a feature counts as related to the attribute.
@@ -120,8 +53,6 @@ pub struct RelationBlock {
 }
 
 impl GreedyBlock {
-    map_flip_settings!();
-
     /// The plan with all settings resolved.
     pub fn plan(&self) -> StrategyPlan {
         let (as_printed, relation) = (self.preset == StrategyPreset::AsPrinted, &self.relation);

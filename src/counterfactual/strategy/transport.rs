@@ -82,9 +82,13 @@ pub struct TransportBlock {
 impl TransportBlock {
     /// The plan: which variables may change, and the checks; transport has no tests.
     pub fn plan(&self) -> StrategyPlan {
-        MapFlipBlock::without_rules(&self.condition_on, &self.range, &self.direction, |rules| {
-            rules.plan(MoveRule::Move(self.moves.clone()))
-        })
+        let rules = MapFlipBlock {
+            condition_on: Some(&self.condition_on),
+            range: Some(&self.range),
+            direction: Some(&self.direction),
+            ..MapFlipBlock::default()
+        };
+        rules.plan(MoveRule::Move(self.moves.clone()))
     }
 
     /// The settings of the transport plans.

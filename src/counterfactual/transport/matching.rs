@@ -90,14 +90,7 @@ impl TransportRows {
         let class = |i: usize| {
             if condition == Conditioning::Nothing { Some(0) } else { samples.classes[i] }
         };
-        let column = |&column: &usize| match &samples.rows.columns[column] {
-            FeatureColumn::Number(values) => {
-                FeatureColumn::Number(chosen.iter().map(|&i| values[i]).collect())
-            }
-            FeatureColumn::Code(codes) => {
-                FeatureColumn::Code(chosen.iter().map(|&i| codes[i]).collect())
-            }
-        };
+        let column = |&column: &usize| samples.rows.columns[column].take(chosen);
         TransportRows {
             keys: chosen.iter().map(|&i| samples.keys[i]).collect(),
             groups: chosen.iter().map(|&i| samples.groups[i]).collect(),
@@ -115,15 +108,8 @@ impl TransportRows {
             self.columns = other.columns;
             return;
         }
-        for (mine, theirs) in self.columns.iter_mut().zip(other.columns) {
-            match (mine, theirs) {
-                (FeatureColumn::Number(mine), FeatureColumn::Number(theirs)) => mine.extend(theirs),
-                (FeatureColumn::Code(mine), FeatureColumn::Code(theirs)) => mine.extend(theirs),
-                // The same columns of the same layout.
-                (FeatureColumn::Number(_), FeatureColumn::Code(_))
-                | (FeatureColumn::Code(_), FeatureColumn::Number(_)) => {}
-            }
-        }
+        let columns = self.columns.iter_mut().zip(other.columns);
+        columns.for_each(|(mine, theirs)| mine.append(theirs));
     }
 
     /// Only the features, without keys, groups and classes.

@@ -126,10 +126,9 @@ impl RawCounts {
             "column `{name}` has more than {MAX_NUMBERS} different numbers, and groups are mapped \
              from it: the most frequent numbers of each group cannot be counted"
         );
-        Err(Fault::new("too-many-levels", what)
+        Fault::new("too-many-levels", what)
             .in_column(name)
-            .hint("define the groups of numbers by `bins` in `data.derive` instead of `map`")
-            .into())
+            .fail("define the groups of numbers by `bins` in `data.derive` instead of `map`")
     }
 
     /// The raw value for the group `name` in rows of this class.

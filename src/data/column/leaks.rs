@@ -23,18 +23,8 @@ const SCORE_VALUES_ABOVE: usize = 20;
 const SAME_RANK_CORRELATION: f64 = 0.99;
 
 /// Words in the name of a column of scores. `score` at the end of a word counts, too.
-const SCORES: [&str; 10] = [
-    "score",
-    "scores",
-    "prob",
-    "proba",
-    "probability",
-    "pd",
-    "logit",
-    "pred",
-    "predicted",
-    "prediction",
-];
+const SCORES: &str = "\
+    score scores prob proba probability pd logit pred predicted prediction";
 
 /// Words in the name of a column of decisions.
 const DECISIONS: [&str; 7] =
@@ -65,7 +55,7 @@ pub(crate) fn find(
     for look in others() {
         let is_named = parts(&look.name)
             .iter()
-            .any(|part| SCORES.contains(&part.as_str()) || part.ends_with("score"));
+            .any(|part| SCORES.split(' ').any(|word| word == part) || part.ends_with("score"));
         let is_known = known.contains(&look.name.as_str());
         if let Some(why) = label.and_then(|(label, positive)| by_label(look, label, positive)) {
             reasons.insert(look.name.clone(), why);

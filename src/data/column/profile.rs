@@ -22,7 +22,7 @@ pub const MAX_LISTED: usize = 1000;
 const MAX_COUNTED: usize = 8192;
 
 /// The profile of a column.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ColumnProfile {
     /// Its name.
     pub name: String,
@@ -77,7 +77,7 @@ pub struct ColumnProfile {
 }
 
 /// The values with the lowest hashes and the rows of each.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct CountedValues {
     /// Values with a hash up to this one are counted.
     limit: u64,
@@ -144,30 +144,15 @@ impl ColumnProfile {
         ColumnProfile {
             name: name.to_owned(),
             class,
-            declared: None,
-            changes_type: false,
-            missing: 0,
-            missing_words: BTreeMap::new(),
-            levels: BTreeMap::new(),
-            has_more_levels: false,
             is_unique: true,
             rows_per_value: 1.0,
-            n_distinct: 0.0,
-            range: None,
-            infinite: BTreeMap::new(),
             is_ascending: true,
             is_whole: true,
-            sum: 0.0,
             are_dates: true,
-            mean_letters: 0.0,
-            mean_blanks: 0.0,
-            sample: Vec::new(),
-            spelling: Spelling::default(),
-            joined: Vec::new(),
-            rows: 0,
             last: f64::NEG_INFINITY,
             seen: Some(HashSet::default()),
             counted: CountedValues { limit: u64::MAX, rows: HashMap::default() },
+            ..ColumnProfile::default()
         }
     }
 

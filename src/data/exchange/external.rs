@@ -111,7 +111,7 @@ impl ExternalRows {
                 .in_file(file.path())
                 .at_row(format!("{} and row {second}", file.describe_row(first)));
             let hint = "several counterfactuals of a person in a group differ in `cf_index`";
-            return Err(fault.hint(hint).into());
+            return fault.fail(hint);
         }
         Ok(rows)
     }
@@ -295,7 +295,7 @@ fn columns_of(
                 list_words(inputs, 20)
             );
             let fault = Fault::new("bad-counterfactuals", what).in_file(file.path());
-            return Err(fault.in_column(name).hint(hint).into());
+            return fault.in_column(name).fail(hint);
         };
         let of_attribute = file.attribute().is_some_and(|of| of.feature == f);
         if layout.derivation(f).is_some() {
@@ -324,7 +324,7 @@ fn check_memory(file: &KeyedFile, known: &[(usize, ColumnUse)], memory: u64) -> 
         memory >> 20
     );
     let hint = "give the run more by `--memory`, or audit the groups in several runs";
-    Err(Fault::new("too-many-rows", what).in_file(file.path()).hint(hint).into())
+    Fault::new("too-many-rows", what).in_file(file.path()).fail(hint)
 }
 
 /// Reads values of a feature.

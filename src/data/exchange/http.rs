@@ -448,6 +448,15 @@ impl HttpEndpoint {
     }
 }
 
+/// Visits values that JSON has as they are.
+macro_rules! visit_as_is {
+    ($($visit:ident($kind:ty))+) => {
+        $(fn $visit<E>(self, value: $kind) -> Result<Value, E> {
+            Ok(value.into())
+        })+
+    };
+}
+
 /// A value of JSON whose maps hold each key once: which of two values is meant, nobody knows.
 struct UniqueKeys(Value);
 
@@ -461,28 +470,14 @@ impl<'de> Deserialize<'de> for UniqueKeys {
                 f.write_str("a value of JSON")
             }
 
+            visit_as_is! { visit_bool(bool) visit_i64(i64) visit_u64(u64) visit_str(&str) }
+
             fn visit_unit<E>(self) -> Result<Value, E> {
                 Ok(Value::Null)
             }
 
-            fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-                Ok(value.into())
-            }
-
-            fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-                Ok(value.into())
-            }
-
-            fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-                Ok(value.into())
-            }
-
             fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
                 Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
-            }
-
-            fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-                Ok(value.into())
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {

@@ -152,16 +152,15 @@ impl KeyedFile {
     ) -> Result<Self> {
         // An object was looked for before its parts were listed.
         if !object::is_address(path) && !path.exists() {
-            return Err(Fault::new(
+            return Fault::new(
                 "missing-scores",
                 format!("the score file `{}` does not exist", path.display()),
             )
             .in_file(path)
-            .hint(
+            .fail(
                 "write the scores there, or correct the path in the job; relative paths are \
                  relative to the working directory",
-            )
-            .into());
+            );
         }
         let words = (&SCORES, Some((column, values)));
         KeyedFile::open_as((path, parts), words, row_id, attribute, attributes)
@@ -218,18 +217,17 @@ impl KeyedFile {
             if !has_column(part, name) {
                 let known: Vec<String> =
                     part.schema().fields().iter().map(|f| format!("`{}`", f.name())).collect();
-                return Err(Fault::new(
+                return Fault::new(
                     "missing-column",
                     format!("the {} has no column `{name}`", words.noun),
                 )
                 .in_file(part.path())
                 .in_column(name)
-                .hint(format!(
+                .fail(format!(
                     "its columns are {}; the key columns are called row_id, sensitive, \
                      to_group and cf_index",
                     known.join(", ")
-                ))
-                .into());
+                ));
             }
         }
         let groups_of =
@@ -372,7 +370,7 @@ impl KeyedFile {
             _ => {
                 let what = format!("column `{name}` holds no booleans");
                 let fault = Fault::new(self.words.code, what).in_file(self.path()).in_column(name);
-                Err(fault.hint("write true where the row counts, or leave the column out").into())
+                fault.fail("write true where the row counts, or leave the column out")
             }
         }
     }
@@ -393,7 +391,7 @@ impl KeyedFile {
             let what = "the parts of the scores answer several requests";
             let fault = Fault::new("other-request", what).in_file(self.path());
             let hint = "remove the parts that answer the rows to score of another run";
-            return Err(fault.hint(hint).into());
+            return fault.fail(hint);
         }
         if !self.has(REQUEST) {
             return Ok(found);
@@ -662,19 +660,16 @@ impl KeyedFile {
     fn row_key(&self, ids: &ArrayRef, i: usize, file_row: u64) -> Result<u64> {
         if ids.is_null(i) {
             let fault = self.fault("the row id is missing".to_owned(), "row_id", file_row);
-            return Err(fault
-                .hint(format!("every line keeps the row_id of {}", self.words.original))
-                .into());
+            return fault.fail(format!("every line keeps the row_id of {}", self.words.original));
         }
         if let Some(texts) = ids.as_string_opt::<i32>() {
             return Ok(key_of_text(texts.value(i)));
         }
         let id = ids.as_primitive::<Int64Type>().value(i);
         if self.row_id == RowIdKind::RowNumber && id < 0 {
-            return Err(self
+            return self
                 .fault(format!("`{id}` is not a row number"), "row_id", file_row)
-                .hint("row numbers count from 0")
-                .into());
+                .fail("row numbers count from 0");
         }
         Ok(id.cast_unsigned())
     }
@@ -704,7 +699,7 @@ impl KeyedFile {
                 )
             }
         };
-        Err(self.fault(what, name, file_row).hint(hint).into())
+        self.fault(what, name, file_row).fail(hint)
     }
 
     /// The scores of a batch, where the file holds such; of decisions 1 where they are positive, 0

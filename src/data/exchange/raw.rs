@@ -137,10 +137,9 @@ pub(crate) fn raw_array(
                     ids.len(),
                     feature.name
                 );
-                return Err(Fault::new("too-much-text", what)
+                return Fault::new("too-much-text", what)
                     .in_column(&feature.name)
-                    .hint("run with a smaller --batch-rows")
-                    .into());
+                    .fail("run with a smaller --batch-rows");
             }
             Arc::new(ids.iter().map(word).collect::<StringArray>())
         }

@@ -108,7 +108,7 @@ fn schema_of(message: Message<'_>) -> Result<SchemaRef> {
         let name = field.name();
         if schema.fields()[..i].iter().any(|other| other.name() == name) {
             let fault = stream_fault(format!("wrote two columns called `{name}`"));
-            return Err(fault.hint("give them different names").into());
+            return fault.fail("give them different names");
         }
         let kind = match field.data_type() {
             DataType::Dictionary(_, values) => values,
@@ -119,14 +119,14 @@ fn schema_of(message: Message<'_>) -> Result<SchemaRef> {
                 format!("wrote a column `{name}` of {}, which is not read", type_in_words(kind));
             let hint = "numbers, booleans, text, dates and times are read; leave the column out, \
                         or flatten it into separate columns";
-            return Err(stream_fault(what).hint(hint).into());
+            return stream_fault(what).fail(hint);
         }
         if let Some(most) = unkept_decimal(kind) {
             let what = format!(
                 "wrote a column `{name}` of {kind}; a decimal type needs 1 to {most} digits, and a \
                  scale from 0 to their number"
             );
-            return Err(stream_fault(what).hint("write another decimal type, or floats").into());
+            return stream_fault(what).fail("write another decimal type, or floats");
         }
     }
     Ok(Arc::new(schema))
@@ -229,7 +229,7 @@ impl StreamedRows {
         if batch.or_else(|| of_words?.data()).is_some_and(compressed) {
             skip_bytes(source, length)?;
             let hint = "write it without compression, which a pipe does not need";
-            return Err(stream_fault("wrote a compressed stream").hint(hint).into());
+            return stream_fault("wrote a compressed stream").fail(hint);
         }
         let (mut needed, mut what) = (length, "a batch");
         if let Some(words) = of_words {
@@ -258,7 +258,7 @@ impl StreamedRows {
                     "wrote a batch of {} rows; at most {MAX_BATCH_ROWS} are read",
                     batch.length()
                 );
-                return Err(stream_fault(what).hint("write smaller batches").into());
+                return stream_fault(what).fail("write smaller batches");
             }
             let allowed = self.allowed;
             decoded(|| {

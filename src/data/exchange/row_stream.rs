@@ -138,14 +138,10 @@ impl RawColumns {
         if self.weighted {
             arrays.push(Arc::new(Float64Array::from_iter_values((0..rows.n).map(weight))));
         }
-        RecordBatch::try_new(Arc::clone(&self.schema), arrays).map(RawBatch).map_err(|e| {
-            Error::operator(
-                "write",
-                "rows of a command",
-                e,
-                "this is a bug in cfaudit: a column has another length or type than its field",
-            )
-        })
+        let hint = "this is a bug in cfaudit: a column has another length or type than its field";
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays)
+            .map(RawBatch)
+            .map_err(|e| Error::operator("write", "rows of a command", e, hint))
     }
 }
 

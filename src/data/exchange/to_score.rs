@@ -213,14 +213,9 @@ pub(crate) fn kept_batch(
 }
 
 fn batch(schema: Schema, arrays: Vec<ArrayRef>) -> Result<RecordBatch> {
-    RecordBatch::try_new(Arc::new(schema), arrays).map_err(|e| {
-        Error::operator(
-            "write",
-            "to-score",
-            e,
-            "this is a bug in cfaudit: a column has another length or type than the file",
-        )
-    })
+    let hint = "this is a bug in cfaudit: a column has another length or type than the file";
+    RecordBatch::try_new(Arc::new(schema), arrays)
+        .map_err(|e| Error::operator("write", "to-score", e, hint))
 }
 
 /// The id of rows to score: SHA-256 over the names and types of their columns, then over what

@@ -5,14 +5,12 @@
 //! a misspelt one is no negative decision.
 
 use crate::data::DecisionColumn;
-use crate::data::prepare::issues::{DataIssue, IssueSeverity};
+use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::plan::DecisionPlan;
 use crate::data::prepare::tally::ColumnTally;
+use crate::data::prepare::view_issues::{MAX_SHOWN, counted, seen_text};
 use crate::data::source::{list_words, nearest_word};
 use crate::error::{Fault, Result};
-
-/// Number of words that a message lists.
-const MAX_SHOWN: usize = 10;
 
 /// The words of a column of decisions.
 ///
@@ -25,28 +23,19 @@ pub(crate) fn decision_words(
     tally: &ColumnTally,
     issues: &mut Vec<DataIssue>,
 ) -> Result<DecisionColumn> {
-    let counted = |(word, n): (&str, u64)| format!("`{word}` ({n})");
-    let seen = || {
-        let all = list_words(tally.by_count().into_iter().map(counted), MAX_SHOWN);
-        if all.is_empty() {
-            "the column has no values".to_owned()
-        } else {
-            format!("the values seen are {all}")
-        }
-    };
     let fault = |what: String| Fault::new("unknown-decision", what).in_column(name);
-    let mut warn = |code, n, text| {
-        let (severity, place) = (IssueSeverity::Warning, name.to_owned());
-        issues.push(DataIssue { code, severity, place, n, text });
-    };
+    let mut warn = |code, n, text| issues.push(DataIssue::warning(code, name, n, text));
     for (written, value) in &decision.positive {
         if tally.occurrences.contains_key(value) {
             continue;
         }
         if decision.negative.is_none() {
             let what = format!("the positive decision `{written}` never occurs in `{name}`");
-            let hint = format!("{}; where it may be absent, close the list by `negative`", seen());
-            return Err(fault(what).hint(hint).into());
+            let hint = format!(
+                "{}; where it may be absent, close the list by `negative`",
+                seen_text(tally)
+            );
+            return fault(what).fail(hint);
         }
         let text = format!("no row has the positive decision `{written}` of `{name}`");
         warn("absent-decision", 0, text);
@@ -86,7 +75,7 @@ pub(crate) fn decision_words(
                     Some(near) => format!("did you mean `{near}`? {rule}"),
                     None => format!("{rule}; name it, or leave `negative` out"),
                 };
-                return Err(fault(what).hint(hint).into());
+                return fault(what).fail(hint);
             }
             listed
         }

@@ -298,10 +298,9 @@ impl DerivationRule {
                                 "the value `{value}` of `{from}` occurs twice in the map of \
                                  `{column}`: `{other}` and `{name}`"
                             );
-                            return Err(Fault::new("duplicate-group", what)
+                            return Fault::new("duplicate-group", what)
                                 .in_column(from.as_str())
-                                .hint("keep one of them")
-                                .into());
+                                .fail("keep one of them");
                         }
                     }
                 }
@@ -317,13 +316,10 @@ impl DerivationRule {
                         "column `{from}` holds {}, and `{column}` needs bins of it",
                         class.name()
                     );
-                    return Err(Fault::new("not-numeric", what)
-                        .in_column(from.as_str())
-                        .hint(
-                            "group text by `map`; list text that means missing under \
+                    return Fault::new("not-numeric", what).in_column(from.as_str()).fail(
+                        "group text by `map`; list text that means missing under \
                              `null_values` of a CSV file",
-                        )
-                        .into());
+                    );
                 }
                 DerivationRule::Bins(bins.clone())
             }

@@ -1,14 +1,14 @@
 //! The groups of a sensitive attribute, as the job names them and as the rows hold them.
 
 use crate::data::Attribute;
-use crate::data::prepare::issues::{DataIssue, IssueSeverity};
+use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::missing_words::check_words;
 use crate::data::prepare::plan::{AttributePlan, PreparePlan};
 use crate::data::prepare::tally::ColumnTally;
-use crate::data::prepare::view_issues::{MAX_SHOWN, issue, seen_text};
+use crate::data::prepare::view_issues::{MAX_SHOWN, seen_text};
 use crate::data::source::{list_words, nearest_word};
 use crate::data::spelling::Spelling;
-use crate::error::{Fault, Result};
+use crate::error::Result;
 
 pub(super) fn attribute_of(
     plan: &PreparePlan<'_>,
@@ -30,28 +30,20 @@ pub(super) fn attribute_of(
         .map(|(written, _)| written.as_str())
         .collect();
     if absent.len() == attribute.groups.len() {
-        let fault = Fault::new(
-            "unknown-group",
-            format!("none of the groups of `{name}` occurs in the data"),
-        )
-        .in_column(plan.name(plan.features[attribute.feature].column));
-        let column = plan.name(plan.features[attribute.feature].column);
         let nameless = issues.iter().find(|issue| {
-            issue.place == column && ["outside-bins", "unmapped-value"].contains(&issue.code)
+            issue.place == plan.name(column)
+                && ["outside-bins", "unmapped-value"].contains(&issue.code)
         });
         // The data come first: a word that the data hold in another spelling is the better hint.
         let near =
             || attribute.groups.iter().find_map(|(written, _)| suggested_word(written, &values));
-        let hint = nameless.map_or_else(
-            || {
-                near().map_or_else(
-                    || seen_text(tally),
-                    |near| format!("{near}; {}", seen_text(tally)),
-                )
-            },
-            |issue| issue.text.clone(),
-        );
-        return Err(plan.view.source().locate_file(fault).hint(hint).into());
+        let hint = match (nameless, near()) {
+            (Some(issue), _) => issue.text.clone(),
+            (None, Some(near)) => format!("{near}; {}", seen_text(tally)),
+            (None, None) => seen_text(tally),
+        };
+        let what = format!("none of the groups of `{name}` occurs in the data");
+        return plan.fault("unknown-group", column, what).fail(hint);
     }
     for group in absent {
         let undeclared: Vec<&str> = values
@@ -61,9 +53,8 @@ pub(super) fn attribute_of(
             .collect();
         let near =
             suggested_word(group, &undeclared).map_or(String::new(), |near| format!("; {near}"));
-        issues.push(issue(
+        issues.push(DataIssue::warning(
             "absent-group",
-            IssueSeverity::Warning,
             name,
             0,
             format!("the group `{group}` of `{name}` does not occur in the data{near}"),
@@ -80,13 +71,13 @@ pub(super) fn attribute_of(
                 joined_by(plan, column, [(other.as_str(), one.as_str())])
             );
             let n = tally.occurrences.get(value).map_or(0, |seen| seen.n);
-            issues.push(issue("similar-groups", IssueSeverity::Warning, name, n, text));
+            issues.push(DataIssue::warning("similar-groups", name, n, text));
         }
     }
     if tally.nulls > 0 {
         let text =
             format!("{} rows have no value of `{name}`: they belong to no group", tally.nulls);
-        issues.push(issue("missing-group", IssueSeverity::Warning, name, tally.nulls, text));
+        issues.push(DataIssue::warning("missing-group", name, tally.nulls, text));
     }
     let others: Vec<(&str, u64)> = tally
         .by_count()
@@ -119,7 +110,7 @@ pub(super) fn attribute_of(
                 format!("; where they mean a group, {}", joined_by(plan, column, pairs))
             }
         );
-        issues.push(issue("undeclared-group", IssueSeverity::Warning, name, n, text));
+        issues.push(DataIssue::warning("undeclared-group", name, n, text));
     }
     let level =
         |value: &String| levels.iter().position(|l| l == value).and_then(|i| u32::try_from(i).ok());

@@ -15,6 +15,18 @@ pub struct DataIssue {
     pub text: String,
 }
 
+impl DataIssue {
+    /// One that may change the meaning of the results.
+    pub(crate) fn warning(code: &'static str, place: &str, n: u64, text: String) -> Self {
+        DataIssue { code, severity: IssueSeverity::Warning, place: place.to_owned(), n, text }
+    }
+
+    /// One that is worth knowing.
+    pub(crate) fn info(code: &'static str, place: &str, n: u64, text: String) -> Self {
+        DataIssue { severity: IssueSeverity::Info, ..DataIssue::warning(code, place, n, text) }
+    }
+}
+
 /// The code of the issue that a feature has missing values.
 pub(crate) const MISSING_VALUES: &str = "missing-values";
 

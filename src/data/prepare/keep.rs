@@ -66,9 +66,8 @@ impl KeepFilter {
         if !matches!(program.gives(), SqlType::Bool | SqlType::Null) {
             let what =
                 format!("{whose} does not say which rows to keep: it is neither true nor false");
-            return Err(Fault::new("bad-sql", what)
-                .hint("compare: `income > 0`, `country IN ('DE', 'FR')`")
-                .into());
+            return Fault::new("bad-sql", what)
+                .fail("compare: `income > 0`, `country IN ('DE', 'FR')`");
         }
         let test = KeepTest::Expression(program);
         Ok(KeepFilter { what: format!("sql: {sql}"), columns, test })
@@ -133,10 +132,9 @@ impl ColumnTest {
                 limits[0].1.get(),
                 column.class.name()
             );
-            Err(Fault::new("not-numeric", what)
+            Fault::new("not-numeric", what)
                 .in_column(name.as_str())
-                .hint("use `in`, `not_in`, `present` or `missing`")
-                .into())
+                .fail("use `in`, `not_in`, `present` or `missing`")
         };
         let member = |words: &[Word], among| -> Result<ColumnTest> {
             Ok(ColumnTest::Member { list: members(words, column)?, among })

@@ -11,7 +11,7 @@ use crate::data::prepare::weight::WeightSummary;
 use crate::data::source::SourceSlice;
 use crate::data::source::side_table::{EXAMPLES, UnmatchedRule};
 use crate::data::values::{SourceValues, parse_number};
-use crate::error::{Fault, Result};
+use crate::error::Result;
 
 /// The rows whose key a side table lacks, by table.
 fn unmatched_rows(
@@ -192,22 +192,17 @@ pub(super) fn check_numbers(
     column: usize,
 ) -> Result<()> {
     let name = plan.name(column);
-    let (i, fault) = match &slice.columns[column] {
-        SourceValues::Int(_) | SourceValues::Empty(_) => return Ok(()),
+    let fault =
+        |code, i: usize, what: String| plan.fault_in_row(code, (column, slice.row_number(i)), what);
+    match &slice.columns[column] {
+        SourceValues::Int(_) | SourceValues::Empty(_) => Ok(()),
         SourceValues::Float(a) => {
             let is_bad = |(i, x): &(usize, &f64)| x.is_infinite() && a.is_valid(*i);
-            match a.values().iter().enumerate().find(is_bad) {
-                None => return Ok(()),
-                Some((i, x)) => (
-                    i,
-                    Fault::new("infinite-value", format!("column `{name}` holds `{x}`")).hint(
-                        format!(
-                            "if it means missing, write `data.missing.null_values: {{{name}: \
-                             [{x}]}}`; use finite numbers for caps"
-                        ),
-                    ),
-                ),
-            }
+            let Some((i, x)) = a.values().iter().enumerate().find(is_bad) else { return Ok(()) };
+            fault("infinite-value", i, format!("column `{name}` holds `{x}`")).fail(format!(
+                "if it means missing, write `data.missing.null_values: {{{name}: [{x}]}}`; use \
+                 finite numbers for caps"
+            ))
         }
         texts @ (SourceValues::Text(_) | SourceValues::Named(_))
             if plan.view.derived_at(column).is_none() =>
@@ -215,32 +210,21 @@ pub(super) fn check_numbers(
             let no_number = |&(_, i): &(u32, usize)| {
                 texts.word(i).filter(|text| parse_number(text).is_none()).map(|text| (i, text))
             };
-            match texts.distinct().first.iter().find_map(no_number) {
-                None => return Ok(()),
-                Some((i, text)) => (
-                    i,
-                    Fault::new(
-                        "not-numeric",
-                        format!("column `{name}` must hold numbers, but holds the text `{text}`"),
-                    )
-                    .hint(plan.hint_for_text(column, &text)),
-                ),
-            }
+            let found = texts.distinct().first.iter().find_map(no_number);
+            let Some((i, text)) = found else { return Ok(()) };
+            let what = format!("column `{name}` must hold numbers, but holds the text `{text}`");
+            fault("not-numeric", i, what).fail(plan.hint_for_text(column, &text))
         }
-        SourceValues::Bool(_) | SourceValues::Text(_) | SourceValues::Named(_) => match slice.n {
-            0 => return Ok(()),
-            _ => {
-                let holds = if matches!(slice.columns[column], SourceValues::Bool(_)) {
-                    "booleans"
-                } else {
-                    "names"
-                };
-                let what = format!("column `{name}` must hold numbers, but holds {holds}");
-                (0, Fault::new("not-numeric", what).hint(plan.hint_for_text(column, "")))
-            }
-        },
-    };
-    Err(plan.view.source().locate_row(fault, slice.row_number(i)).in_column(name).into())
+        SourceValues::Bool(_) | SourceValues::Text(_) | SourceValues::Named(_) if slice.n == 0 => {
+            Ok(())
+        }
+        other => {
+            let are_bools = matches!(other, SourceValues::Bool(_));
+            let holds = if are_bools { "booleans" } else { "names" };
+            let what = format!("column `{name}` must hold numbers, but holds {holds}");
+            fault("not-numeric", 0, what).fail(plan.hint_for_text(column, ""))
+        }
+    }
 }
 
 /// The number of columns of a one-hot group that are 1 in each kept row.
@@ -259,15 +243,10 @@ pub(super) fn one_hot_counts(
             if value != 0.0 && value != 1.0 && !value.is_nan() {
                 let what =
                     format!("column `{}` of a one-hot group holds `{value}`", plan.name(column));
-                let fault = Fault::new("bad-onehot", what).in_column(plan.name(column));
                 let hint = "write 1 in the column of a row's level and 0 in the others, or list \
                             the columns under `continuous`";
-                return Err(plan
-                    .view
-                    .source()
-                    .locate_row(fault, slice.row_number(i))
-                    .hint(hint)
-                    .into());
+                let at = (column, slice.row_number(i));
+                return plan.fault_in_row("bad-onehot", at, what).fail(hint);
             }
         }
     }
@@ -294,13 +273,8 @@ pub(super) fn check_weights(
                 continue;
             }
         };
-        let fault = Fault::new("bad-weight", what).in_column(plan.name(column));
-        return Err(plan
-            .view
-            .source()
-            .locate_row(fault, slice.row_number(i))
-            .hint("a weight is a number of 0 or more")
-            .into());
+        let fault = plan.fault_in_row("bad-weight", (column, slice.row_number(i)), what);
+        return fault.fail("a weight is a number of 0 or more");
     }
     Ok(weights)
 }

@@ -2,13 +2,13 @@
 //! is wrong with them.
 
 use crate::data::LabelDefinition;
-use crate::data::prepare::issues::{DataIssue, IssueSeverity};
+use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::missing_words::check_words;
 use crate::data::prepare::plan::{LabelPlan, PreparePlan};
 use crate::data::prepare::tally::ColumnTally;
-use crate::data::prepare::view_issues::{MAX_SHOWN, counted, issue, seen_text};
+use crate::data::prepare::view_issues::{MAX_SHOWN, counted, seen_text};
 use crate::data::source::{list_words, nearest_word};
-use crate::error::{Fault, Result};
+use crate::error::Result;
 
 /// Largest number of values of a label besides the positive ones.
 const MAX_LABELS: usize = 1_000;
@@ -32,17 +32,16 @@ pub(super) fn label_of(
         // value would be missing from the list.
         if label.negative.is_none() {
             let what = format!("the positive value `{written}` never occurs in column `{name}`");
-            let fault = Fault::new("unknown-label-value", what).in_column(name);
             let hint =
                 format!("{}; if it may be absent, close the list by `negative`", seen_text(tally));
-            return Err(plan.view.source().locate_file(fault).hint(hint).into());
+            return plan.fault("unknown-label-value", label.column, what).fail(hint);
         }
         if label.classes.is_empty() {
             let text = format!(
                 "no row has the positive value `{written}` of `{name}`; {}",
                 seen_text(tally)
             );
-            issues.push(issue("absent-label", IssueSeverity::Warning, name, 0, text));
+            issues.push(DataIssue::warning("absent-label", name, 0, text));
         }
     }
     let listed = |wanted: &dyn Fn(&str) -> bool| {
@@ -93,31 +92,15 @@ pub(super) fn label_of(
             };
             let rows: u64 = undeclared.iter().map(|word| tally.occurrences[*word].n).sum();
             let others = listed(&|word| undeclared.iter().any(|u| *u == word));
-            let fault = Fault::new(
-                "undeclared-label",
-                format!("{what}; {rows} rows have such a value: {others}"),
-            )
-            .in_column(name);
-            return Err(plan
-                .view
-                .source()
-                .locate_row(fault, tally.occurrences[first].first_row)
-                .hint(hint)
-                .into());
+            let what = format!("{what}; {rows} rows have such a value: {others}");
+            let at = (label.column, tally.occurrences[first].first_row);
+            return plan.fault_in_row("undeclared-label", at, what).fail(hint);
         }
     }
     if negative.len() > MAX_LABELS {
-        let fault = Fault::new(
-            "too-many-levels",
-            format!("the label column `{name}` has {} negative values", negative.len()),
-        )
-        .in_column(name);
-        return Err(plan
-            .view
-            .source()
-            .locate_file(fault)
-            .hint("a label has few values; is this the right column?")
-            .into());
+        let what = format!("the label column `{name}` has {} negative values", negative.len());
+        let hint = "a label has few values; is this the right column?";
+        return plan.fault("too-many-levels", label.column, what).fail(hint);
     }
     if label.negative.is_none() && negative.len() > 1 {
         let rows = negative.iter().map(|word| tally.occurrences[word].n).sum();
@@ -126,7 +109,7 @@ pub(super) fn label_of(
             "several values of `{name}` count as negative because they are not listed as positive: \
              {others}; list them under `negative`"
         );
-        issues.push(issue("unlisted-label", IssueSeverity::Warning, name, rows, text));
+        issues.push(DataIssue::warning("unlisted-label", name, rows, text));
     }
     let one_side = match (tally.occurrences.len(), negative.len()) {
         (0, _) => None,
@@ -140,7 +123,7 @@ pub(super) fn label_of(
     };
     if let Some(text) = one_side {
         let rows = tally.occurrences.values().map(|value| value.n).sum();
-        issues.push(issue("one-label-value", IssueSeverity::Warning, name, rows, text));
+        issues.push(DataIssue::warning("one-label-value", name, rows, text));
     }
     if tally.nulls > 0 {
         let text = match tally.occurrences.is_empty() {
@@ -153,7 +136,7 @@ pub(super) fn label_of(
                 tally.nulls
             ),
         };
-        issues.push(issue("missing-label", IssueSeverity::Warning, name, tally.nulls, text));
+        issues.push(DataIssue::warning("missing-label", name, tally.nulls, text));
     }
     for (written, _) in
         label.classes.iter().filter(|(_, value)| !tally.occurrences.contains_key(value))
@@ -161,7 +144,7 @@ pub(super) fn label_of(
         let text = format!(
             "no row has the class `{written}` of `{name}`: rates over its labels are undefined"
         );
-        issues.push(issue("absent-class", IssueSeverity::Warning, name, 0, text));
+        issues.push(DataIssue::warning("absent-class", name, 0, text));
     }
     let written =
         |values: &[(String, String)]| values.iter().map(|(written, _)| written.clone()).collect();

@@ -10,7 +10,7 @@ use crate::data::prepare::derive::DerivedFeature;
 use crate::data::prepare::encode::code_column;
 use crate::data::prepare::form::form_of;
 use crate::data::prepare::groups::attribute_of;
-use crate::data::prepare::issues::{DataIssue, IssueSeverity, MISSING_VALUES};
+use crate::data::prepare::issues::{DataIssue, MISSING_VALUES};
 use crate::data::prepare::label::label_of;
 use crate::data::prepare::levels::{levels_of, partition_levels};
 use crate::data::prepare::missing_words::{check_words, words_of_feature};
@@ -18,7 +18,7 @@ use crate::data::prepare::params::{MissingRule, carried_decision};
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan, SplitPlan};
 use crate::data::prepare::survey::{MANY_LEVELS, SourceSurvey, check_decimals};
 use crate::data::prepare::tally::ColumnTally;
-use crate::data::prepare::view_issues::{issue, issues_of_view, seen_text};
+use crate::data::prepare::view_issues::{issues_of_view, seen_text};
 use crate::data::prepare::weight::WeightColumn;
 use crate::data::rows::split;
 use crate::data::rows::stored::{
@@ -27,7 +27,7 @@ use crate::data::rows::stored::{
 };
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureKind, Layout, MISSING, MISSING_LEVEL, PersonColumn, RowIdKind};
-use crate::error::{Fault, Result};
+use crate::error::Result;
 use crate::num::float_precision::FloatPrecision;
 
 /// The meaning of the prepared rows, from the survey of all of them.
@@ -70,7 +70,7 @@ impl RowDescription {
             if feature.kind == FeatureKind::Nominal && !feature.hidden && levels.len() > MANY_LEVELS
             {
                 // How the source spells them tells thousands from decimals.
-                check_decimals(plan, &feature.name, survey.as_read(plan, feature.column))?;
+                check_decimals(plan, feature.column, survey.as_read(plan, feature.column))?;
                 let n = levels.len() as u64;
                 let text = format!(
                     "the nominal column `{}` has {n} levels: few people share one, and a model \
@@ -78,7 +78,7 @@ impl RowDescription {
                      (`map`), or leave the column out",
                     feature.name
                 );
-                issues.push(issue("many-levels", IssueSeverity::Warning, &feature.name, n, text));
+                issues.push(DataIssue::warning("many-levels", &feature.name, n, text));
             }
             if let Some(counted) = &counted {
                 issues.extend(words_of_feature(plan, feature, counted));
@@ -89,9 +89,8 @@ impl RowDescription {
                 } else {
                     "they stay missing"
                 };
-                issues.push(issue(
+                issues.push(DataIssue::info(
                     MISSING_VALUES,
-                    IssueSeverity::Info,
                     &feature.name,
                     nulls,
                     format!("{nulls} rows have no value of `{}`: {then}", feature.name),
@@ -113,13 +112,7 @@ impl RowDescription {
             plan.features.iter().zip(&survey.thousands).filter(|(feature, _)| !feature.hidden)
         {
             if let Some((n, text)) = thousands.told(&feature.name) {
-                issues.push(issue(
-                    "thousands-sign",
-                    IssueSeverity::Warning,
-                    &feature.name,
-                    n,
-                    text,
-                ));
+                issues.push(DataIssue::warning("thousands-sign", &feature.name, n, text));
             }
         }
         for ((name, columns), broken) in plan
@@ -135,9 +128,8 @@ impl RowDescription {
                 broken.none,
                 broken.several
             );
-            issues.push(issue(
+            issues.push(DataIssue::warning(
                 "broken-onehot",
-                IssueSeverity::Warning,
                 name,
                 broken.none + broken.several,
                 text,
@@ -207,7 +199,7 @@ impl RowDescription {
                  or round them to multiples of one number",
                 survey.weights.unit(counted).value()
             );
-            issues.push(issue("coarse-weight", IssueSeverity::Warning, plan.name(column), 0, text));
+            issues.push(DataIssue::warning("coarse-weight", plan.name(column), 0, text));
         }
         // How many they are is counted once all rows are written.
         let person = plan
@@ -345,15 +337,10 @@ fn roles_of(
 ) -> Result<HashMap<String, u8>> {
     let name = plan.name(split.column);
     if split.audit.iter().all(|value| !tally.occurrences.contains_key(value)) {
-        let fault = Fault::new(
-            "no-audit-rows",
-            format!(
-                "no row is audited: none of the values under \
-                 `split.audit` occurs in column `{name}`"
-            ),
-        )
-        .in_column(name);
-        return Err(plan.view.source().locate_file(fault).hint(seen_text(tally)).into());
+        let what = format!(
+            "no row is audited: none of the values under `split.audit` occurs in column `{name}`"
+        );
+        return plan.fault("no-audit-rows", split.column, what).fail(seen_text(tally));
     }
     for value in split
         .train
@@ -361,9 +348,8 @@ fn roles_of(
         .chain(&split.audit)
         .filter(|value| !tally.occurrences.contains_key(*value))
     {
-        issues.push(issue(
+        issues.push(DataIssue::warning(
             "absent-split-value",
-            IssueSeverity::Warning,
             name,
             0,
             format!("the split value `{value}` does not occur in column `{name}`"),
@@ -377,7 +363,7 @@ fn roles_of(
             "{others} rows have another value of `{name}` than the split names: they are neither \
              training rows nor audited rows"
         );
-        issues.push(issue("outside-split", IssueSeverity::Warning, name, others, text));
+        issues.push(DataIssue::warning("outside-split", name, others, text));
     }
     let train = split.train.iter().map(|value| (value.clone(), split::TRAIN));
     Ok(train.chain(split.audit.iter().map(|value| (value.clone(), 0))).collect())

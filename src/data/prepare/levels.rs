@@ -1,14 +1,13 @@
 //! The levels of coded columns: of features, and of columns that divide the rows into strata or
 //! slices.
 
-use crate::data::prepare::issues::{DataIssue, IssueSeverity};
+use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::params::MissingRule;
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan};
 use crate::data::prepare::tally::ColumnTally;
-use crate::data::prepare::view_issues::issue;
 use crate::data::source::nearest_word;
 use crate::data::{FeatureKind, MISSING_LEVEL, StrataColumn};
-use crate::error::{Fault, Result};
+use crate::error::Result;
 
 /// Largest number of strata of a column.
 const MAX_STRATA: usize = 1_000;
@@ -26,26 +25,14 @@ pub(super) fn levels_of(
     if let (FeatureKind::OrdinalLevel, Some(first)) =
         (&feature.kind, others.iter().min_by_key(|word| tally.occurrences[**word].first_row))
     {
-        let fault = Fault::new(
-            "undeclared-level",
-            format!("`{first}` is not among the levels of the ordinal column `{}`", feature.name),
-        )
-        .in_column(&feature.name);
-        let hint = match nearest_word(
-            first,
-            &feature.declared.iter().map(String::as_str).collect::<Vec<_>>(),
-        ) {
-            Some(near) => format!(
-                "did you mean `{near}`? the order of an ordinal column must name every level"
-            ),
-            None => "the order of an ordinal column must name every level".to_owned(),
-        };
-        return Err(plan
-            .view
-            .source()
-            .locate_row(fault, tally.occurrences[*first].first_row)
-            .hint(hint)
-            .into());
+        let what =
+            format!("`{first}` is not among the levels of the ordinal column `{}`", feature.name);
+        let at = (feature.column, tally.occurrences[*first].first_row);
+        let declared: Vec<&str> = feature.declared.iter().map(String::as_str).collect();
+        let near = nearest_word(first, &declared);
+        let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+        let hint = format!("{near}the order of an ordinal column must name every level");
+        return plan.fault_in_row("undeclared-level", at, what).fail(hint);
     }
     let elsewhere = feature
         .known
@@ -70,8 +57,8 @@ pub(super) fn levels_of(
              or write `keep` or `drop-row` instead of `level`",
             feature.name
         );
-        let fault = Fault::new("ambiguous-missing", what).in_column(&feature.name);
-        return Err(plan.view.source().locate_row(fault, there.first_row).hint(hint).into());
+        let at = (feature.column, there.first_row);
+        return plan.fault_in_row("ambiguous-missing", at, what).fail(hint);
     }
     let wanted = feature.rule == MissingRule::Level
         && tally.nulls > 0
@@ -101,17 +88,12 @@ pub(super) fn partition_levels(
         );
         let hint =
             "merge values by `data.derive` with `map` or `bins`, and name the derived column";
-        return Err(plan
-            .view
-            .source()
-            .locate_file(Fault::new("too-many-levels", what).in_column(&strata.name))
-            .hint(hint)
-            .into());
+        return plan.fault("too-many-levels", strata.column, what).fail(hint);
     }
     if tally.nulls > 0 && strata.rule != MissingRule::Level {
         let text =
             format!("{} rows have no value of `{}`: they {}", tally.nulls, strata.name, lacking.1);
-        issues.push(issue(lacking.0, IssueSeverity::Info, &strata.name, tally.nulls, text));
+        issues.push(DataIssue::info(lacking.0, &strata.name, tally.nulls, text));
     }
     Ok(StrataColumn { column: strata.name.clone(), levels })
 }

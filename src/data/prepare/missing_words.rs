@@ -7,12 +7,12 @@
 
 use crate::data::FeatureKind;
 use crate::data::canonical::means_missing;
-use crate::data::prepare::issues::{DataIssue, IssueSeverity};
+use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan};
 use crate::data::prepare::tally::ColumnTally;
-use crate::data::prepare::view_issues::{MAX_SHOWN, counted, issue};
+use crate::data::prepare::view_issues::{MAX_SHOWN, counted};
 use crate::data::source::list_words;
-use crate::error::{Fault, Result};
+use crate::error::Result;
 
 /// The code of the issue and of the fault.
 pub(crate) const MISSING_WORD: &str = "missing-word";
@@ -61,8 +61,8 @@ pub(super) fn check_words(
         "if it means missing, write `{}`; if it is a value, {declare}",
         null_values(name, &found)
     );
-    let fault = Fault::new(MISSING_WORD, what).in_column(name);
-    Err(plan.view.source().locate_row(fault, tally.occurrences[*first].first_row).hint(hint).into())
+    let row = tally.occurrences[*first].first_row;
+    plan.fault_in_row(MISSING_WORD, (column, row), what).fail(hint)
 }
 
 /// The issue of a feature with such words.
@@ -94,5 +94,5 @@ pub(super) fn words_of_feature(
             null_values(name, &found)
         )
     };
-    (n > 0).then(|| issue(MISSING_WORD, IssueSeverity::Warning, name, n, text()))
+    (n > 0).then(|| DataIssue::warning(MISSING_WORD, name, n, text()))
 }

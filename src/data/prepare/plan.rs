@@ -146,18 +146,9 @@ impl<'a> PreparePlan<'a> {
         }
         add_parents_of_crosses(view, &mut features);
         if let Some(label) = label.as_ref().filter(|_| params.raw_label) {
-            let name = view.columns()[label.column].name.clone();
             let (kind, rule) = (FeatureKind::Nominal, MissingRule::Keep);
-            features.push(FeaturePlan {
-                name,
-                column: label.column,
-                kind,
-                rule,
-                declared: Vec::new(),
-                known: Vec::new(),
-                hidden: true,
-                integer_is_known: false,
-            });
+            let own = FeaturePlan::at(view, label.column, kind, rule);
+            features.push(FeaturePlan { hidden: true, ..own });
         }
         for feature in &mut features {
             feature.known = params.known_levels.get(&feature.name).cloned().unwrap_or_default();
@@ -171,11 +162,7 @@ impl<'a> PreparePlan<'a> {
             .map(|(name, group)| Ok::<_, Error>((name.to_string(), columns(group)?)));
         let onehot = onehot.collect::<Result<_>>()?;
         let weight = params.weight.as_ref().map(|name| view.position(name.as_str())).transpose()?;
-        let mut carry = params
-            .carry
-            .iter()
-            .map(|name| view.position(name.as_str()))
-            .collect::<Result<Vec<_>>>()?;
+        let mut carry = columns(&params.carry)?;
         carry.sort_by(|&a, &b| view.columns()[a].name.cmp(&view.columns()[b].name));
         carry.dedup();
         let decision = |decision: &DecisionParams| DecisionPlan::new(view, decision);
@@ -226,6 +213,26 @@ impl<'a> PreparePlan<'a> {
     /// Position among the counted columns.
     pub(crate) fn coded_position(&self, column: usize) -> usize {
         self.coded.binary_search(&column).unwrap_or_default()
+    }
+
+    /// A fault of a column, in its file.
+    pub(crate) fn fault(
+        &self,
+        code: &'static str,
+        column: usize,
+        what: impl Into<String>,
+    ) -> Fault {
+        self.view.source().locate_file(Fault::new(code, what).in_column(self.name(column)))
+    }
+
+    /// A fault of a column in the row of this number.
+    pub(crate) fn fault_in_row(
+        &self,
+        code: &'static str,
+        (column, row): (usize, u64),
+        what: impl Into<String>,
+    ) -> Fault {
+        self.view.source().locate_row(Fault::new(code, what).in_column(self.name(column)), row)
     }
 
     /// The name of a source column.
@@ -288,12 +295,8 @@ fn attributes(
         let column = view.position(attribute.column.as_str())?;
         let groups = words(view, column, &attribute.groups, "groups")?;
         if groups.len() >= usize::from(MISSING_GROUP) {
-            return Err(Fault::new(
-                "too-many-levels",
-                format!("`{}` has {} groups", attribute.name, groups.len()),
-            )
-            .hint("merge groups by `map`")
-            .into());
+            let what = format!("`{}` has {} groups", attribute.name, groups.len());
+            return Fault::new("too-many-levels", what).fail("merge groups by `map`");
         }
         if let Some(i) =
             (1..groups.len()).find(|&i| groups[..i].iter().any(|(_, value)| *value == groups[i].1))
@@ -301,10 +304,9 @@ fn attributes(
             let what =
                 format!("the group `{}` of `{}` is declared twice", groups[i].0, attribute.name);
             let hint = "two entries of the list are the same value of the column; keep one of them";
-            return Err(Fault::new("duplicate-group", what)
+            return Fault::new("duplicate-group", what)
                 .in_column(attribute.column.as_str())
-                .hint(hint)
-                .into());
+                .fail(hint);
         }
         let reference = groups.iter().position(|(written, _)| *written == attribute.reference.0);
         let reference = reference.ok_or_else(|| {
@@ -409,14 +411,10 @@ fn add_parents_of_crosses(view: &SourceView<'_>, features: &mut Vec<FeaturePlan>
                     false => FeatureKind::Nominal,
                 };
                 features.push(FeaturePlan {
-                    name: view.columns()[parent].name.clone(),
-                    column: parent,
-                    kind,
-                    rule: MissingRule::Keep,
                     declared: declared_names(view, parent),
-                    known: Vec::new(),
                     hidden: true,
                     integer_is_known: true,
+                    ..FeaturePlan::at(view, parent, kind, MissingRule::Keep)
                 });
             }
         }
@@ -439,11 +437,8 @@ impl DecisionPlan {
 impl LabelPlan {
     fn new(view: &SourceView<'_>, label: &LabelParams) -> Result<Self> {
         let column = view.position(label.column.as_str())?;
-        let negative = label
-            .negative
-            .as_ref()
-            .map(|negative| words(view, column, negative, "negative"))
-            .transpose()?;
+        let negative = label.negative.as_ref();
+        let negative = negative.map(|list| words(view, column, list, "negative")).transpose()?;
         let classes = words(view, column, &label.classes, "classes")?;
         Ok(LabelPlan {
             column,
@@ -461,9 +456,12 @@ impl FeaturePlan {
         kind: FeatureKind,
         rule: MissingRule,
     ) -> Result<Self> {
-        let column = view.position(name.as_str())?;
-        Ok(FeaturePlan {
-            name: name.to_string(),
+        Ok(FeaturePlan::at(view, view.position(name.as_str())?, kind, rule))
+    }
+
+    fn at(view: &SourceView<'_>, column: usize, kind: FeatureKind, rule: MissingRule) -> Self {
+        FeaturePlan {
+            name: view.columns()[column].name.clone(),
             column,
             kind,
             rule,
@@ -471,7 +469,7 @@ impl FeaturePlan {
             known: Vec::new(),
             hidden: false,
             integer_is_known: false,
-        })
+        }
     }
 
     /// Appends levels to the declared ones, without duplicates.
@@ -510,10 +508,9 @@ impl SplitPlan {
         if let Some(both) = train.iter().find(|value| audit.contains(value)) {
             let what =
                 format!("the value `{both}` of the split column is under both `train` and `audit`");
-            return Err(Fault::new("overlapping-split", what)
+            return Fault::new("overlapping-split", what)
                 .in_column(split.column.as_str())
-                .hint("put it into one list")
-                .into());
+                .fail("put it into one list");
         }
         Ok(SplitPlan { column, train, audit })
     }
@@ -551,14 +548,10 @@ fn id_column(
             };
             let what = format!("column `{name}` holds {holds} and cannot identify {which}");
             let fault = Fault::new("not-an-id", what).in_column(name.as_str());
-            Err(view
-                .source()
-                .locate_file(fault)
-                .hint(format!(
-                    "{ids} are integers, decimals without fractional digits (DECIMAL(38, 0)) or \
+            view.source().locate_file(fault).fail(format!(
+                "{ids} are integers, decimals without fractional digits (DECIMAL(38, 0)) or \
                      text; {hint}"
-                ))
-                .into())
+            ))
         }
     }
 }

@@ -146,7 +146,7 @@ pub(crate) fn check_unique(
             let fault = Fault::new("duplicate-row-id", what).in_column(column);
             let hint = "row ids must be unique among the kept rows; leave `row_id` out to use row \
                         numbers";
-            Err(source.locate_row(fault, two.0).hint(hint).into())
+            source.locate_row(fault, two.0).fail(hint)
         }
     }
 }

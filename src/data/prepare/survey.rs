@@ -141,8 +141,9 @@ impl SourceSurvey {
         for (tally, &column) in self.tallies.iter_mut().zip(&plan.coded) {
             codes.push(tally.add_read(slice.as_read(column), |i| slice.row_number(i)));
         }
-        let located =
-            |fault: Fault, i: usize| plan.view.source().locate_row(fault, slice.row_number(i));
+        let fault = |code, column: usize, i: usize, what: String| {
+            plan.fault_in_row(code, (column, slice.row_number(i)), what)
+        };
         for (feature, nulls) in plan.features.iter().zip(&mut self.nulls) {
             let values = &slice.columns[feature.column];
             let missing = match feature.kind.is_coded() && !plan.view.changes(feature.column) {
@@ -153,12 +154,10 @@ impl SourceSurvey {
             if let (MissingRule::Error, Some(i)) =
                 (feature.rule, (missing > 0).then(first).flatten())
             {
-                let fault =
-                    Fault::new("missing-value", format!("column `{}` has no value", feature.name))
-                        .in_column(&feature.name);
+                let what = format!("column `{}` has no value", feature.name);
                 let hint = "the job's `missing` block says `error`; with `keep`, `level` or \
                             `drop-row` the run continues";
-                return Err(located(fault, i).hint(hint).into());
+                return fault("missing-value", feature.column, i, what).fail(hint);
             }
             *nulls += missing;
         }
@@ -186,17 +185,15 @@ impl SourceSurvey {
             (0..slice.n).find(|&i| slice.columns[column].is_null(i)).map(|i| (column, i))
         };
         if let Some((column, i)) = plan.row_id.and_then(without_id) {
-            let fault =
-                Fault::new("missing-row-id", "a row has no row id").in_column(plan.name(column));
+            let what = "a row has no row id".to_owned();
             let hint = "give every row an id, or leave `row_id` out to use the row number of \
                         the source";
-            return Err(located(fault, i).hint(hint).into());
+            return fault("missing-row-id", column, i, what).fail(hint);
         }
         if let Some((column, i)) = plan.person.and_then(without_id) {
-            let fault = Fault::new("missing-person", "a row does not say whose it is")
-                .in_column(plan.name(column));
+            let what = "a row does not say whose it is".to_owned();
             let hint = "say whose row it is, or take such rows out by `keep`";
-            return Err(located(fault, i).hint(hint).into());
+            return fault("missing-person", column, i, what).fail(hint);
         }
         if let Some(column) = plan.weight {
             self.weights.merge(check_weights(plan, slice, column)?);
@@ -300,7 +297,7 @@ impl SourceSurvey {
                 ),
             };
             let fault = Fault::new("unmatched-key", what).in_column(on.as_str());
-            return Err(plan.view.source().locate_row(fault, *row).hint(hint).into());
+            return plan.view.source().locate_row(fault, *row).fail(hint);
         }
         Ok(())
     }
@@ -319,21 +316,12 @@ impl SourceSurvey {
             None => Ok(()),
             Some((tally, column)) => {
                 let name = plan.name(column);
-                check_decimals(plan, name, tally)?;
-                let fault = Fault::new(
-                    "too-many-levels",
-                    format!("column `{name}` has more than {MAX_LEVELS} different values"),
-                )
-                .in_column(name);
-                Err(plan
-                    .view
-                    .source()
-                    .locate_file(fault)
-                    .hint(
-                        "list numbers under `continuous`, names and ids under `ignore` or \
+                check_decimals(plan, column, tally)?;
+                let what = format!("column `{name}` has more than {MAX_LEVELS} different values");
+                plan.fault("too-many-levels", column, what).fail(
+                    "list numbers under `continuous`, names and ids under `ignore` or \
                          `row_id`",
-                    )
-                    .into())
+                )
             }
         }
     }
@@ -361,48 +349,28 @@ impl SourceSurvey {
         if self.n_in == 0 {
             let files: Vec<String> =
                 plan.view.source().files().take(3).map(|f| format!("`{}`", f.display())).collect();
-            return Err(plan
-                .view
-                .source()
-                .locate_file(Fault::new(
-                    "no-rows",
-                    format!("there are no rows in {}", files.join(", ")),
-                ))
-                .hint("write the rows there, or correct the path in the job")
-                .into());
+            let what = format!("there are no rows in {}", files.join(", "));
+            let hint = "write the rows there, or correct the path in the job";
+            return plan.view.source().locate_file(Fault::new("no-rows", what)).fail(hint);
         }
         if let Some(last) = steps.iter().find(|s| s.rows_out == 0) {
             let what = format!(
                 "no row is left: `{}` dropped the last {} of {} rows",
                 last.what, last.rows_in, self.n_in
             );
-            return Err(plan
-                .view
-                .source()
-                .locate_file(Fault::new("no-rows", what))
-                .hint("compare the values in the filter with those of the column")
-                .into());
+            let hint = "compare the values in the filter with those of the column";
+            return plan.view.source().locate_file(Fault::new("no-rows", what)).fail(hint);
         }
         // A text column used as numbers, every value of which could be a number.
         for column in plan.numbers() {
-            let all_null = plan
-                .features
-                .iter()
-                .zip(&self.nulls)
-                .any(|(f, &n)| f.column == column && n == self.n_rows);
+            let mut nulls = plan.features.iter().zip(&self.nulls);
+            let all_null = nulls.any(|(f, &n)| f.column == column && n == self.n_rows);
             if plan.view.columns()[column].class == ValueClass::Text && !all_null {
                 let name = plan.name(column);
-                let fault = Fault::new(
-                    "not-numeric",
-                    format!("column `{name}` is text, although its values look like numbers"),
-                )
-                .in_column(name);
-                return Err(plan
-                    .view
-                    .source()
-                    .locate_file(fault)
-                    .hint("write the column with a number type, or list it under `nominal`")
-                    .into());
+                let what =
+                    format!("column `{name}` is text, although its values look like numbers");
+                let hint = "write the column with a number type, or list it under `nominal`";
+                return plan.fault("not-numeric", column, what).fail(hint);
             }
         }
         if let Some(column) = plan.weight {
@@ -414,13 +382,8 @@ impl SourceSurvey {
                 }
                 () => return Ok(steps),
             };
-            let fault = Fault::new("bad-weight", what).in_column(name);
-            return Err(plan
-                .view
-                .source()
-                .locate_file(fault)
-                .hint("a weight is the number of people that a row represents")
-                .into());
+            let hint = "a weight is the number of people that a row represents";
+            return plan.fault("bad-weight", column, what).fail(hint);
         }
         Ok(steps)
     }
@@ -453,10 +416,10 @@ impl Accumulator for SourceSurvey {
 /// Whole numbers alone may be codes.
 pub(crate) fn check_decimals(
     plan: &PreparePlan<'_>,
-    name: &str,
+    column: usize,
     tally: &ColumnTally,
 ) -> Result<()> {
-    let n = tally.occurrences.len();
+    let (name, n) = (plan.name(column), tally.occurrences.len());
     if n <= MANY_LEVELS {
         return Ok(());
     }
@@ -498,8 +461,7 @@ pub(crate) fn check_decimals(
     let hint = format!(
         "{in_file}list `{name}` under `continuous`; add a letter in front of codes of this form"
     );
-    let fault = Fault::new("numbers-as-levels", what).in_column(name).hint(hint);
-    Err(plan.view.source().locate_file(fault).into())
+    plan.fault("numbers-as-levels", column, what).fail(hint)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! knows, and that differ only by their spelling.
 
 use crate::data::prepare::derive::DerivationRule;
-use crate::data::prepare::issues::{DataIssue, IssueSeverity};
+use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::survey::SourceSurvey;
 use crate::data::prepare::tally::ColumnTally;
@@ -24,7 +24,7 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
             "{n} rows of the source have a value of `{name}` that means missing; it is treated as \
              missing"
         );
-        issues.push(issue("null-value", IssueSeverity::Info, name, n, text));
+        issues.push(DataIssue::info("null-value", name, n, text));
     }
     let tables = plan.view.source().joined().iter().map(|table| &table.params);
     for (join, unmatched) in tables.zip(&survey.unmatched).filter(|(_, of)| of.n > 0) {
@@ -41,7 +41,7 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
             unmatched.keys()
         );
         let on = join.on.as_str();
-        issues.push(issue("unmatched-rows", IssueSeverity::Warning, on, unmatched.n, text));
+        issues.push(DataIssue::warning("unmatched-rows", on, unmatched.n, text));
     }
     for (&column, &n) in plan.view.spelt().iter().zip(&survey.respelt) {
         let name = plan.name(column);
@@ -50,7 +50,7 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
              `{}`",
             plan.view.columns()[column].spelling.in_a_job()
         );
-        issues.push(issue("respelt-value", IssueSeverity::Info, name, n, text));
+        issues.push(DataIssue::info("respelt-value", name, n, text));
     }
     for ((column, _), &n) in plan.view.derived().zip(&survey.not_finite).filter(|(_, n)| **n > 0) {
         let name = plan.name(column);
@@ -58,7 +58,7 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
             "{n} rows have no finite number in `{name}`, as after a division by 0: \
              it is missing there"
         );
-        issues.push(issue("not-finite", IssueSeverity::Warning, name, n, text));
+        issues.push(DataIssue::warning("not-finite", name, n, text));
     }
     for ((column, derived), nameless) in plan.view.derived().zip(&survey.nameless) {
         issues.extend(alike_in_map(plan, column, derived, &nameless.alike));
@@ -107,19 +107,9 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
                 )
             }
         };
-        issues.push(issue(code, IssueSeverity::Warning, name, n, text));
+        issues.push(DataIssue::warning(code, name, n, text));
     }
     issues
-}
-
-pub(super) fn issue(
-    code: &'static str,
-    severity: IssueSeverity,
-    place: &str,
-    n: u64,
-    text: String,
-) -> DataIssue {
-    DataIssue { code, severity, place: place.to_owned(), n, text }
 }
 
 /// Values of a column that are one value in some spelling.
@@ -138,7 +128,7 @@ fn alike_values(name: &str, tally: &ColumnTally) -> Option<DataIssue> {
         list_words(groups.iter().map(one), MAX_SHOWN),
         spelling.in_a_job()
     );
-    Some(issue("similar-values", IssueSeverity::Warning, name, n, text))
+    Some(DataIssue::warning("similar-values", name, n, text))
 }
 
 /// Values of the column of a map that differ only by case or blanks from one that the map has.
@@ -170,7 +160,7 @@ fn alike_in_map(
         list_words(words, MAX_SHOWN),
         spelling.in_a_job()
     );
-    (n > 0).then(|| issue("similar-values", IssueSeverity::Warning, parent, n, text))
+    (n > 0).then(|| DataIssue::warning("similar-values", parent, n, text))
 }
 
 /// What a spelling takes no notice of.

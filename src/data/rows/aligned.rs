@@ -9,7 +9,7 @@
 //! `support.parquet` the unsupported values of each valid counterfactual.
 
 use std::marker::PhantomData;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
@@ -24,7 +24,9 @@ use arrow::datatypes::{
 use serde::{Deserialize, Serialize};
 
 use crate::data::rows::split::{RolesReader, RowRoles};
-use crate::data::rows::{RowsReader, feature_arrays, feature_fields, feature_rows, number_array};
+use crate::data::rows::{
+    RowsReader, feature_arrays, feature_fields, feature_rows, number_array, read_json,
+};
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
@@ -66,22 +68,31 @@ pub(crate) struct CounterfactualVerdicts {
     pub plausibility: Vec<f64>,
 }
 
-fn batch(folder: &Path, schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
-    RecordBatch::try_new(Arc::clone(schema), columns).map_err(|e| {
-        Error::operator(
-            "write",
-            folder,
-            e,
-            "this is a bug in cfaudit: a column has another length or type than the file",
-        )
-    })
+/// Encodes the columns of one file as row groups, on any thread.
+struct ColumnEncoder {
+    encoder: GroupEncoder,
+    schema: SchemaRef,
+    folder: PathBuf,
+}
+
+impl ColumnEncoder {
+    fn create(folder: &Path, file: &str, fields: Vec<Field>) -> Result<(Self, GroupWriter)> {
+        let schema = Arc::new(Schema::new(fields.into_iter().map(cached).collect::<Vec<_>>()));
+        let (encoder, writer) = GroupWriter::create(&folder.join(file), &schema, &[])?;
+        Ok((ColumnEncoder { encoder, schema, folder: folder.to_path_buf() }, writer))
+    }
+
+    fn encode(&self, columns: Vec<ArrayRef>) -> Result<EncodedGroup> {
+        let hint = "this is a bug in cfaudit: a column has another length or type than the file";
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
+            .map_err(|e| Error::operator("write", &self.folder, e, hint))?;
+        self.encoder.encode(&batch)
+    }
 }
 
 /// Encodes counterfactuals as row groups, on any thread.
 pub(crate) struct CounterfactualEncoder {
-    encoder: GroupEncoder,
-    schema: SchemaRef,
-    folder: std::path::PathBuf,
+    encoder: ColumnEncoder,
     /// The features in the file.
     features: Vec<Feature>,
 }
@@ -110,10 +121,9 @@ pub(crate) fn create_counterfactuals(
     if let Some(layout) = features_of {
         fields.extend(feature_fields(layout));
     }
-    let schema = Arc::new(Schema::new(fields.into_iter().map(cached).collect::<Vec<_>>()));
-    let (encoder, writer) = GroupWriter::create(&folder.join(COUNTERFACTUALS), &schema, &[])?;
+    let (encoder, writer) = ColumnEncoder::create(folder, COUNTERFACTUALS, fields)?;
     let features = features_of.map_or(Vec::new(), |layout| layout.features.clone());
-    Ok((CounterfactualEncoder { encoder, schema, folder: folder.to_path_buf(), features }, writer))
+    Ok((CounterfactualEncoder { encoder, features }, writer))
 }
 
 impl CounterfactualEncoder {
@@ -141,7 +151,7 @@ impl CounterfactualEncoder {
             columns.push(number_array(plausibility));
         }
         columns.extend(feature_arrays(&self.features, rows)?);
-        self.encoder.encode(&batch(&self.folder, &self.schema, columns)?)
+        self.encoder.encode(columns)
     }
 }
 
@@ -239,12 +249,7 @@ pub(crate) fn keys_in_other_groups(
 
 /// Reads counterfactuals: from their file, or, where they follow only from the rows, from these.
 #[derive(Debug)]
-pub(crate) struct CounterfactualReader {
-    source: CounterfactualSource,
-}
-
-#[derive(Debug)]
-enum CounterfactualSource {
+pub(crate) enum CounterfactualReader {
     /// A file, and the rows that its counterfactuals were made of, where they are known.
     File(ParquetFile, Option<Box<RowsReader>>),
     Naive(NaiveKeys, Box<(RowsReader, RolesReader)>),
@@ -257,19 +262,13 @@ impl CounterfactualReader {
     /// The file is damaged.
     pub(crate) fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
         let naive = folder.join(NAIVE_KEYS);
-        if rows.are_elsewhere() && !naive.exists() {
+        let keys = match naive.exists() {
+            true => read_json(&naive)?,
             // How many there are is not known yet either.
-            let keys = NaiveKeys { attribute: 0, n_rows: 0, follows: false };
-            let source = CounterfactualSource::Naive(keys, Box::new((rows.clone(), roles.clone())));
-            return Ok(CounterfactualReader { source });
-        }
-        if naive.exists() {
-            let keys = serde_json::from_str(&files::read_text(&naive)?)
-                .map_err(|e| Error::io("read", &naive, &e.into()))?;
-            let source = CounterfactualSource::Naive(keys, Box::new((rows.clone(), roles.clone())));
-            return Ok(CounterfactualReader { source });
-        }
-        CounterfactualReader::open_made_of(folder, Some(Box::new(rows.clone())))
+            false if rows.are_elsewhere() => NaiveKeys { attribute: 0, n_rows: 0, follows: false },
+            false => return CounterfactualReader::made_of(folder, Some(Box::new(rows.clone()))),
+        };
+        Ok(CounterfactualReader::Naive(keys, Box::new((rows.clone(), roles.clone()))))
     }
 
     /// Every audited row of a declared group in every other group: keys of these rows.
@@ -282,8 +281,7 @@ impl CounterfactualReader {
         attribute: usize,
     ) -> Result<Self> {
         let keys = NaiveKeys::count(rows, roles, attribute)?;
-        let source = CounterfactualSource::Naive(keys, Box::new((rows.clone(), roles.clone())));
-        Ok(CounterfactualReader { source })
+        Ok(CounterfactualReader::Naive(keys, Box::new((rows.clone(), roles.clone()))))
     }
 
     /// Opens the file of counterfactuals in its folder.
@@ -292,12 +290,11 @@ impl CounterfactualReader {
     /// The file is damaged or absent.
     #[cfg(test)]
     pub(crate) fn open_file(folder: &Path) -> Result<Self> {
-        CounterfactualReader::open_made_of(folder, None)
+        CounterfactualReader::made_of(folder, None)
     }
 
-    fn open_made_of(folder: &Path, rows: Option<Box<RowsReader>>) -> Result<Self> {
-        let file = ParquetFile::open(&folder.join(COUNTERFACTUALS), FileOwner::Program)?;
-        Ok(CounterfactualReader { source: CounterfactualSource::File(file, rows) })
+    fn made_of(folder: &Path, rows: Option<Box<RowsReader>>) -> Result<Self> {
+        open(folder, COUNTERFACTUALS).map(|file| CounterfactualReader::File(file, rows))
     }
 
     /// The rows with what the source holds of those that they were made of.
@@ -307,7 +304,7 @@ impl CounterfactualReader {
         keys: &CounterfactualKeys,
         mut rows: FeatureRows,
     ) -> Result<FeatureRows> {
-        if let CounterfactualSource::File(_, Some(made_of)) = &self.source {
+        if let CounterfactualReader::File(_, Some(made_of)) = self {
             let parents: Vec<usize> = keys.parent.iter().map(|&row| row as usize).collect();
             let cells = made_of.read_source(group)?;
             rows.source = cells.iter().map(|cells| cells.take(&parents)).collect();
@@ -317,23 +314,23 @@ impl CounterfactualReader {
 
     /// Number of counterfactuals, valid or not.
     pub(crate) fn n_rows(&self) -> u64 {
-        match &self.source {
-            CounterfactualSource::File(file, _) => file.n_rows(),
-            CounterfactualSource::Naive(keys, _) => keys.n_rows,
+        match self {
+            CounterfactualReader::File(file, _) => file.n_rows(),
+            CounterfactualReader::Naive(keys, _) => keys.n_rows,
         }
     }
 
     /// Whether each row is in every other group, with the attribute set and nothing else changed.
     pub(crate) fn is_naive_view(&self) -> bool {
-        matches!(&self.source, CounterfactualSource::Naive(keys, _) if keys.follows)
+        matches!(self, CounterfactualReader::Naive(keys, _) if keys.follows)
     }
 
     /// The file; an error where there is none, because verdicts are asked of counterfactuals that
     /// have none.
     fn file(&self) -> Result<&ParquetFile> {
-        match &self.source {
-            CounterfactualSource::File(file, _) => Ok(file),
-            CounterfactualSource::Naive(..) => Err(Error::operator(
+        match self {
+            CounterfactualReader::File(file, _) => Ok(file),
+            CounterfactualReader::Naive(..) => Err(Error::operator(
                 "read",
                 Path::new(NAIVE_KEYS),
                 "these counterfactuals follow from the rows, without verdicts",
@@ -347,9 +344,9 @@ impl CounterfactualReader {
     /// # Errors
     /// The file is damaged.
     pub(crate) fn keys(&self, group: usize) -> Result<CounterfactualKeys> {
-        let file = match &self.source {
-            CounterfactualSource::File(file, _) => file,
-            CounterfactualSource::Naive(keys, of) => {
+        let file = match self {
+            CounterfactualReader::File(file, _) => file,
+            CounterfactualReader::Naive(keys, of) => {
                 let own = of.0.read_own_groups(group, keys.attribute)?;
                 return keys.keys((&of.0, &of.1), group, &own);
             }
@@ -372,7 +369,7 @@ impl CounterfactualReader {
         group: usize,
         layout: &Layout,
     ) -> Result<(CounterfactualKeys, FeatureRows)> {
-        if let CounterfactualSource::Naive(keys, of) = &self.source {
+        if let CounterfactualReader::Naive(keys, of) = self {
             return keys.rows((&of.0, &of.1), group);
         }
         let file = self.file()?;
@@ -392,7 +389,7 @@ impl CounterfactualReader {
         group: usize,
         layout: &Layout,
     ) -> Result<(CounterfactualKeys, Vec<bool>, FeatureRows)> {
-        if let CounterfactualSource::File(file, _) = &self.source
+        if let CounterfactualReader::File(file, _) = self
             && is_judged(file)
         {
             let (keys, judged, rows) = self.judged(group, layout)?;
@@ -415,25 +412,15 @@ impl CounterfactualReader {
         let file = self.file()?;
         let batch = file.read_group(group, None)?;
         let column = |name: &str| batch.column_by_name(name).ok_or_else(|| unexpected(file, name));
-        let counters = |name: &str| {
-            Ok::<_, Error>(column(name)?.as_primitive::<UInt32Type>().values().to_vec())
-        };
-        let plausibility = column(PLAUSIBILITY)?
-            .as_primitive::<Float64Type>()
-            .iter()
-            .map(|p| p.unwrap_or(f64::NAN))
-            .collect();
-        let [changed, impossible, clamped, fallback, kept] = COUNTERS;
+        let mut counters: [Vec<u32>; 5] = Default::default();
+        for (counts, name) in counters.iter_mut().zip(COUNTERS) {
+            *counts = column(name)?.as_primitive::<UInt32Type>().values().to_vec();
+        }
+        let plausibility = column(PLAUSIBILITY)?.as_primitive::<Float64Type>().iter();
         let judged = CounterfactualVerdicts {
+            plausibility: plausibility.map(|p| p.unwrap_or(f64::NAN)).collect(),
             valid: column(VALID)?.as_boolean().iter().map(|valid| valid == Some(true)).collect(),
-            counters: [
-                counters(changed)?,
-                counters(impossible)?,
-                counters(clamped)?,
-                counters(fallback)?,
-                counters(kept)?,
-            ],
-            plausibility,
+            counters,
         };
         Ok((keys_of(&batch), judged, features(file, batch, layout)?))
     }
@@ -474,21 +461,16 @@ fn keys_of(batch: &RecordBatch) -> CounterfactualKeys {
 }
 
 /// Encodes scores as row groups, on any thread.
-pub(crate) struct ScoreEncoder {
-    encoder: GroupEncoder,
-    schema: SchemaRef,
-    folder: std::path::PathBuf,
-}
+pub(crate) struct ScoreEncoder(ColumnEncoder);
 
 /// Creates the file of scores in a folder.
 ///
 /// # Errors
 /// The file cannot be created.
 pub(crate) fn create_scores(folder: &Path) -> Result<(ScoreEncoder, GroupWriter)> {
-    let score = cached(distinct(Field::new("score", DataType::Float64, true)));
-    let schema = Arc::new(Schema::new(vec![score]));
-    let (encoder, writer) = GroupWriter::create(&folder.join(SCORES), &schema, &[])?;
-    Ok((ScoreEncoder { encoder, schema, folder: folder.to_path_buf() }, writer))
+    let score = distinct(Field::new("score", DataType::Float64, true));
+    let (encoder, writer) = ColumnEncoder::create(folder, SCORES, vec![score])?;
+    Ok((ScoreEncoder(encoder), writer))
 }
 
 impl ScoreEncoder {
@@ -497,11 +479,7 @@ impl ScoreEncoder {
     /// # Errors
     /// Never in practice.
     pub(crate) fn encode(&self, scores: &[f64]) -> Result<EncodedGroup> {
-        self.encoder.encode(&batch(
-            &self.folder,
-            &self.schema,
-            vec![number_array(scores.to_vec())],
-        )?)
+        self.0.encode(vec![number_array(scores.to_vec())])
     }
 }
 
@@ -521,7 +499,7 @@ fn read_precision(folder: &Path) -> Result<FloatPrecision> {
     if !path.exists() {
         return Ok(FloatPrecision::Double);
     }
-    serde_json::from_str(&files::read_text(&path)?).map_err(|e| Error::io("read", &path, &e.into()))
+    read_json(&path)
 }
 
 /// Scores that need no file: a carried column of the rows, for those that are audited.
@@ -586,8 +564,7 @@ impl ScoreReader {
         }
         let carried = folder.join(CARRIED_SCORES);
         if carried.exists() {
-            let column: CarriedScores = serde_json::from_str(&files::read_text(&carried)?)
-                .map_err(|e| Error::io("read", &carried, &e.into()))?;
+            let column: CarriedScores = read_json(&carried)?;
             let precision =
                 rows.layout().precision_of_carried(&rows.layout().carried[column.carried]);
             let source = ScoreSource::Carried(column, Box::new((rows.clone(), roles.clone())));
@@ -603,10 +580,7 @@ impl ScoreReader {
     /// # Errors
     /// A file is damaged.
     pub(crate) fn pooled(folders: &[&Path]) -> Result<Self> {
-        let files = folders
-            .iter()
-            .map(|folder| ParquetFile::open(&folder.join(SCORES), FileOwner::Program))
-            .collect::<Result<_>>()?;
+        let files = folders.iter().map(|folder| open(folder, SCORES)).collect::<Result<_>>()?;
         let precisions: Vec<FloatPrecision> =
             folders.iter().map(|folder| read_precision(folder)).collect::<Result<_>>()?;
         let precision = FloatPrecision::finest(precisions);
@@ -649,20 +623,13 @@ impl ScoreReader {
 pub(crate) const NO_ROW: u16 = u16::MAX;
 
 /// Encodes a file of one column of whole numbers, row group by row group, on any thread.
-pub(crate) struct NumberEncoder<T: ArrowPrimitiveType> {
-    encoder: GroupEncoder,
-    schema: SchemaRef,
-    folder: std::path::PathBuf,
-    numbers: PhantomData<T>,
-}
+pub(crate) struct NumberEncoder<T>(ColumnEncoder, PhantomData<T>);
 
 impl<T: ArrowPrimitiveType> NumberEncoder<T> {
     fn create(folder: &Path, file: &str, column: &str) -> Result<(Self, GroupWriter)> {
-        let column = cached(packed(Field::new(column, T::DATA_TYPE, false)));
-        let schema = Arc::new(Schema::new(vec![column]));
-        let (encoder, writer) = GroupWriter::create(&folder.join(file), &schema, &[])?;
-        let folder = folder.to_path_buf();
-        Ok((NumberEncoder { encoder, schema, folder, numbers: PhantomData }, writer))
+        let column = packed(Field::new(column, T::DATA_TYPE, false));
+        let (encoder, writer) = ColumnEncoder::create(folder, file, vec![column])?;
+        Ok((NumberEncoder(encoder, PhantomData), writer))
     }
 
     /// Encodes the numbers of one row group.
@@ -670,9 +637,12 @@ impl<T: ArrowPrimitiveType> NumberEncoder<T> {
     /// # Errors
     /// Never in practice.
     pub(crate) fn encode(&self, numbers: Vec<T::Native>) -> Result<EncodedGroup> {
-        let columns: Vec<ArrayRef> = vec![Arc::new(PrimitiveArray::<T>::new(numbers.into(), None))];
-        self.encoder.encode(&batch(&self.folder, &self.schema, columns)?)
+        self.0.encode(vec![Arc::new(PrimitiveArray::<T>::new(numbers.into(), None))])
     }
+}
+
+fn open(folder: &Path, file: &str) -> Result<ParquetFile> {
+    ParquetFile::open(&folder.join(file), FileOwner::Program)
 }
 
 /// The numbers of a row group of such a file.
@@ -699,7 +669,7 @@ impl WorldRowReader {
     /// # Errors
     /// The file is damaged or absent.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
-        Ok(WorldRowReader(ParquetFile::open(&folder.join(WORLD_ROWS), FileOwner::Program)?))
+        open(folder, WORLD_ROWS).map(WorldRowReader)
     }
 
     /// Those of a row group, in the order of [`create_world_rows`].
@@ -731,8 +701,7 @@ impl SupportReader {
     /// # Errors
     /// The file is damaged.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
-        let path = folder.join(SUPPORT);
-        let file = path.exists().then(|| ParquetFile::open(&path, FileOwner::Program));
+        let file = folder.join(SUPPORT).exists().then(|| open(folder, SUPPORT));
         file.transpose().map(SupportReader)
     }
 

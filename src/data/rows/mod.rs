@@ -40,6 +40,9 @@ use crate::table::file::{FileOwner, ParquetFile};
 /// The column of persons.
 const PERSON: &str = "person";
 
+/// The column of weights.
+const WEIGHT: &str = "weight";
+
 /// `rows.parquet` with its layout, open for reading from any thread.
 #[derive(Debug, Clone)]
 pub struct RowsReader {
@@ -201,88 +204,74 @@ impl RowsReader {
         let slices = if outcomes { layout.slices.as_slice() } else { &[] };
         let has_classes = label.is_some_and(|label| !label.classes.is_empty());
         let features = if features { layout.features.as_slice() } else { &[] };
-        let mut plain = self.key_columns();
-        plain.extend(layout.person.iter().map(|_| PERSON.to_owned()));
-        plain.extend(weight.iter().map(|_| "weight".to_owned()));
-        plain.extend(features.iter().filter(|f| !f.kind.is_coded()).map(feature_name));
-        let (held_words, held_numbers): (Vec<&Feature>, Vec<&Feature>) =
-            features.iter().filter(|f| f.source.several).partition(|f| f.kind.is_coded());
-        plain.extend(held_numbers.into_iter().map(source_name));
-        plain.extend(carried.iter().map(|c| format!("carry.{c}")));
-        let mut coded: Vec<String> = label.iter().map(|_| LABEL.to_owned()).collect();
-        coded.extend(has_classes.then(|| CLASS.to_owned()));
-        coded.extend(layout.attributes.iter().map(group_name));
-        coded.extend(features.iter().filter(|f| f.kind.is_coded()).map(feature_name));
-        coded.extend(held_words.into_iter().map(source_name));
-        coded.extend(strata.iter().map(|_| STRATUM.to_owned()));
-        coded.extend(slices.iter().map(slice_name));
-        let mut columns = self.columns(group, &plain, &coded)?;
+        let mut names = self.key_columns();
+        let fixed = [
+            (layout.person.is_some(), PERSON),
+            (weight.is_some(), WEIGHT),
+            (label.is_some(), LABEL),
+            (has_classes, CLASS),
+            (strata.is_some(), STRATUM),
+        ];
+        names.extend(fixed.iter().filter(|(have, _)| *have).map(|&(_, name)| name.to_owned()));
+        names.extend(carried.iter().map(carried_name));
+        names.extend(layout.attributes.iter().map(group_name));
+        names.extend(features.iter().map(feature_name));
+        names.extend(features.iter().filter(|f| f.source.several).map(source_name));
+        names.extend(slices.iter().map(slice_name));
+        let mut columns = self.columns(group, &names)?;
 
         let (row, row_key) = self.keys_of(group, &mut columns)?;
         let person = match layout.person {
             None => Vec::new(),
-            Some(_) => values_or(self.column::<UInt64Type>(&mut columns, PERSON)?, 0),
-        };
-        let is_positive = |code: u32| (code != MISSING).then_some(code == 1);
-        let label = match label {
-            None => Vec::new(),
-            Some(_) => self.codes(&columns, LABEL, is_positive)?,
-        };
-        let class = match has_classes {
-            false => Vec::new(),
-            true => {
-                self.codes(&columns, CLASS, |code| u8::try_from(code).unwrap_or(MISSING_CLASS))?
-            }
+            Some(_) => self.values::<UInt64Type>(&mut columns, PERSON, 0)?,
         };
         let weight = match weight {
             None => Vec::new(),
-            Some(_) => values_or(self.column::<Float64Type>(&mut columns, "weight")?, f64::NAN),
+            Some(_) => self.values::<Float64Type>(&mut columns, WEIGHT, f64::NAN)?,
         };
-        let group_code = |code| u16::try_from(code).unwrap_or(MISSING_GROUP);
-        let groups = layout
-            .attributes
+        let carried = carried
             .iter()
-            .map(|attribute| self.codes(&columns, &group_name(attribute), group_code))
+            .map(|name| self.values::<Float64Type>(&mut columns, &carried_name(name), f64::NAN))
             .collect::<Result<_>>()?;
-        let mut numbers = |name: &String| {
-            self.column::<Float64Type>(&mut columns, &format!("carry.{name}"))
-                .map(|a| values_or(a, f64::NAN))
-        };
-        let carried = carried.iter().map(&mut numbers).collect::<Result<_>>()?;
-        let strata = match strata {
-            None => Vec::new(),
-            Some(_) => self.codes(&columns, STRATUM, |code| code)?,
-        };
-        let slices = slices
-            .iter()
-            .map(|slices| self.codes(&columns, &slice_name(slices), |code| code))
-            .collect::<Result<_>>()?;
-        let mut feature = |feature: &Feature| {
-            let name = feature_name(feature);
-            if feature.kind.is_coded() {
-                return self.codes(&columns, &name, |code| code).map(FeatureColumn::Code);
-            }
-            numbers_of(&mut columns, feature, &name).ok_or_else(|| self.unexpected(&name))
-        };
         let mut rows = FeatureRows {
             n: row.len(),
-            columns: features.iter().map(&mut feature).collect::<Result<_>>()?,
+            columns: features
+                .iter()
+                .map(|feature| self.feature(&mut columns, feature))
+                .collect::<Result<_>>()?,
             source: Vec::new(),
         };
-        rows.source = self.cells(features, &mut columns, |f| rows.columns[f].clone())?;
+        rows.source = self.cells(features, &mut columns, |_, f| Ok(rows.columns[f].clone()))?;
+        let is_positive = |code: u32| (code != MISSING).then_some(code == 1);
+        let class = |code| u8::try_from(code).unwrap_or(MISSING_CLASS);
+        let groups = layout.attributes.iter().map(group_name);
+        let slices = slices.iter().map(slice_name);
         Ok(PreparedBatch {
             row,
             row_key,
             person,
-            label,
-            class,
+            label: self.codes_if(label.is_some(), &columns, LABEL, is_positive)?,
+            class: self.codes_if(has_classes, &columns, CLASS, class)?,
             weight,
-            groups,
+            groups: groups
+                .map(|name| self.codes(&columns, &name, group_code))
+                .collect::<Result<_>>()?,
             rows,
             carried,
-            strata,
-            slices,
+            strata: self.codes_if(strata.is_some(), &columns, STRATUM, |code| code)?,
+            slices: slices
+                .map(|name| self.codes(&columns, &name, |code| code))
+                .collect::<Result<_>>()?,
         })
+    }
+
+    /// A feature as prepared.
+    fn feature(&self, columns: &mut BatchColumns, feature: &Feature) -> Result<FeatureColumn> {
+        let name = feature_name(feature);
+        if feature.kind.is_coded() {
+            return self.codes(columns, &name, |code| code).map(FeatureColumn::Code);
+        }
+        numbers_of(columns, feature, &name).ok_or_else(|| self.unexpected(&name))
     }
 
     /// What the source holds of features, where their prepared values, which `was` gives by
@@ -291,19 +280,19 @@ impl RowsReader {
         &self,
         features: &[Feature],
         columns: &mut BatchColumns,
-        was: impl Fn(usize) -> FeatureColumn,
+        was: impl Fn(&mut BatchColumns, usize) -> Result<FeatureColumn>,
     ) -> Result<Vec<SourceCells>> {
         let several = features.iter().enumerate().filter(|(_, f)| f.source.several);
         let cells = several.map(|(position, feature)| {
             let name = source_name(feature);
+            let was = was(columns, position)?;
             let holds = match feature.kind.is_coded() {
                 true => FeatureColumn::Code(self.codes(columns, &name, |word| word)?),
                 false => {
-                    let numbers = self.column::<Float64Type>(columns, &name)?;
-                    FeatureColumn::Number(values_or(numbers, f64::NAN))
+                    FeatureColumn::Number(self.values::<Float64Type>(columns, &name, f64::NAN)?)
                 }
             };
-            Ok(SourceCells { feature: position, was: was(position), holds })
+            Ok(SourceCells { feature: position, was, holds })
         });
         cells.collect()
     }
@@ -314,29 +303,13 @@ impl RowsReader {
     /// A damaged file.
     pub(crate) fn read_source(&self, group: usize) -> Result<Vec<SourceCells>> {
         let features = self.layout.features.as_slice();
-        let several: Vec<&Feature> = features.iter().filter(|f| f.source.several).collect();
-        if several.is_empty() {
+        let several = features.iter().filter(|f| f.source.several);
+        let names: Vec<String> = several.flat_map(|f| [feature_name(f), source_name(f)]).collect();
+        if names.is_empty() {
             return Ok(Vec::new());
         }
-        let names = |coded: bool, name: fn(&Feature) -> String| {
-            several.iter().filter(move |f| f.kind.is_coded() == coded).map(move |f| name(f))
-        };
-        let plain: Vec<String> =
-            names(false, feature_name).chain(names(false, source_name)).collect();
-        let coded: Vec<String> =
-            names(true, feature_name).chain(names(true, source_name)).collect();
-        let mut columns = self.columns(group, &plain, &coded)?;
-        let mut was = Vec::new();
-        for feature in features {
-            let name = feature_name(feature);
-            was.push(match (feature.source.several, feature.kind.is_coded()) {
-                (false, _) => FeatureColumn::Code(Vec::new()),
-                (true, true) => FeatureColumn::Code(self.codes(&columns, &name, |code| code)?),
-                (true, false) => numbers_of(&mut columns, feature, &name)
-                    .ok_or_else(|| self.unexpected(&name))?,
-            });
-        }
-        self.cells(features, &mut columns, |f| was[f].clone())
+        let mut columns = self.columns(group, &names)?;
+        self.cells(features, &mut columns, |columns, f| self.feature(columns, &features[f]))
     }
 
     /// The columns of keys that the file holds.
@@ -356,15 +329,15 @@ impl RowsReader {
             let first = self.stored.first_row + self.first_row(group) as u64;
             (first..first + self.file.group_rows(group) as u64).collect()
         } else {
-            values_or(self.column::<UInt64Type>(columns, "row")?, 0)
+            self.values::<UInt64Type>(columns, "row", 0)?
         };
         let row_key = match self.layout.row_id {
             RowIdKind::RowNumber => row.clone(),
             RowIdKind::Integer => {
-                let ids = self.column::<Int64Type>(columns, "row_id")?;
-                ids.values().iter().map(|&id| key_of_integer(id)).collect()
+                let ids = self.values::<Int64Type>(columns, "row_id", 0)?;
+                ids.into_iter().map(key_of_integer).collect()
             }
-            RowIdKind::Text => values_or(self.column::<UInt64Type>(columns, "row_key")?, 0),
+            RowIdKind::Text => self.values::<UInt64Type>(columns, "row_key", 0)?,
         };
         Ok((row, row_key))
     }
@@ -374,7 +347,7 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub(crate) fn read_row_keys(&self, group: usize) -> Result<Vec<u64>> {
-        let mut columns = self.columns(group, &self.key_columns(), &[])?;
+        let mut columns = self.columns(group, &self.key_columns())?;
         Ok(self.keys_of(group, &mut columns)?.1)
     }
 
@@ -387,8 +360,7 @@ impl RowsReader {
         if self.layout.person.is_none() {
             return self.read_row_keys(group);
         }
-        let mut columns = self.columns(group, &[PERSON.to_owned()], &[])?;
-        Ok(values_or(self.column::<UInt64Type>(&mut columns, PERSON)?, 0))
+        self.one::<UInt64Type>(group, PERSON, 0)
     }
 
     /// The groups of one attribute in a row group, by its position.
@@ -396,9 +368,7 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read_own_groups(&self, group: usize, attribute: usize) -> Result<Vec<u16>> {
-        let name = group_name(&self.layout.attributes[attribute]);
-        let columns = self.columns(group, &[], std::slice::from_ref(&name))?;
-        self.codes(&columns, &name, |code| u16::try_from(code).unwrap_or(MISSING_GROUP))
+        self.one_coded(group, &group_name(&self.layout.attributes[attribute]), group_code)
     }
 
     /// The levels of one attribute in a row group, by its position, declared as groups or not;
@@ -407,9 +377,7 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub(crate) fn read_levels(&self, group: usize, attribute: usize) -> Result<Vec<u32>> {
-        let name = level_name(&self.layout.attributes[attribute]);
-        let columns = self.columns(group, &[], std::slice::from_ref(&name))?;
-        self.codes(&columns, &name, |code| code)
+        self.one_coded(group, &level_name(&self.layout.attributes[attribute]), |code| code)
     }
 
     /// The numbers of one carried column in a row group, by its position; NaN = missing.
@@ -417,9 +385,7 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read_carried(&self, group: usize, column: usize) -> Result<Vec<f64>> {
-        let name = format!("carry.{}", self.layout.carried[column]);
-        let mut columns = self.columns(group, std::slice::from_ref(&name), &[])?;
-        Ok(values_or(self.column::<Float64Type>(&mut columns, &name)?, f64::NAN))
+        self.one::<Float64Type>(group, &carried_name(&self.layout.carried[column]), f64::NAN)
     }
 
     /// The row ids of a row group; row numbers without `row_id` in the job.
@@ -447,22 +413,39 @@ impl RowsReader {
     /// A damaged file.
     pub fn read_roles(&self, group: usize) -> Result<Vec<u8>> {
         if self.stored.role_column {
-            let mut columns = self.columns(group, &[ROLE.to_owned()], &[])?;
-            return Ok(self.column::<UInt8Type>(&mut columns, ROLE)?.values().to_vec());
+            return self.one::<UInt8Type>(group, ROLE, split::NEITHER);
         }
-        let columns = self.columns(group, &[], &[ROLE.to_owned()])?;
-        let role = |code| u8::try_from(code).unwrap_or(split::NEITHER);
-        self.codes(&columns, ROLE, role)
+        self.one_coded(group, ROLE, |code| u8::try_from(code).unwrap_or(split::NEITHER))
     }
 
-    /// Some columns of a row group: those of the file, and those that `coded` names need.
-    fn columns(&self, group: usize, plain: &[String], coded: &[String]) -> Result<BatchColumns> {
+    /// One column of a row group as it is in the file.
+    fn one<T: ArrowPrimitiveType>(
+        &self,
+        group: usize,
+        name: &str,
+        missing: T::Native,
+    ) -> Result<Vec<T::Native>> {
+        self.values::<T>(&mut self.columns(group, &[name.to_owned()])?, name, missing)
+    }
+
+    /// What the codes of one column of a row group mean under a name.
+    fn one_coded<T: Copy>(
+        &self,
+        group: usize,
+        name: &str,
+        meaning: impl Fn(u32) -> T,
+    ) -> Result<Vec<T>> {
+        self.codes(&self.columns(group, &[name.to_owned()])?, name, meaning)
+    }
+
+    /// Some columns of a row group: those of the file, and of names with codes those that hold them.
+    fn columns(&self, group: usize, wanted: &[String]) -> Result<BatchColumns> {
         self.check_here()?;
-        let mut names: Vec<&str> = plain.iter().map(String::as_str).collect();
-        for name in coded {
-            let table = self.stored.tables.get(name).ok_or_else(|| self.unexpected(name))?;
-            if !names.contains(&table.column.as_str()) {
-                names.push(&table.column);
+        let mut names: Vec<&str> = Vec::with_capacity(wanted.len());
+        for name in wanted {
+            let name = self.stored.tables.get(name).map_or(name, |table| &table.column);
+            if !names.contains(&name.as_str()) {
+                names.push(name);
             }
         }
         if names.is_empty() {
@@ -489,12 +472,25 @@ impl RowsReader {
         Ok(codes.iter().map(|&code| meanings[code as usize]).collect())
     }
 
-    fn column<T: ArrowPrimitiveType>(
+    /// As [`RowsReader::codes`]; nothing where the rows have none.
+    fn codes_if<T: Copy>(
+        &self,
+        have: bool,
+        columns: &BatchColumns,
+        name: &str,
+        meaning: impl Fn(u32) -> T,
+    ) -> Result<Vec<T>> {
+        if have { self.codes(columns, name, meaning) } else { Ok(Vec::new()) }
+    }
+
+    fn values<T: ArrowPrimitiveType>(
         &self,
         columns: &mut BatchColumns,
         name: &str,
-    ) -> Result<PrimitiveArray<T>> {
-        columns.take(name).ok_or_else(|| self.unexpected(name))
+        missing: T::Native,
+    ) -> Result<Vec<T::Native>> {
+        let values = columns.take(name).ok_or_else(|| self.unexpected(name))?;
+        Ok(values_or::<T>(values, missing))
     }
 
     fn unexpected(&self, column: &str) -> Error {
@@ -510,6 +506,14 @@ impl RowsReader {
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     let text = files::read_text(path)?;
     serde_json::from_str(&text).map_err(|e| Error::io("read", path, &e.into()))
+}
+
+fn group_code(code: u32) -> u16 {
+    u16::try_from(code).unwrap_or(MISSING_GROUP)
+}
+
+fn carried_name(column: &String) -> String {
+    format!("carry.{column}")
 }
 
 /// The columns of a batch, each to be taken once but for codes.

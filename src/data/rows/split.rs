@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::MISSING_GROUP;
 use crate::data::rows::role_counts::RoleCounts;
-use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::data::rows::{PreparedBatch, RowsReader, read_json};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::buckets::{BUCKETS, BucketedRecords, MOST_WAITING, RecordBuckets};
@@ -230,10 +230,7 @@ impl RolesReader {
     /// # Errors
     /// A file is absent or damaged.
     pub fn open(path: &Path, rows: &RowsReader) -> Result<Self> {
-        let file = RolesNote::file(path);
-        let text = files::read_text(&file)?;
-        let note: RolesNote =
-            serde_json::from_str(&text).map_err(|e| Error::io("read", &file, &e.into()))?;
+        let note: RolesNote = read_json(&RolesNote::file(path))?;
         let source = match note.place {
             RolesPlace::File => RolesSource::File(ParquetFile::open(path, FileOwner::Program)?),
             RolesPlace::Rows => RolesSource::Rows(Box::new(rows.clone())),
@@ -316,9 +313,8 @@ pub(crate) fn assign_roles(
                 person.map_or((n, "rows", "row"), |of| (of.persons, "persons", "person"));
             if k > u64::from(TRAIN) || k > n {
                 let what = format!("{n} {units} cannot be split into {k} folds");
-                return Err(Fault::new("too-many-folds", what)
-                    .hint(format!("every fold needs a {one}, and there can be 254 folds at most"))
-                    .into());
+                return Fault::new("too-many-folds", what)
+                    .fail(format!("every fold needs a {one}, and there can be 254 folds at most"));
             }
             roles_by_rank(rows, (by, None), draw, workers, watch, |c| {
                 u8::try_from(c % k.max(1)).unwrap_or(NEITHER)
@@ -351,7 +347,7 @@ pub(crate) fn folds_within(
     let n = (0..of.0.0.len()).filter(|&i| of.0.trains(i, of.1)).count() as u64;
     let too_many = |n: u64, units: &str| {
         let what = format!("{n} training {units} cannot be split into {k} folds");
-        Err(Fault::new("too-many-folds", what).hint("train on more rows").into())
+        Fault::new("too-many-folds", what).fail("train on more rows")
     };
     if k > n {
         return too_many(n, "rows");
@@ -390,7 +386,7 @@ fn check_persons(rows: &RowsReader, workers: &WorkerPool, watch: StageWatch<'_>)
     );
     let hint = "give all rows of a person the same side, or split by `share` or `folds`, which \
                 keep persons together";
-    Err(Fault::new("person-on-both-sides", what).in_column(&person.column).hint(hint).into())
+    Fault::new("person-on-both-sides", what).in_column(&person.column).fail(hint)
 }
 
 /// (label, group), both shifted by one so that missing is 0 and comes first.

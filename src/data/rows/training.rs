@@ -302,7 +302,7 @@ impl<'a> TrainingRows<'a> {
         };
         let hint = "check `data.split`, `data.keep` and `data.label.positive`: a model needs rows \
                     of both classes to train on";
-        Err(Fault::new("one-class", what).hint(hint).into())
+        Fault::new("one-class", what).fail(hint)
     }
 
     /// Whether there is no row, counting rows of weight 0 too.

@@ -155,7 +155,7 @@ impl CsvBlock {
             }
             _ => {
                 let (what, hint) = problem.map(|p| (p.what, p.hint)).unwrap_or_default();
-                Err(Fault::new("bad-dialect", what).hint(hint).into())
+                Fault::new("bad-dialect", what).fail(hint)
             }
         }
     }
@@ -298,9 +298,7 @@ impl CsvInput<'_> {
             if !found {
                 let fault = Fault::new("empty-file", format!("`{}` has no line", path.display()))
                     .in_file(path);
-                return Err(fault
-                    .hint("write the rows there, or correct `data.rows` in the job")
-                    .into());
+                return fault.fail("write the rows there, or correct `data.rows` in the job");
             }
             let names: Vec<String> = match self.header {
                 true => record.fields().map(str::to_owned).collect(),
@@ -319,11 +317,10 @@ impl CsvInput<'_> {
                         names.len()
                     );
                     let hint = "a field that contains the delimiter must be quoted";
-                    return Err(Fault::new("ragged-row", what)
+                    return Fault::new("ragged-row", what)
                         .in_file(path)
                         .at_row(format!("line {}", record.line))
-                        .hint(hint)
-                        .into());
+                        .fail(hint);
                 }
                 each(&mut positions.iter().map(|&i| record.field(i)))?;
                 done += 1;
@@ -346,11 +343,10 @@ fn positions(path: &Path, names: &[String], needed: &[&str]) -> Result<Vec<usize
         Some([position]) => Ok(*position),
         Some(twice) => {
             let what = format!("`{}` has {} columns called `{name}`", path.display(), twice.len());
-            Err(Fault::new("duplicate-column", what)
+            Fault::new("duplicate-column", what)
                 .in_file(path)
                 .in_column(name)
-                .hint("give them different names")
-                .into())
+                .fail("give them different names")
         }
         None => Err(missing_column_fault(
             path,

@@ -142,32 +142,26 @@ impl<R: BufRead> CsvReader<R> {
         let start = input.fill_buf().map_err(|e| Error::io("open", path, &e))?;
         if let Some(form) = packed_form(start) {
             let what = format!("`{}` is not a text file: it begins like {form}", path.display());
-            return Err(Fault::new("unreadable-file", what)
-                .in_file(path)
-                .hint(unpack_hint(form))
-                .into());
+            return Fault::new("unreadable-file", what).in_file(path).fail(unpack_hint(form));
         }
         if start.contains(&b'\r') && !start.contains(&b'\n') {
             let what = format!("`{}` ends its lines by CR alone", path.display());
-            return Err(Fault::new("unreadable-file", what)
-                .in_file(path)
-                .hint("convert the file to LF or CRLF, for example by `tr '\\r' '\\n' < OLD > NEW`")
-                .into());
+            return Fault::new("unreadable-file", what).in_file(path).fail(
+                "convert the file to LF or CRLF, for example by `tr '\\r' '\\n' < OLD > NEW`",
+            );
         }
         if dialect.encoding != TextEncoding::Utf8 && start.contains(&0) {
             let what = format!("`{}` stores characters in several bytes", path.display());
-            return Err(Fault::new("bad-encoding", what)
+            return Fault::new("bad-encoding", what)
                 .in_file(path)
-                .hint("convert the file, for example by `iconv -f utf-16 -t utf-8`")
-                .into());
+                .fail("convert the file, for example by `iconv -f utf-16 -t utf-8`");
         }
         if start.starts_with(b"\xEF\xBB\xBF") {
             if dialect.encoding != TextEncoding::Utf8 {
                 let what = format!("`{}` begins with the mark of UTF-8", path.display());
-                return Err(Fault::new("bad-encoding", what)
+                return Fault::new("bad-encoding", what)
                     .in_file(path)
-                    .hint("remove `encoding`: UTF-8 is read without it")
-                    .into());
+                    .fail("remove `encoding`: UTF-8 is read without it");
             }
             input.consume(3);
         }
@@ -247,10 +241,9 @@ impl<R: BufRead> CsvReader<R> {
             if self.bytes.len().max(record.ends.len()) > MAX_RECORD {
                 let what =
                     format!("the record that begins here is longer than {} MiB", MAX_RECORD >> 20);
-                return Err(self
+                return self
                     .fault("bad-quoting", &what, record.line)
-                    .hint("a quote was probably never closed")
-                    .into());
+                    .fail("a quote was probably never closed");
             }
             if ended {
                 return self.finish(record);
@@ -270,7 +263,7 @@ impl<R: BufRead> CsvReader<R> {
                 let hint = format!(
                     "close it, or double the quotes inside the field: `{q}say {q}{q}hi{q}{q}{q}`"
                 );
-                Err(fault.hint(hint).into())
+                fault.fail(hint)
             }
             CsvState::FieldStart if record.ends.is_empty() => Ok(false),
             CsvState::FieldStart | CsvState::Bare | CsvState::Quote | CsvState::Return => {
@@ -308,15 +301,13 @@ impl<R: BufRead> CsvReader<R> {
                 );
                 // Every second byte of plain text in UTF-16 is 0.
                 let bytes = text.map_or_else(|e| e.into_bytes(), String::into_bytes);
-                Err(fault
-                    .hint(match bytes.contains(&0) {
-                        true => "convert the file, for example by `iconv -f utf-16 -t utf-8`",
-                        false => {
-                            "specify how the file stores characters, such as `csv: {path: ..., \
+                fault.fail(match bytes.contains(&0) {
+                    true => "convert the file, for example by `iconv -f utf-16 -t utf-8`",
+                    false => {
+                        "specify how the file stores characters, such as `csv: {path: ..., \
                              encoding: windows-1252}` (or `latin-1`)"
-                        }
-                    })
-                    .into())
+                    }
+                })
             }
         }
     }

@@ -27,10 +27,9 @@ pub(crate) fn find_listed(list: &str, arrival: Arrival<'_>) -> Result<FoundFiles
             let what = format!("there is no list of files at `{list}` yet");
             return Err(awaited(what, "run again when it is there"));
         }
-        return Err(Fault::new("missing-file", format!("there is no list of files at `{list}`"))
+        return Fault::new("missing-file", format!("there is no list of files at `{list}`"))
             .in_file(path)
-            .hint("write a text file with one path a line, and name it here")
-            .into());
+            .fail("write a text file with one path a line, and name it here");
     }
     let text = files::read_text(path)?;
     let mut found: BTreeMap<PathBuf, (usize, PathBuf)> = BTreeMap::new();
@@ -46,26 +45,25 @@ pub(crate) fn find_listed(list: &str, arrival: Arrival<'_>) -> Result<FoundFiles
         let file = PathBuf::from(file);
         // An entry is repeated in messages once it is known to hold no secret.
         if let Some(problem) = object::problem_of(&file) {
-            return Err(fault("bad-address", problem.what).hint(problem.hint).into());
+            return fault("bad-address", problem.what).fail(problem.hint);
         }
         if !object::is_address(&file) && !file.is_file() {
             let what = format!("the list names `{entry}`, which is no file");
             let hint = "write the list again from the snapshot; relative paths are relative to the \
                         working directory";
-            return Err(fault("missing-file", what).hint(hint).into());
+            return fault("missing-file", what).fail(hint);
         }
         let real = if object::is_address(&file) { file.clone() } else { files::resolve(&file)? };
         if let Some((before, _)) = found.insert(real, (line, file)) {
             let what = format!("the list names `{entry}` twice, first on line {before}");
             let hint = "its rows would count twice: take one line out";
-            return Err(fault("duplicate-file", what).hint(hint).into());
+            return fault("duplicate-file", what).fail(hint);
         }
     }
     if found.is_empty() {
-        return Err(Fault::new("missing-file", format!("the list `{list}` names no file"))
+        return Fault::new("missing-file", format!("the list `{list}` names no file"))
             .in_file(path)
-            .hint("write one path a line")
-            .into());
+            .fail("write one path a line");
     }
     let objects: Vec<&(usize, PathBuf)> =
         found.values().filter(|(_, file)| object::is_address(file)).collect();

@@ -446,9 +446,8 @@ impl TextFile<'_> {
                     let fault = Fault::new("ragged-row", what)
                         .in_file(path)
                         .at_row(format!("line {}", record.line));
-                    return Err(fault
-                        .hint("correct the line, or quote the field that contains a separator")
-                        .into());
+                    return fault
+                        .fail("correct the line, or quote the field that contains a separator");
                 }
                 let looks = columns.iter_mut().map(|column| &mut column.profile);
                 let sampled = sampler.accepts(rows, looks);

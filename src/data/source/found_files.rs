@@ -50,10 +50,9 @@ pub(crate) fn check_regular(path: &Path) -> Result<()> {
     let kind = if meta.is_dir() { "a folder" } else { "a pipe, socket or device" };
     let hint = "files are read more than once, so the path must name a regular file or a link to \
                 one; write the data to a file first";
-    Err(Fault::new("not-a-file", format!("`{}` is {kind}, not a file", path.display()))
+    Fault::new("not-a-file", format!("`{}` is {kind}, not a file", path.display()))
         .in_file(path)
-        .hint(hint)
-        .into())
+        .fail(hint)
 }
 
 /// The files of a path, a folder or a glob.

@@ -167,7 +167,7 @@ impl SourcePiece {
 }
 
 /// Some rows of a piece.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SourceSlice {
     /// Number of the first row.
     pub first_row: u64,
@@ -320,8 +320,8 @@ impl ParquetSource {
             integer_type(field.data_type())
         });
         let first = widths.next().flatten();
-        let same = first.filter(|_| widths.all(|width| width == first));
-        Ok(same.map(|width| StoredType::Integer(width.into())))
+        let all_same = widths.all(|width| width == first);
+        Ok(first.filter(|_| all_same).map(StoredType::Integer))
     }
 
     /// Joins side tables: their columns follow those that the source has.
@@ -462,11 +462,8 @@ impl ParquetSource {
                 rows,
                 columns,
                 declared_null,
-                made_null: Vec::new(),
-                respelt: Vec::new(),
-                not_finite: Vec::new(),
                 matched,
-                as_read: Vec::new(),
+                ..SourceSlice::default()
             })?;
             first_row += rows as u64;
         }
@@ -501,7 +498,7 @@ impl ParquetSource {
                         "correct the value or the type under `data.columns.{name}`; if it means \
                          missing, write `data.missing.null_values: {{{name}: [\"{text}\"]}}`"
                     );
-                    Err(self.locate_row(fault, first_row + position as u64).hint(hint).into())
+                    self.locate_row(fault, first_row + position as u64).fail(hint)
                 }
             };
         }
@@ -590,11 +587,10 @@ fn key_of(
     let found = fields.iter().filter(|f| f.name() == column).count();
     if found > 1 {
         let what = format!("`{}` has {found} columns called `{column}`", name.display());
-        return Err(Fault::new("duplicate-column", what)
+        return Fault::new("duplicate-column", what)
             .in_file(name)
             .in_column(column)
-            .hint("give them different names")
-            .into());
+            .fail("give them different names");
     }
     if found == 1 {
         return Ok(None);
@@ -718,14 +714,12 @@ fn column(
                     before.name(),
                     class.name()
                 );
-                return Err(Fault::new("type-changes", what)
-                    .in_file(&part.name)
-                    .in_column(name)
-                    .hint(format!(
+                return Fault::new("type-changes", what).in_file(&part.name).in_column(name).fail(
+                    format!(
                         "write the files with one type per column, or say the type in the job: \
                          `data.columns: {{{name}: text}}`"
-                    ))
-                    .into());
+                    ),
+                );
             }
         };
     }
@@ -751,17 +745,9 @@ fn column(
 }
 
 /// The name in Arrow of a type of whole numbers that is not `int64`.
-fn integer_type(data_type: &DataType) -> Option<&'static str> {
-    Some(match data_type {
-        DataType::Int8 => "int8",
-        DataType::Int16 => "int16",
-        DataType::Int32 => "int32",
-        DataType::UInt8 => "uint8",
-        DataType::UInt16 => "uint16",
-        DataType::UInt32 => "uint32",
-        DataType::UInt64 => "uint64",
-        _ => return None,
-    })
+fn integer_type(data_type: &DataType) -> Option<String> {
+    let is_other = data_type.is_integer() && *data_type != DataType::Int64;
+    is_other.then(|| data_type.to_string().to_lowercase())
 }
 
 fn key_values(key: &str, class: ValueClass, rows: usize) -> ArrayRef {

@@ -179,7 +179,7 @@ impl SideTable {
             let hint = "write one row per key into the table; nobody can tell which of two values \
                         is meant";
             let fault = Fault::new("repeated-key", what).in_column(on.as_str());
-            return Err(source.locate_file(fault).hint(hint).into());
+            return source.locate_file(fault).fail(hint);
         }
         Ok(table)
     }

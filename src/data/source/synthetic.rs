@@ -244,30 +244,25 @@ fn linear_predictor(
             let known: Vec<&str> = earlier.iter().map(|c| c.name).collect();
             let near = nearest_word(name, &known)
                 .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            return Err(wrong(format!("no column `{name}` is drawn before it"))
-                .hint(format!("write causes before effects{near}"))
-                .into());
+            return wrong(format!("no column `{name}` is drawn before it"))
+                .fail(format!("write causes before effects{near}"));
         };
         let level = match (&earlier[parent].mechanism, level) {
             (SyntheticDraw::Levels { texts, .. }, Some(level)) => {
                 match texts.iter().position(|t| *t == level) {
                     Some(position) => u32::try_from(position).ok(),
                     None => {
-                        return Err(wrong(format!("`{name}` has no level `{level}`"))
-                            .hint(format!("its levels are `{}`", texts.join("`, `")))
-                            .into());
+                        return wrong(format!("`{name}` has no level `{level}`"))
+                            .fail(format!("its levels are `{}`", texts.join("`, `")));
                     }
                 }
             }
             (SyntheticDraw::Levels { .. }, None) => {
-                return Err(wrong(format!("`{name}` has levels"))
-                    .hint(format!("write `\"{name}=LEVEL\"`"))
-                    .into());
+                return wrong(format!("`{name}` has levels"))
+                    .fail(format!("write `\"{name}=LEVEL\"`"));
             }
             (_, Some(_)) => {
-                return Err(wrong(format!("`{name}` is a number"))
-                    .hint(format!("write `{name}`"))
-                    .into());
+                return wrong(format!("`{name}` is a number")).fail(format!("write `{name}`"));
             }
             (_, None) => None,
         };
@@ -313,11 +308,10 @@ fn rows(columns: &[SyntheticColumn<'_>], seed: u64, first: u64, n: u64) -> Resul
                 match numbers.iter().position(|v| !v.is_finite()) {
                     Some(i) => {
                         let what = format!("the generated column `{}` is not finite", column.name);
-                        return Err(Fault::new("infinite-value", what)
+                        return Fault::new("infinite-value", what)
                             .at_row(format!("row {}", first + i as u64))
                             .in_column(column.name)
-                            .hint("choose smaller coefficients")
-                            .into());
+                            .fail("choose smaller coefficients");
                     }
                     None => Arc::new(Float64Array::from(numbers)),
                 }

@@ -2,73 +2,22 @@
 
 use crate::data::sql::SqlType;
 
-/// A function or operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SqlFunction {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Remainder,
-    Negate,
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    Distinct,
-    NotDistinct,
-    And,
-    Or,
-    Not,
-    IsNull,
-    IsNotNull,
-    IsTrue,
-    IsNotTrue,
-    IsFalse,
-    IsNotFalse,
-    /// Conditions and values in turn; an odd one at the end is what else there is.
-    Case,
-    Coalesce,
-    NullIf,
-    Greatest,
-    Least,
-    Abs,
-    Ceil,
-    Floor,
-    Round,
-    Sign,
-    Sqrt,
-    Exp,
-    Ln,
-    Log2,
-    Log10,
-    Power,
-    Lower,
-    Upper,
-    Length,
-    Trim,
-    LeftTrim,
-    RightTrim,
-    Substring,
-    Left,
-    Right,
-    Replace,
-    Concat,
-    ConcatOperator,
-    StartsWith,
-    EndsWith,
-    Contains,
-    Like,
-    ILike,
-    Year,
-    Month,
-    Day,
-    /// The unit is the first argument.
-    DateDiff,
-    /// A text as a number; missing where it is none.
-    TryNumber,
+macro_rules! sql_functions {
+    ($($name:ident)+) => {
+        /// A function or operator. Those of `Case` are conditions and values in turn; an odd one at
+        /// the end is what else there is. `DateDiff` has the unit first. `TryNumber` is a text as a
+        /// number; missing where it is none.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum SqlFunction { $($name,)+ }
+    };
+}
+
+sql_functions! {
+    Add Subtract Multiply Divide Remainder Negate Equal NotEqual Less LessOrEqual Greater
+    GreaterOrEqual Distinct NotDistinct And Or Not IsNull IsNotNull IsTrue IsNotTrue IsFalse
+    IsNotFalse Case Coalesce NullIf Greatest Least Abs Ceil Floor Round Sign Sqrt Exp Ln Log2 Log10
+    Power Lower Upper Length Trim LeftTrim RightTrim Substring Left Right Replace Concat
+    ConcatOperator StartsWith EndsWith Contains Like ILike Year Month Day DateDiff TryNumber
 }
 
 /// What a function takes and gives.
@@ -83,127 +32,55 @@ pub(super) struct SqlSignature {
     pub(super) gives: SqlType,
 }
 
-const fn of(
-    name: &'static str,
-    function: SqlFunction,
-    takes: &'static [SqlType],
-    n: (usize, usize),
-    gives: SqlType,
-) -> SqlSignature {
-    SqlSignature { name, function, takes, n, gives }
+/// By name the function, the types that it takes, its fewest and most arguments, and what it gives.
+macro_rules! sql_signatures {
+    ($($name:literal $function:ident($takes:ident $least:literal $most:literal) $gives:ident;)+) => {
+        [$(SqlSignature {
+            name: $name,
+            function: SqlFunction::$function,
+            takes: $takes,
+            n: ($least, $most),
+            gives: SqlType::$gives,
+        }),+]
+    };
 }
 
+const ANY: &[SqlType] = &[SqlType::Null];
 const NUMBER: &[SqlType] = &[SqlType::Number];
 const TEXT: &[SqlType] = &[SqlType::Text];
 const TEXT_NUMBER: &[SqlType] = &[SqlType::Text, SqlType::Number];
 
 /// The functions that are called by a name. Those of [`SqlType::Null`] take and give what their
 /// arguments have in common.
-pub(super) const FUNCTIONS: &[SqlSignature] = &[
-    of("abs", SqlFunction::Abs, NUMBER, (1, 1), SqlType::Number),
-    of("ceil", SqlFunction::Ceil, NUMBER, (1, 1), SqlType::Number),
-    of("ceiling", SqlFunction::Ceil, NUMBER, (1, 1), SqlType::Number),
-    of("coalesce", SqlFunction::Coalesce, &[SqlType::Null], (1, 100), SqlType::Null),
-    of("concat", SqlFunction::Concat, TEXT, (1, 100), SqlType::Text),
-    of("contains", SqlFunction::Contains, TEXT, (2, 2), SqlType::Bool),
-    of("date_diff", SqlFunction::DateDiff, TEXT, (3, 3), SqlType::Number),
-    of("datediff", SqlFunction::DateDiff, TEXT, (3, 3), SqlType::Number),
-    of("day", SqlFunction::Day, TEXT, (1, 1), SqlType::Number),
-    of("ends_with", SqlFunction::EndsWith, TEXT, (2, 2), SqlType::Bool),
-    of("exp", SqlFunction::Exp, NUMBER, (1, 1), SqlType::Number),
-    of("floor", SqlFunction::Floor, NUMBER, (1, 1), SqlType::Number),
-    of("greatest", SqlFunction::Greatest, &[SqlType::Null], (1, 100), SqlType::Null),
-    of("ifnull", SqlFunction::Coalesce, &[SqlType::Null], (2, 2), SqlType::Null),
-    of("least", SqlFunction::Least, &[SqlType::Null], (1, 100), SqlType::Null),
-    of("left", SqlFunction::Left, TEXT_NUMBER, (2, 2), SqlType::Text),
-    of("length", SqlFunction::Length, TEXT, (1, 1), SqlType::Number),
-    of("ln", SqlFunction::Ln, NUMBER, (1, 1), SqlType::Number),
-    of("log10", SqlFunction::Log10, NUMBER, (1, 1), SqlType::Number),
-    of("log2", SqlFunction::Log2, NUMBER, (1, 1), SqlType::Number),
-    of("lower", SqlFunction::Lower, TEXT, (1, 1), SqlType::Text),
-    of("ltrim", SqlFunction::LeftTrim, TEXT, (1, 1), SqlType::Text),
-    of("mod", SqlFunction::Remainder, NUMBER, (2, 2), SqlType::Number),
-    of("month", SqlFunction::Month, TEXT, (1, 1), SqlType::Number),
-    of("nullif", SqlFunction::NullIf, &[SqlType::Null], (2, 2), SqlType::Null),
-    of("pow", SqlFunction::Power, NUMBER, (2, 2), SqlType::Number),
-    of("power", SqlFunction::Power, NUMBER, (2, 2), SqlType::Number),
-    of("replace", SqlFunction::Replace, TEXT, (3, 3), SqlType::Text),
-    of("right", SqlFunction::Right, TEXT_NUMBER, (2, 2), SqlType::Text),
-    of("round", SqlFunction::Round, NUMBER, (1, 2), SqlType::Number),
-    of("rtrim", SqlFunction::RightTrim, TEXT, (1, 1), SqlType::Text),
-    of("sign", SqlFunction::Sign, NUMBER, (1, 1), SqlType::Number),
-    of("sqrt", SqlFunction::Sqrt, NUMBER, (1, 1), SqlType::Number),
-    of("starts_with", SqlFunction::StartsWith, TEXT, (2, 2), SqlType::Bool),
-    of("substr", SqlFunction::Substring, TEXT_NUMBER, (2, 3), SqlType::Text),
-    of("substring", SqlFunction::Substring, TEXT_NUMBER, (2, 3), SqlType::Text),
-    of("trim", SqlFunction::Trim, TEXT, (1, 1), SqlType::Text),
-    of("upper", SqlFunction::Upper, TEXT, (1, 1), SqlType::Text),
-    of("year", SqlFunction::Year, TEXT, (1, 1), SqlType::Number),
-];
+pub(super) const FUNCTIONS: &[SqlSignature] = &sql_signatures! {
+    "abs" Abs(NUMBER 1 1) Number; "ceil" Ceil(NUMBER 1 1) Number; "ceiling" Ceil(NUMBER 1 1) Number;
+    "coalesce" Coalesce(ANY 1 100) Null; "concat" Concat(TEXT 1 100) Text;
+    "contains" Contains(TEXT 2 2) Bool; "date_diff" DateDiff(TEXT 3 3) Number;
+    "datediff" DateDiff(TEXT 3 3) Number; "day" Day(TEXT 1 1) Number;
+    "ends_with" EndsWith(TEXT 2 2) Bool; "exp" Exp(NUMBER 1 1) Number;
+    "floor" Floor(NUMBER 1 1) Number; "greatest" Greatest(ANY 1 100) Null;
+    "ifnull" Coalesce(ANY 2 2) Null; "least" Least(ANY 1 100) Null;
+    "left" Left(TEXT_NUMBER 2 2) Text; "length" Length(TEXT 1 1) Number; "ln" Ln(NUMBER 1 1) Number;
+    "log10" Log10(NUMBER 1 1) Number; "log2" Log2(NUMBER 1 1) Number; "lower" Lower(TEXT 1 1) Text;
+    "ltrim" LeftTrim(TEXT 1 1) Text; "mod" Remainder(NUMBER 2 2) Number;
+    "month" Month(TEXT 1 1) Number; "nullif" NullIf(ANY 2 2) Null; "pow" Power(NUMBER 2 2) Number;
+    "power" Power(NUMBER 2 2) Number; "replace" Replace(TEXT 3 3) Text;
+    "right" Right(TEXT_NUMBER 2 2) Text; "round" Round(NUMBER 1 2) Number;
+    "rtrim" RightTrim(TEXT 1 1) Text; "sign" Sign(NUMBER 1 1) Number;
+    "sqrt" Sqrt(NUMBER 1 1) Number; "starts_with" StartsWith(TEXT 2 2) Bool;
+    "substr" Substring(TEXT_NUMBER 2 3) Text; "substring" Substring(TEXT_NUMBER 2 3) Text;
+    "trim" Trim(TEXT 1 1) Text; "upper" Upper(TEXT 1 1) Text; "year" Year(TEXT 1 1) Number;
+};
 
 /// Functions that look at other rows.
-pub(super) const OF_ROWS: &[&str] = &[
-    "any_value",
-    "approx_quantile",
-    "arg_max",
-    "arg_min",
-    "array_agg",
-    "avg",
-    "corr",
-    "count",
-    "covar_pop",
-    "covar_samp",
-    "cume_dist",
-    "dense_rank",
-    "first",
-    "first_value",
-    "group_concat",
-    "lag",
-    "last",
-    "last_value",
-    "lead",
-    "list",
-    "max",
-    "mean",
-    "median",
-    "min",
-    "mode",
-    "nth_value",
-    "ntile",
-    "percent_rank",
-    "quantile",
-    "quantile_cont",
-    "quantile_disc",
-    "rank",
-    "row_number",
-    "std",
-    "stddev",
-    "stddev_pop",
-    "stddev_samp",
-    "string_agg",
-    "sum",
-    "unnest",
-    "var",
-    "var_pop",
-    "var_samp",
-    "variance",
-];
+pub(super) const OF_ROWS: &str = "\
+    any_value approx_quantile arg_max arg_min array_agg avg corr count covar_pop covar_samp \
+    cume_dist dense_rank first first_value group_concat lag last last_value lead list max mean \
+    median min mode nth_value ntile percent_rank quantile quantile_cont quantile_disc rank \
+    row_number std stddev stddev_pop stddev_samp string_agg sum unnest var var_pop var_samp \
+    variance";
 
 /// Functions that give another value each time.
-pub(super) const OF_CHANCE: &[&str] = &[
-    "current_date",
-    "current_time",
-    "current_timestamp",
-    "gen_random_uuid",
-    "getdate",
-    "localtime",
-    "localtimestamp",
-    "now",
-    "rand",
-    "random",
-    "setseed",
-    "sysdate",
-    "today",
-    "transaction_timestamp",
-    "uuid",
-];
+pub(super) const OF_CHANCE: &str = "\
+    current_date current_time current_timestamp gen_random_uuid getdate localtime localtimestamp \
+    now rand random setseed sysdate today transaction_timestamp uuid";

@@ -294,7 +294,8 @@ impl SqlWalk {
             [ObjectNamePart::Identifier(name)] => name.value.to_lowercase(),
             _ => function.name.to_string().to_lowercase(),
         };
-        if OF_ROWS.contains(&name.as_str()) || function.over.is_some() {
+        let is_one_of = |names: &str| names.split(' ').any(|known| known == name);
+        if is_one_of(OF_ROWS) || function.over.is_some() {
             let what = format!("`{name}` looks at other rows");
             let hint = match name.as_str() {
                 "max" => "the larger of two values of a row is `GREATEST(a, b)`",
@@ -303,7 +304,7 @@ impl SqlWalk {
             };
             return Err(SqlProblem::new(at, what, hint));
         }
-        if OF_CHANCE.contains(&name.as_str()) {
+        if is_one_of(OF_CHANCE) {
             let what = format!("`{name}` gives another value each time");
             let hint = "the same job on the same rows gives the same results: write the date as a \
                         text, such as '2026-11-20', or pass it by a variable of the job";

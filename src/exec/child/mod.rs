@@ -421,22 +421,18 @@ impl RunningProgram {
                     "did not end within its time limit of {} s",
                     program.time_limit.as_secs_f64()
                 );
-                Err(ended
-                    .fault("command-failed", &what)
-                    .hint(
-                        "increase `time_limit`, or find out what it waits for: it must read its \
+                ended.fault("command-failed", &what).fail(
+                    "increase `time_limit`, or find out what it waits for: it must read its \
                          standard input to the end",
-                    )
-                    .into())
+                )
             }
             (EndCause::Exited, _) if !status.success() => Err(failed(&ended, status).into()),
-            (_, Err(_)) if held_open => Err(ended
+            (_, Err(_)) if held_open => ended
                 .fault(
                     "command-failed",
                     "ended, but a process that it had started kept its standard output open",
                 )
-                .hint("the program must wait for the processes that it starts")
-                .into()),
+                .fail("the program must wait for the processes that it starts"),
             (_, Err(Error::Data(fault))) => {
                 ended.status = Some(code);
                 Err(ended.complete(*fault).into())

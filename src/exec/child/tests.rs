@@ -304,9 +304,8 @@ fn unusable_output_ends_the_program_and_its_own_failure_says_more() {
     let refuse = |output: &mut dyn Read| -> Result<()> {
         let mut first = [0; 4];
         output.read_exact(&mut first).map_err(|e| Error::io("read", Path::new("stdout"), &e))?;
-        Err(Fault::new("bad-output", format!("wrote `{}`", String::from_utf8_lossy(&first)))
-            .hint("do not")
-            .into())
+        Fault::new("bad-output", format!("wrote `{}`", String::from_utf8_lossy(&first)))
+            .fail("do not")
     };
     let run_it = |script: &str| {
         on_stage(&CancelFlag::default(), &ChildEvents::default(), |ctx| {

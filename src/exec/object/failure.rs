@@ -25,16 +25,9 @@ const NETWORK: &str = "check the network, and the endpoint where the environment
     run again: finished stages are kept";
 
 /// Words by which stores refuse credentials with a status of their own.
-const REFUSALS: [&str; 8] = [
-    "AccessDenied",
-    "AuthenticationFailed",
-    "AuthorizationFailure",
-    "ExpiredToken",
-    "InvalidAccessKeyId",
-    "InvalidToken",
-    "SignatureDoesNotMatch",
-    "TokenRefreshRequired",
-];
+const REFUSALS: &str = "\
+    AccessDenied AuthenticationFailed AuthorizationFailure ExpiredToken InvalidAccessKeyId \
+    InvalidToken SignatureDoesNotMatch TokenRefreshRequired";
 
 /// What is known of an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -68,7 +61,7 @@ impl StoreAnswer {
 
     fn refuses(&self) -> bool {
         matches!(self.status, Some(401 | 403))
-            || self.word.as_ref().is_some_and(|word| REFUSALS.contains(&word.as_str()))
+            || REFUSALS.split(' ').any(|word| self.word.as_deref() == Some(word))
     }
 }
 

@@ -95,7 +95,9 @@ pub(crate) const ONE_SCORE: &str =
 /// its kind.
 pub trait BroughtKnobs {
     /// Columns that the model does not see; none for scores, which read what they like.
-    fn omit(&self) -> Option<&[ColumnName]>;
+    fn omit(&self) -> Option<&[ColumnName]> {
+        Some(self.terms().omit)
+    }
 
     /// What messages call it: "an ONNX file".
     fn noun(&self) -> &'static str;
@@ -109,7 +111,9 @@ pub trait BroughtKnobs {
     }
 
     /// Whether it is asked for the scores of some rows a second time.
-    fn is_asked_twice(&self) -> bool;
+    fn is_asked_twice(&self) -> bool {
+        true
+    }
 
     /// The program that scores, where it is one.
     fn program(&self) -> Option<CommandBlock> {
@@ -149,10 +153,6 @@ pub(crate) fn without(omit: &[ColumnName]) -> String {
 }
 
 impl BroughtKnobs for CommandBlock {
-    fn omit(&self) -> Option<&[ColumnName]> {
-        Some(&self.omit)
-    }
-
     fn noun(&self) -> &'static str {
         "a command"
     }
@@ -167,10 +167,6 @@ impl BroughtKnobs for CommandBlock {
             (None, None) => String::new(),
         };
         format!("scores of a program: `{}`{how}{}", line(&self.score), without(&self.omit))
-    }
-
-    fn is_asked_twice(&self) -> bool {
-        true
     }
 
     fn program(&self) -> Option<CommandBlock> {

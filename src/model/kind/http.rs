@@ -92,10 +92,6 @@ fn none() -> Fraction {
 }
 
 impl BroughtKnobs for HttpBlock {
-    fn omit(&self) -> Option<&[ColumnName]> {
-        Some(&self.omit)
-    }
-
     fn noun(&self) -> &'static str {
         "an HTTP endpoint"
     }
@@ -103,10 +99,6 @@ impl BroughtKnobs for HttpBlock {
     fn words(&self, _: Option<&[Word]>) -> String {
         let (url, version) = (&self.url, self.version.as_str());
         format!("scores of the endpoint {url}, version {version}{}", without(&self.omit))
-    }
-
-    fn is_asked_twice(&self) -> bool {
-        true
     }
 
     fn program(&self) -> Option<CommandBlock> {

@@ -29,10 +29,6 @@ pub struct LightgbmBlock {
 }
 
 impl BroughtKnobs for LightgbmBlock {
-    fn omit(&self) -> Option<&[ColumnName]> {
-        Some(&[])
-    }
-
     fn noun(&self) -> &'static str {
         "a LightGBM file"
     }

@@ -68,20 +68,12 @@ impl MlflowBlock {
 }
 
 impl BroughtKnobs for MlflowBlock {
-    fn omit(&self) -> Option<&[ColumnName]> {
-        Some(&self.omit)
-    }
-
     fn noun(&self) -> &'static str {
         "a registered model"
     }
 
     fn words(&self, _: Option<&[Word]>) -> String {
         format!("scores of the registered model {}{}", self.model, without(&self.omit))
-    }
-
-    fn is_asked_twice(&self) -> bool {
-        true
     }
 
     fn program(&self) -> Option<CommandBlock> {

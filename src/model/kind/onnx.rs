@@ -46,20 +46,12 @@ pub struct OnnxBlock {
 }
 
 impl BroughtKnobs for OnnxBlock {
-    fn omit(&self) -> Option<&[ColumnName]> {
-        Some(&self.omit)
-    }
-
     fn noun(&self) -> &'static str {
         "an ONNX file"
     }
 
     fn words(&self, _: Option<&[Word]>) -> String {
         format!("ONNX file {}{}", self.model, without(&self.omit))
-    }
-
-    fn is_asked_twice(&self) -> bool {
-        true
     }
 
     fn terms(&self) -> ContractTerms<'_> {

@@ -72,10 +72,6 @@ impl PythonBlock {
 }
 
 impl BroughtKnobs for PythonBlock {
-    fn omit(&self) -> Option<&[ColumnName]> {
-        Some(&self.omit)
-    }
-
     fn noun(&self) -> &'static str {
         "a Python model"
     }
@@ -88,10 +84,6 @@ impl BroughtKnobs for PythonBlock {
             }
         };
         format!("{what}{}", without(&self.omit))
-    }
-
-    fn is_asked_twice(&self) -> bool {
-        true
     }
 
     fn program(&self) -> Option<CommandBlock> {

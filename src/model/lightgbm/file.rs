@@ -105,7 +105,7 @@ impl LightgbmHead {
         if !matches!(objective.split(' ').next(), Some("binary" | "cross_entropy")) {
             let what = format!("its objective is `{objective}`, which gives no probability");
             let hint = "train it with `objective: binary`, or score elsewhere (`scores`, `python`)";
-            return Err(fault(what).hint(hint).into());
+            return fault(what).fail(hint);
         }
         let names: Vec<String> =
             value("feature_names").unwrap_or_default().split(' ').map(str::to_owned).collect();
@@ -148,7 +148,7 @@ impl LightgbmHead {
             );
             let hint = "train it with all categories as unordered columns of the type `category`, \
                         or ask it by `python`";
-            return Err(unclear(path, what).hint(hint).into());
+            return unclear(path, what).fail(hint);
         }
         Ok(LightgbmHead { names, categories, levels })
     }
@@ -251,7 +251,7 @@ fn check_levels(path: &Path, column: &ModelColumn, feature: &Feature) -> Result<
         }
         _ => return Ok(()),
     };
-    Err(unclear(path, what).hint(hint).into())
+    unclear(path, what).fail(hint)
 }
 
 impl Scorer for LightgbmScorer {

@@ -99,7 +99,7 @@ impl TreesTrainer {
                 matrix.labels.len()
             );
             let hint = "train on more rows, or on columns that vary; `logistic` needs fewer";
-            return Err(Fault::new("undetermined-model", what).hint(hint).into());
+            return Fault::new("undetermined-model", what).fail(hint);
         }
         let text = library::train(matrix, self.parameters(), &|| rows.check_running())?;
         let model = TreesModel::new(self.ensemble, encoder, text).map_err(|why| {
@@ -122,12 +122,10 @@ impl TreesTrainer {
                  purer",
                 self.smallest_leaf
             );
-            return Err(Fault::new("undetermined-model", what)
-                .hint(
-                    "give `smallest_leaf` a smaller number or `column_share` a larger one, or \
+            return Fault::new("undetermined-model", what).fail(
+                "give `smallest_leaf` a smaller number or `column_share` a larger one, or \
                      train on more rows",
-                )
-                .into());
+            );
         }
         Ok(model)
     }
@@ -172,9 +170,8 @@ impl LightgbmMatrix {
             let what = format!(
                 "{n} training rows of {width} encoded columns do not fit into memory for LightGBM"
             );
-            return Err(Fault::new("too-many-rows", what)
-                .hint("train on fewer rows: give `data.split.share.train` a smaller share")
-                .into());
+            return Fault::new("too-many-rows", what)
+                .fail("train on fewer rows: give `data.split.share.train` a smaller share");
         }
         let mut weights: Vec<f64> = Vec::new();
         let mut total = FixedSum::ZERO;

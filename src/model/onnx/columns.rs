@@ -90,7 +90,7 @@ impl OnnxParams {
                 );
                 let hint = "fill or drop such rows (`data.missing`), or export the model with an \
                             input of floats";
-                Err(self.fault("bad-model", what).hint(hint).into())
+                self.fault("bad-model", what).fail(hint)
             }
         }
     }
@@ -132,6 +132,6 @@ impl OnnxParams {
         };
         let hint = "the score is the probability of the positive class, or a number of the model's \
                     `scale`; name the output that holds it under `output`";
-        Err(self.fault("bad-scores", what).hint(hint).into())
+        self.fault("bad-scores", what).fail(hint)
     }
 }

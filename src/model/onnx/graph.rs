@@ -23,20 +23,13 @@ const MAX_NODES: usize = 1 << 20;
 const MAX_TENSOR: u64 = 1 << 20;
 
 /// The attributes that are read.
-const READ: [&str; 12] = [
-    "axis",
-    "cats_int64s",
-    "cats_strings",
-    "classlabels_int64s",
-    "classlabels_ints",
-    "classlabels_strings",
-    "keys_floats",
-    "keys_int64s",
-    "keys_strings",
-    "keys_tensor",
-    "split",
-    "value",
-];
+const READ: &str = "\
+    axis cats_int64s cats_strings classlabels_int64s classlabels_ints classlabels_strings \
+    keys_floats keys_int64s keys_strings keys_tensor split value";
+
+fn is_read(attribute: &str) -> bool {
+    READ.split(' ').any(|name| name == attribute)
+}
 
 /// A list of values: of an attribute or of a tensor.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -306,7 +299,7 @@ fn attribute<R: Read + Seek>(
     file.fields(end, |file, number, value| {
         match (number, value) {
             (1, ProtobufValue::Bytes(end)) => name = file.text(end)?,
-            _ if !READ.contains(&name.as_str()) => {}
+            _ if !is_read(&name) => {}
             (3, ProtobufValue::Varint(value)) => list.integers.push(value.cast_signed()),
             (5, ProtobufValue::Bytes(end)) => list = tensor(file, end)?.1,
             (7, value) => file.floats(value, &mut list.floats)?,
@@ -316,7 +309,7 @@ fn attribute<R: Read + Seek>(
         }
         Ok(())
     })?;
-    Ok(READ.contains(&name.as_str()).then_some((name, list)))
+    Ok(is_read(&name).then_some((name, list)))
 }
 
 /// The name of a tensor and its values, if they are whole numbers or texts that are in the file.

@@ -255,10 +255,9 @@ impl OnnxScorer {
                     "the input `{}` of the model takes values of type {other:?}",
                     input.name
                 );
-                return Err(params
+                return params
                     .fault("bad-model", what)
-                    .hint("export it with inputs of floats, whole numbers or strings")
-                    .into());
+                    .fail("export it with inputs of floats, whole numbers or strings");
             }
         })
     }
@@ -445,7 +444,7 @@ pub(super) fn load_library(libraries: &[PathBuf], params: &OnnxParams) -> Result
         [one] => format!("the ONNX runtime cannot be loaded: {one}"),
         _ => "the library of the ONNX runtime, version 1.18 or newer, was not found".to_owned(),
     };
-    Err(params.fault("no-runtime", what).hint(INSTALL_HINT).into())
+    params.fault("no-runtime", what).fail(INSTALL_HINT)
 }
 
 fn open_session(params: &OnnxParams, environment: &Environment) -> Result<Session> {
@@ -479,10 +478,9 @@ fn output(params: &OnnxParams, session: &Session) -> Result<String> {
     if let Some(name) = &params.output {
         return match outputs.iter().any(|(output, _)| output == name) {
             true => Ok(name.clone()),
-            false => Err(params
-                .fault("bad-model", format!("the model has no output `{name}`"))
-                .hint(hint)
-                .into()),
+            false => {
+                params.fault("bad-model", format!("the model has no output `{name}`")).fail(hint)
+            }
         };
     }
     let holds = |kind: &ValueType| {
@@ -495,9 +493,8 @@ fn output(params: &OnnxParams, session: &Session) -> Result<String> {
         of_numbers.iter().copied().filter(|name| name.to_lowercase().contains("prob")).collect();
     match (named.as_slice(), of_numbers.as_slice()) {
         ([one], _) | ([], [one]) => Ok((*one).to_owned()),
-        _ => Err(params
+        _ => params
             .fault("bad-model", "several outputs of the model may hold the probabilities")
-            .hint(hint)
-            .into()),
+            .fail(hint),
     }
 }

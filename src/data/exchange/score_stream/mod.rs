@@ -153,9 +153,8 @@ fn single_column(schema: Schema<'_>) -> Result<Option<(Type, Precision)>> {
             names => list_words(names.iter().map(|n| format!("`{n}`")), 10),
         };
         let what = format!("wrote a stream with {found}, expected exactly one column, `{SCORE}`");
-        return Err(stream_fault(what)
-            .hint("rows are matched by their order, so write back only the scores")
-            .into());
+        return stream_fault(what)
+            .fail("rows are matched by their order, so write back only the scores");
     }
     let field = fields.get(0);
     if field.dictionary().is_some() {
@@ -180,7 +179,7 @@ impl BatchShape {
     fn of(batch: RecordBatch<'_>, body: i64, width: usize) -> Result<BatchShape> {
         if batch.compression().is_some() {
             let hint = "write it without compression, which a pipe does not need";
-            return Err(stream_fault("wrote a compressed stream").hint(hint).into());
+            return stream_fault("wrote a compressed stream").fail(hint);
         }
         Ok(BatchShape::checked(batch, body, width).ok_or_else(|| {
             stream_fault("wrote a stream with a damaged batch: its parts do not fit its body")
@@ -270,12 +269,10 @@ pub fn read_file(
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
 ) -> Result<FloatPrecision> {
     if !path.is_file() {
-        return Err(stream_fault("did not write the file `{scores}`")
-            .hint(
-                "write a Parquet file with the column `score` to the path \
+        return stream_fault("did not write the file `{scores}`").fail(
+            "write a Parquet file with the column `score` to the path \
                  `{scores}`",
-            )
-            .into());
+        );
     }
     let unreadable = |e: Error| match e {
         Error::Data(fault) => {

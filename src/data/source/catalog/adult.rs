@@ -18,9 +18,9 @@ use std::path::Path;
 use arrow::array::RecordBatch;
 use serde::Deserialize;
 
-use super::data_set::{DataSetFile, FileVersion, PublicDataSet};
+use super::data_set::{PublicDataSet, catalog_columns, catalog_file};
 use super::marginals::{MarginalCounts, assign_cells, interpolate_quantiles};
-use super::typed::{CatalogType, TypedTable};
+use super::typed::TypedTable;
 use crate::error::Result;
 use crate::num::seed::{h, u01};
 
@@ -31,45 +31,22 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
              Becker 1996",
     archives: &["https://archive.ics.uci.edu/static/public/2/adult.zip"],
     members: &[
-        DataSetFile {
-            name: "adult.data",
-            versions: &[FileVersion {
-                bytes: 3_974_305,
-                sha256: "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
-            }],
-            addresses: &[
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.data",
-            ],
+        catalog_file! {
+            "adult.data":
+            3_974_305 "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d";
+            "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.data",
         },
-        DataSetFile {
-            name: "adult.test",
-            versions: &[FileVersion {
-                bytes: 2_003_153,
-                sha256: "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
-            }],
-            addresses: &[
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.test",
-            ],
+        catalog_file! {
+            "adult.test":
+            2_003_153 "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05";
+            "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.test",
         },
     ],
-    columns: &[
-        ("age", CatalogType::Int),
-        ("workclass", CatalogType::Text),
-        ("fnlwgt", CatalogType::Int),
-        ("education", CatalogType::Text),
-        ("education-num", CatalogType::Int),
-        ("marital-status", CatalogType::Text),
-        ("occupation", CatalogType::Text),
-        ("relationship", CatalogType::Text),
-        ("race", CatalogType::Text),
-        ("sex", CatalogType::Text),
-        ("capital-gain", CatalogType::Int),
-        ("capital-loss", CatalogType::Int),
-        ("hours-per-week", CatalogType::Int),
-        ("native-country", CatalogType::Text),
-        ("income", CatalogType::Text),
-        ("split", CatalogType::Text),
-    ],
+    columns: catalog_columns! {
+        Int: "age"; Text: "workclass"; Int: "fnlwgt"; Text: "education"; Int: "education-num";
+        Text: "marital-status" "occupation" "relationship" "race" "sex"; Int: "capital-gain"
+        "capital-loss" "hours-per-week"; Text: "native-country" "income" "split";
+    },
     push_member,
     stand_in: Some(stand_in),
 };

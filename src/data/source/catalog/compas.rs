@@ -38,9 +38,9 @@
 use arrow::array::RecordBatch;
 use serde::Deserialize;
 
-use super::data_set::{DataSetFile, FileVersion, PublicDataSet};
+use super::data_set::{PublicDataSet, catalog_columns, catalog_file};
 use super::marginals::{MarginalCounts, assign_cells, interpolate_quantiles};
-use super::typed::{CatalogType, TypedTable};
+use super::typed::TypedTable;
 use crate::error::Result;
 use crate::num::seed::{h, u01};
 use crate::num::summary::normal_quantile;
@@ -52,76 +52,31 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
     source: "ProPublica, repository propublica/compas-analysis; no licence is stated, so do not \
              pass the file on; it names people, and cfaudit never imports those columns",
     archives: &[],
-    members: &[DataSetFile {
-        name: "compas-scores-two-years.csv",
-        versions: &[
-            FileVersion {
-                bytes: 2_546_489,
-                sha256: "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
-            },
-            // The copy without the columns that name people.
-            FileVersion {
-                bytes: 2_076_659,
-                sha256: "a5e5c34bfd2d1f065bb12a44c0323421baf74b98b97d585915a0c2e1513ecaba",
-            },
-        ],
-        addresses: &[
-            "https://raw.githubusercontent.com/propublica/compas-analysis/\
-             bafff5da3f2e45eca6c2d5055faad269defd135a/compas-scores-two-years.csv",
-            "https://raw.githubusercontent.com/propublica/compas-analysis/\
-             c062fbb5fa84f6c99d82f432c46b405f3a0ca5ec/compas-scores-two-years.csv",
-            "https://raw.githubusercontent.com/propublica/compas-analysis/master/\
-             compas-scores-two-years.csv",
-        ],
+    members: &[catalog_file! {
+        "compas-scores-two-years.csv":
+        2_546_489 "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
+        // The copy without the columns that name people.
+        2_076_659 "a5e5c34bfd2d1f065bb12a44c0323421baf74b98b97d585915a0c2e1513ecaba";
+        "https://raw.githubusercontent.com/propublica/compas-analysis/\
+         bafff5da3f2e45eca6c2d5055faad269defd135a/compas-scores-two-years.csv",
+        "https://raw.githubusercontent.com/propublica/compas-analysis/\
+         c062fbb5fa84f6c99d82f432c46b405f3a0ca5ec/compas-scores-two-years.csv",
+        "https://raw.githubusercontent.com/propublica/compas-analysis/master/\
+         compas-scores-two-years.csv",
     }],
-    columns: &[
-        ("id", CatalogType::Int),
-        ("compas_screening_date", CatalogType::Date),
-        ("sex", CatalogType::Text),
-        ("age", CatalogType::Int),
-        ("age_cat", CatalogType::Text),
-        ("race", CatalogType::Text),
-        ("juv_fel_count", CatalogType::Int),
-        ("decile_score", CatalogType::Int),
-        ("juv_misd_count", CatalogType::Int),
-        ("juv_other_count", CatalogType::Int),
-        ("priors_count", CatalogType::Int),
-        ("days_b_screening_arrest", CatalogType::Int),
-        ("c_jail_in", CatalogType::Time),
-        ("c_jail_out", CatalogType::Time),
-        ("c_offense_date", CatalogType::Date),
-        ("c_arrest_date", CatalogType::Date),
-        ("c_days_from_compas", CatalogType::Int),
-        ("c_charge_degree", CatalogType::Text),
-        ("c_charge_desc", CatalogType::Text),
-        ("is_recid", CatalogType::Int),
-        ("r_charge_degree", CatalogType::Text),
-        ("r_days_from_arrest", CatalogType::Int),
-        ("r_offense_date", CatalogType::Date),
-        ("r_charge_desc", CatalogType::Text),
-        ("r_jail_in", CatalogType::Date),
-        ("r_jail_out", CatalogType::Date),
-        ("violent_recid", CatalogType::Text),
-        ("is_violent_recid", CatalogType::Int),
-        ("vr_charge_degree", CatalogType::Text),
-        ("vr_offense_date", CatalogType::Date),
-        ("vr_charge_desc", CatalogType::Text),
-        ("type_of_assessment", CatalogType::Text),
-        ("decile_score.1", CatalogType::Int),
-        ("score_text", CatalogType::Text),
-        ("screening_date", CatalogType::Date),
-        ("v_type_of_assessment", CatalogType::Text),
-        ("v_decile_score", CatalogType::Int),
-        ("v_score_text", CatalogType::Text),
-        ("v_screening_date", CatalogType::Date),
-        ("in_custody", CatalogType::Date),
-        ("out_custody", CatalogType::Date),
-        ("priors_count.1", CatalogType::Int),
-        ("start", CatalogType::Int),
-        ("end", CatalogType::Int),
-        ("event", CatalogType::Int),
-        ("two_year_recid", CatalogType::Int),
-    ],
+    columns: catalog_columns! {
+        Int: "id"; Date: "compas_screening_date"; Text: "sex"; Int: "age"; Text: "age_cat" "race";
+        Int: "juv_fel_count" "decile_score" "juv_misd_count" "juv_other_count" "priors_count"
+        "days_b_screening_arrest"; Time: "c_jail_in" "c_jail_out"; Date: "c_offense_date"
+        "c_arrest_date"; Int: "c_days_from_compas"; Text: "c_charge_degree" "c_charge_desc";
+        Int: "is_recid"; Text: "r_charge_degree"; Int: "r_days_from_arrest"; Date: "r_offense_date";
+        Text: "r_charge_desc"; Date: "r_jail_in" "r_jail_out"; Text: "violent_recid";
+        Int: "is_violent_recid"; Text: "vr_charge_degree"; Date: "vr_offense_date";
+        Text: "vr_charge_desc" "type_of_assessment"; Int: "decile_score.1"; Text: "score_text";
+        Date: "screening_date"; Text: "v_type_of_assessment"; Int: "v_decile_score";
+        Text: "v_score_text"; Date: "v_screening_date" "in_custody" "out_custody";
+        Int: "priors_count.1" "start" "end" "event" "two_year_recid";
+    },
     push_member: |rows, _, file, bytes| rows.push_csv(file, bytes),
     stand_in: Some(stand_in),
 };
@@ -207,39 +162,26 @@ fn draw(
         + residual_sd(&[0.61 * 0.61, 0.41 * 0.41, -2.0 * 0.61 * 0.41 * r]) * normal(4);
 
     let age = (interpolate_quantiles(&marginals.age[stratum], normal_cdf(z_age)) + 0.5) as i64;
-    let priors =
-        value_in_band(*c.priors_count.draw(stratum, normal_cdf(z_priors)), u(5)).to_string();
+    let age_category = match age {
+        ..25 => "Less than 25",
+        25..45 => "25 - 45",
+        45.. => "Greater than 45",
+    };
+    let drawn = |band: IntegerBand, at: u64| value_in_band(band, u(at)).to_string();
+    let priors = drawn(*c.priors_count.draw(stratum, normal_cdf(z_priors)), 5);
     let decile = *c.decile_score.draw(stratum, normal_cdf(z_decile));
     let violent = *c.v_decile_score.draw(stratum, normal_cdf(z_violent));
     let (is_recid, is_violent_recid) = *c.recid.draw(stratum, u(6));
-    let window = (days < 2).then(|| {
-        value_in_band(*marginals.days_b_screening_arrest.draw(days, u(7)), u(8)).to_string()
-    });
+    let window = (days < 2).then(|| drawn(*marginals.days_b_screening_arrest.draw(days, u(7)), 8));
     vec![
         ("id", (row + 1).to_string()),
         ("sex", c.sex.draw(stratum, u(9)).clone()),
         ("age", age.to_string()),
-        (
-            "age_cat",
-            if age < 25 {
-                "Less than 25"
-            } else if age < 45 {
-                "25 - 45"
-            } else {
-                "Greater than 45"
-            }
-            .to_owned(),
-        ),
+        ("age_cat", age_category.to_owned()),
         ("race", race.to_owned()),
-        ("juv_fel_count", value_in_band(*c.juv_fel_count.draw(stratum, u(10)), u(11)).to_string()),
-        (
-            "juv_misd_count",
-            value_in_band(*c.juv_misd_count.draw(stratum, u(12)), u(13)).to_string(),
-        ),
-        (
-            "juv_other_count",
-            value_in_band(*c.juv_other_count.draw(stratum, u(14)), u(15)).to_string(),
-        ),
+        ("juv_fel_count", drawn(*c.juv_fel_count.draw(stratum, u(10)), 11)),
+        ("juv_misd_count", drawn(*c.juv_misd_count.draw(stratum, u(12)), 13)),
+        ("juv_other_count", drawn(*c.juv_other_count.draw(stratum, u(14)), 15)),
         ("priors_count", priors.clone()),
         ("priors_count.1", priors),
         ("days_b_screening_arrest", window.unwrap_or_default()),

@@ -8,6 +8,29 @@ use arrow::array::RecordBatch;
 use super::typed::{CatalogType, TypedTable};
 use crate::error::Result;
 
+/// The columns of a data set by their types, in order: `Int: "age"; Text: "sex" "race";`.
+macro_rules! catalog_columns {
+    ($($holds:ident: $($name:literal)+;)+) => {
+        &[$($(($name, super::typed::CatalogType::$holds),)+)+]
+    };
+}
+
+/// A file of a data set: its name, its versions (bytes and SHA-256), its own addresses.
+macro_rules! catalog_file {
+    ($name:literal: $($bytes:literal $sha256:literal),+; $($address:literal),* $(,)?) => {
+        super::data_set::DataSetFile {
+            name: $name,
+            versions: &[$(super::data_set::FileVersion {
+                bytes: $bytes,
+                sha256: $sha256,
+            }),+],
+            addresses: &[$($address),*],
+        }
+    };
+}
+
+pub(super) use {catalog_columns, catalog_file};
+
 /// A public data set.
 #[derive(Debug)]
 pub(crate) struct PublicDataSet {

@@ -205,7 +205,7 @@ pub(super) fn read_verified<'f>(
             );
             let hint = "many altered copies exist; remove it so that it is downloaded, or read it \
                         with `csv`";
-            Err(Fault::new("wrong-checksum", what).in_file(path).hint(hint).into())
+            Fault::new("wrong-checksum", what).in_file(path).fail(hint)
         }
     }
 }

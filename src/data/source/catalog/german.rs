@@ -10,8 +10,8 @@
 
 use std::path::Path;
 
-use super::data_set::{DataSetFile, FileVersion, PublicDataSet};
-use super::typed::{CatalogType, TypedTable};
+use super::data_set::{PublicDataSet, catalog_columns, catalog_file};
+use super::typed::TypedTable;
 use crate::error::Result;
 
 pub(super) const SET: PublicDataSet = PublicDataSet {
@@ -20,39 +20,18 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
     source: "UCI Machine Learning Repository, DOI 10.24432/C5NC77, CC BY 4.0; the codes are \
              explained in german.doc there",
     archives: &["https://archive.ics.uci.edu/static/public/144/statlog+german+credit+data.zip"],
-    members: &[DataSetFile {
-        name: "german.data",
-        versions: &[FileVersion {
-            bytes: 79_793,
-            sha256: "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
-        }],
-        addresses: &[
-            "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/german/german.data",
-        ],
+    members: &[catalog_file! {
+        "german.data":
+        79_793 "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871";
+        "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/german/german.data",
     }],
-    columns: &[
-        ("status", CatalogType::Text),
-        ("duration", CatalogType::Int),
-        ("credit_history", CatalogType::Text),
-        ("purpose", CatalogType::Text),
-        ("credit_amount", CatalogType::Int),
-        ("savings", CatalogType::Text),
-        ("employment", CatalogType::Text),
-        ("installment_rate", CatalogType::Int),
-        ("personal_status_sex", CatalogType::Text),
-        ("other_debtors", CatalogType::Text),
-        ("residence_since", CatalogType::Int),
-        ("property", CatalogType::Text),
-        ("age", CatalogType::Int),
-        ("other_installment_plans", CatalogType::Text),
-        ("housing", CatalogType::Text),
-        ("existing_credits", CatalogType::Int),
-        ("job", CatalogType::Text),
-        ("num_dependents", CatalogType::Int),
-        ("telephone", CatalogType::Text),
-        ("foreign_worker", CatalogType::Text),
-        ("class", CatalogType::Int),
-    ],
+    columns: catalog_columns! {
+        Text: "status"; Int: "duration"; Text: "credit_history" "purpose"; Int: "credit_amount";
+        Text: "savings" "employment"; Int: "installment_rate"; Text: "personal_status_sex"
+        "other_debtors"; Int: "residence_since"; Text: "property"; Int: "age";
+        Text: "other_installment_plans" "housing"; Int: "existing_credits"; Text: "job";
+        Int: "num_dependents"; Text: "telephone" "foreign_worker"; Int: "class";
+    },
     push_member,
     stand_in: None,
 };

@@ -14,8 +14,8 @@
 
 use std::path::Path;
 
-use super::data_set::{DataSetFile, FileVersion, PublicDataSet};
-use super::typed::{CatalogType, TypedTable};
+use super::data_set::{PublicDataSet, catalog_columns, catalog_file};
+use super::typed::TypedTable;
 use crate::error::Result;
 
 pub(super) const SET: PublicDataSet = PublicDataSet {
@@ -29,68 +29,35 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
         "https://archive.ics.uci.edu/static/public/45/heart%2Bdisease.zip",
     ],
     members: &[
-        DataSetFile {
-            name: "processed.cleveland.data",
-            versions: &[FileVersion {
-                bytes: 18_461,
-                sha256: "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8",
-            }],
-            addresses: &[
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/\
-                 processed.cleveland.data",
-            ],
+        catalog_file! {
+            "processed.cleveland.data":
+            18_461 "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8";
+            "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/\
+             processed.cleveland.data",
         },
-        DataSetFile {
-            name: "processed.hungarian.data",
-            versions: &[FileVersion {
-                bytes: 10_263,
-                sha256: "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796",
-            }],
-            addresses: &[
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/\
-                 processed.hungarian.data",
-            ],
+        catalog_file! {
+            "processed.hungarian.data":
+            10_263 "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796";
+            "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/\
+             processed.hungarian.data",
         },
-        DataSetFile {
-            name: "processed.switzerland.data",
-            versions: &[FileVersion {
-                bytes: 4_109,
-                sha256: "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314",
-            }],
-            addresses: &[
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/\
-                 processed.switzerland.data",
-            ],
+        catalog_file! {
+            "processed.switzerland.data":
+            4_109 "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314";
+            "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/\
+             processed.switzerland.data",
         },
-        DataSetFile {
-            name: "processed.va.data",
-            versions: &[FileVersion {
-                bytes: 6_737,
-                sha256: "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f",
-            }],
-            addresses: &[
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/\
-                 processed.va.data",
-            ],
+        catalog_file! {
+            "processed.va.data":
+            6_737 "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f";
+            "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/\
+             processed.va.data",
         },
     ],
-    columns: &[
-        ("age", CatalogType::Int),
-        ("sex", CatalogType::Int),
-        ("cp", CatalogType::Int),
-        ("trestbps", CatalogType::Int),
-        ("chol", CatalogType::Int),
-        ("fbs", CatalogType::Int),
-        ("restecg", CatalogType::Int),
-        ("thalach", CatalogType::Int),
-        ("exang", CatalogType::Int),
-        ("oldpeak", CatalogType::Float),
-        ("slope", CatalogType::Int),
-        ("ca", CatalogType::Int),
-        ("thal", CatalogType::Int),
-        ("num", CatalogType::Int),
-        ("site", CatalogType::Text),
-    ],
+    columns: catalog_columns! {
+        Int: "age" "sex" "cp" "trestbps" "chol" "fbs" "restecg" "thalach" "exang"; Float: "oldpeak";
+        Int: "slope" "ca" "thal" "num"; Text: "site";
+    },
     push_member,
     stand_in: None,
 };

@@ -6,8 +6,7 @@
 //! are written `9.00`; `racetxt` is 1 for white and 0 for Black; 2 rows occur twice. The grades of
 //! law school (`decile1b`, `decile3`, `zfygpa`, `zgpa`) are known only years after admission.
 
-use super::data_set::{DataSetFile, FileVersion, PublicDataSet};
-use super::typed::CatalogType;
+use super::data_set::{PublicDataSet, catalog_columns, catalog_file};
 
 pub(super) const SET: PublicDataSet = PublicDataSet {
     name: "law",
@@ -15,30 +14,15 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
     source: "Wightman 1998, LSAC National Longitudinal Bar Passage Study, as cleaned in the \
              repository damtharvey/law-school-dataset; no licence statement is known",
     archives: &[],
-    members: &[DataSetFile {
-        name: "law_dataset.csv",
-        versions: &[FileVersion {
-            bytes: 993_161,
-            sha256: "76244ae957d224a9cc49464196f53ad621585705418ad3c3cda27a7699471a16",
-        }],
-        addresses: &[
-            "https://raw.githubusercontent.com/damtharvey/law-school-dataset/main/law_dataset.csv",
-        ],
+    members: &[catalog_file! {
+        "law_dataset.csv":
+        993_161 "76244ae957d224a9cc49464196f53ad621585705418ad3c3cda27a7699471a16";
+        "https://raw.githubusercontent.com/damtharvey/law-school-dataset/main/law_dataset.csv",
     }],
-    columns: &[
-        ("decile1b", CatalogType::Int),
-        ("decile3", CatalogType::Int),
-        ("lsat", CatalogType::Float),
-        ("ugpa", CatalogType::Float),
-        ("zfygpa", CatalogType::Float),
-        ("zgpa", CatalogType::Float),
-        ("fulltime", CatalogType::Int),
-        ("fam_inc", CatalogType::Int),
-        ("male", CatalogType::Int),
-        ("racetxt", CatalogType::Int),
-        ("tier", CatalogType::Int),
-        ("pass_bar", CatalogType::Int),
-    ],
+    columns: catalog_columns! {
+        Int: "decile1b" "decile3"; Float: "lsat" "ugpa" "zfygpa" "zgpa"; Int: "fulltime" "fam_inc"
+        "male" "racetxt" "tier" "pass_bar";
+    },
     push_member: |rows, _, file, bytes| rows.push_csv(file, bytes),
     stand_in: None,
 };

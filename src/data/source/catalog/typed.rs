@@ -78,20 +78,15 @@ impl TypedBuilder {
 
     /// Appends a field; `None` if it is not a value of the column.
     fn append(&mut self, field: &str) -> Option<()> {
-        let there = !field.is_empty();
+        fn read<T>(field: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
+            if field.is_empty() { Some(None) } else { parse(field).map(Some) }
+        }
         match self {
-            TypedBuilder::Int(b) if there => b.append_value(integer(field)?),
-            TypedBuilder::Float(b) if there => b.append_value(parse_number(field)?),
-            TypedBuilder::Text(b) if there => b.append_value(field),
-            TypedBuilder::Date(b) if there => b.append_value(Date32Type::parse(field)?),
-            TypedBuilder::Time(b) if there => {
-                b.append_value(TimestampMillisecondType::parse(field)?)
-            }
-            TypedBuilder::Int(b) => b.append_null(),
-            TypedBuilder::Float(b) => b.append_null(),
-            TypedBuilder::Text(b) => b.append_null(),
-            TypedBuilder::Date(b) => b.append_null(),
-            TypedBuilder::Time(b) => b.append_null(),
+            TypedBuilder::Int(b) => b.append_option(read(field, integer)?),
+            TypedBuilder::Float(b) => b.append_option(read(field, parse_number)?),
+            TypedBuilder::Text(b) => b.append_option(Some(field).filter(|f| !f.is_empty())),
+            TypedBuilder::Date(b) => b.append_option(read(field, Date32Type::parse)?),
+            TypedBuilder::Time(b) => b.append_option(read(field, TimestampMillisecondType::parse)?),
         }
         Some(())
     }
