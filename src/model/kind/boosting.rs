@@ -23,39 +23,27 @@ pub struct BoostingBlock {
     #[schemars(range(min = 2))]
     pub leaves: Count,
     /// What each tree adds of its own answer, above 0.
-    #[serde(default = "tenth")]
+    #[serde(default = "Finite::of::<1, 10>")]
     pub learning_rate: Finite,
     /// Fewest training rows in a leaf, 20 or more.
     #[serde(default = "trees::smallest_leaf")]
     #[schemars(range(min = 20))]
     pub smallest_leaf: Count,
     /// Penalty on the squared values of leaves, 0 or above.
-    #[serde(default = "nothing")]
+    #[serde(default = "Finite::of::<0, 1>")]
     pub l2: Finite,
     /// Share of the training rows that each tree sees, above 0; below 1 drawn again for every tree
     /// by the seed.
-    #[serde(default = "all")]
+    #[serde(default = "Fraction::of::<1, 1>")]
     pub row_share: Fraction,
     /// Share of the encoded columns that each tree sees, above 0; below 1 drawn again for every
     /// tree by the seed.
-    #[serde(default = "all")]
+    #[serde(default = "Fraction::of::<1, 1>")]
     pub column_share: Fraction,
     /// Columns that the model does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-noun" = "column"))]
     pub omit: Vec<ColumnName>,
-}
-
-fn tenth() -> Finite {
-    Finite::new(0.1).expect("0.1 is finite")
-}
-
-fn nothing() -> Finite {
-    Finite::new(0.0).expect("0 is finite")
-}
-
-fn all() -> Fraction {
-    Fraction::new(1.0).expect("1 is a share")
 }
 
 impl BoostingBlock {
