@@ -17,6 +17,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Fraction(f64);
 
 impl Fraction {
+    /// A share that is known when the program is built: so many of so many.
+    pub const fn of<const N: u32, const ALL: u32>() -> Fraction {
+        const { assert!(N <= ALL && ALL > 0, "a share is at most 1") };
+        Fraction(N as f64 / ALL as f64)
+    }
+
     /// The share, if it lies in [0, 1].
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Fraction(value))
@@ -58,6 +64,12 @@ impl Default for Level {
 pub struct Finite(f64);
 
 impl Finite {
+    /// A number that is known when the program is built: so many of so many.
+    pub const fn of<const N: u32, const ALL: u32>() -> Finite {
+        const { assert!(ALL > 0, "no number is a part of none") };
+        Finite(N as f64 / ALL as f64)
+    }
+
     /// The number, if it is finite.
     pub fn new(value: f64) -> Option<Self> {
         value.is_finite().then_some(Finite(value))
@@ -399,6 +411,12 @@ impl TimeLimit {
     /// The limit, if it is a number of seconds that is allowed.
     pub fn seconds(seconds: u64) -> Option<Self> {
         (1..=TimeLimit::LONGEST).contains(&seconds).then_some(TimeLimit(seconds))
+    }
+
+    /// So many seconds.
+    pub(crate) const fn of<const SECONDS: u64>() -> Self {
+        const { assert!(SECONDS > 0 && SECONDS <= TimeLimit::LONGEST, "a limit that is allowed") };
+        TimeLimit(SECONDS)
     }
 
     /// The limit of what names none.

@@ -281,12 +281,19 @@ impl Layout {
 
     /// A feature and all features that it is derived from.
     pub fn with_ancestors(&self, feature: usize) -> Vec<usize> {
+        self.with_ancestors_where(feature, |_| true)
+    }
+
+    /// The same, beyond features alone whose derivation `leads` on.
+    pub(crate) fn with_ancestors_where(
+        &self,
+        feature: usize,
+        leads: impl Fn(&DerivedFeature) -> bool,
+    ) -> Vec<usize> {
         let (mut all, mut next) = (vec![feature], 0);
         while let Some(&feature) = all.get(next) {
-            let parents = self
-                .derivation(feature)
-                .into_iter()
-                .flat_map(|d| d.parents.iter().flatten().copied());
+            let derived = self.derivation(feature).filter(|derived| leads(derived)).into_iter();
+            let parents = derived.flat_map(|derived| derived.parents.iter().flatten().copied());
             let new: Vec<usize> = parents.filter(|parent| !all.contains(parent)).collect();
             all.extend(new);
             next += 1;

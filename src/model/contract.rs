@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::data::LabelDefinition;
 use crate::data::canonical::canonical_text;
+use crate::data::source::list_words;
 use crate::param::{ColumnName, Word};
 
 /// Names that a message lists.
@@ -330,11 +331,7 @@ fn class_keys(classes: &[String]) -> String {
 
 /// Names in a message.
 fn named<T: AsRef<str>>(names: &[T]) -> String {
-    let shown: Vec<String> =
-        names.iter().take(NAMED).map(|name| format!("`{}`", name.as_ref())).collect();
-    let more = names.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", shown.join(", "))
+    list_words(names.iter().map(|name| format!("`{}`", name.as_ref())), NAMED)
 }
 
 impl ModelContract {

@@ -78,7 +78,7 @@ pub struct RecourseBlock {
     pub rank_by: RankBy,
     /// Level of the test of the fair trade-off, one test per subgroup without correction, between 0
     /// and 1.
-    #[serde(default = "alpha")]
+    #[serde(default = "Fraction::of::<5, 100>")]
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1,
         "x-range" = "a level between 0 and 1; 0.05 is usual"))]
     pub alpha: Fraction,
@@ -96,10 +96,6 @@ pub struct RecourseBlock {
 
 fn both_views() -> Vec<RecourseView> {
     vec![RecourseView::Macro, RecourseView::Micro]
-}
-
-fn alpha() -> Fraction {
-    Fraction::new(0.05).expect("0.05 is a share")
 }
 
 /// Which subgroups are looked at.
@@ -215,7 +211,7 @@ pub struct CostRules {
     #[serde(default)]
     pub continuous: NumberCost,
     /// Distance of any two levels of nominal columns, 0 or above.
-    #[serde(default = "one")]
+    #[serde(default = "Finite::of::<1, 1>")]
     #[schemars(extend("minimum" = 0, "maximum" = 1e9,
         "x-range" = "a cost from 0 to 1e9; 1 is usual"))]
     pub nominal: Finite,
@@ -229,15 +225,11 @@ pub struct CostRules {
     pub columns: IndexMap<ColumnName, ColumnCost>,
 }
 
-fn one() -> Finite {
-    Finite::new(1.0).expect("1 is finite")
-}
-
 impl Default for CostRules {
     fn default() -> Self {
         CostRules {
             continuous: NumberCost::default(),
-            nominal: one(),
+            nominal: Finite::of::<1, 1>(),
             weights: IndexMap::new(),
             columns: IndexMap::new(),
         }

@@ -34,7 +34,7 @@ pub struct WhyBlock {
     pub metric: WhyMetric,
     /// Smallest share of these people in a pattern, above 0; the number is rounded up, and never
     /// below twice `metrics.min_denominator`.
-    #[serde(default = "one_per_cent")]
+    #[serde(default = "Fraction::of::<1, 100>")]
     pub support: Fraction,
     /// Largest number of traits of a pattern.
     #[serde(default = "Count::of::<3>")]
@@ -59,10 +59,6 @@ pub struct WhyBlock {
     /// direction; where it takes more, fewer people are explained.
     #[serde(default = "Count::of::<200_000>")]
     pub asks_at_most: Count,
-}
-
-fn one_per_cent() -> Fraction {
-    Fraction::new(0.01).expect("0.01 is a share")
 }
 
 impl WhyBlock {

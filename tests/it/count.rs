@@ -32,11 +32,11 @@ const ROOMS: &[Room] = &[
     room("metric", &["metric"], 13_570),
     room("job", &["job"], 9_680),
     room("stage", &["stage"], 28_145),
-    room("data", &["data"], 17_585),
-    room("counterfactual", &["counterfactual"], 8_905),
-    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_270),
+    room("data", &["data"], 17_040),
+    room("counterfactual", &["counterfactual"], 8_745),
+    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_245),
     room("gate", &["gate"], 4_135),
-    room("model", &["model"], 5_135),
+    room("model", &["model"], 5_050),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
@@ -45,7 +45,7 @@ const ROOMS: &[Room] = &[
     room(
         "num, recourse, causal, why, augment",
         &["num", "recourse", "causal", "why", "augment"],
-        9_175,
+        9_155,
     ),
 ];
 

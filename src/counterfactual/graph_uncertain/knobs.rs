@@ -144,7 +144,7 @@ pub struct BossBlock {
     pub score: GraphScoreKind,
     /// Penalty discount of the score, above 0: the larger, the fewer edges. The paper's is 2, on
     /// the scale 2 log-likelihood.
-    #[serde(default = "two")]
+    #[serde(default = "Finite::of::<2, 1>")]
     #[schemars(extend("exclusiveMinimum" = 0,
         "x-range" = "a number above 0; the penalty of the paper is 2"))]
     pub penalty: Finite,
@@ -252,10 +252,6 @@ fn five_strengths() -> Vec<Finite> {
 
 fn yes() -> bool {
     true
-}
-
-fn two() -> Finite {
-    Finite::new(2.0).expect("2 is finite")
 }
 
 /// Number of bootstraps of a search where the job gives none.

@@ -260,24 +260,8 @@ pub(crate) struct WriteBackRow {
 ///
 /// They are its own feature, and the features that it is mapped or crossed from.
 pub(crate) fn features_set_with(layout: &Layout, attribute: usize) -> Vec<usize> {
-    let mut set = vec![layout.attributes[attribute].feature];
-    let mut next = 0;
-    while next < set.len() {
-        if let Some(derived) =
-            layout.derivation(set[next]).filter(|derived| !derived.rule.is_one_way())
-        {
-            let new: Vec<usize> = derived
-                .parents
-                .iter()
-                .flatten()
-                .copied()
-                .filter(|parent| !set.contains(parent))
-                .collect();
-            set.extend(new);
-        }
-        next += 1;
-    }
-    set
+    let own = layout.attributes[attribute].feature;
+    layout.with_ancestors_where(own, |derived| !derived.rule.is_one_way())
 }
 
 /// The numbers from which the attribute at a position, or one of its parts, is binned.

@@ -49,16 +49,16 @@ pub struct CsvBlock {
     #[schemars(extend("x-filled" = "name a file or a glob", "x-address" = "local"))]
     pub path: String,
     /// One character between the fields.
-    #[serde(default = "comma")]
+    #[serde(default = "sign::<','>")]
     pub delimiter: char,
     /// One character around fields that hold separators, quotes or line ends.
-    #[serde(default = "double_quote")]
+    #[serde(default = "sign::<'\"'>")]
     pub quote: char,
     /// How the file stores characters: `utf-8`, `latin-1` or `windows-1252`.
     #[serde(default)]
     pub encoding: TextEncoding,
     /// The sign before the fraction of a number: `.` or `,`.
-    #[serde(default = "point")]
+    #[serde(default = "sign::<'.'>")]
     pub decimal: char,
     /// The sign between thousands: `.`, `,`, `'`, `’`, or a blank, which represents every kind of
     /// blank. Default: none.
@@ -73,16 +73,8 @@ pub struct CsvBlock {
     pub null_values: Vec<Word>,
 }
 
-fn comma() -> char {
-    ','
-}
-
-fn double_quote() -> char {
-    '"'
-}
-
-fn point() -> char {
-    '.'
+fn sign<const SIGN: char>() -> char {
+    SIGN
 }
 
 fn yes() -> bool {
@@ -105,10 +97,10 @@ impl CsvBlock {
     pub fn at(path: &str) -> Self {
         CsvBlock {
             path: path.to_owned(),
-            delimiter: comma(),
-            quote: double_quote(),
+            delimiter: ',',
+            quote: '"',
             encoding: TextEncoding::Utf8,
-            decimal: point(),
+            decimal: '.',
             thousands: None,
             header: true,
             null_values: Vec::new(),

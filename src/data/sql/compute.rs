@@ -109,9 +109,7 @@ impl<'a> SqlColumn<'a> {
     fn numbers(self) -> Vec<Option<f64>> {
         match self {
             SqlColumn::Number(values) => values,
-            SqlColumn::Bool(values) => vec![None; values.len()],
-            SqlColumn::Text(values) => vec![None; values.len()],
-            SqlColumn::Null(n) => vec![None; n],
+            other => vec![None; other.len()],
         }
     }
 

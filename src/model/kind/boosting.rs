@@ -27,7 +27,7 @@ pub struct BoostingBlock {
         "x-range" = "a number of leaves from 2 to 131072; one leaf gives all rows one score"))]
     pub leaves: Count,
     /// What each tree adds of its own answer, above 0.
-    #[serde(default = "tenth")]
+    #[serde(default = "Finite::of::<1, 10>")]
     #[schemars(extend("exclusiveMinimum" = 0,
         "x-range" = "a number above 0; 0.1 is usual, smaller ones need more trees"))]
     pub learning_rate: Finite,
@@ -37,18 +37,18 @@ pub struct BoostingBlock {
         "x-range" = "a number of rows from 20 to 2147483647; 20 is the default"))]
     pub smallest_leaf: Count,
     /// Penalty on the squared values of leaves, 0 or above.
-    #[serde(default = "nothing")]
+    #[serde(default = "Finite::of::<0, 1>")]
     #[schemars(extend("minimum" = 0, "x-range" = "0 or more; 0 is LightGBM's default"))]
     pub l2: Finite,
     /// Share of the training rows that each tree sees, above 0; below 1 drawn again for every tree
     /// by the seed.
-    #[serde(default = "all")]
+    #[serde(default = "Fraction::of::<1, 1>")]
     #[schemars(extend("exclusiveMinimum" = 0,
         "x-range" = "a share above 0; a share of 0 leaves a tree no data"))]
     pub row_share: Fraction,
     /// Share of the encoded columns that each tree sees, above 0; below 1 drawn again for every
     /// tree by the seed.
-    #[serde(default = "all")]
+    #[serde(default = "Fraction::of::<1, 1>")]
     #[schemars(extend("exclusiveMinimum" = 0,
         "x-range" = "a share above 0; a share of 0 leaves a tree no data"))]
     pub column_share: Fraction,
@@ -56,18 +56,6 @@ pub struct BoostingBlock {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-noun" = "column"))]
     pub omit: Vec<ColumnName>,
-}
-
-fn tenth() -> Finite {
-    Finite::new(0.1).expect("0.1 is finite")
-}
-
-fn nothing() -> Finite {
-    Finite::new(0.0).expect("0 is finite")
-}
-
-fn all() -> Fraction {
-    Fraction::new(1.0).expect("1 is a share")
 }
 
 impl BoostingBlock {

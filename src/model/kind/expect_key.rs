@@ -14,15 +14,11 @@ pub struct ExpectBlock {
     /// value are not compared.
     pub column: ColumnName,
     /// Largest difference that is none, 0 or above, in the numbers of the scale.
-    #[serde(default = "one_in_a_million")]
+    #[serde(default = "Finite::of::<1, 1_000_000>")]
     #[schemars(extend("minimum" = 0,
         "x-range" = "0 or more; 1.0e-6 allows for scores in single precision"))]
     pub tolerance: Finite,
     /// So many rows may differ; the page says how many do.
     #[serde(default)]
     pub at_most: u64,
-}
-
-fn one_in_a_million() -> Finite {
-    Finite::new(1e-6).expect("1e-6 is finite")
 }

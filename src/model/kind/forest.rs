@@ -33,12 +33,12 @@ pub struct ForestBlock {
     pub smallest_leaf: Count,
     /// Share of the training rows that each tree sees, drawn without replacement, above 0 and
     /// below 1. The default is the share of different rows in a bootstrap sample.
-    #[serde(default = "bootstrap_share")]
+    #[serde(default = "Fraction::of::<632, 1000>")]
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1,
         "x-range" = "a share above 0 and below 1; 0.632 is what a bootstrap sample holds"))]
     pub row_share: Fraction,
     /// Share of the encoded columns that each split chooses from, above 0.
-    #[serde(default = "three_tenths")]
+    #[serde(default = "Fraction::of::<3, 10>")]
     #[schemars(extend("exclusiveMinimum" = 0,
         "x-range" = "a share above 0; a share of 0 leaves a tree no data"))]
     pub column_share: Fraction,
@@ -46,14 +46,6 @@ pub struct ForestBlock {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-noun" = "column"))]
     pub omit: Vec<ColumnName>,
-}
-
-fn bootstrap_share() -> Fraction {
-    Fraction::new(0.632).expect("0.632 is a share")
-}
-
-fn three_tenths() -> Fraction {
-    Fraction::new(0.3).expect("0.3 is a share")
 }
 
 impl ForestBlock {

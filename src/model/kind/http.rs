@@ -26,25 +26,25 @@ pub struct HttpBlock {
     /// What requests and answers look like.
     pub protocol: HttpProtocol,
     /// Rows of a request, from 1 to 65,536.
-    #[serde(default = "five_hundred")]
+    #[serde(default = "number::<500>")]
     #[schemars(extend("minimum" = 1, "maximum" = 65_536,
         "x-range" = "a number from 1 to 65536; 500 is the default"))]
     pub batch: u32,
     /// Requests at once, from 1 to 256.
-    #[serde(default = "eight")]
+    #[serde(default = "number::<8>")]
     #[schemars(extend("minimum" = 1, "maximum" = 256,
         "x-range" = "a number from 1 to 256; 8 is the default"))]
     pub parallel: u32,
     /// How often a request is repeated, from 0 to 100, with pauses that double from 0.2 s to 30 s.
-    #[serde(default = "five")]
+    #[serde(default = "number::<5>")]
     #[schemars(extend("minimum" = 0, "maximum" = 100,
         "x-range" = "a number from 0 to 100; 5 is the default"))]
     pub retries: u32,
     /// How long one request may take.
-    #[serde(default = "half_a_minute")]
+    #[serde(default = "TimeLimit::of::<30>")]
     pub timeout: TimeLimit,
     /// Largest share of rows that may come back without a score.
-    #[serde(default = "none")]
+    #[serde(default = "Fraction::of::<0, 1>")]
     pub missing_at_most: Fraction,
     /// Name of the environment variable with a token, for the header `Authorization: Bearer`. Its
     /// value is never hashed or written.
@@ -71,24 +71,8 @@ pub struct HttpBlock {
     pub omit: Vec<ColumnName>,
 }
 
-fn five_hundred() -> u32 {
-    500
-}
-
-fn eight() -> u32 {
-    8
-}
-
-fn five() -> u32 {
-    5
-}
-
-fn half_a_minute() -> TimeLimit {
-    TimeLimit::seconds(30).expect("half a minute is a time limit")
-}
-
-fn none() -> Fraction {
-    Fraction::new(0.0).expect("0 is a share")
+fn number<const N: u32>() -> u32 {
+    N
 }
 
 impl BroughtKnobs for HttpBlock {

@@ -34,23 +34,15 @@ pub struct ScoresBlock {
 pub struct RecheckBlock {
     /// Share of the audited rows, above 0; drawn by the seed, and at least one row for each
     /// attribute.
-    #[serde(default = "one_in_a_hundred")]
+    #[serde(default = "Fraction::of::<1, 100>")]
     #[schemars(extend("exclusiveMinimum" = 0,
         "x-range" = "a share above 0; without `recheck` no row is scored twice"))]
     pub share: Fraction,
     /// Largest difference between the two scores of a row, from 0 to below 1.
-    #[serde(default = "one_in_a_million")]
+    #[serde(default = "Finite::of::<1, 1_000_000>")]
     #[schemars(extend("minimum" = 0,
         "x-range" = "0 or more; 1.0e-6 allows for scores in single precision"))]
     pub tolerance: Finite,
-}
-
-fn one_in_a_hundred() -> Fraction {
-    Fraction::new(0.01).expect("0.01 is a share")
-}
-
-fn one_in_a_million() -> Finite {
-    Finite::new(1e-6).expect("1e-6 is finite")
 }
 
 /// The scores of the rows as they are: a column of the rows, or a file keyed by `row_id`.

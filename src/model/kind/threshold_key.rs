@@ -48,7 +48,7 @@ pub enum ThresholdOf {
 #[serde(deny_unknown_fields)]
 pub struct MaximiseRecall {
     /// Least share of the negative training rows below the threshold.
-    #[serde(default = "half")]
+    #[serde(default = "Fraction::of::<1, 2>")]
     pub tnr_floor: Fraction,
 }
 
@@ -56,10 +56,6 @@ pub struct MaximiseRecall {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Youden {}
-
-fn half() -> Fraction {
-    Fraction::new(0.5).expect("0.5 is a share")
-}
 
 impl ThresholdBlock {
     /// The column that holds it, if one does.
