@@ -395,11 +395,13 @@ pub(crate) fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
     });
 }
 
-/// The models trained here whose growth of trees ended early: the name, and of the fold with the
-/// fewest trees how many it has and was to have.
+/// A model, and of its fold with the fewest trees how many it has and was to have.
+pub(crate) type FewerTrees<'a> = (&'a str, u64, u64);
+
+/// The models trained here whose growth of trees ended early.
 pub(crate) fn short_of_trees<'a>(
     b: &mut StageBuilder<'_, 'a>,
-) -> Result<Opens<'a, Vec<(&'a str, u64, u64)>>> {
+) -> Result<Opens<'a, Vec<FewerTrees<'a>>>> {
     let n_folds = b.plan.n_folds();
     let models = b.plan.job.models.iter().filter(|(_, model)| model.grows_trees());
     let trees = models.map(|(name, model)| {

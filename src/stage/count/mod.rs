@@ -15,7 +15,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, SupportReader};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job::{Job, ModelBlock};
 use crate::metric::MetricFamily;
@@ -301,10 +301,13 @@ impl StagePlan<'_> {
             format!("the sums of {persons} persons may take {needed}; the run may use {allowed}")
         };
         let hint = "audit fewer rows, ask for fewer `--threads` or columns of `metrics.by`, or \
-     allow more with `--memory`";
+                    allow more with `--memory`";
         let of = (needed, memory::allowed(self.settings));
         let refused = refuse_memory(of, "too-many-persons", what, hint);
-        Ok(refused.map_err(|fault| fault.in_column(&person.column))?)
+        refused.map_err(|error| match error {
+            Error::Data(fault) => fault.in_column(&person.column).into(),
+            other => other,
+        })
     }
 
     /// Whether outcomes may be kept in the output folder.

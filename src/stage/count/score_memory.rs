@@ -42,9 +42,9 @@ impl StagePlan<'_> {
             format!("the scores of {rows} rows may take {needed}; the run may use {allowed}")
         };
         let hint = "remove `scores` from `metrics.families`, ask for fewer columns of \
-     `metrics.by`, or allow more with `--memory`";
+                    `metrics.by`, or allow more with `--memory`";
         let of = (needed, memory::allowed(self.settings));
-        Ok(refuse_memory(of, "too-many-scores", what, hint)?)
+        refuse_memory(of, "too-many-scores", what, hint)
     }
 
     /// Bytes that the curves of every threshold take while they are counted, written and read for

@@ -58,16 +58,16 @@ impl StagePlan<'_> {
         let hint = match what {
             "sums" => {
                 "merge groups by `map` or `bins`, leave the family `shift` out of \
-      `metrics.families`, use fewer `--threads`, or allow more with `--memory`"
+                 `metrics.families`, use fewer `--threads`, or allow more with `--memory`"
             }
             _ => {
                 "merge groups by `map` or `bins`, name fewer `metrics.families`, or allow \
-      more with `--memory`"
+                 more with `--memory`"
             }
         };
         let what = format!(
             "the {n} groups of `{attribute}` make {} directions, whose {what} need about {} of \
-    memory; the run may use {}",
+             memory; the run may use {}",
             n * n.saturating_sub(1),
             memory_in_words(bytes),
             memory_in_words(allowed)

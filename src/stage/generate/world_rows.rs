@@ -310,8 +310,8 @@ impl WorldRowWriting<'_> {
                     )
                 };
                 let hint = "take fewer `bootstraps`, write `mechanism: linear`, or allow more with \
-       `--memory`";
-                Ok(refuse_memory((taken, memory), "too-many-graphs", what, hint)?)
+                            `--memory`";
+                refuse_memory((taken, memory), "too-many-graphs", what, hint)
             },
         )?;
         Ok((maker, made))

@@ -101,9 +101,10 @@ pub(crate) fn copy_rows(
 /// The problem of a job whose rows nobody passes on.
 pub(super) fn no_stream(checked: &CheckedJob) -> Error {
     let what = "the rows are a stream that an engine passes to the workers of a plan, and there is \
-   none here";
-    let hint = "plan the job by `cfaudit plan JOB --stream PARTS --to PLAN`, and run it by `cfaudit \
-   run JOB --from PLAN`; `cfaudit check JOB --no-data` looks at the job alone";
+                none here";
+    let hint = "plan the job by `cfaudit plan JOB --stream PARTS --to PLAN`, and run it by \
+                `cfaudit run JOB --from PLAN`; `cfaudit check JOB --no-data` looks at the job \
+                alone";
     let told = (what.to_owned(), hint.to_owned());
     job_error(checked, "not-offered", "data.rows.stream".to_owned(), told)
 }

@@ -290,5 +290,5 @@ pub(crate) fn check_memory(settings: &RunSettings, row_context: RowContext<'_>) 
     };
     let hint = "audit fewer rows, or allow more with `--memory`";
     let of = (needed, memory::allowed(settings));
-    Ok(refuse_memory(of, "too-many-amounts", what, hint)?)
+    refuse_memory(of, "too-many-amounts", what, hint)
 }

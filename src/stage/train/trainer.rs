@@ -68,11 +68,12 @@ pub(crate) fn refuse_memory(
     code: &'static str,
     what: impl FnOnce(String, String) -> String,
     hint: &str,
-) -> Result<(), Fault> {
+) -> Result<()> {
     if needed <= allowed {
         return Ok(());
     }
-    Err(Fault::new(code, what(memory_in_words(needed), memory_in_words(allowed))).hint(hint))
+    let what = what(memory_in_words(needed), memory_in_words(allowed));
+    Err(Fault::new(code, what).hint(hint).into())
 }
 
 /// Megabytes, from a thousand of them on gigabytes.
