@@ -99,8 +99,7 @@ fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
              if these differ from the baseline's, the gate is inconclusive (refitted)"
         );
         let place = path(&["gates", name.as_str()]);
-        let of = issue("refitted-gate", IssueSeverity::Warning, place, text);
-        found.push(of.with_hint(helps.to_owned()));
+        found.push(IssueNote::warning("refitted-gate", place, 0, text).with_hint(helps.to_owned()));
     }
     found
 }
@@ -206,8 +205,7 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
             format!("add a gate with `{other}: {}`{of_all}", 0.0 - limit)
         };
         let place = path(&["gates", name.as_str()]);
-        let of = issue("one-sided-gate", IssueSeverity::Warning, place, text);
-        found.push(of.with_hint(hint));
+        found.push(IssueNote::warning("one-sided-gate", place, 0, text).with_hint(hint));
     }
     found
 }
@@ -286,6 +284,11 @@ pub(crate) struct IssueNote {
 }
 
 impl IssueNote {
+    /// One that may change what results mean.
+    pub(crate) fn warning(code: &str, place: impl Into<String>, n: u64, text: String) -> Self {
+        IssueNote { n, ..issue(code, IssueSeverity::Warning, place.into(), text) }
+    }
+
     /// The same with what to do about it.
     pub(crate) fn with_hint(self, hint: String) -> Self {
         IssueNote { hint: Some(hint), ..self }

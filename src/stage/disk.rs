@@ -19,7 +19,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::data::prepare::issues::IssueSeverity;
 use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::exec::result_store::StoreView;
@@ -307,14 +306,7 @@ impl StagePlan<'_> {
         let cache = self.settings.cache.as_deref();
         let entries = cache.map_or_else(StoreView::empty, StoreView::below);
         let short = self.short_disks(&self.stages()?.stages, &entries, Some(rows))?;
-        let issue = |need: &DiskNeed| IssueNote {
-            code: LITTLE_DISK.to_owned(),
-            severity: IssueSeverity::Warning.as_str().to_owned(),
-            n: 0,
-            place: need.path.clone(),
-            text: need.words(),
-            hint: None,
-        };
+        let issue = |need: &DiskNeed| IssueNote::warning(LITTLE_DISK, &need.path, 0, need.words());
         Ok(short.iter().map(issue).collect())
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::data::prepare::derive::Derivation;
 use crate::data::sql;
-use crate::error::Error;
+use crate::error::{Error, JobProblem};
 use crate::job::check::CheckedJob;
 use crate::job::{self, Job, ModelBlock};
 use crate::param::ColumnName;
@@ -21,6 +21,17 @@ pub(crate) fn with_place(error: Error, checked: &CheckedJob) -> Error {
         (_, None) => Some("data.rows".to_owned()),
     };
     error.asked_at(path.and_then(|p| checked.places.at(&p)).filter(|p| p.line > 0))
+}
+
+/// The problem of a job at a path of it.
+pub(crate) fn job_error(
+    checked: &CheckedJob,
+    code: &'static str,
+    path: String,
+    (what, hint): (String, String),
+) -> Error {
+    let place = checked.places.at(&path).cloned();
+    Error::Job(vec![JobProblem { code, path, place, what, hint: Some(hint) }])
 }
 
 /// The path of the side table that a column is joined from.

@@ -16,14 +16,13 @@ use crate::data::exchange::to_score::{
 };
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::Result;
-use crate::exec::StageContext;
 use crate::exec::files::write_json;
 use crate::stage::input::answer::folder_of;
 use crate::stage::kinds::{GenerateStage, KeptRowsStage};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::row_parts::{link_parts, shard_file, write_parts, write_shard};
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// How many parts there are.
@@ -38,35 +37,28 @@ struct KeptParts {
     parts: usize,
 }
 
-/// The rows of the sets that the job keeps, to be opened.
-pub(crate) struct KeptRowInputs<'a>(Vec<(&'a str, StageInput<KeptRowsStage>)>);
-
-impl<'a> KeptRowInputs<'a> {
-    /// Those of all sets that make rows; none where the job keeps none.
-    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
-        let plan = b.plan;
-        let mut sets: Vec<&'a str> = Vec::new();
-        if plan.job.run.keeps_counterfactuals() {
-            let applied_sets =
-                plan.applied_sets().into_iter().filter(|applied| !applied.block.makes_no_rows());
-            sets.extend(applied_sets.map(|applied| applied.set));
-            sets.dedup();
-        }
-        let kept = |set: &'a str| {
-            let unit = AuditUnit { set: set.to_owned(), ..AuditUnit::default() };
-            Ok((set, b.need::<KeptRowsStage>(&unit)?))
-        };
-        Ok(KeptRowInputs(sets.into_iter().map(kept).collect::<Result<_>>()?))
+/// Puts the rows of all sets that make any into the output folder; none where the job keeps none.
+pub(crate) fn kept_rows<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a, ()>> {
+    let plan = b.plan;
+    let mut sets: Vec<&'a str> = Vec::new();
+    if plan.job.run.keeps_counterfactuals() {
+        let applied_sets =
+            plan.applied_sets().into_iter().filter(|applied| !applied.block.makes_no_rows());
+        sets.extend(applied_sets.map(|applied| applied.set));
+        sets.dedup();
     }
-
-    /// Puts the rows into the output folder.
-    pub(crate) fn link(&self, ctx: &StageContext<'_>) -> Result<()> {
-        self.0.iter().try_for_each(|(set, stage)| {
+    let mut kept = Vec::new();
+    for set in sets {
+        let unit = AuditUnit { set: set.to_owned(), ..AuditUnit::default() };
+        kept.push((set, b.need::<KeptRowsStage>(&unit)?));
+    }
+    Ok(Box::new(move |ctx| {
+        kept.iter().try_for_each(|(set, stage)| {
             let KeptParts { parts } = stage.read(ctx, PARTS)?;
             let to = ctx.out().join(KEPT).join(folder_of(Some(set)));
             link_parts(stage.folder(ctx), parts, &to)
         })
-    }
+    }))
 }
 
 impl Stage for KeptRowsStage {
@@ -82,23 +74,21 @@ impl Stage for KeptRowsStage {
             .map(|applied| Ok((applied.position, b.need::<GenerateStage>(&applied.unit())?)));
         let made: Vec<(usize, StageInput<GenerateStage>)> = made.collect::<Result<_>>()?;
         let passes = b.passes();
-        work(move |ctx| {
-            rows.with(ctx, 1, |row_context| {
-                let opened = made.iter().map(|(attribute, made)| {
-                    made.open(ctx, row_context).map(|reader| (*attribute, reader))
-                });
-                let opened: Vec<_> = opened.collect::<Result<_>>()?;
-                let schema = kept_schema(row_context.rows.layout());
-                let part = |g| kept_part(row_context, &opened, g);
-                let lists = passes.row_lists(ctx, 1, |_, folder| {
-                    let file = RowFile::create(&shard_file(folder), &schema)?;
-                    write_shard(row_context, file, part)
-                })?;
-                let Some(lists) = lists else { return Ok(()) };
-                let writer = PartsWriter::new(ctx.out(), schema.clone(), row_context.workers);
-                let parts = write_parts(row_context, writer, lists.files(0), part)?;
-                write_json(&ctx.out().join(PARTS), &KeptParts { parts })
-            })
+        rows.work(1, move |ctx, row_context| {
+            let opened = made.iter().map(|(attribute, made)| {
+                made.open(ctx, row_context).map(|reader| (*attribute, reader))
+            });
+            let opened: Vec<_> = opened.collect::<Result<_>>()?;
+            let schema = kept_schema(row_context.rows.layout());
+            let part = |g| kept_part(row_context, &opened, g);
+            let lists = passes.row_lists(ctx, 1, |_, folder| {
+                let file = RowFile::create(&shard_file(folder), &schema)?;
+                write_shard(row_context, file, part)
+            })?;
+            let Some(lists) = lists else { return Ok(()) };
+            let writer = PartsWriter::new(ctx.out(), schema.clone(), row_context.workers);
+            let parts = write_parts(row_context, writer, lists.files(0), part)?;
+            write_json(&ctx.out().join(PARTS), &KeptParts { parts })
         })
     }
 }

@@ -19,7 +19,6 @@ use crate::model::onnx::library;
 use crate::model::{ModelTrainer, Scorer, TrainedModel};
 use crate::num::score_scale::ScoreScale;
 use crate::param::Seed;
-use crate::stage::experiment::added_rows::{ADDED, AddedRows};
 use crate::stage::experiment::fold_roles::{FoldRoles, INNER_FOLDS};
 use crate::stage::experiment::plan::{arm_of, source_of};
 use crate::stage::kinds::{ContractStage, TrainStage};
@@ -28,7 +27,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::command::{CommandCall, ProgramFiles};
 use crate::stage::score::rows::trained_groups;
-use crate::stage::stage_builder::{StageBuilder, StageInput};
+use crate::stage::stage_builder::{Opens, StageBuilder, StageInput};
 use crate::stage::train::repeat::TrainingRepeat;
 use crate::stage::train::trainer;
 use crate::unit::AuditUnit;
@@ -125,11 +124,6 @@ fn load_onnx(_: OnnxParams, _: &ModelContract) -> Result<Box<dyn Scorer>> {
 }
 
 impl StageInput<TrainStage> {
-    /// What an arm added.
-    pub(crate) fn added(&self, ctx: &StageContext<'_>) -> Result<AddedRows> {
-        self.read(ctx, ADDED)
-    }
-
     /// So many models that were trained here, for what asks them in their own encoding.
     pub(crate) fn models(
         &self,
@@ -199,13 +193,13 @@ impl<'a> UnitModels<'a> {
         let is_asked = block.brought().is_some() && block.made_elsewhere().is_none();
         let contract = || b.need::<ContractStage>(&AuditUnit::of_model(name));
         let contract = is_asked.then(contract).transpose()?;
+        let of = |unit, rows, n, first_fold, arm| {
+            let unit = AuditUnit { repeat, ..unit };
+            UnitModels { plan, name, block, unit, rows, n, first_fold, arm, again, contract }
+        };
         if unit.experiment.is_empty() {
-            let rows = RowInputs::of_job(b)?;
-            let unit = AuditUnit { repeat, ..AuditUnit::of_model(name) };
-            let (n, first_fold, arm) = (plan.n_folds(), 0, None);
-            let models =
-                UnitModels { plan, name, block, unit, rows, n, first_fold, arm, again, contract };
-            return Ok(models);
+            let (own, rows) = (AuditUnit::of_model(name), RowInputs::of_job(b)?);
+            return Ok(of(own, rows, plan.n_folds(), 0, None));
         }
         let experiment = plan.experiment_of(unit)?;
         let source = source_of(unit);
@@ -215,30 +209,15 @@ impl<'a> UnitModels<'a> {
         };
         let rows = RowInputs::of_experiment(b, unit)?;
         Ok(match source {
-            Some(by @ PredictionSource::OutOfFold) => UnitModels {
-                plan,
-                name,
-                block,
-                unit: AuditUnit { repeat, ..experiment.predicted_unit(by, fold) },
-                rows: rows.in_fold(FoldRoles::Inner, fold),
-                n: usize::from(INNER_FOLDS),
-                first_fold: 0,
-                arm: Some("base, out of fold"),
-                again,
-                contract,
-            },
-            Some(PredictionSource::InSample) | None => UnitModels {
-                plan,
-                name,
-                block,
-                unit: AuditUnit { repeat, ..experiment.fold_unit(arm, fold) },
-                rows: rows.in_fold(FoldRoles::Audited, fold),
-                n: 1,
-                first_fold: fold,
-                arm: Some(arm.as_str()),
-                again,
-                contract,
-            },
+            Some(by @ PredictionSource::OutOfFold) => {
+                let (own, rows) =
+                    (experiment.predicted_unit(by, fold), rows.in_fold(FoldRoles::Inner, fold));
+                of(own, rows, usize::from(INNER_FOLDS), 0, Some("base, out of fold"))
+            }
+            Some(PredictionSource::InSample) | None => {
+                let rows = rows.in_fold(FoldRoles::Audited, fold);
+                of(experiment.fold_unit(arm, fold), rows, 1, fold, Some(arm.as_str()))
+            }
         })
     }
 
@@ -416,37 +395,30 @@ pub(crate) fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
     });
 }
 
-/// The models trained here that grow trees, to be opened.
-pub(crate) struct TreeInputs<'a>(Vec<(&'a str, &'a ModelBlock, StageInput<TrainStage>)>);
+/// A model, and of its fold with the fewest trees how many it has and was to have.
+pub(crate) type FewerTrees<'a> = (&'a str, u64, u64);
 
-impl<'a> TreeInputs<'a> {
-    /// Those of the job.
-    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
-        let models = b.plan.job.models.iter().filter(|(_, model)| model.grows_trees());
-        let trees = models.map(|(name, model)| {
-            let trained = b.need::<TrainStage>(&AuditUnit::of_model(name.as_str()))?;
-            Ok((name.as_str(), model, trained))
-        });
-        Ok(TreeInputs(trees.collect::<Result<_>>()?))
-    }
-
-    /// Those whose growth ended early: the name, and of the fold with the fewest trees how many it
-    /// has and was to have.
-    pub(crate) fn short_of_trees(
-        &self,
-        ctx: &StageContext<'_>,
-        n_folds: usize,
-    ) -> Result<Vec<(&'a str, u64, u64)>> {
+/// The models trained here whose growth of trees ended early.
+pub(crate) fn short_of_trees<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<Opens<'a, Vec<FewerTrees<'a>>>> {
+    let n_folds = b.plan.n_folds();
+    let models = b.plan.job.models.iter().filter(|(_, model)| model.grows_trees());
+    let trees = models.map(|(name, model)| {
+        let trained = b.need::<TrainStage>(&AuditUnit::of_model(name.as_str()))?;
+        Ok((name.as_str(), model, trained))
+    });
+    let trees: Vec<(&str, &ModelBlock, StageInput<TrainStage>)> = trees.collect::<Result<_>>()?;
+    Ok(Box::new(move |ctx| {
         let mut all = Vec::new();
-        for (name, model, trained) in &self.0 {
-            let found: Vec<Option<(u64, u64)>> = (0..n_folds)
-                .map(|fold| {
-                    trained.read_artifact(ctx, fold, |json| trainer::missing_trees(model, json))
-                })
-                .collect::<Result<_>>()?;
+        for (name, model, trained) in &trees {
+            let missing =
+                |fold| trained.read_artifact(ctx, fold, |json| trainer::missing_trees(model, json));
+            let found: Vec<Option<(u64, u64)>> =
+                (0..n_folds).map(missing).collect::<Result<_>>()?;
             let fewest = found.into_iter().flatten().min();
             all.extend(fewest.map(|(grown, asked)| (*name, grown, asked)));
         }
         Ok(all)
-    }
+    }))
 }

@@ -42,7 +42,6 @@ const SURVEYED: &str = "surveyed.json";
 impl Stage for SourceStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Source;
-    const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
@@ -64,7 +63,6 @@ impl Stage for SourceStage {
 impl Stage for ReferenceStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Reference;
-    const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
@@ -98,7 +96,6 @@ impl Stage for ReferenceStage {
 impl Stage for SurveyStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Survey;
-    const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let passes = b.rows_alone();
@@ -121,7 +118,6 @@ impl Stage for SurveyStage {
 impl Stage for PrepareStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Prepare;
-    const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let passes = b.row_passes();

@@ -1,12 +1,28 @@
 //! The features of rows that a stage gathers from many row groups.
 
-use crate::data::{FeatureColumn, FeatureKind};
+use crate::data::{FeatureColumn, FeatureRows, Layout};
 
-/// A column of a kind without rows.
-pub(crate) fn empty_column(kind: &FeatureKind) -> FeatureColumn {
-    if kind.is_coded() {
-        FeatureColumn::Code(Vec::new())
-    } else {
-        FeatureColumn::Number(Vec::new())
-    }
+/// No rows of a layout.
+pub(crate) fn empty_rows(layout: &Layout) -> FeatureRows {
+    let column = |coded: bool| match coded {
+        true => FeatureColumn::Code(Vec::new()),
+        false => FeatureColumn::Number(Vec::new()),
+    };
+    let columns = layout.features.iter().map(|feature| column(feature.kind.is_coded())).collect();
+    FeatureRows { n: 0, columns, source: Vec::new() }
+}
+
+/// Which of the columns of a one-hot group holds the 1 of a row; none where none or several do.
+pub(crate) fn only_one(rows: &FeatureRows, columns: &[usize], i: usize) -> Option<u32> {
+    let ones = (0_u32..).zip(columns);
+    let mut ones = ones.filter(|(_, column)| rows.numbers(**column).get(i) == Some(&1.0));
+    ones.next().filter(|_| ones.next().is_none()).map(|(only, _)| only)
+}
+
+/// The different numbers that are there, ascending: 0 and -0 are one.
+pub(crate) fn distinct_numbers(numbers: &[f64]) -> Vec<f64> {
+    let mut values: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup_by(|a, b| *a == *b);
+    values
 }

@@ -10,7 +10,7 @@ use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::kinds::{PrepareStage, ReferenceStage, SplitStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
-use crate::stage::stage_builder::{StageBuilder, StageInput};
+use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageInput, work};
 use crate::unit::AuditUnit;
 
 /// The prepared rows with their roles, to be opened.
@@ -58,6 +58,15 @@ impl<'a> RowInputs<'a> {
     /// Only the prepared rows.
     pub(crate) fn prepared(&self) -> &StageInput<PrepareStage> {
         &self.rows
+    }
+
+    /// The work of a stage that goes through them so many times.
+    pub(crate) fn work(
+        self,
+        passes: u64,
+        run: impl Fn(&StageContext<'_>, RowContext<'_>) -> Result<()> + Sync + 'a,
+    ) -> Result<PlannedWork<'a>> {
+        work(move |ctx| self.with(ctx, passes, |row_context| run(ctx, row_context)))
     }
 
     /// Opens them and hands them to `work`, which goes through them so many times.

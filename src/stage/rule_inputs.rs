@@ -19,7 +19,7 @@ use crate::unit::AuditUnit;
 impl StageInput<ThresholdStage> {
     /// The thresholds, fold by fold.
     pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<FittedThreshold>> {
-        fit_threshold::read(self.folder(ctx))
+        self.read(ctx, fit_threshold::FITTED)
     }
 }
 

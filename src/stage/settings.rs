@@ -22,7 +22,7 @@ pub const KINDS: [&str; StageKind::ALL.len()] = {
 pub const CODE: &str = env!("CFAUDIT_PROGRAM");
 
 /// How a job is run; nothing here changes a number.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RunSettings {
     /// The job file as the user named it.
     pub job_file: String,
@@ -65,21 +65,8 @@ impl RunSettings {
     pub fn plain(job_file: String) -> Self {
         RunSettings {
             job_file,
-            out: None,
-            cache: None,
-            data_dir: PathBuf::new(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
-            memory: None,
-            batch_rows: None,
-            until: None,
-            force: None,
-            from: None,
-            baseline: None,
-            history: Vec::new(),
-            gates_report_only: false,
-            replace: false,
-            rehash: false,
-            cache_limit: None,
+            ..RunSettings::default()
         }
     }
 }

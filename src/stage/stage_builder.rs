@@ -28,13 +28,16 @@ use crate::unit::{AuditUnit, StageKind, StageUnit, UnitField, UnitKind, is_force
 /// The work of a planned stage.
 pub(crate) type PlannedWork<'a> = Box<StageWork<'a>>;
 
+/// What a stage has asked others for, opened where its work runs.
+pub(crate) type Opens<'a, T> = Box<dyn Fn(&StageContext<'_>) -> Result<T> + Sync + 'a>;
+
 /// A kind of stage. A new one is its type, its word in [`UnitKind`], and its readers.
 pub(crate) trait Stage {
     /// The kind whose files it writes: what can be read of it.
     type Output;
     const KIND: UnitKind;
     /// The fields that tell two of its stages apart.
-    const FIELDS: &'static [UnitField];
+    const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>>;
 }
@@ -85,6 +88,28 @@ impl<A> StageInput<A> {
         parse: impl FnOnce(&str) -> serde_json::Result<T>,
     ) -> Result<T> {
         files::parsed(parse(&self.text(ctx, file)?), &self.id)
+    }
+}
+
+/// The stages of all blocks of a kind by name, to be opened.
+pub(crate) struct NamedStages<A>(Vec<(String, StageInput<A>)>);
+
+impl<A: Stage<Output = A>> NamedStages<A> {
+    /// Those of these units. What waits for scores is left out.
+    pub(crate) fn of_units(
+        b: &mut StageBuilder<'_, '_>,
+        units: impl Iterator<Item = (String, AuditUnit)>,
+    ) -> Result<Self> {
+        let mut stages = Vec::new();
+        for (name, unit) in units {
+            stages.extend(b.want_part(|b| b.need::<A>(&unit))?.map(|made| (name, made)));
+        }
+        Ok(NamedStages(stages))
+    }
+
+    /// The name and folder of each.
+    pub(crate) fn open<'c>(&self, ctx: &'c StageContext<'_>) -> Vec<(&str, &'c Path)> {
+        self.0.iter().map(|(name, of)| (name.as_str(), of.folder(ctx))).collect()
     }
 }
 

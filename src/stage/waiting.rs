@@ -45,7 +45,7 @@ use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::row_parts::{link_parts, shard_file, write_parts, write_shard};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::{AuditUnit, UnitKind};
 
 /// What was asked, in addition to the parts.
 const REQUESTS: &str = "requests.json";
@@ -107,7 +107,6 @@ impl StagePlan<'_> {
 impl Stage for ToScoreStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::ToScore;
-    const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
@@ -126,40 +125,38 @@ impl Stage for ToScoreStage {
             asked.push((folder_of(set), b.need::<RequestStage>(&request_unit(set))?, sources));
         }
         let passes = b.passes();
-        work(move |ctx| {
-            rows.with(ctx, asked.len() as u64, |row_context| {
-                let opened = asked.iter().map(|(.., sources)| {
-                    let open = |of: &RequestSources<'_>| of.open(ctx, row_context);
-                    sources.as_ref().map(open).transpose()
-                });
-                let opened: Vec<Option<Vec<RequestSource>>> = opened.collect::<Result<_>>()?;
-                let part = |list: usize, g: usize| match &opened[list] {
-                    None => factual_part(row_context, g),
-                    Some(sources) => counterfactual_part(row_context, sources, g),
-                };
-                let layout = row_context.rows.layout();
-                let schema = |list: usize| match &opened[list] {
-                    None => (factual_schema(layout), FACTUAL_KEYS),
-                    Some(_) => (counterfactual_schema(layout), COUNTERFACTUAL_KEYS),
-                };
-                let lists = passes.row_lists(ctx, asked.len(), |list, folder| {
-                    let file = RowFile::create(&shard_file(folder), &schema(list).0)?;
-                    write_shard(row_context, file, |g| part(list, g))
-                })?;
-                let Some(lists) = lists else { return Ok(()) };
-                let mut written = Vec::new();
-                for (list, (folder, request, _)) in asked.iter().enumerate() {
-                    let (id, to) = (request.open(ctx)?.id, ctx.out().join(folder));
-                    make_folder(&to)?;
-                    let (schema, n_keys) = schema(list);
-                    let writer =
-                        PartsWriter::to_score(&to, (&schema, n_keys), &id, row_context.workers);
-                    let files = lists.files(list);
-                    let parts = write_parts(row_context, writer, files, |g| part(list, g))?;
-                    written.push(WrittenRequest { folder: folder.clone(), request: id, parts });
-                }
-                write_json(&ctx.out().join(REQUESTS), &written)
-            })
+        rows.work(asked.len() as u64, move |ctx, row_context| {
+            let opened = asked.iter().map(|(.., sources)| {
+                let open = |of: &RequestSources<'_>| of.open(ctx, row_context);
+                sources.as_ref().map(open).transpose()
+            });
+            let opened: Vec<Option<Vec<RequestSource>>> = opened.collect::<Result<_>>()?;
+            let part = |list: usize, g: usize| match &opened[list] {
+                None => factual_part(row_context, g),
+                Some(sources) => counterfactual_part(row_context, sources, g),
+            };
+            let layout = row_context.rows.layout();
+            let schema = |list: usize| match &opened[list] {
+                None => (factual_schema(layout), FACTUAL_KEYS),
+                Some(_) => (counterfactual_schema(layout), COUNTERFACTUAL_KEYS),
+            };
+            let lists = passes.row_lists(ctx, asked.len(), |list, folder| {
+                let file = RowFile::create(&shard_file(folder), &schema(list).0)?;
+                write_shard(row_context, file, |g| part(list, g))
+            })?;
+            let Some(lists) = lists else { return Ok(()) };
+            let mut written = Vec::new();
+            for (list, (folder, request, _)) in asked.iter().enumerate() {
+                let (id, to) = (request.open(ctx)?.id, ctx.out().join(folder));
+                make_folder(&to)?;
+                let (schema, n_keys) = schema(list);
+                let writer =
+                    PartsWriter::to_score(&to, (&schema, n_keys), &id, row_context.workers);
+                let files = lists.files(list);
+                let parts = write_parts(row_context, writer, files, |g| part(list, g))?;
+                written.push(WrittenRequest { folder: folder.clone(), request: id, parts });
+            }
+            write_json(&ctx.out().join(REQUESTS), &written)
         })
     }
 }

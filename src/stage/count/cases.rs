@@ -24,10 +24,10 @@ use crate::stage::count::evidence::{CountInputs, ScoredGroup};
 use crate::stage::kinds::CasesStage;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
 use crate::table::file::write_rows;
 use crate::table::{CfExampleRow, SharedText};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::{AuditUnit, UnitKind};
 
 impl StageInput<CasesStage> {
     /// The cases of the job; none where it shows none.
@@ -40,7 +40,6 @@ impl StageInput<CasesStage> {
 impl Stage for CasesStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Cases;
-    const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
@@ -55,17 +54,13 @@ impl Stage for CasesStage {
             }
         }
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-        work(move |ctx| {
-            rows.with(ctx, parts.len() as u64, |row_context| {
-                let mut found = Vec::new();
-                for (model, set, sources) in &parts {
-                    let drawing = CaseDrawing { context: row_context, model, set, wanted, seed };
-                    found.extend(
-                        sources.with_scores(ctx, row_context, |scored| drawing.rows(scored))?,
-                    );
-                }
-                write_rows(ctx.out(), &found)
-            })
+        rows.work(parts.len() as u64, move |ctx, row_context| {
+            let mut found = Vec::new();
+            for (model, set, sources) in &parts {
+                let drawing = CaseDrawing { context: row_context, model, set, wanted, seed };
+                found.extend(sources.with_scores(ctx, row_context, |scored| drawing.rows(scored))?);
+            }
+            write_rows(ctx.out(), &found)
         })
     }
 }

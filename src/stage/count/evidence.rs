@@ -3,8 +3,6 @@
 //! Evidence is integers and fixed-point sums only, one mergeable value per row group, so it does
 //! not depend on threads or batches. Weights become whole numbers of the unit that preparing found.
 
-use std::path::Path;
-
 use crate::data::prepare::weight::WeightColumn;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, ScoreReader, SupportReader,
@@ -14,6 +12,7 @@ use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
+use crate::exec::accumulator::merge_present;
 use crate::exec::accumulator::{Accumulator, merge_all, merge_each};
 use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -27,9 +26,13 @@ use crate::model::ThresholdComparison;
 use crate::num::MAX_TOTAL_WEIGHT;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::h;
+use crate::stage::count::slices::AttributeSlices;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::table::file::RowWriter;
 use crate::table::{OutcomeRow, SharedText};
+
+/// Number of the state of the first slice; those of folds stand before it.
+pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 
 /// How rows are counted.
 #[derive(Debug, Clone, Copy)]
@@ -228,7 +231,8 @@ pub(crate) fn words_of_ungrouped(
 }
 
 /// Counts the audited rows of one model by the groups of one attribute, and by strata where the job
-/// names them: fold by fold, and with one fold all rows together.
+/// names them: fold by fold, and with one fold all rows together; slices are numbered from
+/// [`FIRST_SLICE`] on.
 ///
 /// # Errors
 /// A row with a score has no threshold of its scale; weights outgrow their sums; a file cannot be
@@ -236,14 +240,19 @@ pub(crate) fn words_of_ungrouped(
 pub(crate) fn gather_rows(
     (row_context, cut, scores): (RowContext<'_>, &DecisionRule, &ScoreReader),
     attribute: usize,
-    blocks: CountSettings,
-    n_folds: usize,
-) -> Result<Vec<FactualCounts>> {
+    (blocks, n_folds): (CountSettings, usize),
+    slices: Option<(&AttributeSlices, CountSettings)>,
+) -> Result<Vec<(u64, FactualCounts)>> {
     let layout = row_context.rows.layout();
     let counting = RowCounting::new(layout, cut, attribute, blocks)?;
-    row_context.row_groups().fold(
-        || vec![counting.empty(); n_folds],
-        |parts, g| {
+    let sliced = match slices {
+        None => None,
+        Some((slices, blocks)) => Some((slices, RowCounting::new(layout, cut, attribute, blocks)?)),
+    };
+    let n_slices = sliced.as_ref().map_or(0, |(slices, _)| slices.len());
+    let (folds, of_slices) = row_context.row_groups().fold(
+        || (vec![counting.empty(); n_folds], vec![None::<FactualCounts>; n_slices]),
+        |(parts, of_slices), g| {
             let batch = row_context.rows.read_counted(g, cut.reads_carried())?;
             let scores = scores.read(g)?;
             let roles = row_context.roles.read(g)?;
@@ -257,12 +266,24 @@ pub(crate) fn gather_rows(
                 } else {
                     cut.check(layout, &batch, i, score)?;
                     counting.add(part, (&batch, i), fold, score, group);
+                    if let Some((slices, counting)) = &sliced {
+                        slices.each_of_row(layout, &batch, i, |slice| {
+                            let part = of_slices[slice].get_or_insert_with(|| counting.empty());
+                            counting.add(part, (&batch, i), fold, score, group);
+                        });
+                    }
                 }
             }
             Ok(batch.row.len() as u64)
         },
-        merge_each,
-    )
+        |(folds, of_slices), part| {
+            merge_each(folds, part.0);
+            merge_present(of_slices, part.1, Accumulator::merge);
+        },
+    )?;
+    let of_slices = (FIRST_SLICE..).zip(of_slices);
+    let of_slices = of_slices.filter_map(|(number, counts)| Some((number, counts?)));
+    Ok((0..).zip(folds).chain(of_slices).collect())
 }
 
 /// What was counted of all rows, fold by fold.
@@ -353,14 +374,14 @@ pub(crate) fn counting_unit(layout: &Layout) -> CountingUnit {
 /// No counterfactuals yet.
 pub(crate) fn no_switches(
     layout: &Layout,
-    scored: CountInputs<'_>,
-    blocks: CountSettings,
+    attribute: usize,
+    grid: Option<ScoreGrid>,
 ) -> CounterfactualCounts {
-    let n_groups = layout.attributes[scored.attribute].groups.len();
+    let n_groups = layout.attributes[attribute].groups.len();
     let none = CounterfactualCounts::new(n_groups).counted_by(counting_unit(layout));
-    match blocks.curves {
-        true => none.with_grid(score_grid(layout, scored.rule)),
-        false => none,
+    match grid {
+        Some(grid) => none.with_grid(grid),
+        None => none,
     }
 }
 
@@ -515,14 +536,6 @@ fn outcome_rows<'a>(
         }
     };
     keys.parent.iter().enumerate().map(row)
-}
-
-/// Creates the table of outcomes in a folder.
-///
-/// # Errors
-/// The disk refuses.
-pub(crate) fn create_outcomes(folder: &Path) -> Result<RowWriter<OutcomeRow>> {
-    RowWriter::create(folder)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, SupportReader};
-use crate::error::{Fault, Result};
+use crate::error::{Error, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job::{Job, ModelBlock};
 use crate::metric::MetricFamily;
@@ -29,7 +29,7 @@ use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, KEEP_ROWS_BELOW, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE,
 };
 use crate::stage::count::classes::{ClassCountInputs, ClassScores};
-use crate::stage::count::evidence::{CountInputs, CountSettings, CountedFolds};
+use crate::stage::count::evidence::{CountInputs, CountSettings, CountedFolds, FIRST_SLICE};
 use crate::stage::count::slices::{AttributeSlices, FactualSlices};
 use crate::stage::count::switches::{CountedParts, ShiftSettings};
 use crate::stage::kinds::{
@@ -38,13 +38,13 @@ use crate::stage::kinds::{
 use crate::stage::measure::{self, catalog};
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
-use crate::stage::row_context::RowContext;
+use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::shard_rows::each_batch;
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::train::trainer::memory_in_words;
+use crate::stage::train::trainer::refuse_memory;
 use crate::table::OutcomeRow;
 use crate::table::file::RowWriter;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
@@ -116,6 +116,16 @@ impl<'a> RowScoreInputs<'a> {
         let scores = PooledScores::need(&unit.factual(), b)?;
         let rule = rule_of(unit, several, b)?.cutting_amounts(b);
         Ok(RowScoreInputs { rows, scores, rule, position })
+    }
+
+    /// The scores, and how they become decisions.
+    pub(crate) fn open(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+    ) -> Result<(DecisionRule, ScoreReader)> {
+        let scores = self.scores.open(ctx, row_context)?;
+        Ok((self.rule.open(ctx, row_context, &scores)?, scores))
     }
 }
 
@@ -286,19 +296,18 @@ impl StagePlan<'_> {
         let slices = self.job.metrics.by.len() as u64;
         let per_row = per_row * (1 + slices + slices * slices.saturating_sub(1) / 2);
         let needed = person_sums::memory(person.persons, rows, per_row, threads);
-        let allowed = memory::allowed(self.settings);
-        if needed <= allowed {
-            return Ok(());
-        }
-        let what = format!(
-            "the sums of {} persons may take {}; the run may use {}",
-            person.persons,
-            memory_in_words(needed),
-            memory_in_words(allowed)
-        );
+        let what = |needed, allowed| {
+            let persons = person.persons;
+            format!("the sums of {persons} persons may take {needed}; the run may use {allowed}")
+        };
         let hint = "audit fewer rows, ask for fewer `--threads` or columns of `metrics.by`, or \
                     allow more with `--memory`";
-        Err(Fault::new("too-many-persons", what).in_column(&person.column).hint(hint).into())
+        let of = (needed, memory::allowed(self.settings));
+        let refused = refuse_memory(of, "too-many-persons", what, hint);
+        refused.map_err(|error| match error {
+            Error::Data(fault) => fault.in_column(&person.column).into(),
+            other => other,
+        })
     }
 
     /// Whether outcomes may be kept in the output folder.
@@ -311,9 +320,6 @@ impl StagePlan<'_> {
         self.job.run.keeps_outcomes() == Some(true)
     }
 }
-
-/// Number of the state of the first slice; those of folds stand before it.
-const FIRST_SLICE: u64 = 1 << 32;
 
 impl Stage for CountStage {
     type Output = Self;
@@ -345,8 +351,8 @@ impl Stage for CountStage {
         let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
         let passes = b.passes();
         work(move |ctx| {
-            let RowScoreInputs { rows, scores, rule, position } = &sources;
-            rows.with(ctx, 1 + u64::from(sliced), |row_context| {
+            let RowScoreInputs { rows, scores, position, .. } = &sources;
+            rows.with(ctx, 1, |row_context| {
                 // Of strata the persons of each group too.
                 let strata = u64::from(row_context.rows.layout().strata.is_some());
                 plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
@@ -373,18 +379,12 @@ impl Stage for CountStage {
                     let counts = if asked.scores { counts } else { counts.without_scores() };
                     return files::write_json(&out, &counts);
                 }
+                let slices = sliced.then(|| AttributeSlices::of(layout, *position)).transpose()?;
                 let gather = || {
-                    let scores = scores.open(ctx, row_context)?;
-                    let rule = rule.open(ctx, row_context, &scores)?;
+                    let (rule, scores) = sources.open(ctx, row_context)?;
                     let of = (row_context, &rule, &scores);
-                    let folds = evidence::gather_rows(of, *position, blocks, n_folds)?;
-                    let mut states: Vec<(u64, FactualCounts)> = (0..).zip(folds).collect();
-                    if sliced {
-                        let slices = slices::slice_rows(of, *position, asked)?;
-                        let numbered = |(slice, counts)| (FIRST_SLICE + slice as u64, counts);
-                        states.extend(slices.into_iter().map(numbered));
-                    }
-                    Ok(states)
+                    let slices = slices.as_ref().map(|slices| (slices, asked));
+                    evidence::gather_rows(of, *position, (blocks, n_folds), slices)
                 };
                 let Some(states) = passes.gather(ctx, ShardPass::Count, gather)? else {
                     return Ok(());
@@ -433,44 +433,41 @@ fn plan_switches<'a>(
         b.value("metrics.smallest_cell", smallest);
     }
     let passes = b.passes();
-    work(move |ctx| {
-        sources.rows.with(ctx, if wanted.is_some() { 2 } else { 1 }, |row_context| {
-            let groups = row_context.rows.layout().attributes[sources.position].groups.len() as u64;
-            // With more than two groups also by whether anything switches; what rows add to score
-            // metrics in each scope.
-            let others = groups.saturating_sub(1);
-            let scopes = if others > 1 { 2 * others + 2 } else { 2 };
-            let scopes = if wanted.is_some_and(|wanted| wanted.intervals) { scopes } else { 0 };
-            let places = others + u64::from(others > 1) + scopes;
-            plan.check_person_memory(row_context, places * plan.class_forms())?;
-            let write = |name: &str| ctx.out().join(name);
-            if let Some(n) = plan.n_classes() {
-                let passes = (ctx, passes);
-                let counted = sources.with_class_scores(ctx, (row_context, n), |scored| {
-                    switches::count_class_switches(passes, row_context, scored, blocks, wanted)
-                })?;
-                let Some((counts, shift)) = counted else { return Ok(()) };
-                if let Some(shift) = shift {
-                    files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
-                }
-                return files::write_json(&write(EVIDENCE), &counts);
-            }
-            let layout = row_context.rows.layout();
-            let slices =
-                sliced.then(|| AttributeSlices::of(layout, sources.position)).transpose()?;
-            let counted = sources.with_scores(ctx, row_context, |scored| {
-                let parts = CountedParts { slices: slices.as_ref(), smallest, n_folds };
-                switches::count_switches((ctx, passes), row_context, scored, blocks, wanted, parts)
+    sources.rows.clone().work(if wanted.is_some() { 2 } else { 1 }, move |ctx, row_context| {
+        let groups = row_context.rows.layout().attributes[sources.position].groups.len() as u64;
+        // With more than two groups also by whether anything switches; what rows add to score
+        // metrics in each scope.
+        let others = groups.saturating_sub(1);
+        let scopes = if others > 1 { 2 * others + 2 } else { 2 };
+        let scopes = if wanted.is_some_and(|wanted| wanted.intervals) { scopes } else { 0 };
+        let places = others + u64::from(others > 1) + scopes;
+        plan.check_person_memory(row_context, places * plan.class_forms())?;
+        let write = |name: &str| ctx.out().join(name);
+        if let Some(n) = plan.n_classes() {
+            let passes = (ctx, passes);
+            let counted = sources.with_class_scores(ctx, (row_context, n), |scored| {
+                switches::count_class_switches(passes, row_context, scored, blocks, wanted)
             })?;
-            let Some(counted) = counted else { return Ok(()) };
-            if sliced {
-                files::write_json(&write(SLICE_EVIDENCE), &counted.slices)?;
-            }
-            if let Some(shift) = counted.shift {
+            let Some((counts, shift)) = counted else { return Ok(()) };
+            if let Some(shift) = shift {
                 files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
             }
-            write_counted(ctx, &counted.counts)
-        })
+            return files::write_json(&write(EVIDENCE), &counts);
+        }
+        let layout = row_context.rows.layout();
+        let slices = sliced.then(|| AttributeSlices::of(layout, sources.position)).transpose()?;
+        let counted = sources.with_scores(ctx, row_context, |scored| {
+            let parts = CountedParts { slices: slices.as_ref(), smallest, n_folds };
+            switches::count_switches((ctx, passes), row_context, scored, blocks, wanted, parts)
+        })?;
+        let Some(counted) = counted else { return Ok(()) };
+        if sliced {
+            files::write_json(&write(SLICE_EVIDENCE), &counted.slices)?;
+        }
+        if let Some(shift) = counted.shift {
+            files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
+        }
+        write_counted(ctx, &counted.counts)
     })
 }
 
@@ -508,12 +505,11 @@ impl Stage for FlipsStage {
         };
         let passes = b.passes();
         work(move |ctx| {
-            let RowScoreInputs { rows, scores, rule, position } = &sources;
+            let RowScoreInputs { rows, position, .. } = &sources;
             rows.with(ctx, 2, |row_context| {
                 let drawn = (&knobs, seed);
                 let gather = || {
-                    let scores = scores.open(ctx, row_context)?;
-                    let rule = rule.open(ctx, row_context, &scores)?;
+                    let (rule, scores) = sources.open(ctx, row_context)?;
                     flip_test::gather_people(row_context, &rule, &scores, *position, drawn)
                 };
                 let people = passes.gather_one(ctx, ShardPass::Count, gather)?;
@@ -545,7 +541,6 @@ impl StageInput<OutcomesStage> {
 impl Stage for OutcomesStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Outcomes;
-    const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
@@ -561,32 +556,30 @@ impl Stage for OutcomesStage {
         }
         let named = keep == Some(true);
         let passes = b.passes();
-        work(move |ctx| {
-            rows.with(ctx, parts.len() as u64, |row_context| {
-                if !named && row_context.roles.n_audited() >= KEEP_ROWS_BELOW {
-                    return Ok(());
-                }
-                let fill = |part: usize, writer: &mut RowWriter<OutcomeRow>| {
-                    let (name, set, sources) = &parts[part];
-                    sources.with_scores(ctx, row_context, |scored| {
-                        evidence::write_outcomes(row_context, scored, (name, set), named, writer)
-                    })
-                };
-                let lists = passes.row_lists(ctx, parts.len(), |part, folder| {
-                    let mut writer = evidence::create_outcomes(folder)?;
-                    fill(part, &mut writer)?;
-                    writer.finish()
-                })?;
-                let Some(lists) = lists else { return Ok(()) };
-                let mut writer = evidence::create_outcomes(ctx.out())?;
-                for part in 0..parts.len() {
-                    match lists.files(part) {
-                        None => fill(part, &mut writer)?,
-                        Some(files) => each_batch(files, |batch| writer.writer.push_batch(batch))?,
-                    }
-                }
+        rows.work(parts.len() as u64, move |ctx, row_context| {
+            if !named && row_context.roles.n_audited() >= KEEP_ROWS_BELOW {
+                return Ok(());
+            }
+            let fill = |part: usize, writer: &mut RowWriter<OutcomeRow>| {
+                let (name, set, sources) = &parts[part];
+                sources.with_scores(ctx, row_context, |scored| {
+                    evidence::write_outcomes(row_context, scored, (name, set), named, writer)
+                })
+            };
+            let lists = passes.row_lists(ctx, parts.len(), |part, folder| {
+                let mut writer = RowWriter::<OutcomeRow>::create(folder)?;
+                fill(part, &mut writer)?;
                 writer.finish()
-            })
+            })?;
+            let Some(lists) = lists else { return Ok(()) };
+            let mut writer = RowWriter::<OutcomeRow>::create(ctx.out())?;
+            for part in 0..parts.len() {
+                match lists.files(part) {
+                    None => fill(part, &mut writer)?,
+                    Some(files) => each_batch(files, |batch| writer.writer.push_batch(batch))?,
+                }
+            }
+            writer.finish()
         })
     }
 }

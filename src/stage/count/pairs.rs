@@ -106,11 +106,8 @@ fn gather_rows(
     let layout = row_context.rows.layout();
     check_weight_total(layout, layout.n_rows)?;
     let ranks = ranks(&layout.attributes[attribute]);
-    let mut opened = Vec::new();
-    for side in sides {
-        let scores = side.scores.open(ctx, row_context)?;
-        opened.push((side.rule.open(ctx, row_context, &scores)?, scores));
-    }
+    let opened = sides.iter().map(|side| side.open(ctx, row_context));
+    let opened = opened.collect::<Result<Vec<_>>>()?;
     let carried = opened.iter().any(|(rule, _)| rule.reads_carried());
     row_context.row_groups().gather(
         || PairedCounts::new(ranks.len(), counting_unit(layout)),

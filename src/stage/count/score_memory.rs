@@ -1,7 +1,7 @@
 //! How much memory the scores of people may take, and that a run has it.
 
 use crate::data::Attribute;
-use crate::error::{Fault, Result};
+use crate::error::Result;
 use crate::metric::evidence::labelled_scores::{
     BYTES_KEPT, BYTES_MEASURED, CELLS_PER_GROUP, EXACT_ROWS,
 };
@@ -10,7 +10,7 @@ use crate::stage::count::slices::AttributeSlices;
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
-use crate::stage::train::trainer::memory_in_words;
+use crate::stage::train::trainer::refuse_memory;
 
 /// Bytes that the rows of a curve take on their way to a table.
 const BYTES_PER_CURVE: u64 = 1026 * 600;
@@ -38,18 +38,13 @@ impl StagePlan<'_> {
         let kept = (whole + sliced).saturating_mul(states * BYTES_KEPT);
         let needed = kept.saturating_add(whole.saturating_mul(copies * BYTES_MEASURED));
         let needed = needed.saturating_add(self.curve_memory(row_context));
-        let allowed = memory::allowed(self.settings);
-        if needed <= allowed {
-            return Ok(());
-        }
-        let what = format!(
-            "the scores of {rows} rows may take {}; the run may use {}",
-            memory_in_words(needed),
-            memory_in_words(allowed)
-        );
+        let what = |needed, allowed| {
+            format!("the scores of {rows} rows may take {needed}; the run may use {allowed}")
+        };
         let hint = "remove `scores` from `metrics.families`, ask for fewer columns of \
                     `metrics.by`, or allow more with `--memory`";
-        Err(Fault::new("too-many-scores", what).hint(hint).into())
+        let of = (needed, memory::allowed(self.settings));
+        refuse_memory(of, "too-many-scores", what, hint)
     }
 
     /// Bytes that the curves of every threshold take while they are counted, written and read for

@@ -7,15 +7,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::ScoreReader;
-use crate::data::{Layout, MISSING, MISSING_GROUP};
+use crate::data::{Layout, MISSING};
 use crate::error::{Fault, Result};
-use crate::exec::accumulator::{Accumulator, merge_present};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::scope::GroupSelection;
-use crate::stage::count::evidence::{CountSettings, RowCounting};
-use crate::stage::row_context::{DecisionRule, RowContext};
 
 /// A job may have so many slices.
 const SLICES_AT_MOST: usize = 10_000;
@@ -107,10 +103,6 @@ impl AttributeSlices {
     pub(crate) fn len(&self) -> usize {
         self.names.len()
     }
-
-    fn empty<T>(&self) -> Vec<Option<T>> {
-        self.names.iter().map(|_| None).collect()
-    }
 }
 
 /// A value of a column as part of a slice's name. Where one of the two could be taken for more than
@@ -140,46 +132,6 @@ impl FactualSlices {
             |counts: &FactualCounts| counts.confusion(GroupSelection::All).predicted() > 0;
         FactualSlices(slices.into_iter().filter(|(_, counts)| predicted(counts)).collect())
     }
-}
-
-/// Counts the audited rows of one model in all slices of an attribute, by the number of the slice.
-///
-/// # Errors
-/// Too many slices, and what counting all rows can fail with.
-pub(crate) fn slice_rows(
-    (row_context, cut, scores): (RowContext<'_>, &DecisionRule, &ScoreReader),
-    attribute: usize,
-    blocks: CountSettings,
-) -> Result<Vec<(usize, FactualCounts)>> {
-    let layout = row_context.rows.layout();
-    let slices = AttributeSlices::of(layout, attribute)?;
-    let counting = RowCounting::new(layout, cut, attribute, blocks)?;
-    let whole = row_context.row_groups().fold(
-        || slices.empty::<FactualCounts>(),
-        |parts, g| {
-            let batch = row_context.rows.read_keys(g)?;
-            let scores = scores.read(g)?;
-            let roles = row_context.roles.read(g)?;
-            for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
-                if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
-                    slices.each_of_row(layout, &batch, i, |slice| {
-                        counting.add(
-                            parts[slice].get_or_insert_with(|| counting.empty()),
-                            (&batch, i),
-                            fold,
-                            score,
-                            group,
-                        );
-                    });
-                }
-            }
-            Ok(batch.row.len() as u64)
-        },
-        |whole, parts| merge_present(whole, parts, Accumulator::merge),
-    )?;
-    let counted =
-        whole.into_iter().enumerate().filter_map(|(slice, counts)| Some((slice, counts?)));
-    Ok(counted.collect())
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::metric::value::classes::SwitchClassCounts;
 use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup, class_grid};
 use crate::stage::count::evidence::{
     CountInputs, CountSettings, CountedFolds, ScoredGroup, check_weight_total, counting_unit,
-    no_switches,
+    no_switches, score_grid,
 };
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices};
 use crate::stage::row_context::RowContext;
@@ -158,8 +158,8 @@ impl SwitchPass<'_> {
     fn nobody(&self, number: usize) -> CounterfactualCounts {
         let n_slices = self.slices.map_or(0, AttributeSlices::len);
         let curves = self.blocks.curves && number <= n_slices;
-        let blocks = CountSettings { curves, ..self.blocks };
-        let none = no_switches(self.layout(), self.scored, blocks);
+        let grid = curves.then(|| score_grid(self.layout(), self.scored.rule));
+        let none = no_switches(self.layout(), self.scored.attribute, grid);
         // The page draws the scores of everybody.
         if number == 0 { none.with_bins() } else { none }
     }
@@ -352,13 +352,8 @@ struct ClassSwitchPass<'a> {
 impl ClassSwitchPass<'_> {
     fn nobody(&self) -> CounterfactualCounts {
         let layout = self.context.rows.layout();
-        let n_groups = layout.attributes[self.scored.attribute].groups.len();
-        let unit = counting_unit(layout);
-        let none = CounterfactualCounts::new(n_groups).counted_by(unit);
-        match self.blocks.curves {
-            true => none.with_grid(class_grid(layout)),
-            false => none,
-        }
+        let grid = self.blocks.curves.then(|| class_grid(layout));
+        no_switches(layout, self.scored.attribute, grid)
     }
 
     fn empty(&self) -> ClassSwitchAccumulator {

@@ -21,7 +21,7 @@ use crate::stage::generate::refits;
 use crate::stage::kinds::{DiscoverStage, GenerateStage};
 use crate::stage::memory;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage `discover` for a scenario.
@@ -94,30 +94,19 @@ impl Stage for DiscoverStage {
     }
 }
 
-/// All sets that depend on graphs, to be opened.
-pub(crate) struct GraphSetInputs<'a>(Vec<GraphSetInput<'a>>);
-
-/// One of them: the set, its graphs, and the rows where it makes any.
-type GraphSetInput<'a> =
-    (AppliedSet<'a>, StageInput<DiscoverStage>, Option<StageInput<GenerateStage>>);
-
-impl<'a> GraphSetInputs<'a> {
-    /// Those of the job.
-    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
-        let applied_sets = b.plan.applied_sets().into_iter();
-        let of_graphs =
-            applied_sets.filter_map(|applied| applied.graphs().map(|graphs| (applied, graphs)));
-        let found = of_graphs.map(|(applied, graphs)| {
-            let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
-            let rows = graphs.makes_rows().then(|| b.need::<GenerateStage>(&applied.unit()));
-            Ok((applied, found, rows.transpose()?))
-        });
-        Ok(GraphSetInputs(found.collect::<Result<_>>()?))
+/// What was found of all sets that depend on graphs, with how the rows moved of those that make any.
+pub(crate) fn graph_sets<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<Opens<'a, Vec<GraphSetScenario>>> {
+    let mut sets = Vec::new();
+    for applied in b.plan.applied_sets() {
+        let Some(graphs) = applied.graphs() else { continue };
+        let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
+        let rows = graphs.makes_rows().then(|| b.need::<GenerateStage>(&applied.unit()));
+        sets.push((applied, found, rows.transpose()?));
     }
-
-    /// What was found.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<GraphSetScenario>> {
-        let of_set = |(applied, found, rows): &GraphSetInput<'_>| {
+    Ok(Box::new(move |ctx| {
+        let scenario = |(applied, found, rows): &GraphSetInput<'_>| {
             Ok(GraphSetScenario {
                 name: applied.set.to_owned(),
                 position: applied.position,
@@ -125,6 +114,10 @@ impl<'a> GraphSetInputs<'a> {
                 rows: rows.as_ref().map(|rows| rows.world_rows(ctx)).transpose()?,
             })
         };
-        self.0.iter().map(of_set).collect()
-    }
+        sets.iter().map(scenario).collect()
+    }))
 }
+
+/// A set with its graphs, and the rows where it makes any.
+type GraphSetInput<'a> =
+    (AppliedSet<'a>, StageInput<DiscoverStage>, Option<StageInput<GenerateStage>>);

@@ -31,7 +31,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::num::seed::RandomStream;
 use crate::param::{ColumnName, Name, Seed};
 use crate::stage::row_context::RowContext;
-use crate::stage::train::trainer::memory_in_words;
+use crate::stage::train::trainer::refuse_memory;
 
 /// What is known of one scenario once its graphs are there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,17 +83,12 @@ pub(crate) fn bootstrap_draws(
     let sizes = &blocks.sizes;
     let draws = match PersonUnits::read(encoding, blocks, rows)? {
         Some(persons) => {
-            let needed = persons.memory(bootstraps);
-            if needed > memory {
-                let what = format!(
-                    "the bootstraps of persons take {}; the run may take {}",
-                    memory_in_words(needed),
-                    memory_in_words(memory)
-                );
-                let hint =
-                    "take fewer `bootstraps` or training rows, or allow more with `--memory`";
-                return Err(Fault::new("too-many-persons", what).hint(hint).into());
-            }
+            let what = |needed, allowed| {
+                format!("the bootstraps of persons take {needed}; the run may take {allowed}")
+            };
+            let hint = "take fewer `bootstraps` or training rows, or allow more with `--memory`";
+            let of = (persons.memory(bootstraps), memory);
+            refuse_memory(of, "too-many-persons", what, hint)?;
             BootstrapDraws::by_person(seed.0, bootstraps, sizes, persons)
         }
         None if bootstraps == 0 => return Ok(BootstrapDraws::all_rows(sizes)),

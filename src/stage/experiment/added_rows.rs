@@ -2,7 +2,6 @@
 //! takes, and what was added.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -366,14 +365,6 @@ impl ArmSelection {
         }
         Ok(())
     }
-}
-
-/// Creates the table of selected rows in a folder.
-///
-/// # Errors
-/// The disk refuses.
-pub(crate) fn create_selected(folder: &Path) -> Result<RowWriter<SelectedRow>> {
-    RowWriter::create(folder)
 }
 
 /// All training rows in memory, in order.

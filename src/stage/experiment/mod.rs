@@ -25,12 +25,14 @@ use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::kinds::{MeasureStage, PrepareStage, SelectedStage, SplitStage, TablesStage};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::table::SelectedRow;
+use crate::table::file::RowWriter;
 use crate::table::picked::{gather_rows, join_tables};
 use crate::table::{
     ArmFoldRow, ArmRow, ComparisonRow, CountRow, CurveRow, MetricRow, ReliabilityRow,
     ScoreShiftRow, TableRow, ThresholdRow,
 };
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::{AuditUnit, UnitKind};
 
 /// Which rows are audited and which train, fold by fold.
 pub(crate) fn plan_folds<'a>(
@@ -81,7 +83,6 @@ pub(crate) fn plan_folds<'a>(
 impl Stage for SelectedStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Selected;
-    const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
@@ -114,7 +115,7 @@ impl Stage for SelectedStage {
             if !always && n_rows >= KEEP_ROWS_BELOW {
                 return Ok(());
             }
-            let mut writer = added_rows::create_selected(ctx.out())?;
+            let mut writer = RowWriter::<SelectedRow>::create(ctx.out())?;
             for (name, fold, rows, selection) in &parts {
                 rows.with(ctx, 0, |row_context| {
                     let block = selection.experiment_plan.block;
@@ -135,7 +136,6 @@ impl Stage for SelectedStage {
 impl Stage for TablesStage {
     type Output = MeasureStage;
     const KIND: UnitKind = UnitKind::Tables;
-    const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let measured = b.need::<MeasureStage>(&AuditUnit::default())?;

@@ -37,7 +37,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::program::RowProgram;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage `external`.
@@ -110,32 +110,30 @@ impl Stage for ExternalStage {
             b.file(file);
         });
         let everybody = b.value("everybody", !plan.job.experiments.is_empty());
-        work(move |ctx| {
-            rows.with(ctx, 1, |row_context| {
-                let asked = AskedPeople { row_context, position: applied.position, everybody };
-                let answer = ctx.out().join(ANSWER);
-                let (n, ended) = program.ask(ctx, &answer, |input| asked.send(input))?;
-                if n > 0 {
-                    // An answer that does not fit is not kept: the program would not be asked
-                    // again once it is corrected.
-                    let fits = plan.external_rows(
-                        row_context,
-                        (&applied, &answer),
-                        (&RowClasses::Label, false),
-                    );
-                    return match fits {
-                        Err(Error::Data(fault)) => {
-                            let fault = ended.complete(*fault).in_file("its standard output");
-                            let place = plan.checked.places.at(&program.at);
-                            Err(Error::from(fault).asked_at(place))
-                        }
-                        other => other.map(|_| ()),
-                    };
-                }
-                let fault = ended.fault("bad-output", "wrote no counterfactual");
-                let hint = "write a row for each row that the program gets, with its key";
-                Err(Error::from(fault.hint(hint)).asked_at(plan.checked.places.at(&program.at)))
-            })
+        rows.work(1, move |ctx, row_context| {
+            let asked = AskedPeople { row_context, position: applied.position, everybody };
+            let answer = ctx.out().join(ANSWER);
+            let (n, ended) = program.ask(ctx, &answer, |input| asked.send(input))?;
+            if n > 0 {
+                // An answer that does not fit is not kept: the program would not be asked
+                // again once it is corrected.
+                let fits = plan.external_rows(
+                    row_context,
+                    (&applied, &answer),
+                    (&RowClasses::Label, false),
+                );
+                return match fits {
+                    Err(Error::Data(fault)) => {
+                        let fault = ended.complete(*fault).in_file("its standard output");
+                        let place = plan.checked.places.at(&program.at);
+                        Err(Error::from(fault).asked_at(place))
+                    }
+                    other => other.map(|_| ()),
+                };
+            }
+            let fault = ended.fault("bad-output", "wrote no counterfactual");
+            let hint = "write a row for each row that the program gets, with its key";
+            Err(Error::from(fault.hint(hint)).asked_at(plan.checked.places.at(&program.at)))
         })
     }
 }

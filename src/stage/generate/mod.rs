@@ -50,7 +50,7 @@ use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::share::{ShardPass, StagePasses};
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage `fit` for a fold.
@@ -99,11 +99,24 @@ impl StageInput<GenerateStage> {
     pub(crate) fn effects(&self, ctx: &StageContext<'_>) -> Result<GeneratedEffects> {
         self.read(ctx, rows::EFFECTS_FILE)
     }
+}
 
-    /// Of a strategy that matches samples what became of them.
-    fn tallies(&self, ctx: &StageContext<'_>) -> Result<TransportTallies> {
-        self.read(ctx, TALLIES)
+/// What followed from setting the attribute, by set and attribute.
+pub(crate) type SetEffects<'a> = Vec<(&'a str, &'a str, GeneratedEffects)>;
+
+/// The same of all sets of the job.
+pub(crate) fn effects_of_sets<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<Opens<'a, SetEffects<'a>>> {
+    let mut sets = Vec::new();
+    for applied in b.plan.applied_sets() {
+        let made = b.need::<GenerateStage>(&applied.unit())?;
+        sets.push((applied.set, applied.attribute, made));
     }
+    Ok(Box::new(move |ctx| {
+        let effects = sets.iter().map(|(set, of, made)| Ok((*set, *of, made.effects(ctx)?)));
+        effects.collect()
+    }))
 }
 
 /// What the stages of a set read in addition to its counterfactuals, to be opened.
@@ -322,6 +335,7 @@ impl<'a> SetInputs<'a> {
                 && write_backs.iter().all(WriteBack::is_empty),
             judged: knobs.is_some(),
             support: tests.filter(|_| with_features),
+            keeps_attribute: false,
         };
         rows::generate(row_context, &making, ctx.out())
     }
@@ -382,32 +396,30 @@ impl Stage for FitStage {
         let plan = b.plan;
         let applied = plan.set_of(unit)?;
         let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
-        work(move |ctx| {
-            of_set.rows().with(ctx, 0, |row_context| {
-                let (basis, classes) = (
-                    of_set.learning_reference(ctx, row_context)?,
-                    of_set.row_classes(ctx, row_context)?,
-                );
-                let layout = row_context.rows.layout();
-                let extras = plan.extras(layout);
-                let (variables, condition) = knobs.learns_from(layout, &extras, applied.position);
-                let hash = || {
-                    let of = (&variables[..], condition);
-                    refits::reference_hash(layout, of, &classes, applied.position)
-                };
-                let mut read = Vec::new();
-                for fold in 0..basis.n_folds() {
-                    let reference = basis.rows(fold, &classes, None).hashed(hash());
-                    let learnt = knobs
-                        .fit(layout, &extras, &reference, applied.position)
-                        .map_err(|error| plan.with_set_place(error, &applied))?;
-                    let json = learnt.to_json().map_err(|e| misfit(e.to_string()))?;
-                    files::write(&ctx.out().join(artifact(fold)), json)?;
-                    read.push(reference.content());
-                }
-                let external = of_set.external.as_ref().map(|of| of.sha256(ctx)).transpose()?;
-                refits::write(ctx.out(), &read, external)
-            })
+        of_set.rows().clone().work(0, move |ctx, row_context| {
+            let (basis, classes) = (
+                of_set.learning_reference(ctx, row_context)?,
+                of_set.row_classes(ctx, row_context)?,
+            );
+            let layout = row_context.rows.layout();
+            let extras = plan.extras(layout);
+            let (variables, condition) = knobs.learns_from(layout, &extras, applied.position);
+            let hash = || {
+                let of = (&variables[..], condition);
+                refits::reference_hash(layout, of, &classes, applied.position)
+            };
+            let mut read = Vec::new();
+            for fold in 0..basis.n_folds() {
+                let reference = basis.rows(fold, &classes, None).hashed(hash());
+                let learnt = knobs
+                    .fit(layout, &extras, &reference, applied.position)
+                    .map_err(|error| plan.with_set_place(error, &applied))?;
+                let json = learnt.to_json().map_err(|e| misfit(e.to_string()))?;
+                files::write(&ctx.out().join(artifact(fold)), json)?;
+                read.push(reference.content());
+            }
+            let external = of_set.external.as_ref().map(|of| of.sha256(ctx)).transpose()?;
+            refits::write(ctx.out(), &read, external)
         })
     }
 }
@@ -451,19 +463,17 @@ impl Stage for GenerateStage {
             b.seed();
         }
         let passes = b.row_passes();
-        work(move |ctx| {
-            of_set.rows().with(ctx, 1, |row_context| {
-                let learnt = |knobs: &dyn FittedKnobs, n_folds: usize| match (&fit, learnt_in) {
-                    (None, _) => Ok(Vec::new()),
-                    (Some(fit), None) => fit.learnt(ctx, knobs, n_folds),
-                    (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, knobs, fold)?]),
-                };
-                let Some((clip, found)) = &graphs else {
-                    return of_set.generate(ctx, row_context, passes, learnt);
-                };
-                let found = found.open(ctx, applied.scenario().1)?;
-                of_set.generate_keys(ctx, row_context, (&found.worlds, *clip))
-            })
+        of_set.rows().clone().work(1, move |ctx, row_context| {
+            let learnt = |knobs: &dyn FittedKnobs, n_folds: usize| match (&fit, learnt_in) {
+                (None, _) => Ok(Vec::new()),
+                (Some(fit), None) => fit.learnt(ctx, knobs, n_folds),
+                (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, knobs, fold)?]),
+            };
+            let Some((clip, found)) = &graphs else {
+                return of_set.generate(ctx, row_context, passes, learnt);
+            };
+            let found = found.open(ctx, applied.scenario().1)?;
+            of_set.generate_keys(ctx, row_context, (&found.worlds, *clip))
         })
     }
 }
@@ -478,28 +488,27 @@ impl Stage for QualityStage {
         let applied = plan.set_of(unit)?;
         let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
         let (fit, made) = (b.need::<FitStage>(unit)?, b.need::<GenerateStage>(unit)?);
-        work(move |ctx| {
-            of_set.rows().with(ctx, 1, |row_context| {
-                let (basis, classes) = (
-                    of_set.learning_reference(ctx, row_context)?,
-                    of_set.row_classes(ctx, row_context)?,
-                );
-                let learnt = fit.learnt(ctx, knobs, basis.n_folds())?;
-                let tallies = knobs.matches_samples().then(|| made.tallies(ctx)).transpose()?;
-                let layout = row_context.rows.layout();
-                let judging = QualityInputs {
-                    context: row_context,
-                    reference: &basis,
-                    classes: &classes,
-                    learnt: &learnt,
-                    counterfactuals: &made.open(ctx, row_context)?,
-                    tallies: tallies.as_ref(),
-                    set: applied.set,
-                    position: applied.position,
-                    least: least_rows(knobs, layout, basis.n_folds()),
-                };
-                judging.write(ctx.out())
-            })
+        of_set.rows().clone().work(1, move |ctx, row_context| {
+            let (basis, classes) = (
+                of_set.learning_reference(ctx, row_context)?,
+                of_set.row_classes(ctx, row_context)?,
+            );
+            let learnt = fit.learnt(ctx, knobs, basis.n_folds())?;
+            let tallies: Option<TransportTallies> =
+                knobs.matches_samples().then(|| made.read(ctx, TALLIES)).transpose()?;
+            let layout = row_context.rows.layout();
+            let judging = QualityInputs {
+                context: row_context,
+                reference: &basis,
+                classes: &classes,
+                learnt: &learnt,
+                counterfactuals: &made.open(ctx, row_context)?,
+                tallies: tallies.as_ref(),
+                set: applied.set,
+                position: applied.position,
+                least: least_rows(knobs, layout, basis.n_folds()),
+            };
+            judging.write(ctx.out())
         })
     }
 }
@@ -555,39 +564,35 @@ fn plan_repeats<'a>(
     b.value(part.key(), repeats);
     let seed = b.seed();
     let wants_shift = b.value("score metrics", plan.wants_shift());
-    work(move |ctx| {
-        of_set.rows().with(ctx, 0, |row_context| {
-            let (basis, classes) = (
-                of_set.learning_reference(ctx, row_context)?,
-                of_set.row_classes(ctx, row_context)?,
-            );
-            let layout = row_context.rows.layout();
-            let opened = models.iter().map(|(name, asked, rule, scores)| {
-                let scores = scores.open(ctx, row_context)?;
-                Ok(RepeatModel {
-                    scorers: asked.scorers(ctx, layout)?,
-                    known: asked.known_groups(ctx, layout, applied.position)?,
-                    rule: rule.open(ctx, row_context, &scores)?,
-                    scores,
-                    name: (*name).to_owned(),
-                })
-            });
-            let repeated = RepeatInputs {
-                context: row_context,
-                reference: &basis,
-                classes: &classes,
-                knobs,
-                extras: plan.extras(layout),
-                position: applied.position,
-                support: of_set.support_tests(ctx, row_context)?,
-                models: opened.collect::<Result<_>>()?,
-                seed,
-                part,
-                repeats,
-                wants_shift,
-            };
-            repeated.write(ctx.out()).map_err(|error| plan.with_set_place(error, &applied))
-        })
+    of_set.rows().clone().work(0, move |ctx, row_context| {
+        let (basis, classes) =
+            (of_set.learning_reference(ctx, row_context)?, of_set.row_classes(ctx, row_context)?);
+        let layout = row_context.rows.layout();
+        let opened = models.iter().map(|(name, asked, rule, scores)| {
+            let scores = scores.open(ctx, row_context)?;
+            Ok(RepeatModel {
+                scorers: asked.scorers(ctx, layout)?,
+                known: asked.known_groups(ctx, layout, applied.position)?,
+                rule: rule.open(ctx, row_context, &scores)?,
+                scores,
+                name: (*name).to_owned(),
+            })
+        });
+        let repeated = RepeatInputs {
+            context: row_context,
+            reference: &basis,
+            classes: &classes,
+            knobs,
+            extras: plan.extras(layout),
+            position: applied.position,
+            support: of_set.support_tests(ctx, row_context)?,
+            models: opened.collect::<Result<_>>()?,
+            seed,
+            part,
+            repeats,
+            wants_shift,
+        };
+        repeated.write(ctx.out()).map_err(|error| plan.with_set_place(error, &applied))
     })
 }
 

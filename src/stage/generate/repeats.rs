@@ -22,12 +22,12 @@ use crate::counterfactual::Generator;
 use crate::counterfactual::engine::FittedKnobs;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
+use crate::data::MISSING_GROUP;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, ScoreReader};
 use crate::data::rows::reference::ReferenceBatch;
 use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::RowRoles;
-use crate::data::{FeatureColumn, FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::files;
 use crate::job::CounterfactualSet;
@@ -41,9 +41,7 @@ use crate::param::{Count, Seed};
 use crate::stage::count::evidence::{ScoredGroup, counting_unit, ranks};
 use crate::stage::generate::basis::{LearningReference, ReferenceEdit, RowClasses};
 use crate::stage::generate::generators::{GeneratorInputs, RowGroupLabels};
-use crate::stage::generate::rows::{
-    GenerateInputs, generate_group, invalidate_outside, write_back, write_backs,
-};
+use crate::stage::generate::rows::{GenerateInputs, MadeGroup, write_backs};
 use crate::stage::generate::support::SupportTests;
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
@@ -364,31 +362,17 @@ impl RepeatInputs<'_> {
             generators,
             attribute: self.position,
             classes: self.classes,
-            write_backs: if names.is_some() { &[] } else { follows },
+            write_backs: follows,
             with_features: true,
             is_view: false,
             judged: true,
-            support: None,
+            support: self.support.as_ref(),
+            keeps_attribute: names.is_some(),
         };
         let own = names.unwrap_or(&batch.groups[self.position]);
-        let mut unreached = vec![0; attribute.groups.len()];
-        let mut outside = unreached.clone();
-        let (keys, mut judged, mut rows) =
-            generate_group(&making, attribute, (&roles, &batch), own, &classes, &mut unreached);
-        if names.is_some() {
-            keep_attribute(&mut rows, attribute.feature, &batch.rows, &keys);
-        }
-        write_back(follows, &roles, &batch, self.position, &keys, &mut rows);
-        invalidate_outside(making.write_backs, &roles, &keys, &rows, &mut judged, &mut outside);
-        let unsupported = self.support.as_ref().map_or_else(Vec::new, |tests| {
-            let of = (&batch, &roles, self.position);
-            tests.of_rows(
-                of,
-                (&keys, Some(judged.valid.as_slice())),
-                Some(&rows),
-                &mut tests.no_sums(),
-            )
-        });
+        let made = making.made_group(attribute, (&batch, &roles), own, &classes);
+        let MadeGroup { keys, judged, rows, unsupported, .. } = made;
+        let unsupported = unsupported.unwrap_or_default();
         let valid: Vec<usize> = (0..keys.parent.len()).filter(|&k| judged.valid[k]).collect();
         let keys = CounterfactualKeys {
             parent: valid.iter().map(|&k| keys.parent[k]).collect(),
@@ -476,21 +460,6 @@ fn count_repeat(
     };
     let second = row_groups.gather(|| start.clone(), again)?;
     Ok(SetRepeat { counts, second: Some(second), untaught })
-}
-
-/// Gives the column of the attribute back what the rows say.
-fn keep_attribute(
-    rows: &mut FeatureRows,
-    feature: usize,
-    originals: &FeatureRows,
-    keys: &CounterfactualKeys,
-) {
-    if let (Some(column @ FeatureColumn::Code(_)), Some(FeatureColumn::Code(codes))) =
-        (rows.columns.get_mut(feature), originals.columns.get(feature))
-    {
-        *column =
-            FeatureColumn::Code(keys.parent.iter().map(|&parent| codes[parent as usize]).collect());
-    }
 }
 
 #[cfg(test)]

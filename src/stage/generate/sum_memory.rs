@@ -1,6 +1,6 @@
 //! Whether the counterfactuals of a job fit its memory: asked before any is generated.
 
-use crate::error::{Error, JobProblem, Result};
+use crate::error::Result;
 use crate::job::{self, MetricFamily};
 use crate::metric::Metric;
 use crate::metric::asked::GateScope;
@@ -8,6 +8,7 @@ use crate::metric::catalog::catalog;
 use crate::metric::evidence::direction_memory::DirectionMemory;
 use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
+use crate::stage::job_place::job_error;
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::train::trainer::memory_in_words;
@@ -55,32 +56,24 @@ impl StagePlan<'_> {
         let most = needed.chain(rows).max_by_key(|found| found.0).filter(|found| found.0 > allowed);
         let Some((bytes, n, attribute, what)) = most else { return Ok(()) };
         let place = job::check::path(&["data", "sensitive", attribute]);
-        Err(Error::Job(vec![JobProblem {
-            code: "too-many-groups",
-            place: self.checked.places.at(&place).cloned(),
-            path: place,
-            what: format!(
-                "the {n} groups of `{attribute}` make {} directions, whose {what} need about {} of \
-                 memory; the run may use {}",
-                n * n.saturating_sub(1),
-                memory_in_words(bytes),
-                memory_in_words(allowed)
-            ),
-            hint: Some(
-                match what {
-                    "sums" => {
-                        "merge groups by `map` or `bins`, leave the family `shift` out of \
-                         `metrics.families`, use fewer `--threads`, or allow more with \
-                         `--memory`"
-                    }
-                    _ => {
-                        "merge groups by `map` or `bins`, name fewer `metrics.families`, or allow \
-                         more with `--memory`"
-                    }
-                }
-                .to_owned(),
-            ),
-        }]))
+        let hint = match what {
+            "sums" => {
+                "merge groups by `map` or `bins`, leave the family `shift` out of \
+                 `metrics.families`, use fewer `--threads`, or allow more with `--memory`"
+            }
+            _ => {
+                "merge groups by `map` or `bins`, name fewer `metrics.families`, or allow \
+                 more with `--memory`"
+            }
+        };
+        let what = format!(
+            "the {n} groups of `{attribute}` make {} directions, whose {what} need about {} of \
+             memory; the run may use {}",
+            n * n.saturating_sub(1),
+            memory_in_words(bytes),
+            memory_in_words(allowed)
+        );
+        Err(job_error(self.checked, "too-many-groups", place, (what, hint.to_owned())))
     }
 
     /// Rows of the table `metrics` that the pairs and directions of an attribute make, without

@@ -42,8 +42,8 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::worlds::missing_variable;
-use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageInput, work};
-use crate::stage::train::trainer::memory_in_words;
+use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageInput};
+use crate::stage::train::trainer::refuse_memory;
 
 /// File of the stage that says how rows moved.
 const WORLD_ROWS_FILE: &str = "world-rows.json";
@@ -100,17 +100,15 @@ pub(crate) fn plan_world_rows<'a>(
     b.seed();
     let (position, (set, scenario)) = (applied.position, applied.scenario());
     b.texts([("scenario".to_owned(), scenario.to_owned())]);
-    work(move |ctx| {
-        rows.with(ctx, 1, |row_context| {
-            let found = found.open(ctx, scenario)?;
-            let reference = reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
-            let basis = LearningReference::new(row_context, reference)?;
-            let tests = support.tests(ctx, plan, (row_context.rows.layout(), position))?;
-            let worlds = &found.worlds;
-            let writing = WorldRowWriting { plan, row_context, graphs, worlds, tests };
-            writing.write(ctx, &basis, position).map_err(|e| {
-                plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
-            })
+    rows.work(1, move |ctx, row_context| {
+        let found = found.open(ctx, scenario)?;
+        let reference = reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
+        let basis = LearningReference::new(row_context, reference)?;
+        let tests = support.tests(ctx, plan, (row_context.rows.layout(), position))?;
+        let worlds = &found.worlds;
+        let writing = WorldRowWriting { plan, row_context, graphs, worlds, tests };
+        writing.write(ctx, &basis, position).map_err(|e| {
+            plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
         })
     })
 }
@@ -294,7 +292,6 @@ impl WorldRowWriting<'_> {
             start = end;
         }
         parts.push((moments.len() - 1, &on_all_rows));
-        let allowed = usize::try_from(memory).unwrap_or(usize::MAX);
         let (mut made, mut taken) = (Vec::new(), 0);
         row_context.pieces(parts.len()).in_order(
             |k| {
@@ -305,19 +302,16 @@ impl WorldRowWriting<'_> {
                 Ok((0, (part, bytes)))
             },
             |_, (part, bytes)| {
-                taken += bytes;
+                taken += bytes as u64;
                 made.extend(part);
-                if taken <= allowed {
-                    return Ok(());
-                }
-                let what = format!(
-                    "the cells of all graphs take more than {}; the run may take {}",
-                    memory_in_words(taken as u64),
-                    memory_in_words(allowed as u64)
-                );
+                let what = |taken, allowed| {
+                    format!(
+                        "the cells of all graphs take more than {taken}; the run may take {allowed}"
+                    )
+                };
                 let hint = "take fewer `bootstraps`, write `mechanism: linear`, or allow more with \
                             `--memory`";
-                Err(Fault::new("too-many-graphs", what).hint(hint).into())
+                refuse_memory((taken, memory), "too-many-graphs", what, hint)
             },
         )?;
         Ok((maker, made))

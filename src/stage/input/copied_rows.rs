@@ -9,13 +9,14 @@
 
 use std::path::PathBuf;
 
-use crate::error::{Error, JobProblem, Result};
+use crate::error::{Error, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
 use crate::exec::hash::hash_parts;
 use crate::exec::result_store::{COPIED_ROWS, ResultStore, StoreView};
 use crate::exec::{StageContext, files};
 use crate::job::check::CheckedJob;
+use crate::stage::job_place::job_error;
 use crate::stage::memory;
 use crate::stage::program::RowProgram;
 use crate::stage::settings::RunSettings;
@@ -99,18 +100,11 @@ pub(crate) fn copy_rows(
 
 /// The problem of a job whose rows nobody passes on.
 pub(super) fn no_stream(checked: &CheckedJob) -> Error {
-    let path = "data.rows.stream".to_owned();
-    Error::Job(vec![JobProblem {
-        code: "not-offered",
-        place: checked.places.at(&path).cloned(),
-        path,
-        what: "the rows are a stream that an engine passes to the workers of a plan, and there is \
-               none here"
-            .to_owned(),
-        hint: Some(
-            "plan the job by `cfaudit plan JOB --stream PARTS --to PLAN`, and run it by `cfaudit \
-             run JOB --from PLAN`; `cfaudit check JOB --no-data` looks at the job alone"
-                .to_owned(),
-        ),
-    }])
+    let what = "the rows are a stream that an engine passes to the workers of a plan, and there is \
+                none here";
+    let hint = "plan the job by `cfaudit plan JOB --stream PARTS --to PLAN`, and run it by \
+                `cfaudit run JOB --from PLAN`; `cfaudit check JOB --no-data` looks at the job \
+                alone";
+    let told = (what.to_owned(), hint.to_owned());
+    job_error(checked, "not-offered", "data.rows.stream".to_owned(), told)
 }

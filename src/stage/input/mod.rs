@@ -75,7 +75,7 @@ pub(crate) fn hash_of_scores(parts: &[&InputFile]) -> String {
 }
 
 /// What a job depends on from outside.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct JobInputs {
     /// The user's files of Parquet. Empty where rows are imported.
     pub row_files: Vec<PathBuf>,
@@ -514,21 +514,7 @@ pub(crate) fn locate(
     (digests, workers): (InputDigests, &WorkerPool),
     cancel: &CancelFlag,
 ) -> Result<JobInputs> {
-    let input = JobInputs {
-        row_files: Vec::new(),
-        copied: None,
-        import: None,
-        files: Vec::new(),
-        stamps: Vec::new(),
-        digests,
-        stand_in: None,
-        awaited: Vec::new(),
-        half_written: Vec::new(),
-        being_written: Vec::new(),
-        repeated: Vec::new(),
-        to_download: None,
-        unwatched: Vec::new(),
-    };
+    let input = JobInputs { digests, ..JobInputs::default() };
     object::prepare(cancel, memory::allowed(settings), workers.threads());
     let mut search = InputSearch { input, to_hash: Vec::new(), cancel };
     let rows = &checked.job.data.rows;

@@ -44,7 +44,7 @@ use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::join::{JoinedScores, RecheckSample};
 use crate::stage::sharding::share::{RowShare, ShardPass, StagePasses};
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// What a stage says about its request.
@@ -139,10 +139,8 @@ impl Stage for RequestStage {
             });
         }
         let sources = RequestSources::need(b, &unit.set)?;
-        work(move |ctx| {
-            rows.with(ctx, 1, |row_context| {
-                write_request(ctx, passes, row_context, &sources.open(ctx, row_context)?)
-            })
+        rows.work(1, move |ctx, row_context| {
+            write_request(ctx, passes, row_context, &sources.open(ctx, row_context)?)
         })
     }
 }
@@ -429,55 +427,46 @@ fn leftover_fault(file: &KeyedFile, entries: u64) -> Fault {
     Fault::new("unknown-key", what).in_file(file.path()).hint(hint)
 }
 
-/// The files of scores, with the stages that say what they answer, to be opened.
-pub(crate) struct AnswerInputs(Vec<(AnsweredRequest, StageInput<ScoreStage>)>);
-
-impl AnswerInputs {
-    /// Those of the job.
-    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let plan = b.plan;
-        let applied_sets = plan.applied_sets();
-        let mut answers = Vec::new();
-        let mut push = |name: &Name, set: Option<&str>, path: &str, unit: &AuditUnit| {
-            let found = plan.input.scores_of(name.as_str(), set);
-            let answer = AnsweredRequest {
-                model: name.to_string(),
-                counterfactual: set.unwrap_or_default().to_owned(),
-                path: path.to_owned(),
-                sha256: if found.is_empty() { String::new() } else { hash_of_scores(&found) },
-                ..AnsweredRequest::default()
-            };
-            answers.push((answer, b.need::<ScoreStage>(unit)?));
-            Ok::<_, Error>(())
+/// What each file of scores states about the request that it answers.
+pub(crate) fn answered_requests<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<Opens<'a, Vec<AnsweredRequest>>> {
+    let plan = b.plan;
+    let applied_sets = plan.applied_sets();
+    let mut answers = Vec::new();
+    let mut push = |name: &Name, set: Option<&str>, path: &str, unit: &AuditUnit| {
+        let found = plan.input.scores_of(name.as_str(), set);
+        let answer = AnsweredRequest {
+            model: name.to_string(),
+            counterfactual: set.unwrap_or_default().to_owned(),
+            path: path.to_owned(),
+            sha256: if found.is_empty() { String::new() } else { hash_of_scores(&found) },
+            ..AnsweredRequest::default()
         };
-        for (name, model) in &plan.job.models {
-            let Some(scores) = model.made_elsewhere() else { continue };
-            if let Some(path) = &scores.factual.parquet {
-                push(name, None, path, &AuditUnit::of_model(name.as_str()))?;
-            }
-            let Some(file) = &scores.counterfactual else { continue };
-            let asked: Vec<&AppliedSet<'_>> =
-                applied_sets.iter().filter(|applied| applied.block.asks(name)).collect();
-            for (i, applied) in asked.iter().enumerate() {
-                // One stage of a set tells for all.
-                if i == 0 || asked[i - 1].set != applied.set {
-                    let path = scores_path(&file.parquet, applied.set);
-                    push(name, Some(applied.set), &path, &applied.unit_of(name.as_str()))?;
-                }
+        answers.push((answer, b.need::<ScoreStage>(unit)?));
+        Ok::<_, Error>(())
+    };
+    for (name, model) in &plan.job.models {
+        let Some(scores) = model.made_elsewhere() else { continue };
+        if let Some(path) = &scores.factual.parquet {
+            push(name, None, path, &AuditUnit::of_model(name.as_str()))?;
+        }
+        let Some(file) = &scores.counterfactual else { continue };
+        let asked: Vec<&AppliedSet<'_>> =
+            applied_sets.iter().filter(|applied| applied.block.asks(name)).collect();
+        for (i, applied) in asked.iter().enumerate() {
+            // One stage of a set tells for all.
+            if i == 0 || asked[i - 1].set != applied.set {
+                let path = scores_path(&file.parquet, applied.set);
+                push(name, Some(applied.set), &path, &applied.unit_of(name.as_str()))?;
             }
         }
-        Ok(AnswerInputs(answers))
     }
-
-    /// What each file states about the request that it answers.
-    ///
-    /// # Errors
-    /// A stage cannot be read.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<AnsweredRequest>> {
+    Ok(Box::new(move |ctx| {
         let answered = |(answer, stage): &(AnsweredRequest, StageInput<ScoreStage>)| {
             let ScoreAnswer { request, named } = stage.read(ctx, ANSWER)?;
             Ok(AnsweredRequest { request, named, ..answer.clone() })
         };
-        self.0.iter().map(answered).collect()
-    }
+        answers.iter().map(answered).collect()
+    }))
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::data::MISSING_GROUP;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result};
 use crate::exec::StageContext;
 use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::value::amounts::{
@@ -23,7 +23,7 @@ use crate::stage::memory;
 use crate::stage::row_context::RowContext;
 use crate::stage::settings::RunSettings;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
-use crate::stage::train::trainer::memory_in_words;
+use crate::stage::train::trainer::refuse_memory;
 use crate::table::population::AUDITED;
 use crate::table::{AmountRow, PopulationRow, whole};
 use crate::unit::AuditUnit;
@@ -284,16 +284,11 @@ pub(crate) fn check_memory(settings: &RunSettings, row_context: RowContext<'_>) 
     let groups = row_context.rows.layout().attributes.iter().map(|of| of.groups.len()).max();
     let others = (groups.unwrap_or(0) as u64).saturating_sub(1).max(1);
     let needed = row_context.roles.n_audited().saturating_mul(BYTES_PER_AMOUNT * others);
-    let allowed = memory::allowed(settings);
-    if needed <= allowed {
-        return Ok(());
-    }
-    let what = format!(
-        "the amounts of {} people may take {}; the run may take {}",
-        row_context.roles.n_audited(),
-        memory_in_words(needed),
-        memory_in_words(allowed)
-    );
+    let people = row_context.roles.n_audited();
+    let what = |needed, allowed| {
+        format!("the amounts of {people} people may take {needed}; the run may take {allowed}")
+    };
     let hint = "audit fewer rows, or allow more with `--memory`";
-    Err(Fault::new("too-many-amounts", what).hint(hint).into())
+    let of = (needed, memory::allowed(settings));
+    refuse_memory(of, "too-many-amounts", what, hint)
 }

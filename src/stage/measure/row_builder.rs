@@ -44,6 +44,7 @@ use crate::table::{
 const STATE_WORDS: [&str; 3] = ["", "0", "1"];
 
 /// Tables that are being written.
+#[derive(Default)]
 pub(crate) struct ResultTables {
     /// `metrics`.
     pub(crate) metrics: Vec<MetricRow>,
@@ -67,25 +68,6 @@ pub(crate) struct ResultTables {
     pub(crate) support_counts: Vec<SupportCountRow>,
     /// Who lacks labels more often than others.
     pub(crate) labels: SelectiveLabels,
-}
-
-impl ResultTables {
-    /// Without rows.
-    pub(crate) fn new() -> Self {
-        ResultTables {
-            metrics: Vec::new(),
-            counts: Vec::new(),
-            shift: Vec::new(),
-            groups: Vec::new(),
-            population: Vec::new(),
-            transitions: Vec::new(),
-            small_slices: SmallSlices::new(),
-            amounts: Vec::new(),
-            reliability: Vec::new(),
-            support_counts: Vec::new(),
-            labels: SelectiveLabels::new(),
-        }
-    }
 }
 
 impl From<AuditKey> for AmountRow {

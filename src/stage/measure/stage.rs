@@ -6,7 +6,8 @@ use crate::exec::StageContext;
 use crate::job::ModelBlock;
 use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::discover::GraphSetInputs;
+use crate::stage::discover::graph_sets;
+use crate::stage::experiment::added_rows::{ADDED, AddedRows};
 use crate::stage::experiment::plan::{ExperimentPlan, with_set};
 use crate::stage::kinds::{
     CountStage, DoubtStage, FlipsStage, GenerateStage, MeasureStage, PairStage, PlaceboStage,
@@ -19,7 +20,7 @@ use crate::stage::measure::support::GeneratedSet;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::fit_threshold;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
 use crate::stage::train::repeat::need_repeats;
 use crate::table::file::write_rows;
 use crate::table::{ArmRow, ThresholdRow};
@@ -43,6 +44,16 @@ impl AuditInputs {
             points: model.gives_points(),
             ..CountedAudit::default()
         };
+        let of = AuditInputs { has_slices: sliced, flips, ..AuditInputs::counted(audit, unit, b)? };
+        Ok(AuditInputs { retrained: need_repeats::<CountStage>(unit, b)?, ..of })
+    }
+
+    /// An audit with the stage that counted it alone.
+    fn counted(
+        audit: CountedAudit,
+        unit: &AuditUnit,
+        b: &mut StageBuilder<'_, '_>,
+    ) -> Result<Self> {
         Ok(AuditInputs {
             audit,
             unit: unit.clone(),
@@ -52,10 +63,10 @@ impl AuditInputs {
             placebo: None,
             placebo_stage: None,
             doubt: None,
-            retrained: need_repeats::<CountStage>(unit, b)?,
+            retrained: Vec::new(),
             retrained_worlds: Vec::new(),
-            has_slices: sliced,
-            flips,
+            has_slices: false,
+            flips: None,
             graph_scores: None,
             generate: None,
         })
@@ -84,11 +95,8 @@ impl AuditInputs {
             scoreless: !plan.model_of(unit)?.1.gives_scores(),
             ..CountedAudit::default()
         };
+        let of = AuditInputs::counted(audit, unit, b)?;
         Ok(AuditInputs {
-            audit,
-            unit: unit.clone(),
-            count: b.need::<CountStage>(unit)?,
-            by_fold: b.plan.counted_folds(unit)? > 1,
             has_shift: shift,
             // What is written for a group of a derived attribute depends on reference rows, so its
             // noise is not that of naive.
@@ -104,9 +112,9 @@ impl AuditInputs {
                 Vec::new()
             },
             has_slices: sliced,
-            flips: None,
             graph_scores: graphs.then(|| b.need::<WorldsStage>(unit)).transpose()?,
             generate: Some(b.need::<GenerateStage>(&applied.unit())?),
+            ..of
         })
     }
 
@@ -258,7 +266,8 @@ impl<'a> ModelRows<'a> {
         }
         let mut rows = Vec::<ArmRow>::new();
         for (arm, fold, model, set, stage) in &self.added {
-            rows.push(stage.added(ctx)?.row((arm, model, set, *fold)));
+            let added: AddedRows = stage.read(ctx, ADDED)?;
+            rows.push(added.row((arm, model, set, *fold)));
         }
         write_rows(ctx.out(), &rows)
     }
@@ -278,7 +287,7 @@ impl Stage for MeasureStage {
         let audits = match &experiment {
             Some(experiment) => AuditInputs::of_experiment(experiment, b)?,
             None => {
-                graphs = b.want_part(GraphSetInputs::need)?;
+                graphs = b.want_part(graph_sets)?;
                 let sets = plan.applied_sets().into_iter();
                 let moved = sets.filter(|set| plan.wants_quality() && set.block.knobs().is_some());
                 for set in moved {
@@ -319,21 +328,19 @@ impl Stage for MeasureStage {
             let sets = job.counterfactuals.iter();
             sets.filter_map(|(name, set)| Some((name, set.placebo?))).collect::<Vec<_>>()
         });
-        work(move |ctx| {
-            rows.with(ctx, 0, |row_context| {
-                if plan.wants_quality() && !named {
-                    measure::gather_quality(ctx, &quality)?;
-                }
-                let graphs = graphs.as_ref().map(|graphs| graphs.open(ctx)).transpose()?;
-                let graphs = graphs.unwrap_or_default();
-                models.write(ctx)?;
-                if !amounts.is_empty() {
-                    amounts::check_memory(plan.settings, row_context)?;
-                }
-                let audits = (audits.as_slice(), amounts.as_slice());
-                let sets = (graphs.as_slice(), made.as_slice());
-                measure::measure(ctx, plan.checked, row_context, audits, sets, &pairs)
-            })
+        rows.work(0, move |ctx, row_context| {
+            if plan.wants_quality() && !named {
+                measure::gather_quality(ctx, &quality)?;
+            }
+            let graphs = graphs.as_ref().map(|graphs| graphs(ctx)).transpose()?;
+            let graphs = graphs.unwrap_or_default();
+            models.write(ctx)?;
+            if !amounts.is_empty() {
+                amounts::check_memory(plan.settings, row_context)?;
+            }
+            let audits = (audits.as_slice(), amounts.as_slice());
+            let sets = (graphs.as_slice(), made.as_slice());
+            measure::measure(ctx, plan.checked, row_context, audits, sets, &pairs)
         })
     }
 }

@@ -19,16 +19,13 @@ use crate::table::support::ALL;
 use crate::table::{AuditKey, MetricRow, WorldPeopleRow, WorldRow, finite, whole};
 
 /// Worlds and people while their tables grow.
+#[derive(Default)]
 pub(crate) struct WorldTables {
     worlds: Vec<WorldRow>,
     people: Vec<WorldPeopleRow>,
 }
 
 impl WorldTables {
-    pub(crate) fn new() -> Self {
-        WorldTables { worlds: Vec::new(), people: Vec::new() }
-    }
-
     /// Adds the worlds of one model and set.
     pub(crate) fn add(
         &mut self,

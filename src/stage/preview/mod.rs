@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::causal::encoding::constant_columns;
 use crate::counterfactual::write_back::features_set_with;
-use crate::data::prepare::issues::{IssueSeverity, MISSING_VALUES};
+use crate::data::prepare::issues::MISSING_VALUES;
 use crate::data::rows::RowsReader;
 use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
 use crate::data::rows::split::RolesReader;
@@ -327,13 +327,8 @@ fn blind_gates(checked: &CheckedJob, layout: &Layout, counted: &CountedRows) -> 
     let shares = |model: &str, attribute: &str| {
         labels::favourable_shares(counted, layout, favours_positive, (model, attribute))
     };
-    let issue = |found: blind::BlindGate| IssueNote {
-        code: blind::BLIND_GATE.to_owned(),
-        severity: IssueSeverity::Warning.as_str().to_owned(),
-        n: 0,
-        text: found.text,
-        place: found.path,
-        hint: Some(found.hint),
+    let issue = |found: blind::BlindGate| {
+        IssueNote::warning(blind::BLIND_GATE, found.path, 0, found.text).with_hint(found.hint)
     };
     blind::gates(job, shares).into_iter().map(issue).collect()
 }
@@ -360,13 +355,8 @@ fn unlabelled_people(
         let counts = counted.first().zip(at).map(|((_, counts), at)| &counts[at]);
         counts.map_or(0, |counts| counts.groups.iter().map(|group| group.n_missing_label()).sum())
     });
-    let issue = |found: labels::UnlabelledPeople| IssueNote {
-        code: labels::UNLABELLED_PEOPLE.to_owned(),
-        severity: IssueSeverity::Warning.as_str().to_owned(),
-        place: found.set,
-        n: found.n,
-        text: found.text,
-        hint: None,
+    let issue = |labels::UnlabelledPeople { set, n, text }| {
+        IssueNote::warning(labels::UNLABELLED_PEOPLE, set, n, text)
     };
     found.into_iter().map(issue).collect()
 }
@@ -389,14 +379,10 @@ fn unsupported_people(
         };
         let found = unsupported.get(applied.attribute).into_iter().flatten().filter(stays);
         let Some((n, text)) = told_in_words(found, groups) else { continue };
-        warnings.push(IssueNote {
-            code: ReasonCode::UnsupportedPeople.word().to_owned(),
-            severity: IssueSeverity::Warning.as_str().to_owned(),
-            place: crate::job::check::path(&["counterfactuals", applied.scenario().0]),
-            n,
-            text: format!("the set `{}` on `{}`: {text}", applied.set, applied.attribute),
-            hint: Some(SUPPORT_HINT.to_owned()),
-        });
+        let place = crate::job::check::path(&["counterfactuals", applied.scenario().0]);
+        let text = format!("the set `{}` on `{}`: {text}", applied.set, applied.attribute);
+        let code = ReasonCode::UnsupportedPeople.word();
+        warnings.push(IssueNote::warning(code, place, n, text).with_hint(SUPPORT_HINT.to_owned()));
     }
     warnings
 }
@@ -467,13 +453,9 @@ fn one_sided_labels(layout: &Layout, look: &RowsLook) -> Vec<IssueNote> {
         true => Vec::new(),
         false => look.labels.lacking(&label.column),
     };
-    let issue = |(n, text): (u64, String)| IssueNote {
-        code: ONE_SIDED_LABEL.to_owned(),
-        severity: IssueSeverity::Warning.as_str().to_owned(),
-        place: label.column.clone(),
-        n,
-        text,
-        hint: Some("divide the rows otherwise under `data.split`".to_owned()),
+    let issue = |(n, text): (u64, String)| {
+        IssueNote::warning(ONE_SIDED_LABEL, &label.column, n, text)
+            .with_hint("divide the rows otherwise under `data.split`".to_owned())
     };
     lacking.into_iter().map(issue).collect()
 }

@@ -25,7 +25,7 @@ use crate::stage::preview::traps;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::{AuditUnit, UnitKind};
 
 /// File of the stage `labels`.
 const COUNTED: &str = "labels.json";
@@ -100,7 +100,6 @@ impl RowsLook {
 impl Stage for LabelStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Labels;
-    const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let (plan, rows) = (b.plan, RowInputs::of_job(b)?);

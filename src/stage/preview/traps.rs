@@ -12,7 +12,6 @@ use crate::data::column::leaks;
 use crate::data::column::onehot::{OneHotGroup, onehot_groups};
 use crate::data::column::profile::{ColumnProfile, SampleColumn};
 use crate::data::column::roles::{SuspectedRole, is_code, suspected_role};
-use crate::data::prepare::issues::IssueSeverity;
 use crate::data::rows::split::TRAIN;
 use crate::data::source::list_words;
 use crate::data::values::{ValueClass, float_text};
@@ -134,7 +133,7 @@ pub(crate) fn find(
         if let Some(why) = told.or_else(suspected) {
             let text = format!("the feature `{name}` may know what it should not: {why}");
             let hint = "list it under `features.ignore` unless it is known before the decision";
-            notes.push(note(LEAKY_FEATURE, name, 0, text).with_hint(hint.to_owned()));
+            notes.push(IssueNote::warning(LEAKY_FEATURE, name, 0, text).with_hint(hint.to_owned()));
         }
         if !matches!(layout.features[f].kind, FeatureKind::Continuous { .. }) {
             continue;
@@ -153,7 +152,7 @@ pub(crate) fn find(
             let hint = format!(
                 "if it means missing, write `data.missing.null_values: {{{name}: [{codes}]}}`"
             );
-            notes.push(note(MISSING_CODE, name, set.rows, text).with_hint(hint));
+            notes.push(IssueNote::warning(MISSING_CODE, name, set.rows, text).with_hint(hint));
         }
         if is_code(look) {
             let text = format!(
@@ -162,7 +161,7 @@ pub(crate) fn find(
             );
             let hint = "list it under `nominal` if they are codes, under `ordinal` if only their \
                         order counts";
-            notes.push(note(INTEGER_CODE, name, 0, text).with_hint(hint.to_owned()));
+            notes.push(IssueNote::warning(INTEGER_CODE, name, 0, text).with_hint(hint.to_owned()));
         }
     }
     Ok((notes, constant))
@@ -205,20 +204,9 @@ fn onehot_apart(plan: &StagePlan<'_>, columns: &[ColumnProfile]) -> Vec<IssueNot
         };
         let name = group.free_name(i, is_free);
         let hint = format!("write `data.features.onehot: {{{name}: [{}]}}`", names.join(", "));
-        note(ONEHOT_APART, names[0], 0, text).with_hint(hint)
+        IssueNote::warning(ONEHOT_APART, names[0], 0, text).with_hint(hint)
     };
     onehot_groups(&bits).into_iter().enumerate().map(apart).collect()
-}
-
-fn note(code: &str, place: &str, n: u64, text: String) -> IssueNote {
-    IssueNote {
-        code: code.to_owned(),
-        severity: IssueSeverity::Warning.as_str().to_owned(),
-        place: place.to_owned(),
-        n,
-        text,
-        hint: None,
-    }
 }
 
 /// The columns of the rows that models name as their scores or decisions.

@@ -14,6 +14,7 @@ use crate::stage::recourse::changed_rows::ChangedRows;
 use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::command::{CommandCall, CommandRows, ProgramFiles};
+use crate::stage::score::rows::score_by_fold;
 
 /// The model that is asked.
 pub(crate) enum RecourseModel<'a> {
@@ -114,20 +115,7 @@ impl DecisionModel for TrainedDecisionModel<'_> {
     ) -> Result<()> {
         (self.context.watch.check)()?;
         let made = self.people.changed(rows, &[(rows.len(), changes.to_vec())]);
-        let mut scores = Vec::with_capacity(rows.len());
-        if let [only] = self.scorers {
-            only.score(&made, &mut scores)?;
-        } else {
-            scores.resize(rows.len(), f64::NAN);
-            for (fold, scorer) in self.scorers.iter().enumerate() {
-                let own: Vec<usize> = (0..rows.len())
-                    .filter(|&i| usize::from(self.people.fold(rows[i])) == fold)
-                    .collect();
-                let mut of_fold = Vec::with_capacity(own.len());
-                scorer.score(&made.take(&own), &mut of_fold)?;
-                own.into_iter().zip(of_fold).for_each(|(i, score)| scores[i] = score);
-            }
-        }
+        let scores = score_by_fold(self.scorers, &made, |i| Some(self.people.fold(rows[i])))?;
         favourable.extend(
             rows.iter().zip(scores).map(|(&row, score)| self.people.is_favourable(row, score)),
         );

@@ -36,7 +36,7 @@ use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature, TraitP
 use crate::recourse::knobs::{ColumnCost, NumberCost, RecourseBlock};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
-use crate::stage::row_features::empty_column;
+use crate::stage::row_features::{distinct_numbers, empty_rows, only_one};
 
 /// The audited people with a decision.
 pub(crate) struct RecoursePeople {
@@ -114,11 +114,7 @@ impl RecoursePeople {
     ) -> Result<RecoursePeople> {
         let layout = row_context.rows.layout();
         let favourable_is_positive = job.data.favours_positive();
-        let mut rows = FeatureRows {
-            n: 0,
-            columns: layout.features.iter().map(|f| empty_column(&f.kind)).collect(),
-            source: Vec::new(),
-        };
+        let mut rows = empty_rows(layout);
         let mut judged: Vec<JudgedRow> = Vec::new();
         let read = |g: usize| {
             let (batch, roles, scores) =
@@ -447,10 +443,7 @@ fn recourse_column(
                     outside,
                 };
             }
-            let mut values: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
-            values.sort_by(f64::total_cmp);
-            // 0 and -0 are one number.
-            values.dedup_by(|a, b| *a == *b);
+            let mut values = distinct_numbers(numbers);
             let mut levels: Vec<String> = values.iter().map(|&x| float_text(x)).collect();
             let missing = numbers.iter().any(|x| x.is_nan()).then_some(values.len() as u32);
             levels.extend(missing.map(|_| MISSING_LEVEL.to_owned()));
@@ -511,18 +504,7 @@ fn onehot_feature(
 ) -> (RecourseFeature, LevelEncoding) {
     let mut levels: Vec<String> = members.iter().map(ToString::to_string).collect();
     let nowhere = levels.len() as u32;
-    let code = |i: usize| {
-        let mut ones = at
-            .iter()
-            .enumerate()
-            .filter(|(_, column)| rows.numbers(**column).get(i) == Some(&1.0))
-            .map(|(k, _)| k as u32);
-        match (ones.next(), ones.next()) {
-            (Some(only), None) => only,
-            _ => nowhere,
-        }
-    };
-    let codes: Vec<u32> = (0..rows.n).map(code).collect();
+    let codes: Vec<u32> = (0..rows.n).map(|i| only_one(rows, at, i).unwrap_or(nowhere)).collect();
     let missing = codes.contains(&nowhere).then_some(nowhere);
     levels.extend(missing.map(|_| MISSING_LEVEL.to_owned()));
     // Broken rows differ in what the model reads though they have the same level: each pattern is a

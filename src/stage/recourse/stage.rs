@@ -1,10 +1,8 @@
 //! The stage `recourse`: for each block of the job, the audited people, their scores and the model
 //! go to the engine.
 
-use std::path::Path;
-
 use crate::error::Result;
-use crate::exec::{StageContext, misfit};
+use crate::exec::misfit;
 use crate::param::ColumnName;
 use crate::stage::kinds::{RecourseStage, ScoreStage};
 use crate::stage::models::AskedModels;
@@ -16,31 +14,22 @@ use crate::stage::recourse::people::{PeopleScores, RecoursePeople};
 use crate::stage::recourse::unshared_numbers;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{NamedStages, PlannedWork, Stage, StageBuilder};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
-/// The stages of all blocks, to be opened.
-pub(crate) struct RecourseFolders(Vec<(String, StageInput<RecourseStage>)>);
+/// The stages of all blocks by attribute.
+pub(crate) type RecourseFolders = NamedStages<RecourseStage>;
 
 impl RecourseFolders {
-    /// Those of the job, in the order of the tables: by attribute. What waits for scores is left
-    /// out.
+    /// Those of the job, in the order of the tables.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
         let mut attributes: Vec<&ColumnName> = b.plan.job.recourse.keys().collect();
         attributes.sort();
-        let mut folders = Vec::new();
-        for attribute in attributes {
+        let units = attributes.into_iter().map(|attribute| {
             let attribute = attribute.to_string();
-            let unit = AuditUnit { attribute: attribute.clone(), ..AuditUnit::default() };
-            let made = b.want_part(|b| b.need::<RecourseStage>(&unit))?;
-            folders.extend(made.map(|made| (attribute, made)));
-        }
-        Ok(RecourseFolders(folders))
-    }
-
-    /// The attribute and folder of each block.
-    pub(crate) fn open<'c>(&self, ctx: &'c StageContext<'_>) -> Vec<(&str, &'c Path)> {
-        self.0.iter().map(|(attribute, of)| (attribute.as_str(), of.folder(ctx))).collect()
+            (attribute.clone(), AuditUnit { attribute, ..AuditUnit::default() })
+        });
+        NamedStages::of_units(b, units)
     }
 }
 
@@ -69,32 +58,30 @@ impl Stage for RecourseStage {
             b.seed();
         }
         let asked = AskedModels::need(b, &AuditUnit::of_model(name))?;
-        work(move |ctx| {
-            rows.with(ctx, 0, |row_context| {
-                let scores = scores.open(ctx, row_context)?;
-                let rule = rule.open(ctx, row_context, &scores)?;
-                let scored = PeopleScores { scores: &scores, rule };
-                let people = RecoursePeople::read(row_context, plan.job, position, block, &scored)?;
-                let layout = row_context.rows.layout();
-                let of = (position, attribute.as_str());
-                unshared_numbers::refuse(plan.checked, layout, of, people.feature_columns())?;
-                let model = match asked.call() {
-                    Some(call) => RecourseModel::Command { call: *call, files: asked.files(ctx)? },
-                    None => RecourseModel::Trained {
-                        scorers: asked.scorers(ctx, layout)?,
-                        linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),
-                    },
-                };
-                let seed = plan.job.run.seed.0;
-                let of = RecourseInputs {
-                    attribute: &layout.attributes[position],
-                    recourse: block,
-                    people: &people,
-                    model: &model,
-                    seed,
-                };
-                recourse::run(ctx, row_context, &of, ctx.out())
-            })
+        rows.work(0, move |ctx, row_context| {
+            let scores = scores.open(ctx, row_context)?;
+            let rule = rule.open(ctx, row_context, &scores)?;
+            let scored = PeopleScores { scores: &scores, rule };
+            let people = RecoursePeople::read(row_context, plan.job, position, block, &scored)?;
+            let layout = row_context.rows.layout();
+            let of = (position, attribute.as_str());
+            unshared_numbers::refuse(plan.checked, layout, of, people.feature_columns())?;
+            let model = match asked.call() {
+                Some(call) => RecourseModel::Command { call: *call, files: asked.files(ctx)? },
+                None => RecourseModel::Trained {
+                    scorers: asked.scorers(ctx, layout)?,
+                    linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),
+                },
+            };
+            let seed = plan.job.run.seed.0;
+            let of = RecourseInputs {
+                attribute: &layout.attributes[position],
+                recourse: block,
+                people: &people,
+                model: &model,
+                seed,
+            };
+            recourse::run(ctx, row_context, &of, ctx.out())
         })
     }
 }

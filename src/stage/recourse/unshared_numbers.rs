@@ -8,9 +8,10 @@
 
 use crate::data::values::float_text;
 use crate::data::{FeatureColumn, FeatureKind, Layout};
-use crate::error::{Error, JobProblem, Result};
+use crate::error::Result;
 use crate::job::check::{CheckedJob, path};
 use crate::param::ColumnName;
+use crate::stage::job_place::job_error;
 use crate::stage::recourse::people::{attribute_features, is_looked_at};
 
 /// Bins that are proposed for a column.
@@ -62,13 +63,8 @@ pub(crate) fn refuse(
         (support * 1e8).round() / 1e6
     );
     let at = path(&["recourse", attribute]);
-    Err(Error::Job(vec![JobProblem {
-        code: "needs-bins",
-        place: checked.places.at(&at).cloned(),
-        path: at,
-        what,
-        hint: Some(format!("cut them under `data`: `bins: {{{}}}`", bins.join(", "))),
-    }]))
+    let hint = format!("cut them under `data`: `bins: {{{}}}`", bins.join(", "));
+    Err(job_error(checked, "needs-bins", at, (what, hint)))
 }
 
 /// The numbers that are there, ascending.

@@ -16,6 +16,7 @@ use crate::stage::gate::blind::{self, BLIND_GATE, BlindGate};
 use crate::stage::generate::rows::GeneratedEffects;
 use crate::stage::generate::support::told_in_words;
 use crate::stage::measure::labels::{SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople};
+use crate::stage::models::FewerTrees;
 use crate::stage::report::origins::FolderOrigins;
 use crate::stage::score::expect::ExpectResult;
 use crate::stage::score::levels::SettledModel;
@@ -54,7 +55,7 @@ pub(super) struct RunFindings<'a> {
     pub(super) counts: &'a [CountRow],
     /// Models whose growth ended early: the name, how many trees it has, and how many it was to
     /// have.
-    pub(super) short_of_trees: &'a [(&'a str, u64, u64)],
+    pub(super) short_of_trees: &'a [FewerTrees<'a>],
     /// What gates on a model are judged by, as the stage `gate` found it.
     pub(super) models: &'a [IssueRow],
     /// The contracts with models that are trained elsewhere, and what these do not know.

@@ -22,13 +22,13 @@ use words::manifest;
 use crate::data::prepare::issues::IssueSeverity;
 use crate::error::{Exit, Result};
 use crate::exec::event::Event;
-use crate::exec::files::{self, copy, make_folder, write, write_json};
+use crate::exec::files::{self, make_folder, write, write_json};
 use crate::exec::folder::EXTRAS;
 use crate::exec::hash::sha256;
 use crate::exec::replaced_file::host;
 use crate::exec::{StageContext, StageRecord};
 use crate::folder::history::{self, RunHistory};
-use crate::folder::manifest::{AwaitedScores, ExpectWords, Manifest, RecheckWords, RunSummary};
+use crate::folder::manifest::{AwaitedScores, ExpectWords, Manifest, RunSummary};
 use crate::folder::read::MANIFEST;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::{self, Job};
@@ -37,19 +37,31 @@ use crate::report::diff::on_one_line;
 use crate::report::export::{deciding, gate_sentence};
 use crate::stage::RunRecord;
 use crate::stage::artifact::{GATE_OUTCOME, GateOutcome, LABELS, QUALITY, SMALL_SLICES};
+use crate::stage::discover::graph_sets;
 use crate::stage::discover::tables;
 use crate::stage::gate::baseline;
 use crate::stage::generate::refits;
-use crate::stage::generate::rows::GeneratedEffects;
+use crate::stage::generate::refits::FitInputs;
+use crate::stage::generate::{SetEffects, effects_of_sets};
+use crate::stage::hidden::HiddenFolders;
 use crate::stage::input::JobInputs;
+use crate::stage::input::request::answered_requests;
+use crate::stage::kept_rows::kept_rows;
+use crate::stage::kinds::{CasesStage, OutcomesStage, SelectedStage};
 use crate::stage::measure::labels::{self, SelectiveLabels};
+use crate::stage::models::short_of_trees;
+use crate::stage::recourse::stage::RecourseFolders;
 use crate::stage::report::headline::headline;
-use crate::stage::report::inputs::{FolderInputs, MeasuredParts};
+use crate::stage::report::inputs::{MeasuredParts, OriginInputs};
 use crate::stage::report::issues::RunFindings;
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
-use crate::stage::score::join::RecheckResult;
+use crate::stage::score::expect::ExpectInputs;
+use crate::stage::score::join::RECHECKED;
 use crate::stage::score::levels::SettledModel;
+use crate::stage::score::recheck::RecheckInputs;
 use crate::stage::settings::{CODE, RunSettings};
+use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageInput, work};
+use crate::stage::why::WhyFolders;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
@@ -59,7 +71,8 @@ use crate::table::{
     MetricTable, ModelContractRow, OutcomeRow, PopulationRow, ReliabilityRow, SelectedRow,
     TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldScoreRow, hint_of_issue,
 };
-use crate::unit::StageKind;
+use crate::table::{ScoreShiftRow, SupportCountRow, SupportRow, TableDef};
+use crate::unit::{AuditUnit, StageKind};
 
 pub(crate) use words::{glossary, with_baseline, words_of_job};
 
@@ -164,113 +177,103 @@ pub(crate) fn extras(
     EXTRAS.map(str::to_owned).into_iter().zip([text, record.log_lines()]).collect()
 }
 
-impl FolderInputs<'_> {
-    /// What scoring rows again gave, by model.
-    fn rechecked(&self, ctx: &StageContext<'_>) -> Result<BTreeMap<&str, RecheckWords>> {
-        let mut rechecked: BTreeMap<&str, RecheckWords> = BTreeMap::new();
-        let mut add = |model, one: RecheckResult| {
-            let all = rechecked.entry(model).or_default();
-            all.rows += one.rows;
-            all.differ += one.differ;
-            all.largest = all.largest.max(one.largest);
-        };
-        for (model, stage) in &self.rechecks_of_files {
-            add(model, stage.rechecked(ctx)?);
-        }
-        self.rechecks.open(ctx)?.into_iter().for_each(|(model, one)| add(model, one));
-        Ok(rechecked)
-    }
+/// The output folder of a run, put together from all of its stages.
+pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+    let plan = b.plan;
+    let (origins, parts) = (OriginInputs::need(b)?, MeasuredParts::need(b)?);
+    let has_chosen = plan.keeps_outcomes() && !plan.job.experiments.is_empty();
+    let selected =
+        has_chosen.then(|| b.need::<SelectedStage>(&AuditUnit::default())).transpose()?;
+    let (kept, outcomes) = (kept_rows(b)?, StageInput::<OutcomesStage>::need(b)?);
+    let world_scores = inputs::world_scores(b)?;
+    let cases = StageInput::<CasesStage>::need(b)?;
+    let (baseline, recourse) = (inputs::need_baseline(b)?, RecourseFolders::need(b)?);
+    let (of_files, rechecks) = (inputs::rechecks_of_files(b)?, RecheckInputs::need(b)?);
+    let (followed, why) = (effects_of_sets(b)?, WhyFolders::need(b)?);
+    let (hidden, expected) = (HiddenFolders::need(b)?, ExpectInputs::need(b)?);
+    let (graphs, fits) = (graph_sets(b)?, FitInputs::need(b)?);
+    let (answers, short_of_trees) = (answered_requests(b)?, short_of_trees(b)?);
+    work(move |ctx| {
+        origins.with(ctx, |origins| {
+            let (followed, expected) = (followed(ctx)?, expected.open(ctx)?);
+            let found = RunFindings {
+                followed: &followed,
+                graphs: &graphs(ctx)?,
+                short_of_trees: &short_of_trees(ctx)?,
+                expected: &expected,
+                ..RunFindings::default()
+            };
+            let mut rechecked = rechecks.open(ctx)?;
+            for (model, stage) in &of_files {
+                rechecked.push((model.as_str(), stage.read(ctx, RECHECKED)?));
+            }
+            let settled = write_measured(ctx, origins, &parts, found)?;
+            let (out, tables) = (ctx.out(), ctx.out().join("tables"));
+            publish(cases.iter().map(|of| of.folder(ctx)), &[CfExampleRow::TABLE], &tables)?;
+            let recourse = recourse.open(ctx).into_iter().map(|(_, of)| of);
+            publish(recourse, &table::recourse::ALL, &tables)?;
+            let reasons = why.open(ctx).into_iter().map(|(_, of)| of);
+            publish(reasons, &[SwitchPatternRow::TABLE, SwitchFeatureRow::TABLE], &tables)?;
+            publish(hidden.folders(ctx).into_iter(), &[HiddenCauseRow::TABLE], &tables)?;
+            // Not kept by default from ten million rows on: then the stage wrote nothing.
+            let wrote = |def: &'static TableDef| move |of: &&Path| of.join(def.file()).exists();
+            let rows = out.join("rows");
+            let outcomes = outcomes.iter().map(|of| of.folder(ctx));
+            publish(outcomes.filter(wrote(OutcomeRow::TABLE)), &[OutcomeRow::TABLE], &rows)?;
+            let selected = selected.iter().map(|of| of.folder(ctx));
+            publish(selected.filter(wrote(SelectedRow::TABLE)), &[SelectedRow::TABLE], &rows)?;
+            let persons = world_scores.iter().map(|of| of.folder(ctx));
+            publish(persons, &[WorldScoreRow::TABLE], &rows)?;
+            kept(ctx)?;
+            let mut manifest = manifest(origins, out)?;
+            refits::record_fits(&mut manifest, fits.open(ctx)?);
+            if let Some(folder) = baseline.as_ref().map(|stage| stage.folder(ctx)) {
+                publish([folder].into_iter(), &[ChangeRow::TABLE], &tables)?;
+                manifest.baseline = Some(baseline::read_comparison(folder)?.compared);
+            }
+            record_written(&mut manifest, followed);
+            if !origins.settings.history.is_empty() {
+                write_history(out, &mut manifest, &origins.settings.history)?;
+            }
+            manifest.answers = answers(ctx)?;
+            record_contracts(&mut manifest, settled);
+            for words in &mut manifest.models {
+                for (_, one) in rechecked.iter().filter(|(model, _)| *model == words.name) {
+                    let all = words.recheck.get_or_insert_default();
+                    all.rows += one.rows;
+                    all.differ += one.differ;
+                    all.largest = all.largest.max(one.largest);
+                }
+                let known = expected.iter().find(|(model, ..)| *model == words.name);
+                words.expect = known.map(|(_, expect, found)| ExpectWords {
+                    column: expect.column.to_string(),
+                    tolerance: expect.tolerance.get(),
+                    at_most: expect.at_most,
+                    rows: found.rows,
+                    unknown: found.unknown,
+                    differ: found.differ,
+                    largest: found.largest,
+                });
+            }
+            let outcome: GateOutcome = parts.gate.read(ctx, GATE_OUTCOME)?;
+            let summary = summary(&manifest, outcome, &MetricTable::read(&tables)?.all);
+            finish(ctx, origins, &mut manifest, &summary)
+        })
+    })
 }
 
-/// Puts the folder together.
-///
-/// # Errors
-/// A file cannot be read or written.
-pub(crate) fn assemble(
-    ctx: &StageContext<'_>,
-    origins: &FolderOrigins<'_>,
-    made: &FolderInputs<'_>,
+/// Puts tables that stages wrote into a folder; those of several stages as one.
+fn publish<'f>(
+    stages: impl Iterator<Item = &'f Path>,
+    tables: &[&'static TableDef],
+    to: &Path,
 ) -> Result<()> {
-    let out = ctx.out();
-    let graphs = &made.graphs.open(ctx)?;
-    let short_of_trees = &made.trees.short_of_trees(ctx, made.n_folds)?;
-    let mut followed: Vec<(&str, &str, GeneratedEffects)> = Vec::new();
-    for (set, attribute, stage) in &made.sets {
-        followed.push((set, attribute, stage.effects(ctx)?));
+    let stages: Vec<&Path> = stages.collect();
+    if stages.is_empty() {
+        return Ok(());
     }
-    let rechecked = made.rechecked(ctx)?;
-    let expected = made.expected.open(ctx)?;
-    let found = RunFindings {
-        followed: &followed,
-        graphs,
-        short_of_trees,
-        expected: &expected,
-        ..RunFindings::default()
-    };
-    let settled = write_measured(ctx, origins, &made.parts, found)?;
-    if let Some(cases) = &made.cases {
-        copy_tables(cases.folder(ctx), &[CfExampleRow::TABLE.name], out)?;
-    }
-    let folders: Vec<&Path> = made.recourse.open(ctx).into_iter().map(|(_, of)| of).collect();
-    if !folders.is_empty() {
-        for table in table::recourse::ALL {
-            join_tables(&folders, table, &out.join("tables"))?;
-        }
-    }
-    let reasons: Vec<&Path> = made.why.open(ctx).into_iter().map(|(_, of)| of).collect();
-    if !reasons.is_empty() {
-        for table in [SwitchPatternRow::TABLE, SwitchFeatureRow::TABLE] {
-            join_tables(&reasons, table, &out.join("tables"))?;
-        }
-    }
-    let hidden = made.hidden.folders(ctx);
-    if !hidden.is_empty() {
-        join_tables(&hidden, HiddenCauseRow::TABLE, &out.join("tables"))?;
-    }
-    let outcomes = made.outcomes.as_ref().map(|stage| (stage.folder(ctx), OutcomeRow::TABLE.name));
-    let selected = made.selected.as_ref().map(|stage| (stage.folder(ctx), SelectedRow::TABLE.name));
-    for (folder, name) in outcomes.into_iter().chain(selected) {
-        let name = &format!("{name}.parquet");
-        // Not kept by default from ten million rows on: then the stage wrote nothing.
-        if folder.join(name).exists() {
-            make_folder(&out.join("rows"))?;
-            copy(&folder.join(name), &out.join("rows").join(name))?;
-        }
-    }
-    let persons: Vec<&Path> = made.world_scores.iter().map(|stage| stage.folder(ctx)).collect();
-    if !persons.is_empty() {
-        make_folder(&out.join("rows"))?;
-        join_tables(&persons, WorldScoreRow::TABLE, &out.join("rows"))?;
-    }
-    made.kept.link(ctx)?;
-    let outcome: GateOutcome = made.parts.gate.read(ctx, GATE_OUTCOME)?;
-    let mut manifest = manifest(origins, out)?;
-    refits::record_fits(&mut manifest, made.fits.open(ctx)?);
-    if let Some(folder) = made.baseline.as_ref().map(|stage| stage.folder(ctx)) {
-        copy_tables(folder, &[ChangeRow::TABLE.name], out)?;
-        manifest.baseline = Some(baseline::read_comparison(folder)?.compared);
-    }
-    record_written(&mut manifest, followed);
-    if !origins.settings.history.is_empty() {
-        write_history(out, &mut manifest, &origins.settings.history)?;
-    }
-    manifest.answers = made.answers.open(ctx)?;
-    record_contracts(&mut manifest, settled);
-    for words in &mut manifest.models {
-        words.recheck = rechecked.get(words.name.as_str()).copied();
-        let known = expected.iter().find(|(model, ..)| *model == words.name);
-        words.expect = known.map(|(_, expect, found)| ExpectWords {
-            column: expect.column.to_string(),
-            tolerance: expect.tolerance.get(),
-            at_most: expect.at_most,
-            rows: found.rows,
-            unknown: found.unknown,
-            differ: found.differ,
-            largest: found.largest,
-        });
-    }
-    let summary = summary(&manifest, outcome, &MetricTable::read(&out.join("tables"))?.all);
-    finish(ctx, origins, &mut manifest, &summary)
+    make_folder(to)?;
+    tables.iter().try_for_each(|table| join_tables(&stages, table, to))
 }
 
 /// The tables of the rows, of what is measured, and the verdicts.
@@ -312,42 +315,32 @@ fn write_measured<'a>(
             settled.iter().flat_map(|of| of.unknown.iter().cloned()).collect();
         write_rows(&out.join("tables"), &unknown)?;
     }
-    let graphs = found.graphs;
     let wanted = job::check::defaults::families(job);
-    if wanted.contains(&job::MetricFamily::CfQuality) {
-        copy_tables(plain, &QUALITY.map(|table| table.name), out)?;
-    }
-    let experiments = !job.experiments.is_empty();
-    if !job.metrics.compare.is_empty() || experiments {
-        copy_tables(measured, &[ComparisonRow::TABLE.name], out)?;
-    }
-    if wanted.contains(&job::MetricFamily::Scores) {
-        let of_scores = [ReliabilityRow::TABLE.name, CurveRow::TABLE.name];
-        copy_tables(measured, &of_scores, out)?;
-    }
-    if job.models.values().any(|model| model.threshold.is_fitted()) {
-        copy_tables(measured, &[ThresholdRow::TABLE.name], out)?;
-    }
-    if job.models.values().any(|model| model.amount().is_some()) {
-        copy_tables(plain, &[AmountRow::TABLE.name], out)?;
+    let wants = |family| wanted.contains(&family);
+    let (experiments, graphs) = (!job.experiments.is_empty(), found.graphs);
+    let mut models = job.models.values();
+    let fitted = models.clone().any(|model| model.threshold.is_fitted());
+    let amounts = models.any(|model| model.amount().is_some());
+    let classes = job.data.label.classes().is_some();
+    let gate = gate.folder(ctx);
+    for (is_asked, folder, tables) in [
+        (wants(job::MetricFamily::CfQuality), plain, &QUALITY[..]),
+        (experiments || !job.metrics.compare.is_empty(), measured, &[ComparisonRow::TABLE]),
+        (wants(job::MetricFamily::Scores), measured, &[ReliabilityRow::TABLE, CurveRow::TABLE]),
+        (fitted, measured, &[ThresholdRow::TABLE]),
+        (amounts, plain, &[AmountRow::TABLE]),
+        (!graphs.is_empty(), plain, &tables::TABLES),
+        (classes, plain, &[TransitionRow::TABLE]),
+        (experiments, measured, &[ArmRow::TABLE, ArmFoldRow::TABLE]),
+        (true, measured, &[MetricRow::TABLE, CountRow::TABLE, ScoreShiftRow::TABLE]),
+        (true, plain, &[GroupRow::TABLE, SupportRow::TABLE, SupportCountRow::TABLE]),
+        (true, gate, &[GateRow::TABLE]),
+    ] {
+        publish([folder].into_iter().filter(|_| is_asked), tables, &out.join("tables"))?;
     }
     if !graphs.is_empty() {
-        copy_tables(plain, &tables::TABLES.map(|table| table.name), out)?;
         make_folder(&out.join(EXPORTS))?;
         graphs.iter().try_for_each(|set| tables::export(set, &out.join(EXPORTS)))?;
-    }
-    if job.data.label.classes().is_some() {
-        copy_tables(plain, &[TransitionRow::TABLE.name], out)?;
-    }
-    if experiments {
-        copy_tables(measured, &[ArmRow::TABLE.name, ArmFoldRow::TABLE.name], out)?;
-    }
-    for (folder, tables) in [
-        (measured, ["metrics", "counts", "score_shift"].as_slice()),
-        (plain, &["groups", "support", "support_counts"]),
-        (gate.folder(ctx), &["gates"]),
-    ] {
-        copy_tables(folder, tables, out)?;
     }
     Ok(settled)
 }
@@ -413,7 +406,7 @@ pub(crate) fn assemble_waiting(
 pub(crate) fn assemble_rows(
     ctx: &StageContext<'_>,
     origins: &FolderOrigins<'_>,
-    followed: &[(&str, &str, GeneratedEffects)],
+    followed: &SetEffects<'_>,
 ) -> Result<()> {
     let found = RunFindings { followed, ..RunFindings::default() };
     write_row_tables(ctx, origins, found)?;
@@ -430,7 +423,7 @@ pub(crate) fn assemble_rows(
 }
 
 /// Lists for each set which values were written for groups of a derived attribute.
-fn record_written(manifest: &mut Manifest, followed: Vec<(&str, &str, GeneratedEffects)>) {
+fn record_written(manifest: &mut Manifest, followed: SetEffects<'_>) {
     for (set, attribute, followed) in followed {
         let words = manifest.counterfactuals.iter_mut().find(|words| words.name == set);
         if let Some(words) = words.filter(|_| !followed.written.is_empty()) {
@@ -469,19 +462,11 @@ fn write_row_tables(
     origins: &FolderOrigins<'_>,
     found: RunFindings<'_>,
 ) -> Result<()> {
-    make_folder(&ctx.out().join("tables"))?;
-    copy_tables(origins.prepared, &[FilterRow::TABLE.name], ctx.out())?;
+    publish([origins.prepared].into_iter(), &[FilterRow::TABLE], &ctx.out().join("tables"))?;
     let mut population = read_rows::<PopulationRow>(origins.population)?;
     population.extend_from_slice(found.population);
     write_rows(&ctx.out().join("tables"), &population)?;
     issues::write(ctx, origins, RunFindings { population: &population, ..found })
-}
-
-fn copy_tables(from: &Path, tables: &[&str], out: &Path) -> Result<()> {
-    tables.iter().try_for_each(|table| {
-        let name = format!("{table}.parquet");
-        copy(&from.join(&name), &out.join("tables").join(&name))
-    })
 }
 
 /// Renders the pages and writes them and the manifest with the hash of every file.

@@ -4,21 +4,18 @@
 use crate::error::Result;
 use crate::stage::kinds::ReportStage;
 use crate::stage::plan::publishes_rows;
-use crate::stage::report::inputs::FolderInputs;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder};
 use crate::stage::{report, rows_only, waiting};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::{AuditUnit, UnitKind};
 
 impl Stage for ReportStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Report;
-    const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         if publishes_rows(b.plan.job, b.plan.settings) {
             return rows_only::plan_report(b);
         }
-        let Some(made) = b.want(FolderInputs::need)? else { return waiting::plan_report(b) };
-        work(move |ctx| made.origins.with(ctx, |origins| report::assemble(ctx, origins, &made)))
+        b.want(report::plan_run)?.map_or_else(|| waiting::plan_report(b), Ok)
     }
 }

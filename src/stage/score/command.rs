@@ -85,10 +85,9 @@ pub(crate) enum CommandRows<'a> {
     Rows,
     /// The rows with a label that train for a fold.
     Training(u8),
-    /// The counterfactuals of one set and attribute.
-    Counterfactuals(&'a CounterfactualReader, &'a Attribute),
-    /// Those of the worlds of causal graphs, of which equal ones are asked once.
-    WorldRows(&'a CounterfactualReader, &'a Attribute),
+    /// The counterfactuals of one set and attribute, and whether they are those of the worlds of
+    /// causal graphs, of which equal ones are asked once.
+    Counterfactuals(&'a CounterfactualReader, &'a Attribute, bool),
     /// Some of the audited rows, a second time.
     Recheck(&'a RecheckSample),
     /// Audited people as they could be.
@@ -436,7 +435,7 @@ impl<'a> CommandCall<'a> {
         let contract = files.contract()?;
         let columns = row_columns(row_context.rows.layout(), &contract);
         let equal = match scored {
-            CommandRows::WorldRows(made, _) if n_folds == 1 => {
+            CommandRows::Counterfactuals(made, _, true) if n_folds == 1 => {
                 Some(EqualRows::find(row_context, made, &contract.column_names())?)
             }
             _ => None,
@@ -615,8 +614,7 @@ impl CommandRows<'_> {
             CommandRows::Rows
             | CommandRows::Recheck(_)
             | CommandRows::Training(_)
-            | CommandRows::Counterfactuals(..)
-            | CommandRows::WorldRows(..) => row_context.rows.n_groups(),
+            | CommandRows::Counterfactuals(..) => row_context.rows.n_groups(),
             CommandRows::Changed(rows) => rows.n_blocks(),
         }
     }
@@ -645,7 +643,7 @@ impl CommandRows<'_> {
                 training_rows(&batch, &roles, fold).into_iter().for_each(|i| folds[i] = Some(fold));
                 folds
             }
-            CommandRows::Counterfactuals(reader, _) | CommandRows::WorldRows(reader, _) => reader
+            CommandRows::Counterfactuals(reader, ..) => reader
                 .keys(group)?
                 .parent
                 .iter()
@@ -659,7 +657,7 @@ impl CommandRows<'_> {
             CommandRows::Rows | CommandRows::Recheck(_) | CommandRows::Training(_) => {
                 row_context.rows.read(group).map(|batch| batch.rows)
             }
-            CommandRows::Counterfactuals(reader, _) | CommandRows::WorldRows(reader, _) => {
+            CommandRows::Counterfactuals(reader, ..) => {
                 reader.rows(group, row_context.rows.layout()).map(|(_, rows)| rows)
             }
             CommandRows::Changed(rows) => Ok(rows.rows(group)),
@@ -682,8 +680,7 @@ impl CommandRows<'_> {
             | CommandRows::Recheck(_)
             | CommandRows::Training(_)
             | CommandRows::Changed(_) => row(i),
-            CommandRows::Counterfactuals(reader, attribute)
-            | CommandRows::WorldRows(reader, attribute) => {
+            CommandRows::Counterfactuals(reader, attribute, _) => {
                 let keys = reader.keys(group)?;
                 let to = &attribute.groups[usize::from(keys.to_group[i])];
                 format!(

@@ -15,7 +15,7 @@ use crate::model::kind::expect_key::ExpectBlock;
 use crate::stage::kinds::{ExpectStage, ScoreStage};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::rows::carried_column;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage.
@@ -122,37 +122,35 @@ impl Stage for ExpectStage {
         };
         b.value("expect", expect);
         let (rows, scored) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
-        work(move |ctx| {
-            rows.with(ctx, 1, |row_context| {
-                let known = carried_column(row_context, expect.column.as_str())?;
-                let scores = scored.open(ctx, row_context)?;
-                let mut found = ExpectResult::default();
-                row_context.row_groups().in_order(
-                    |g| {
-                        let (batch, roles) =
-                            (row_context.rows.read_keys(g)?, row_context.roles.read(g)?);
-                        let (scores, known) = (scores.read(g)?, &batch.carried[known]);
-                        let mut part = ExpectResult::default();
-                        for i in (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()) {
-                            part.add(batch.row[i], scores[i], known[i], expect.tolerance.get());
-                        }
-                        Ok((batch.row.len() as u64, part))
-                    },
-                    |_, part| {
-                        found.merge(part);
-                        Ok(())
-                    },
-                )?;
-                if let Some((fault, row)) = found.fault(name, expect) {
-                    let fault = match row {
-                        Some(row) => plan.with_source_row(fault, row),
-                        None => fault,
-                    };
-                    let keys = ["models", name, "expect"];
-                    return Err(plan.with_model_place(fault.into(), &keys));
-                }
-                files::write_json(&ctx.out().join(EXPECTED), &found)
-            })
+        rows.work(1, move |ctx, row_context| {
+            let known = carried_column(row_context, expect.column.as_str())?;
+            let scores = scored.open(ctx, row_context)?;
+            let mut found = ExpectResult::default();
+            row_context.row_groups().in_order(
+                |g| {
+                    let (batch, roles) =
+                        (row_context.rows.read_keys(g)?, row_context.roles.read(g)?);
+                    let (scores, known) = (scores.read(g)?, &batch.carried[known]);
+                    let mut part = ExpectResult::default();
+                    for i in (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()) {
+                        part.add(batch.row[i], scores[i], known[i], expect.tolerance.get());
+                    }
+                    Ok((batch.row.len() as u64, part))
+                },
+                |_, part| {
+                    found.merge(part);
+                    Ok(())
+                },
+            )?;
+            if let Some((fault, row)) = found.fault(name, expect) {
+                let fault = match row {
+                    Some(row) => plan.with_source_row(fault, row),
+                    None => fault,
+                };
+                let keys = ["models", name, "expect"];
+                return Err(plan.with_model_place(fault.into(), &keys));
+            }
+            files::write_json(&ctx.out().join(EXPECTED), &found)
         })
     }
 }

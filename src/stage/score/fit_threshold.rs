@@ -30,7 +30,7 @@ use crate::table::{ThresholdRow, whole};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage.
-const FITTED: &str = "thresholds.json";
+pub(crate) const FITTED: &str = "thresholds.json";
 
 impl Stage for ThresholdStage {
     type Output = Self;
@@ -244,12 +244,4 @@ pub(crate) fn push_thresholds(
 /// The disk refuses.
 pub(crate) fn write(out: &Path, fitted: &[FittedThreshold]) -> Result<()> {
     files::write_json(&out.join(FITTED), &fitted)
-}
-
-/// Reads it back.
-///
-/// # Errors
-/// The file is not there or damaged.
-pub(crate) fn read(stage: &Path) -> Result<Vec<FittedThreshold>> {
-    files::read_json(&stage.join(FITTED), FITTED)
 }

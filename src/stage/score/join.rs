@@ -149,20 +149,16 @@ impl RecheckResult {
         self.largest = self.largest.max(other.largest);
     }
 
-    /// Compares the scores of these rows of a row group; a score on one side only is as far apart
-    /// as scores can be.
-    pub(crate) fn compare(&mut self, first: &[f64], again: &[f64], rows: &[usize], tolerance: f64) {
-        for &row in rows {
-            let (one, other) = (first[row], again[row]);
-            let (difference, differs) = match (one.is_nan(), other.is_nan()) {
-                (true, true) => (0.0, false),
-                (false, false) => ((one - other).abs(), (one - other).abs() > tolerance),
-                _ => (1.0, true),
-            };
-            self.rows += 1;
-            self.differ += u64::from(differs);
-            self.largest = self.largest.max(difference);
-        }
+    /// Compares two scores of a row; a score on one side only is as far apart as scores can be.
+    pub(crate) fn compare(&mut self, one: f64, other: f64, tolerance: f64) {
+        let (difference, differs) = match (one.is_nan(), other.is_nan()) {
+            (true, true) => (0.0, false),
+            (false, false) => ((one - other).abs(), (one - other).abs() > tolerance),
+            _ => (1.0, true),
+        };
+        self.rows += 1;
+        self.differ += u64::from(differs);
+        self.largest = self.largest.max(difference);
     }
 }
 
@@ -576,22 +572,25 @@ impl ScoreFileJoin<'_> {
         known: impl Fn(usize) -> Result<Vec<(ScoreKey, LeftoverScore)>>,
     ) -> Result<JoinedScores> {
         let mut compared = RecheckTally::default();
-        match self.join_aligned(out, &read, &mut compared) {
-            Ok(entries) => {
-                if let (Some((g, row)), Some(tolerance)) = (compared.first, self.tolerance) {
-                    return Err(self.recheck_fault(&compared, tolerance, g, row)?.into());
-                }
-                Ok(JoinedScores { entries, again: compared.result })
-            }
-            Err(JoinStop::Failed(error)) => Err(error),
+        let entries = match self.join_aligned(out, &read, &mut compared) {
+            Ok(entries) => entries,
+            Err(JoinStop::Failed(error)) => return Err(error),
             Err(JoinStop::NotAligned) if self.context.rows.are_of_shard() => {
                 let what = "the file does not hold the keys of the rows of a shard in their order";
                 let hint = "sort the file by row_id, then in the order of the rows to score, and \
                             let it hold every row that is asked for; without shards any order does";
-                Err(Fault::new("unsorted-scores", what).in_file(self.file.path()).hint(hint).into())
+                let fault = Fault::new("unsorted-scores", what).in_file(self.file.path());
+                return Err(fault.hint(hint).into());
             }
-            Err(JoinStop::NotAligned) => self.join_by_key(out, read, known),
+            Err(JoinStop::NotAligned) => {
+                compared = RecheckTally::default();
+                self.join_by_key(out, read, known, &mut compared)?
+            }
+        };
+        if let (Some((g, row)), Some(tolerance)) = (compared.first, self.tolerance) {
+            return Err(self.recheck_fault(&compared, tolerance, g, row)?.into());
         }
+        Ok(JoinedScores { entries, again: compared.result })
     }
 
     /// Compares the rows that are scored again.
@@ -659,11 +658,11 @@ impl ScoreFileJoin<'_> {
         out: &Path,
         read: impl Fn(usize) -> Result<WantedGroup> + Sync,
         known: impl Fn(usize) -> Result<Vec<(ScoreKey, LeftoverScore)>>,
-    ) -> Result<JoinedScores> {
+        compared: &mut RecheckTally,
+    ) -> Result<u64> {
         let (encoder, mut writer) = create_scores(out)?;
         let mut join = ScoreJoin::new(self.file);
-        let (mut n_wanted, mut lacking, mut compared) =
-            (0_u64, MissingKeys::default(), RecheckTally::default());
+        let (mut n_wanted, mut lacking) = (0_u64, MissingKeys::default());
         self.context.row_groups().in_order(
             |g| {
                 let group = read(g)?;
@@ -676,7 +675,7 @@ impl ScoreFileJoin<'_> {
                     let wanted = group.key(k);
                     match (join.take(wanted.key, wanted.own)?, wanted.to) {
                         (Some(score), Some(to)) => scores[to] = score,
-                        (Some(score), None) => self.recheck(&mut compared, (g, &group), k, score),
+                        (Some(score), None) => self.recheck(compared, (g, &group), k, score),
                         (None, _) => {
                             lacking.n += 1;
                             lacking.first.get_or_insert((g, wanted));
@@ -728,12 +727,9 @@ impl ScoreFileJoin<'_> {
         if let Some((g, first)) = lacking.first {
             return Err(self.missing_scores(lacking.n, n_wanted, g, &first)?.into());
         }
-        if let (Some((g, row)), Some(tolerance)) = (compared.first, self.tolerance) {
-            return Err(self.recheck_fault(&compared, tolerance, g, row)?.into());
-        }
         writer.finish()?;
         write_precision(out, self.file.precision())?;
-        Ok(JoinedScores { entries: n_wanted, again: compared.result })
+        Ok(n_wanted)
     }
 
     /// The row's id as the user's data have it.

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
 use crate::data::rows::aligned::ScoreReader;
-use crate::error::{Fault, Result};
+use crate::error::{Error, Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job;
 use crate::num::score_scale::ScoreScale;
@@ -37,7 +37,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::command::CommandRows;
-use crate::stage::score::join::{JoinedScores, RecheckAgainst, RecheckResult};
+use crate::stage::score::join::{JoinedScores, RecheckAgainst};
 use crate::stage::score::rows::{carried_column, check_carried, score_rows};
 use crate::stage::sharding::share::StagePasses;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
@@ -89,11 +89,6 @@ impl StageInput<ScoreStage> {
         let folder = self.folder(ctx);
         class.map_or_else(|| folder.to_path_buf(), |class| classes::folder_of(folder, class))
     }
-
-    /// What scoring rows again gave, in a file written elsewhere.
-    pub(crate) fn rechecked(&self, ctx: &StageContext<'_>) -> Result<RecheckResult> {
-        self.read(ctx, join::RECHECKED)
-    }
 }
 
 impl Stage for ScoreStage {
@@ -138,12 +133,8 @@ impl Stage for ScoreStage {
                 if let Some(call) = asked.call() {
                     let scored = match &made {
                         None => CommandRows::Rows,
-                        Some((made, position, of_worlds)) => {
-                            let attribute = &layout.attributes[*position];
-                            match of_worlds {
-                                true => CommandRows::WorldRows(made, attribute),
-                                false => CommandRows::Counterfactuals(made, attribute),
-                            }
+                        Some((made, at, of_worlds)) => {
+                            CommandRows::Counterfactuals(made, &layout.attributes[*at], *of_worlds)
                         }
                     };
                     return call.score(ctx, row_context, scored, asked.files(ctx)?);
@@ -171,7 +162,6 @@ fn plan_made_elsewhere<'a>(
     let (name, model) = plan.model_of(unit)?;
     let scale = b.value("scale", plan.score_scale(model));
     let kind = if model.gives_scores() { "scores" } else { "decision" };
-    let place = move |key: &'static str| ["models", name, kind, key];
     let set = applied.as_ref().map(|applied| applied.set);
     let rows = RowInputs::of_job(b)?;
     b.value("scores", scores);
@@ -191,36 +181,36 @@ fn plan_made_elsewhere<'a>(
     }
     let passes = plan.n_classes().unwrap_or(1) as u64;
     let share = b.row_passes();
-    let Some(applied) = applied else {
-        return work(move |ctx| {
-            if !share.reads_rows() && answer.is_none() {
-                return Ok(());
-            }
-            rows.with(ctx, passes, |row_context| {
-                factual_scores((plan, scale), (ctx, share), row_context, scores, answer.as_ref())
-                    .map_err(|e| plan.with_model_place(e, &place("factual")))
-            })
-        });
-    };
-    let Some((answer, file)) = answer.zip(scores.counterfactual.as_ref()) else {
-        return Err(misfit(format!("the model `{name}` has no scores of counterfactuals")));
-    };
-    recheck_inputs(b);
-    let again = match scores.recheck {
-        None => None,
-        Some(recheck) => {
-            Some((b.need::<ScoreStage>(&AuditUnit::of_model(name))?, recheck.tolerance.get()))
+    let key = if applied.is_some() { "counterfactual" } else { "factual" };
+    let classes = plan.job.data.label.classes();
+    let (columns, set) = match applied {
+        None => (scores.factual.score_columns(classes), None),
+        Some(applied) => {
+            let Some(file) = scores.counterfactual.as_ref().filter(|_| answer.is_some()) else {
+                return Err(misfit(format!("the model `{name}` has no scores of counterfactuals")));
+            };
+            recheck_inputs(b);
+            let again = match scores.recheck {
+                None => None,
+                Some(recheck) => {
+                    let factual = b.need::<ScoreStage>(&AuditUnit::of_model(name))?;
+                    Some((factual, recheck.tolerance.get()))
+                }
+            };
+            let decided = model.decided_column().map(ColumnName::as_str);
+            let made = b.need::<GenerateStage>(unit)?;
+            let set = JoinedSet { decided, again, made, position: applied.position };
+            (file.score_columns(classes), Some(set))
         }
     };
-    let decided = model.decided_column().map(ColumnName::as_str);
-    let made = b.need::<GenerateStage>(unit)?;
-    let joined =
-        JoinedSet { plan, scale, decided, answer, file, again, made, applied, passes: share };
+    let joined = ExternalScores { plan, scale, columns, answer, set, passes: share };
     work(move |ctx| {
+        if !share.reads_rows() && joined.answer.is_none() {
+            return Ok(());
+        }
         rows.with(ctx, passes, |row_context| {
-            joined
-                .write(ctx, row_context)
-                .map_err(|e| plan.with_model_place(e, &place("counterfactual")))
+            let keys = ["models", name, kind, key];
+            joined.write(ctx, row_context).map_err(|e| plan.with_model_place(e, &keys))
         })
     })
 }
@@ -234,119 +224,85 @@ fn score_folder(plan: &StagePlan<'_>, out: &Path, class: usize) -> Result<PathBu
     Ok(folder)
 }
 
-fn factual_scores(
-    (plan, scale): (&StagePlan<'_>, ScoreScale),
-    (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
-    row_context: RowContext<'_>,
-    scores: &job::ScoresBlock,
-    answer: Option<&ScoreAnswers>,
-) -> Result<()> {
-    let layout = row_context.rows.layout();
-    let columns = scores.factual.score_columns(plan.job.data.label.classes());
-    let Some(answer) = answer else {
-        return columns.into_iter().enumerate().try_for_each(|(class, column)| {
-            let carried = (carried_column(row_context, column.as_str())?, column.as_str());
-            check_carried(
-                row_context,
-                carried,
-                scale,
-                &|fault, row| plan.with_source_row(fault, row),
-                &score_folder(plan, ctx.out(), class)?,
-            )
-        });
-    };
-    let open = |column: &str| {
-        let values = AnswerValues::Scores(scale);
-        KeyedFile::open(answer.files(), column, layout.row_id, None, &layout.attributes, values)
-    };
-    let Some(first) = columns.first() else { return Ok(()) };
-    let join = || {
-        let mut joined = JoinedScores::default();
-        for (class, column) in columns.iter().enumerate() {
-            let folder = score_folder(plan, ctx.out(), class)?;
-            // The same rows for every class.
-            joined = join::join_rows(row_context, &open(column.as_str())?, &folder)?;
-        }
-        Ok(joined)
-    };
-    answer.join(plan, (ctx, passes), &open(first.as_str())?, join).map(|_| ())
-}
-
-/// Scores of the counterfactuals of a set, in a file written elsewhere.
-struct JoinedSet<'a> {
+/// The scores of the rows as they are, or of the counterfactuals of a set, that were computed
+/// elsewhere.
+struct ExternalScores<'a> {
     plan: &'a StagePlan<'a>,
     scale: ScoreScale,
-    /// The column of decisions in the rows; none where there are scores.
-    decided: Option<&'a str>,
-    answer: ScoreAnswers,
-    file: &'a job::CounterfactualScores,
-    /// The scores of the rows as they are, and how far those that come again may differ.
-    again: Option<(StageInput<ScoreStage>, f64)>,
-    made: StageInput<GenerateStage>,
-    applied: AppliedSet<'a>,
+    /// One, or one for each class.
+    columns: Vec<&'a ColumnName>,
+    /// The file that has them; none where they are in the rows.
+    answer: Option<ScoreAnswers>,
+    /// Of counterfactuals.
+    set: Option<JoinedSet<'a>>,
     passes: StagePasses<'a>,
 }
 
-impl JoinedSet<'_> {
+/// The set whose counterfactuals were scored.
+struct JoinedSet<'a> {
+    /// The column of decisions in the rows; none where there are scores.
+    decided: Option<&'a str>,
+    /// The scores of the rows as they are, and how far those that come again may differ.
+    again: Option<(StageInput<ScoreStage>, f64)>,
+    made: StageInput<GenerateStage>,
+    /// Of the attribute.
+    position: usize,
+}
+
+impl ExternalScores<'_> {
     fn write(&self, ctx: &StageContext<'_>, row_context: RowContext<'_>) -> Result<()> {
-        let (plan, position) = (self.plan, self.applied.position);
-        let layout = row_context.rows.layout();
-        let counterfactuals = self.made.open(ctx, row_context)?;
-        let sample = plan.recheck_sample(row_context, position)?;
-        let columns = self.file.score_columns(plan.job.data.label.classes());
-        let words = |column| layout.decisions.iter().find(|of| Some(of.column.as_str()) == column);
-        let values = match words(self.decided) {
-            Some(words) => AnswerValues::Decisions(words.clone()),
-            None => AnswerValues::Scores(self.scale),
+        let (plan, layout) = (self.plan, row_context.rows.layout());
+        let columns = || self.columns.iter().map(|column| column.as_str()).enumerate();
+        let Some(answer) = &self.answer else {
+            return columns().try_for_each(|(class, column)| {
+                let carried = (carried_column(row_context, column)?, column);
+                let place = |fault, row| plan.with_source_row(fault, row);
+                let out = score_folder(plan, ctx.out(), class)?;
+                check_carried(row_context, carried, self.scale, &place, &out)
+            });
         };
+        let opened = self.set.as_ref().map(|set| {
+            let sample = plan.recheck_sample(row_context, set.position)?;
+            Ok::<_, Error>((set, set.made.open(ctx, row_context)?, sample))
+        });
+        let opened = opened.transpose()?;
+        let decided = self.set.as_ref().and_then(|set| set.decided);
+        let words = layout.decisions.iter().find(|of| Some(of.column.as_str()) == decided);
+        let values =
+            words.cloned().map_or(AnswerValues::Scores(self.scale), AnswerValues::Decisions);
+        let attribute = self.set.as_ref().map(|set| &layout.attributes[set.position]);
         let open = |column: &str| {
-            let attribute = Some(&layout.attributes[position]);
-            KeyedFile::open(
-                self.answer.files(),
-                column,
-                layout.row_id,
-                attribute,
-                &layout.attributes,
-                values.clone(),
-            )
+            let (files, of) = (answer.files(), (layout.row_id, attribute));
+            KeyedFile::open(files, column, of.0, of.1, &layout.attributes, values.clone())
         };
         let join = |class: usize, column: &str| {
-            let file = open(column)?;
-            let factual = match &self.again {
-                None => None,
-                Some((scores, tolerance)) => {
-                    let class = plan.n_classes().map(|_| class);
-                    let folder = scores.class_folder(ctx, class);
-                    Some((
-                        ScoreReader::open(&folder, row_context.rows, row_context.roles)?,
-                        *tolerance,
-                    ))
-                }
+            let (file, out) = (open(column)?, score_folder(plan, ctx.out(), class)?);
+            let Some((set, made, sample)) = &opened else {
+                return join::join_rows(row_context, &file, &out);
             };
+            let factual = set.again.as_ref().map(|(scores, tolerance)| {
+                let folder = scores.class_folder(ctx, plan.n_classes().map(|_| class));
+                let scores = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
+                Ok::<_, Error>((scores, *tolerance))
+            });
+            let factual = factual.transpose()?;
             let factual = factual.as_ref().map(|(scores, tolerance)| (scores, *tolerance));
             let recheck = sample.as_ref().map(|sample| RecheckAgainst { sample, factual });
-            let out = score_folder(plan, ctx.out(), class)?;
-            join::join_counterfactuals(
-                row_context,
-                &file,
-                &counterfactuals,
-                position,
-                recheck,
-                &out,
-            )
+            join::join_counterfactuals(row_context, &file, made, set.position, recheck, &out)
         };
-        let Some(first) = columns.first() else { return Ok(()) };
+        let Some(first) = self.columns.first() else { return Ok(()) };
         let join_all = || {
-            columns.iter().enumerate().try_fold(JoinedScores::default(), |all, (class, column)| {
-                let mut one = join(class, column.as_str())?;
+            columns().try_fold(JoinedScores::default(), |all, (class, column)| {
+                let mut one = join(class, column)?;
                 // The same rows for every class.
                 one.again.largest = one.again.largest.max(all.again.largest);
                 Ok(one)
             })
         };
         let of = (ctx, self.passes);
-        let joined = self.answer.join(plan, of, &open(first.as_str())?, join_all)?;
-        if let Some(joined) = joined.filter(|_| self.again.is_some()) {
+        let joined = answer.join(plan, of, &open(first.as_str())?, join_all)?;
+        let compares = self.set.as_ref().is_some_and(|set| set.again.is_some());
+        if let Some(joined) = joined.filter(|_| compares) {
             files::write_json(&ctx.out().join(join::RECHECKED), &joined.again)?;
         }
         Ok(())

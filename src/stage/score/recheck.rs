@@ -2,9 +2,10 @@
 //! answers differ, every number of the model changes from run to run, and no gate on it is decided,
 //! unless the job accepts that.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::data::FeatureRows;
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
@@ -19,7 +20,7 @@ use crate::stage::score::command::CommandRows;
 use crate::stage::score::join::{RECHECKED, RecheckResult, RecheckSample};
 use crate::stage::score::rows::score_by_fold;
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
 use crate::table::{IssueRow, ReasonCode, whole};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
@@ -52,46 +53,32 @@ impl Stage for RecheckStage {
         let model = plan.model_of(unit)?.1;
         let tolerance = RECHECK_TOLERANCE * plan.score_scale(model).width();
         let passes = b.row_passes();
-        work(move |ctx| {
-            rows.with(ctx, 1, |row_context| {
-                let ask = || {
-                    let (share, at_least) = (RECHECK_SHARE, RECHECK_AT_LEAST);
-                    let again = RecheckSample::draw(row_context, None, seed.0, share, at_least)?;
-                    let first = first.open(ctx, row_context)?;
-                    let answers = SecondAnswers::default();
-                    let mut record = AnswerRecord {
-                        row_context,
-                        first: &first,
-                        sample: &again,
-                        tolerance,
-                        answers,
-                    };
-                    match asked.call() {
-                        Some(call) => {
-                            let mut group = 0;
-                            call.score_into(
-                                ctx,
-                                row_context,
-                                CommandRows::Recheck(&again),
-                                asked.files(ctx)?,
-                                &mut |scores| {
-                                    let rows = drawn_rows(row_context, &again, group)?;
-                                    record.take(group, &rows, &scores)?;
-                                    group += 1;
-                                    Ok(())
-                                },
-                            )?;
-                        }
-                        None => {
-                            let scorers = asked.scorers(ctx, row_context.rows.layout())?;
-                            score_again(row_context, &again, &scorers, &mut record)?;
-                        }
-                    }
-                    Ok(record.answers)
+        rows.work(1, move |ctx, row_context| {
+            let ask = || {
+                let (share, at_least) = (RECHECK_SHARE, RECHECK_AT_LEAST);
+                let again = RecheckSample::draw(row_context, None, seed.0, share, at_least)?;
+                let first = first.open(ctx, row_context)?;
+                let asking = SecondAsking { row_context, first, again, tolerance };
+                let mut answers = SecondAnswers::default();
+                let Some(call) = asked.call() else {
+                    let scorers = asked.scorers(ctx, row_context.rows.layout())?;
+                    let ask = |g| Ok((0, asking.ask(g, &scorers)?));
+                    row_context.row_groups().in_order(ask, |_, part| {
+                        answers.merge(part);
+                        Ok(())
+                    })?;
+                    return Ok(answers);
                 };
-                let Some(answers) = passes.map(ctx, ShardPass::Count, ask)? else { return Ok(()) };
-                files::write_json(&ctx.out().join(RECHECKED), &answers.result())
-            })
+                let (mut group, scored) = (0, CommandRows::Recheck(&asking.again));
+                call.score_into(ctx, row_context, scored, asked.files(ctx)?, &mut |scores| {
+                    answers.merge(asking.compared(group, &asking.rows(group)?, |row| scores[row])?);
+                    group += 1;
+                    Ok(())
+                })?;
+                Ok(answers)
+            };
+            let Some(answers) = passes.map(ctx, ShardPass::Count, ask)? else { return Ok(()) };
+            files::write_json(&ctx.out().join(RECHECKED), &answers.result())
         })
     }
 }
@@ -137,38 +124,60 @@ impl Accumulator for SecondAnswers {
     }
 }
 
-/// The answers about the rows that are scored again.
-struct AnswerRecord<'a> {
+/// What a model is asked a second time.
+struct SecondAsking<'a> {
     row_context: RowContext<'a>,
-    first: &'a ScoreReader,
-    sample: &'a RecheckSample,
+    /// The first answers.
+    first: ScoreReader,
+    again: RecheckSample,
     /// The largest difference that is none, in the numbers of the model's scale.
     tolerance: f64,
-    answers: SecondAnswers,
 }
 
-impl AnswerRecord<'_> {
-    /// Takes the scores of these rows of a row group.
-    fn take(&mut self, group: usize, rows: &[usize], scores: &[f64]) -> Result<()> {
+impl SecondAsking<'_> {
+    /// The rows of a row group that are scored again.
+    fn rows(&self, group: usize) -> Result<Vec<usize>> {
+        let RowContext { rows, roles, .. } = self.row_context;
+        Ok(self.again.rows(&rows.read_keys(group)?, &roles.read(group)?, None))
+    }
+
+    /// Asks models that run here about the rows of a row group.
+    fn ask(&self, group: usize, scorers: &[Box<dyn Scorer>]) -> Result<SecondAnswers> {
+        let (RowContext { rows, roles, .. }, mine) = (self.row_context, self.rows(group)?);
+        if mine.is_empty() {
+            return Ok(SecondAnswers::default());
+        }
+        let (batch, roles) = (rows.read(group)?, roles.read(group)?);
+        let answers = score_by_fold(scorers, &batch.rows.take(&mine), |i| roles.audited(mine[i]))?;
+        let answers: BTreeMap<usize, f64> = mine.iter().copied().zip(answers).collect();
+        self.compared(group, &mine, |row| answers[&row])
+    }
+
+    /// Compares the second scores of these rows of a row group with the first ones.
+    fn compared(
+        &self,
+        group: usize,
+        rows: &[usize],
+        score: impl Fn(usize) -> f64,
+    ) -> Result<SecondAnswers> {
+        let mut part = SecondAnswers::default();
         if rows.is_empty() {
-            return Ok(());
+            return Ok(part);
         }
         let first = self.first.read(group)?;
         let keys = self.row_context.rows.read_row_keys(group)?;
-        let mut part = SecondAnswers::default();
         for &row in rows {
-            let hash = self.sample.hash(keys[row]);
+            let hash = self.again.hash(keys[row]);
             let mut compared = RecheckResult::default();
-            compared.compare(&first, scores, &[row], self.tolerance);
-            if self.sample.share_draws(hash) {
+            compared.compare(first[row], score(row), self.tolerance);
+            if self.again.share_draws(hash) {
                 part.drawn.add(&compared);
             }
-            if self.sample.is_among_lowest(hash) {
+            if self.again.is_among_lowest(hash) {
                 part.lowest.push(AnsweredRow { hash, compared });
             }
         }
-        self.answers.merge(part);
-        Ok(())
+        Ok(part)
     }
 }
 
@@ -210,36 +219,6 @@ fn not_repeatable(model: &str, found: &RecheckResult) -> Option<IssueRow> {
     );
     let code = ReasonCode::NotRepeatable.word();
     (*differ > 0).then(|| IssueRow::warning(code, model, whole(*differ), text))
-}
-
-/// The rows of a row group that are scored again.
-fn drawn_rows(
-    row_context: RowContext<'_>,
-    again: &RecheckSample,
-    group: usize,
-) -> Result<Vec<usize>> {
-    Ok(again.rows(&row_context.rows.read_keys(group)?, &row_context.roles.read(group)?, None))
-}
-
-fn score_again(
-    row_context: RowContext<'_>,
-    again: &RecheckSample,
-    scorers: &[Box<dyn Scorer>],
-    record: &mut AnswerRecord<'_>,
-) -> Result<()> {
-    let one = |g: usize| {
-        let rows = drawn_rows(row_context, again, g)?;
-        let mut scores =
-            vec![f64::NAN; if rows.is_empty() { 0 } else { row_context.roles.read(g)?.0.len() }];
-        if !rows.is_empty() {
-            let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
-            let mine: FeatureRows = batch.rows.take(&rows);
-            let answers = score_by_fold(scorers, &mine, |i| roles.audited(rows[i]))?;
-            rows.iter().zip(answers).for_each(|(&row, score)| scores[row] = score);
-        }
-        Ok((0, (rows, scores)))
-    };
-    row_context.row_groups().in_order(one, |g, (rows, scores)| record.take(g, &rows, &scores))
 }
 
 #[cfg(test)]

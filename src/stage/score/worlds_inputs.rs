@@ -12,7 +12,7 @@ use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::worlds::{
     GraphScoreResult, GraphScoring, WORLD_COUNTS_FILE, WorldAnswers,
 };
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 impl StageInput<WorldsStage> {
@@ -68,58 +68,56 @@ impl Stage for WorldsStage {
         let kept = plan.keeps_world_scores() && unit.repeat.is_none();
         let kept = kept.then_some((name, applied.set));
         b.texts(kept.map(|(name, set)| ("rows of people".to_owned(), format!("{name}/{set}"))));
-        work(move |ctx| {
-            rows.with(ctx, if wants_shift { 2 } else { 1 }, |row_context| {
-                let groups = row_context.rows.layout().attributes[position].groups.len() as u64;
-                // Of more than two groups sums over all may need sums of their own.
-                let places = if groups > 2 { 2 * (groups - 1) + 1 } else { 1 };
-                plan.check_person_memory(row_context, places)?;
-                let found = found.open(ctx, scenario)?;
-                let scores = scores.open(ctx, row_context)?;
-                let rule = rule.open(ctx, row_context, &scores)?;
-                let keys =
-                    CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?;
-                let support = made.support(ctx)?;
-                let write = |answers: WorldAnswers<'_>| {
-                    let (worlds, keys, support) = (&found.worlds, &keys, &support);
-                    let scoring = GraphScoring {
-                        worlds,
-                        answers,
-                        rule: &rule,
-                        position,
-                        keys,
-                        support,
-                        scores: &scores,
-                        wants_shift,
-                        kept,
-                    };
-                    scoring.write(row_context, ctx.out()).map_err(|e| {
-                        let keys = ["counterfactuals", set, GraphUncertainBlock::WORD];
-                        plan.with_model_place(e, &keys)
-                    })
+        rows.work(if wants_shift { 2 } else { 1 }, move |ctx, row_context| {
+            let groups = row_context.rows.layout().attributes[position].groups.len() as u64;
+            // Of more than two groups sums over all may need sums of their own.
+            let places = if groups > 2 { 2 * (groups - 1) + 1 } else { 1 };
+            plan.check_person_memory(row_context, places)?;
+            let found = found.open(ctx, scenario)?;
+            let scores = scores.open(ctx, row_context)?;
+            let rule = rule.open(ctx, row_context, &scores)?;
+            let keys =
+                CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?;
+            let support = made.support(ctx)?;
+            let write = |answers: WorldAnswers<'_>| {
+                let (worlds, keys, support) = (&found.worlds, &keys, &support);
+                let scoring = GraphScoring {
+                    worlds,
+                    answers,
+                    rule: &rule,
+                    position,
+                    keys,
+                    support,
+                    scores: &scores,
+                    wants_shift,
+                    kept,
                 };
-                match &scored {
-                    ScoredWorlds::Rows(scored) => write(WorldAnswers::Rows {
-                        made: &made.open(ctx, row_context)?,
-                        reached: &WorldRowReader::open(made.folder(ctx))?,
-                        scores: &scored.open(ctx, row_context)?,
-                    }),
-                    ScoredWorlds::Encoded(trained) => {
-                        let trained = trained.models(ctx, model, plan.n_folds())?;
-                        let [trained] = trained.as_slice() else {
-                            return Err(Error::from(Fault::new(
-                                "too-many-folds",
-                                "graphs are asked of one model, and folds make several",
-                            )));
-                        };
-                        write(WorldAnswers::Encoded {
-                            model: trained.as_ref(),
-                            clip: graphs.clip_rule(),
-                            drops_incomplete: graphs.missing == MissingRows::Drop,
-                        })
-                    }
+                scoring.write(row_context, ctx.out()).map_err(|e| {
+                    let keys = ["counterfactuals", set, GraphUncertainBlock::WORD];
+                    plan.with_model_place(e, &keys)
+                })
+            };
+            match &scored {
+                ScoredWorlds::Rows(scored) => write(WorldAnswers::Rows {
+                    made: &made.open(ctx, row_context)?,
+                    reached: &WorldRowReader::open(made.folder(ctx))?,
+                    scores: &scored.open(ctx, row_context)?,
+                }),
+                ScoredWorlds::Encoded(trained) => {
+                    let trained = trained.models(ctx, model, plan.n_folds())?;
+                    let [trained] = trained.as_slice() else {
+                        return Err(Error::from(Fault::new(
+                            "too-many-folds",
+                            "graphs are asked of one model, and folds make several",
+                        )));
+                    };
+                    write(WorldAnswers::Encoded {
+                        model: trained.as_ref(),
+                        clip: graphs.clip_rule(),
+                        drops_incomplete: graphs.missing == MissingRows::Drop,
+                    })
                 }
-            })
+            }
         })
     }
 }

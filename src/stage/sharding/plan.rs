@@ -18,7 +18,7 @@ use crate::job::check::{self, CheckedJob, to_yaml};
 use crate::stage::input::copied_rows::CopiedRows;
 use crate::stage::input::digest::{InputDigests, PlannedFile, PlannedHash};
 use crate::stage::input::{self, AbsentDataSet, JobInputs, grows_with_rows};
-use crate::stage::job_place::with_place;
+use crate::stage::job_place::{job_error, with_place};
 use crate::stage::open::open_workers;
 use crate::stage::plan::StagePlan;
 use crate::stage::settings::{CODE, RunSettings};
@@ -482,18 +482,13 @@ fn check_units(plan: &StagePlan<'_>, streams: bool) -> Result<()> {
             .is_none_or(|u| !runs_in_shards(u.kind(), streams) || !u.fields().experiment.is_empty())
     });
     let Some(stage) = other else { return Ok(()) };
-    let (checked, path) = (plan.checked, "models".to_owned());
     let (why, hint) = match streams {
         false => ("takes all rows", "without `--shards` the job runs as it is"),
         true => ("hands rows out", "let the engine add the scores to its rows, or call a model"),
     };
-    Err(Error::Job(vec![crate::error::JobProblem {
-        code: NOT_IN_SHARDS,
-        place: checked.places.at(&path).cloned(),
-        path,
-        what: format!("the job cannot be run in shards: its stage `{}` {why}", stage.id),
-        hint: Some(hint.to_owned()),
-    }]))
+    let what = format!("the job cannot be run in shards: its stage `{}` {why}", stage.id);
+    let told = (what, hint.to_owned());
+    Err(job_error(plan.checked, NOT_IN_SHARDS, "models".to_owned(), told))
 }
 
 #[cfg(test)]

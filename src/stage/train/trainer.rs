@@ -59,6 +59,23 @@ pub(crate) fn check_memory(
     Err(Fault::new("too-large-model", what).in_column(name).hint(hint).into())
 }
 
+/// Fails with this code where more is needed than a run may take; `what` puts both in words.
+///
+/// # Errors
+/// It is.
+pub(crate) fn refuse_memory(
+    (needed, allowed): (u64, u64),
+    code: &'static str,
+    what: impl FnOnce(String, String) -> String,
+    hint: &str,
+) -> Result<()> {
+    if needed <= allowed {
+        return Ok(());
+    }
+    let what = what(memory_in_words(needed), memory_in_words(allowed));
+    Err(Fault::new(code, what).hint(hint).into())
+}
+
 /// Megabytes, from a thousand of them on gigabytes.
 pub(crate) fn memory_in_words(bytes: u64) -> String {
     if bytes < 1_000_000_000 {

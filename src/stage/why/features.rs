@@ -15,7 +15,7 @@ use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
-use crate::stage::row_features::empty_column;
+use crate::stage::row_features::empty_rows;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 use crate::stage::score::worlds::row_starts;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
@@ -506,14 +506,9 @@ fn read_rows(
     people: &[ExplainedSwitch],
 ) -> Result<[FeatureRows; 2]> {
     let layout = row_context.rows.layout();
-    let empty = || FeatureRows {
-        n: 0,
-        columns: layout.features.iter().map(|feature| empty_column(&feature.kind)).collect(),
-        source: Vec::new(),
-    };
     let mut order: Vec<usize> = (0..people.len()).collect();
     order.sort_by_key(|&i| people[i].place.group);
-    let (mut own, mut other) = (empty(), empty());
+    let (mut own, mut other) = (empty_rows(layout), empty_rows(layout));
     row_context.row_groups().in_order(
         |g| {
             let of = of_group(&order, |&i| people[i].place.group, g);

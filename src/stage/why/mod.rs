@@ -14,15 +14,12 @@ pub(crate) mod people;
 pub(crate) mod sources;
 pub(crate) mod traits;
 
-use std::path::Path;
-
 use crate::error::Result;
-use crate::exec::{StageContext, misfit};
-use crate::param::Name;
+use crate::exec::misfit;
 use crate::stage::count::{RowScoreInputs, SetScoreInputs};
 use crate::stage::kinds::WhyStage;
 use crate::stage::plan::StagePlan;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{NamedStages, PlannedWork, Stage, StageBuilder, work};
 use crate::stage::why::features::FeatureInputs;
 use crate::stage::why::people::WhyGathering;
 use crate::stage::why::traits::pattern_rows;
@@ -30,25 +27,16 @@ use crate::table::file::write_rows;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 use crate::why::patterns::{PatternSettings, find_patterns};
 
-/// The stages of all blocks, to be opened.
-pub(crate) struct WhyFolders(Vec<(String, StageInput<WhyStage>)>);
+/// The stages of all blocks by name.
+pub(crate) type WhyFolders = NamedStages<WhyStage>;
 
 impl WhyFolders {
-    /// Those of the job, by name. What waits for scores is left out.
+    /// Those of the job.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let names: Vec<&Name> = b.plan.job.why.keys().collect();
-        let mut folders = Vec::new();
-        for name in names {
-            let unit = AuditUnit { block: name.to_string(), ..AuditUnit::default() };
-            let made = b.want_part(|b| b.need::<WhyStage>(&unit))?;
-            folders.extend(made.map(|made| (name.to_string(), made)));
-        }
-        Ok(WhyFolders(folders))
-    }
-
-    /// The name and folder of each block.
-    pub(crate) fn open<'c>(&self, ctx: &'c StageContext<'_>) -> Vec<(&str, &'c Path)> {
-        self.0.iter().map(|(name, of)| (name.as_str(), of.folder(ctx))).collect()
+        let units = b.plan.job.why.keys().map(|name| {
+            (name.to_string(), AuditUnit { block: name.to_string(), ..AuditUnit::default() })
+        });
+        NamedStages::of_units(b, units)
     }
 }
 
@@ -108,8 +96,7 @@ impl Stage for WhyStage {
                 let gathering = WhyGathering { row_context, job: plan.job, block, groups };
                 let (people, features) = match &scores {
                     WhyScores::Rows(of) => {
-                        let scores = of.scores.open(ctx, row_context)?;
-                        let rule = of.rule.open(ctx, row_context, &scores)?;
+                        let (rule, scores) = of.open(ctx, row_context)?;
                         (gathering.of_rows(&rule, &scores, of.position)?, Vec::new())
                     }
                     WhyScores::Set(of, features) => of.with_scores(ctx, row_context, |scored| {

@@ -2,8 +2,8 @@
 //!
 //! Memory: the features of the people who count, once.
 
+use crate::data::MISSING_GROUP;
 use crate::data::rows::aligned::ScoreReader;
-use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::job::Job;
 use crate::num::one_row_each::{DrawablePersonRow, one_row_each};
@@ -11,7 +11,7 @@ use crate::num::seed::named_seed;
 use crate::param::Word;
 use crate::stage::count::evidence::{CountInputs, ScoredGroup, label, ranks};
 use crate::stage::row_context::{DecisionRule, RowContext};
-use crate::stage::row_features::empty_column;
+use crate::stage::row_features::empty_rows;
 use crate::stage::why::traits::pattern_columns;
 use crate::why::is_second_half;
 use crate::why::knobs::WhyBlock;
@@ -123,8 +123,7 @@ impl WhyGathering<'_> {
     /// Gathers the people of all row groups, with their columns.
     fn gather(&self, count: impl Fn(usize) -> Result<CountedPeople> + Sync) -> Result<WhyPeople> {
         let layout = self.row_context.rows.layout();
-        let columns = layout.features.iter().map(|f| empty_column(&f.kind)).collect();
-        let mut rows = FeatureRows { n: 0, columns, source: Vec::new() };
+        let mut rows = empty_rows(layout);
         let mut groups: Vec<Vec<u16>> = vec![Vec::new(); layout.attributes.len()];
         let (mut places, mut switched) = (Vec::<CountedPlace>::new(), Vec::new());
         let read = |g: usize| {

@@ -8,6 +8,7 @@ use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING_GROUP
 use crate::job::Job;
 use crate::num::short_number::short_text;
 use crate::param::{ColumnName, Name};
+use crate::stage::row_features::{distinct_numbers, only_one};
 use crate::table::why::SwitchPatternRow;
 use crate::table::{finite, whole};
 use crate::why::knobs::WhyBlock;
@@ -56,15 +57,7 @@ pub(crate) fn pattern_columns(
             members.iter().map(|member| layout.feature(member.as_str())).collect();
         if let Some(at) = at.filter(|_| takes(name.as_str())) {
             let levels: Vec<String> = members.iter().map(ToString::to_string).collect();
-            let code = |i: usize| {
-                let mut ones = (0_u32..)
-                    .zip(&at)
-                    .filter(|(_, column)| rows.numbers(**column).get(i) == Some(&1.0));
-                match (ones.next(), ones.next()) {
-                    (Some((only, _)), None) => only,
-                    _ => u32::MAX,
-                }
-            };
+            let code = |i: usize| only_one(rows, &at, i).unwrap_or(u32::MAX);
             let codes: Vec<u32> = (0..rows.n).map(code).collect();
             columns.push(PatternColumn::of_words(name.as_str(), &levels, &codes));
         }
@@ -85,10 +78,7 @@ pub(crate) fn pattern_columns(
 
 /// Numbers in an order without distances: each is a level.
 fn of_distinct_numbers(name: &str, numbers: &[f64]) -> PatternColumn {
-    let mut values: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
-    values.sort_by(f64::total_cmp);
-    // 0 and -0 are one number.
-    values.dedup_by(|a, b| *a == *b);
+    let values = distinct_numbers(numbers);
     let text = |(i, &x): (usize, &f64)| {
         short_text(x, values.get(i + 1).copied()).unwrap_or_else(|| float_text(x))
     };

@@ -14,7 +14,7 @@ use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualVerdicts, NaiveKeys, create_counterfactuals, create_support,
 };
 use crate::data::rows::split::RowRoles;
-use crate::data::{Attribute, Feature, FeatureRows, Layout, MISSING_GROUP};
+use crate::data::{Attribute, Feature, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::{Accumulator, merge_each};
 use crate::exec::files;
@@ -79,6 +79,8 @@ pub(crate) struct GenerateInputs<'a> {
     pub judged: bool,
     /// The test of what it makes; none where features do not travel.
     pub support: Option<&'a SupportTests>,
+    /// Whether rows keep the column of the attribute, because only the names of groups are others.
+    pub keeps_attribute: bool,
 }
 
 /// Writes the counterfactuals of every audited row of a declared group, in every other group, in
@@ -120,41 +122,14 @@ pub(crate) fn generate(
             };
             let roles = row_context.roles.read(g)?;
             let classes = making.classes.of_group(g, &batch)?;
-            let mut unreached = vec![0; of.groups.len()];
             let own = &batch.groups[making.attribute];
-            let (keys, mut judged, mut rows) =
-                generate_group(making, of, (&roles, &batch), own, &classes, &mut unreached);
-            let written =
-                write_back(making.write_backs, &roles, &batch, making.attribute, &keys, &mut rows);
-            let mut outside = vec![0; of.groups.len()];
-            if making.judged {
-                invalidate_outside(
-                    making.write_backs,
-                    &roles,
-                    &keys,
-                    &rows,
-                    &mut judged,
-                    &mut outside,
-                );
-            }
-            let mut tested = making.support.map_or_else(Default::default, SupportTests::no_sums);
+            let made = making.made_group(of, (&batch, &roles), own, &classes);
+            let unsupported = made.unsupported.zip(support_encoder.as_ref());
             let unsupported =
-                making.support.zip(support_encoder.as_ref()).map(|(tests, encoder)| {
-                    let of = (&batch, &roles, making.attribute);
-                    let valid = making.judged.then_some(judged.valid.as_slice());
-                    encoder.encode(tests.of_rows(of, (&keys, valid), Some(&rows), &mut tested))
-                });
-            let unsupported = unsupported.transpose()?;
-            let n_rows = keys.parent.len() as u64;
-            let encoded = encoder.encode(keys, making.judged.then_some(judged), rows)?;
-            let part = GenerationSums {
-                n_rows,
-                follows: false,
-                written,
-                unreached,
-                outside,
-                support: tested,
-            };
+                unsupported.map(|(bits, encoder)| encoder.encode(bits)).transpose()?;
+            let (n_rows, part) = (made.sums.n_rows, made.sums);
+            let judged = making.judged.then_some(made.judged);
+            let encoded = encoder.encode(made.keys, judged, made.rows)?;
             Ok((n_rows, (encoded, unsupported, part)))
         },
         |_, (encoded, unsupported, part)| {
@@ -310,59 +285,87 @@ pub(crate) fn write_back(
     written
 }
 
-/// Makes counterfactuals invalid whose own numbers deny the group that they are set to, and counts
-/// them by group.
-pub(crate) fn invalidate_outside(
-    write_backs: &[WriteBack],
-    roles: &RowRoles,
-    keys: &CounterfactualKeys,
-    rows: &FeatureRows,
-    judged: &mut CounterfactualVerdicts,
-    outside: &mut [u64],
-) {
-    for (row, valid) in judged.valid.iter_mut().enumerate() {
-        let back = write_back_of(write_backs, roles, keys.parent[row] as usize);
-        if back.is_some_and(|back| back.contradicts_group(rows, row)) {
-            *valid = false;
-            outside[usize::from(keys.to_group[row])] += 1;
+/// The counterfactuals of a row group.
+pub(crate) struct MadeGroup {
+    pub(crate) keys: CounterfactualKeys,
+    pub(crate) judged: CounterfactualVerdicts,
+    pub(crate) rows: FeatureRows,
+    /// The unsupported values of each; none where they are not tested.
+    pub(crate) unsupported: Option<Vec<u64>>,
+    pub(crate) sums: GenerationSums,
+}
+
+impl GenerateInputs<'_> {
+    /// Generates for the rows of one row group, whose groups are `own`, and lets everything derived
+    /// follow. A counterfactual whose own numbers deny the group that it is set to is not valid.
+    pub(crate) fn made_group(
+        &self,
+        of: &Attribute,
+        (batch, roles): (&PreparedBatch, &RowRoles),
+        own: &[u16],
+        classes: &[Option<u32>],
+    ) -> MadeGroup {
+        // With the column of the attribute kept every group is in reach.
+        let reach = if self.keeps_attribute { &[][..] } else { self.write_backs };
+        let mut unreached = vec![0; of.groups.len()];
+        let mut outside = unreached.clone();
+        let mut parts: Vec<(usize, GeneratedBatch)> = Vec::new();
+        for (fold, generator) in self.generators.iter().enumerate() {
+            let own = groups_of_fold(own, roles, self.generators.len(), fold);
+            for (to, unreached) in unreached.iter_mut().enumerate() {
+                // A row that cannot be set to the group takes part as one of no group.
+                let mut groups = own.clone();
+                let others = groups.iter_mut().enumerate();
+                for (i, group) in others
+                    .filter(|(_, group)| **group != MISSING_GROUP && usize::from(**group) != to)
+                {
+                    if write_back_of(reach, roles, i).is_some_and(|back| !back.can_set_group(to)) {
+                        *group = MISSING_GROUP;
+                        *unreached += 1;
+                    }
+                }
+                let (keys, rows) = (&batch.row_key, &batch.rows);
+                let samples = SampleBatch { keys, rows, groups: &groups, classes };
+                parts.push((to, generator.generate(&samples, of, to)));
+            }
         }
+        let (keys, mut judged, mut rows) = in_file_order(batch.rows.n, &parts, self.judged);
+        if self.keeps_attribute {
+            keep_attribute(&mut rows, of.feature, &batch.rows, &keys);
+        }
+        let written = write_back(self.write_backs, roles, batch, self.attribute, &keys, &mut rows);
+        for (row, valid) in judged.valid.iter_mut().enumerate() {
+            let back = write_back_of(reach, roles, keys.parent[row] as usize);
+            if back.is_some_and(|back| back.contradicts_group(&rows, row)) {
+                *valid = false;
+                outside[usize::from(keys.to_group[row])] += 1;
+            }
+        }
+        let mut support = self.support.map_or_else(Default::default, SupportTests::no_sums);
+        let unsupported = self.support.map(|tests| {
+            let valid = self.judged.then_some(judged.valid.as_slice());
+            let of = (batch, roles, self.attribute);
+            tests.of_rows(of, (&keys, valid), Some(&rows), &mut support)
+        });
+        let n_rows = keys.parent.len() as u64;
+        let sums = GenerationSums { n_rows, follows: false, written, unreached, outside, support };
+        MadeGroup { keys, judged, rows, unsupported, sums }
     }
 }
 
-/// Generates for the rows of one row group, whose groups are `own`; adds to `unreached` the people
-/// who cannot reach a group.
-pub(crate) fn generate_group(
-    making: &GenerateInputs<'_>,
-    attribute: &Attribute,
-    (roles, batch): (&RowRoles, &PreparedBatch),
-    own: &[u16],
-    classes: &[Option<u32>],
-    unreached: &mut [u64],
-) -> (CounterfactualKeys, CounterfactualVerdicts, FeatureRows) {
-    let mut parts: Vec<(usize, GeneratedBatch)> = Vec::new();
-    for (fold, generator) in making.generators.iter().enumerate() {
-        let own = groups_of_fold(own, roles, making.generators.len(), fold);
-        for (to, unreached) in unreached.iter_mut().enumerate() {
-            // A row that cannot be set to the group takes part as one of no group.
-            let mut groups = own.clone();
-            for (i, group) in groups
-                .iter_mut()
-                .enumerate()
-                .filter(|(_, group)| **group != MISSING_GROUP && usize::from(**group) != to)
-            {
-                if write_back_of(making.write_backs, roles, i)
-                    .is_some_and(|back| !back.can_set_group(to))
-                {
-                    *group = MISSING_GROUP;
-                    *unreached += 1;
-                }
-            }
-            let samples =
-                SampleBatch { keys: &batch.row_key, rows: &batch.rows, groups: &groups, classes };
-            parts.push((to, generator.generate(&samples, attribute, to)));
-        }
+/// Gives the column of the attribute back what the rows say.
+fn keep_attribute(
+    rows: &mut FeatureRows,
+    feature: usize,
+    originals: &FeatureRows,
+    keys: &CounterfactualKeys,
+) {
+    if let (Some(column @ FeatureColumn::Code(_)), Some(FeatureColumn::Code(codes))) =
+        (rows.columns.get_mut(feature), originals.columns.get(feature))
+    {
+        *column =
+            FeatureColumn::Code(keys.parent.iter().map(|&parent| codes[parent as usize]).collect());
     }
-    in_file_order(batch.rows.n, &parts, making.judged)
 }
 
 /// The groups of the rows that are audited in a fold; the others take part as rows of no group.

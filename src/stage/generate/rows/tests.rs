@@ -95,6 +95,7 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
         is_view: false,
         judged: false,
         support: None,
+        keeps_attribute: false,
     };
     generate(row_context, &making, dir.path()).unwrap();
     let layout = rows.layout();
