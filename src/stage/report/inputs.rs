@@ -14,6 +14,7 @@ use crate::stage::kinds::{
     PopulationStage, ScoreStage, SelectedStage, TablesStage, WorldsStage,
 };
 use crate::stage::models::TreeInputs;
+use crate::stage::needed::NeededFolders;
 use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
 use crate::stage::recourse::stage::RecourseFolders;
@@ -108,6 +109,8 @@ pub(crate) struct FolderInputs<'a> {
     pub(crate) why: WhyFolders,
     /// What hidden causes could do, where sets ask.
     pub(crate) hidden: HiddenFolders,
+    /// Which statements verdicts need, where sets ask.
+    pub(crate) needed: NeededFolders,
     /// The model of each file of scores that holds rows again, and the stage that joined it.
     pub(crate) rechecks_of_files: Vec<(String, StageInput<ScoreStage>)>,
     /// The models that were asked twice.
@@ -170,6 +173,7 @@ impl<'a> FolderInputs<'a> {
             recourse,
             why: WhyFolders::need(b)?,
             hidden: HiddenFolders::need(b)?,
+            needed: NeededFolders::need(b)?,
             rechecks_of_files,
             rechecks,
             expected: ExpectInputs::need(b)?,

@@ -57,8 +57,9 @@ use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
     CurveRow, FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, MetricRow,
-    MetricTable, ModelContractRow, OutcomeRow, PopulationRow, ReliabilityRow, SelectedRow,
-    TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldScoreRow, hint_of_issue,
+    MetricTable, ModelContractRow, NeededKnowledgeRow, OutcomeRow, PopulationRow, ReliabilityRow,
+    SelectedRow, TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldScoreRow,
+    hint_of_issue,
 };
 use crate::unit::StageKind;
 
@@ -224,9 +225,13 @@ pub(crate) fn assemble(
             join_tables(&reasons, table, &out.join("tables"))?;
         }
     }
-    let hidden = made.hidden.folders(ctx);
-    if !hidden.is_empty() {
-        join_tables(&hidden, HiddenCauseRow::TABLE, &out.join("tables"))?;
+    for (folders, table) in [
+        (made.hidden.folders(ctx), HiddenCauseRow::TABLE),
+        (made.needed.folders(ctx), NeededKnowledgeRow::TABLE),
+    ] {
+        if !folders.is_empty() {
+            join_tables(&folders, table, &out.join("tables"))?;
+        }
     }
     let outcomes = made.outcomes.as_ref().map(|stage| (stage.folder(ctx), OutcomeRow::TABLE.name));
     let selected = made.selected.as_ref().map(|stage| (stage.folder(ctx), SelectedRow::TABLE.name));
