@@ -146,6 +146,8 @@ worded_enum! {
         Why = "why",
         /// What a hidden cause could do to what a model says across graphs.
         Hidden = "hidden",
+        /// What a model says across graphs without each statement about them.
+        Needed = "needed",
         /// The comparison with an earlier run.
         Baseline = "baseline",
         /// Verdicts.
@@ -189,7 +191,9 @@ impl UnitKind {
             UnitKind::Selected | UnitKind::Tables => StageKind::Augment,
             UnitKind::Recourse => StageKind::Recourse,
             UnitKind::Why => StageKind::Why,
-            UnitKind::Hidden | UnitKind::Baseline | UnitKind::Gate => StageKind::Gate,
+            UnitKind::Hidden | UnitKind::Needed | UnitKind::Baseline | UnitKind::Gate => {
+                StageKind::Gate
+            }
             UnitKind::Report => StageKind::Report,
         }
     }

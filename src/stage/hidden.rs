@@ -1,16 +1,12 @@
 //! The stage `hidden`: what a cause that nobody recorded could make of what a model says across the
 //! graphs of a set.
 //!
-//! Worlds and model are linear, so a hidden cause adds a number to the log odds of everybody of a
-//! direction (`causal::hidden_cause`), and a rate is a search in the margins of people
-//! (`metric::value::hidden_cause`). Read are the graphs, the coefficients of the model, once the
-//! training rows for the covariances of every bootstrap, and once the audited rows; nothing is
-//! searched, fitted or scored again. Whether a verdict turns is asked of the rule of the gate
-//! itself (`gate::hidden_cause`). Memory: the margins of the audited people, and the covariances of
-//! all bootstraps.
+//! What it asks of the model is in `linear_rates`. Read are besides the graphs and once the training
+//! rows for the covariances of every bootstrap; nothing is searched, fitted or scored again.
+//! Whether a verdict turns is asked of the rule of the gate itself (`gate::hidden_cause`). Memory:
+//! the covariances of all bootstraps, see `causal::hidden_cause`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use crate::causal::graph::Dag;
 use crate::causal::hidden_cause::{
@@ -21,78 +17,39 @@ use crate::causal::knowledge::Knowledge;
 use crate::causal::nodes::NodeSet;
 use crate::counterfactual::graph_uncertain::CausalWorld;
 use crate::counterfactual::graph_uncertain::knobs::{GraphUncertainBlock, HiddenCauseBlock};
-use crate::data::Attribute;
-use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
-use crate::error::{Fault, Result};
+use crate::error::Result;
 use crate::exec::{StageContext, misfit};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::hidden_cause as judging;
 use crate::gate::question::GateQuestion;
 use crate::gate::reason::GateStatus;
-use crate::job::{FavourableClass, Job};
-use crate::metric::interval::z_of_level;
 use crate::metric::rate::Undefined;
-use crate::metric::scope::MetricScope;
 use crate::metric::value::hidden_cause::{
-    GroupMargins, HIDDEN_RATES, HiddenPush, HiddenStrength, MovingWorld, SwitchingSide,
-    middle_of_crossings, turning_point,
+    HiddenPush, HiddenStrength, MovingWorld, middle_of_crossings, turning_point,
 };
-use crate::model::{ThresholdComparison, TrainedModel};
-use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::discover::scenarios::{DiscoveryInputs, EncodedReplicates, encoded_variables};
+use crate::stage::discover::scenarios::{EncodedReplicates, encoded_variables};
 use crate::stage::discover::tables::GraphSetScenario;
-use crate::stage::gate::questions::questions;
-use crate::stage::kinds::{DiscoverStage, HiddenStage, MeasureStage, ScoreStage, TrainStage};
-use crate::stage::memory;
-use crate::stage::row_context::{DecisionRule, RowContext};
-use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::RuleInputs;
-use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::train::trainer::memory_in_words;
+use crate::stage::kinds::HiddenStage;
+use crate::stage::linear_rates::{
+    LinearRates, MarginRate, RateFolders, RateInputs, RateNumbers, moved_verdict,
+};
+use crate::stage::score::encoded_worlds::EncodedWorlds;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{ANY_TARGET, HiddenCauseRow, MetricRow, MetricTable, finite};
+use crate::table::{ANY_TARGET, HiddenCauseRow, MetricRow, finite};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// The share of the graphs from which on it counts that a cause changes nothing there.
 const TOO_MANY_UNMOVED: f64 = 0.05;
 
-/// Bytes that a person takes while margins are gathered and sorted.
-const BYTES_A_PERSON: u64 = 64;
-
-/// Graphs are asked of one model, so its only fold.
-const ONLY_FOLD: Option<u8> = Some(0);
-
 /// The stages of all models and sets that ask about hidden causes.
-pub(crate) struct HiddenFolders(Vec<StageInput<HiddenStage>>);
+pub(crate) type HiddenFolders = RateFolders<HiddenStage>;
 
 impl HiddenFolders {
-    /// Those of the job, in the order of the keys of their tables. What waits for scores is left
-    /// out.
+    /// Those of the job.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let (plan, mut units) = (b.plan, Vec::new());
-        let asks = |applied: &AppliedSet<'_>| {
-            applied.graphs().is_some_and(|graphs| graphs.hidden_cause().is_some())
-        };
-        for applied in plan.applied_sets().into_iter().filter(asks) {
-            for (name, model) in &plan.job.models {
-                if applied.block.asks(name) && model.scores_counterfactuals() {
-                    units.push(applied.unit_of(name.as_str()));
-                }
-            }
-        }
-        units.sort_unstable();
-        let mut found = Vec::new();
-        for unit in &units {
-            found.extend(b.want_part(|b| b.need::<HiddenStage>(unit))?);
-        }
-        Ok(HiddenFolders(found))
-    }
-
-    /// Their folders.
-    pub(crate) fn folders<'c>(&self, ctx: &'c StageContext<'_>) -> Vec<&'c Path> {
-        self.0.iter().map(|stage| stage.folder(ctx)).collect()
+        RateFolders::of(b, |_, _, graphs| graphs.hidden_cause().is_some())
     }
 
     /// The rows of all.
@@ -108,65 +65,22 @@ impl Stage for HiddenStage {
     const FIELDS: &'static [UnitField] = &[UnitField::Model, UnitField::Set, UnitField::Attribute];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let ((name, model), applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
-        let asked = applied.graphs().and_then(|of| Some((of, of.hidden_cause()?)));
-        let Some((graphs, asked)) = asked else {
+        let inputs = RateInputs::need(b, unit, AppliedSet::graphs_unit)?;
+        let Some(asked) = inputs.graphs.hidden_cause() else {
             return Err(misfit(format!("the set `{}` asks about no hidden cause", unit.set)));
         };
         b.value("hidden cause", asked);
-        b.value("counterfactuals", graphs.search_part());
-        let scenario = applied.scenario().1;
-        b.texts([("scenario".to_owned(), scenario.to_owned())]);
-        b.input("gates", |job| &job.gates);
-        b.input("metrics.interval", |job| &job.metrics.interval);
-        b.input("metrics.worlds", |job| &job.metrics.worlds);
-        b.input("favourable", |job| job.data.favourable_side());
-        let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
-        let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
-        let scores = b.need::<ScoreStage>(&unit.factual())?;
-        let trained = b.need::<TrainStage>(unit)?;
-        let rule = RuleInputs::need(b, name, model)?;
-        let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
         work(move |ctx| {
-            rows.with(ctx, 1, |row_context| {
-                let discovered = found.open(ctx, scenario)?;
+            inputs.with(ctx, |rates| {
+                let (applied, scenario) = (&inputs.applied, inputs.applied.scenario().1);
                 let set = GraphSetScenario {
                     name: applied.set.to_owned(),
                     position: applied.position,
-                    discovered,
+                    discovered: inputs.found.open(ctx, scenario)?,
                     rows: None,
                 };
-                let scores = scores.open(ctx, row_context)?;
-                let rule = rule.open(ctx, row_context, &scores)?;
-                let trained = trained.models(ctx, model, plan.n_folds())?;
-                let [trained] = trained.as_slice() else {
-                    return Err(misfit("graphs are asked of one model".to_owned()));
-                };
-                let memory = memory::allowed(plan.settings);
-                let column = ColumnName::new(applied.attribute);
-                let variables = column
-                    .map(|column| plan.job.data.graph_variables(graphs, &column))
-                    .unwrap_or_default();
-                let variables = &variables;
-                let position = applied.position;
-                // Its moments are those of the rows, wherever the graphs come from.
-                let bag = None;
-                let discovery = DiscoveryInputs { graphs, variables, position, bag, seed, memory };
-                let asking = HiddenAsking {
-                    job: plan.job,
-                    asked,
-                    attribute: applied.attribute,
-                    scenario,
-                    set: &set,
-                    discovery,
-                    model: trained.as_ref(),
-                    questions: questions(plan.checked),
-                };
-                let metrics = MetricTable::read(measured.folder(ctx))?.all;
-                let rates = asking.rates(&metrics, name);
-                let rows = asking.rows(ctx, row_context, (&rule, &scores), &rates)?;
-                write_rows(ctx.out(), &rows)
+                let asking = HiddenAsking { asked, scenario, set: &set, rates };
+                write_rows(ctx.out(), &asking.rows(ctx)?)
             })
         })
     }
@@ -174,15 +88,10 @@ impl Stage for HiddenStage {
 
 /// What is asked of one model and set.
 struct HiddenAsking<'a> {
-    job: &'a Job,
     asked: &'a HiddenCauseBlock,
-    attribute: &'a str,
     scenario: &'a str,
     set: &'a GraphSetScenario,
-    discovery: DiscoveryInputs<'a>,
-    model: &'a dyn TrainedModel,
-    /// All gates of the job.
-    questions: Vec<GateQuestion>,
+    rates: &'a LinearRates<'a>,
 }
 
 /// Graphs of a world in which the same variables may follow, by the same equations.
@@ -206,78 +115,26 @@ struct TargetWorlds {
     benchmark: Option<(String, CauseBenchmark)>,
 }
 
-/// The rate of a row of metrics, and the people behind it.
-struct HiddenRate<'a> {
-    row: &'a MetricRow,
-    side: SwitchingSide,
-    people: &'a GroupMargins,
-}
-
-/// The numbers of a rate at one strength.
-#[derive(Clone, Copy)]
-struct RateNumbers {
-    value: Option<f64>,
-    graphs: Option<(f64, f64)>,
-    people: Option<(f64, f64)>,
-}
-
-impl<'a> HiddenAsking<'a> {
-    /// The rows of rates of directions of the model and set.
-    fn rates<'m>(&self, metrics: &'m [MetricRow], model: &str) -> Vec<&'m MetricRow> {
-        let is_rate = |row: &&MetricRow| {
-            let key = &row.key;
-            let of_audit = key.arm.is_empty() && key.slice.is_empty() && row.class.is_empty();
-            of_audit
-                && key.model == model
-                && key.counterfactual == self.set.name
-                && key.sensitive == self.attribute
-                && key.scope == MetricScope::Direction(0, 0).as_str()
-                && HIDDEN_RATES.contains(&row.metric.as_str())
-        };
-        metrics.iter().filter(is_rate).collect()
-    }
-
+impl HiddenAsking<'_> {
     /// The table.
-    fn rows(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-        (rule, scores): (&DecisionRule, &ScoreReader),
-        rates: &[&MetricRow],
-    ) -> Result<Vec<HiddenCauseRow>> {
-        let attribute = &row_context.rows.layout().attributes[self.set.position];
-        let linear =
-            self.model.log_odds().filter(|_| !self.set.discovered.worlds.worlds.is_empty());
-        let Some((intercept, coefficients)) = linear else {
-            let why = match self.model.log_odds() {
-                None => "model_not_linear",
-                Some(_) => Undefined::NoTrainingRows.code(),
-            };
-            return Ok(rates.iter().flat_map(|row| self.undefined(row, why)).collect());
+    fn rows(&self, ctx: &StageContext<'_>) -> Result<Vec<HiddenCauseRow>> {
+        let (encoded, weights) = match self.rates.encoded(&self.set.discovered.worlds) {
+            Ok(known) => known,
+            Err(why) => {
+                return Ok(self.rates.rows().flat_map(|row| self.undefined(row, why)).collect());
+            }
         };
-        let clip = self.discovery.graphs.clip_rule();
-        let encoded =
-            EncodedWorlds::new(&self.set.discovered.worlds, attribute, (self.model, clip));
-        let margin = |row: &EncodedModelRow| {
-            coefficients.iter().zip(&row.model).fold(intercept, |sum, (b, x)| sum + b * x)
-        };
-        let people = self.people(row_context, &encoded, (rule, scores), margin)?;
-        let weights = encoded.weights(coefficients);
-        let pairs = self.graphs(row_context, attribute, (&encoded, weights))?;
-        let group = |name: &str| attribute.groups.iter().position(|group| group == name);
-        let favourable = self.job.data.favourable_side().unwrap_or(FavourableClass::Positive);
+        let people = self.rates.people(&encoded)?;
+        let pairs = self.graphs(&encoded, &weights)?;
         let mut table = Vec::new();
-        for row in rates {
+        for rate in self.rates.rates(&people) {
             ctx.check()?;
-            let ends = group(&row.key.from_group).zip(group(&row.key.to_group));
-            let side = SwitchingSide::of_metric(&row.metric, favourable);
-            let Some(((from, to), side)) = ends.zip(side) else { continue };
+            let (from, to) = rate.direction;
             let graphs = pairs.get(&(from.min(to), from.max(to))).map_or(&[][..], Vec::as_slice);
-            if let Some(why) = self.unknown(row, graphs) {
-                table.extend(self.undefined(row, &why));
+            if let Some(why) = self.unknown(rate.row, graphs) {
+                table.extend(self.undefined(rate.row, &why));
                 continue;
             }
-            let rate = HiddenRate { row, side, people: &people[from] };
             for target in self.targets(graphs, from > to) {
                 table.extend(self.of_target(&rate, &target));
             }
@@ -306,74 +163,14 @@ impl<'a> HiddenAsking<'a> {
         }
     }
 
-    /// The margins of the audited people of each declared group.
-    fn people(
-        &self,
-        row_context: RowContext<'_>,
-        encoded: &EncodedWorlds<'_>,
-        (rule, scores): (&DecisionRule, &ScoreReader),
-        margin: impl Fn(&EncodedModelRow) -> f64 + Sync,
-    ) -> Result<Vec<GroupMargins>> {
-        let layout = row_context.rows.layout();
-        let n_groups = layout.attributes[self.set.position].groups.len();
-        let needed = row_context.roles.n_audited().saturating_mul(BYTES_A_PERSON);
-        if needed > self.discovery.memory {
-            let what = format!(
-                "the margins of {} audited people take {}; the run may take {}",
-                row_context.roles.n_audited(),
-                memory_in_words(needed),
-                memory_in_words(self.discovery.memory)
-            );
-            let hint = "audit fewer rows, remove `sensitivity`, or allow more with `--memory`";
-            return Err(Fault::new("too-many-persons", what).hint(hint).into());
-        }
-        let keys =
-            CounterfactualReader::of_keys(row_context.rows, row_context.roles, self.set.position)?;
-        let mut people: Vec<Vec<(bool, f64, u64)>> = vec![Vec::new(); n_groups];
-        row_context.row_groups().in_order(
-            |g| {
-                let (batch, keys, scores) =
-                    (row_context.rows.read(g)?, keys.keys(g)?, scores.read(g)?);
-                let (mut found, mut row) = (Vec::new(), EncodedModelRow::default());
-                let mut parents = keys.parent.clone();
-                // Those of a row stand together.
-                parents.dedup();
-                for i in parents.into_iter().map(|parent| parent as usize) {
-                    let decided = rule.decide(&batch, ONLY_FOLD, i, scores[i]);
-                    let Some(positive) = decided else { continue };
-                    if encoded.encode(&batch.rows, i, &mut row) {
-                        let threshold = rule.threshold_at(&batch, ONLY_FOLD, i);
-                        let apart = margin(&row) - libm::log(threshold / (1.0 - threshold));
-                        let group = usize::from(batch.groups[self.set.position][i]);
-                        found.push((group, (positive, apart, batch.person_keys()[i])));
-                    }
-                }
-                Ok((batch.row.len() as u64, found))
-            },
-            |_, found| {
-                found.into_iter().for_each(|(group, person)| people[group].push(person));
-                Ok(())
-            },
-        )?;
-        let at_threshold = rule.decision == ThresholdComparison::AtOrAbove;
-        let repeat = layout.person.is_some();
-        let margins =
-            people.into_iter().map(|of| GroupMargins::new(at_threshold, repeat, of.into_iter()));
-        Ok(margins.collect())
-    }
-
     /// What a hidden cause can do in every graph, for each pair of groups.
-    fn graphs(
-        &self,
-        row_context: RowContext<'_>,
-        attribute: &Attribute,
-        (encoded, weights): (&EncodedWorlds<'_>, Vec<f64>),
-    ) -> Result<GraphsOfPairs> {
+    fn graphs(&self, encoded: &EncodedWorlds<'_>, weights: &[f64]) -> Result<GraphsOfPairs> {
+        let (row_context, attribute) = (self.rates.row_context, self.rates.attribute());
         let worlds = &self.set.discovered.worlds;
-        let variables = encoded_variables(row_context.rows.layout(), &self.discovery)?;
+        let variables = encoded_variables(row_context.rows.layout(), &self.rates.discovery)?;
         let (variables, sensitive) = (variables.0.as_slice(), variables.1);
         let replicates =
-            EncodedReplicates::read(row_context, &self.discovery, (variables, sensitive))?;
+            EncodedReplicates::read(row_context, &self.rates.discovery, (variables, sensitive))?;
         let (Some(replicates), Some(encoded_attribute)) = (replicates, worlds.attribute()) else {
             return Ok(GraphsOfPairs::new());
         };
@@ -394,7 +191,7 @@ impl<'a> HiddenAsking<'a> {
                 } else {
                     (contrast[first], contrast[second]) = (-1.0, 1.0);
                 }
-                let weights = weights.clone();
+                let weights = weights.to_vec();
                 Some(((from, to), ScoredChange { attribute: sensitive, contrast, weights }))
             })
             .collect();
@@ -435,10 +232,11 @@ impl<'a> HiddenAsking<'a> {
 
     /// What is known of the graph.
     fn knowledge(&self) -> Result<Knowledge> {
-        let graphs: &GraphUncertainBlock = self.discovery.graphs;
+        let graphs: &GraphUncertainBlock = self.rates.discovery.graphs;
         let mut known = graphs.knowledge.iter();
         let found = known.find(|(name, _)| name.as_str() == self.scenario);
-        let names: Vec<String> = self.discovery.variables.iter().map(ToString::to_string).collect();
+        let names: Vec<String> =
+            self.rates.discovery.variables.iter().map(ToString::to_string).collect();
         found
             .and_then(|(_, known)| known.to_knowledge(&names).ok())
             .ok_or_else(|| misfit(format!("the set `{}` has no sound knowledge", self.set.name)))
@@ -510,14 +308,9 @@ impl<'a> HiddenAsking<'a> {
         all.into_iter().map(of_target).collect()
     }
 
-    /// The questions that are about a row.
-    fn gates(&self, row: &MetricRow) -> impl Iterator<Item = &GateQuestion> {
-        self.questions.iter().filter(|question| judging::asks(question, row))
-    }
-
     /// The rows of a rate of which nothing is known.
     fn undefined(&self, row: &MetricRow, why: &str) -> Vec<HiddenCauseRow> {
-        let gates = std::iter::once(None).chain(self.gates(row).map(Some));
+        let gates = std::iter::once(None).chain(self.rates.gates(row).map(Some));
         let of_gate = |question: Option<&GateQuestion>| {
             HiddenPush::ALL.map(|push| HiddenCauseRow {
                 value: row.value,
@@ -536,7 +329,7 @@ impl<'a> HiddenAsking<'a> {
     }
 
     /// The rows of a rate and a target, without a gate and for each gate.
-    fn of_target(&self, rate: &HiddenRate<'_>, target: &TargetWorlds) -> Vec<HiddenCauseRow> {
+    fn of_target(&self, rate: &MarginRate<'_>, target: &TargetWorlds) -> Vec<HiddenCauseRow> {
         let all: u64 = target.worlds.iter().map(|of| of.copies).sum();
         let share = |of: &dyn Fn(&MovingWorld) -> f64| {
             target.worlds.iter().map(|world| world.copies as f64 * of(world)).sum::<f64>()
@@ -545,7 +338,7 @@ impl<'a> HiddenAsking<'a> {
         let unit = share(&|world| world.unit);
         let moved = share(&|world| f64::from(u8::from(world.unit > 0.0)));
         let mut rows = Vec::new();
-        for question in std::iter::once(None).chain(self.gates(rate.row).map(Some)) {
+        for question in std::iter::once(None).chain(self.rates.gates(rate.row).map(Some)) {
             for push in HiddenPush::ALL {
                 let turns = question.and_then(|question| {
                     Some((question, self.turns(rate, target, (question, push))?))
@@ -606,48 +399,21 @@ impl<'a> HiddenAsking<'a> {
     /// A rate at a strength: without a hidden cause as it was measured.
     fn numbers(
         &self,
-        rate: &HiddenRate<'_>,
+        rate: &MarginRate<'_>,
         target: &TargetWorlds,
         (strength, push): (f64, HiddenPush),
     ) -> RateNumbers {
-        let row = rate.row;
         if strength == 0.0 {
-            return RateNumbers {
-                value: row.value,
-                graphs: row.world_lo.zip(row.world_hi),
-                people: row.lo.zip(row.hi),
-            };
+            return RateNumbers::measured(rate.row);
         }
-        self.moved(rate, target, (HiddenStrength::Share(strength), push), true)
-    }
-
-    /// A rate under a hidden cause. The interval over people, a pass over them, is made only where
-    /// it `asks_people`.
-    fn moved(
-        &self,
-        rate: &HiddenRate<'_>,
-        target: &TargetWorlds,
-        under: (HiddenStrength, HiddenPush),
-        asks_people: bool,
-    ) -> RateNumbers {
-        let metrics = &self.job.metrics;
-        let level = metrics.worlds.level.get();
-        let found = rate.people.over_worlds(rate.side, &target.worlds, under, level);
-        let share = || rate.people.share(rate.side, &target.worlds, under);
-        let share = asks_people.then(share).flatten();
-        let people = share.map(|share| share.wilson(z_of_level(metrics.interval.level.get())));
-        RateNumbers {
-            value: found.map(|of| of.mean),
-            graphs: found.and_then(|of| of.spread).map(|of| (of.lo, of.hi)),
-            people: people.map(|of| (of.lo, of.hi)),
-        }
+        self.rates.moved(rate, &target.worlds, (HiddenStrength::Share(strength), push), true)
     }
 
     /// The strengths from which on the verdict of a gate is another, and the opposite one, each
     /// none below the strongest; no answer where the gate is open without a hidden cause.
     fn turns(
         &self,
-        rate: &HiddenRate<'_>,
+        rate: &MarginRate<'_>,
         target: &TargetWorlds,
         (question, push): (&GateQuestion, HiddenPush),
     ) -> Option<[Option<f64>; 2]> {
@@ -663,7 +429,7 @@ impl<'a> HiddenAsking<'a> {
         };
         let by_people = question.decide_by != GateDecideBy::Worlds;
         let at = |strength| {
-            let numbers = self.moved(rate, target, (strength, push), by_people);
+            let numbers = self.rates.moved(rate, &target.worlds, (strength, push), by_people);
             moved_verdict(question, rate, numbers)
         };
         let turns_at = turning_point(base, at, precision);
@@ -676,7 +442,7 @@ impl<'a> HiddenAsking<'a> {
 /// The verdict of the rule of a gate on a rate at a strength.
 fn verdict(
     question: &GateQuestion,
-    rate: &HiddenRate<'_>,
+    rate: &MarginRate<'_>,
     strength: f64,
     numbers: RateNumbers,
 ) -> GateStatus {
@@ -685,19 +451,6 @@ fn verdict(
     } else {
         moved_verdict(question, rate, numbers)
     }
-}
-
-fn moved_verdict(
-    question: &GateQuestion,
-    rate: &HiddenRate<'_>,
-    numbers: RateNumbers,
-) -> GateStatus {
-    let ends = match question.decide_by {
-        GateDecideBy::Worlds => numbers.graphs,
-        _ => numbers.people,
-    };
-    let moved = numbers.value.map(|value| (value, ends));
-    judging::verdict(question, rate.row, moved)
 }
 
 /// The key of the rows of a rate, gate, target and push, without a hidden cause.

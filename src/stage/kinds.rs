@@ -116,6 +116,9 @@ pub(crate) struct WhyStage;
 /// What a hidden cause could do to what a model says across graphs.
 pub(crate) struct HiddenStage;
 
+/// What a model says across graphs without each statement about them.
+pub(crate) struct NeededStage;
+
 /// The comparison with an earlier run.
 pub(crate) struct BaselineStage;
 

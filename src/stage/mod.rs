@@ -27,7 +27,7 @@
 //! | augment | `measure/experiment=`, `selected`, `tables` | tables of an experiment, rows that were chosen, all tables |
 //! | recourse | `recourse/attribute=` | subgroups and what they would have to change, with the tables of it |
 //! | why | `why/block=` | patterns of who switches |
-//! | gate | `hidden/model=/set=/attribute=` (where a set has `sensitivity`), `baseline` (with a baseline), `gate` | what a hidden cause could do, changes, verdicts |
+//! | gate | `hidden/model=/set=/attribute=` (where a set has `sensitivity`), `needed/model=/set=/attribute=` (where it has `necessary`), `baseline` (with a baseline), `gate` | what a hidden cause could do, what rates are without a statement, changes, verdicts |
 //! | report | `report` | the whole output folder but for what varies between runs |
 //!
 //! Each of the [`kinds`] says what it needs and what it is derived from ([`stage_builder`]), so the
@@ -52,9 +52,11 @@ pub(crate) mod input;
 pub(crate) mod job_place;
 pub(crate) mod kept_rows;
 pub(crate) mod kinds;
+mod linear_rates;
 pub mod measure;
 mod memory;
 pub(crate) mod models;
+pub(crate) mod needed;
 pub(crate) mod open;
 pub(crate) mod params;
 mod pass;

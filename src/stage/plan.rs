@@ -225,6 +225,11 @@ impl<'a> AppliedSet<'a> {
         AuditUnit { set: self.scenario().0.to_owned(), ..AuditUnit::default() }
     }
 
+    /// The unit that finds the graphs without each statement of the scenario.
+    pub(crate) fn needed_unit(&self) -> AuditUnit {
+        AuditUnit { block: self.scenario().1.to_owned(), ..self.graphs_unit() }
+    }
+
     /// The unit of what a model says about them.
     pub(crate) fn unit_of(&self, model: &str) -> AuditUnit {
         AuditUnit { model: model.to_owned(), ..self.unit() }

@@ -69,6 +69,52 @@ table! {
 }
 
 table! {
+    /// `needed_knowledge`: one row per model, graph-uncertain set with `necessary`, gate on a rate of
+    /// switches, direction and statement that is left out. What becomes of a rate is known where
+    /// the model is linear in the encoded columns, as the worlds are.
+    pub struct NeededKnowledgeRow in "needed_knowledge", version 1, key 8,
+    one row per "model, set, attribute, direction, metric, gate and statement",
+    written by "needed", read by "report" {
+        [meaning MODEL]
+        model: SharedText,
+        [meaning SET]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        [meaning FROM_GROUP]
+        from_group: SharedText,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        /// id of the rate: psr, nsr, sr, denied_by_group or favoured_by_group
+        metric: SharedText,
+        /// the gate
+        gate: SharedText,
+        /// the statement without which graphs were searched, on the same bootstraps; empty = none
+        /// left out
+        statement: SharedText,
+        /// the verdict by the rule of the gate: pass, fail, inconclusive; empty = see `undefined`
+        verdict: SharedText,
+        /// the rate, as mean over graphs; null = undefined
+        value: Option<f64>,
+        /// lower percentile over graphs; null = one graph, or no value
+        world_lo: Option<f64>,
+        /// upper percentile over graphs; null as world_lo
+        world_hi: Option<f64>,
+        /// lower end of the interval over people; where a statement is left out Wilson's, with each
+        /// graph as a row of the person; null = no value
+        lo: Option<f64>,
+        /// upper end of it; null as lo
+        hi: Option<f64>,
+        /// 1 where the attribute follows from another variable in 5 % of these graphs or more, 0 for
+        /// others
+        attribute_follows: i64,
+        /// why nothing is known without the statement; empty = it is: model_not_linear, or as in
+        /// `metrics`
+        undefined: SharedText,
+    }
+}
+
+table! {
     /// `knowledge_fit`: one row per scenario of a graph-uncertain set with `fit`, but for the one
     /// that the others are compared with.
     pub struct KnowledgeFitRow in "knowledge_fit", version 1, key 3,

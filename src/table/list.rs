@@ -10,10 +10,10 @@ use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow,
     ChangeRow, ComparisonRow, CountRow, CurveRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow,
-    HiddenCauseRow, HistoryRow, IssueRow, KnowledgeFitRow, MetricRow, ModelContractRow, NodeRow,
-    OutcomeRow, PopulationRow, ReliabilityRow, ScoreShiftRow, SelectedRow, SubgraphRow,
-    SupportCountRow, SupportRow, TableDef, TableRow, ThresholdRow, TransitionRow, UnknownLevelRow,
-    WorldPeopleRow, WorldRow, WorldScoreRow,
+    HiddenCauseRow, HistoryRow, IssueRow, KnowledgeFitRow, MetricRow, ModelContractRow,
+    NeededKnowledgeRow, NodeRow, OutcomeRow, PopulationRow, ReliabilityRow, ScoreShiftRow,
+    SelectedRow, SubgraphRow, SupportCountRow, SupportRow, TableDef, TableRow, ThresholdRow,
+    TransitionRow, UnknownLevelRow, WorldPeopleRow, WorldRow, WorldScoreRow,
 };
 
 /// All tables, in the order in which they are printed.
@@ -43,6 +43,7 @@ pub const TABLES: &[&TableDef] = &[
     GraphRow::TABLE,
     SubgraphRow::TABLE,
     KnowledgeFitRow::TABLE,
+    NeededKnowledgeRow::TABLE,
     HiddenCauseRow::TABLE,
     TransitionRow::TABLE,
     ArmRow::TABLE,

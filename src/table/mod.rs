@@ -44,7 +44,8 @@ pub(crate) use counts::{DRAWN_SIDES, NO_GROUP};
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
 pub use gates::{GateRow, REASON_CODES, ReasonCode};
 pub use graphs::{
-    EdgeRow, GraphRow, KnowledgeFitRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow,
+    EdgeRow, GraphRow, KnowledgeFitRow, NeededKnowledgeRow, NodeRow, SubgraphRow, WorldPeopleRow,
+    WorldRow,
 };
 pub use groups::{GroupRow, ThresholdRow};
 pub(crate) use hidden_cause::ANY_TARGET;

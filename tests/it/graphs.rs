@@ -1,6 +1,6 @@
 //! Graph-uncertain sets from the job to the page: values by hand, and what every table must hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
@@ -277,10 +277,162 @@ fn knowledge_that_does_not_fit_is_told() {
     let of_fit = metrics.records().filter(|row| row.text("metric") == "fit_worse");
     assert_eq!(of_fit.count(), 2, "none is compared with itself");
     let gates = table(&work, "gates");
-    let judged: Vec<&str> = gates.records().map(|row| row.text("verdict")).collect();
-    assert_eq!(judged, ["pass"]);
+    let of_fit = gates.records().filter(|row| row.text("gate") == "fits");
+    assert_eq!(of_fit.map(|row| row.text("verdict")).collect::<Vec<_>>(), ["pass"]);
+    let needed = table(&work, "needed_knowledge");
+    let left: BTreeSet<&str> = needed.records().map(|row| row.text("statement")).collect();
+    assert_eq!(Vec::from_iter(left), ["", "first before group", "second before first"]);
     let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.contains("fits worse"), "{page}");
+}
+
+/// People of a known graph: group -> first -> second.
+const GENERATED: &str = r#"cfaudit: 1
+name: hand
+data:
+  rows:
+    synthetic:
+      rows: 900
+      columns:
+        group: {levels: {a0: 0.45, a1: 0.55}}
+        first: {linear: {intercept: 0, effects: {"group=a1": 1.0}, noise: {normal: {sd: 1}}}}
+        second: {linear: {intercept: 0, effects: {first: 0.8}, noise: {normal: {sd: 1}}}}
+        yes: {logit: {intercept: -0.6, effects: {first: 1.2, second: 0.7}}}
+  label: {column: yes, positive: [1], favourable: positive}
+  sensitive: {group: {groups: [a0, a1], reference: a0}}
+  features: {continuous: [first, second]}
+  split: {share: {train: 0.7, audit: 0.3}, stratify: label}
+models: {m: {logistic: {l2: 1.0, omit: [group]}}}
+metrics: {families: [ccm], bootstrap: {samples: 50}}
+run: {seed: 7}
+"#;
+
+/// What a gate says without a statement is what the same gate says of a scenario of the job that
+/// lacks it; without the key nothing else is another, and the verb `gate` keeps the table.
+#[test]
+fn statements_are_left_out_as_scenarios_lack_them() {
+    let work = Work::new();
+    let tier = |columns: &str| format!("{{columns: [{columns}]}}");
+    let tiers = |all: &[&str]| {
+        let all: Vec<String> = all.iter().map(|columns| tier(columns)).collect();
+        format!("tiers: [{}]", all.join(", "))
+    };
+    let (order, without) = (tiers(&["group", "first", "second"]), "forbidden: [[group, second]]");
+    let requires = "required: [[first, second]]";
+    let closed = "{columns: [group, first], edges_within: forbidden}";
+    // Each scenario with its twins, each by the statement that it lacks.
+    let scenarios = [
+        (
+            "order",
+            format!("{order}, {without}, {requires}"),
+            vec![
+                (
+                    "group before first",
+                    format!("{}, {without}, {requires}", tiers(&["group, first", "second"])),
+                ),
+                (
+                    "first before second",
+                    format!("{}, {without}, {requires}", tiers(&["group", "first, second"])),
+                ),
+                ("no direct effect of group on second", format!("{order}, {requires}")),
+                ("a direct effect of first on second", format!("{order}, {without}")),
+            ],
+        ),
+        (
+            "closed",
+            format!("tiers: [{closed}, {}]", tier("second")),
+            vec![
+                (
+                    "group, first before second",
+                    "forbidden: [[group, first], [first, group]]".to_owned(),
+                ),
+                ("no effects among group, first", tiers(&["group, first", "second"])),
+            ],
+        ),
+    ];
+    let (mut knowledge, mut gates) = (String::new(), String::new());
+    let mut state = |scenario: &str, states: &str| {
+        knowledge += &format!("        {scenario}: {{{states}}}\n");
+        let on = format!("model: m, counterfactual: world/{scenario}, level: warn");
+        for (kind, asks) in [
+            ("rate", "metric: psr, direction: any, at_most: 0.3, decide_by: worlds"),
+            ("people", "metric: nsr, direction: any, at_most: 0.2"),
+            ("harm", "harm_to: {group: a0}, at_most: 0.4, decide_by: estimate"),
+        ] {
+            gates += &format!("  {kind}-{scenario}: {{{asks}, {on}}}\n");
+        }
+    };
+    for (scenario, states, twins) in &scenarios {
+        state(scenario, states);
+        for (i, (_, states)) in twins.iter().enumerate() {
+            state(&format!("{scenario}{i}"), states);
+        }
+    }
+    let whole = |necessary: &str| {
+        format!(
+            "{GENERATED}counterfactuals:\n  world:\n    graph-uncertain:\n      discovery: {{boss: \
+             {{}}}}\n      bootstraps: 40\n{necessary}      knowledge:\n{knowledge}gates:\n{gates}"
+        )
+    };
+    work.write("plain.yaml", &whole(""));
+    work.cfaudit(0, "run plain.yaml --out plain --threads 2");
+    work.write("needed.yaml", &whole("      necessary: true\n"));
+    work.run(0, "needed.yaml", "");
+    for same in ["metrics", "gates", "graphs", "worlds"] {
+        let bytes = ["plain", "out"]
+            .map(|out| fs::read(work.path(&format!("{out}/tables/{same}.parquet"))));
+        let [plain, needed] = bytes.map(Result::unwrap);
+        assert!(plain == needed, "{same}");
+    }
+    assert!(!work.path("plain/tables/needed_knowledge.parquet").exists());
+    let (needed, judged) = (table(&work, "needed_knowledge"), table(&work, "gates"));
+    let metrics = table(&work, "metrics");
+    let mut others = 0;
+    for (scenario, _, twins) in &scenarios {
+        let lacks =
+            twins.iter().enumerate().map(|(i, (lacks, _))| (*lacks, format!("{scenario}{i}")));
+        for (statement, twin) in std::iter::once(("", (*scenario).to_owned())).chain(lacks) {
+            let own = needed.records().filter(|row| {
+                row.text("counterfactual") == format!("world/{scenario}")
+                    && row.text("statement") == statement
+            });
+            let own: Vec<TableRecord<'_>> = own.collect();
+            assert_eq!(own.len(), 6, "{statement}");
+            for row in own {
+                let what = format!("{twin} {} {}", row.text("gate"), row.text("from_group"));
+                let place = |of: &TableRecord<'_>| {
+                    ["from_group", "to_group", "metric"].map(|c| of.text(c).to_owned())
+                };
+                let gate = row.text("gate").replace(scenario, &twin);
+                let of_gate = judged
+                    .records()
+                    .find(|other| other.text("gate") == gate && place(other) == place(&row));
+                let verdict = of_gate.unwrap().text("verdict").to_owned();
+                assert_eq!(row.text("verdict"), verdict, "{what}");
+                let measured = metrics.records().find(|other| {
+                    other.text("counterfactual") == format!("world/{twin}")
+                        && other.text("scope") == "direction"
+                        && place(other) == place(&row)
+                });
+                let measured = measured.unwrap();
+                for column in ["value", "world_lo", "world_hi", "lo", "hi"] {
+                    let [own, of_twin] = [&row, &measured].map(|of| of.real(column));
+                    let apart = own.zip(of_twin).map(|(own, twin)| (own - twin).abs());
+                    assert!(
+                        apart.is_some_and(|x| x < 1e-9),
+                        "{what} {column}: {own:?} {of_twin:?}"
+                    );
+                }
+                others += usize::from(verdict != "pass");
+            }
+        }
+    }
+    assert!(others > 0 && others < needed.rows.len(), "{others}");
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    assert!(page.contains("Which statements a verdict needs"), "{page}");
+    let kept = fs::read(work.path("out/tables/needed_knowledge.parquet")).unwrap();
+    work.cfaudit(0, "gate out --baseline plain");
+    assert!(kept == fs::read(work.path("out/tables/needed_knowledge.parquet")).unwrap());
 }
 
 /// Graphs of a file: one gives what the same graph drawn in the job gives, several the mean over

@@ -86,6 +86,12 @@ pub struct GraphUncertainBlock {
     /// least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Name>,
+    /// Whether each statement of a scenario is left out in turn, to tell which ones the verdicts of
+    /// gates on rates of switches need: table `needed_knowledge`, for models that are linear in the
+    /// encoded columns. Needs `discovery: {boss: {}}`, `levels: expected`, `mechanism: linear` and
+    /// `clip: none`, and takes a search per statement and bootstrap. Default: `false`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub necessary: bool,
     /// How strong something that no column holds would have to be to overturn what is found.
     /// Default: nobody asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -217,9 +223,46 @@ impl KnowledgeScenario {
     /// How many statements it is: each border of two tiers, each tier without edges within, each
     /// edge.
     pub fn n_statements(&self) -> usize {
-        let closed = self.tiers.iter().filter(|tier| tier.edges_within == EdgesWithin::Forbidden);
+        let closed = self.tiers.iter().filter(|tier| tier.is_closed());
         let borders = self.tiers.len().saturating_sub(1);
         borders + closed.count() + self.forbidden.len() + self.required.len()
+    }
+
+    /// The scenario without each of its statements, by the words of the statement: each border of
+    /// two tiers, each tier without edges within, each edge.
+    fn without_each(&self) -> IndexMap<String, Self> {
+        let mut all = IndexMap::new();
+        for (t, pair) in self.tiers.windows(2).enumerate() {
+            let mut left = self.clone();
+            let later = left.tiers.remove(t + 1);
+            left.tiers[t].columns.extend(later.columns);
+            // What either tier forbids within stays forbidden, and edges between them are free.
+            left.tiers[t].edges_within = EdgesWithin::Allowed;
+            for KnowledgeTier { columns, .. } in pair.iter().filter(|tier| tier.is_closed()) {
+                let pairs = columns.iter().flat_map(|a| columns.iter().map(move |b| [a, b]));
+                left.forbidden
+                    .extend(pairs.filter(|[a, b]| a != b).map(|pair| pair.map(Clone::clone)));
+            }
+            all.insert(format!("{} before {}", pair[0].names(), pair[1].names()), left);
+        }
+        for (t, tier) in self.tiers.iter().enumerate() {
+            if tier.is_closed() && tier.columns.len() > 1 {
+                let mut left = self.clone();
+                left.tiers[t].edges_within = EdgesWithin::Allowed;
+                all.insert(format!("no effects among {}", tier.names()), left);
+            }
+        }
+        for pair @ [cause, effect] in &self.forbidden {
+            let mut left = self.clone();
+            left.forbidden.retain(|other| other != pair);
+            all.insert(format!("no direct effect of {cause} on {effect}"), left);
+        }
+        for pair @ [cause, effect] in &self.required {
+            let mut left = self.clone();
+            left.required.retain(|other| other != pair);
+            all.insert(format!("a direct effect of {cause} on {effect}"), left);
+        }
+        all
     }
 }
 
@@ -232,6 +275,18 @@ pub struct KnowledgeTier {
     /// Whether these may cause each other.
     #[serde(default)]
     pub edges_within: EdgesWithin,
+}
+
+impl KnowledgeTier {
+    /// Whether its variables may not cause each other.
+    fn is_closed(&self) -> bool {
+        self.edges_within == EdgesWithin::Forbidden
+    }
+
+    /// Its variables in words.
+    fn names(&self) -> String {
+        self.columns.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Whether variables of a tier may cause each other.
@@ -296,8 +351,24 @@ impl GraphUncertainBlock {
     /// The part that decides which graphs are found: what is made of them changes none.
     pub fn search_part(&self) -> Self {
         let (levels, mechanism, clip) = (GraphLevels::Expected, None, None);
-        let (fit, against, sensitivity) = (false, None, None);
-        GraphUncertainBlock { levels, mechanism, clip, fit, against, sensitivity, ..self.clone() }
+        let (fit, against, necessary, sensitivity) = (false, None, false, None);
+        let own = self.clone();
+        GraphUncertainBlock { levels, mechanism, clip, fit, against, necessary, sensitivity, ..own }
+    }
+
+    /// The statements of a scenario in words, and the scenario without each.
+    pub fn statements(&self, scenario: &str) -> IndexMap<String, KnowledgeScenario> {
+        let mut known = self.knowledge.iter();
+        let found = known.find(|(name, _)| name.as_str() == scenario);
+        found.map(|(_, scenario)| scenario.without_each()).unwrap_or_default()
+    }
+
+    /// The same set with as many scenarios as one has statements, each without one of them, called
+    /// by its position.
+    pub fn without_each(&self, scenario: &str) -> Self {
+        let without = self.statements(scenario).into_values().enumerate();
+        let knowledge = without.filter_map(|(i, left)| Some((Name::new(i.to_string())?, left)));
+        GraphUncertainBlock { knowledge: knowledge.collect(), ..self.clone() }
     }
 
     /// What is asked about a hidden cause; none where nobody asks.
@@ -412,11 +483,7 @@ impl KnowledgeScenario {
             .iter()
             .map(|tier| tier.columns.iter().map(ToString::to_string).collect())
             .collect();
-        let within = self
-            .tiers
-            .iter()
-            .enumerate()
-            .filter(|(_, tier)| tier.edges_within == EdgesWithin::Forbidden);
+        let within = self.tiers.iter().enumerate().filter(|(_, tier)| tier.is_closed());
         let stated = StatedKnowledge {
             tiers,
             forbidden_within_tier: within.map(|(t, _)| t).collect(),

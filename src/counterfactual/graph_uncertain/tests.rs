@@ -258,6 +258,48 @@ fn a_search_has_ten_starts_unless_the_job_says_otherwise() {
     assert_eq!((starts("{}"), starts(r#"{"starts": 1}"#)), (10, 1));
 }
 
+/// Each statement alone: a border frees only the edges between its two tiers, and an edge that two
+/// entries list is one statement.
+#[test]
+fn scenarios_lack_each_statement_alone() {
+    let text = r#"{"discovery": {"boss": {}}, "necessary": true, "knowledge": {"none": {}, "all": {
+        "tiers": [{"columns": ["a", "b"], "edges_within": "forbidden"}, {"columns": ["c"]},
+                  {"columns": ["d"], "edges_within": "forbidden"}],
+        "forbidden": [["b", "d"], ["a", "d"], ["b", "d"]], "required": [["a", "c"]]}}}"#;
+    let graphs: super::knobs::GraphUncertainBlock = serde_json::from_str(text).unwrap();
+    assert!(graphs.statements("none").is_empty() && !graphs.search_part().necessary);
+    let names = ["a", "b", "c", "d"].map(str::to_owned);
+    let known = |scenario: &super::knobs::KnowledgeScenario| {
+        let known = scenario.to_knowledge(&names).unwrap();
+        let pairs = (0..4).flat_map(|a| (0..4).map(move |b| (a, b)));
+        let state = |(a, b)| (known.forbidden(a, b), known.required(a, b));
+        pairs.map(|(a, b)| ((a, b), state((a, b)))).collect::<Vec<_>>()
+    };
+    let whole = known(&graphs.knowledge[1]);
+    // What each statement alone says, as (cause, effect).
+    let expected: [(&str, &[(usize, usize)]); 6] = [
+        ("a, b before c", &[(2, 0), (2, 1)]),
+        ("c before d", &[(3, 2)]),
+        ("no effects among a, b", &[(0, 1), (1, 0)]),
+        ("no direct effect of b on d", &[(1, 3)]),
+        ("no direct effect of a on d", &[(0, 3)]),
+        ("a direct effect of a on c", &[(0, 2)]),
+    ];
+    let statements = graphs.statements("all");
+    assert_eq!(statements.len(), expected.len());
+    for ((statement, without), (words, lost)) in statements.iter().zip(expected) {
+        let without = known(without);
+        let differs = whole.iter().zip(&without).filter(|(one, other)| one.1 != other.1);
+        let found: Vec<(usize, usize)> = differs.map(|(one, _)| one.0).collect();
+        assert_eq!((statement.as_str(), found.as_slice()), (words, lost));
+        let mut lacked = without.iter().filter(|(pair, _)| lost.contains(pair));
+        assert!(lacked.all(|(_, state)| *state == (false, false)), "{statement}");
+    }
+    let names: Vec<String> =
+        graphs.without_each("all").knowledge.keys().map(ToString::to_string).collect();
+    assert_eq!(names, ["0", "1", "2", "3", "4", "5"]);
+}
+
 #[test]
 fn clipping_keeps_rows_possible() {
     let form = VariableForm::Number { mean: 10.0, sd: 2.0, smallest: 6.0, largest: 14.0 };

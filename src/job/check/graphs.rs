@@ -31,6 +31,16 @@ const MOST_VARIABLES: usize = 128;
 /// The most bins of a number.
 const MOST_BINS: u64 = 64;
 
+/// The first key by which the worlds of a set are not linear, with the word that makes them so.
+fn not_linear(graphs: &GraphUncertainBlock) -> Option<(&'static str, &'static str)> {
+    let others = [
+        (graphs.makes_rows(), "levels", "expected"),
+        (graphs.equations() != EquationKind::Linear, "mechanism", "linear"),
+        (graphs.clip_rule() != ClipRule::None, "clip", "none"),
+    ];
+    others.into_iter().find(|(is_other, ..)| *is_other).map(|(_, key, word)| (key, word))
+}
+
 impl JobChecker<'_> {
     /// What a graph-uncertain set asks for.
     pub(super) fn graphs(
@@ -50,6 +60,7 @@ impl JobChecker<'_> {
         self.graph_rows(&here);
         self.graph_levels(&here, graphs);
         self.graph_hidden_cause(&here, graphs);
+        self.graph_needed(&here, name, graphs);
         if !graphs.makes_rows() {
             self.graph_models(&here, name);
         }
@@ -174,16 +185,32 @@ impl JobChecker<'_> {
         }
     }
 
+    /// Statements that cannot be left out: nothing is linear, nothing is searched, or no gate asks.
+    fn graph_needed(&mut self, here: &str, name: &Name, graphs: &GraphUncertainBlock) {
+        if !graphs.necessary {
+            return;
+        }
+        let is_given = !matches!(graphs.discovery, GraphSource::Boss(_));
+        let other = not_linear(graphs).or(is_given.then_some(("discovery", "{boss: {}}")));
+        let asks = |gate: &GateBlock| {
+            let set = gate.counterfactual.as_ref().and_then(|of| of.as_str().split_once('/'));
+            let is_rate = |metric: &String| HIDDEN_RATES.contains(&metric.as_str());
+            let of_rate = gate.direction.is_some() && gate.metric.as_ref().is_some_and(is_rate);
+            set.is_some_and(|(set, _)| set == name.as_str()) && (of_rate || gate.harm_to.is_some())
+        };
+        let said = match other {
+            Some((key, word)) => m::necessary_not_linear(key, word),
+            None if self.job.gates.values().any(asks) => return,
+            None => m::necessary_without_gate(name, list(&HIDDEN_RATES)),
+        };
+        self.say(format!("{here}.necessary"), said);
+    }
+
     /// A hidden cause where nothing is linear, and strengths that are none.
     fn graph_hidden_cause(&mut self, here: &str, graphs: &GraphUncertainBlock) {
         let Some(asked) = graphs.hidden_cause() else { return };
         let at = format!("{here}.sensitivity.hidden_cause");
-        let others = [
-            (graphs.makes_rows(), "levels", "expected"),
-            (graphs.equations() != EquationKind::Linear, "mechanism", "linear"),
-            (graphs.clip_rule() != ClipRule::None, "clip", "none"),
-        ];
-        if let Some((_, key, word)) = others.into_iter().find(|(is_other, ..)| *is_other) {
+        if let Some((key, word)) = not_linear(graphs) {
             self.say(at.clone(), m::hidden_cause_not_linear(key, word));
         }
         let here = format!("{at}.strengths");

@@ -26,7 +26,8 @@ use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, DRAWN_SIDES, FilterRow,
     GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, KnowledgeFitRow, MetricRow,
-    MetricTable, PopulationRow, ScoreShiftRow, SupportCountRow, SupportRow, TableRow, ThresholdRow,
+    MetricTable, NeededKnowledgeRow, PopulationRow, ScoreShiftRow, SupportCountRow, SupportRow,
+    TableRow, ThresholdRow,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -99,6 +100,8 @@ pub(crate) struct AuditFolder {
     pub(crate) gates: Vec<GateRow>,
     /// `knowledge_fit`.
     pub(crate) knowledge_fits: Vec<KnowledgeFitRow>,
+    /// `needed_knowledge`.
+    pub(crate) needed: Vec<NeededKnowledgeRow>,
     /// `hidden_cause`.
     pub(crate) hidden: Vec<HiddenCauseRow>,
     /// Patterns of who switches.
@@ -268,6 +271,7 @@ impl AuditFolder {
             history: sorted(&tables)?,
             gates: sorted(&tables)?,
             knowledge_fits: sorted(&tables)?,
+            needed: sorted(&tables)?,
             hidden: sorted(&tables)?,
             patterns: sorted(&tables)?,
             switch_features: sorted(&tables)?,

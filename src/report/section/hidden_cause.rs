@@ -2,7 +2,7 @@
 //! causes, how well that fits the rows, and how strong something that no column holds would have to
 //! be to overturn what is found.
 //!
-//! Read from the tables `knowledge_fit` and `hidden_cause`. A verdict that turns is said with the
+//! Read from the tables `knowledge_fit`, `needed_knowledge` and `hidden_cause`. A verdict that turns is said with the
 //! strength and with the strongest recorded column next to it, which is a yardstick and no bound on
 //! what is not recorded; so no sentence calls a verdict robust.
 
@@ -22,7 +22,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::ScenarioGraphs;
 use crate::report::read::grouped::grouped;
 use crate::report::section::graphs::knowledge::stated_knowledge;
-use crate::table::{ANY_TARGET, GateRow, HiddenCauseRow, KnowledgeFitRow};
+use crate::table::{ANY_TARGET, GateRow, HiddenCauseRow, KnowledgeFitRow, NeededKnowledgeRow};
 
 /// Findings on one page.
 const FINDINGS_AT_MOST: usize = 12;
@@ -51,7 +51,8 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         .take(FINDINGS_AT_MOST)
         .filter_map(|finding| facts(finding, glossary))
         .collect();
-    let facts = context!(statements, findings => told, more);
+    let needed = needed(audit, glossary);
+    let facts = context!(statements, needed, findings => told, more);
     let names = ("rests-on", "What this verdict rests on");
     Some(PageSection::of_facts(names, "hidden_cause.html", facts))
 }
@@ -80,6 +81,44 @@ fn statement(audit: &AuditFolder, set: &ScenarioGraphs) -> Value {
     let is_asked = audit.hidden.iter().any(|row| row.counterfactual == set.set);
     let knowledge = stated_knowledge(audit, &set.set).map(|of| Value::from(Serde(&of)));
     context!(set => &set.set, knowledge, fit, is_asked)
+}
+
+/// For each gate and direction the verdict, and the statements without which it is another.
+fn needed(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<Value> {
+    let mut all: Vec<(bool, Value)> = Vec::new();
+    // The row with all statements comes first.
+    for rows in audit.needed.chunk_by(|a, b| judged(a) == judged(b)) {
+        let Some((whole, rows)) = rows.split_first() else { continue };
+        let is_unknown = rows.iter().any(|row| !row.undefined.is_empty());
+        let other = |row: &NeededKnowledgeRow| {
+            context! {
+                statement => row.statement.as_str(), verdict => row.verdict.as_str(),
+                value => row.value.map(share), follows => row.attribute_follows == 1,
+            }
+        };
+        let others = rows.iter().filter(|row| row.verdict != whole.verdict).map(other);
+        let others: Vec<Value> = others.filter(|_| !is_unknown).collect();
+        let facts = context! {
+            model => whole.model.as_str(), set => whole.counterfactual.as_str(),
+            gate => whole.gate.as_str(), metric => glossary.show(&whole.metric).name,
+            attribute => whole.sensitive.as_str(), from => whole.from_group.as_str(),
+            to => whole.to_group.as_str(), verdict => whole.verdict.as_str(),
+            value => whole.value.map(share), is_unknown, others => &others,
+        };
+        all.push((others.is_empty(), facts));
+    }
+    // Verdicts that need a statement first.
+    all.sort_by_key(|(needs_none, _)| *needs_none);
+    let more = all.len().saturating_sub(FINDINGS_AT_MOST);
+    let all: Vec<Value> = all.into_iter().take(FINDINGS_AT_MOST).map(|(_, facts)| facts).collect();
+    (!all.is_empty()).then(|| context!(verdicts => all, more))
+}
+
+/// The gate and the value that a row is about.
+fn judged(row: &NeededKnowledgeRow) -> [&str; 7] {
+    let [model, set, attribute] = [&row.model, &row.counterfactual, &row.sensitive];
+    let [from, to] = [&row.from_group, &row.to_group];
+    [model, set, attribute, from, to, &row.metric, &row.gate].map(|text| text.as_str())
 }
 
 /// Those with a limit; where no gate has one, the rates of harm, else of both switches.

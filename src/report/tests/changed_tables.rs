@@ -9,8 +9,8 @@ use crate::folder::manifest::{ArmWords, ExperimentWords, JobChange, Manifest, Ru
 use crate::report::page::glossary::GlossaryEntry;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ArmRow, AuditKey, ChangeRow, ComparisonRow, EdgeRow, GateRow, GraphRow, MetricRow, NodeRow,
-    TableRow, ThresholdRow, WorldPeopleRow,
+    ArmRow, AuditKey, ChangeRow, ComparisonRow, EdgeRow, GateRow, GraphRow, MetricRow,
+    NeededKnowledgeRow, NodeRow, TableRow, ThresholdRow, WorldPeopleRow,
 };
 
 /// Changes the rows of a table that are meant.
@@ -362,6 +362,68 @@ fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
         assert!(text.contains(said), "{said}\n{text}");
     }
     assert!(!text.contains("graphs 0 to 0") && !text.contains("in graph/high, in "), "{text}");
+}
+
+/// A verdict is told with the statements without which it is another, in words of its own where
+/// none is, and where nothing is known.
+#[test]
+fn statements_that_a_verdict_needs_are_told() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let [set, from, to] = ["graph/high", "Male", "Female"];
+        let graph = GraphRow {
+            counterfactual: set.into(),
+            sensitive: ATTRIBUTE.into(),
+            drawn: "all".into(),
+            graphs: 1,
+            ..GraphRow::default()
+        };
+        write_rows(tables, &[graph]).unwrap();
+        let node = NodeRow {
+            counterfactual: set.into(),
+            sensitive: ATTRIBUTE.into(),
+            node: ATTRIBUTE.into(),
+            from_group: from.into(),
+            to_group: to.into(),
+            ..NodeRow::default()
+        };
+        write_rows(tables, &[node]).unwrap();
+        let row = |gate: &str, statement: &str, verdict: &str, value: f64| NeededKnowledgeRow {
+            model: "gbm".into(),
+            counterfactual: set.into(),
+            sensitive: ATTRIBUTE.into(),
+            from_group: from.into(),
+            to_group: to.into(),
+            metric: "psr".into(),
+            gate: gate.into(),
+            statement: statement.into(),
+            verdict: verdict.into(),
+            value: (!verdict.is_empty()).then_some(value),
+            attribute_follows: (value == 0.21).into(),
+            undefined: if verdict.is_empty() { "model_not_linear" } else { "" }.into(),
+            ..NeededKnowledgeRow::default()
+        };
+        let rows = [
+            row("alone", "", "pass", 0.1),
+            row("alone", "age before job", "pass", 0.12),
+            row("needs", "", "fail", 0.3),
+            row("needs", "age before job", "pass", 0.02),
+            row("needs", "no effects among age, job", "inconclusive", 0.21),
+            row("unknown", "", "pass", 0.1),
+            row("unknown", "age before job", "", 0.0),
+        ];
+        write_rows(tables, &rows).unwrap();
+    });
+    let text = section(&html, "rests-on");
+    for said in [
+        "alone, gbm, graph/high, Male → Female, positive switch rate, 10.0 %: No single statement \
+         decides this pass.",
+        "needs, gbm, graph/high, Male → Female, positive switch rate, 30.0 %: Without age before \
+         job this fail becomes a pass (2.00 %). Without no effects among age, job this fail \
+         becomes open (21.0 %; there group of people follows from other columns).",
+        "what the verdict would be without a statement is not known",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
 }
 
 /// Graphs of one bootstrap have no refits: the page calls no interval one of refits, and warns.

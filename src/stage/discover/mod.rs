@@ -4,6 +4,7 @@ pub(crate) mod fit;
 pub(crate) mod scenarios;
 pub(crate) mod tables;
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use crate::counterfactual::graph_uncertain::bag_file;
@@ -50,7 +51,7 @@ impl StageInput<DiscoverStage> {
 impl Stage for DiscoverStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Discover;
-    const FIELDS: &'static [UnitField] = &[UnitField::Set];
+    const FIELDS: &'static [UnitField] = &[UnitField::Set, UnitField::Block];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
@@ -60,6 +61,11 @@ impl Stage for DiscoverStage {
         let Some((applied, graphs)) = found.next() else {
             return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
         };
+        // A block is a scenario, of which each statement is left out.
+        let graphs = match unit.block.as_str() {
+            "" => Cow::Borrowed(graphs),
+            scenario => Cow::Owned(graphs.without_each(scenario)),
+        };
         b.value("counterfactuals", graphs.search_part());
         b.texts([("attribute".to_owned(), applied.attribute.to_owned())]);
         let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
@@ -67,6 +73,7 @@ impl Stage for DiscoverStage {
             (applied.scenario().0, applied.position, applied.attribute);
         let bag = plan.input.graphs_of(set).map(|file| b.file(file));
         work(move |ctx| {
+            let graphs = graphs.as_ref();
             let graphs_of = |path: &Path| {
                 let bytes = files::read_start(path, bag_file::MAX_BYTES + 1)?;
                 bag_file::read_bag(path, &bytes)

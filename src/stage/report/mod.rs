@@ -50,6 +50,7 @@ use crate::stage::kept_rows::kept_rows;
 use crate::stage::kinds::{CasesStage, OutcomesStage, SelectedStage};
 use crate::stage::measure::labels::{self, SelectiveLabels};
 use crate::stage::models::short_of_trees;
+use crate::stage::needed::NeededFolders;
 use crate::stage::recourse::stage::RecourseFolders;
 use crate::stage::report::headline::headline;
 use crate::stage::report::inputs::{MeasuredParts, OriginInputs};
@@ -68,8 +69,9 @@ use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
     CurveRow, FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, MetricRow,
-    MetricTable, ModelContractRow, OutcomeRow, PopulationRow, ReliabilityRow, SelectedRow,
-    TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldScoreRow, hint_of_issue,
+    MetricTable, ModelContractRow, NeededKnowledgeRow, OutcomeRow, PopulationRow, ReliabilityRow,
+    SelectedRow, TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldScoreRow,
+    hint_of_issue,
 };
 use crate::table::{ScoreShiftRow, SupportCountRow, SupportRow, TableDef};
 use crate::unit::{AuditUnit, StageKind};
@@ -190,7 +192,8 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'
     let (baseline, recourse) = (inputs::need_baseline(b)?, RecourseFolders::need(b)?);
     let (of_files, rechecks) = (inputs::rechecks_of_files(b)?, RecheckInputs::need(b)?);
     let (followed, why) = (effects_of_sets(b)?, WhyFolders::need(b)?);
-    let (hidden, expected) = (HiddenFolders::need(b)?, ExpectInputs::need(b)?);
+    let (hidden, needed) = (HiddenFolders::need(b)?, NeededFolders::need(b)?);
+    let expected = ExpectInputs::need(b)?;
     let (graphs, fits) = (graph_sets(b)?, FitInputs::need(b)?);
     let (answers, short_of_trees) = (answered_requests(b)?, short_of_trees(b)?);
     work(move |ctx| {
@@ -215,6 +218,7 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'
             let reasons = why.open(ctx).into_iter().map(|(_, of)| of);
             publish(reasons, &[SwitchPatternRow::TABLE, SwitchFeatureRow::TABLE], &tables)?;
             publish(hidden.folders(ctx).into_iter(), &[HiddenCauseRow::TABLE], &tables)?;
+            publish(needed.folders(ctx).into_iter(), &[NeededKnowledgeRow::TABLE], &tables)?;
             // Not kept by default from ten million rows on: then the stage wrote nothing.
             let wrote = |def: &'static TableDef| move |of: &&Path| of.join(def.file()).exists();
             let rows = out.join("rows");

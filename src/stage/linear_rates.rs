@@ -1,0 +1,361 @@
+//! A linear model in the linear worlds of a set, as the stages `hidden` and `needed` ask it: the
+//! rates of directions, and how far each audited person is from the threshold.
+//!
+//! Worlds and model are linear, so whatever moves the worlds adds a number to the log odds of
+//! everybody of a direction, and a rate is a search in the margins of people
+//! (`metric::value::hidden_cause`). Read are the coefficients of the model and once the audited
+//! rows; nothing is scored again. Memory: the margins of the audited people.
+
+use std::path::Path;
+
+use crate::counterfactual::graph_uncertain::CausalWorlds;
+use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
+use crate::data::Attribute;
+use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
+use crate::error::{Fault, Result};
+use crate::exec::{StageContext, misfit};
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::hidden_cause as judging;
+use crate::gate::question::GateQuestion;
+use crate::gate::reason::GateStatus;
+use crate::job::{FavourableClass, ModelBlock};
+use crate::metric::interval::z_of_level;
+use crate::metric::rate::Undefined;
+use crate::metric::scope::MetricScope;
+use crate::metric::value::hidden_cause::{
+    GroupMargins, HIDDEN_RATES, HiddenPush, HiddenStrength, MovingWorld, SwitchingSide,
+};
+use crate::model::{ThresholdComparison, TrainedModel};
+use crate::param::{ColumnName, Seed};
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::discover::scenarios::DiscoveryInputs;
+use crate::stage::gate::questions::questions;
+use crate::stage::kinds::{DiscoverStage, MeasureStage, ScoreStage, TrainStage};
+use crate::stage::memory;
+use crate::stage::plan::StagePlan;
+use crate::stage::row_context::{DecisionRule, RowContext};
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::rule_inputs::RuleInputs;
+use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
+use crate::stage::stage_builder::{Stage, StageBuilder, StageInput};
+use crate::stage::train::trainer::memory_in_words;
+use crate::table::{MetricRow, MetricTable};
+use crate::unit::AuditUnit;
+
+/// Bytes that a person takes while margins are gathered and sorted.
+const BYTES_A_PERSON: u64 = 64;
+
+/// Graphs are asked of one model, so its only fold.
+const ONLY_FOLD: Option<u8> = Some(0);
+
+/// The stages of a kind that ask models about sets.
+pub(crate) struct RateFolders<K>(Vec<StageInput<K>>);
+
+impl<K: Stage<Output = K>> RateFolders<K> {
+    /// Those of the models and sets that ask, in the order of the keys of their tables. What waits
+    /// for scores is left out.
+    pub(super) fn of(
+        b: &mut StageBuilder<'_, '_>,
+        asks: impl Fn(&str, &AppliedSet<'_>, &GraphUncertainBlock) -> bool,
+    ) -> Result<Self> {
+        let (plan, mut units) = (b.plan, Vec::new());
+        for applied in plan.applied_sets() {
+            let Some(graphs) = applied.graphs() else { continue };
+            for (name, model) in &plan.job.models {
+                let is_scored = applied.block.asks(name) && model.scores_counterfactuals();
+                if is_scored && asks(name.as_str(), &applied, graphs) {
+                    units.push(applied.unit_of(name.as_str()));
+                }
+            }
+        }
+        units.sort_unstable();
+        let mut found = Vec::new();
+        for unit in &units {
+            found.extend(b.want_part(|b| b.need::<K>(unit))?);
+        }
+        Ok(RateFolders(found))
+    }
+
+    /// Their folders.
+    pub(crate) fn folders<'c>(&self, ctx: &'c StageContext<'_>) -> Vec<&'c Path> {
+        self.0.iter().map(|stage| stage.folder(ctx)).collect()
+    }
+}
+
+/// What such a stage needs.
+pub(super) struct RateInputs<'a> {
+    plan: &'a StagePlan<'a>,
+    pub(super) applied: AppliedSet<'a>,
+    pub(super) graphs: &'a GraphUncertainBlock,
+    model: (&'a str, &'a ModelBlock),
+    seed: Seed,
+    rows: RowInputs<'a>,
+    /// The graphs that it asks about.
+    pub(super) found: StageInput<DiscoverStage>,
+    scores: StageInput<ScoreStage>,
+    trained: StageInput<TrainStage>,
+    rule: RuleInputs<'a>,
+    measured: StageInput<MeasureStage>,
+}
+
+impl<'a> RateInputs<'a> {
+    /// That of a model and a set; `graphs_unit` says which graphs it asks about.
+    pub(super) fn need(
+        b: &mut StageBuilder<'_, 'a>,
+        unit: &AuditUnit,
+        graphs_unit: fn(&AppliedSet<'a>) -> AuditUnit,
+    ) -> Result<Self> {
+        let plan = b.plan;
+        let (model, applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
+        let Some(graphs) = applied.graphs() else {
+            return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
+        };
+        b.value("counterfactuals", graphs.search_part());
+        b.texts([("scenario".to_owned(), applied.scenario().1.to_owned())]);
+        b.input("gates", |job| &job.gates);
+        b.input("metrics.interval", |job| &job.metrics.interval);
+        b.input("metrics.worlds", |job| &job.metrics.worlds);
+        b.input("favourable", |job| job.data.favourable_side());
+        let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
+        let found = b.need::<DiscoverStage>(&graphs_unit(&applied))?;
+        let scores = b.need::<ScoreStage>(&unit.factual())?;
+        let trained = b.need::<TrainStage>(unit)?;
+        let rule = RuleInputs::need(b, model.0, model.1)?;
+        let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
+        Ok(RateInputs {
+            plan,
+            applied,
+            graphs,
+            model,
+            seed,
+            rows,
+            found,
+            scores,
+            trained,
+            rule,
+            measured,
+        })
+    }
+
+    /// Hands work the rates and what moves them.
+    pub(super) fn with(
+        &self,
+        ctx: &StageContext<'_>,
+        work: impl FnOnce(&LinearRates<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let (plan, applied, graphs) = (self.plan, &self.applied, self.graphs);
+        self.rows.with(ctx, 1, |row_context| {
+            let scores = self.scores.open(ctx, row_context)?;
+            let rule = self.rule.open(ctx, row_context, &scores)?;
+            let trained = self.trained.models(ctx, self.model.1, plan.n_folds())?;
+            let [trained] = trained.as_slice() else {
+                return Err(misfit("graphs are asked of one model".to_owned()));
+            };
+            let column = ColumnName::new(applied.attribute);
+            let variables = column
+                .map(|column| plan.job.data.graph_variables(graphs, &column))
+                .unwrap_or_default();
+            let (variables, memory) = (&variables, memory::allowed(plan.settings));
+            // Its moments are those of the rows, wherever the graphs come from.
+            let (position, seed, bag) = (applied.position, self.seed, None);
+            work(&LinearRates {
+                plan,
+                applied,
+                row_context,
+                discovery: DiscoveryInputs { graphs, variables, position, bag, seed, memory },
+                model: trained.as_ref(),
+                rule,
+                scores,
+                questions: questions(plan.checked),
+                metrics: MetricTable::read(self.measured.folder(ctx))?.all,
+                name: self.model.0,
+            })
+        })
+    }
+}
+
+/// What is asked of one model and set.
+pub(super) struct LinearRates<'a> {
+    pub(super) plan: &'a StagePlan<'a>,
+    pub(super) applied: &'a AppliedSet<'a>,
+    pub(super) row_context: RowContext<'a>,
+    pub(super) discovery: DiscoveryInputs<'a>,
+    pub(super) model: &'a dyn TrainedModel,
+    rule: DecisionRule,
+    scores: ScoreReader,
+    /// All gates of the job.
+    questions: Vec<GateQuestion>,
+    metrics: Vec<MetricRow>,
+    name: &'a str,
+}
+
+/// The rate of a row of metrics, and the people behind it.
+pub(super) struct MarginRate<'a> {
+    pub(super) row: &'a MetricRow,
+    pub(super) side: SwitchingSide,
+    pub(super) people: &'a GroupMargins,
+    /// From the first group to the second, as declared.
+    pub(super) direction: (usize, usize),
+}
+
+/// The numbers of a rate.
+#[derive(Clone, Copy, Default)]
+pub(super) struct RateNumbers {
+    pub(super) value: Option<f64>,
+    pub(super) graphs: Option<(f64, f64)>,
+    pub(super) people: Option<(f64, f64)>,
+}
+
+impl RateNumbers {
+    /// As they were measured.
+    pub(super) fn measured(row: &MetricRow) -> Self {
+        let (graphs, people) = (row.world_lo.zip(row.world_hi), row.lo.zip(row.hi));
+        RateNumbers { value: row.value, graphs, people }
+    }
+}
+
+impl LinearRates<'_> {
+    /// The rows of rates of directions of the model and set.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &MetricRow> {
+        self.metrics.iter().filter(|row| {
+            let key = &row.key;
+            let of_audit = key.arm.is_empty() && key.slice.is_empty() && row.class.is_empty();
+            of_audit
+                && key.model == *self.name
+                && key.counterfactual == *self.applied.set
+                && key.sensitive == *self.applied.attribute
+                && key.scope == MetricScope::Direction(0, 0).as_str()
+                && HIDDEN_RATES.contains(&row.metric.as_str())
+        })
+    }
+
+    /// The same with the people behind them.
+    pub(super) fn rates<'m>(&'m self, people: &'m [GroupMargins]) -> Vec<MarginRate<'m>> {
+        let groups = &self.attribute().groups;
+        let group = |name: &str| groups.iter().position(|group| group == name);
+        let favourable = self.plan.job.data.favourable_side().unwrap_or(FavourableClass::Positive);
+        let rate = |row: &'m MetricRow| {
+            let direction = group(&row.key.from_group).zip(group(&row.key.to_group))?;
+            let side = SwitchingSide::of_metric(&row.metric, favourable)?;
+            Some(MarginRate { row, side, people: people.get(direction.0)?, direction })
+        };
+        self.rows().filter_map(rate).collect()
+    }
+
+    /// Worlds as they move the model, with what a movement of each column of the graph adds to the
+    /// log odds; else why nothing is known of them.
+    pub(super) fn encoded<'w>(
+        &'w self,
+        worlds: &'w CausalWorlds,
+    ) -> std::result::Result<(EncodedWorlds<'w>, Vec<f64>), &'static str> {
+        let Some((_, coefficients)) = self.model.log_odds() else { return Err("model_not_linear") };
+        if worlds.worlds.is_empty() {
+            return Err(Undefined::NoTrainingRows.code());
+        }
+        let clip = self.discovery.graphs.clip_rule();
+        let encoded = EncodedWorlds::new(worlds, self.attribute(), (self.model, clip));
+        let weights = encoded.weights(coefficients);
+        Ok((encoded, weights))
+    }
+
+    /// The attribute.
+    pub(super) fn attribute(&self) -> &Attribute {
+        &self.row_context.rows.layout().attributes[self.applied.position]
+    }
+
+    /// The margins of the audited people of each declared group, by a linear model.
+    pub(super) fn people(&self, encoded: &EncodedWorlds<'_>) -> Result<Vec<GroupMargins>> {
+        let (intercept, coefficients) = self.model.log_odds().unwrap_or((0.0, &[]));
+        let margin = |row: &EncodedModelRow| {
+            coefficients.iter().zip(&row.model).fold(intercept, |sum, (b, x)| sum + b * x)
+        };
+        let (row_context, position) = (self.row_context, self.applied.position);
+        let (rule, layout) = (&self.rule, row_context.rows.layout());
+        let n_groups = self.attribute().groups.len();
+        let needed = row_context.roles.n_audited().saturating_mul(BYTES_A_PERSON);
+        if needed > self.discovery.memory {
+            let what = format!(
+                "the margins of {} audited people take {}; the run may take {}",
+                row_context.roles.n_audited(),
+                memory_in_words(needed),
+                memory_in_words(self.discovery.memory)
+            );
+            let hint = "audit fewer rows, remove `sensitivity` and `necessary`, or allow more with \
+                        `--memory`";
+            return Err(Fault::new("too-many-persons", what).hint(hint).into());
+        }
+        let keys = CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?;
+        let mut people: Vec<Vec<(bool, f64, u64)>> = vec![Vec::new(); n_groups];
+        row_context.row_groups().in_order(
+            |g| {
+                let (batch, keys, scores) =
+                    (row_context.rows.read(g)?, keys.keys(g)?, self.scores.read(g)?);
+                let (mut found, mut row) = (Vec::new(), EncodedModelRow::default());
+                let mut parents = keys.parent.clone();
+                // Those of a row stand together.
+                parents.dedup();
+                for i in parents.into_iter().map(|parent| parent as usize) {
+                    let decided = rule.decide(&batch, ONLY_FOLD, i, scores[i]);
+                    let Some(positive) = decided else { continue };
+                    if encoded.encode(&batch.rows, i, &mut row) {
+                        let threshold = rule.threshold_at(&batch, ONLY_FOLD, i);
+                        let apart = margin(&row) - libm::log(threshold / (1.0 - threshold));
+                        let group = usize::from(batch.groups[position][i]);
+                        found.push((group, (positive, apart, batch.person_keys()[i])));
+                    }
+                }
+                Ok((batch.row.len() as u64, found))
+            },
+            |_, found| {
+                found.into_iter().for_each(|(group, person)| people[group].push(person));
+                Ok(())
+            },
+        )?;
+        let at_threshold = rule.decision == ThresholdComparison::AtOrAbove;
+        let repeat = layout.person.is_some();
+        let margins =
+            people.into_iter().map(|of| GroupMargins::new(at_threshold, repeat, of.into_iter()));
+        Ok(margins.collect())
+    }
+
+    /// The questions that are about a row.
+    pub(super) fn gates(&self, row: &MetricRow) -> impl Iterator<Item = &GateQuestion> {
+        self.questions.iter().filter(|question| judging::asks(question, row))
+    }
+
+    /// A rate in moved worlds. The interval over people, a pass over them, is made only where it
+    /// `asks_people`.
+    pub(super) fn moved(
+        &self,
+        rate: &MarginRate<'_>,
+        worlds: &[MovingWorld],
+        under: (HiddenStrength, HiddenPush),
+        asks_people: bool,
+    ) -> RateNumbers {
+        let metrics = &self.plan.job.metrics;
+        let level = metrics.worlds.level.get();
+        let found = rate.people.over_worlds(rate.side, worlds, under, level);
+        let share = || rate.people.share(rate.side, worlds, under);
+        let share = asks_people.then(share).flatten();
+        let people = share.map(|share| share.wilson(z_of_level(metrics.interval.level.get())));
+        RateNumbers {
+            value: found.map(|of| of.mean),
+            graphs: found.and_then(|of| of.spread).map(|of| (of.lo, of.hi)),
+            people: people.map(|of| (of.lo, of.hi)),
+        }
+    }
+}
+
+/// The verdict of the rule of a gate on other numbers of a rate.
+pub(super) fn moved_verdict(
+    question: &GateQuestion,
+    rate: &MarginRate<'_>,
+    numbers: RateNumbers,
+) -> GateStatus {
+    let ends = match question.decide_by {
+        GateDecideBy::Worlds => numbers.graphs,
+        _ => numbers.people,
+    };
+    let moved = numbers.value.map(|value| (value, ends));
+    judging::verdict(question, rate.row, moved)
+}
