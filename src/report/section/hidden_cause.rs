@@ -1,4 +1,4 @@
-//! Section "What this verdict rests on", of audits with causal graphs: what the job states about
+//! Section "What this verdict depends on", of audits with causal graphs: what the job states about
 //! causes, how well that fits the rows, and how strong something that no column holds would have to
 //! be to overturn what is found.
 //!
@@ -53,7 +53,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         .collect();
     let needed = needed(audit, glossary);
     let facts = context!(statements, needed, findings => told, more);
-    let names = ("rests-on", "What this verdict rests on");
+    let names = ("depends-on", "What this verdict depends on");
     Some(PageSection::of_facts(names, "hidden_cause.html", facts))
 }
 

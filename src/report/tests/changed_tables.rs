@@ -413,7 +413,7 @@ fn statements_that_a_verdict_needs_are_told() {
         ];
         write_rows(tables, &rows).unwrap();
     });
-    let text = section(&html, "rests-on");
+    let text = section(&html, "depends-on");
     for said in [
         "alone, gbm, graph/high, Male → Female, positive switch rate, 10.0 %: No single statement \
          decides this pass.",
