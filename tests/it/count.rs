@@ -28,15 +28,15 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 /// lost prose that is in templates now, `gate` its words and second evidence, and `metric` what
 /// stood once for each family; `model` gained registered models, `proof` the statement.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 15_825),
+    room("report", &["report"], 15_860),
     room("metric", &["metric"], 13_570),
-    room("job", &["job"], 9_680),
-    room("stage", &["stage"], 28_145),
-    room("data", &["data"], 17_040),
-    room("counterfactual", &["counterfactual"], 8_745),
-    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_245),
+    room("job", &["job"], 9_105),
+    room("stage", &["stage"], 27_895),
+    room("data", &["data"], 17_050),
+    room("counterfactual", &["counterfactual"], 8_765),
+    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_240),
     room("gate", &["gate"], 4_135),
-    room("model", &["model"], 5_050),
+    room("model", &["model"], 4_970),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
@@ -53,11 +53,11 @@ const ROOMS: &[Room] = &[
 /// the metrics, 60 the sentences of the reading path, and 950 the page `judge.html`, a program by
 /// itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 5_655),
-    ("lines of messages", 1_665),
-    ("lines of unit tests", 43_575),
+    ("lines of templates", 5_860),
+    ("lines of messages", 1_615),
+    ("lines of unit tests", 43_755),
     ("lines of integration tests", 29_460),
-    ("words of the documents", 31_930),
+    ("words of the documents", 32_000),
     ("characters of the README", 6_625),
 ];
 
