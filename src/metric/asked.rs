@@ -1,4 +1,4 @@
-//! What a job may ask of a metric: of whom, in which families, and by which keys.
+//! What a job may ask of a metric: about which people, in which families, and by which keys.
 
 use crate::metric::{AmountSubject, Metric, MetricFamily, Reads, ScoreReading};
 

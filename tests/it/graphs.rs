@@ -374,7 +374,8 @@ fn statements_are_left_out_as_scenarios_lack_them() {
              {{}}}}\n      bootstraps: 40\n{necessary}      knowledge:\n{knowledge}gates:\n{gates}"
         )
     };
-    work.write("plain.yaml", &whole(""));
+    // A line for a line: gates have the line of the job.
+    work.write("plain.yaml", &whole("      necessary: false\n"));
     work.cfaudit(0, "run plain.yaml --out plain --threads 2");
     work.write("needed.yaml", &whole("      necessary: true\n"));
     work.run(0, "needed.yaml", "");

@@ -303,7 +303,7 @@ impl AnySwitch {
         self.0.iter().sum()
     }
 
-    /// People with a prediction of whom some counterfactual is predicted otherwise, or none.
+    /// People with a prediction, some or none of whose counterfactuals are predicted otherwise.
     pub(crate) fn of(&self, predicted: bool, switches: bool) -> u64 {
         self.0[AnySwitch::index(predicted, switches)]
     }

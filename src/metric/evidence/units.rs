@@ -202,7 +202,7 @@ impl<const N: usize> UnitSums<N> {
         held.map(|kind| kind.sums.people()).sum()
     }
 
-    /// The keys of the persons of whom a condition holds, ascending; none where each row is a
+    /// The keys of the persons for which a condition holds, ascending; none where each row is a
     /// person.
     pub(crate) fn persons(&self, holds: impl Fn(&[u64; N]) -> bool) -> Option<Vec<u64>> {
         let held = self.kinds.iter().filter(|kind| holds(&kind.cells));

@@ -160,7 +160,7 @@ impl Svg {
         self.text_beside(class, (x, 0.0), y, words);
     }
 
-    /// Words so many pixels beside a place.
+    /// Words so many pixels to the right of a place.
     pub(crate) fn text_beside(
         &mut self,
         class: &str,

@@ -48,7 +48,7 @@ pub(crate) fn trend(
         true => PlotScale::around_zero(all()),
         false => PlotScale::from_zero(all(), f64::INFINITY),
     };
-    // A run stands in the middle of its part of the width.
+    // A run is in the middle of its part of the width.
     let place = |run: usize| run as f64 + 0.5;
     let mut plot = Plot::new(PlotScale::new(0.0, runs.len() as f64), up, [18.0, 110.0]);
     let [top, bottom] = plot.ends();

@@ -59,10 +59,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
 
 /// The strength of the weakest hidden cause that changes the verdict of a gate; none where none
 /// does.
-pub(crate) fn weakest(audit: &AuditFolder) -> Option<String> {
+pub(crate) fn weakest(audit: &AuditFolder) -> Option<f64> {
     let judged = audit.hidden.iter().filter(|row| !row.gate.is_empty() && row.target == ANY_TARGET);
-    let weakest = judged.filter_map(|row| row.turns_at).min_by(f64::total_cmp)?;
-    Some(if weakest == 0.0 { "almost nothing".to_owned() } else { share(weakest) })
+    judged.filter_map(|row| row.turns_at).min_by(f64::total_cmp)
 }
 
 /// What a set takes for given about causes, and how well its graphs fit the rows.
