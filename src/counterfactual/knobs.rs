@@ -65,17 +65,19 @@ pub struct FlipRulesBlock {
     /// 0 nothing is. Default: 0.01; `as_printed`: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = 1,
-        "x-range" = "a probability; write one up to 1, below 0 no level is impossible"))]
+        "x-range" = "a number up to 1; write one up to 1, below 0 no level is impossible"))]
     pub impossible: Option<Finite>,
     /// An impossible level is also at most this many times as probable as in the own group; `none`:
     /// no such guard. Default: 0.05; `as_printed`: `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("minimum" = 0, "x-range" = "0 or more; `none` is no guard"))]
+    #[schemars(extend("minimum" = 0,
+        "x-range" = "0 or more; write a number from 0 on, or `none` for no guard"))]
     pub impossible_ratio: Option<RatioGuard>,
     /// At least this many rows of the target group would have an impossible level if it were as
     /// frequent as in the own group. Default: 3; `as_printed`: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("minimum" = 0, "x-range" = "0 or more; 3 is the default"))]
+    #[schemars(extend("minimum" = 0,
+        "x-range" = "0 or more; write a number from 0 on; 3 is the default"))]
     pub min_expected: Option<Finite>,
     /// Whether an impossible level is judged over the whole groups, or over the strata of the row.
     #[serde(default)]

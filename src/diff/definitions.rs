@@ -458,9 +458,13 @@ pub(super) fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> Optio
         }
         ["data", "features" | "missing" | "columns", ..] => DefinitionBreak::Fitted,
         ["counterfactuals", _, "placebo" | "doubt" | "sensitive" | "accept", ..]
-        | ["counterfactuals", _, "graph-uncertain", "fit" | "sensitivity", ..] => {
-            DefinitionBreak::Nothing
-        }
+        | [
+            "counterfactuals",
+            _,
+            "graph-uncertain",
+            "fit" | "against" | "necessary" | "sensitivity",
+            ..,
+        ] => DefinitionBreak::Nothing,
         ["counterfactuals", set, "graph-uncertain", "knowledge", scenario, ..] => {
             let there =
                 in_both(&["counterfactuals", set, "graph-uncertain", "knowledge", scenario]);

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::diff::compared_run::ComparedRun;
+use crate::diff::definitions::JobValues;
 use crate::diff::people::{
     AttributeOutcomes, GatherSettings, OutcomeDigest, OutcomeSetKey, PersonKeys, RunOutcomes,
     SetOutcomes, gather,
@@ -57,6 +58,8 @@ pub(super) struct PairedValues {
 pub(super) enum Pairing<'a> {
     /// A run keeps no outcomes.
     NoOutcomes,
+    /// Outcomes are amounts.
+    Amounts,
     /// People have weights in one run only.
     Weights,
     /// A person may have several rows in one run only.
@@ -84,8 +87,20 @@ impl PairedValues {
     }
 }
 
+/// Whether the outcomes of a job are amounts.
+fn audits_amounts(values: &JobValues) -> bool {
+    let is_of_amount = |path: &Vec<String>| {
+        let steps: Vec<&str> = path.iter().map(String::as_str).collect();
+        matches!(steps[..], ["models", _, "amount", ..] | ["models", _, "decision", "amount", ..])
+    };
+    values.keys().any(is_of_amount)
+}
+
 /// What the two runs have in common, or in words why nothing is paired.
 pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<PairedValues> {
+    if [old, new].iter().any(|run| audits_amounts(&run.values)) {
+        return Ok(PairedValues::unpaired(&Pairing::Amounts));
+    }
     let (Some(old_file), Some(new_file)) = (&old.outcomes, &new.outcomes) else {
         return Ok(PairedValues::unpaired(&Pairing::NoOutcomes));
     };

@@ -668,6 +668,7 @@ fn each_reason_has_its_words() {
     let paired = |both, rows, only_old| Pairing::Paired { both, rows, only_old, only_new: 0 };
     let pairings = [
         Pairing::NoOutcomes,
+        Pairing::Amounts,
         Pairing::Weights,
         Pairing::Persons,
         Pairing::RowIds(["row number", "column id"]),

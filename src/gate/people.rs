@@ -215,6 +215,8 @@ impl<'a> PeopleTables<'a> {
     /// The people of a group, by the table of counts, who lack a counterfactual with a score in the
     /// direction in which most do; none where counts do not tell.
     pub(super) fn untested(&self, from: &str, groups: &[&str]) -> Option<u64> {
+        // Of amounts above a number only the rows as they are are counted.
+        self.counts.iter().find(|row| !row.key.counterfactual.is_empty())?;
         let own: u64 = self.people("group", from)?.rows.iter().sum();
         let mut most = 0;
         for to in groups.iter().filter(|to| **to != from) {

@@ -59,7 +59,11 @@ impl Stage for NeededStage {
                 let stated = |row: &MetricRow| {
                     let follows = has_flag(&row.flags, ATTRIBUTE_FOLLOWS);
                     let verdict = |question: &GateQuestion| judging::verdict(question, row, None);
-                    judged(rates, row, ("", follows), Ok(RateNumbers::measured(row)), verdict)
+                    let measured = match row.value {
+                        Some(_) => Ok(RateNumbers::measured(row)),
+                        None => Err(row.undefined.as_str()),
+                    };
+                    judged(rates, row, ("", follows), measured, verdict)
                 };
                 let mut table: Vec<NeededKnowledgeRow> = rates.rows().flat_map(stated).collect();
                 // The rows of a set are encoded alike under all knowledge.

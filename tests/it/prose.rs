@@ -13,7 +13,7 @@ const ROOMS: [&str; 5] = ["diff", "explain", "gate", "metric", "report"];
 /// Phrases by file below `src`. A change that moves one into a template lowers the number here.
 const EXCEPTED: &[(&str, usize)] = &[
     ("diff/change.rs", 13),
-    ("diff/definitions.rs", 18),
+    ("diff/definitions.rs", 17),
     ("diff/people.rs", 6),
     ("explain/mod.rs", 27),
     ("explain/numbers.rs", 5),

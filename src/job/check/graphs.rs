@@ -196,7 +196,14 @@ impl JobChecker<'_> {
             let set = gate.counterfactual.as_ref().and_then(|of| of.as_str().split_once('/'));
             let is_rate = |metric: &String| HIDDEN_RATES.contains(&metric.as_str());
             let of_rate = gate.direction.is_some() && gate.metric.as_ref().is_some_and(is_rate);
-            set.is_some_and(|(set, _)| set == name.as_str()) && (of_rate || gate.harm_to.is_some())
+            let states = set.is_some_and(|(set, scenario)| {
+                set == name.as_str() && !graphs.statements(scenario).is_empty()
+            });
+            let by_itself = gate.family_error.is_none()
+                && gate.against.is_none()
+                && gate.arm.is_none()
+                && gate.decide_by != GateDecideBy::All;
+            states && by_itself && (of_rate || gate.harm_to.is_some())
         };
         let said = match other {
             Some((key, word)) => m::necessary_not_linear(key, word),

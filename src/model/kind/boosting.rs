@@ -24,7 +24,7 @@ pub struct BoostingBlock {
     /// Most leaves of a tree, 2 or more.
     #[serde(default = "Count::of::<31>")]
     #[schemars(extend("minimum" = 2, "maximum" = 131_072,
-        "x-range" = "a number of leaves from 2 to 131072; one leaf gives all rows one score"))]
+        "x-range" = "a number of leaves from 2 to 131072; 31 are usual"))]
     pub leaves: Count,
     /// What each tree adds of its own answer, above 0.
     #[serde(default = "Finite::of::<1, 10>")]
@@ -34,7 +34,7 @@ pub struct BoostingBlock {
     /// Fewest training rows in a leaf, 20 or more.
     #[serde(default = "Count::of::<20>")]
     #[schemars(extend("minimum" = 20, "maximum" = i32::MAX,
-        "x-range" = "a number of rows from 20 to 2147483647; 20 is the default"))]
+        "x-range" = "a number of rows from 20 to 2147483647; write 20, the default, or more"))]
     pub smallest_leaf: Count,
     /// Penalty on the squared values of leaves, 0 or above.
     #[serde(default = "Finite::of::<0, 1>")]

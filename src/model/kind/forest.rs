@@ -24,12 +24,12 @@ pub struct ForestBlock {
     /// Most leaves of a tree, 2 or more.
     #[serde(default = "Count::of::<255>")]
     #[schemars(extend("minimum" = 2, "maximum" = 131_072,
-        "x-range" = "a number of leaves from 2 to 131072; one leaf gives all rows one score"))]
+        "x-range" = "a number of leaves from 2 to 131072; 31 are usual"))]
     pub leaves: Count,
     /// Fewest training rows in a leaf, 20 or more.
     #[serde(default = "Count::of::<20>")]
     #[schemars(extend("minimum" = 20, "maximum" = i32::MAX,
-        "x-range" = "a number of rows from 20 to 2147483647; 20 is the default"))]
+        "x-range" = "a number of rows from 20 to 2147483647; write 20, the default, or more"))]
     pub smallest_leaf: Count,
     /// Share of the training rows that each tree sees, drawn without replacement, above 0 and
     /// below 1. The default is the share of different rows in a bootstrap sample.

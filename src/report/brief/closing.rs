@@ -50,7 +50,7 @@ pub(crate) fn not_shown(
         unscored => m.models.iter().filter_map(|of| unscored(audit, of, voice)).collect::<Value>(),
         trained_again => values.any(|of| of.training.is_some()),
         narrow => is_narrow(m.rows.audited), excluded => excluded(audit, results),
-        overturning => hidden_cause::weakest(audit),
+        overturning => hidden_cause::weakest(audit).map(|row| Value::from(Serde(row))),
         graphs => has(&["graph-uncertain"]), features => has(&["greedy", "plausible", "transport"]),
         trained => trained.as_ref().map(|(models, _)| models.as_str()),
         whose => trained.as_ref().map(|(_, whose)| *whose), scores => of_kind("scores"),

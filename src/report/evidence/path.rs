@@ -176,7 +176,9 @@ impl<'a> PathWalk<'a, '_, '_> {
         let (code, of) = match (is_above(&right, &wrong), is_above(&wrong, &right)) {
             (true, _) => ("right", [2, 1]),
             (_, true) => ("wrong", [1, 2]),
-            _ => ("alike", [1, 1]),
+            // The interval of the larger one is that by which it is not above the other.
+            _ if right.point.value > wrong.point.value => ("alike", [2, 1]),
+            _ => ("alike", [1, 2]),
         };
         let facts = context! {
             right => picked(&right, of[0]), wrong => picked(&wrong, of[1]),

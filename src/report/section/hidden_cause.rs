@@ -57,11 +57,38 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     Some(PageSection::of_facts(names, "hidden_cause.html", facts))
 }
 
-/// The strength of the weakest hidden cause that changes the verdict of a gate; none where none
-/// does.
-pub(crate) fn weakest(audit: &AuditFolder) -> Option<f64> {
-    let judged = audit.hidden.iter().filter(|row| !row.gate.is_empty() && row.target == ANY_TARGET);
-    judged.filter_map(|row| row.turns_at).min_by(f64::total_cmp)
+/// The row of the weakest hidden cause that changes a verdict of the table of gates, by itself; none
+/// where none does. A pass changes with the first of its directions, a fail with the last of those
+/// that fail; without weak links that the graphs leave out, which are no hidden cause.
+pub(crate) fn weakest<'a>(audit: &'a AuditFolder) -> Option<&'a HiddenCauseRow> {
+    let as_it_is = |row: &&HiddenCauseRow| row.target == ANY_TARGET && row.strength == 0.0;
+    let rows = audit.hidden.iter().filter(as_it_is).map(|row| (row.gate.as_str(), row));
+    let turning = |(gate, rows): (&str, Vec<&'a HiddenCauseRow>)| {
+        let judged = audit.rows_of_gate(gate);
+        let fails = judged.iter().filter(|row| row.verdict == *"fail").count();
+        let verdict = match fails {
+            0 if judged.iter().all(|row| row.verdict == *"pass") => "pass",
+            0 => return None,
+            _ => "fail",
+        };
+        let rows = rows.into_iter().filter(|row| row.verdict == verdict);
+        let directions =
+            grouped(rows.map(|row| ([&row.from_group, &row.to_group, &row.metric], row)));
+        let turns = directions.iter().map(|(_, pushes)| {
+            let turns = pushes.iter().filter_map(|row| Some((row.turns_at?, *row)));
+            turns.min_by(|a, b| a.0.total_cmp(&b.0))
+        });
+        let mut turns: Vec<_> = match fails {
+            0 => turns.flatten().collect(),
+            _ if directions.len() < fails => return None,
+            _ => turns.collect::<Option<_>>()?,
+        };
+        turns.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let turn = if fails > 0 { turns.last() } else { turns.first() };
+        turn.copied().filter(|(at, _)| *at > 0.0)
+    };
+    let turns = grouped(rows).into_iter().filter_map(turning);
+    turns.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, row)| row)
 }
 
 /// What a set takes for given about causes, and how well its graphs fit the rows.

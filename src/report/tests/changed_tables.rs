@@ -417,8 +417,8 @@ fn statements_that_a_verdict_needs_are_told() {
     for said in [
         "alone, gbm, graph/high, Male → Female, positive switch rate, 10.0 %: No single statement \
          decides this pass.",
-        "needs, gbm, graph/high, Male → Female, positive switch rate, 30.0 %: Without age before \
-         job this fail becomes a pass (2.00 %). Without no effects among age, job this fail \
+        "needs, gbm, graph/high, Male → Female, positive switch rate, 30.0 %: Without the statement age \
+         before job this fail becomes a pass (2.00 %). Without the statement no effects among age, job this fail \
          becomes open (21.0 %; there group of people follows from other columns).",
         "what the verdict would be without a statement is not known",
     ] {

@@ -81,6 +81,8 @@ pub(crate) enum CausalStatement {
     RulesOut { effects: Vec<[String; 2]> },
     /// Direct effects that there are.
     Requires { effects: Vec<[String; 2]> },
+    /// Columns of the tiers that the job marks so have no effects on one another.
+    NoneWithinTiers,
     /// The edges themselves.
     GivesEdges,
     /// Nothing.
@@ -119,12 +121,15 @@ pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<Scenari
     if !words.effects_required.is_empty() {
         statements.push(CausalStatement::Requires { effects: words.effects_required.clone() });
     }
+    if knob.contains("edges_within: forbidden") {
+        statements.push(CausalStatement::NoneWithinTiers);
+    }
+    let given = ["discovery: {given", "discovery: {bag"];
+    if words.knobs.iter().any(|knob| given.iter().any(|of| knob.starts_with(of))) {
+        statements.push(CausalStatement::GivesEdges);
+    }
     if statements.is_empty() {
-        let given = ["discovery: {given", "discovery: {bag"];
-        let mut knobs = words.knobs.iter();
-        let is_given = knobs.any(|knob| given.iter().any(|of| knob.starts_with(of)));
         statements.push(match knob {
-            _ if is_given => CausalStatement::GivesEdges,
             "{}" => CausalStatement::Nothing,
             _ => CausalStatement::Edges,
         });
