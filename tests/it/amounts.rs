@@ -261,7 +261,9 @@ fn clarify_counts_amounts_above_a_number() {
         ],
     );
     let rest = "metrics: {families: [amounts, clarify], clarify: {positive_above: 250}}
-gates: {refused: {metric: dppl, model: tariff, between: {sex: [m, w]}, at_most: 0.9}}
+gates:
+  refused: {metric: dppl, model: tariff, between: {sex: [m, w]}, at_most: 0.9}
+  dearer: {metric: share_more, model: tariff, counterfactual: flip, direction: {sex: [m, w]}, at_most: 0.5}
 ";
     job(&work, MODEL, rest);
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
@@ -323,6 +325,8 @@ gates: {refused: {metric: dppl, model: tariff, between: {sex: [m, w]}, at_most: 
     assert!(table(&work, "gates").records().all(|row| row.text("verdict") == "pass"));
     let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(annex.contains("Groups as they are") && annex.contains("Amounts of the groups"));
+    // Amounts have no place among the scores by which two runs are paired.
+    work.cfaudit(0, "diff out out");
     // Without claims what needs no label is measured.
     work.write("job.yaml", &text);
     work.cfaudit(0, "run job.yaml --out none --cache cache");
