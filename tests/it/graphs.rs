@@ -683,7 +683,8 @@ fn tables_agree_with_each_other() {
         "Scenario <bdi>none</bdi>: the job states nothing about what causes what.",
         "Scenario <bdi>late</bdi>: the job states the order of causes, <bdi>sex</bdi> and \
          <bdi>age</bdi> before <bdi>income</bdi>, <bdi>grade</bdi> and <bdi>job</bdi>, and \
-         requires the direct effect of <bdi>sex</bdi> on <bdi>income</bdi>.",
+         requires the direct effect of <bdi>sex</bdi> on <bdi>income</bdi>, and rules out effects \
+         within some tiers.",
     ] {
         assert!(brief.contains(said), "{said}");
     }

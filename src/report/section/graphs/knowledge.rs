@@ -81,7 +81,7 @@ pub(crate) enum CausalStatement {
     RulesOut { effects: Vec<[String; 2]> },
     /// Direct effects that there are.
     Requires { effects: Vec<[String; 2]> },
-    /// Columns of the tiers that the job marks so have no effects on one another.
+    /// Columns of some tiers have no effects on one another.
     NoneWithinTiers,
     /// The edges themselves.
     GivesEdges,
