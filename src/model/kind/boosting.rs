@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Feature;
 use crate::model::kind::trees::{TreeKnobs, percent};
-use crate::model::lightgbm::TreesTrainer;
 use crate::model::trees::{TreeEnsemble, TreesModel};
 use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
 use crate::num::seed::named_seed;
@@ -60,7 +59,13 @@ pub struct BoostingBlock {
 
 impl BoostingBlock {
     fn tree_knobs(&self) -> TreeKnobs {
-        TreeKnobs { trees: self.trees, leaves: self.leaves, smallest_leaf: self.smallest_leaf }
+        TreeKnobs {
+            trees: self.trees,
+            leaves: self.leaves,
+            smallest_leaf: self.smallest_leaf,
+            row_share: self.row_share,
+            column_share: self.column_share,
+        }
     }
 }
 
@@ -99,19 +104,14 @@ impl TrainedKnobs for BoostingBlock {
         omit: Vec<String>,
         seed: Seed,
     ) -> Box<dyn ModelTrainer> {
-        Box::new(TreesTrainer {
+        let seed = named_seed(seed.0, "train/boosting");
+        self.tree_knobs().trainer(
+            TreeEnsemble::Boosting,
+            (self.learning_rate.get(), self.l2.get()),
             features,
             omit,
-            ensemble: TreeEnsemble::Boosting,
-            trees: self.trees.get(),
-            leaves: self.leaves.get(),
-            smallest_leaf: self.smallest_leaf.get(),
-            learning_rate: self.learning_rate.get(),
-            l2: self.l2.get(),
-            row_share: self.row_share.get(),
-            column_share: self.column_share.get(),
-            seed: named_seed(seed.0, "train/boosting"),
-        })
+            seed,
+        )
     }
 
     fn read(&self, json: &str) -> Result<Box<dyn TrainedModel>, String> {

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Feature;
 use crate::model::kind::trees::{TreeKnobs, percent};
-use crate::model::lightgbm::TreesTrainer;
 use crate::model::trees::{TreeEnsemble, TreesModel};
 use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
 use crate::num::seed::named_seed;
@@ -50,7 +49,13 @@ pub struct ForestBlock {
 
 impl ForestBlock {
     fn tree_knobs(&self) -> TreeKnobs {
-        TreeKnobs { trees: self.trees, leaves: self.leaves, smallest_leaf: self.smallest_leaf }
+        TreeKnobs {
+            trees: self.trees,
+            leaves: self.leaves,
+            smallest_leaf: self.smallest_leaf,
+            row_share: self.row_share,
+            column_share: self.column_share,
+        }
     }
 }
 
@@ -83,19 +88,8 @@ impl TrainedKnobs for ForestBlock {
         omit: Vec<String>,
         seed: Seed,
     ) -> Box<dyn ModelTrainer> {
-        Box::new(TreesTrainer {
-            features,
-            omit,
-            ensemble: TreeEnsemble::Forest,
-            trees: self.trees.get(),
-            leaves: self.leaves.get(),
-            smallest_leaf: self.smallest_leaf.get(),
-            learning_rate: 1.0,
-            l2: 0.0,
-            row_share: self.row_share.get(),
-            column_share: self.column_share.get(),
-            seed: named_seed(seed.0, "train/forest"),
-        })
+        let seed = named_seed(seed.0, "train/forest");
+        self.tree_knobs().trainer(TreeEnsemble::Forest, (1.0, 0.0), features, omit, seed)
     }
 
     fn read(&self, json: &str) -> Result<Box<dyn TrainedModel>, String> {

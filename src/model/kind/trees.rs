@@ -2,7 +2,10 @@
 //! back. The limits of their knobs are LightGBM's; of trees it has none, but each is kept in the
 //! model, and below 20 rows in a leaf it has already set columns aside that could be split.
 
-use crate::model::trees::TreesModel;
+use crate::data::Feature;
+use crate::model::ModelTrainer;
+use crate::model::lightgbm::TreesTrainer;
+use crate::model::trees::{TreeEnsemble, TreesModel};
 use crate::param::{Count, Fraction};
 
 /// What to do where the program was built without a library.
@@ -18,9 +21,35 @@ pub(super) struct TreeKnobs {
     pub(super) trees: Count,
     pub(super) leaves: Count,
     pub(super) smallest_leaf: Count,
+    pub(super) row_share: Fraction,
+    pub(super) column_share: Fraction,
 }
 
 impl TreeKnobs {
+    /// The trainer with these knobs, and the learning rate and penalty of its own.
+    pub(super) fn trainer(
+        &self,
+        ensemble: TreeEnsemble,
+        (learning_rate, l2): (f64, f64),
+        features: Vec<Feature>,
+        omit: Vec<String>,
+        seed: u64,
+    ) -> Box<dyn ModelTrainer> {
+        Box::new(TreesTrainer {
+            features,
+            omit,
+            ensemble,
+            trees: self.trees.get(),
+            leaves: self.leaves.get(),
+            smallest_leaf: self.smallest_leaf.get(),
+            learning_rate,
+            l2,
+            row_share: self.row_share.get(),
+            column_share: self.column_share.get(),
+            seed,
+        })
+    }
+
     /// How many trees of which size, for the report.
     pub(super) fn words(&self) -> String {
         format!(
