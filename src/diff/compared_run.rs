@@ -39,6 +39,8 @@ pub(crate) struct ComparedRun {
     pub fitted_on: FittedOn,
     /// The scales of the scores of its models, where scores are not probabilities.
     pub scales: BTreeMap<String, ScoreScale>,
+    /// Whether its outcomes are amounts, which are no scores.
+    pub amounts: bool,
     /// Whether people have weights.
     pub weighted: bool,
     /// Whether a person may have several rows.

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::diff::compared_run::ComparedRun;
-use crate::diff::definitions::JobValues;
 use crate::diff::people::{
     AttributeOutcomes, GatherSettings, OutcomeDigest, OutcomeSetKey, PersonKeys, RunOutcomes,
     SetOutcomes, gather,
@@ -87,26 +86,15 @@ impl PairedValues {
     }
 }
 
-/// Whether the outcomes of a job are amounts.
-fn audits_amounts(values: &JobValues) -> bool {
-    let is_of_amount = |path: &Vec<String>| {
-        let steps: Vec<&str> = path.iter().map(String::as_str).collect();
-        matches!(steps[..], ["models", _, "amount", ..] | ["models", _, "decision", "amount", ..])
-    };
-    values.keys().any(is_of_amount)
-}
-
 /// What the two runs have in common, or in words why nothing is paired.
 pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<PairedValues> {
-    if [old, new].iter().any(|run| audits_amounts(&run.values)) {
-        return Ok(PairedValues::unpaired(&Pairing::Amounts));
-    }
     let (Some(old_file), Some(new_file)) = (&old.outcomes, &new.outcomes) else {
         return Ok(PairedValues::unpaired(&Pairing::NoOutcomes));
     };
     let by_number = !old.values.contains_key(&["data", "row_id"].map(str::to_owned)[..]);
     let ids = [&old.row_id, &new.row_id].map(String::as_str);
     let obstacles = [
+        (old.amounts || new.amounts, Pairing::Amounts),
         (old.weighted != new.weighted, Pairing::Weights),
         (old.persons != new.persons, Pairing::Persons),
         (ids[0] != ids[1], Pairing::RowIds(ids)),

@@ -80,6 +80,7 @@ fn side(job: &str, frame: Vec<MetricRow>) -> ComparedRun {
         rules: RULES,
         fitted_on: BTreeMap::new(),
         scales: BTreeMap::new(),
+        amounts: false,
         weighted: false,
         persons: false,
         has_label: true,

@@ -101,6 +101,7 @@ pub(crate) fn finished(folder: &Path) -> Result<(Manifest, ComparedRun, Vec<Metr
             .iter()
             .filter_map(|model| Some((model.name.clone(), model.scale?)))
             .collect(),
+        amounts: manifest.amounts().is_some(),
         weighted: manifest.weight.is_some(),
         persons: manifest.person.is_some(),
         has_label: manifest.label.is_some(),
@@ -188,6 +189,7 @@ pub(crate) fn running_side(
             .iter()
             .map(|(name, model)| (name.to_string(), model.score_scale(job.data.favours_positive())))
             .collect(),
+        amounts: job.audits_amounts(),
         weighted: layout.weight.is_some(),
         persons: layout.person.is_some(),
         has_label: job.data.label.column().is_some(),
