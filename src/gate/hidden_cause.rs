@@ -55,11 +55,11 @@ pub(super) fn overturned(
 ) -> Option<GateReason> {
     let withstands = question.withstands?;
     let of_gate = hidden.iter().filter(|row| {
-        row.gate == question.name
+        row.key.gate == question.name
             && row.target == ANY_TARGET
-            && row.sensitive == seen.row.key.sensitive
-            && row.metric == seen.row.metric
-            && [&row.from_group, &row.to_group]
+            && row.key.sensitive == seen.row.key.sensitive
+            && row.key.metric == seen.row.metric
+            && [&row.key.from_group, &row.key.to_group]
                 == [&seen.row.key.from_group, &seen.row.key.to_group]
     });
     let reason = |turns_at, undefined: &str| GateReason::HiddenCause {

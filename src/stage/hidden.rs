@@ -37,7 +37,7 @@ use crate::stage::linear_rates::{
 use crate::stage::score::encoded_worlds::EncodedWorlds;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{ANY_TARGET, HiddenCauseRow, MetricRow, finite};
+use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey, MetricRow, finite};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// The share of the graphs from which on it counts that a cause changes nothing there.
@@ -72,13 +72,8 @@ impl Stage for HiddenStage {
         b.value("hidden cause", asked);
         work(move |ctx| {
             inputs.with(ctx, |rates| {
-                let (applied, scenario) = (&inputs.applied, inputs.applied.scenario().1);
-                let set = GraphSetScenario {
-                    name: applied.set.to_owned(),
-                    position: applied.position,
-                    discovered: inputs.found.open(ctx, scenario)?,
-                    rows: None,
-                };
+                let scenario = inputs.applied.scenario().1;
+                let set = inputs.scenario(ctx, inputs.applied.set, scenario)?;
                 let asking = HiddenAsking { asked, scenario, set: &set, rates };
                 write_rows(ctx.out(), &asking.rows(ctx)?)
             })
@@ -461,13 +456,7 @@ fn key_of(
     push: HiddenPush,
 ) -> HiddenCauseRow {
     HiddenCauseRow {
-        model: row.key.model.clone(),
-        counterfactual: row.key.counterfactual.clone(),
-        sensitive: row.key.sensitive.clone(),
-        from_group: row.key.from_group.clone(),
-        to_group: row.key.to_group.clone(),
-        metric: row.metric.clone(),
-        gate: question.map_or("", |question| question.name.as_str()).into(),
+        key: JudgedRateKey::new(row, question.map_or("", |question| question.name.as_str())),
         target: target.into(),
         push: push.word().into(),
         ..HiddenCauseRow::default()

@@ -12,7 +12,7 @@ use crate::counterfactual::graph_uncertain::CausalWorlds;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::Attribute;
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
-use crate::error::{Fault, Result};
+use crate::error::Result;
 use crate::exec::{StageContext, misfit};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::hidden_cause as judging;
@@ -29,6 +29,7 @@ use crate::model::{ThresholdComparison, TrainedModel};
 use crate::param::{ColumnName, Seed};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::scenarios::DiscoveryInputs;
+use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::gate::questions::questions;
 use crate::stage::kinds::{DiscoverStage, MeasureStage, ScoreStage, TrainStage};
 use crate::stage::memory;
@@ -38,7 +39,7 @@ use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 use crate::stage::stage_builder::{Stage, StageBuilder, StageInput};
-use crate::stage::train::trainer::memory_in_words;
+use crate::stage::train::trainer::refuse_memory;
 use crate::table::{MetricRow, MetricTable};
 use crate::unit::AuditUnit;
 
@@ -91,7 +92,7 @@ pub(super) struct RateInputs<'a> {
     seed: Seed,
     rows: RowInputs<'a>,
     /// The graphs that it asks about.
-    pub(super) found: StageInput<DiscoverStage>,
+    found: StageInput<DiscoverStage>,
     scores: StageInput<ScoreStage>,
     trained: StageInput<TrainStage>,
     rule: RuleInputs<'a>,
@@ -170,6 +171,21 @@ impl<'a> RateInputs<'a> {
                 metrics: MetricTable::read(self.measured.folder(ctx))?.all,
                 name: self.model.0,
             })
+        })
+    }
+
+    /// The graphs that were found under a scenario, as a set of this name.
+    pub(super) fn scenario(
+        &self,
+        ctx: &StageContext<'_>,
+        name: &str,
+        scenario: &str,
+    ) -> Result<GraphSetScenario> {
+        Ok(GraphSetScenario {
+            name: name.to_owned(),
+            position: self.applied.position,
+            discovered: self.found.open(ctx, scenario)?,
+            rows: None,
         })
     }
 }
@@ -272,18 +288,16 @@ impl LinearRates<'_> {
         let (row_context, position) = (self.row_context, self.applied.position);
         let (rule, layout) = (&self.rule, row_context.rows.layout());
         let n_groups = self.attribute().groups.len();
-        let needed = row_context.roles.n_audited().saturating_mul(BYTES_A_PERSON);
-        if needed > self.discovery.memory {
-            let what = format!(
-                "the margins of {} audited people take {}; the run may take {}",
-                row_context.roles.n_audited(),
-                memory_in_words(needed),
-                memory_in_words(self.discovery.memory)
-            );
-            let hint = "audit fewer rows, remove `sensitivity` and `necessary`, or allow more with \
-                        `--memory`";
-            return Err(Fault::new("too-many-persons", what).hint(hint).into());
-        }
+        let n_people = row_context.roles.n_audited();
+        let needed = n_people.saturating_mul(BYTES_A_PERSON);
+        let what = |needed, allowed| {
+            format!(
+                "the margins of {n_people} audited people take {needed}; the run may take {allowed}"
+            )
+        };
+        let hint = "audit fewer rows, remove `sensitivity` and `necessary`, or allow more with \
+                    `--memory`";
+        refuse_memory((needed, self.discovery.memory), "too-many-persons", what, hint)?;
         let keys = CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?;
         let mut people: Vec<Vec<(bool, f64, u64)>> = vec![Vec::new(); n_groups];
         row_context.row_groups().in_order(

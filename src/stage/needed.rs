@@ -23,7 +23,7 @@ use crate::stage::linear_rates::{
 };
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::table::file::write_rows;
-use crate::table::{MetricRow, NeededKnowledgeRow, has_flag};
+use crate::table::{JudgedRateKey, MetricRow, NeededKnowledgeRow, has_flag};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// The stages of all models and sets whose statements are left out in turn.
@@ -70,9 +70,7 @@ impl Stage for NeededStage {
                 let mut people = None;
                 for (i, statement) in statements.iter().enumerate() {
                     ctx.check()?;
-                    let (name, position) = (statement.clone(), inputs.applied.position);
-                    let discovered = inputs.found.open(ctx, &i.to_string())?;
-                    let set = GraphSetScenario { name, position, discovered, rows: None };
+                    let set = inputs.scenario(ctx, statement, &i.to_string())?;
                     table.extend(without(rates, &set, &mut people)?);
                 }
                 write_rows(ctx.out(), &table)
@@ -140,13 +138,7 @@ fn judged(
 ) -> Vec<NeededKnowledgeRow> {
     let RateNumbers { value, graphs, people } = known.unwrap_or_default();
     let of_gate = |question: &GateQuestion| NeededKnowledgeRow {
-        model: row.key.model.clone(),
-        counterfactual: row.key.counterfactual.clone(),
-        sensitive: row.key.sensitive.clone(),
-        from_group: row.key.from_group.clone(),
-        to_group: row.key.to_group.clone(),
-        metric: row.metric.clone(),
-        gate: question.name.as_str().into(),
+        key: JudgedRateKey::new(row, &question.name),
         statement: statement.into(),
         verdict: known.map_or("", |_| verdict(question).word()).into(),
         value,

@@ -1,6 +1,7 @@
 //! The tables of causal graphs: every world, the people in them, edges, nodes and the graphs
 //! themselves.
 
+use super::hidden_cause::JudgedRateKey;
 use super::key_columns::{FROM_GROUP, MODEL, SCOPE, SENSITIVE, TO_GROUP};
 use super::quality::SET;
 use crate::table::row_macro::{SharedText, table};
@@ -75,20 +76,7 @@ table! {
     pub struct NeededKnowledgeRow in "needed_knowledge", version 1, key 8,
     one row per "model, set, attribute, direction, metric, gate and statement",
     written by "needed", read by "report" {
-        [meaning MODEL]
-        model: SharedText,
-        [meaning SET]
-        counterfactual: SharedText,
-        [meaning SENSITIVE]
-        sensitive: SharedText,
-        [meaning FROM_GROUP]
-        from_group: SharedText,
-        [meaning TO_GROUP]
-        to_group: SharedText,
-        /// id of the rate: psr, nsr, sr, denied_by_group or favoured_by_group
-        metric: SharedText,
-        /// the gate
-        gate: SharedText,
+        ..key: JudgedRateKey,
         /// the statement without which graphs were searched, on the same bootstraps; empty = none
         /// left out
         statement: SharedText,

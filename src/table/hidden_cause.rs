@@ -3,18 +3,17 @@
 
 use super::key_columns::{FROM_GROUP, MODEL, SENSITIVE, TO_GROUP};
 use super::quality::SET;
-use crate::table::row_macro::{SharedText, table};
+use crate::table::metrics::MetricRow;
+use crate::table::row_macro::{SharedText, columns, table};
 
 /// The target that holds for every hidden cause, whatever columns it reaches.
 pub(crate) const ANY_TARGET: &str = "any";
 
-table! {
-    /// `hidden_cause`: one row per model, graph-uncertain set with `sensitivity`, direction, rate,
-    /// gate, target, push and strength. What a hidden cause can do is known where the model is
-    /// linear in the encoded columns, as the worlds are.
-    pub struct HiddenCauseRow in "hidden_cause", version 1, key 10,
-    one row per "model, set, attribute, direction, metric, gate, target, push and strength",
-    written by "hidden", read by "gate, report" {
+columns! {
+    /// A rate of switches of one direction, and the gate that it is judged by. The first columns of
+    /// the tables that ask what would become of its verdict.
+    #[derive(Eq, PartialOrd, Ord)]
+    pub struct JudgedRateKey {
         [meaning MODEL]
         model: SharedText,
         [meaning SET]
@@ -27,8 +26,34 @@ table! {
         to_group: SharedText,
         /// id of the rate: psr, nsr, sr, denied_by_group or favoured_by_group
         metric: SharedText,
-        /// the gate of whose limit `verdict` and `turns_at` tell; empty = none
+        /// the gate of whose limit the verdicts of the row tell; empty = none
         gate: SharedText,
+    }
+}
+
+impl JudgedRateKey {
+    /// That of a row of the table of metrics and a gate, whose name is empty where there is none.
+    pub(crate) fn new(row: &MetricRow, gate: &str) -> Self {
+        JudgedRateKey {
+            model: row.key.model.clone(),
+            counterfactual: row.key.counterfactual.clone(),
+            sensitive: row.key.sensitive.clone(),
+            from_group: row.key.from_group.clone(),
+            to_group: row.key.to_group.clone(),
+            metric: row.metric.clone(),
+            gate: gate.into(),
+        }
+    }
+}
+
+table! {
+    /// `hidden_cause`: one row per model, graph-uncertain set with `sensitivity`, direction, rate,
+    /// gate, target, push and strength. What a hidden cause can do is known where the model is
+    /// linear in the encoded columns, as the worlds are.
+    pub struct HiddenCauseRow in "hidden_cause", version 1, key 10,
+    one row per "model, set, attribute, direction, metric, gate, target, push and strength",
+    written by "hidden", read by "gate, report" {
+        ..key: JudgedRateKey,
         /// what the hidden cause reaches besides the attribute: any = whatever columns, in any
         /// proportion; else this column alone, which illustrates and is no bound
         target: SharedText,

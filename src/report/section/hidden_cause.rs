@@ -6,6 +6,8 @@
 //! strength and with the strongest recorded column next to it, which is a yardstick and no bound on
 //! what is not recorded; so no sentence calls a verdict robust.
 
+use std::cmp::Ordering;
+
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 
@@ -61,9 +63,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
 /// where none does. A pass changes with the first of its directions, a fail with the last of those
 /// that fail; without weak links that the graphs leave out, which are no hidden cause.
 pub(crate) fn weakest<'a>(audit: &'a AuditFolder) -> Option<&'a HiddenCauseRow> {
-    let as_it_is = |row: &&HiddenCauseRow| row.target == ANY_TARGET && row.strength == 0.0;
-    let rows = audit.hidden.iter().filter(as_it_is).map(|row| (row.gate.as_str(), row));
-    let turning = |(gate, rows): (&str, Vec<&'a HiddenCauseRow>)| {
+    let findings = findings(audit).into_iter();
+    let of_gates = grouped(findings.map(|of| (of.rows[0].key.gate.as_str(), of)));
+    let turning = |(gate, directions): (&str, Vec<HiddenFinding<'a>>)| {
         let judged = audit.rows_of_gate(gate);
         let fails = judged.iter().filter(|row| row.verdict == *"fail").count();
         let verdict = match fails {
@@ -71,24 +73,18 @@ pub(crate) fn weakest<'a>(audit: &'a AuditFolder) -> Option<&'a HiddenCauseRow> 
             0 => return None,
             _ => "fail",
         };
-        let rows = rows.into_iter().filter(|row| row.verdict == verdict);
-        let directions =
-            grouped(rows.map(|row| ([&row.from_group, &row.to_group, &row.metric], row)));
-        let turns = directions.iter().map(|(_, pushes)| {
-            let turns = pushes.iter().filter_map(|row| Some((row.turns_at?, *row)));
-            turns.min_by(|a, b| a.0.total_cmp(&b.0))
-        });
-        let mut turns: Vec<_> = match fails {
-            0 => turns.flatten().collect(),
-            _ if directions.len() < fails => return None,
-            _ => turns.collect::<Option<_>>()?,
-        };
-        turns.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let turn = if fails > 0 { turns.last() } else { turns.first() };
-        turn.copied().filter(|(at, _)| *at > 0.0)
+        let own = directions
+            .into_iter()
+            .filter(|of| of.of(ANY_TARGET, "up").next().is_some_and(|row| row.verdict == verdict));
+        let turns: Vec<_> = own.map(|of| of.turning(ANY_TARGET)).collect();
+        match fails {
+            0 => turns.into_iter().flatten().min_by(by_strength),
+            _ if turns.len() < fails => None,
+            _ => turns.into_iter().collect::<Option<Vec<_>>>()?.into_iter().max_by(by_strength),
+        }
+        .filter(|(at, _)| *at > 0.0)
     };
-    let turns = grouped(rows).into_iter().filter_map(turning);
-    turns.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, row)| row)
+    of_gates.into_iter().filter_map(turning).min_by(by_strength).map(|(_, row)| row)
 }
 
 /// What a set takes for given about causes, and how well its graphs fit the rows.
@@ -104,7 +100,7 @@ fn statement(audit: &AuditFolder, set: &ScenarioGraphs) -> Value {
             ends => fit.lo.zip(fit.hi).map(|ends| [ends.0, ends.1].map(three_digits)),
         }
     });
-    let is_asked = audit.hidden.iter().any(|row| row.counterfactual == set.set);
+    let is_asked = audit.hidden.iter().any(|row| row.key.counterfactual == set.set);
     let knowledge = stated_knowledge(audit, &set.set).map(|of| Value::from(Serde(&of)));
     context!(set => &set.set, knowledge, fit, is_asked)
 }
@@ -113,7 +109,7 @@ fn statement(audit: &AuditFolder, set: &ScenarioGraphs) -> Value {
 fn needed(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<Value> {
     let mut all: Vec<(bool, Value)> = Vec::new();
     // The row with all statements comes first.
-    for rows in audit.needed.chunk_by(|a, b| judged(a) == judged(b)) {
+    for rows in audit.needed.chunk_by(|a, b| a.key == b.key) {
         let Some((whole, rows)) = rows.split_first() else { continue };
         let is_unknown = rows.iter().any(|row| !row.undefined.is_empty());
         let other = |row: &NeededKnowledgeRow| {
@@ -124,11 +120,12 @@ fn needed(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<Value>
         };
         let others = rows.iter().filter(|row| row.verdict != whole.verdict).map(other);
         let others: Vec<Value> = others.filter(|_| !is_unknown).collect();
+        let key = &whole.key;
         let facts = context! {
-            model => whole.model.as_str(), set => whole.counterfactual.as_str(),
-            gate => whole.gate.as_str(), metric => glossary.show(&whole.metric).name,
-            attribute => whole.sensitive.as_str(), from => whole.from_group.as_str(),
-            to => whole.to_group.as_str(), verdict => whole.verdict.as_str(),
+            model => key.model.as_str(), set => key.counterfactual.as_str(),
+            gate => key.gate.as_str(), metric => glossary.show(&key.metric).name,
+            attribute => key.sensitive.as_str(), from => key.from_group.as_str(),
+            to => key.to_group.as_str(), verdict => whole.verdict.as_str(),
             value => whole.value.map(share), is_unknown, others => &others,
         };
         all.push((others.is_empty(), facts));
@@ -140,36 +137,30 @@ fn needed(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<Value>
     (!all.is_empty()).then(|| context!(verdicts => all, more))
 }
 
-/// The gate and the value that a row is about.
-fn judged(row: &NeededKnowledgeRow) -> [&str; 7] {
-    let [model, set, attribute] = [&row.model, &row.counterfactual, &row.sensitive];
-    let [from, to] = [&row.from_group, &row.to_group];
-    [model, set, attribute, from, to, &row.metric, &row.gate].map(|text| text.as_str())
-}
-
 /// Those with a limit; where no gate has one, the rates of harm, else of both switches.
 fn findings(audit: &AuditFolder) -> Vec<HiddenFinding<'_>> {
-    let has_gates = audit.hidden.iter().any(|row| !row.gate.is_empty());
-    let has_harm = audit.hidden.iter().any(|row| HARM.contains(&row.metric.as_str()));
+    let has_gates = audit.hidden.iter().any(|row| !row.key.gate.is_empty());
+    let has_harm = audit.hidden.iter().any(|row| HARM.contains(&row.key.metric.as_str()));
     let metrics = if has_harm { HARM } else { ["nsr", "psr"] };
     let is_shown = |row: &&HiddenCauseRow| match has_gates {
-        true => !row.gate.is_empty(),
-        false => metrics.contains(&row.metric.as_str()),
-    };
-    let key = |row: &HiddenCauseRow| {
-        let audit = [&row.model, &row.counterfactual, &row.sensitive, &row.from_group];
-        let [model, set, attribute, from] = audit.map(ToString::to_string);
-        let [to, metric, gate] = [&row.to_group, &row.metric, &row.gate].map(ToString::to_string);
-        [model, set, attribute, from, to, metric, gate]
+        true => !row.key.gate.is_empty(),
+        false => metrics.contains(&row.key.metric.as_str()),
     };
     let gate = |row: &HiddenCauseRow| {
         audit.gates.iter().find(|gate| {
-            gate.gate == row.gate
-                && [&gate.from_group, &gate.to_group] == [&row.from_group, &row.to_group]
+            let groups = [&row.key.from_group, &row.key.to_group];
+            gate.gate == row.key.gate && [&gate.from_group, &gate.to_group] == groups
         })
     };
-    let all = grouped(audit.hidden.iter().filter(is_shown).map(|row| (key(row), row)));
+    let all = grouped(audit.hidden.iter().filter(is_shown).map(|row| (&row.key, row)));
     all.into_iter().map(|(_, rows)| HiddenFinding { gate: gate(rows[0]), rows }).collect()
+}
+
+/// The strength at which a verdict turns, and a row of the push that turns it.
+type VerdictTurn<'a> = (f64, &'a HiddenCauseRow);
+
+fn by_strength(a: &VerdictTurn<'_>, b: &VerdictTurn<'_>) -> Ordering {
+    a.0.total_cmp(&b.0)
 }
 
 impl<'a> HiddenFinding<'a> {
@@ -178,12 +169,12 @@ impl<'a> HiddenFinding<'a> {
         rows.filter(move |row| row.target == target && row.push == push)
     }
 
-    /// The row of each push that says when the verdict turns: where it turns first, first.
-    fn turning(&self, target: &'a str) -> Option<&'a HiddenCauseRow> {
+    /// Where the verdict turns first.
+    fn turning(&self, target: &'a str) -> Option<VerdictTurn<'a>> {
         let rows =
             HiddenPush::ALL.into_iter().filter_map(|push| self.of(target, push.word()).next());
         let turns = rows.filter_map(|row| Some((row.turns_at?, row)));
-        turns.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, row)| row)
+        turns.min_by(by_strength)
     }
 }
 
@@ -199,9 +190,9 @@ fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option
         context!(name => gate.gate.as_str(), at => gate.limit, least)
     });
     Some(context! {
-        row => Value::from(Serde(first)), metric => glossary.show(&first.metric).name, limit,
+        row => Value::from(Serde(first)), metric => glossary.show(&first.key.metric).name, limit,
         clause => Undefined::of_code(&first.undefined).map_or("", Undefined::clause),
-        turning => finding.turning(ANY_TARGET).map(|row| Value::from(Serde(row))),
+        turning => finding.turning(ANY_TARGET).map(|(_, row)| Value::from(Serde(row))),
         columns => columns(finding), table => table(finding).map(Value::from),
         drawing => drawing(finding),
     })
@@ -213,7 +204,7 @@ fn columns(finding: &HiddenFinding<'_>) -> Vec<Value> {
     names.sort_unstable();
     names.dedup();
     let single = names.into_iter().filter(|name| *name != ANY_TARGET);
-    let turning = |name| Some((finding.turning(name)?.turns_at?, name));
+    let turning = |name| Some((finding.turning(name)?.0, name));
     let mut all: Vec<(f64, &str)> = single.filter_map(turning).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
     all.truncate(COLUMNS_AT_MOST);
@@ -267,9 +258,10 @@ fn drawing(finding: &HiddenFinding<'_>) -> Option<String> {
         };
         (gate.limit, side, label)
     });
-    let turns = finding.turning(ANY_TARGET).and_then(|row| row.turns_at);
+    let turns = finding.turning(ANY_TARGET).map(|(at, _)| at);
     let turns_label = turns.map(|at| format!("turns at {}", share(at)));
-    let title = format!("{}, {} to {}", first.metric, first.from_group, first.to_group);
+    let key = &first.key;
+    let title = format!("{}, {} to {}", key.metric, key.from_group, key.to_group);
     let desc = format!(
         "The rate by the strength of a hidden cause, pushed up and down; without one {}.",
         first.value.map_or_else(|| "undefined".to_owned(), share)

@@ -9,8 +9,8 @@ use crate::folder::manifest::{ArmWords, ExperimentWords, JobChange, Manifest, Ru
 use crate::report::page::glossary::GlossaryEntry;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ArmRow, AuditKey, ChangeRow, ComparisonRow, EdgeRow, GateRow, GraphRow, MetricRow,
-    NeededKnowledgeRow, NodeRow, TableRow, ThresholdRow, WorldPeopleRow,
+    ArmRow, AuditKey, ChangeRow, ComparisonRow, EdgeRow, GateRow, GraphRow, JudgedRateKey,
+    MetricRow, NeededKnowledgeRow, NodeRow, TableRow, ThresholdRow, WorldPeopleRow,
 };
 
 /// Changes the rows of a table that are meant.
@@ -388,13 +388,15 @@ fn statements_that_a_verdict_needs_are_told() {
         };
         write_rows(tables, &[node]).unwrap();
         let row = |gate: &str, statement: &str, verdict: &str, value: f64| NeededKnowledgeRow {
-            model: "gbm".into(),
-            counterfactual: set.into(),
-            sensitive: ATTRIBUTE.into(),
-            from_group: from.into(),
-            to_group: to.into(),
-            metric: "psr".into(),
-            gate: gate.into(),
+            key: JudgedRateKey {
+                model: "gbm".into(),
+                counterfactual: set.into(),
+                sensitive: ATTRIBUTE.into(),
+                from_group: from.into(),
+                to_group: to.into(),
+                metric: "psr".into(),
+                gate: gate.into(),
+            },
             statement: statement.into(),
             verdict: verdict.into(),
             value: (!verdict.is_empty()).then_some(value),
@@ -417,9 +419,10 @@ fn statements_that_a_verdict_needs_are_told() {
     for said in [
         "alone, gbm, graph/high, Male → Female, positive switch rate, 10.0 %: No single statement \
          decides this pass.",
-        "needs, gbm, graph/high, Male → Female, positive switch rate, 30.0 %: Without the statement age \
-         before job this fail becomes a pass (2.00 %). Without the statement no effects among age, job this fail \
-         becomes open (21.0 %; there group of people follows from other columns).",
+        "needs, gbm, graph/high, Male → Female, positive switch rate, 30.0 %: Without the \
+         statement age before job this fail becomes a pass (2.00 %). Without the statement no \
+         effects among age, job this fail becomes open (21.0 %; there group of people follows from \
+         other columns).",
         "what the verdict would be without a statement is not known",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
