@@ -231,7 +231,5 @@ fn bare_variant(map: &Map<String, Value>, free: &BTreeSet<String>) -> Option<Val
 pub(crate) fn schema_text<T: JsonSchema>() -> String {
     let mut schema = schemars::schema_for!(T).to_value();
     without_own_keys(&mut schema);
-    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    text.push('\n');
-    text
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
 }

@@ -29,7 +29,7 @@ impl<'a> JobChecker<'a> {
         }
         let lacks_split = experiment.folds.is_none() && self.lacks_split();
         self.say(at, lacks_split.then(|| m::experiment_no_split(name)));
-        let set = self.set_of_experiment(&join(at, "from"), name, &experiment.from);
+        let set = self.set_added(&join(at, "from"), name, &experiment.from);
         let here = join(at, "arms");
         if arms.names().is_empty() {
             return self.say(here, m::experiment_no_arm(name));
@@ -43,12 +43,8 @@ impl<'a> JobChecker<'a> {
         self.say(format!("{here}.cfs_adasyn.first"), missing.map(m::adasyn_arm_missing));
     }
 
-    fn set_of_experiment(
-        &mut self,
-        at: &str,
-        name: &Name,
-        from: &Name,
-    ) -> Option<&'a CounterfactualSet> {
+    /// The set whose counterfactuals are added.
+    fn set_added(&mut self, at: &str, name: &Name, from: &Name) -> Option<&'a CounterfactualSet> {
         let sets = &self.job.counterfactuals;
         if sets.is_empty() {
             self.say(at, m::experiment_no_set(name, from));

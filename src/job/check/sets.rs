@@ -14,9 +14,10 @@ use crate::data::prepare::params::OrdinalOrder;
 use crate::job::messages::{self as m, Said};
 use crate::job::read::nearest::{all, all_or_none, list, suggest};
 use crate::job::read::tree::join;
-use crate::job::{CounterfactualSet, ModelBlock};
+use crate::job::{CounterfactualSet, MetricFamily, ModelBlock};
 use crate::param::{ColumnName, Name};
 
+use super::defaults::families;
 use super::models::noun;
 use super::names::numbered;
 use super::{JobChecker, path};
@@ -25,12 +26,16 @@ use super::{JobChecker, path};
 const FACTUAL: &str = "factual";
 
 impl JobChecker<'_> {
-    /// What a run leaves: its page with people whom it shows, rows, and forms of other tools.
+    /// What a run leaves: its page with people whom it shows and maps, rows, and forms of other
+    /// tools.
     pub(super) fn report(&mut self) {
         self.exports();
         self.kept_rows();
         self.words();
         let job = self.job;
+        let moved = families(job).contains(&MetricFamily::CfQuality) && job.has_fitted_sets();
+        let map = job.report.map.filter(|_| !moved);
+        self.say("report.map", map.map(|_| m::map_no_set()));
         let said = if job.counterfactuals.values().all(|set| set.graphs().is_some()) {
             Some(m::cases_no_set())
         } else {
@@ -70,11 +75,7 @@ impl JobChecker<'_> {
         for (place, attribute) in numbered(join(&at, "sensitive"), set.sensitive.iter().flatten()) {
             self.attribute(place, attribute);
         }
-        let mut strategies = set.strategies().into_iter();
-        let fitted = strategies.find_map(|of| Some((of.key(), of.knobs().fitted()?)));
-        if let Some((key, knobs)) = fitted {
-            self.fitted(&at, (name, key), set, knobs);
-        }
+        self.fitted(&at, name, set);
         self.graphs(&at, name, set);
         if set.placebo.is_some() {
             self.placebo(&join(&at, "placebo"), set);
@@ -107,14 +108,11 @@ impl JobChecker<'_> {
         Some(m::fit_doubt_of_model(name, noun(model)))
     }
 
-    /// What a strategy that is fitted asks for, in the set of this name under this key.
-    fn fitted(
-        &mut self,
-        at: &str,
-        (name, key): (&Name, &str),
-        set: &CounterfactualSet,
-        knobs: &dyn FittedKnobs,
-    ) {
+    /// What a strategy that is fitted asks for.
+    fn fitted(&mut self, at: &str, name: &Name, set: &CounterfactualSet) {
+        let mut strategies = set.strategies().into_iter();
+        let fitted = strategies.find_map(|of| Some((of.key(), of.knobs().fitted()?)));
+        let Some((key, knobs)) = fitted else { return };
         let here = format!("{at}.{key}");
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
             return;

@@ -152,8 +152,8 @@ fn absent(path: &Path, is_included: bool) -> Said {
         files.filter(|file| file.ends_with(".yaml") || file.ends_with(".yml")).collect();
     let near = nearest(&name_of(path), files.iter().map(String::as_str));
     match near.map(|near| path.with_file_name(near).display().to_string()) {
-        Some(near) if is_included => m::included_absent_near(path.display(), near),
-        Some(near) => m::job_absent_near(path.display(), near),
+        Some(near) if is_included => m::file_absent_near("included", path.display(), near),
+        Some(near) => m::file_absent_near("job", path.display(), near),
         None if is_included => m::included_absent(path.display()),
         None if folder.is_dir() => m::job_absent(path.display()),
         None => m::job_absent_folder(path.display(), folder.display()),

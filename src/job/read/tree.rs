@@ -413,9 +413,9 @@ fn in_words(kind: &ErrorKind) -> Said {
         ErrorKind::MisplacedFlowCollectionEnd => m::yaml_bracket_none(),
         ErrorKind::ExpectedFlowMappingSeparator
         | ErrorKind::UnexpectedEofFlowMapping
-        | ErrorKind::UnexpectedEofImplicitFlowMapping => m::yaml_brace_missing(),
+        | ErrorKind::UnexpectedEofImplicitFlowMapping => m::yaml_bracket_missing('}'),
         ErrorKind::ExpectedFlowSequenceSeparator | ErrorKind::UnexpectedEofFlowSequence => {
-            m::yaml_bracket_missing()
+            m::yaml_bracket_missing(']')
         }
         ErrorKind::InvalidQuotedScalarIndent => m::yaml_quote_above(),
         ErrorKind::UnclosedQuotedScalar => m::yaml_quote_open(),
