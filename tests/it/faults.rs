@@ -225,7 +225,7 @@ fn a_clock_that_jumps() {
         |args: &str, status: i32| Ran::of(work.command(args).env("LD_PRELOAD", &library), status);
     jumping("run job.yaml --out jumped --cache other --log json --log-file log.jsonl", 0);
     assert_same(&expected, &results(&work.path("jumped")), "with a clock that jumps");
-    let log = fs::read_to_string(work.path("log.jsonl")).unwrap();
+    let log = work.read("log.jsonl");
     let year =
         |time: &str| time.split('-').next().and_then(|year| year.parse::<u32>().ok()).unwrap_or(0);
     let years: Vec<u32> = log
