@@ -36,7 +36,6 @@ use crate::model::contract::{ModelContract, TermSource};
 use crate::model::kind::python::PythonBlock;
 use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::ROLES;
-use crate::stage::disk::{DiskForecast, LITTLE_DISK};
 use crate::stage::gate::blind;
 use crate::stage::gate::model_issues::of_sanity;
 use crate::stage::generate::support::{UnsupportedValue, told_in_words};
@@ -81,9 +80,6 @@ pub(crate) struct RunForecast {
     /// Whether a run would first ask a program for the rows: what is cached holds where it writes
     /// the same rows as the last time.
     pub asks_for_rows: bool,
-    /// What the stages that would run are likely to write; null = the number of rows is not known
-    /// before the run.
-    pub disk: Option<DiskForecast>,
 }
 
 /// One stage of a [`RunForecast`].
@@ -132,9 +128,6 @@ pub(crate) fn forecast(
         let force = run.force(settings.force.as_deref());
         let options = ExecSettings { force, ..plan.exec_settings() };
         let planned = crate::exec::plan(&run.stages, &entries, &options)?;
-        let stale = planned.iter().filter(|of| matches!(of.state, ResultState::Stale(_)));
-        let stale: Vec<String> = stale.map(|of| of.id.clone()).collect();
-        let disk = plan.disk_forecast(&stale);
         let stages: Vec<StageForecast> = planned
             .into_iter()
             .map(|stage| {
@@ -161,7 +154,6 @@ pub(crate) fn forecast(
             awaited: input.awaited.clone(),
             to_download: input.to_download.map(str::to_owned),
             asks_for_rows: copied_rows::row_program(checked, settings).is_some(),
-            disk,
         })
     };
     look().map_err(|error| with_place(error, checked))
@@ -248,9 +240,7 @@ pub(crate) struct LocatedIssue {
 impl LocatedIssue {
     /// A warning with its place in the job.
     pub(crate) fn new(issue: IssueNote, checked: &CheckedJob) -> Self {
-        // That of a disk is no key of the job.
-        let is_of_job = issue.code != LITTLE_DISK;
-        let place = checked.place_of_issue(&issue.place).filter(|_| is_of_job).cloned();
+        let place = checked.place_of_issue(&issue.place).cloned();
         LocatedIssue { issue, place }
     }
 }
@@ -287,7 +277,6 @@ pub(crate) fn check_data(
         seen.warnings.extend(one_sided_labels(rows.layout(), &look));
         seen.warnings.extend(unsupported_people(plan, rows.layout(), &look.unsupported));
         seen.warnings.extend(look.traps);
-        seen.warnings.extend(plan.disk_warnings(rows.layout().n_rows)?);
         Ok(CheckFindings { awaited: input.awaited.clone(), contracts, ..seen })
     })
 }
