@@ -17,14 +17,13 @@ use serde::Serialize;
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, SupportReader};
 use crate::error::{Error, Result};
 use crate::exec::{StageContext, files, misfit};
-use crate::job::{Job, ModelBlock};
+use crate::job::Job;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
 use crate::metric::evidence::labelled_scores::EXACT_ROWS;
 use crate::metric::evidence::person_sums;
 use crate::metric::value::sanity::ModelSanity;
-use crate::param::Name;
 use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, KEEP_ROWS_BELOW, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE,
 };
@@ -47,7 +46,7 @@ use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, 
 use crate::stage::train::trainer::refuse_memory;
 use crate::table::OutcomeRow;
 use crate::table::file::RowWriter;
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// The scores that an audit counts: those of the plain audit, or of the models of an arm in all
 /// folds, of which each has those of its own rows.
@@ -224,6 +223,7 @@ impl<'a> SetScoreInputs<'a> {
             return Err(misfit("graphs have no scores of several classes".to_owned()));
         };
         then(ClassCountInputs {
+            rule: (),
             attribute: self.position,
             counterfactuals: &made.open(ctx, row_context)?,
             support: &made.support(ctx)?,
@@ -322,17 +322,6 @@ impl StagePlan<'_> {
 }
 
 impl Stage for CountStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Count;
-    const FIELDS: &'static [UnitField] = &[
-        UnitField::Model,
-        UnitField::Set,
-        UnitField::Attribute,
-        UnitField::Experiment,
-        UnitField::Arm,
-        UnitField::Repeat,
-    ];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let n_folds = plan.counted_folds(unit)?;
@@ -480,10 +469,6 @@ fn write_counted<S: Serialize>(ctx: &StageContext<'_>, counted: &CountedFolds<S>
 }
 
 impl Stage for FlipsStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Flips;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model, UnitField::Attribute];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let sources = RowScoreInputs::need(unit, false, b)?;
@@ -527,32 +512,20 @@ impl StageInput<OutcomesStage> {
     /// The outcomes of every model that scores counterfactuals; none where the job keeps none.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Option<Self>> {
         let plan = b.plan;
-        let applied_sets = plan.applied_sets();
-        let scored = plan.job.models.iter().any(|(name, model)| {
-            model.scores_counterfactuals()
-                && applied_sets.iter().any(|applied| applied.block.asks(name))
-        });
         let kept = plan.keeps_outcomes() && plan.n_classes().is_none();
-        let has_rows = kept && scored;
+        let has_rows = kept && plan.scored_sets().next().is_some();
         has_rows.then(|| b.need::<OutcomesStage>(&AuditUnit::default())).transpose()
     }
 }
 
 impl Stage for OutcomesStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Outcomes;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let keep = b.input("run.keep_rows", |job| job.run.keeps_outcomes());
         let (rows, mut parts) = (RowInputs::of_job(b)?, Vec::new());
-        let applied_sets = plan.applied_sets();
-        let scoring = |(_, model): &(&Name, &ModelBlock)| model.scores_counterfactuals();
-        for (name, _) in plan.job.models.iter().filter(scoring) {
-            for applied in applied_sets.iter().filter(|applied| applied.block.asks(name)) {
-                let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
-                parts.push((name.as_str(), applied.set, sources));
-            }
+        for (name, _, applied) in plan.scored_sets() {
+            let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
+            parts.push((name.as_str(), applied.set, sources));
         }
         let named = keep == Some(true);
         let passes = b.passes();

@@ -32,7 +32,7 @@ use crate::table::{
     ArmFoldRow, ArmRow, ComparisonRow, CountRow, CurveRow, MetricRow, ReliabilityRow,
     ScoreShiftRow, TableRow, ThresholdRow,
 };
-use crate::unit::{AuditUnit, UnitKind};
+use crate::unit::AuditUnit;
 
 /// Which rows are audited and which train, fold by fold.
 pub(crate) fn plan_folds<'a>(
@@ -81,9 +81,6 @@ pub(crate) fn plan_folds<'a>(
 }
 
 impl Stage for SelectedStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Selected;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let rows = b.need::<PrepareStage>(&AuditUnit::default())?;
@@ -134,9 +131,6 @@ impl Stage for SelectedStage {
 }
 
 impl Stage for TablesStage {
-    type Output = MeasureStage;
-    const KIND: UnitKind = UnitKind::Tables;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
         let mut trials = b.plan.experiments();

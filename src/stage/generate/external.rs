@@ -38,7 +38,7 @@ use crate::stage::program::RowProgram;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// File of the stage `external`.
 const ANSWER: &str = "counterfactuals.parquet";
@@ -93,10 +93,6 @@ impl<'a> ExternalInput<'a> {
 }
 
 impl Stage for ExternalStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::External;
-    const FIELDS: &'static [UnitField] = &[UnitField::Set, UnitField::Attribute];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let applied = plan.set_of(unit)?;

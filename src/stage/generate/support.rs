@@ -7,6 +7,7 @@
 
 use std::path::Path;
 
+use arrow::datatypes::UInt64Type;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::support::{
@@ -29,7 +30,7 @@ use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::table::support::is_told;
 use crate::table::whole;
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// File of the stage `support`; absent where features do not travel, and in a shard before the
 /// counts of all shards are merged.
@@ -50,10 +51,6 @@ impl StagePlan<'_> {
 }
 
 impl Stage for SupportStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Support;
-    const FIELDS: &'static [UnitField] = &[UnitField::Experiment];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let experiment = Some(unit.experiment.as_str()).filter(|name| !name.is_empty());
@@ -321,7 +318,7 @@ impl SupportTests {
             |g| {
                 let mut sums = self.no_sums();
                 let bits = of_group(g, &mut sums)?;
-                Ok((bits.len() as u64, (encoder.encode(bits)?, sums)))
+                Ok((bits.len() as u64, (encoder.numbers::<UInt64Type>(bits)?, sums)))
             },
             |_, (encoded, sums)| {
                 all.merge(sums);

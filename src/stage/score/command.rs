@@ -14,7 +14,7 @@ use crate::data::exchange::row_stream::{
     DESCRIPTION, MODEL_HASH, POSITION, RawColumns, RowFile, RowSink, RowStream, ask_description,
 };
 use crate::data::exchange::score_stream::{read_answer, read_description, read_file, read_stream};
-use crate::data::rows::aligned::{CounterfactualReader, create_scores, write_precision};
+use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{Attribute, FeatureRows, Layout, RowIdKind};
 use crate::error::{Error, Fault, FilePlace, Result};
@@ -78,7 +78,7 @@ pub(crate) struct CommandCall<'a> {
     pub secret: Option<&'a [u8]>,
 }
 
-/// The rows that a program scores.
+/// The rows that a model scores.
 #[derive(Clone, Copy)]
 pub(crate) enum CommandRows<'a> {
     /// The audited rows.
@@ -382,32 +382,12 @@ impl<'a> CommandCall<'a> {
         Ok(())
     }
 
-    /// Writes one score per prepared row or counterfactual into the folder of the stage; rows that
-    /// are not asked for get none.
+    /// Hands the scores of rows or counterfactuals to `take`, block by block, and says in how many
+    /// bits all answers give them; rows that are not asked for get none.
     ///
     /// # Errors
     /// The program fails, or gives other scores than one of the scale per row; the rows cannot be
     /// read; the run is to stop.
-    pub(crate) fn score(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-        scored: CommandRows<'_>,
-        files: ProgramFiles<'_>,
-    ) -> Result<()> {
-        let (encoder, mut writer) = create_scores(ctx.out())?;
-        let precision = self.score_into(ctx, row_context, scored, files, &mut |scores| {
-            writer.append(encoder.encode(&scores)?)
-        })?;
-        writer.finish()?;
-        write_precision(ctx.out(), precision)
-    }
-
-    /// As [`CommandCall::score`], but hands the scores to `take`, block by block, and says in how
-    /// many bits all answers give them.
-    ///
-    /// # Errors
-    /// As [`CommandCall::score`].
     pub(crate) fn score_into(
         &self,
         ctx: &StageContext<'_>,
@@ -609,7 +589,7 @@ fn send(sink: impl RowSink, feed: &mut dyn FnMut(&mut dyn RowSink) -> Result<()>
 impl CommandRows<'_> {
     /// Number of blocks in which the rows come: row groups of the prepared rows, or blocks of their
     /// own.
-    fn n_blocks(self, row_context: RowContext<'_>) -> usize {
+    pub(crate) fn n_blocks(self, row_context: RowContext<'_>) -> usize {
         match self {
             CommandRows::Rows
             | CommandRows::Recheck(_)
@@ -621,7 +601,11 @@ impl CommandRows<'_> {
 
     /// For each row or counterfactual of a row group the fold in which it is audited; none if it
     /// is not.
-    fn folds(self, row_context: RowContext<'_>, group: usize) -> Result<Vec<Option<u8>>> {
+    pub(crate) fn folds(
+        self,
+        row_context: RowContext<'_>,
+        group: usize,
+    ) -> Result<Vec<Option<u8>>> {
         if let CommandRows::Changed(rows) = self {
             return Ok(rows.folds(group));
         }
@@ -652,7 +636,8 @@ impl CommandRows<'_> {
         })
     }
 
-    fn rows(self, row_context: RowContext<'_>, group: usize) -> Result<FeatureRows> {
+    /// The rows of a block.
+    pub(crate) fn rows(self, row_context: RowContext<'_>, group: usize) -> Result<FeatureRows> {
         match self {
             CommandRows::Rows | CommandRows::Recheck(_) | CommandRows::Training(_) => {
                 row_context.rows.read(group).map(|batch| batch.rows)

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
-use crate::data::rows::aligned::ScoreReader;
+use crate::data::rows::aligned::{ScoreReader, create_scores, write_precision};
 use crate::error::{Error, Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job;
@@ -32,16 +32,18 @@ use crate::stage::count::classes::{self, ClassScores};
 use crate::stage::input::request::{ScoreAnswers, recheck_inputs};
 use crate::stage::input::score_files::scores_path;
 use crate::stage::kinds::{GenerateStage, ScoreStage};
-use crate::stage::models::AskedModels;
+use crate::stage::models::{AskedModels, OpenModels};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::command::CommandRows;
-use crate::stage::score::join::{JoinedScores, RecheckAgainst};
-use crate::stage::score::rows::{carried_column, check_carried, score_rows};
+use crate::stage::score::join::{
+    JoinedCounterfactuals, JoinedScores, RecheckAgainst, ScoreFileJoin,
+};
+use crate::stage::score::rows::{blank_unknown, carried_column, check_carried};
 use crate::stage::sharding::share::StagePasses;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 impl StagePlan<'_> {
     /// A fault with the file and the row of the source that it was found in.
@@ -92,10 +94,6 @@ impl StageInput<ScoreStage> {
 }
 
 impl Stage for ScoreStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Score;
-    const FIELDS: &'static [UnitField] = UnitField::ALL;
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let (_, model) = plan.model_of(unit)?;
@@ -130,22 +128,33 @@ impl Stage for ScoreStage {
                         Some((made.open(ctx, row_context)?, *position, *of_worlds))
                     }
                 };
-                if let Some(call) = asked.call() {
-                    let scored = match &made {
-                        None => CommandRows::Rows,
-                        Some((made, at, of_worlds)) => {
-                            CommandRows::Counterfactuals(made, &layout.attributes[*at], *of_worlds)
-                        }
-                    };
-                    return call.score(ctx, row_context, scored, asked.files(ctx)?);
-                }
-                let scorers = asked.scorers(ctx, layout)?;
-                let Some((made, position, _)) = made else {
-                    return score_rows(row_context, &scorers, None, ctx.out());
+                let models = asked.open(ctx, layout)?;
+                let scored = made.as_ref().map_or(CommandRows::Rows, |(made, at, of_worlds)| {
+                    CommandRows::Counterfactuals(made, &layout.attributes[*at], *of_worlds)
+                });
+                let known = match (&made, &models) {
+                    (Some((made, at, _)), OpenModels::Here(_)) => {
+                        let known = asked.known_groups(ctx, layout, *at)?;
+                        ctx.set_total(passes * layout.n_rows);
+                        known.iter().flatten().any(|known| !known).then_some((made, known))
+                    }
+                    _ => None,
                 };
-                let known = asked.known_groups(ctx, layout, position)?;
-                ctx.set_total(passes * layout.n_rows);
-                score_rows(row_context, &scorers, Some((&made, &known)), ctx.out())
+                let (encoder, mut writer) = create_scores(ctx.out())?;
+                let encoded = |g: usize, mut scores: Vec<f64>| {
+                    if let Some((made, known)) = &known {
+                        let (keys, roles) = (made.keys(g)?, row_context.roles.read(g)?);
+                        let fold = |i: usize| roles.audited(keys.parent[i] as usize);
+                        blank_unknown(&mut scores, &keys, known, fold);
+                    }
+                    encoder.scores(scores)
+                };
+                let precision =
+                    models.score_blocks((ctx, row_context), scored, &encoded, &mut |encoded| {
+                        writer.append(encoded)
+                    })?;
+                writer.finish()?;
+                write_precision(ctx.out(), precision)
             })
         })
     }
@@ -277,9 +286,9 @@ impl ExternalScores<'_> {
         };
         let join = |class: usize, column: &str| {
             let (file, out) = (open(column)?, score_folder(plan, ctx.out(), class)?);
-            let Some((set, made, sample)) = &opened else {
-                return join::join_rows(row_context, &file, &out);
-            };
+            let file_join =
+                |set| ScoreFileJoin { context: row_context, file: &file, set }.join(&out);
+            let Some((set, made, sample)) = &opened else { return file_join(None) };
             let factual = set.again.as_ref().map(|(scores, tolerance)| {
                 let folder = scores.class_folder(ctx, plan.n_classes().map(|_| class));
                 let scores = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
@@ -288,7 +297,7 @@ impl ExternalScores<'_> {
             let factual = factual.transpose()?;
             let factual = factual.as_ref().map(|(scores, tolerance)| (scores, *tolerance));
             let recheck = sample.as_ref().map(|sample| RecheckAgainst { sample, factual });
-            join::join_counterfactuals(row_context, &file, made, set.position, recheck, &out)
+            file_join(Some(JoinedCounterfactuals { made, attribute: set.position, recheck }))
         };
         let Some(first) = self.columns.first() else { return Ok(()) };
         let join_all = || {

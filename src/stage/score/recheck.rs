@@ -2,27 +2,23 @@
 //! answers differ, every number of the model changes from run to run, and no gate on it is decided,
 //! unless the job accepts that.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
-use crate::exec::{StageContext, files};
+use crate::exec::files;
 use crate::job::ModelBlock;
-use crate::model::Scorer;
 use crate::stage::kinds::{RecheckStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::command::CommandRows;
 use crate::stage::score::join::{RECHECKED, RecheckResult, RecheckSample};
-use crate::stage::score::rows::score_by_fold;
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder};
 use crate::table::{IssueRow, ReasonCode, whole};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// Share of the audited rows that are scored twice.
 const RECHECK_SHARE: f64 = 0.01;
@@ -33,18 +29,7 @@ const RECHECK_AT_LEAST: usize = 100;
 /// Two answers for one row that differ by more than this share of the scale are not the same.
 pub(crate) const RECHECK_TOLERANCE: f64 = 1e-6;
 
-impl StageInput<RecheckStage> {
-    /// What asking twice gave.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RecheckResult> {
-        self.read(ctx, RECHECKED)
-    }
-}
-
 impl Stage for RecheckStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Recheck;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let (rows, first) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
@@ -60,17 +45,9 @@ impl Stage for RecheckStage {
                 let first = first.open(ctx, row_context)?;
                 let asking = SecondAsking { row_context, first, again, tolerance };
                 let mut answers = SecondAnswers::default();
-                let Some(call) = asked.call() else {
-                    let scorers = asked.scorers(ctx, row_context.rows.layout())?;
-                    let ask = |g| Ok((0, asking.ask(g, &scorers)?));
-                    row_context.row_groups().in_order(ask, |_, part| {
-                        answers.merge(part);
-                        Ok(())
-                    })?;
-                    return Ok(answers);
-                };
                 let (mut group, scored) = (0, CommandRows::Recheck(&asking.again));
-                call.score_into(ctx, row_context, scored, asked.files(ctx)?, &mut |scores| {
+                let models = asked.open(ctx, row_context.rows.layout())?;
+                models.score_into(ctx, row_context, scored, &mut |scores| {
                     answers.merge(asking.compared(group, &asking.rows(group)?, |row| scores[row])?);
                     group += 1;
                     Ok(())
@@ -141,18 +118,6 @@ impl SecondAsking<'_> {
         Ok(self.again.rows(&rows.read_keys(group)?, &roles.read(group)?, None))
     }
 
-    /// Asks models that run here about the rows of a row group.
-    fn ask(&self, group: usize, scorers: &[Box<dyn Scorer>]) -> Result<SecondAnswers> {
-        let (RowContext { rows, roles, .. }, mine) = (self.row_context, self.rows(group)?);
-        if mine.is_empty() {
-            return Ok(SecondAnswers::default());
-        }
-        let (batch, roles) = (rows.read(group)?, roles.read(group)?);
-        let answers = score_by_fold(scorers, &batch.rows.take(&mine), |i| roles.audited(mine[i]))?;
-        let answers: BTreeMap<usize, f64> = mine.iter().copied().zip(answers).collect();
-        self.compared(group, &mine, |row| answers[&row])
-    }
-
     /// Compares the second scores of these rows of a row group with the first ones.
     fn compared(
         &self,
@@ -181,37 +146,24 @@ impl SecondAsking<'_> {
     }
 }
 
-/// The models that are asked twice, to be opened.
-pub(crate) struct RecheckInputs(Vec<(String, StageInput<RecheckStage>)>);
-
-impl RecheckInputs {
-    /// Those of the job: what was trained here answers alike by construction, and scores computed
-    /// elsewhere are checked by `recheck`.
-    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let is_asked =
-            |model: &ModelBlock| model.brought().is_some_and(|(_, knobs)| knobs.is_asked_twice());
-        let models = b.plan.job.models.iter().filter(|(_, model)| is_asked(model));
-        let asked = models.map(|(name, _)| {
-            Ok((name.to_string(), b.need::<RecheckStage>(&AuditUnit::of_model(name.as_str()))?))
-        });
-        Ok(RecheckInputs(asked.collect::<Result<_>>()?))
-    }
-
-    /// What asking twice gave, model by model.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<(&str, RecheckResult)>> {
-        self.0.iter().map(|(model, stage)| Ok((model.as_str(), stage.open(ctx)?))).collect()
-    }
-
-    /// The models that answer differently, as issues.
-    pub(crate) fn issues(&self, ctx: &StageContext<'_>) -> Result<Vec<IssueRow>> {
-        let found = self.open(ctx)?.into_iter();
-        Ok(found.filter_map(|(model, found)| not_repeatable(model, &found)).collect())
-    }
+/// The models that are asked twice, and what that gave: what was trained here answers alike by
+/// construction, and scores computed elsewhere are checked by `recheck`.
+pub(crate) fn rechecks<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<Opens<'a, Vec<(&'a str, RecheckResult)>>> {
+    let models = b.plan.job.models.iter().filter(|(_, model): &(_, &ModelBlock)| {
+        model.brought().is_some_and(|(_, knobs)| knobs.is_asked_twice())
+    });
+    let models = models.map(|(name, _)| (name.as_str(), AuditUnit::of_model(name.as_str())));
+    let asked = b.need_each::<RecheckStage, _>(models)?;
+    Ok(Box::new(move |ctx| {
+        asked.iter().map(|(model, stage)| Ok((*model, stage.read(ctx, RECHECKED)?))).collect()
+    }))
 }
 
 /// That a model scored the same rows differently. Of scores computed elsewhere a difference has
 /// ended the run.
-fn not_repeatable(model: &str, found: &RecheckResult) -> Option<IssueRow> {
+pub(crate) fn not_repeatable(model: &str, found: &RecheckResult) -> Option<IssueRow> {
     let RecheckResult { rows, differ, largest } = found;
     let text = format!(
         "model `{model}` scored {rows} rows twice, and {differ} of the scores differ, by up to \

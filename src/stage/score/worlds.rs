@@ -241,7 +241,8 @@ impl GraphScoring<'_> {
                     }
                 })?;
                 part.n_dropped = dropped;
-                Ok((rows, (encoder.encode(&part.means)?, part)))
+                let means = std::mem::take(&mut part.means);
+                Ok((rows, (encoder.scores(means)?, part)))
             },
             |_, (encoded, part)| {
                 counts.merge(part.counts);

@@ -13,7 +13,7 @@ use crate::stage::score::worlds::{
     GraphScoreResult, GraphScoring, WORLD_COUNTS_FILE, WorldAnswers,
 };
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 impl StageInput<WorldsStage> {
     /// What a model said in every world.
@@ -40,11 +40,6 @@ enum ScoredWorlds {
 }
 
 impl Stage for WorldsStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Worlds;
-    const FIELDS: &'static [UnitField] =
-        &[UnitField::Model, UnitField::Set, UnitField::Attribute, UnitField::Repeat];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let ((name, model), applied) = (plan.model_of(unit)?, plan.set_of(unit)?);

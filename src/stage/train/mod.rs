@@ -13,20 +13,9 @@ use crate::stage::experiment::plan::arm_of;
 use crate::stage::kinds::TrainStage;
 use crate::stage::models::UnitModels;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 impl Stage for TrainStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Train;
-    const FIELDS: &'static [UnitField] = &[
-        UnitField::Model,
-        UnitField::Experiment,
-        UnitField::Arm,
-        UnitField::Fold,
-        UnitField::Predictions,
-        UnitField::Repeat,
-    ];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let (plan, models) = (b.plan, UnitModels::of(unit, b)?);
         // Only an arm adds rows.
