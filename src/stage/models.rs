@@ -65,25 +65,16 @@ impl<'a> StagePlan<'a> {
 
     /// The model as a command, if it is one.
     pub(crate) fn call(&'a self, name: &'a str, model: &'a ModelBlock) -> Option<CommandCall<'a>> {
-        let (n_folds, threads, secret) =
-            (self.n_folds(), self.settings.threads, self.secret.as_deref());
-        let program = self.programs.get(name)?;
         Some(CommandCall {
+            plan: self,
             model: name,
             key: model.kinds().first()?.key(),
-            command: &program.command,
-            kept: program.kept.as_ref(),
+            program: self.programs.get(name)?,
             scale: self.score_scale(model),
-            how: &program.how,
-            may_lack_scores: program.may_lack_scores,
-            cache: self.settings.cache.as_deref(),
-            checked: self.checked,
-            n_folds,
+            n_folds: self.n_folds(),
             first_fold: 0,
             arm: None,
             seed: self.job.run.seed,
-            threads,
-            secret,
         })
     }
 
@@ -136,17 +127,6 @@ impl StageInput<TrainStage> {
         (0..n)
             .map(|fold| self.read_artifact(ctx, fold, |json| trainer::trained(model, json)))
             .collect()
-    }
-
-    /// The same as scorers.
-    pub(crate) fn scorers(
-        &self,
-        ctx: &StageContext<'_>,
-        model: &ModelBlock,
-        n: usize,
-    ) -> Result<Vec<Box<dyn Scorer>>> {
-        let models = self.models(ctx, model, n)?.into_iter();
-        Ok(models.map(|model| model as Box<dyn Scorer>).collect())
     }
 
     fn read_artifact<T>(
@@ -330,17 +310,9 @@ impl<'a> AskedModels<'a> {
         Ok(AskedModels { models, call, train })
     }
 
-    /// The model as a command, if it is one.
-    pub(crate) fn call(&self) -> Option<&CommandCall<'a>> {
-        self.call.as_ref()
-    }
-
-    /// The files that go with a model that is a command.
-    pub(crate) fn files<'c>(&self, ctx: &'c StageContext<'_>) -> Result<ProgramFiles<'c>> {
-        let trained = self.train.as_ref().map(|train| train.folder(ctx));
-        let contract = self.models.contract.as_ref().map(|contract| contract.folder(ctx));
-        let absent = || misfit(format!("no contract with the model `{}`", self.models.name));
-        Ok(ProgramFiles { trained, contract: contract.ok_or_else(absent)? })
+    /// Whether they are a program.
+    pub(crate) fn are_program(&self) -> bool {
+        self.call.is_some()
     }
 
     /// One for each fold, or the one for all: trained here, or an ONNX file.
@@ -357,7 +329,10 @@ impl<'a> AskedModels<'a> {
             }
         }
         match &self.train {
-            Some(train) => train.scorers(ctx, block, *n),
+            Some(train) => {
+                let models = train.models(ctx, block, *n)?.into_iter();
+                Ok(models.map(|model| model as Box<dyn Scorer>).collect())
+            }
             None => Err(misfit(format!("the model `{name}` cannot score rows"))),
         }
     }
@@ -368,10 +343,14 @@ impl<'a> AskedModels<'a> {
         ctx: &'o StageContext<'_>,
         layout: &Layout,
     ) -> Result<OpenModels<'o>> {
-        Ok(match self.call {
-            Some(call) => OpenModels::Program(call, self.files(ctx)?),
-            None => OpenModels::Here(self.scorers(ctx, layout)?),
-        })
+        let Some(call) = self.call else {
+            return self.scorers(ctx, layout).map(OpenModels::Here);
+        };
+        let trained = self.train.as_ref().map(|train| train.folder(ctx));
+        let contract = self.models.contract.as_ref().map(|contract| contract.folder(ctx));
+        let absent = || misfit(format!("no contract with the model `{}`", self.models.name));
+        let contract = contract.ok_or_else(absent)?;
+        Ok(OpenModels::Program(call, ProgramFiles { trained, contract }))
     }
 
     /// The models that were trained here, for what asks them in their own encoding; none where the

@@ -297,7 +297,7 @@ impl PrepareParams {
 }
 
 /// One step that can lose rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FilterStep {
     /// The step, as the job writes it.
     pub what: String,

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, SupportReader};
+use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::error::{Error, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job::Job;
@@ -67,7 +67,7 @@ impl PooledScores {
         ScoreReader::pooled(&folders)
     }
 
-    /// The scores of each of `n` classes. No arm has such.
+    /// The scores of each of `n` classes. No arm has such, and no worlds.
     fn of_classes(
         &self,
         ctx: &StageContext<'_>,
@@ -131,46 +131,16 @@ impl<'a> RowScoreInputs<'a> {
 /// The scores of one model over the counterfactuals of one set.
 pub(crate) struct SetScoreInputs<'a> {
     pub(crate) rows: RowInputs<'a>,
-    of_set: ScoredSet,
+    made: StageInput<GenerateStage>,
+    /// Of a set that depends on causal graphs, whose scores are means over their worlds, one for
+    /// each person and target group; else none.
+    worlds: Option<StageInput<WorldsStage>>,
     scores: PooledScores,
+    /// Of the rows that were made; none of worlds.
+    scores_cf: PooledScores,
     rule: RuleInputs<'a>,
     /// Place of the sensitive attribute.
     position: usize,
-}
-
-/// Where the scores of counterfactuals are.
-enum ScoredSet {
-    /// Next to the rows that were scored.
-    Rows(StageInput<GenerateStage>, PooledScores),
-    /// Means over the worlds of causal graphs, one for each person and target group, next to what
-    /// of these is unsupported.
-    Worlds(StageInput<WorldsStage>, StageInput<GenerateStage>),
-}
-
-impl ScoredSet {
-    fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-        attribute: usize,
-    ) -> Result<(CounterfactualReader, ScoreReader)> {
-        match self {
-            ScoredSet::Rows(made, scores) => {
-                Ok((made.open(ctx, row_context)?, scores.open(ctx, row_context)?))
-            }
-            ScoredSet::Worlds(worlds, _) => {
-                let (rows, roles) = (row_context.rows, row_context.roles);
-                let keys = CounterfactualReader::of_keys(rows, roles, attribute)?;
-                Ok((keys, worlds.scores(ctx, row_context)?))
-            }
-        }
-    }
-
-    /// The unsupported values.
-    fn support(&self, ctx: &StageContext<'_>) -> Result<SupportReader> {
-        let (ScoredSet::Rows(made, _) | ScoredSet::Worlds(_, made)) = self;
-        made.support(ctx)
-    }
 }
 
 impl<'a> SetScoreInputs<'a> {
@@ -185,12 +155,12 @@ impl<'a> SetScoreInputs<'a> {
         let rows = RowInputs::of_audit(b, unit)?;
         let scores = PooledScores::need(&unit.factual(), b)?;
         let made = b.need::<GenerateStage>(&set.unit())?;
-        let of_set = match set.graphs() {
-            Some(_) => ScoredSet::Worlds(b.need::<WorldsStage>(unit)?, made),
-            None => ScoredSet::Rows(made, PooledScores::need(unit, b)?),
+        let (worlds, scores_cf) = match set.graphs() {
+            Some(_) => (Some(b.need::<WorldsStage>(unit)?), PooledScores(Vec::new())),
+            None => (None, PooledScores::need(unit, b)?),
         };
         let rule = rule_of(unit, several, b)?;
-        Ok(SetScoreInputs { rows, of_set, scores, rule, position })
+        Ok(SetScoreInputs { rows, made, worlds, scores, scores_cf, rule, position })
     }
 
     /// Hands the opened scores on.
@@ -200,13 +170,20 @@ impl<'a> SetScoreInputs<'a> {
         row_context: RowContext<'_>,
         then: impl FnOnce(CountInputs<'_>) -> Result<T>,
     ) -> Result<T> {
-        let (counterfactuals, scores_cf) = self.of_set.open(ctx, row_context, self.position)?;
+        let (counterfactuals, scores_cf) = match &self.worlds {
+            None => (self.made.open(ctx, row_context)?, self.scores_cf.open(ctx, row_context)?),
+            Some(worlds) => {
+                let (rows, roles) = (row_context.rows, row_context.roles);
+                let keys = CounterfactualReader::of_keys(rows, roles, self.position)?;
+                (keys, worlds.scores(ctx, row_context)?)
+            }
+        };
         let scores = self.scores.open(ctx, row_context)?;
         then(CountInputs {
             rule: &self.rule.open(ctx, row_context, &scores)?,
             attribute: self.position,
             counterfactuals: &counterfactuals,
-            support: &self.of_set.support(ctx)?,
+            support: &self.made.support(ctx)?,
             scores: &scores,
             scores_cf: &scores_cf,
         })
@@ -219,16 +196,13 @@ impl<'a> SetScoreInputs<'a> {
         (row_context, n): (RowContext<'_>, usize),
         then: impl FnOnce(ClassCountInputs<'_>) -> Result<T>,
     ) -> Result<T> {
-        let ScoredSet::Rows(made, scores_cf) = &self.of_set else {
-            return Err(misfit("graphs have no scores of several classes".to_owned()));
-        };
         then(ClassCountInputs {
             rule: (),
             attribute: self.position,
-            counterfactuals: &made.open(ctx, row_context)?,
-            support: &made.support(ctx)?,
+            counterfactuals: &self.made.open(ctx, row_context)?,
+            support: &self.made.support(ctx)?,
             scores: &self.scores.of_classes(ctx, row_context, n)?,
-            scores_cf: &scores_cf.of_classes(ctx, row_context, n)?,
+            scores_cf: &self.scores_cf.of_classes(ctx, row_context, n)?,
         })
     }
 }

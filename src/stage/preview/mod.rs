@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::causal::encoding::constant_columns;
 use crate::counterfactual::write_back::features_set_with;
 use crate::data::prepare::issues::MISSING_VALUES;
+use crate::data::prepare::params::FilterStep;
 use crate::data::rows::RowsReader;
 use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
 use crate::data::rows::split::RolesReader;
@@ -29,6 +30,7 @@ use crate::exec::folder::ScratchFolder;
 use crate::exec::pieces::StageWatch;
 use crate::exec::result_store::StoreView;
 use crate::exec::{ExecSettings, ResultState, StageContext, StageRecord};
+use crate::folder::manifest::RowCounts;
 use crate::job::check::CheckedJob;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::value::sanity::ModelSanity;
@@ -495,9 +497,9 @@ pub(crate) struct DataPreview {
     /// The data set that generated rows replace; null = none.
     pub stand_in: Option<String>,
     /// Numbers of rows.
-    pub rows: RowsPreview,
+    pub rows: RowCounts,
     /// Each step that can lose rows, in order.
-    pub filters: Vec<FilterPreview>,
+    pub filters: Vec<FilterStep>,
     /// What was met and did not stop the work.
     pub issues: Vec<IssueNote>,
     /// The columns that are read, but for the label: the row id, then features, sensitive ones
@@ -509,30 +511,6 @@ pub(crate) struct DataPreview {
     pub attributes: Vec<AttributePreview>,
     /// Files of scores that are not there.
     pub awaited: Vec<AwaitedFile>,
-}
-
-/// Numbers of rows.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct RowsPreview {
-    /// Rows of the source.
-    pub source: u64,
-    /// Rows after the filters and the rules for missing values.
-    pub kept: u64,
-    /// Training rows (with folds: in some fold).
-    pub trained: u64,
-    /// Rows that are audited.
-    pub audited: u64,
-}
-
-/// A step that can lose rows.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct FilterPreview {
-    /// The step, as the job writes it.
-    pub what: String,
-    /// Rows before it.
-    pub rows_in: u64,
-    /// Rows after it.
-    pub rows_out: u64,
 }
 
 /// A column that is read.
@@ -653,7 +631,7 @@ pub(crate) fn data(
         Ok(DataPreview {
             job: job.name.to_string(),
             stand_in: input.stand_in.clone(),
-            rows: RowsPreview {
+            rows: RowCounts {
                 source: filters.first().map_or(0, |f| f.rows_in),
                 kept: layout.n_rows,
                 trained: look.trained,
@@ -691,10 +669,10 @@ fn profile(
 }
 
 /// The steps that can lose rows, the source first, and what was met.
-fn filters_and_issues(folder: &Path) -> Result<(Vec<FilterPreview>, Vec<IssueNote>)> {
+fn filters_and_issues(folder: &Path) -> Result<(Vec<FilterStep>, Vec<IssueNote>)> {
     let count = |n: i64| u64::try_from(n).unwrap_or(0);
     let filters = read_rows::<FilterRow>(folder)?;
-    let filters = filters.iter().map(|r| FilterPreview {
+    let filters = filters.iter().map(|r| FilterStep {
         what: r.what.to_string(),
         rows_in: count(r.rows_in),
         rows_out: count(r.rows_out),

@@ -9,7 +9,7 @@ use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::recourse;
 use crate::stage::recourse::inputs::RecourseInputs;
-use crate::stage::recourse::people::{PeopleScores, RecoursePeople};
+use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::recourse::unshared_numbers;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
@@ -50,8 +50,8 @@ impl Stage for RecourseStage {
         rows.work(0, move |ctx, row_context| {
             let scores = scores.open(ctx, row_context)?;
             let rule = rule.open(ctx, row_context, &scores)?;
-            let scored = PeopleScores { scores: &scores, rule };
-            let people = RecoursePeople::read(row_context, plan.job, position, block, &scored)?;
+            let scored = (&scores, rule);
+            let people = RecoursePeople::read(row_context, plan.job, position, block, scored)?;
             let layout = row_context.rows.layout();
             let of = (position, attribute.as_str());
             unshared_numbers::refuse(plan.checked, layout, of, people.feature_columns())?;

@@ -245,10 +245,7 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'
             record_contracts(&mut manifest, settled);
             for words in &mut manifest.models {
                 for (_, one) in rechecked.iter().filter(|(model, _)| *model == words.name) {
-                    let all = words.recheck.get_or_insert_default();
-                    all.rows += one.rows;
-                    all.differ += one.differ;
-                    all.largest = all.largest.max(one.largest);
+                    words.recheck.get_or_insert_default().add(one);
                 }
                 let known = expected.iter().find(|(model, ..)| *model == words.name);
                 words.expect = known.map(|(_, expect, found)| ExpectWords {

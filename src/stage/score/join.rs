@@ -21,6 +21,7 @@ use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, MISSING_GROUP, RowIdKind};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::Accumulator;
+use crate::folder::manifest::RecheckWords;
 use crate::model::scores_file::{LeftoverScore, SCORE_KEY_HINT, STALE_SCORES_HINT, ScoreJoin};
 use crate::num::seed::{h, u01};
 use crate::stage::row_context::RowContext;
@@ -130,20 +131,9 @@ pub(crate) struct RecheckAgainst<'a> {
     pub factual: Option<(&'a ScoreReader, f64)>,
 }
 
-/// What the comparison of rows scored again gave.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RecheckResult {
-    /// Rows compared.
-    pub rows: u64,
-    /// Those that differ by more than is allowed.
-    pub differ: u64,
-    /// The largest difference.
-    pub largest: f64,
-}
-
-impl RecheckResult {
+impl RecheckWords {
     /// Adds the comparison of other rows.
-    pub(crate) fn add(&mut self, other: &RecheckResult) {
+    pub(crate) fn add(&mut self, other: &RecheckWords) {
         self.rows += other.rows;
         self.differ += other.differ;
         self.largest = self.largest.max(other.largest);
@@ -168,7 +158,7 @@ pub(crate) struct JoinedScores {
     /// Entries of the file that some row asks for.
     pub(crate) entries: u64,
     /// Rows that were scored again.
-    pub(crate) again: RecheckResult,
+    pub(crate) again: RecheckWords,
 }
 
 impl Accumulator for JoinedScores {
@@ -518,7 +508,7 @@ struct MissingKeys {
 /// Rows scored again.
 #[derive(Default)]
 struct RecheckTally {
-    result: RecheckResult,
+    result: RecheckWords,
     /// Of those, rows with a score in one file only.
     n_one_sided: u64,
     /// Row group and position of the first that differs.
@@ -739,7 +729,7 @@ impl ScoreFileJoin<'_> {
         g: usize,
         row: usize,
     ) -> Result<Fault> {
-        let RecheckResult { rows, differ, largest } = compared.result;
+        let RecheckWords { rows, differ, largest } = compared.result;
         let one_sided = compared.n_one_sided;
         let found = match differ - one_sided {
             0 => format!(

@@ -16,6 +16,7 @@ use crate::data::{Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
 use crate::folder::manifest::ContractWords;
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::model::contract::{ContractColumn, MissingAs, ModelContract};
 use crate::stage::kinds::{ContractStage, LevelsStage};
 use crate::stage::row_context::RowContext;
@@ -82,16 +83,9 @@ impl GroupTally {
             }
         }
     }
-
-    fn merge(&mut self, other: Self) {
-        self.rows += other.rows;
-        for (attribute, groups) in other.groups.into_iter().enumerate() {
-            for (group, n) in groups.into_iter().enumerate() {
-                *self.group(attribute, group) += n;
-            }
-        }
-    }
 }
+
+additive!(GroupTally { rows, groups });
 
 impl UnknownInColumn {
     fn add(&mut self, values: impl IntoIterator<Item = (String, u64)>) {
@@ -116,11 +110,11 @@ impl UnknownInColumn {
 
 impl Accumulator for UnknownValues {
     fn merge(&mut self, other: Self) {
-        self.audited.merge(other.audited);
-        self.unknown.merge(other.unknown);
+        self.audited.absorb(&other.audited);
+        self.unknown.absorb(&other.unknown);
         for (column, of) in other.columns {
             let own = self.columns.entry(column).or_default();
-            own.tally.merge(of.tally);
+            own.tally.absorb(&of.tally);
             own.add(of.values);
         }
     }

@@ -4,17 +4,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
 use crate::exec::files;
+use crate::folder::manifest::RecheckWords;
 use crate::job::ModelBlock;
 use crate::stage::kinds::{RecheckStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::command::CommandRows;
-use crate::stage::score::join::{RECHECKED, RecheckResult, RecheckSample};
+use crate::stage::score::join::{RECHECKED, RecheckSample};
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder};
 use crate::table::{IssueRow, ReasonCode, whole};
@@ -43,13 +43,32 @@ impl Stage for RecheckStage {
                 let (share, at_least) = (RECHECK_SHARE, RECHECK_AT_LEAST);
                 let again = RecheckSample::draw(row_context, None, seed.0, share, at_least)?;
                 let first = first.open(ctx, row_context)?;
-                let asking = SecondAsking { row_context, first, again, tolerance };
+                let compare = |group: usize, scores: Vec<f64>| {
+                    let RowContext { rows, roles, .. } = row_context;
+                    let (batch, mut part) = (rows.read_keys(group)?, SecondAnswers::default());
+                    let asked = again.rows(&batch, &roles.read(group)?, None);
+                    if asked.is_empty() {
+                        return Ok(part);
+                    }
+                    let first = first.read(group)?;
+                    for row in asked {
+                        let hash = again.hash(batch.row_key[row]);
+                        let mut compared = RecheckWords::default();
+                        compared.compare(first[row], scores[row], tolerance);
+                        if again.share_draws(hash) {
+                            part.drawn.add(&compared);
+                        }
+                        if again.is_among_lowest(hash) {
+                            part.lowest.push(AnsweredRow { hash, compared });
+                        }
+                    }
+                    Ok(part)
+                };
                 let mut answers = SecondAnswers::default();
-                let (mut group, scored) = (0, CommandRows::Recheck(&asking.again));
+                let (rows, of) = (CommandRows::Recheck(&again), (ctx, row_context));
                 let models = asked.open(ctx, row_context.rows.layout())?;
-                models.score_into(ctx, row_context, scored, &mut |scores| {
-                    answers.merge(asking.compared(group, &asking.rows(group)?, |row| scores[row])?);
-                    group += 1;
+                models.score_blocks(of, rows, &compare, &mut |part| {
+                    answers.merge(part);
                     Ok(())
                 })?;
                 Ok(answers)
@@ -66,7 +85,7 @@ struct AnsweredRow {
     /// By what the row is drawn.
     hash: u64,
     /// The comparison with the first answer.
-    compared: RecheckResult,
+    compared: RecheckWords,
 }
 
 /// What asking a second time gave about some rows: about those that the share draws together, and
@@ -74,19 +93,19 @@ struct AnsweredRow {
 /// few.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct SecondAnswers {
-    drawn: RecheckResult,
+    drawn: RecheckWords,
     /// At most [`RECHECK_AT_LEAST`], in the order of the hashes.
     lowest: Vec<AnsweredRow>,
 }
 
 impl SecondAnswers {
     /// What came of all.
-    fn result(self) -> RecheckResult {
+    fn result(self) -> RecheckWords {
         if self.drawn.rows >= RECHECK_AT_LEAST as u64 {
             return self.drawn;
         }
         // All rows that the share draws are among the lowest then.
-        let mut all = RecheckResult::default();
+        let mut all = RecheckWords::default();
         self.lowest.iter().for_each(|row| all.add(&row.compared));
         all
     }
@@ -101,56 +120,11 @@ impl Accumulator for SecondAnswers {
     }
 }
 
-/// What a model is asked a second time.
-struct SecondAsking<'a> {
-    row_context: RowContext<'a>,
-    /// The first answers.
-    first: ScoreReader,
-    again: RecheckSample,
-    /// The largest difference that is none, in the numbers of the model's scale.
-    tolerance: f64,
-}
-
-impl SecondAsking<'_> {
-    /// The rows of a row group that are scored again.
-    fn rows(&self, group: usize) -> Result<Vec<usize>> {
-        let RowContext { rows, roles, .. } = self.row_context;
-        Ok(self.again.rows(&rows.read_keys(group)?, &roles.read(group)?, None))
-    }
-
-    /// Compares the second scores of these rows of a row group with the first ones.
-    fn compared(
-        &self,
-        group: usize,
-        rows: &[usize],
-        score: impl Fn(usize) -> f64,
-    ) -> Result<SecondAnswers> {
-        let mut part = SecondAnswers::default();
-        if rows.is_empty() {
-            return Ok(part);
-        }
-        let first = self.first.read(group)?;
-        let keys = self.row_context.rows.read_row_keys(group)?;
-        for &row in rows {
-            let hash = self.again.hash(keys[row]);
-            let mut compared = RecheckResult::default();
-            compared.compare(first[row], score(row), self.tolerance);
-            if self.again.share_draws(hash) {
-                part.drawn.add(&compared);
-            }
-            if self.again.is_among_lowest(hash) {
-                part.lowest.push(AnsweredRow { hash, compared });
-            }
-        }
-        Ok(part)
-    }
-}
-
 /// The models that are asked twice, and what that gave: what was trained here answers alike by
 /// construction, and scores computed elsewhere are checked by `recheck`.
 pub(crate) fn rechecks<'a>(
     b: &mut StageBuilder<'_, 'a>,
-) -> Result<Opens<'a, Vec<(&'a str, RecheckResult)>>> {
+) -> Result<Opens<'a, Vec<(&'a str, RecheckWords)>>> {
     let models = b.plan.job.models.iter().filter(|(_, model): &(_, &ModelBlock)| {
         model.brought().is_some_and(|(_, knobs)| knobs.is_asked_twice())
     });
@@ -163,8 +137,8 @@ pub(crate) fn rechecks<'a>(
 
 /// That a model scored the same rows differently. Of scores computed elsewhere a difference has
 /// ended the run.
-pub(crate) fn not_repeatable(model: &str, found: &RecheckResult) -> Option<IssueRow> {
-    let RecheckResult { rows, differ, largest } = found;
+pub(crate) fn not_repeatable(model: &str, found: &RecheckWords) -> Option<IssueRow> {
+    let RecheckWords { rows, differ, largest } = found;
     let text = format!(
         "model `{model}` scored {rows} rows twice, and {differ} of the scores differ, by up to \
          {largest}: its numbers change from run to run"
@@ -178,14 +152,14 @@ mod tests {
     use super::{AnsweredRow, RECHECK_AT_LEAST, SecondAnswers};
     use crate::exec::accumulator::Accumulator;
     use crate::exec::tests::state_laws::SampleState;
+    use crate::folder::manifest::RecheckWords;
     use crate::num::seed::h;
-    use crate::stage::score::join::RecheckResult;
 
     /// A row that the share draws, or does not.
     fn answers(row: u64, is_drawn: bool) -> SecondAnswers {
         let differ = u64::from(row.is_multiple_of(3));
-        let compared = RecheckResult { rows: 1, differ, largest: row as f64 / 64.0 };
-        let drawn = if is_drawn { compared.clone() } else { RecheckResult::default() };
+        let compared = RecheckWords { rows: 1, differ, largest: row as f64 / 64.0 };
+        let drawn = if is_drawn { compared } else { RecheckWords::default() };
         SecondAnswers { drawn, lowest: vec![AnsweredRow { hash: h(1, row, 2), compared }] }
     }
 

@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::exec::accumulator::{Accumulator, merge_each};
 use crate::exec::files;
 use crate::folder::manifest::WrittenValue;
+use crate::metric::evidence::additive::Additive;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::support::{SupportSums, SupportTests, UnsupportedValue};
 use crate::stage::row_context::RowContext;
@@ -44,16 +45,12 @@ pub(crate) struct GenerationSums {
 
 impl Accumulator for GenerationSums {
     fn merge(&mut self, other: Self) {
-        let add = |sums: &mut Vec<u64>, part: Vec<u64>| {
-            sums.resize(sums.len().max(part.len()), 0);
-            sums.iter_mut().zip(part).for_each(|(sum, n)| *sum += n);
-        };
         self.n_rows += other.n_rows;
         self.follows |= other.follows;
         self.written.merge(other.written);
-        add(&mut self.unreached, other.unreached);
-        add(&mut self.outside, other.outside);
-        self.support.merge(other.support);
+        self.unreached.absorb(&other.unreached);
+        self.outside.absorb(&other.outside);
+        self.support.absorb(&other.support);
     }
 
     fn settle(&mut self) {
