@@ -33,6 +33,7 @@ mod quality;
 pub(crate) mod recourse;
 pub(crate) mod row_macro;
 mod scores;
+mod shared_meanings;
 pub(crate) mod support;
 pub(crate) mod why;
 
