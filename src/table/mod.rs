@@ -51,8 +51,7 @@ pub use graphs::{
 pub use groups::{GroupRow, ThresholdRow};
 pub(crate) use hidden_cause::ANY_TARGET;
 pub use hidden_cause::{HiddenCauseRow, JudgedRateKey};
-pub(crate) use issues::hint_of_issue;
-pub use issues::{FilterRow, ISSUE_CODES, IssueRow};
+pub use issues::{FilterRow, IssueRow};
 pub use key_columns::AuditKey;
 pub use metrics::MetricRow;
 pub(crate) use metrics::MetricTable;
