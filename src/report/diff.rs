@@ -16,38 +16,51 @@ use crate::report::section::against::{
 use crate::report::section::models::place;
 use crate::report::visible::visible;
 use crate::table::{ChangeRow, GateRow, TableRow};
+use crate::text::aligned;
 
 /// Changes on a page.
 const ROWS_SHOWN: usize = 100;
 
 /// Two folders compared: what the forms below are made of.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FolderDiff<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct FolderDiff {
     /// The old folder as the user named it, and its manifest.
-    pub old: (&'a str, &'a Manifest),
+    pub old: (String, Manifest),
     /// The new one.
-    pub new: (&'a str, &'a Manifest),
+    pub new: (String, Manifest),
     /// How they were compared.
-    pub compared: &'a RunComparison,
+    pub compared: RunComparison,
     /// The table `changes`.
-    pub changes: &'a [ChangeRow],
+    pub changes: Vec<ChangeRow>,
     /// The table `gates` of a job that was asked about them; empty where none was.
-    pub gates: &'a [GateRow],
+    pub gates: Vec<GateRow>,
+    /// The exit status that these gates ask for.
+    pub exit: u8,
     /// The tables `gates` of both folders: how each run was judged by its own gates.
-    pub judged: [&'a [GateRow]; 2],
+    pub judged: [Vec<GateRow>; 2],
 }
 
-impl FolderDiff<'_> {
+impl FolderDiff {
+    /// Whether anything differs: a value, a definition, a table, or what is measured at all.
+    pub(crate) fn differs(&self) -> bool {
+        !self.compared.differs.is_empty()
+            || !self.other_tables().is_empty()
+            || self.changes.iter().any(|row| {
+                !["compared", "refitted"].contains(&row.status.as_str())
+                    || row.old_value.map(f64::to_bits) != row.new_value.map(f64::to_bits)
+            })
+    }
+
     /// The page.
     pub(crate) fn html(&self, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> String {
         let mut glossary = PageGlossary::new(glossary);
-        let against = against::section(self.compared, self.changes, ROWS_SHOWN, &mut glossary);
+        let against = against::section(&self.compared, &self.changes, ROWS_SHOWN, &mut glossary);
         let metrics = PageSection {
             id: "metrics",
             title: "Metrics on this page",
             blocks: vec![PageBlock::Glossary(glossary.shown)],
         };
-        let manifest = self.new.1;
+        let manifest = &self.new.1;
         let page = SectionPage {
             title: format!("{} against its last version", manifest.job),
             job: manifest.job.clone(),
@@ -97,7 +110,7 @@ impl FolderDiff<'_> {
     }
 
     fn folders(&self) -> PageSection {
-        let row = |(path, manifest): (&str, &Manifest)| {
+        let row = |(path, manifest): &(String, Manifest)| {
             let audited = i64::try_from(manifest.rows.audited).unwrap_or(i64::MAX);
             let cells = [
                 RichText::new().name(&manifest.job),
@@ -109,7 +122,7 @@ impl FolderDiff<'_> {
             ReportRow::new(RichText::new().quote(path), cells)
         };
         let head = ["Folder", "Job", "Run", "Program", "People", "SHA-256 of the resolved job"];
-        let table = PageTable::of_words(head, [row(self.old), row(self.new)]);
+        let table = PageTable::of_words(head, [row(&self.old), row(&self.new)]);
         let caption = "The two runs, the older one first".into();
         let table = PageBlock::Table(PageTable { caption, ..table });
         PageSection { id: "folders", title: "Where it comes from", blocks: vec![table] }
@@ -117,7 +130,7 @@ impl FolderDiff<'_> {
 
     /// The changes to print: all, or the clear ones.
     fn rows(&self, all: bool) -> Vec<&ChangeRow> {
-        let mut rows = ordered(self.changes);
+        let mut rows = ordered(&self.changes);
         rows.retain(|row| {
             is_clear(row) || all && ["compared", "refitted"].contains(&row.status.as_str())
         });
@@ -143,10 +156,11 @@ impl FolderDiff<'_> {
             text.push_str(&(on_one_line(&line) + "\n"));
         }
         text.push_str(&format!("\n{}\n", self.sentence()));
-        let mut lines = vec![HEAD.map(str::to_owned)];
-        lines.extend(self.rows(all).iter().map(|row| line(row).map(|cell| on_one_line(&cell))));
+        let mut lines = vec![HEAD.map(str::to_owned).to_vec()];
+        let cells = |row: &&ChangeRow| line(row).map(|cell| on_one_line(&cell)).to_vec();
+        lines.extend(self.rows(all).iter().map(cells));
         if lines.len() > 1 {
-            text.push_str(&aligned(&lines));
+            text.push_str(&aligned("  ", &lines, &[]));
         }
         text.push_str(&self.rest(all));
         let before_and_after = self.before_and_after();
@@ -215,7 +229,7 @@ impl FolderDiff<'_> {
 
     /// Who is compared, and how.
     fn head(&self) -> Vec<String> {
-        let side = |word: &str, (path, manifest): (&str, &Manifest)| {
+        let side = |word: &str, (path, manifest): &(String, Manifest)| {
             let version = manifest
                 .words
                 .version
@@ -229,9 +243,9 @@ impl FolderDiff<'_> {
             )
         };
         let mut head = vec![
-            side("old", self.old),
-            side("new", self.new),
-            format!("comparable: {}{}", comparable(self.compared), self.forces()),
+            side("old", &self.old),
+            side("new", &self.new),
+            format!("comparable: {}{}", comparable(&self.compared), self.forces()),
             format!("same people: {}", self.compared.pairing),
         ];
         head.extend(
@@ -259,11 +273,11 @@ impl FolderDiff<'_> {
     }
 
     fn sentence(&self) -> String {
-        plain(&sentence(&ordered(self.changes)))
+        plain(&sentence(&ordered(&self.changes)))
     }
 
     fn rest(&self, all: bool) -> String {
-        let rows = ordered(self.changes);
+        let rows = ordered(&self.changes);
         let mut rest = String::new();
         let hidden = rows.iter().filter(|row| is_judged(row) && !is_clear(row)).count();
         if hidden > 0 && !all {
@@ -282,7 +296,7 @@ impl FolderDiff<'_> {
     /// Every gate of either run with its verdict in both.
     pub(crate) fn before_and_after(&self) -> Vec<[String; 3]> {
         let mut gates: BTreeMap<&str, [String; 2]> = BTreeMap::new();
-        for (at, table) in self.judged.into_iter().enumerate() {
+        for (at, table) in self.judged.iter().enumerate() {
             for row in deciding(table) {
                 let told = gates
                     .entry(row.gate.as_str())
@@ -302,12 +316,12 @@ impl FolderDiff<'_> {
                 gate.reason.as_str()
             )
         };
-        deciding(self.gates).map(line).collect()
+        deciding(&self.gates).map(line).collect()
     }
 
     /// Changes as the JSON form lists them: every row of the table, clear changes first.
     pub(crate) fn ordered(&self) -> Vec<&ChangeRow> {
-        ordered(self.changes)
+        ordered(&self.changes)
     }
 }
 
@@ -357,21 +371,6 @@ fn line(row: &ChangeRow) -> [String; 9] {
         change,
         reading(row),
     ]
-}
-
-fn aligned(lines: &[[String; 9]]) -> String {
-    let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
-    let mut text = String::new();
-    for line in lines {
-        let cells = line
-            .iter()
-            .zip(&widths)
-            .fold(String::new(), |row, (cell, width)| format!("{row}  {cell:<width$}"));
-        text.push_str(cells.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 /// Text that Markdown leaves as it is.

@@ -1,6 +1,6 @@
 //! The table of gates, and the codes of its reasons.
 
-use super::key_columns::{AuditKey, FROM_GROUP, SENSITIVE, TO_GROUP, key_about_all_rows};
+use super::key_columns::{AuditKey, key_about_all_rows};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -10,11 +10,8 @@ table! {
     read by "gate, report, diff, exports, explain" {
         /// name of the gate in the job
         gate: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
-        [meaning FROM_GROUP]
         from_group: SharedText,
-        [meaning TO_GROUP]
         to_group: SharedText,
         /// what the groups mean, as in `metrics`: total, group, pair, one_vs_rest, worst_case,
         /// direction, difference

@@ -480,7 +480,7 @@ fn scores_of_persons_in_two_graphs() {
     let [often, once] = [chain, other].map(run);
     run(&format!("{chain}, {other}"));
     let own = scores_of(&work, "score");
-    let people = table(&work, "world_scores");
+    let people = work.table("world_scores");
     let found = |name: &str| column_by_key(&people, name);
     let names = ["score_mean", "score_var", "score_lo", "score_hi", "switch_share"];
     let found = names.map(found);

@@ -13,11 +13,9 @@ const ROOMS: [&str; 5] = ["diff", "explain", "gate", "metric", "report"];
 /// Phrases by file below `src`. A change that moves one into a template lowers the number here.
 const EXCEPTED: &[(&str, usize)] = &[
     ("diff/change.rs", 13),
-    ("diff/definitions.rs", 17),
     ("diff/people.rs", 6),
     ("explain/mod.rs", 27),
     ("explain/numbers.rs", 5),
-    ("explain/words.rs", 78),
     ("gate/judge.rs", 1),
     ("gate/question.rs", 1),
     ("metric/catalog/amounts.rs", 31),

@@ -23,7 +23,7 @@ mod sets;
 mod unsupported;
 mod why;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::json;
@@ -49,14 +49,10 @@ pub struct CheckedJob {
     pub job: Job,
     /// Where the parts of the job stand.
     pub places: JobPlaces,
-    /// The job file as the caller named it.
-    pub file: String,
     /// The files merged into it.
     pub includes: Vec<IncludedFile>,
     /// The `--set` values, as given.
     pub sets: Vec<String>,
-    /// The variables with the values they had.
-    pub vars: BTreeMap<String, String>,
     /// Dotted paths of the values that hold a variable.
     pub filled: BTreeSet<String>,
     /// The names of its counterfactual sets as tables and gates have them, each with the key of its
@@ -118,13 +114,12 @@ pub fn check(loaded: LoadedJob) -> Result<CheckedJob> {
     let Some(job) = job.filter(|_| problems.is_empty()) else {
         return Err(Error::Job(in_order(problems, &file)));
     };
-    let vars = job.vars.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let job = resolved(job);
     let hash = sha256(to_yaml(&job).as_bytes());
     let key = |name: &str| Name::new(name.split('/').next().unwrap_or_default());
     let set_names =
         job.sets().into_iter().filter_map(|(name, _)| Some((name.clone(), key(&name)?))).collect();
-    Ok(CheckedJob { job, places, file, includes, sets, vars, filled, set_names, hash })
+    Ok(CheckedJob { job, places, includes, sets, filled, set_names, hash })
 }
 
 /// Problems in the order of the job file, then of the files it includes, then of the command line.

@@ -30,6 +30,7 @@ use crate::exec::folder::ScratchFolder;
 use crate::exec::pieces::StageWatch;
 use crate::exec::result_store::StoreView;
 use crate::exec::{ExecSettings, ResultState, StageContext, StageRecord};
+use crate::explain::hint_of_issue;
 use crate::folder::manifest::RowCounts;
 use crate::job::check::CheckedJob;
 use crate::metric::evidence::counts::FactualCounts;
@@ -55,7 +56,7 @@ use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::share::RowShare;
 use crate::table::file::read_rows;
-use crate::table::{FilterRow, IssueRow, PopulationRow, ReasonCode, hint_of_issue, whole};
+use crate::table::{FilterRow, IssueRow, PopulationRow, ReasonCode, whole};
 use crate::unit::{StageKind, UnitKind};
 
 /// Levels of a column that are shown.

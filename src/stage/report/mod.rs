@@ -27,6 +27,7 @@ use crate::exec::folder::EXTRAS;
 use crate::exec::hash::sha256;
 use crate::exec::replaced_file::host;
 use crate::exec::{StageContext, StageRecord};
+use crate::explain::hint_of_issue;
 use crate::folder::history::{self, RunHistory};
 use crate::folder::manifest::{AwaitedScores, ExpectWords, Manifest, RunSummary};
 use crate::folder::read::MANIFEST;
@@ -70,7 +71,7 @@ use crate::table::{
     CountRow, CurveRow, FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow,
     MetricRow, MetricTable, ModelContractRow, NeededKnowledgeRow, OutcomeRow, PopulationRow,
     ReliabilityRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, UnknownLevelRow,
-    WorldScoreRow, hint_of_issue,
+    WorldScoreRow,
 };
 use crate::table::{ScoreShiftRow, SupportCountRow, SupportRow, TableDef};
 use crate::unit::{AuditUnit, StageKind};
