@@ -159,14 +159,6 @@ impl PersonSwitchCounts {
 
 additive!(PersonSwitchCounts { cells, any });
 
-/// How many different persons these are.
-pub(crate) fn distinct(keys: impl Iterator<Item = u64>) -> u64 {
-    let mut keys: Vec<u64> = keys.collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys.len() as u64
-}
-
 /// Bytes of an entry while it is gathered, merged, written and read: 24 to 30 numbers, each at most
 /// twice because tables grow by doubling, and its text.
 const BYTES_PER_ENTRY: u64 = 700;
