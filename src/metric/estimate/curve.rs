@@ -37,7 +37,8 @@ impl Estimate {
         match function {
             CellFunction::Correlation => Estimate::correlation(value, 2, units.kinds()),
             CellFunction::Positive(function) => {
-                let (cells, kinds) = (units.weight::<4>().map(|weight| weight as f64), units.kinds());
+                let (cells, kinds) =
+                    (units.weight::<4>().map(|weight| weight as f64), units.kinds());
                 let n_units = units.n_units(|_| true) as f64;
                 let gradient = function(Dual::cells(cells)).gradient;
                 let own = Influence::of_kinds(kinds, &gradient);

@@ -363,8 +363,14 @@ impl SwitchClassCounts {
         counterfactuals: &[ClassCounterfactual<'_>],
     ) {
         let moved = counterfactuals.iter().map(|cf| (cf.to, cf.predicted));
-        self.people.add((person.group, person.label, person.predicted), moved.clone(), person.weight);
-        let (Some(predicted), Some(persons)) = (person.predicted, &mut self.persons) else { return };
+        self.people.add(
+            (person.group, person.label, person.predicted),
+            moved.clone(),
+            person.weight,
+        );
+        let (Some(predicted), Some(persons)) = (person.predicted, &mut self.persons) else {
+            return;
+        };
         let known = moved.filter_map(|(to, after)| Some((to, after?)));
         for (to, after) in known.filter(|_| person.weight > 0) {
             let direction = person.group * self.groups + to;

@@ -85,7 +85,7 @@ impl GroupFactualCounts {
         self.of(|_, predicted| predicted == 2)
     }
 
-/// Rows without a label.
+    /// Rows without a label.
     pub(crate) fn n_missing_label(&self) -> u64 {
         self.of(|label, _| label == 0)
     }

@@ -158,7 +158,8 @@ impl PatternTally {
             kinds.remove(&[0; ECCM_CELLS]);
             // No kind of another scope has such a number.
             let numbers = (place as u64) << 32..;
-            let kinds = numbers.zip(kinds).map(|(key, (cells, sums))| UnitKind::new(key, &cells, sums));
+            let kinds =
+                numbers.zip(kinds).map(|(key, (cells, sums))| UnitKind::new(key, &cells, sums));
             UnitSums::new(ECCM_CELLS, weighted, kinds.collect(), None)
         };
         let units = kinds.into_iter().enumerate().map(of_scope).collect();
@@ -261,7 +262,8 @@ impl<'de> Deserialize<'de> for PatternTally {
 
 impl PartialEq for PatternTally {
     fn eq(&self, other: &Self) -> bool {
-        (self.groups, self.classes) == (other.groups, other.classes) && self.people() == other.people()
+        (self.groups, self.classes) == (other.groups, other.classes)
+            && self.people() == other.people()
     }
 }
 

@@ -30,9 +30,7 @@ impl<const N: usize, T: Copy + Default + Ord + Additive> PersonCells<N, T> {
 
     /// Adds other rows.
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (&at, theirs) in &other.0 {
-            self.0.entry(at).or_insert([T::default(); N]).absorb(theirs);
-        }
+        self.0.absorb(&other.0);
     }
 
     /// Each person with a row at some places, ascending by key, with the sums over these.

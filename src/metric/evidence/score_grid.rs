@@ -136,10 +136,7 @@ impl RowGridCounts {
 
     /// The rows of some groups at each step, by label (unknown, no, yes), those who are negative
     /// first.
-    pub(crate) fn steps(
-        &self,
-        groups: impl Iterator<Item = usize>,
-    ) -> Vec<[[WeightSums; 2]; 3]> {
+    pub(crate) fn steps(&self, groups: impl Iterator<Item = usize>) -> Vec<[[WeightSums; 2]; 3]> {
         let mut of_label = <[GridCells; 3]>::default();
         for group in groups {
             of_label.absorb(&self.cells[group]);

@@ -131,7 +131,8 @@ impl ShareCells {
         let sides: Vec<_> = sides.filter(|(side, _)| holds(side.0)).collect();
         let mut found = Vec::new();
         for page in 0..PAGES {
-            let held = sides.iter().filter_map(|(side, pages)| Some((*side, pages.get(page)?.all())));
+            let held =
+                sides.iter().filter_map(|(side, pages)| Some((*side, pages.get(page)?.all())));
             let held: Vec<(LabelledSide, &[CellSums])> = held.collect();
             for at in 0..PAGE {
                 let number = FIRST + (page * PAGE + at) as u32;

@@ -120,8 +120,11 @@ impl Strata {
         let cells = self.cells.as_flattened();
         let here = |cell: &usize| held(self.group_of(*cell));
         let rows = (0..cells.len()).filter(|cell| here(cell) && cells[*cell].people() > 0);
-        let rows =
-            rows.map(|cell| UnitKind { key: cell as u64, cells: vec![(cell, 1)], sums: cells[cell] });
+        let rows = rows.map(|cell| UnitKind {
+            key: cell as u64,
+            cells: vec![(cell, 1)],
+            sums: cells[cell],
+        });
         let persons = self.persons.as_ref().map(|persons| {
             let mut all = Vec::new();
             persons.each(|(key, place), weights| {
@@ -244,8 +247,8 @@ mod tests {
         FacetStratum, GroupSelection, Strata, cddpl, cddpl_defined, undefined_rows,
         undefined_strata,
     };
-    use crate::metric::evidence::units::WeightSums;
     use crate::metric::evidence::additive::Additive;
+    use crate::metric::evidence::units::WeightSums;
     use crate::metric::rate::Undefined;
     use crate::num::seed::RandomStream;
 

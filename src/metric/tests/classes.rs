@@ -193,9 +193,8 @@ fn several_classes() {
                 Some((from, to)) => (MetricScope::Group(from), MetricScope::Direction(from, to)),
                 None => (MetricScope::Total, MetricScope::Total),
             };
-            let rows = |number| {
-                ClassMatrix::of_units(classes.len(), &found.factual.units(who), number)
-            };
+            let rows =
+                |number| ClassMatrix::of_units(classes.len(), &found.factual.units(who), number);
             assert_eq!(Some(found.switches.matrix(direction).n()), expected["n"].as_u64());
             assert_eq!(
                 cells(&found.switches.matrix(direction)),

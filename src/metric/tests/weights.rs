@@ -377,8 +377,7 @@ fn without_weights_there_are_none() {
         gathered.measured.iter().all(|m| m.weights.is_none() && !m.ci_method.contains("blocks"))
     );
     assert!(
-        gathered.factual.weight(GroupSelection::All).is_none()
-            && !gathered.counts.is_weighted()
+        gathered.factual.weight(GroupSelection::All).is_none() && !gathered.counts.is_weighted()
     );
     assert!(!serde_json::to_string(&gathered.counts).unwrap().contains("weighed"));
     assert!(second(&people, &gathered.counts, 1, &settings()).spreads.is_some());
@@ -437,11 +436,9 @@ fn weights_add_up() {
         cells.0.iter_mut().zip(own.0).for_each(|(sum, own)| *sum += own);
     }
     assert_eq!(weights.total().weight(), cells.0);
-    let (whole, mut parts) =
-        (gathered.factual.weight_confusion(GroupSelection::All).unwrap(), Confusion::default());
-    (0..3).for_each(|group| {
-        parts.merge(&gathered.factual.weight_confusion(GroupSelection::One(group)).unwrap())
-    });
+    let weights = |who| Confusion::from_cells(gathered.factual.units(who).weight());
+    let (whole, mut parts) = (weights(GroupSelection::All), Confusion::default());
+    (0..3).for_each(|group| parts.merge(&weights(GroupSelection::One(group))));
     assert_eq!(whole, parts);
     let all = people.iter().map(|(_, person, _)| person.weight).sum::<u64>();
     assert_eq!(gathered.factual.weight(GroupSelection::All), Some(all));

@@ -39,8 +39,8 @@ use crate::metric::catalog::find;
 use crate::metric::estimate::OPERAND_MISSING;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::SampleBasis;
-use crate::metric::evidence::units::distinct;
 use crate::metric::evidence::units::WeightSums;
+use crate::metric::evidence::units::distinct;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
@@ -333,9 +333,7 @@ impl AmountMeasurement<'_> {
     }
 
     fn mean(&self, of: (&str, MetricScope), sample: &AmountSample) -> Option<MeasuredValue> {
-        self.value(of, sample.mean(), sample.people(), || {
-            sample.student(self.context.level())
-        })
+        self.value(of, sample.mean(), sample.people(), || sample.student(self.context.level()))
     }
 
     fn quantile(

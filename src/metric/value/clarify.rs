@@ -87,7 +87,8 @@ impl FactualMeasurement<'_> {
         let seen = |strata: Vec<FacetStratum>| {
             if turn { strata.into_iter().map(FacetStratum::swap_classes).collect() } else { strata }
         };
-        let holds = |who: GroupSelection, group| who.groups(strata.n_groups()).any(|of| of == group);
+        let holds =
+            |who: GroupSelection, group| who.groups(strata.n_groups()).any(|of| of == group);
         let units = strata.units(|group| holds(a, group) || holds(d, group));
         let is_second = |cell| holds(d, strata.group_of(cell));
         let [people, cells] = [WeightSums::people, WeightSums::sum]
@@ -102,8 +103,7 @@ impl FactualMeasurement<'_> {
             }
             _ => rate(strata).map_or(Err(Undefined::OperandMissing), Rate::value),
         };
-        let value =
-            if strata.are_groups { Err(Undefined::StratumIsGroup) } else { of(&cells) };
+        let value = if strata.are_groups { Err(Undefined::StratumIsGroup) } else { of(&cells) };
         let all = match metric.id {
             "cddpl" => Some(true),
             "cddpl_defined_strata_only" => Some(false),

@@ -115,11 +115,7 @@ impl<S: Subject> ComparedSubject<S> {
 
     /// The difference of a rate of both sides where the same rows are below it: which ones are,
     /// depends on the label and not on what is predicted, and both sides score them all. Else none.
-    fn paired_rates(
-        &self,
-        of: S::Reading,
-        label_of: impl Fn(usize) -> usize,
-    ) -> Option<Estimate> {
+    fn paired_rates(&self, of: S::Reading, label_of: impl Fn(usize) -> usize) -> Option<Estimate> {
         let [first, _] = &self.sides;
         let cells = 0..first.units(of).rows().len();
         let alone = cells.clone().map(|cell| first.rate(of, CellNumbers::Alone(cell)));
@@ -164,9 +160,8 @@ pub(crate) fn compare_rows(
     let label_of = |cell: usize| [1, 0, 1, 0, 2, 2][cell];
     let performance = |metric: &'static Metric| {
         let of = GroupReading::new(metric, settings.favourable);
-        let value = |scope| {
-            subjects.single(scope).compared(&context, (metric, scope), of, label_of)
-        };
+        let value =
+            |scope| subjects.single(scope).compared(&context, (metric, scope), of, label_of);
         let scopes = subjects.singles().into_iter().filter(|_| is_compared(metric));
         scopes.map(value).collect()
     };

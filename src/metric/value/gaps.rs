@@ -47,9 +47,9 @@ impl FactualMeasurement<'_> {
                 let shares: Vec<Share> = found.iter().filter_map(|of| of.share.clone()).collect();
                 smallest_ratio_of_shares(level, &shares)
             }),
-            _ => self.context.interval(value, || {
-                self.context.estimated(gap_estimate(of, subjects, &found))
-            }),
+            _ => self
+                .context
+                .interval(value, || self.context.estimated(gap_estimate(of, subjects, &found))),
         };
         let clear = match metric.reads {
             // It is below 1 by chance too.

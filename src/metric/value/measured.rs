@@ -157,9 +157,9 @@ impl FactualMeasurement<'_> {
     ) -> MeasuredValue {
         let of = self.reading(metric);
         let found = subject.read(of);
-        let interval = self.context.interval(found.value, || {
-            self.context.estimated(subject.estimate(of, &found))
-        });
+        let interval = self
+            .context
+            .interval(found.value, || self.context.estimated(subject.estimate(of, &found)));
         found.measured(&self.context, (metric, scope), interval)
     }
 }

@@ -21,9 +21,7 @@ use crate::metric::noise::repeats::SetRepeat;
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
-use crate::metric::value::measured_value::{
-    MeasuredValue, Subject, SubjectValue, people_of_two,
-};
+use crate::metric::value::measured_value::{MeasuredValue, Subject, SubjectValue, people_of_two};
 use crate::metric::value::scope_people::{ScopePeople, any_groups};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
@@ -60,9 +58,8 @@ pub(crate) fn measure_counterfactual(
     let both_ways = |(a, b): (usize, usize)| {
         let mut out = Vec::new();
         let scopes = [(a, b), (b, a)];
-        let people = scopes.map(|(from, to)| {
-            people(places.direction(from, to), MetricScope::Direction(from, to))
-        });
+        let people = scopes
+            .map(|(from, to)| people(places.direction(from, to), MetricScope::Direction(from, to)));
         for metric in metrics.iter().filter(|metric| !matches!(metric.reads, Reads::AnySwitch(_))) {
             let [one, other] = [0, 1].map(|side: usize| {
                 let (from, to) = scopes[side];
@@ -121,8 +118,10 @@ impl ScopeEvidence {
             let (second, sums) = sums.as_ref()?;
             Some(Box::new(second.at(place).score_shift(&sums[place])))
         };
-        let of = |place| {
-            ScopeEvidence { eccm: Eccm(rows.at(place).weight()), any: None, shift: shift(place) }
+        let of = |place| ScopeEvidence {
+            eccm: Eccm(rows.at(place).weight()),
+            any: None,
+            shift: shift(place),
         };
         let mut all: Vec<ScopeEvidence> = (0..places.len()).map(of).collect();
         let asked = places.scopes().filter(|(_, scope)| any_groups(places, *scope).is_some());

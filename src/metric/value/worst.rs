@@ -82,79 +82,64 @@ fn defined(values: &[MetricValue]) -> impl Iterator<Item = (usize, f64)> {
     values.iter().enumerate().filter_map(|(group, value)| Some((group, (*value).ok()?)))
 }
 
-/// A value of the spread, with the groups that hold it.
-fn furthest_value(
-    groups: &[Confusion],
-    of: impl Fn(&Confusion) -> MetricValue,
-    value: impl Fn(&GroupSpread) -> MetricValue,
-) -> WorstValue {
-    let values: Vec<MetricValue> = groups.iter().map(of).collect();
-    let none = WorstValue::none(&values);
-    let Some(spread) = spread(&values) else { return none };
-    let n_undefined = none.furthest.n_undefined;
-    let apart = spread.gap() > 0.0;
-    let holder = |group: usize| Some(group).filter(|_| apart);
+/// A value of the spread of these of groups, with the groups that hold it.
+fn furthest_value(values: &[MetricValue], is_ratio: bool) -> WorstValue {
+    let none = WorstValue::none(values);
+    let Some(spread) = spread(values) else { return none };
+    let value = match is_ratio {
+        true if spread.highest.0 == 0.0 => Err(Undefined::ZeroReferenceRate),
+        true => Ok(spread.lowest.0 / spread.highest.0),
+        false => Ok(spread.gap()),
+    };
+    let holder = |group: usize| Some(group).filter(|_| spread.gap() > 0.0);
     let furthest = FurthestGroups {
         highest: holder(spread.highest.1),
         lowest: holder(spread.lowest.1),
-        n_undefined,
+        n_undefined: none.furthest.n_undefined,
     };
-    WorstValue { value: value(&spread), furthest }
-}
-
-fn gap_of_spread(spread: &GroupSpread) -> MetricValue {
-    Ok(spread.gap())
-}
-
-fn ratio_of_spread(spread: &GroupSpread) -> MetricValue {
-    if spread.highest.0 == 0.0 {
-        Err(Undefined::ZeroReferenceRate)
-    } else {
-        Ok(spread.lowest.0 / spread.highest.0)
-    }
+    WorstValue { value, furthest }
 }
 
 fn widest(groups: &[Confusion], of: [fn(&Confusion) -> Rate; 2]) -> WorstValue {
     // A group that lacks one of the two rates is excluded from both.
     let both = |c: &Confusion| of[0](c).value().and(of[1](c).value());
-    let [x, y] =
-        of.map(|rate| furthest_value(groups, |c| both(c).and(rate(c).value()), gap_of_spread));
+    let [x, y] = of.map(|rate| {
+        let values = groups.iter().map(|c| both(c).and(rate(c).value()));
+        furthest_value(&values.collect::<Vec<_>>(), false)
+    });
     match (x.value, y.value) {
         (Ok(a), Ok(b)) if b > a => y,
         _ => x,
     }
 }
 
-fn furthest_from_total(groups: &[Confusion], of: impl Fn(&Confusion) -> MetricValue) -> WorstValue {
-    let mut all = Confusion::default();
-    groups.iter().for_each(|c| all.merge(c));
-    let values: Vec<MetricValue> = groups.iter().map(&of).collect();
-    let none = WorstValue::none(&values);
-    let Ok(all) = of(&all) else { return none };
-    let distances = defined(&values).map(|(group, value)| ((value - all).abs(), group));
+fn furthest_from_total(values: &[MetricValue], all: MetricValue) -> WorstValue {
+    let none = WorstValue::none(values);
+    let Ok(all) = all else { return none };
+    let distances = defined(values).map(|(group, value)| ((value - all).abs(), group));
     let most = distances.reduce(|most, next| if next.0 > most.0 { next } else { most });
-    let several = defined(&values).count() > 1;
+    let several = defined(values).count() > 1;
     let Some((distance, group)) = most.filter(|_| several) else { return none };
-    let furthest = FurthestGroups {
-        highest: Some(group),
-        lowest: None,
-        n_undefined: none.furthest.n_undefined,
-    };
+    let furthest = FurthestGroups { highest: Some(group), ..none.furthest };
     WorstValue { value: Ok(distance), furthest }
 }
 
-fn find(of: GroupReading, groups: &[Confusion]) -> WorstValue {
-    let one = |c: &Confusion| of.one(c);
+/// Of a metric of groups with these confusions and, of one group each, these values.
+fn find(of: GroupReading, groups: &[Confusion], values: &[MetricValue]) -> WorstValue {
     match of.metric.reads {
         Reads::RateDifference(_) | Reads::ScoreDifference(_) | Reads::ScoreRise(_) => {
-            furthest_value(groups, one, gap_of_spread)
+            furthest_value(values, false)
         }
         Reads::RateRatio(_)
         | Reads::ScoreRatio(_)
         | Reads::FavourableRatio
-        | Reads::FavourableMinRatio => furthest_value(groups, one, ratio_of_spread),
+        | Reads::FavourableMinRatio => furthest_value(values, true),
         Reads::WidestGap(rates) => widest(groups, rates),
-        Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => furthest_from_total(groups, one),
+        Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => {
+            let mut all = Confusion::default();
+            groups.iter().for_each(|c| all.merge(c));
+            furthest_from_total(values, of.one(&all))
+        }
         _ => unreachable!("`{}` is not a metric of groups", of.metric.id),
     }
 }
@@ -186,10 +171,12 @@ impl FactualMeasurement<'_> {
             }
             Reads::WidestGap(rates) => {
                 let has = |c: &Confusion| rates.iter().all(|rate| rate(c).denominator > 0);
-                let held: Vec<&FactualSubject> = groups.iter().filter(|of| has(&of.cells)).collect();
+                let held: Vec<&FactualSubject> =
+                    groups.iter().filter(|of| has(&of.cells)).collect();
                 let each = rates.iter().flat_map(|rate| {
                     let pairs = held.iter().enumerate();
-                    let pairs = pairs.flat_map(|(i, a)| held[i + 1..].iter().map(move |b| [*a, *b]));
+                    let pairs =
+                        pairs.flat_map(|(i, a)| held[i + 1..].iter().map(move |b| [*a, *b]));
                     pairs.map(move |pair| rate_gap(rate, pair))
                 });
                 largest_gap(level, &each.collect::<Vec<_>>())
@@ -229,7 +216,8 @@ impl FactualMeasurement<'_> {
         let (groups, of) = (&subjects.groups, self.reading(metric));
         let cells: Vec<Confusion> = groups.iter().map(|subject| subject.cells).collect();
         let each: Vec<SubjectValue> = groups.iter().map(|subject| subject.read(of)).collect();
-        let found = find(of, &cells);
+        let values: Vec<MetricValue> = each.iter().map(|found| found.value).collect();
+        let found = find(of, &cells, &values);
         let value = found.value;
         let interval = self.context.extreme(value, || self.extreme(of, subjects, &each));
         let furthest = FurthestGroups {

@@ -91,7 +91,7 @@ impl FactualCounts {
         }
     }
 
-/// The same where people fall into strata, of which none holds anybody yet.
+    /// The same where people fall into strata, of which none holds anybody yet.
     #[must_use]
     pub(crate) fn with_strata(self, strata: Strata) -> Self {
         FactualCounts { strata: Some(strata), ..self }
@@ -191,11 +191,6 @@ impl FactualCounts {
         Some(self.states(of).1?.iter().sum())
     }
 
-    /// The confusion of some people in units of weight; none where nobody has a weight.
-    pub(crate) fn weight_confusion(&self, of: GroupSelection) -> Option<Confusion> {
-        self.states(of).1.map(Confusion::from_states)
-    }
-
     /// The units of some groups by the cells of the confusion that they fill.
     pub(crate) fn units(&self, of: GroupSelection) -> UnitSums {
         let mut kinds = Vec::new();
@@ -206,9 +201,8 @@ impl FactualCounts {
                 UnitKind::new((9 * group + state) as u64, &cells, *sums)
             }));
         }
-        let person = |(key, cells)| {
-            UnitKind::person((key, Confusion::from_states(cells).to_cells()))
-        };
+        let person =
+            |(key, cells)| UnitKind::person((key, Confusion::from_states(cells).to_cells()));
         let persons = self.person_states(of).map(|all| all.into_iter().map(person).collect());
         UnitSums::new(CONFUSION_CELLS, self.weighted, kinds, persons)
     }

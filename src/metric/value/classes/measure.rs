@@ -267,10 +267,9 @@ impl ClassSubject {
                 cases: rate?,
                 weights,
                 // Of a class that nobody has there are none.
-                persons: people.persons.map(|of| PersonBasis {
-                    denominator: of.denominator.filter(|n| *n > 0),
-                    ..of
-                }),
+                persons: people
+                    .persons
+                    .map(|of| PersonBasis { denominator: of.denominator.filter(|n| *n > 0), ..of }),
                 interval,
                 ci_method,
                 flags: ask.flags(people.smallest_group, people.smallest_denominator),

@@ -140,7 +140,8 @@ impl AucEstimate {
 
     /// What persons or rows add; none where a side has one of them, which says nothing of others.
     fn terms(&self, by_person: bool) -> Option<GroupTerms> {
-        (self.fewest(by_person) >= 2).then(|| GroupTerms::new(self.influences().collect(), by_person))
+        (self.fewest(by_person) >= 2)
+            .then(|| GroupTerms::new(self.influences().collect(), by_person))
     }
 
     /// The variance where each row is a person without a weight, else that of influences; none

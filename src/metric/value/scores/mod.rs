@@ -197,19 +197,6 @@ impl ScoreSample {
         Ok(ValueInterval { lo: end(logit - half), hi: end(logit + half), method })
     }
 
-    /// The interval of the difference of two AUCs of other people.
-    fn gap_interval(
-        &self,
-        (a, b): (&AucEstimate, &AucEstimate),
-        context: &MeasureContext<'_>,
-    ) -> IntervalOrReason {
-        let spread = a.spread_of_gap(b, self.is_plain(), self.basis.persons);
-        let method =
-            if self.is_plain() { IntervalProcedure::DeLong } else { IntervalProcedure::Student };
-        let value = a.value - b.value;
-        interval_of(value, spread, context, method).ok_or(GAP_WITHOUT_VARIANCE)
-    }
-
     /// Why the rows say nothing of what is derived from all of them.
     fn known(&self) -> Result<(), Undefined> {
         if self.rows.is_empty() { Err(self.empty) } else { Ok(()) }
@@ -225,30 +212,6 @@ impl ScoreSample {
         let (mean, weight) = (self.brier().unwrap_or(f64::NAN), self.weight());
         let each = |row: &RankedScore| added(row, (squared_error(row) - mean) / weight);
         self.rows.iter().map(each).collect()
-    }
-
-    fn brier_interval(&self, value: f64, context: &MeasureContext<'_>) -> IntervalOrReason {
-        let spread = GroupTerms::new(self.brier_influences(), self.basis.persons).spread();
-        let method = IntervalProcedure::Student;
-        let cut = |ends: ValueInterval| ValueInterval {
-            lo: ends.lo.max(0.0),
-            hi: ends.hi.min(1.0),
-            ..ends
-        };
-        interval_of(value, spread, context, method).map(cut).ok_or(ONE_PERSON)
-    }
-
-    /// The interval of the Brier score of this sample less that of another.
-    fn brier_gap_interval(
-        &self,
-        other: &Self,
-        value: f64,
-        context: &MeasureContext<'_>,
-    ) -> IntervalOrReason {
-        let [mine, theirs] =
-            [self, other].map(|of| GroupTerms::new(of.brier_influences(), self.basis.persons));
-        let method = IntervalProcedure::Student;
-        interval_of(value, mine.gap(&theirs), context, method).ok_or(ONE_PERSON)
     }
 
     /// Units of the positive labels, and the sum of the scores by weight.
@@ -327,26 +290,10 @@ impl ScoreSample {
         if reading == ScoreReading::Slope { rows.slope() } else { rows.intercept() }
     }
 
-    fn coefficient_interval(
-        &self,
-        rows: &LogOddsRows<'_>,
-        (found, reading): (&FittedCoefficient, ScoreReading),
-        context: &MeasureContext<'_>,
-    ) -> IntervalOrReason {
-        let few = self.basis.persons && self.n_persons() < LEAST_PERSONS_OF_SLOPE;
-        if few && reading == ScoreReading::Slope {
-            return Err(FEW_PERSONS_OF_SLOPE);
-        }
-        let (value, method) = (found.value, IntervalProcedure::Wald);
-        let spread = found.spread(rows, (self.is_plain(), self.basis.persons));
-        interval_of(value, spread, context, method).ok_or(ONE_PERSON)
-    }
-
     fn cumulative(&self) -> Result<CumulativeDifference, Undefined> {
         self.known()?;
         Ok(CumulativeDifference::new(&self.rows))
     }
-
 }
 
 /// Of all people with a label and a score the AUC, and the upper end of its interval; none where a
@@ -401,7 +348,8 @@ impl<'a> FoundScore<'a> {
             ScoreReading::CrossAucGap => vec![Cow::Owned(a.over(b)), Cow::Owned(b.over(a))],
             _ => Vec::new(),
         };
-        let of_aucs = aucs.iter().map(|auc| auc.as_ref().as_ref().map(|of| of.value).map_err(|e| *e));
+        let of_aucs =
+            aucs.iter().map(|auc| auc.as_ref().as_ref().map(|of| of.value).map_err(|e| *e));
         let mut fit = None;
         let value = match reading {
             ScoreReading::Auc
@@ -461,7 +409,9 @@ impl<'a> FoundScore<'a> {
                 ValuePeople::two([a.n(), b.n()], None)
                     .with_persons(all, &[a.person_basis(), b.person_basis()])
             }
-            samples => ValuePeople::one(self.n(), None).with_person_basis(samples[0].person_basis()),
+            samples => {
+                ValuePeople::one(self.n(), None).with_person_basis(samples[0].person_basis())
+            }
         };
         match self.aucs.is_empty() {
             true => people,
@@ -470,19 +420,34 @@ impl<'a> FoundScore<'a> {
     }
 
     fn interval(&self, context: &MeasureContext<'_>) -> IntervalOrReason {
-        let (a, value) = (self.samples[0], self.value.unwrap_or(f64::NAN));
-        match (self.reading, self.known_aucs().as_deref(), &self.fit) {
-            (_, Some(&[auc]), _) => a.auc_interval(auc, context.settings.level),
-            (_, Some(&[first, second]), _) => a.gap_interval((first, second), context),
-            (ScoreReading::Brier, ..) => a.brier_interval(value, context),
-            (ScoreReading::BrierGap, ..) => a.brier_gap_interval(self.samples[1], value, context),
-            (ScoreReading::ObservedExpected, ..) => a.ratio_interval(context),
-            (reading, _, Some((rows, found))) => {
-                a.coefficient_interval(rows, (found, reading), context)
+        let (a, b) = (self.samples[0], self.samples[self.samples.len() - 1]);
+        let by_person = self.is_of_persons();
+        let terms = |of: &ScoreSample| GroupTerms::new(of.brier_influences(), by_person);
+        let student = IntervalProcedure::Student;
+        let (spread, method, why) = match (self.reading, self.known_aucs().as_deref(), &self.fit) {
+            (_, Some(&[auc]), _) => return a.auc_interval(auc, context.settings.level),
+            (ScoreReading::ObservedExpected, ..) => return a.ratio_interval(context),
+            (_, Some(&[first, second]), _) => {
+                let method = if a.is_plain() { IntervalProcedure::DeLong } else { student };
+                (first.spread_of_gap(second, a.is_plain(), by_person), method, GAP_WITHOUT_VARIANCE)
             }
-            (ScoreReading::EcceP, ..) => Err(NO_INTERVAL_OF_P),
-            _ => Err(TESTED),
-        }
+            (ScoreReading::Brier, ..) => (terms(a).spread(), student, ONE_PERSON),
+            (ScoreReading::BrierGap, ..) => (terms(a).gap(&terms(b)), student, ONE_PERSON),
+            (ScoreReading::Slope, ..) if by_person && a.n_persons() < LEAST_PERSONS_OF_SLOPE => {
+                return Err(FEW_PERSONS_OF_SLOPE);
+            }
+            (_, _, Some((rows, found))) => {
+                (found.spread(rows, (a.is_plain(), by_person)), IntervalProcedure::Wald, ONE_PERSON)
+            }
+            (ScoreReading::EcceP, ..) => return Err(NO_INTERVAL_OF_P),
+            _ => return Err(TESTED),
+        };
+        let found = interval_of(self.value.unwrap_or(f64::NAN), spread, context, method);
+        let cut = |of: ValueInterval| match self.reading {
+            ScoreReading::Brier => ValueInterval { lo: of.lo.max(0.0), hi: of.hi.min(1.0), ..of },
+            _ => of,
+        };
+        found.map(cut).ok_or(why)
     }
 
     fn measured(

@@ -439,7 +439,9 @@ pub(crate) fn measure_worlds(
         let mut flags: Vec<&'static str> =
             each.iter().flat_map(|m| m.flags.iter().copied()).collect();
         flags.extend(
-            persons.iter().flat_map(|(of, _)| ask.flags(of.smallest_group, of.smallest_denominator)),
+            persons
+                .iter()
+                .flat_map(|(of, _)| ask.flags(of.smallest_group, of.smallest_denominator)),
         );
         flags.sort_unstable_by(|a, b| b.cmp(a));
         flags.dedup();
