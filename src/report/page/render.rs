@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::report::draw::chart;
+use crate::report::draw::pair_map::pair_map;
 use crate::report::draw::panel::{
     LadderBlock, SwitchCounts, TradeOffArm, change_bars, ladder, mosaic, score_bars, share_bars,
     trade_off,
@@ -318,6 +319,16 @@ fn add_drawings(environment: &mut Environment<'static>) {
         "dumbbell_row",
         move |on: On, before: f64, after: f64, clear: bool, title: Value| {
             drawn(dumbbell_row(on.0, (before, after), clear, &plain(&title)))
+        },
+    );
+    environment.add_function(
+        "pair_map",
+        move |pairs: Serde<Vec<[f64; 4]>>,
+              ends: Serde<[[f64; 2]; 2]>,
+              id: String,
+              title: Value,
+              desc: Value| {
+            drawn(pair_map(&pairs.0, ends.0, &id, (&plain(&title), &plain(&desc))))
         },
     );
     environment.add_function("verdict_mark", move |verdict: &str| {
