@@ -7,7 +7,7 @@ use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::person::{Confusion, StateCells, answer_state};
 use crate::metric::evidence::units::WeightSums;
 
-/// Where a row stands in [`StateCells`].
+/// The place of a row in [`StateCells`].
 pub(crate) fn state_cell(label: Option<bool>, predicted: Option<bool>) -> usize {
     3 * answer_state(label) + answer_state(predicted)
 }

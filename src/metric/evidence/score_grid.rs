@@ -8,7 +8,7 @@
 //! its scale, even where the share is rounded to 0 or 1.
 //!
 //! Cells hold whole numbers: any partition of the rows, merged in any order, gives the same.
-//! Memory: 8 bytes a cell, with weights 40; three lists of cells for each group, five for each
+//! Memory: 8 bytes a cell, with weights 32; three lists of cells for each group, five for each
 //! direction. A list without people takes nothing, and files hold only cells with people.
 
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ const CELLS: usize = GRID_STEPS + 2;
 
 /// Bytes that the cells of a direction, or of a group, take at most.
 pub(crate) fn bytes_of_direction(weighted: bool) -> u64 {
-    5 * CELLS as u64 * if weighted { 40 } else { 8 }
+    5 * CELLS as u64 * if weighted { 32 } else { 8 }
 }
 
 /// How scores are compared with the thresholds of the grid.

@@ -88,7 +88,7 @@ struct ComparedSubject<S> {
 }
 
 impl<S: Subject> ComparedSubject<S> {
-    /// Whoever `of` makes of the units of a side with so many cells.
+    /// What `of` makes of the units of each side with so many cells.
     fn new(units: UnitSums, cells: usize, of: impl Fn(UnitSums) -> S) -> Self {
         let sides = [0, 1].map(|side| of(units_of_side(&units, side, cells)));
         ComparedSubject { sides, units }
