@@ -12,6 +12,7 @@ use crate::data::rows::aligned::ScoreReader;
 use crate::data::{Layout, MISSING, MISSING_CLASS, MISSING_GROUP};
 use crate::error::Result;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
+use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::{FactualClassCounts, most_likely_class};
@@ -103,18 +104,18 @@ pub(crate) fn gather_rows(
     let strata = no_strata(layout, attribute);
     let empty = || {
         let unit = counting_unit(layout);
-        let none = FactualClassCounts::new(n_classes(layout), ranks.len());
-        let none = none.counted_by(unit);
-        let none = if blocks.curves { none.with_grid(class_grid(layout)) } else { none };
-        let none = match &strata {
-            Some(strata) => none.with_strata(strata),
-            None => none,
-        };
-        if blocks.scores {
-            none.with_scores(&no_scores(layout, ScoreScale::default()))
-        } else {
-            none
+        let mut one = FactualCounts::new(ranks.len()).counted_by(unit);
+        if blocks.curves {
+            one = one.with_grid(class_grid(layout));
         }
+        if let Some(strata) = &strata {
+            one = one.with_strata(strata.clone());
+        }
+        if blocks.scores {
+            one = one.with_scores(no_scores(layout, ScoreScale::default()));
+        }
+        let none = FactualClassCounts::new(n_classes(layout), ranks.len()).counted_by(unit);
+        none.with_one_vs_rest(&one)
     };
     row_context.row_groups().gather(empty, |part, g| {
         let (batch, roles, scores) =

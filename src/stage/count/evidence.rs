@@ -178,14 +178,13 @@ impl<'a> RowCounting<'a> {
         group: u16,
     ) {
         let weight = (batch.person_keys()[i], weight_units(self.layout, batch, i));
-        if weight.1 == 0 {
-            return part.groups[self.ranks[usize::from(group)]].add_weightless();
-        }
         let threshold = self.rule.threshold_at(batch, Some(fold), i);
         let predicted = self.rule.compare(score, threshold);
         let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
-        part.groups[group].add(label, predicted, score == threshold);
-        part.add_unit((group, weight.0, weight.1), label, predicted);
+        part.add((group, weight.0, weight.1), label, predicted, score == threshold);
+        if weight.1 == 0 {
+            return;
+        }
         if self.blocks.scores {
             part.add_score(group, (label, score), weight.1, (weight.0, batch.row_key[i]));
         }
@@ -568,7 +567,7 @@ mod tests {
     fn the_whole_is_the_sum_of_its_folds() {
         let fold = |positive: u64| {
             let mut counts = FactualCounts::new(2);
-            (0..positive).for_each(|_| counts.groups[1].add(Some(true), Some(true), false));
+            (0..positive).for_each(|_| counts.add((1, 0, 1), Some(true), Some(true), false));
             counts
         };
         let counted = CountedFolds::new(vec![fold(3), fold(0), fold(4)], || fold(0));

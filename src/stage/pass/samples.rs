@@ -116,8 +116,7 @@ impl SampleState for FactualCounts {
         let ScoredPerson { group, label, predicted, score, weight } = person(row, GROUPS);
         let labelled = (label, score.unwrap_or(f64::NAN));
         self.add_score(group, labelled, weight, (row % PERSONS, row));
-        self.groups[group].add(label, predicted, score == Some(0.5));
-        self.add_unit((group, row % PERSONS, weight), label, predicted);
+        self.add((group, row % PERSONS, weight), label, predicted, score == Some(0.5));
         let stratum = known(row, 9, below(row, 10, 4) as u32);
         self.add_stratum(group, (row, weight), predicted, stratum);
         if row.is_multiple_of(5) {
