@@ -400,11 +400,6 @@ impl<'a> AuditVoice<'a> {
         Some(self.say("done", &[Value::from(Serde(&self.by_label(metric)?))]))
     }
 
-    /// The people whom such a rate is a share of: `with the favourable label`.
-    pub(crate) fn among(&self, metric: &str) -> Option<String> {
-        Some(self.say("among", &[Value::from(Serde(&self.by_label(metric)?))]))
-    }
-
     /// What one of the two decisions is called, that of the side gained or lost.
     pub(crate) fn decided(&self, side: SwitchSide) -> String {
         self.say("decided", &[Value::from(Serde(&side))])
@@ -492,6 +487,10 @@ mod tests {
     use super::{AuditVoice, DecisionVoice, vocabulary};
     use crate::folder::manifest::{AttributeWords, DecisionNames, LabelWords, Manifest, SetWords};
     use crate::report::draw::plot::SwitchSide;
+
+    fn among(voice: &AuditVoice<'_>, metric: &str) -> String {
+        voice.say("among", &[Value::from(Serde(&voice.by_label(metric)))])
+    }
 
     fn manifest(words: bool) -> Manifest {
         let group = |of: &str, words: &str| (of.to_owned(), words.to_owned());
@@ -591,7 +590,7 @@ mod tests {
         };
         assert_eq!(worse_off("F"), "women are worse off");
         assert_eq!(worse_off("X"), "group X is worse off");
-        let by_label = |metric| (voice.done(metric).unwrap(), voice.among(metric).unwrap());
+        let by_label = |metric| (voice.done(metric).unwrap(), among(&voice, metric));
         let told = |done: &str, label: &str| (done.to_owned(), format!("with the {label} label"));
         assert_eq!(by_label("fnr"), told("wrongly refused", "favourable"));
         assert_eq!(by_label("fpr"), told("wrongly granted", "unfavourable"));
@@ -663,7 +662,7 @@ mod tests {
         });
         let said = |manifest: &Manifest, metric| {
             let voice = AuditVoice::new(manifest, false);
-            format!("{} {}", voice.done(metric).unwrap(), voice.among(metric).unwrap())
+            format!("{} {}", voice.done(metric).unwrap(), among(&voice, metric))
         };
         let flagged = "wrongly flagged with the favourable label";
         assert_eq!(said(&manifest, "fpr"), flagged);

@@ -586,7 +586,7 @@ mod tests {
 
     fn histogram(n: i64, height: fn(i64) -> i64) -> Vec<HistogramBin> {
         let at = |i: i64| i as f64 / 100.0 - 1.0;
-        (0..n).map(|i| (at(i), at(i + 1), WeightedCount::from_count(height(i)))).collect()
+        (0..n).map(|i| (at(i), at(i + 1), WeightedCount::new(height(i), None))).collect()
     }
 
     #[test]

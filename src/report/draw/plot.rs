@@ -542,14 +542,6 @@ fn stretches(n: usize, has: impl Fn(usize) -> bool) -> Vec<std::ops::Range<usize
     found
 }
 
-/// What a key of a chart represents; `blocks.html` draws it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum KeyShape {
-    /// A value with the interval of people.
-    Interval,
-}
-
 #[cfg(test)]
 mod tests {
     use super::{

@@ -6,7 +6,7 @@ use minijinja::value::{Serde, Value};
 
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::reach::{ReachEnd, reach_bars, reach_curves};
-use crate::report::page::brief::BriefSection;
+use crate::report::page::PageSection;
 use crate::report::page::digits::value_text;
 use crate::report::page::number::{NumberFormat, count, three_digits};
 use crate::report::section::recourse;
@@ -18,7 +18,7 @@ const SUBGROUPS_AT_MOST: usize = 4;
 const COMPARISONS_AT_MOST: usize = 2;
 
 /// The section; none where the job asks for no recourse.
-pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     if !recourse::is_there(inputs.audit) {
         return None;
     }
@@ -30,7 +30,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         pictures => pictures.collect::<Value>(),
     };
     let names = ["recourse", "Recourse: who can change the decision?", "Recourse"];
-    Some(BriefSection::of_facts(names, "reach.html", facts))
+    Some(PageSection::in_short(names, "reach.html", facts))
 }
 
 /// The worst subgroups of a comparison, on one axis of costs.

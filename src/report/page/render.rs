@@ -33,7 +33,7 @@ macro_rules! templates {
 }
 
 /// Every template, by name.
-pub(crate) const TEMPLATES: [(&str, &str); 47] = templates![
+pub(crate) const TEMPLATES: [(&str, &str); 52] = templates![
     "report.html" "page",
     "sections.html" "page",
     "blocks.html" "page",
@@ -55,18 +55,23 @@ pub(crate) const TEMPLATES: [(&str, &str); 47] = templates![
     "ladder.html" "evidence",
     "mosaics.html" "evidence",
     "path.html" "evidence",
+    "pattern.html" "evidence",
     "ranking.html" "evidence",
     "reach.html" "evidence",
     "retraining.html" "evidence",
     "scores.html" "evidence",
     "trend.html" "evidence",
+    "why.html" "evidence",
     "worlds.html" "evidence",
     "against.html" "section",
     "all_results.html" "section",
     "amounts.html" "section",
     "classes.html" "section",
+    "compared.html" "section",
     "experiments.html" "section",
+    "folders.html" "section",
     "gates.html" "section",
+    "glossary.html" "section",
     "graphs.html" "section/graphs",
     "groups.html" "section",
     "hidden_cause.html" "section",
@@ -133,6 +138,7 @@ fn bare() -> Environment<'static> {
             kind.0.interval(v.unwrap_or(lo), lo, hi)
         },
     );
+    environment.add_filter("grouped", |text: &str| number::grouped_in(text));
     environment.add_filter("without_end", |text: &str| text.trim_end_matches('.').to_owned());
     // As the job writes it.
     environment.add_filter("as_written", |v: f64| v.to_string());

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
+
 use crate::folder::manifest::WrittenValue;
 use crate::report::page::number;
 use crate::report::page::words::RichText;
@@ -44,7 +46,7 @@ impl ResultKey {
 }
 
 /// One value of `metrics`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct ReportedValue {
     /// The family.
     pub(crate) family: String,
@@ -94,7 +96,7 @@ pub(crate) struct ReportedValue {
 }
 
 /// A value over causal graphs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct GraphSpread {
     /// Percentiles; none of a single graph.
     pub(crate) ends: Option<(f64, f64)>,
@@ -113,13 +115,6 @@ pub(crate) struct GraphSpread {
     pub(crate) n_undefined: i64,
     /// Cases below a rate, where they are the same in all graphs.
     pub(crate) whole: Option<i64>,
-}
-
-impl GraphSpread {
-    /// Whether all graphs are of one bootstrap, or of the rows as they are: nothing was refitted.
-    pub(crate) fn is_of_one_fit(&self) -> bool {
-        self.between.is_some() && self.within.is_none()
-    }
 }
 
 /// Counterfactuals by label (0: none, 1: negative, 2: positive), factual and counterfactual

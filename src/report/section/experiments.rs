@@ -12,7 +12,6 @@ use minijinja::value::Value;
 
 use crate::folder::manifest::{ArmWords, ExperimentWords};
 use crate::metric::catalog::place::PageList;
-use crate::report::page::below::Below;
 use crate::report::page::cells::cell_with_placebo;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
@@ -317,17 +316,13 @@ impl<'a> ExperimentNumbers<'a> {
 
     /// A table with the arms in columns; none where no arm has any of the values.
     fn table(&self, head: &str, rows: Vec<(RichText, ResultKey, &str)>) -> Option<PageTable> {
-        let mut measures: Vec<&ReportedValue> = Vec::new();
         let row = |(head, key, metric): (RichText, ResultKey, &str)| {
             let mine = || self.arms.iter().map(|(arm, of)| (*arm, of.measure(&key, metric)));
-            measures.extend(mine().filter_map(|(_, measure)| measure));
             let has_any = mine().any(|(_, measure)| measure.is_some());
             let cells = mine().map(|(arm, of)| self.cell(arm, of, &key, metric));
             has_any.then(|| ReportRow::new(head, cells))
         };
-        let rows: Vec<ReportRow> = rows.into_iter().filter_map(row).collect();
-        let table = PageTable::new(self.head(head), rows).filled()?;
-        Some(PageTable { below: Below::of(measures), ..table })
+        PageTable::new(self.head(head), rows.into_iter().filter_map(row)).filled()
     }
 
     /// The arms as heads of columns.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::report::page::render::{TEMPLATES, environment};
 
 /// The templates whose branches are counted.
-const COUNTED: [&str; 9] = [
+const COUNTED: [&str; 11] = [
     "as_they_are.html",
     "forest.html",
     "gates.html",
@@ -18,8 +18,10 @@ const COUNTED: [&str; 9] = [
     "knowledge.html",
     "limit.html",
     "limits.html",
+    "pattern.html",
     "shares.html",
     "voice.html",
+    "why.html",
 ];
 
 /// Macros that only words outside of pages use.
@@ -410,6 +412,58 @@ fn groups() -> Vec<Value> {
     leads.map(facts).to_vec()
 }
 
+/// Graphs of a scenario in which the attribute follows from these.
+fn causes(each: Value) -> Value {
+    json!({"set": "s/low", "scenario": "low", "attribute": "race", "share": 0.4, "each": each})
+}
+
+/// Facts of who switches, and through what.
+fn whys() -> Vec<Value> {
+    let question = |metric: &str, side: &str| {
+        json!({"model": {"name": "m", "ambiguous": false}, "set": sets()[0], "arm": "more",
+            "metric": metric, "side": side, "rate": null, "from": group("F"), "to": group("M")})
+    };
+    let row = |pattern: &str, others: Value| json!([{"pattern": pattern, "k": 3, "n": 9, "k_others": 1, "n_others": others}, point()]);
+    let feature = |entry: Value| {
+        json!({"row": {"feature": "job", "undone": null, "n": 4}, "entry": entry,
+            "point": point()})
+    };
+    let rest = json!({"interval": null, "value": 0.5, "second": null});
+    let through = json!({"first": feature(json!(null)), "most": feature(attribute(false)),
+        "is_first": false, "undone": rest, "direction": [group("F"), group("M")]});
+    let block = json!({"why": "who", "carried": 0, "question": question("sr", "either"),
+        "searched": true, "confirmed": 0, "scale": scale(), "rows": [row("", json!(null))],
+        "through": null, "unexplained": "too_few", "feature_scale": scale(), "features": [],
+        "n_rest": 0, "rest": 0.0});
+    let features =
+        json!([feature(json!(null)), with(&feature(attribute(true)), json!({"point": rest}))]);
+    let told = json!({"rows": [row("job = a", json!(5)), row("", json!(null))], "carried": 2,
+        "confirmed": 1, "through": through, "features": features, "n_rest": 2});
+    let plain = json!({"from": null, "to": null, "set": null, "arm": ""});
+    let asked = |metric: &str, side: &str| with(&question(metric, side), plain.clone());
+    let label = json!({"kind": "by_label", "right": false, "gets": "favourable",
+        "label": "unfavourable"});
+    let mut blocks = vec![
+        block.clone(),
+        with(&block, told),
+        with(&block, json!({"unexplained": null, "carried": 1, "confirmed": 2})),
+        with(&block, json!({"searched": false, "question": question("denied_by_group", "gained")})),
+    ];
+    let questions = [
+        asked("denied_by_group", "gained"),
+        asked("favoured_by_group", "lost"),
+        asked("nsr", "either"),
+        asked("psr", "either"),
+        with(&asked("fnr", "either"), json!({"rate": label})),
+    ];
+    blocks.extend(questions.map(|of| with(&block, json!({"question": of}))));
+    let note = |is: bool| {
+        json!({"explained": is, "unweighted": is, "missing_scores": is, "more": usize::from(is),
+            "blocks": blocks})
+    };
+    [true, false].map(note).to_vec()
+}
+
 /// Facts of gates.
 fn gates() -> Value {
     let rich = json!([{"kind": "text", "text": "rich"}]);
@@ -418,11 +472,13 @@ fn gates() -> Value {
         "place": {"kind": "pair", "first": "a", "between": "over", "second": "b"},
         "verdict": "fail", "decides_gate": true, "warns": true, "bound": "at most",
         "limit": "5 %", "decides": "interval", "value": "3 %", "interval": "1 to 2",
-        "baseline": "4", "cases": "9", "enough": 3, "why": "w", "caution": rich});
+        "baseline": "4", "cases": "9", "enough": 3, "why": "w", "caution": causes(json!([]))});
     let pair =
         |kind: &str| json!({"place": {"kind": kind, "from": "a", "to": "b", "how": "denied"}});
     let one = |kind: &str| json!({"place": {"kind": kind, "group": "a"}});
     let mut all = vec![gate.clone()];
+    let some = [json!([["age", 0.4]]), json!([["age", 0.3]]), json!(vec![("age", 0.3); 5])];
+    all.extend(some.map(|each| with(&gate, json!({"caution": causes(each)}))));
     all.extend(["difference", "harm", "direction"].map(|kind| with(&gate, pair(kind))));
     let ones = ["rest", "group", "rest_first", "furthest", "everybody"];
     all.extend(ones.map(|kind| with(&gate, one(kind))));
@@ -493,6 +549,12 @@ fn every_branch_of_a_template_is_reached() {
         pages.extend(verdicts().into_iter().chain(tallied).map(|facts| ("hero.html", facts)));
         pages.extend(forests().into_iter().map(|facts| ("forest.html", facts)));
         pages.extend(groups().into_iter().map(|facts| ("as_they_are.html", facts)));
+        pages.extend(whys().into_iter().map(|facts| ("why.html", facts)));
+        for all in [vec![causes(json!([]))], vec![causes(json!([])); 2]] {
+            let page = "{% from \"knowledge.html\" import contradictions %}{{ contradictions(f) }}";
+            let context = minijinja::context!(f => minijinja::Value::from(Serde(&all)));
+            environment.render_str(page, context).unwrap();
+        }
         for (name, facts) in pages {
             let page = format!(
                 "{{% from \"blocks.html\" import table_frame, words %}}{{% from \"words.html\" \

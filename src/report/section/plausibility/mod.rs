@@ -66,13 +66,13 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     }
     let weighted = audit.manifest.weight.is_some();
     let facts = context!(part => "introduction", weighted);
-    let mut blocks = vec![PageBlock::Part("plausibility.html", facts)];
+    let mut blocks = vec![PageBlock("plausibility.html", facts)];
     let room = QualityBudget::of(audit, &worlds);
     for (i, world) in worlds.iter().enumerate() {
         let most = if i < DETAILED_AT_MOST { room.detailed } else { 0 };
         blocks.extend(set_blocks(audit, world, &room, most, glossary));
     }
-    Some(PageSection { id: "plausibility", title: "How plausible the counterfactuals are", blocks })
+    Some(PageSection::new(("plausibility", "How plausible the counterfactuals are"), blocks))
 }
 
 fn set_blocks(
@@ -112,11 +112,11 @@ fn set_blocks(
         found.len(), farther => farther.collect::<Value>(), measures =>
         measures::facts(audit, world, room.directions, glossary), shown => shown.len(), shapes,
     };
-    let mut blocks = vec![PageBlock::Part("plausibility.html", facts)];
+    let mut blocks = vec![PageBlock("plausibility.html", facts)];
     for (d, direction) in shown.iter().enumerate() {
         let id = format!("w{}-{d}", world.id);
         let facts = features::facts(audit, shown, direction.pair, &id, room, glossary);
-        blocks.push(PageBlock::Part("plausibility.html", facts));
+        blocks.push(PageBlock("plausibility.html", facts));
     }
     blocks
 }

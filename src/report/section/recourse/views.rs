@@ -4,6 +4,9 @@
 //! Where both views of a definition say the same of every subgroup they are one way: under a model
 //! that adds up its features they always do.
 
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+
 use crate::report::page::PageCell;
 use crate::report::page::number::{self, NumberFormat, three_digits};
 use crate::report::page::words::RichText;
@@ -40,6 +43,13 @@ pub(crate) fn definition_views<'a>(
 }
 
 impl<'a> DefinitionView<'a> {
+    /// What the table of definitions shows of it.
+    pub(crate) fn facts(&self) -> Value {
+        context! {
+            row => Value::from(Serde(self.row)), title => self.title(), compares => self.compares(),
+        }
+    }
+
     /// The name of the definition.
     pub(crate) fn definition(&self) -> &'a str {
         &self.row.criterion.definition
