@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use minijinja::context;
 use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, context};
 
 use crate::folder::manifest::{Manifest, RunComparison};
-use crate::report::export::{deciding, gate_sentence_in_units};
+use crate::report::export::{deciding, gate_sentence_in_units, printed};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::{PageSection, SectionPage, number};
@@ -15,14 +15,6 @@ use crate::report::section::against::{self, ComparisonTally, apart, is_clear, or
 use crate::report::section::models::place;
 use crate::report::visible::visible;
 use crate::table::{ChangeRow, GateRow, TableRow};
-use crate::text;
-
-/// The templates of what is printed.
-const FORMS: [(&str, &str); 3] = [
-    ("compared.html", include_str!("section/compared.html")),
-    ("diff_in_markdown.txt", include_str!("diff_in_markdown.txt")),
-    ("diff.txt", include_str!("diff.txt")),
-];
 
 /// Changes on a page.
 const ROWS_SHOWN: usize = 100;
@@ -104,23 +96,16 @@ impl FolderDiff<'_> {
 
     /// Text for a terminal: clear changes, with `all` every one that was compared.
     pub(crate) fn text(&self, all: bool) -> String {
-        self.printed("diff.txt", on_one_line, all)
+        self.form("diff.txt", on_one_line, all)
     }
 
     /// The same as Markdown.
     pub(crate) fn markdown(&self, all: bool) -> String {
-        self.printed("diff_in_markdown.txt", escaped, all).trim_end().to_owned() + "\n"
+        self.form("diff_in_markdown.txt", escaped, all).trim_end().to_owned() + "\n"
     }
 
     /// One of the forms, in which texts from folders are written as `shown` says.
-    fn printed(&self, form: &str, shown: fn(&str) -> String, all: bool) -> String {
-        let mut environment = text::environment();
-        environment.set_auto_escape_callback(|_| AutoEscape::None);
-        environment.add_filter("shown", move |text: &str| shown(text));
-        environment.add_filter("level", |level: f64| plain(&number::level(level)));
-        for (name, source) in FORMS {
-            environment.add_template(name, source).expect(text::TESTED);
-        }
+    fn form(&self, form: &str, shown: fn(&str) -> String, all: bool) -> String {
         let side = |(path, m): (&str, &Manifest)| {
             context! {
                 path, job => &m.job, run => &m.run, version => &m.words.version,
@@ -144,8 +129,7 @@ impl FolderDiff<'_> {
             gates => Value::from(Serde(&self.before_and_after())),
             verdicts => Value::from(Serde(&verdicts)),
         };
-        let printed = environment.get_template(form).and_then(|of| of.render(context!(f => facts)));
-        printed.expect(text::TESTED)
+        printed(form, facts, shown)
     }
 
     /// Every gate of either run with its verdict in both.

@@ -97,7 +97,7 @@ pub(crate) fn share_bars(name: &str, counts: SwitchCounts, top: f64) -> String {
         (SwitchSide::Gained, counts.gain, GAIN, "tx-gain", 52.0),
     ];
     for (side, n, label, class, y) in sides.into_iter().filter(|side| side.1 > 0) {
-        let words = format!("{} {} {label}", side.letter().0, count(n));
+        let words = format!("{} {} {label}", side.letter(), count(n));
         let y = if both { y } else { 45.0 };
         svg.text_beside(&format!("{anchor}.{class}"), (Percent(keep), dx), y, &words);
     }

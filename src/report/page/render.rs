@@ -14,8 +14,7 @@ use crate::report::draw::panel::{
     trade_off,
 };
 use crate::report::draw::plot::{
-    AxisUnit, ForbiddenSide, PlotPoint, PlotScale, SwitchSide, axis, bullet, dumbbell_row,
-    forest_row, group_row, share_row,
+    AxisUnit, ForbiddenSide, PlotPoint, PlotScale, RowMark, SwitchSide, axis, plot_cell,
 };
 use crate::report::draw::thresholds::{ReliabilityDot, reliability, threshold_curve};
 use crate::report::draw::trend::{TrendLimit, TrendRun, trend};
@@ -33,10 +32,11 @@ macro_rules! templates {
 }
 
 /// Every template, by name.
-pub(crate) const TEMPLATES: [(&str, &str); 52] = templates![
+pub(crate) const TEMPLATES: [(&str, &str); 54] = templates![
     "report.html" "page",
     "sections.html" "page",
     "blocks.html" "page",
+    "charts.html" "page",
     "words.html" "page",
     "voice.html" "page",
     "closing.html" "brief",
@@ -80,6 +80,7 @@ pub(crate) const TEMPLATES: [(&str, &str); 52] = templates![
     "models.html" "section",
     "plausibility.html" "section/plausibility",
     "provenance.html" "section",
+    "definition.html" "section/recourse",
     "outcome.html" "section/recourse",
     "recourse.html" "section/recourse",
     "shift.html" "section",
@@ -196,26 +197,10 @@ fn add_drawings(environment: &mut Environment<'static>) {
     /// The band of noise, and a limit.
     type Around = Serde<(Option<(f64, f64)>, Option<f64>)>;
     let drawn = Value::from_safe_string;
-    environment.add_function("bullet", move |on: On, point: Point, limit: Limit, title: Value| {
-        drawn(bullet(on.0, point.0, limit.0, &plain(&title)))
-    });
     environment.add_function(
-        "forest_row",
-        move |on: On, point: Point, side: Serde<SwitchSide>, around: Around, title: Value| {
-            let (band, limit) = around.0;
-            drawn(forest_row(on.0, point.0, side.0, band, limit, &plain(&title)))
-        },
-    );
-    environment.add_function(
-        "group_row",
-        move |on: On, point: Point, ring: Option<f64>, title: Value| {
-            drawn(group_row(on.0, point.0, ring, &plain(&title)))
-        },
-    );
-    environment.add_function(
-        "share_row",
-        move |on: On, before: f64, after: Option<f64>, line: Option<f64>, title: Value| {
-            drawn(share_row(on.0, before, after, line, &plain(&title)))
+        "plot_cell",
+        move |on: On, marks: Serde<Vec<RowMark>>, title: Value| {
+            drawn(plot_cell(on.0, &marks.0, &plain(&title)))
         },
     );
     environment.add_function(
@@ -320,12 +305,6 @@ fn add_drawings(environment: &mut Environment<'static>) {
     environment.add_function("mosaic", move |counts: Serde<SwitchCounts>, title: Value| {
         drawn(mosaic(&plain(&title), counts.0))
     });
-    environment.add_function(
-        "dumbbell_row",
-        move |on: On, before: f64, after: f64, clear: bool, title: Value| {
-            drawn(dumbbell_row(on.0, (before, after), clear, &plain(&title)))
-        },
-    );
     environment.add_function("verdict_mark", move |verdict: &str| {
         let known = ["fail", "pass", "inconclusive", "skipped"];
         let verdict = known.into_iter().find(|of| *of == verdict).unwrap_or_default();

@@ -123,15 +123,16 @@ fn panel_blocks(
 }
 
 /// What represents the groups of a derived attribute, for the directions that are drawn.
-fn written(panel: &AuditPanel) -> Option<Value> {
-    let drawn = || panel.directions.iter().take(panel.drawn);
+fn written(panel: &AuditPanel) -> Value {
+    let drawn = panel.directions.iter().take(panel.drawn);
     let row = |d: &PanelDirection| {
-        let head = RichText::direction(&d.from, &d.to);
-        Some(ReportRow::new(head, [panel.written_in(&d.from, &d.to)?]))
+        let columns = panel.written_in(&d.from, &d.to);
+        let several = columns.iter().any(|(_, values)| values.len() > 1);
+        let facts = Value::from(Serde(&columns));
+        let some = !columns.is_empty();
+        some.then(|| context!(from => &d.from, to => &d.to, columns => facts, several))
     };
-    let table = PageTable::of_words(["Direction", "Written"], drawn().filter_map(row)).filled()?;
-    let several = drawn().any(|d| panel.writes_several(&d.from, &d.to));
-    Some(context!(table, several))
+    drawn.filter_map(row).collect()
 }
 
 /// A direction of a matrix.

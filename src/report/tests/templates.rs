@@ -571,6 +571,53 @@ fn every_branch_of_a_template_is_reached() {
     assert!(branches.len() > 300 && missed.is_empty(), "{missed:#?}");
 }
 
+/// A row of a chart.
+fn drawn(call: &str) -> String {
+    let names = "bullet, dumbbell_row, forest_row, group_row, share_row";
+    let page = format!("{{% from \"charts.html\" import {names} %}}{{{{ {call} }}}}");
+    environment(None).render_str(&page, ()).unwrap()
+}
+
+#[test]
+fn a_bullet_hatches_the_forbidden_side() {
+    let scale = "{\"lo\": 0.0, \"hi\": 0.6}";
+    let point = "{\"value\": 0.46, \"interval\": [0.44, 0.48], \"second\": [0.1, 0.6]}";
+    let above = drawn(&format!("bullet({scale}, {point}, [0.1, \"above\"], \"x\")"));
+    assert!(above.contains(r#"<rect class="no" x="16.67%" width="83.33%""#), "{above}");
+    assert!(above.contains(r#"<line class="lim" x1="16.67%""#));
+    assert!(above.contains(r#"<rect class="bar" x="0%" width="76.67%""#));
+    assert_eq!(above.matches("#end").count(), 2);
+    let below = drawn(&format!("bullet({scale}, {point}, [0.3, \"below\"], \"x\")"));
+    assert!(below.contains(r#"<rect class="no" x="0%" width="50%""#), "{below}");
+    // A limit at the end of the scale forbids nothing that is drawn.
+    let bare = "{\"value\": 0.0, \"interval\": none, \"second\": none}";
+    let none = drawn(&format!("bullet({scale}, {bare}, [0.6, \"above\"], \"x\")"));
+    assert!(!none.contains("class=\"no\"") && !none.contains("class=\"w\""), "{none}");
+    let change = "{\"value\": -0.01, \"interval\": none, \"second\": none}";
+    let around = "{\"lo\": -0.02, \"hi\": 0.02}";
+    let change = drawn(&format!("bullet({around}, {change}, [0.01, \"above\"], \"x\")"));
+    assert!(change.contains(r#"<rect class="bar" x="25%" width="25%""#), "{change}");
+}
+
+#[test]
+fn lost_points_down_and_gained_up() {
+    let scale = "{\"lo\": 0.0, \"hi\": 1.0}";
+    let point = "{\"value\": 1.0, \"interval\": [0.9, 1.0], \"second\": none}";
+    let forest = |side: &str, around: &str| {
+        drawn(&format!("forest_row({scale}, {point}, \"{side}\", {around}, \"x\")"))
+    };
+    let lost = forest("lost", "[[0.0, 0.0], none]");
+    assert!(lost.contains("#dn") && lost.contains("w lost") && !lost.contains("band"));
+    let gained = forest("gained", "[[0.01, 0.02], 0.1]");
+    assert!(gained.contains("#up") && gained.contains("band") && gained.contains("lim"));
+    let down = drawn(&format!("share_row({scale}, 0.4, 0.2, 0.4, \"x\")"));
+    assert!(down.contains("#dn") && down.contains("refline"));
+    assert!(drawn(&format!("share_row({scale}, 0.4, none, none, \"x\")")).contains("#dot"));
+    let faint = drawn(&format!("dumbbell_row({scale}, 0.2, 0.1, false, \"x\")"));
+    assert!(faint.contains(r#"w faint" x1="10%" x2="20%""#), "{faint}");
+    assert!(drawn(&format!("group_row({scale}, {point}, 0.5, \"x\")")).contains("open grey"));
+}
+
 #[test]
 fn effects_that_are_ruled_out_are_named() {
     let page = "{% from \"knowledge.html\" import direct_effects %}{{ direct_effects(f) }}";

@@ -14,7 +14,6 @@
 //! mostly a few people, it is too few to tell.
 
 pub(crate) mod cards;
-pub(crate) mod curve;
 mod outcome;
 mod views;
 
@@ -27,7 +26,7 @@ use serde::Serialize;
 use crate::report::brief::limits::AuditLimit;
 use crate::report::brief::voice::{AuditVoice, CalledGroup};
 use crate::report::draw::plot::AxisUnit;
-use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
+use crate::report::page::PageSection;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::grouped::grouped;
 use crate::report::read::recourse::RecourseTables;
@@ -53,7 +52,7 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
             model => comparison.model.as_str(), why_not => why_not(comparison),
             least => vec![comparison.least_0, comparison.least_1],
             subgroups => comparison.subgroups, with_actions => comparison.subgroups_with_actions,
-            actions => comparison.actions, outcome => outcome(audit, comparison, k),
+            actions => comparison.actions, outcome => outcome(audit, comparison),
             rules => is_last.then(|| rules(audit, pair.recourse.as_str())),
         }
     };
@@ -180,16 +179,18 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<UnjudgedRecourse<'_>> {
 }
 
 /// What became of one pair of groups; none where nothing was looked at or judged.
-fn outcome(audit: &AuditFolder, comparison: &RecourseRow, k: usize) -> Option<Value> {
+fn outcome(audit: &AuditFolder, comparison: &RecourseRow) -> Option<Value> {
     let outcome = ComparisonOutcome::of(audit, comparison)?;
     let least = comparison.least_0.min(comparison.least_1);
     let raw = outcome.names().map(|name| CalledGroup { name: name.to_owned(), words: None });
     let listings = outcome.views.iter().map(|way| listing(audit, comparison, way));
+    let view =
+        |way: &DefinitionView<'_>| context!(of => way.facts(), row => Value::from(Serde(way.row)));
     Some(context! {
         words => Value::from(Serde(&outcome.facts(raw, false))),
         small => (least < FEW).then_some(least),
-        cards => cards(audit, comparison, &outcome.first, k),
-        views => outcome.views.iter().map(DefinitionView::facts).collect::<Value>(),
+        cards => cards(audit, comparison, &outcome.first),
+        views => outcome.views.iter().map(view).collect::<Value>(),
         listings => listings.collect::<Value>(),
         agreement => agreement(audit, comparison, &outcome.views),
     })
@@ -200,10 +201,7 @@ fn agreement(
     audit: &AuditFolder,
     comparison: &RecourseRow,
     ways: &[DefinitionView<'_>],
-) -> Option<PageTable> {
-    if ways.len() < 2 {
-        return None;
-    }
+) -> Vec<Value> {
     let mut values: BTreeMap<[CriterionWords; 2], f64> = BTreeMap::new();
     for row in audit.recourse.rankings.iter().filter(|row| row.pair == comparison.pair) {
         let other = CriterionWords {
@@ -215,16 +213,15 @@ fn agreement(
             values.insert([row.criterion.clone(), other], value);
         }
     }
-    let head =
-        std::iter::once("Rank 1 by".to_owned()).chain((1..=ways.len()).map(|i| i.to_string()));
     let row = |(i, way): (usize, &DefinitionView<'_>)| {
-        let cell = |other: &DefinitionView<'_>| -> PageCell {
+        let cell = |other: &DefinitionView<'_>| {
             let value = values.get(&[&way.row.criterion, &other.row.criterion].map(Clone::clone));
-            value.map_or_else(PageCell::none, |value| format!("{value:.3}").into())
+            value.map(|value| format!("{value:.3}"))
         };
-        ReportRow::new(format!("{} {}", i + 1, way.title()), ways.iter().map(cell))
+        let ranks: Vec<Option<String>> = ways.iter().map(cell).collect();
+        context!(number => (i + 1).to_string(), of => way.facts(), ranks)
     };
-    Some(PageTable::new(head, ways.iter().enumerate().map(row)))
+    ways.iter().enumerate().filter(|_| ways.len() > 1).map(row).collect()
 }
 
 /// Kinds of changes that the page tells the cost of; the annex has those of all columns.
