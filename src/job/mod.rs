@@ -169,6 +169,13 @@ pub struct ReportBlock {
     #[schemars(extend("maximum" = 20,
         "x-range" = "a number of people up to 20; the page has to stay readable"))]
     pub cases: u64,
+    /// Rows of each direction that the map of a set that moves features shows next to their
+    /// counterfactuals, on the first two principal components of the reference. Drawn by the seed:
+    /// up to 500. Default: no map.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = 500,
+        "x-range" = "a number of rows from 1 to 500; more dots hide each other"))]
+    pub map: Option<Count>,
 }
 
 impl Default for ReportBlock {
@@ -178,6 +185,7 @@ impl Default for ReportBlock {
             rows_shown: Count::of::<20>(),
             annex: AnnexChoice::File,
             cases: 0,
+            map: None,
         }
     }
 }

@@ -52,6 +52,7 @@ impl FolderDiff<'_> {
             program: manifest.program.clone(),
             stand_in: self.stand_in().map(str::to_owned),
             is_annex: false,
+            has_maps: false,
             sections: [Some(against), gates, Some(metrics), folders]
                 .into_iter()
                 .flatten()

@@ -57,7 +57,9 @@ pub use metrics::MetricRow;
 pub(crate) use metrics::MetricTable;
 pub use outcomes::{OutcomeRow, WorldScoreRow};
 pub use population::PopulationRow;
-pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE, SetPair};
+pub use quality::{
+    CfDistributionRow, CfExampleRow, CfFeatureRow, CfMapRow, CfQualityRow, RARE, SetPair,
+};
 pub use row_macro::{RowColumns, SharedText, TableRow, finite, whole};
 pub(crate) use scores::JOB_STEP;
 pub use scores::{AmountRow, CurveRow, ReliabilityRow};

@@ -14,17 +14,22 @@ use crate::data::prepare::params::OrdinalOrder;
 use crate::job::messages as m;
 use crate::job::read::nearest::{all, all_or_none, list, suggest};
 use crate::job::read::tree::join;
-use crate::job::{CounterfactualSet, ModelBlock};
+use crate::job::{CounterfactualSet, MetricFamily, ModelBlock};
 use crate::param::{ColumnName, Name};
 
+use super::defaults::families;
 use super::{JobChecker, path};
 
 /// The name of the rows as they are, where sets are called by their names.
 const FACTUAL: &str = "factual";
 
 impl JobChecker<'_> {
-    /// The people whom the report is to show.
+    /// The people whom the report is to show, and the rows of its maps.
     pub(super) fn report(&mut self) {
+        let moved = families(self.job).contains(&MetricFamily::CfQuality);
+        if self.job.report.map.is_some() && !(moved && self.job.has_fitted_sets()) {
+            self.say("report.map", m::map_no_set());
+        }
         let (cases, at) = (self.job.report.cases, "report.cases");
         if cases == 0 {
             return;

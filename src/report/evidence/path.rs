@@ -412,12 +412,12 @@ impl<'a> PathWalk<'a, '_, '_> {
         let (manifest, key) = (&self.inputs.audit.manifest, &self.finding?.key);
         let model = manifest.models.iter().find(|model| model.name == key.model)?;
         let set = self.inputs.voice.set(&key.set)?;
-        let is_free = |knob: &String| !knob.starts_with("condition_on: {prediction");
+        let conditions_on = set.knob("condition_on").and_then(|of| of.get("prediction"));
         let fits = manifest.label.as_ref().is_some_and(|label| label.classes.is_empty())
             && model.contract.is_none()
             && model.amount.is_none()
             && set.strategy != "graph-uncertain"
-            && set.knobs.iter().all(is_free);
+            && conditions_on.is_none();
         let lines =
             || format!("experiments:\n  remedy: {}\n", experiment(&key.model, &key.set, false));
         fits.then(lines)

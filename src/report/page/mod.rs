@@ -37,6 +37,8 @@ pub(crate) struct SectionPage {
     pub(super) stand_in: Option<String>,
     /// Whether it is the annex of the page that is next to it.
     pub(super) is_annex: bool,
+    /// Whether it has positions of single rows.
+    pub(super) has_maps: bool,
     /// The sections in order.
     pub(super) sections: Vec<PageSection>,
 }
@@ -212,6 +214,7 @@ impl SectionPage {
         let page = context! {
             title => &self.title, job => &self.job, run => &self.run, program => &self.program,
             stand_in => &self.stand_in, is_annex => self.is_annex,
+            has_maps => self.has_maps,
             css => format!("{}{}{}", palette::css(), include_str!("chart.css"),
                 include_str!("sections.css")),
             defs => plot::DEFS,

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::report::draw::chart;
+use crate::report::draw::pair_map::pair_map;
 use crate::report::draw::panel::{
     LadderBlock, SwitchCounts, TradeOffArm, change_bars, ladder, mosaic, score_bars, share_bars,
     trade_off,
@@ -305,6 +306,16 @@ fn add_drawings(environment: &mut Environment<'static>) {
     environment.add_function("mosaic", move |counts: Serde<SwitchCounts>, title: Value| {
         drawn(mosaic(&plain(&title), counts.0))
     });
+    environment.add_function(
+        "pair_map",
+        move |pairs: Serde<Vec<[f64; 4]>>,
+              ends: Serde<[[f64; 2]; 2]>,
+              id: String,
+              title: Value,
+              desc: Value| {
+            drawn(pair_map(&pairs.0, ends.0, &id, (&plain(&title), &plain(&desc))))
+        },
+    );
     environment.add_function("verdict_mark", move |verdict: &str| {
         let known = ["fail", "pass", "inconclusive", "skipped"];
         let verdict = known.into_iter().find(|of| *of == verdict).unwrap_or_default();

@@ -25,6 +25,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
     let facts = context! {
         m => Value::from(Serde(m)), sets => !m.counterfactuals.is_empty(),
         written => m.counterfactuals.iter().map(all_written).collect::<Value>(),
+        knobs => m.counterfactuals.iter().map(knobs).collect::<Value>(),
         recourse => recourse::is_there(audit), classes => audit.classes.are_there(),
         thresholds => thresholds(audit),
         scales => m.models.iter().filter_map(ModelWords::scale_in_words).collect::<Value>(),
@@ -39,6 +40,11 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
         blocks.push(glossary.block());
     }
     PageSection::new(("method", "How it was done"), blocks)
+}
+
+/// The knobs of a set, as words.
+fn knobs(set: &SetWords) -> Value {
+    set.knobs.iter().map(ToString::to_string).collect()
 }
 
 /// Whether all attributes that a set changes are derived from other columns.

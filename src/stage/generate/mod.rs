@@ -488,6 +488,8 @@ impl Stage for QualityStage {
         let applied = plan.set_of(unit)?;
         let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
         let (fit, made) = (b.need::<FitStage>(unit)?, b.need::<GenerateStage>(unit)?);
+        let map = b.input("report.map", |job| job.report.map);
+        let map = map.map(|wanted| (wanted, b.seed()));
         of_set.rows().clone().work(1, move |ctx, row_context| {
             let (basis, classes) = (
                 of_set.learning_reference(ctx, row_context)?,
@@ -507,6 +509,7 @@ impl Stage for QualityStage {
                 set: applied.set,
                 position: applied.position,
                 least: least_rows(knobs, layout, basis.n_folds()),
+                map,
             };
             judging.write(ctx.out())
         })

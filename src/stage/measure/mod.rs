@@ -8,6 +8,7 @@ pub(crate) mod counted_audit;
 mod curve_files;
 pub(crate) mod labels;
 pub(crate) mod quality;
+mod quality_map;
 mod row_builder;
 mod score_rows;
 mod spread;
@@ -63,8 +64,8 @@ use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
 use crate::table::picked::gather_rows;
 use crate::table::{
-    ArmFoldRow, CfDistributionRow, CfFeatureRow, CfQualityRow, ComparisonRow, FilterRow, IssueRow,
-    whole,
+    ArmFoldRow, CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, ComparisonRow, FilterRow,
+    IssueRow, whole,
 };
 use row_builder::AuditTexts;
 pub(crate) use row_builder::{ResultTables, RowBuilder};
@@ -566,11 +567,13 @@ fn slices_of(whole: &RowBuilder<'_>) -> Result<AttributeSlices> {
 pub(crate) fn gather_quality(
     ctx: &StageContext<'_>,
     stages: &[StageInput<QualityStage>],
+    maps: bool,
 ) -> Result<()> {
     let folders: Vec<&Path> = stages.iter().map(|stage| stage.folder(ctx)).collect();
     gather_rows::<CfQualityRow>(ctx.out(), &folders)?;
     gather_rows::<CfFeatureRow>(ctx.out(), &folders)?;
-    gather_rows::<CfDistributionRow>(ctx.out(), &folders)
+    gather_rows::<CfDistributionRow>(ctx.out(), &folders)?;
+    if maps { gather_rows::<CfMapRow>(ctx.out(), &folders) } else { Ok(()) }
 }
 
 /// How to measure an attribute.

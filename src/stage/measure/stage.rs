@@ -310,6 +310,7 @@ impl Stage for MeasureStage {
         let pairs = b.value("compared", compared_pairs(plan, experiment.as_ref()));
         let pairs = need_pairs(&audits, &pairs, b)?;
         b.input("metrics", |job| &job.metrics);
+        let maps = b.input("maps", |job| job.report.map.is_some());
         let told: Vec<_> = models.thresholds.iter().map(|of| (of.2, &of.3.threshold)).collect();
         b.value("thresholds", &told);
         b.input("data.label", |job| job.data.label.without_words());
@@ -330,7 +331,7 @@ impl Stage for MeasureStage {
         });
         rows.work(0, move |ctx, row_context| {
             if plan.wants_quality() && !named {
-                measure::gather_quality(ctx, &quality)?;
+                measure::gather_quality(ctx, &quality, maps)?;
             }
             let graphs = graphs.as_ref().map(|graphs| graphs(ctx)).transpose()?;
             let graphs = graphs.unwrap_or_default();

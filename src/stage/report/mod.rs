@@ -67,11 +67,11 @@ use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
-    self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
-    CurveRow, FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, MetricRow,
-    MetricTable, ModelContractRow, NeededKnowledgeRow, OutcomeRow, PopulationRow, ReliabilityRow,
-    SelectedRow, TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldScoreRow,
-    hint_of_issue,
+    self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, CfMapRow, ChangeRow, ComparisonRow,
+    CountRow, CurveRow, FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow,
+    MetricRow, MetricTable, ModelContractRow, NeededKnowledgeRow, OutcomeRow, PopulationRow,
+    ReliabilityRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, UnknownLevelRow,
+    WorldScoreRow, hint_of_issue,
 };
 use crate::table::{ScoreShiftRow, SupportCountRow, SupportRow, TableDef};
 use crate::unit::{AuditUnit, StageKind};
@@ -329,6 +329,7 @@ fn write_measured<'a>(
     let gate = gate.folder(ctx);
     for (is_asked, folder, tables) in [
         (wants(job::MetricFamily::CfQuality), plain, &QUALITY[..]),
+        (job.report.map.is_some(), plain, &[CfMapRow::TABLE]),
         (experiments || !job.metrics.compare.is_empty(), measured, &[ComparisonRow::TABLE]),
         (wants(job::MetricFamily::Scores), measured, &[ReliabilityRow::TABLE, CurveRow::TABLE]),
         (fitted, measured, &[ThresholdRow::TABLE]),

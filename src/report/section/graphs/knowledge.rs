@@ -51,7 +51,11 @@ pub(crate) struct ScenarioKnowledge {
 pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<ScenarioKnowledge> {
     let (_, name) = set.split_once('/')?;
     let words = audit.manifest.counterfactuals.iter().find(|words| words.name == set)?;
-    let knob = words.knobs.iter().find_map(|knob| knob.strip_prefix("knowledge: "))?;
+    let knowledge = words.knob("knowledge")?;
+    let effects = |key: &str| -> Option<Vec<[String; 2]>> {
+        let effects = serde_json::from_value::<Vec<_>>(knowledge.get(key)?.clone()).ok()?;
+        (!effects.is_empty()).then_some(effects)
+    };
     let mut statements = Vec::new();
     if let Some(scenario) = audit.graphs.scenarios.iter().find(|s| s.set == set && s.has_tiers()) {
         let mut tiers: BTreeMap<i64, Vec<String>> = BTreeMap::new();
@@ -62,23 +66,22 @@ pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<Scenari
         }
         statements.push(CausalStatement::Order { tiers: tiers.into_values().collect() });
     }
-    if !words.effects_ruled_out.is_empty() {
-        statements.push(CausalStatement::RulesOut { effects: words.effects_ruled_out.clone() });
-    }
-    if !words.effects_required.is_empty() {
-        statements.push(CausalStatement::Requires { effects: words.effects_required.clone() });
-    }
-    if knob.contains("edges_within: forbidden") {
+    statements.extend(effects("forbidden").map(|effects| CausalStatement::RulesOut { effects }));
+    statements.extend(effects("required").map(|effects| CausalStatement::Requires { effects }));
+    let mut tiers =
+        knowledge.get("tiers").and_then(serde_json::Value::as_array).into_iter().flatten();
+    if tiers.any(|tier| tier["edges_within"] == "forbidden") {
         statements.push(CausalStatement::NoneWithinTiers);
     }
-    let given = ["discovery: {given", "discovery: {bag"];
-    if words.knobs.iter().any(|knob| given.iter().any(|of| knob.starts_with(of))) {
+    let given = ["given", "bag"];
+    let discovery = words.knob("discovery");
+    if discovery.is_some_and(|of| given.iter().any(|key| of.get(key).is_some())) {
         statements.push(CausalStatement::GivesEdges);
     }
     if statements.is_empty() {
-        statements.push(match knob {
-            "{}" => CausalStatement::Nothing,
-            _ => CausalStatement::Edges,
+        statements.push(match knowledge.as_object().is_some_and(serde_json::Map::is_empty) {
+            true => CausalStatement::Nothing,
+            false => CausalStatement::Edges,
         });
     }
     Some(ScenarioKnowledge { scenario: name.to_owned(), statements })

@@ -5,9 +5,10 @@
 //! Naive sets are absent: they move nothing that could become implausible. The numbers are those of
 //! `cf_quality`, `cf_features` and `cf_distributions`; that a feature ends farther from its target
 //! group than it began is said in a word and a shape. [`measures`] is the table of directions,
-//! [`features`] a direction feature by feature.
+//! [`features`] a direction feature by feature, [`map`] the map of a set.
 
 mod features;
+mod map;
 mod measures;
 
 use minijinja::context;
@@ -111,6 +112,7 @@ fn set_blocks(
         &world.key.set, strategy => world.strategy, mark => mark(), nothing, moved, n_farther =>
         found.len(), farther => farther.collect::<Value>(), measures =>
         measures::facts(audit, world, room.directions, glossary), shown => shown.len(), shapes,
+        map => map::facts(audit, &world.key, shown),
     };
     let mut blocks = vec![PageBlock("plausibility.html", facts)];
     for (d, direction) in shown.iter().enumerate() {
