@@ -25,10 +25,11 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 }
 
 /// The rooms with their ceilings, the figures of the last count. Since the count before, `report`
-/// lost prose that is in templates now, `gate` its words and second evidence, and `metric` what
-/// stood once for each family; `model` gained registered models, `proof` the statement.
+/// lost prose and tables that are in templates now, `gate` its words and second evidence, and
+/// `metric` what stood once for each family; `model` gained registered models, `proof` the
+/// statement.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 15_860),
+    room("report", &["report"], 14_590),
     room("metric", &["metric"], 13_570),
     room("job", &["job"], 9_105),
     room("stage", &["stage"], 27_895),
@@ -53,7 +54,7 @@ const ROOMS: &[Room] = &[
 /// the metrics, 60 the sentences of the reading path, and 950 the page `judge.html`, a program by
 /// itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 5_860),
+    ("lines of templates", 6_550),
     ("lines of messages", 1_615),
     ("lines of unit tests", 43_755),
     ("lines of integration tests", 29_460),

@@ -223,9 +223,11 @@ fn undefined(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<Undefi
     gone.chain(found).collect()
 }
 
-/// Where a value is, with its set and model.
+/// Where a value is, with its set and model. What compares two directions can be a ratio, which is
+/// no difference.
 fn place(key: &ResultKey) -> RichText {
-    let place = models::place(&key.scope, [&key.from, &key.to]);
+    let scope = if key.scope == "difference" { "pair" } else { &key.scope };
+    let place = models::place(scope, [&key.from, &key.to]);
     let named = [("set", &key.set), ("model", &key.model)].into_iter();
     let named = named.filter(|(_, name)| !name.is_empty());
     named.fold(place, |words, (word, name)| words.text(format!(", {word} ")).name(name))

@@ -72,8 +72,6 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         let variances: Value =
             models().filter_map(|model| variances(audit, attribute, model, scenarios)).collect();
         let (edges, all_edges) = edges(audit, scenarios);
-        let heads = scenarios.iter().map(|of| RichText::new().name(&of.set));
-        let heads: Vec<Value> = heads.map(Value::from).collect();
         let contradicts: Vec<_> =
             scenarios.iter().filter_map(|of| of.causes_of_the_attribute()).collect();
         attributes.push(context! {
@@ -82,7 +80,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
             values => values::values(audit, scenarios), determined, few =>
             few_bootstraps(scenarios), contradicts => Value::from(Serde(&contradicts)), changes =>
             changes(audit, attribute, scenarios), rates, variances, drawings =>
-            drawings(scenarios), heads, edges, all_edges, movements => movements(audit, scenarios),
+            drawings(scenarios), heads => heads(scenarios), edges, all_edges, movements => movements(audit, scenarios),
         });
     }
     let facts = context!(persons, binned, middle, attributes);
@@ -292,18 +290,18 @@ fn rates(
     scenarios: &[&ScenarioGraphs],
     glossary: &mut PageGlossary<'_>,
 ) -> Option<Value> {
-    let mut found: Vec<(&str, [String; 2], Vec<Option<&ReportedValue>>)> = Vec::new();
-    for pair in directions(audit, attribute) {
-        for metric in PageList::GraphRates.ids() {
-            let of = |s: &&ScenarioGraphs| {
-                let key = key(model, attribute, &s.set, "direction", &pair[0], &pair[1]);
-                audit.measure(&key, metric)
-            };
-            let measures: Vec<Option<&ReportedValue>> = scenarios.iter().map(of).collect();
-            if measures.iter().any(Option::is_some) {
-                glossary.show(metric);
-                found.push((metric, pair.clone(), measures));
-            }
+    let of = |s: &ScenarioGraphs, [from, to]: &[String; 2], metric: &str| {
+        audit.measure(&key(model, attribute, &s.set, "direction", from, to), metric)
+    };
+    let directions = directions(audit, attribute);
+    let all = || directions.iter().flat_map(|d| PageList::GraphRates.ids().iter().map(move |m| (d, *m)));
+    let scenarios = with(scenarios, |s| all().any(|(pair, metric)| of(s, pair, metric).is_some()));
+    let mut found: Vec<(&str, &[String; 2], Vec<Option<&ReportedValue>>)> = Vec::new();
+    for (pair, metric) in all() {
+        let measures: Vec<_> = scenarios.iter().map(|s| of(s, pair, metric)).collect();
+        if measures.iter().any(Option::is_some) {
+            glossary.show(metric);
+            found.push((metric, pair, measures));
         }
     }
     if found.is_empty() {
@@ -314,14 +312,26 @@ fn rates(
         [m.value, m.interval.map(|i| i.1), m.across.as_ref().and_then(|a| a.ends).map(|e| e.1)]
     });
     let end = round_up(ends.flatten().fold(0.0, f64::max)).min(1.0);
-    let row = |(metric, pair, measures): (&str, [String; 2], Vec<Option<&ReportedValue>>)| {
-        let [from, to] = pair;
+    let row = |(metric, [from, to], measures): (&str, &[String; 2], Vec<Option<&ReportedValue>>)| {
         let cells = measures.into_iter().map(|measure| Some(rate(measure?, end)));
         let cells: Vec<Option<Value>> = cells.collect();
         context!(metric => metric.to_uppercase(), from, to, cells)
     };
     let rows: Value = found.into_iter().map(row).collect();
-    Some(context!(model, end, rows))
+    Some(context!(model, end, heads => heads(&scenarios), rows))
+}
+
+/// The scenarios of which a table has a value, in order.
+fn with<'a>(
+    scenarios: &[&'a ScenarioGraphs],
+    has: impl Fn(&ScenarioGraphs) -> bool,
+) -> Vec<&'a ScenarioGraphs> {
+    scenarios.iter().copied().filter(|scenario| has(scenario)).collect()
+}
+
+/// Scenarios as heads of columns.
+fn heads(scenarios: &[&ScenarioGraphs]) -> Vec<Value> {
+    scenarios.iter().map(|of| RichText::new().name(&of.set).into()).collect()
 }
 
 /// How far the score of a person varies over the graphs, by model and direction, a column per
@@ -339,6 +349,7 @@ fn variances(
         Some((row.n, IntervalWhisker { value: row.variance_mean?, interval, noise: None }))
     };
     let directions = directions(audit, attribute);
+    let scenarios = &with(scenarios, |s| directions.iter().any(|pair| of(s, pair).is_some()));
     let all = directions.iter().flat_map(|pair| scenarios.iter().filter_map(|s| of(s, pair)));
     let ends = all.map(|(_, w)| w.interval.map_or(w.value, |(_, hi)| hi.max(w.value)));
     let end = round_up(ends.reduce(f64::max)?);
@@ -352,7 +363,8 @@ fn variances(
         let cells: Vec<Option<Value>> = scenarios.iter().map(|of| cell(of, pair)).collect();
         context!(from => &pair[0], to => &pair[1], cells)
     });
-    Some(context!(model, end => chart::tick(end), rows => rows.collect::<Value>()))
+    let (end, heads) = (chart::tick(end), heads(scenarios));
+    Some(context!(model, end, heads, rows => rows.collect::<Value>()))
 }
 
 /// A rate with both intervals.
