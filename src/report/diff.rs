@@ -10,7 +10,7 @@ use crate::folder::manifest::{Manifest, RunComparison};
 use crate::report::export::{deciding, gate_sentence_in_units, printed};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::{PageSection, SectionPage, number};
+use crate::report::page::{PageSection, SectionPage};
 use crate::report::section::against::{self, ComparisonTally, apart, is_clear, ordered, reading};
 use crate::report::section::models::place;
 use crate::report::visible::visible;

@@ -56,19 +56,19 @@ pub(crate) fn whiskers(
 type CellFn = fn(Option<&ReportedValue>, NumberFormat) -> PageCell;
 
 /// Where the values of a row are.
-pub(crate) trait ValuePlace {
+pub(crate) trait CellPlace {
     /// The scope of what they are about.
     fn scope(&self) -> &str;
 }
 
-impl ValuePlace for ResultKey {
+impl CellPlace for ResultKey {
     fn scope(&self) -> &str {
         &self.scope
     }
 }
 
 /// A class, one against all others.
-impl ValuePlace for (&str, &ResultKey) {
+impl CellPlace for (&str, &ResultKey) {
     fn scope(&self) -> &str {
         &self.1.scope
     }
@@ -103,7 +103,7 @@ impl<'t, 'a: 't> ValuesByKey<'t, 'a, ResultKey> {
     }
 }
 
-impl<K: ValuePlace> ValuesByKey<'_, '_, K> {
+impl<K: CellPlace> ValuesByKey<'_, '_, K> {
     /// The table; none where no key has a value. `head` gives the head of a metric's column.
     pub(crate) fn table(&self, head: &mut dyn FnMut(&str) -> RichText) -> Option<PageTable> {
         let there = |metric: &&str| self.keys.iter().any(|(_, k)| (self.at)(k, metric).is_some());

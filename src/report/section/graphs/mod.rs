@@ -294,7 +294,8 @@ fn rates(
         audit.measure(&key(model, attribute, &s.set, "direction", from, to), metric)
     };
     let directions = directions(audit, attribute);
-    let all = || directions.iter().flat_map(|d| PageList::GraphRates.ids().iter().map(move |m| (d, *m)));
+    let all =
+        || directions.iter().flat_map(|d| PageList::GraphRates.ids().iter().map(move |m| (d, *m)));
     let scenarios = with(scenarios, |s| all().any(|(pair, metric)| of(s, pair, metric).is_some()));
     let mut found: Vec<(&str, &[String; 2], Vec<Option<&ReportedValue>>)> = Vec::new();
     for (pair, metric) in all() {
@@ -312,11 +313,12 @@ fn rates(
         [m.value, m.interval.map(|i| i.1), m.across.as_ref().and_then(|a| a.ends).map(|e| e.1)]
     });
     let end = round_up(ends.flatten().fold(0.0, f64::max)).min(1.0);
-    let row = |(metric, [from, to], measures): (&str, &[String; 2], Vec<Option<&ReportedValue>>)| {
-        let cells = measures.into_iter().map(|measure| Some(rate(measure?, end)));
-        let cells: Vec<Option<Value>> = cells.collect();
-        context!(metric => metric.to_uppercase(), from, to, cells)
-    };
+    let row =
+        |(metric, [from, to], measures): (&str, &[String; 2], Vec<Option<&ReportedValue>>)| {
+            let cells = measures.into_iter().map(|measure| Some(rate(measure?, end)));
+            let cells: Vec<Option<Value>> = cells.collect();
+            context!(metric => metric.to_uppercase(), from, to, cells)
+        };
     let rows: Value = found.into_iter().map(row).collect();
     Some(context!(model, end, heads => heads(&scenarios), rows))
 }

@@ -166,9 +166,8 @@ fn bars(feature: &FeatureQuality) -> Value {
     let row = |bar: &DistributionBar| {
         // The counts next to them are those between the edges: they are reported to a thousandth
         // of a bin.
-        let edges = bar.edges.map(|(lo, hi)| {
-            [lo, hi].map(|at| on_axis(at, (hi - lo) / 10.0)).to_vec()
-        });
+        let edges =
+            bar.edges.map(|(lo, hi)| [lo, hi].map(|at| on_axis(at, (hi - lo) / 10.0)).to_vec());
         let name = if bar.rest { shapes::OTHERS.into() } else { level(&bar.level) };
         context! {
             edges, is_last => bar.edges == last, level => &*name, rest => bar.rest,
