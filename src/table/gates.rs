@@ -177,6 +177,16 @@ impl GateRow {
         rule.split_once([',', ' ']).map_or((rule, ""), |(bound, decides)| (bound, decides.trim()))
     }
 
+    /// How far the value lies beyond the limit, below 0 where it keeps it; the least of all where
+    /// there is no value.
+    pub(crate) fn excess(&self) -> f64 {
+        self.value.map_or(f64::NEG_INFINITY, |value| match self.rule_words().0 {
+            "at_least" => self.limit - value,
+            "fall_at_most" => -value - self.limit,
+            _ => value - self.limit,
+        })
+    }
+
     /// Whether it limits the change from a baseline.
     pub(crate) fn is_of_change(&self) -> bool {
         ["rise_at_most", "fall_at_most"].contains(&self.rule_words().0)

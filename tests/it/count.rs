@@ -25,8 +25,9 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 }
 
 /// The rooms with their ceilings, the figures of the last count. Since the count before, `report`
-/// lost prose that is in templates now, `gate` its words and second evidence, and `metric` what
-/// stood once for each family; `model` gained registered models, `proof` the statement.
+/// lost prose and tables that are in templates now, `gate` its words and second evidence, and
+/// `metric` what stood once for each family; `model` gained registered models, `proof` the
+/// statement.
 const ROOMS: &[Room] = &[
     room("report", &["report"], 15_860),
     room("metric", &["metric"], 12_800),
