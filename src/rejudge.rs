@@ -340,7 +340,7 @@ pub(crate) fn export(folder: &Path, form: &ExportFormat) -> Result<String> {
         return export_text(folder, form, &manifest, fails);
     }
     let job = job_of(folder)?.job;
-    let own = job.exports.iter().find(|own| own.word() == form.word());
+    let own = job.exports.iter().find(|own| matches!(own, ExportFormat::Prometheus(_)));
     export_text(folder, own.unwrap_or(form), &manifest, fails)
 }
 

@@ -353,7 +353,7 @@ pub fn tables() -> String {
 #[cfg(test)]
 mod tests {
     use super::{entries, find, nearest, words_of};
-    use crate::job::read::synonyms::SYNONYMS;
+    use crate::job::read::synonyms::synonyms;
 
     #[test]
     fn every_kind_of_stage_is_explained() {
@@ -433,9 +433,9 @@ mod tests {
         }
         assert!(find(&all, "denied_by_group")[0].text.starts_with("denied by group, family ccm"));
         // Every word of the trade leads to a word that is explained.
-        for (word, known) in SYNONYMS {
+        for (word, known) in synonyms() {
             let found: Vec<&str> = find(&all, word).iter().map(|of| of.word.as_str()).collect();
-            assert_eq!(found, [*known], "{word} leads to one entry");
+            assert_eq!(found, [known], "{word} leads to one entry");
         }
         assert_eq!(find(&all, "Four-fifths rule")[0].word, "di");
         for word in ["set", "naive", "favourable", "reference", "sensitive"] {
