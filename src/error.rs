@@ -481,7 +481,6 @@ pub const OTHER_CODES: &[(&str, &str)] = &[
     ("counted-once", "the job names a file of rows under several paths; it is read once"),
     ("half-written", "a score file exists but may still be incomplete: the run waits for it"),
     ("interrupted", "a signal ended the run; the output folder is as it was before"),
-    ("little-disk", "a disk may lack room for what the run writes"),
     ("no-such-gate", "`--gate` names no gate of the job or folder"),
     ("operator", "a file or folder cannot be read, written, locked or replaced"),
     ("rates-do-not-fit", "`--assume` gives one rate to a gate on two, or two to a gate on one"),

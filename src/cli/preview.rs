@@ -9,7 +9,6 @@ use crate::error::{Exit, FilePlace, Result};
 use crate::job::Job;
 use crate::stage::RunRecord;
 use crate::stage::advice::IssueNote;
-use crate::stage::disk::DiskForecast;
 use crate::stage::gate::power::{self, GateForecast, NO_RATE, PowerAssumptions};
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::preview::{
@@ -174,7 +173,6 @@ fn plan_text(forecast: &RunForecast) -> String {
         text += "a run asks the command of the rows first: what is cached holds where it writes \
                  the same rows again\n";
     }
-    text += &forecast.disk.map(DiskForecast::words).unwrap_or_default();
     text + &awaited_text(&forecast.awaited)
 }
 

@@ -8,7 +8,7 @@ use cfaudit::error::FAULTS;
 use cfaudit::job::CODES;
 use serde_json::Value as Json;
 
-use crate::work::{Work, root, yaml_files};
+use crate::work::{Says, Work, each_bad_job, root, yaml_files};
 
 /// The schemas of this tree are what the program prints; `CFAUDIT_BLESS=1` rewrites them.
 #[test]
@@ -79,7 +79,7 @@ fn shipped_jobs_are_valid() {
                 command.current_dir(root()).arg(file.strip_prefix(root()).unwrap()).args(&sets),
                 0,
             );
-            assert!(ran.stdout.contains(": no "), "{}", ran.stdout);
+            ran.stdout.says(&[": no "]);
             let mut command = Work::new().command("check --no-data --resolved");
             let resolved =
                 crate::work::Ran::of(command.current_dir(root()).arg(&file).args(&sets), 0).stdout;
@@ -97,9 +97,7 @@ fn what_a_run_writes_is_valid() {
         let file = format!("out/{of}.json");
         assert_valid(&schema(of), &work.json(&file), Path::new(&file));
     }
-    let resolved: Json =
-        serde_yaml::from_str(&fs::read_to_string(work.path("out/job.resolved.yaml")).unwrap())
-            .unwrap();
+    let resolved: Json = serde_yaml::from_str(&work.read("out/job.resolved.yaml")).unwrap();
     assert_valid(&schema("job"), &resolved, Path::new("job.resolved.yaml"));
 }
 
@@ -163,15 +161,14 @@ fn every_code_of_a_fault_is_listed_and_every_listed_one_is_used() {
 fn every_code_of_a_problem_is_listed_and_met() {
     let text = sources(&root().join("src"));
     let mut expected = String::new();
-    for entry in fs::read_dir(root().join("tests/jobs/bad")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|e| e == "txt") {
-            expected += &fs::read_to_string(path).unwrap();
-        }
-    }
+    each_bad_job(|job| {
+        assert!(!job.expected.is_empty(), "`{}` says no problem", job.name);
+        expected += &job.expected;
+    });
     let listed: BTreeSet<&str> = CODES.iter().map(|(code, _)| *code).collect();
+    let problems = expected.lines().filter_map(|line| line.split(": ").next());
     let met: BTreeSet<&str> =
-        expected.split("error[").skip(1).filter_map(|rest| rest.split(']').next()).collect();
+        problems.filter(|start| *start != "hint").filter_map(|p| p.rsplit(' ').next()).collect();
     assert_eq!(
         met.difference(&listed).collect::<Vec<_>>(),
         Vec::<&&str>::new(),
