@@ -31,7 +31,7 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 const ROOMS: &[Room] = &[
     room("report", &["report"], 15_860),
     room("metric", &["metric"], 12_800),
-    room("job", &["job"], 9_105),
+    room("job", &["job"], 8_000),
     room("stage", &["stage"], 27_895),
     room("data", &["data"], 17_050),
     room("counterfactual", &["counterfactual"], 8_765),
@@ -55,7 +55,7 @@ const ROOMS: &[Room] = &[
 /// itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
     ("lines of templates", 6_450),
-    ("lines of messages", 1_615),
+    ("lines of messages", 1_600),
     ("lines of unit tests", 43_630),
     ("lines of integration tests", 28_710),
     ("words of the documents", 32_000),

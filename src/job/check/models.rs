@@ -307,7 +307,7 @@ impl<'a> JobChecker<'a> {
         true
     }
 
-    /// What every model that is made elsewhere gets: columns in an order, and variables.
+    /// What every model gets that the run does not train: columns in an order, and variables.
     pub(super) fn brought(&mut self, at: &str, knobs: &dyn BroughtKnobs) {
         let terms = knobs.terms();
         let seen = self.columns(terms.omit);
