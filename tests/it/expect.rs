@@ -14,7 +14,7 @@ fn work(planted: &[(usize, Option<f64>)]) -> Work {
     work.parquet(
         "rows.parquet",
         vec![
-            ("id", column((100..100 + n))),
+            ("id", column(100..100 + n)),
             ("sex", column((0..n).map(sex))),
             ("score", column((0..n).map(score))),
             ("known_score", column(known.into_iter())),
