@@ -44,7 +44,7 @@ test: .tools/env   ## unit and integration tests that take seconds; the last lin
 
 test-slow: $(TARGET)/airflow/ready $(TARGET)/cluster/ready $(TARGET)/dvc/ready bare cloud kills  ## tests that take minutes: long runs, 200 kills, the real Airflow, dvc, Spark and Ray (downloaded)
 	@rm -f $(TARGET)/skipped.txt
-	$(ENV) $(UNIT) -- --ignored && $(AIRFLOW) $(CLUSTER) $(DVC) $(WHOLE) -- --ignored; status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
+	$(ENV) $(UNIT) --profile dev -- --ignored && $(AIRFLOW) $(CLUSTER) $(DVC) $(WHOLE) -- --ignored; status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
 
 bare: .tools/env  ## checks that it compiles without LightGBM and ONNX
 	$(ENV) $(CARGO) check --locked --no-default-features --bins

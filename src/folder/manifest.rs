@@ -7,6 +7,7 @@
 //! own hash is the fingerprint of an audit. Report and diff read it; the stage `report` writes it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -260,15 +261,8 @@ pub(crate) struct SetWords {
     pub name: String,
     /// Its strategy: `naive`, ...
     pub strategy: String,
-    /// Its knobs as written in the resolved job, `name: value`.
-    pub knobs: Vec<String>,
-    /// Direct effects that the knowledge of its scenario rules out, each with cause and effect;
-    /// empty without such, and of other sets.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub effects_ruled_out: Vec<[String; 2]>,
-    /// Direct effects that the knowledge of its scenario requires, likewise.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub effects_required: Vec<[String; 2]>,
+    /// Its knobs with the values of the resolved job; of `knowledge` that of its own scenario.
+    pub knobs: Vec<SetKnob>,
     /// The attributes it changes, one at a time.
     pub attributes: Vec<String>,
     /// Repeats of its placebo; absent where the job requests none.
@@ -284,6 +278,38 @@ pub(crate) struct SetWords {
     /// What represents the groups of derived attributes in the rows that models saw, by attribute.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub written: BTreeMap<String, Vec<WrittenValue>>,
+}
+
+impl SetWords {
+    /// The value of a knob.
+    pub(crate) fn knob(&self, name: &str) -> Option<&serde_json::Value> {
+        Some(&self.knobs.iter().find(|knob| knob.name == name)?.value)
+    }
+
+    /// The value of a knob that is one word.
+    pub(crate) fn word(&self, name: &str) -> Option<&str> {
+        self.knob(name)?.as_str()
+    }
+}
+
+/// A knob of a counterfactual set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SetKnob {
+    /// Its key.
+    pub name: String,
+    /// Its value as the resolved job has it.
+    pub value: serde_json::Value,
+}
+
+/// `name: value`, nearly as a job writes it.
+impl fmt::Display for SetKnob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = match &self.value {
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string().replace('"', "").replace(':', ": ").replace(',', ", "),
+        };
+        write!(f, "{}: {value}", self.name)
+    }
 }
 
 /// What the counterfactuals of a direction got in a column that a derived attribute is derived

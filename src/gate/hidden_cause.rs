@@ -12,7 +12,7 @@ use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateObservation, GateQuantity, GateQuestion, GateSubject};
 use crate::gate::reason::{GateReason, GateStatus};
 use crate::metric::value::hidden_cause::HIDDEN_RATES;
-use crate::table::{ANY_TARGET, HiddenCauseRow, MetricRow};
+use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey, MetricRow};
 
 /// Whether a hidden cause can be asked about for a question on a row of metrics.
 pub(crate) fn asks(question: &GateQuestion, row: &MetricRow) -> bool {
@@ -54,14 +54,8 @@ pub(super) fn overturned(
     hidden: &[HiddenCauseRow],
 ) -> Option<GateReason> {
     let withstands = question.withstands?;
-    let of_gate = hidden.iter().filter(|row| {
-        row.key.gate == question.name
-            && row.target == ANY_TARGET
-            && row.key.sensitive == seen.row.key.sensitive
-            && row.key.metric == seen.row.metric
-            && [&row.key.from_group, &row.key.to_group]
-                == [&seen.row.key.from_group, &seen.row.key.to_group]
-    });
+    let key = JudgedRateKey::new(&seen.row, &question.name);
+    let of_gate = hidden.iter().filter(|row| row.target == ANY_TARGET && row.key == key);
     let reason = |turns_at, undefined: &str| GateReason::HiddenCause {
         turns_at,
         undefined: undefined.to_owned(),

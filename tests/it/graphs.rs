@@ -462,6 +462,48 @@ fn graphs_of_a_file_are_those_of_the_job() {
     run("absent", "bag: absent.json", 3).says(&["error[missing-file]", "absent.yaml:"]);
 }
 
+/// What `world_scores` says about each person of two graphs, one of which was found three times, by
+/// hand from the scores that each graph alone gives: the quantiles are those between four values.
+#[test]
+fn scores_of_persons_in_two_graphs() {
+    let work = Work::new();
+    write(&work, &numbers);
+    let set = "{graph-uncertain: {discovery: {bag: graphs.json}, knowledge: {own: {}}}}";
+    work.write("job.yaml", &(job(set) + "run: {keep_rows: outcomes}\n"));
+    let run = |graphs: &str| {
+        work.write("graphs.json", &format!(r#"{{"graphs": [{graphs}]}}"#));
+        work.run(0, "job.yaml", "--replace");
+        scores_of(&work, "score_cf")
+    };
+    let chain = r#"{"edges": [["group", "first"], ["first", "second"]], "count": 3}"#;
+    let other = r#"{"edges": [["group", "second"]]}"#;
+    let [often, once] = [chain, other].map(run);
+    run(&format!("{chain}, {other}"));
+    let own = scores_of(&work, "score");
+    let people = work.table("world_scores");
+    let found = |name: &str| column_by_key(&people, name);
+    let names = ["score_mean", "score_var", "score_lo", "score_hi", "switch_share"];
+    let found = names.map(found);
+    let mut shares = BTreeSet::new();
+    for (key, score) in &own {
+        let (a, b) = (often[key], once[key]);
+        let mean = (3.0 * a + b) / 4.0;
+        let variance = (3.0 * (a - mean).powi(2) + (b - mean).powi(2)) / 3.0;
+        // Of four values in order the quantile q lies at the place 3 q.
+        let lo = if b < a { b + 0.075 * (a - b) } else { a };
+        let hi = if b < a { a } else { a + 0.925 * (b - a) };
+        let differs = |other: f64| f64::from(u8::from((*score >= 0.5) != (other >= 0.5)));
+        let share = (3.0 * differs(a) + differs(b)) / 4.0;
+        shares.insert((4.0 * share) as i64);
+        for ((name, found), value) in names.iter().zip(&found).zip([mean, variance, lo, hi, share])
+        {
+            let apart = (found[key] - value).abs();
+            assert!(apart < 1e-12, "{name}: {} instead of {value}", found[key]);
+        }
+    }
+    assert!(shares.len() > 1, "{shares:?}");
+}
+
 /// Scores of the audited people by the keys of their rows, in a column of `outcomes`.
 fn scores_of(work: &Work, name: &str) -> BTreeMap<u64, f64> {
     column_by_key(&work.table("outcomes"), name)

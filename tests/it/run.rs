@@ -16,23 +16,6 @@ use crate::work::{Going, Ran, Says, Work, assert_same, files, results, sha256};
 const DEMO: &str = "jobs/demo.yaml";
 const FEW: &str = "--set data.rows.synthetic.rows=3000";
 
-/// A real number takes 8 bytes of a row, a level 1, a score 8, a line of outcomes 18.
-#[test]
-fn a_plan_tells_what_a_run_is_likely_to_write() {
-    let work = Work::with_jobs();
-    let plan = format!("plan {DEMO} --set data.rows.synthetic.rows=1000000");
-    let text = work.cfaudit(0, &plan).stdout;
-    let line = "disk: the cache may take about 83 MB more, rows in the output folder 14 MB; an \
-                estimate\n";
-    assert!(text.contains(line), "{text}");
-    let told: Json =
-        serde_json::from_str(&work.cfaudit(0, &format!("{plan} --json")).stdout).unwrap();
-    assert_eq!(told["disk"]["cache_bytes"], 83_200_000);
-    assert_eq!(told["disk"]["output_bytes"], 14_400_000);
-    let few = work.cfaudit(0, &format!("plan {DEMO} {FEW}")).stdout;
-    assert!(!few.contains("disk:"), "{few}");
-}
-
 #[test]
 fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
     let work = Work::with_jobs();

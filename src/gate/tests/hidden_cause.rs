@@ -10,14 +10,7 @@ use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey};
 /// What the table has about the gate `g` without a hidden cause, and where each push turns it.
 fn rows(verdict: &str, turns: [Option<f64>; 2], undefined: &str) -> Vec<HiddenCauseRow> {
     let row = |(push, turns_at): (&str, Option<f64>)| HiddenCauseRow {
-        key: JudgedRateKey {
-            sensitive: "sex".into(),
-            from_group: "Female".into(),
-            to_group: "Male".into(),
-            metric: "nsr".into(),
-            gate: "g".into(),
-            ..JudgedRateKey::default()
-        },
+        key: JudgedRateKey::new(&metrics(&[NSR])[0], "g"),
         target: ANY_TARGET.into(),
         push: push.into(),
         verdict: verdict.into(),
@@ -59,6 +52,7 @@ fn a_pass_that_turns_too_early_is_taken_back_and_a_fail_is_not() {
         judged(0.3, Some(0.9), &of_other)[0].clone()
     };
     assert_eq!(other(|row| row.key.gate = "h".into()), "pass");
+    assert_eq!(other(|row| row.key.model = "other".into()), "pass");
     assert_eq!(other(|row| row.target = "income".into()), "pass");
     // A fail stays a fail.
     let fails = rows("fail", [Some(0.001); 2], "");

@@ -39,8 +39,8 @@ use crate::metric::catalog::find;
 use crate::metric::estimate::OPERAND_MISSING;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::SampleBasis;
-use crate::metric::evidence::person_sums::distinct;
 use crate::metric::evidence::units::WeightSums;
+use crate::metric::evidence::units::distinct;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
@@ -48,7 +48,9 @@ use crate::metric::student_interval::{GroupTerms, UnitTerm, log_student, student
 use crate::metric::value::interval_choice::{
     IntervalOrReason, MeasureContext, ONE_OF_TWO, is_clear, mean_gap,
 };
-use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople, finite_or_overflow};
+use crate::metric::value::measured_value::{
+    MeasuredValue, PersonBasis, SubjectValue, ValuePeople, finite_or_overflow,
+};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::impaired;
 use crate::num::summary::{quantile, weighted_quantile};
@@ -152,8 +154,8 @@ impl AmountSample {
     }
 
     /// The people behind a value of all rows.
-    fn people(&self, rate: Option<Rate>, share: Option<&Share>) -> ValuePeople {
-        ValuePeople::one(self.n(), rate).with_person_basis(self.person_basis(share))
+    fn people(&self) -> ValuePeople {
+        ValuePeople::one(self.n(), None).with_person_basis(self.person_basis(None))
     }
 
     fn mean(&self) -> MetricValue {
@@ -179,10 +181,8 @@ impl AmountSample {
     fn terms(&self, scale: f64) -> GroupTerms {
         let below = self.weight * scale;
         let term = |entry: &AmountEntry| entry.weight as f64 * (entry.value - self.mean) / below;
-        if self.basis.persons {
-            return GroupTerms::of_persons(self.by_person(term).collect());
-        }
-        GroupTerms::of_rows(self.entries.iter().map(|entry| UnitTerm::one(term(entry))))
+        let rows = self.entries.iter().map(|entry| UnitTerm::one(entry.person, term(entry)));
+        GroupTerms::new(rows.collect(), self.basis.persons)
     }
 
     /// Student's interval of the mean.
@@ -217,26 +217,29 @@ impl AmountSample {
     }
 
     /// The share of the rows that are cases, by weight.
-    fn rate(&self, is_case: impl Fn(&AmountEntry) -> bool) -> AmountRate {
-        let add = |entry: &AmountEntry| {
-            let case = u64::from(is_case(entry));
-            [case, case * entry.weight, entry.weight]
+    fn rate(&self, is_case: impl Fn(&AmountEntry) -> bool) -> SubjectValue {
+        let empty = Undefined::EmptyGroup;
+        let rate = |[numerator, denominator]: [u64; 2]| Rate { numerator, denominator, empty };
+        let sum = |of: &dyn Fn(&AmountEntry) -> u64| {
+            let cases = self.entries.iter().filter(|entry| is_case(entry)).map(of).sum();
+            rate([cases, self.entries.iter().map(of).sum()])
         };
-        let mut all = [0; 3];
-        self.entries.iter().map(add).for_each(|own| {
-            all.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
-        });
-        let rate =
-            |numerator, denominator| Rate { numerator, denominator, empty: Undefined::EmptyGroup };
-        let weights = rate(all[1], all[2]);
+        let (people, weights) = (sum(&|_| 1), sum(&|entry| entry.weight));
         let mut rows = WeightSums::default();
         self.entries.iter().for_each(|entry| rows += WeightSums::one(entry.weight));
-        let cases = self.by_person(|entry| add(entry)[1]);
+        let cases = self.by_person(|of| if is_case(of) { of.weight } else { 0 });
         let each = cases.zip(self.by_person(|entry| entry.weight));
-        let each =
-            each.map(|((key, cases), (_, weight))| (key, rate(cases, weight), WeightSums::ones(1)));
+        let each = each
+            .map(|((key, cases), (_, weight))| (key, rate([cases, weight]), WeightSums::ones(1)));
         let share = Share::of_units(weights, rows.into(), each);
-        AmountRate { people: rate(all[0], self.n()), share, weights }
+        SubjectValue {
+            value: weights.value(),
+            rate: Some(people),
+            weights: self.basis.weighted.then_some(weights),
+            n: self.n(),
+            basis: self.person_basis(share.as_ref()),
+            share,
+        }
     }
 
     /// Woodruff's interval of a quantile.
@@ -264,19 +267,6 @@ impl AmountSample {
             Some((lo, hi)) => Ok(ValueInterval { lo, hi, method: IntervalProcedure::Woodruff }),
             None => Err(TOO_FEW),
         }
-    }
-}
-
-/// A share of people.
-struct AmountRate {
-    people: Rate,
-    weights: Rate,
-    share: Option<Share>,
-}
-
-impl AmountRate {
-    fn interval(&self, z: f64) -> IntervalOrReason {
-        self.share.as_ref().map(|share| share.wilson(z)).ok_or(OPERAND_MISSING)
     }
 }
 
@@ -343,9 +333,7 @@ impl AmountMeasurement<'_> {
     }
 
     fn mean(&self, of: (&str, MetricScope), sample: &AmountSample) -> Option<MeasuredValue> {
-        self.value(of, sample.mean(), sample.people(None, None), || {
-            sample.student(self.context.level())
-        })
+        self.value(of, sample.mean(), sample.people(), || sample.student(self.context.level()))
     }
 
     fn quantile(
@@ -354,7 +342,7 @@ impl AmountMeasurement<'_> {
         (sample, q): (&AmountSample, f64),
     ) -> Option<MeasuredValue> {
         let value = sample.quantile(q);
-        self.value(of, value, sample.people(None, None), || {
+        self.value(of, value, sample.people(), || {
             sample.woodruff(q, value.unwrap_or(f64::NAN), self.context.z)
         })
     }
@@ -362,26 +350,20 @@ impl AmountMeasurement<'_> {
     /// The share of a direction, and whom it puts at a disadvantage.
     fn share(
         &self,
-        of: (&str, MetricScope),
-        (sample, rate): (&AmountSample, &AmountRate),
+        (id, scope): (&str, MetricScope),
+        found: &SubjectValue,
         settings: &MeasureSettings,
     ) -> Option<MeasuredValue> {
-        let value = if sample.basis.weighted { rate.weights } else { rate.people }.value();
-        let by_person = sample.basis.persons.then_some(rate.share.as_ref()).flatten();
-        let people = sample.people(Some(rate.people), by_person);
-        let measured = self.value(of, value, people, || rate.interval(self.context.z))?;
+        let metric = of(id).or_else(|| find(id))?;
+        let interval = self.context.interval(found.value, || {
+            found.share.as_ref().map(|share| share.wilson(self.context.z)).ok_or(OPERAND_MISSING)
+        });
+        let measured = found.measured(&self.context, (metric, scope), interval);
         let ends = measured.interval.map(|ends| (ends.lo, ends.hi));
         let clear = is_clear(measured.ideal, ends, None);
-        let changed = Some(rate.people.numerator);
-        let worse = impaired(measured.metric, of.1, (value, clear), changed, settings);
-        let weights = sample.basis.weighted.then_some(rate.weights);
-        Some(
-            measured
-                .with_rate(Some(rate.people), weights)
-                .with_size(rate.share.as_ref())
-                .with_impaired(worse)
-                .with_switches(changed, None),
-        )
+        let worse = impaired(metric, scope, (found.value, clear), measured.numerator, settings);
+        let changed = measured.numerator;
+        Some(measured.with_impaired(worse).with_switches(changed, None))
     }
 }
 
@@ -483,7 +465,7 @@ pub(crate) fn measure_amount_changes(
         (HARM[0], better),
         (HARM[1], worse),
     ];
-    let of = |(id, rate)| with.share((id, scope), (&flags, rate), settings);
+    let of = |(id, rate)| with.share((id, scope), rate, settings);
     all.extend(shares.into_iter().filter_map(of));
     all
 }

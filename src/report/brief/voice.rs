@@ -170,9 +170,13 @@ fn amount_voice(told: &AmountWords) -> DecisionVoice {
 
 /// The features that a set may move; none where it may move all.
 fn moved(set: &SetWords) -> Option<Vec<String>> {
-    let list = set.knobs.iter().find_map(|knob| knob.strip_prefix("move: "))?;
-    let list = list.strip_prefix('[')?.strip_suffix(']')?;
-    Some(list.split(", ").filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    Some(
+        set.knob("move")?
+            .as_array()?
+            .iter()
+            .filter_map(|name| Some(name.as_str()?.to_owned()))
+            .collect(),
+    )
 }
 
 impl<'a> AuditVoice<'a> {
@@ -400,11 +404,6 @@ impl<'a> AuditVoice<'a> {
         Some(self.say("done", &[Value::from(Serde(&self.by_label(metric)?))]))
     }
 
-    /// The people whom such a rate is a share of: `with the favourable label`.
-    pub(crate) fn among(&self, metric: &str) -> Option<String> {
-        Some(self.say("among", &[Value::from(Serde(&self.by_label(metric)?))]))
-    }
-
     /// What one of the two decisions is called, that of the side gained or lost.
     pub(crate) fn decided(&self, side: SwitchSide) -> String {
         self.say("decided", &[Value::from(Serde(&side))])
@@ -490,15 +489,25 @@ mod tests {
     use minijinja::value::{Serde, Value};
 
     use super::{AuditVoice, DecisionVoice, vocabulary};
-    use crate::folder::manifest::{AttributeWords, DecisionNames, LabelWords, Manifest, SetWords};
+    use crate::folder::manifest::{
+        AttributeWords, DecisionNames, LabelWords, Manifest, SetKnob, SetWords,
+    };
     use crate::report::draw::plot::SwitchSide;
+
+    fn among(voice: &AuditVoice<'_>, metric: &str) -> String {
+        voice.say("among", &[Value::from(Serde(&voice.by_label(metric)))])
+    }
+
+    fn knob(name: &str, value: impl Into<serde_json::Value>) -> SetKnob {
+        SetKnob { name: name.to_owned(), value: value.into() }
+    }
 
     fn manifest(words: bool) -> Manifest {
         let group = |of: &str, words: &str| (of.to_owned(), words.to_owned());
-        let set = |name: &str, strategy: &str, knob: &str| SetWords {
+        let set = |name: &str, strategy: &str, moved: &[&str]| SetWords {
             name: name.to_owned(),
             strategy: strategy.to_owned(),
-            knobs: vec![knob.to_owned()],
+            knobs: vec![knob("move", moved)],
             ..SetWords::default()
         };
         Manifest {
@@ -522,10 +531,10 @@ mod tests {
                 ..AttributeWords::default()
             }],
             counterfactuals: vec![
-                set("flip", "naive", ""),
-                set("world", "plausible", "move: [a, b, c]"),
-                set("near", "plausible", "move: [a, b, d]"),
-                set("graph/low", "graph-uncertain", ""),
+                set("flip", "naive", &[]),
+                set("world", "plausible", &["a, b", "c", "d"]),
+                set("near", "plausible", &["a, b", "c", "e"]),
+                set("graph/low", "graph-uncertain", &[]),
             ],
             ..Manifest::default()
         }
@@ -581,7 +590,7 @@ mod tests {
         let set = |name, set| of_set(&voice, name, set);
         assert_eq!(set("set_clause", "flip"), "when only the entry for sex changes");
         assert_eq!(set("set_clause", "world"), "when 3 features change too");
-        assert_eq!(set("set_note", "world"), "a, b and c change too");
+        assert_eq!(set("set_note", "world"), "a, b, c and d change too");
         assert_eq!(set("set_note", "flip"), "only the entry for sex changes");
         assert_eq!(voice.set_label("world"), "3 features follow, set world", "another reads alike");
         assert_eq!(voice.set_label("graph/low"), "causal graphs, low");
@@ -591,7 +600,7 @@ mod tests {
         };
         assert_eq!(worse_off("F"), "women are worse off");
         assert_eq!(worse_off("X"), "group X is worse off");
-        let by_label = |metric| (voice.done(metric).unwrap(), voice.among(metric).unwrap());
+        let by_label = |metric| (voice.done(metric).unwrap(), among(&voice, metric));
         let told = |done: &str, label: &str| (done.to_owned(), format!("with the {label} label"));
         assert_eq!(by_label("fnr"), told("wrongly refused", "favourable"));
         assert_eq!(by_label("fpr"), told("wrongly granted", "unfavourable"));
@@ -609,7 +618,7 @@ mod tests {
         let rows = SetWords {
             name: "rows/low".to_owned(),
             strategy: "graph-uncertain".to_owned(),
-            knobs: vec!["levels: drawn".to_owned(), "clip: range".to_owned()],
+            knobs: vec![knob("levels", "drawn"), knob("clip", "range")],
             ..SetWords::default()
         };
         manifest.counterfactuals.push(rows);
@@ -663,7 +672,7 @@ mod tests {
         });
         let said = |manifest: &Manifest, metric| {
             let voice = AuditVoice::new(manifest, false);
-            format!("{} {}", voice.done(metric).unwrap(), voice.among(metric).unwrap())
+            format!("{} {}", voice.done(metric).unwrap(), among(&voice, metric))
         };
         let flagged = "wrongly flagged with the favourable label";
         assert_eq!(said(&manifest, "fpr"), flagged);

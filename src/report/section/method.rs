@@ -25,6 +25,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
     let facts = context! {
         m => Value::from(Serde(m)), sets => !m.counterfactuals.is_empty(),
         written => m.counterfactuals.iter().map(all_written).collect::<Value>(),
+        knobs => m.counterfactuals.iter().map(knobs).collect::<Value>(),
         recourse => recourse::is_there(audit), classes => audit.classes.are_there(),
         thresholds => thresholds(audit),
         scales => m.models.iter().filter_map(ModelWords::scale_in_words).collect::<Value>(),
@@ -34,11 +35,16 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
         few_cases => values().any(|measure| measure.small), glossary => !glossary.shown.is_empty(),
         clarify => glossary.shown.iter().any(|entry| entry.family == "clarify"),
     };
-    let mut blocks = vec![PageBlock::Part("method.html", facts)];
+    let mut blocks = vec![PageBlock("method.html", facts)];
     if !glossary.shown.is_empty() {
-        blocks.push(PageBlock::Glossary(glossary.shown.clone()));
+        blocks.push(glossary.block());
     }
-    PageSection { id: "method", title: "How it was done", blocks }
+    PageSection::new(("method", "How it was done"), blocks)
+}
+
+/// The knobs of a set, as words.
+fn knobs(set: &SetWords) -> Value {
+    set.knobs.iter().map(ToString::to_string).collect()
 }
 
 /// Whether all attributes that a set changes are derived from other columns.

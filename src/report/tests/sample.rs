@@ -7,7 +7,7 @@ use std::path::Path;
 use super::plausibility;
 use crate::folder::manifest::{
     AttributeWords, InputFile, LabelWords, Manifest, ModelWords, PolicyVersions, ReportWords,
-    RowCounts, SetWords,
+    RowCounts, SetKnob, SetWords,
 };
 use crate::param::Level;
 use crate::report::page::glossary::GlossaryEntry;
@@ -650,7 +650,7 @@ impl FolderSample {
             name: (*name).to_owned(),
             strategy: (*strategy).to_owned(),
             knobs: if *strategy == "greedy" {
-                vec!["condition_on: label".to_owned()]
+                vec![SetKnob { name: "condition_on".to_owned(), value: "label".into() }]
             } else {
                 Vec::new()
             },

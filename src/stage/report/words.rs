@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::explain;
 use crate::folder::manifest::{
     AmountWords, ArmWords, AttributeWords, DecisionNames, ExperimentWords, LabelWords, Manifest,
-    ModelWords, PolicyVersions, ReportWords, RowCounts, SetWords, SignerWords,
+    ModelWords, PolicyVersions, ReportWords, RowCounts, SetKnob, SetWords, SignerWords,
 };
 use crate::job::blocks::experiments::ExperimentBlock;
 use crate::job::check::CheckedJob;
@@ -234,38 +234,24 @@ fn label_words(job: &Job, layout: &Layout) -> Option<LabelWords> {
 
 fn set_words(job: &Job) -> Vec<SetWords> {
     let all: Vec<String> = job.data.sensitive.keys().map(|a| a.to_string()).collect();
-    let effects = |pairs: &[[ColumnName; 2]]| -> Vec<[String; 2]> {
-        pairs.iter().map(|pair| pair.each_ref().map(|name| name.to_string())).collect()
-    };
-    let knowledge = |name: &str, set: &job::CounterfactualSet| {
-        let (_, scenario) = name.split_once('/')?;
-        let mut all = set.graphs()?.knowledge.iter();
-        let of = all.find(|(name, _)| name.as_str() == scenario)?.1;
-        Some((effects(&of.forbidden), effects(&of.required)))
-    };
-    let sets = job.sets().into_iter().map(|(name, set)| {
-        let (effects_ruled_out, effects_required) = knowledge(&name, set).unwrap_or_default();
-        SetWords {
-            effects_ruled_out,
-            effects_required,
-            fitted_on: BTreeMap::new(),
-            written: BTreeMap::new(),
-            strategy: set.keys().join(","),
-            knobs: knob_words(&name, set),
-            name,
-            attributes: set
-                .sensitive
-                .as_ref()
-                .map_or_else(|| all.clone(), |s| s.iter().map(|a| a.to_string()).collect()),
-            placebo: set.placebo.map(|placebo| placebo.repeats.get()),
-            doubt: set.doubt.map(|doubt| doubt.fit.get()),
-        }
+    let sets = job.sets().into_iter().map(|(name, set)| SetWords {
+        fitted_on: BTreeMap::new(),
+        written: BTreeMap::new(),
+        strategy: set.keys().join(","),
+        knobs: knobs(&name, set),
+        name,
+        attributes: set
+            .sensitive
+            .as_ref()
+            .map_or_else(|| all.clone(), |s| s.iter().map(|a| a.to_string()).collect()),
+        placebo: set.placebo.map(|placebo| placebo.repeats.get()),
+        doubt: set.doubt.map(|doubt| doubt.fit.get()),
     });
     sets.collect()
 }
 
-/// The knobs of a set, one `key: value` each, as the resolved job writes them.
-fn knob_words(name: &str, set: &job::CounterfactualSet) -> Vec<String> {
+/// The knobs of a set as the resolved job has them.
+fn knobs(name: &str, set: &job::CounterfactualSet) -> Vec<SetKnob> {
     let mut blocks: Vec<serde_json::Value> =
         set.strategies().into_iter().map(|block| serde_json::json!(block)).collect();
     for block in &mut blocks {
@@ -275,11 +261,7 @@ fn knob_words(name: &str, set: &job::CounterfactualSet) -> Vec<String> {
         }
     }
     let knobs = blocks.iter().filter_map(serde_json::Value::as_object).flatten();
-    let word = |value: &serde_json::Value| match value {
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string().replace('"', "").replace(':', ": ").replace(',', ", "),
-    };
-    knobs.map(|(key, value)| format!("{key}: {}", word(value))).collect()
+    knobs.map(|(name, value)| SetKnob { name: name.clone(), value: value.clone() }).collect()
 }
 
 /// How thresholds are called that the job does not state.

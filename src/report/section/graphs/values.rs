@@ -15,7 +15,7 @@ use crate::report::read::grouped::grouped;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ValueKnobs {
     levels: String,
-    mechanism: String,
+    binned: bool,
     clip: String,
 }
 
@@ -32,16 +32,13 @@ impl ValueKnobs {
     /// Those of a set.
     pub(crate) fn of(manifest: &Manifest, set: &str) -> Self {
         let knobs = manifest.counterfactuals.iter().find(|words| words.name == set);
-        let knob = |name: &str, default: &str| {
-            let found = knobs.and_then(|words| {
-                words.knobs.iter().find_map(|knob| knob.strip_prefix(name)?.strip_prefix(": "))
-            });
-            found.unwrap_or(default).to_owned()
+        let word = |name: &str, default: &str| {
+            knobs.and_then(|set| set.word(name)).unwrap_or(default).to_owned()
         };
         ValueKnobs {
-            levels: knob("levels", "expected"),
-            mechanism: knob("mechanism", "linear"),
-            clip: knob("clip", "none"),
+            levels: word("levels", "expected"),
+            binned: knobs.and_then(|set| set.knob("mechanism")).is_some_and(|of| of != "linear"),
+            clip: word("clip", "none"),
         }
     }
 
@@ -52,7 +49,7 @@ impl ValueKnobs {
 
     /// Whether cells of people give the values.
     pub(super) fn are_binned(&self) -> bool {
-        self.mechanism != "linear"
+        self.binned
     }
 
     /// How levels are chosen, in the word of the job: `drawn`.

@@ -1,8 +1,11 @@
-//! What follows from the clarify block of a job.
+//! What follows from the label of a job: its classes and the columns with the scores of each,
+//! labels that are made of amounts, and what the family clarify makes of both.
 
 use crate::data::prepare::derive::Derivation;
 use crate::job::blocks::clarify::FlipTestBlock;
-use crate::job::{FavourableClass, Job, LabelColumn, LabelRole, MetricFamily};
+use crate::job::{
+    CounterfactualScores, FactualScores, FavourableClass, Job, LabelColumn, LabelRole, MetricFamily,
+};
 use crate::model::kind::ModelBlock;
 use crate::model::kind::scale_key::BetterEnd;
 use crate::param::{ColumnName, Finite, Word};
@@ -78,3 +81,49 @@ impl Job {
         self.metrics.clarify.as_ref()?.flip_test.as_ref()
     }
 }
+
+impl LabelRole {
+    /// The classes of a label of several; none where it has two sides or there is none.
+    pub fn classes(&self) -> Option<&[Word]> {
+        self.column()?.classes.as_deref()
+    }
+}
+
+impl LabelColumn {
+    /// The values that count as negative, where the job closes the list: of several classes those
+    /// that are not positive.
+    pub fn closed_negative(&self) -> Option<Vec<Word>> {
+        match &self.classes {
+            Some(classes) => Some(
+                classes.iter().filter(|class| !self.positive.contains(class)).cloned().collect(),
+            ),
+            None => self.negative.clone(),
+        }
+    }
+
+    /// The one class of a side of the label that has no other: against all others it is that side
+    /// against the other.
+    pub fn is_side(&self, class: &Word) -> bool {
+        let classes = self.classes.as_deref().unwrap_or_default();
+        let positive = self.positive.contains(class);
+        classes.contains(class)
+            && classes.iter().filter(|other| self.positive.contains(other) == positive).count() == 1
+    }
+}
+
+/// The blocks that name the columns with scores.
+macro_rules! scored {
+    ($($block:ident),+) => {$(impl $block {
+        /// The columns with scores: one, or one per class in the order of the classes.
+        pub fn score_columns(&self, classes: Option<&[Word]>) -> Vec<&ColumnName> {
+            match (classes, &self.columns) {
+                (Some(classes), Some(columns)) => {
+                    classes.iter().filter_map(|class| columns.get(class)).collect()
+                }
+                _ => self.column.iter().collect(),
+            }
+        }
+    })+};
+}
+
+scored!(FactualScores, CounterfactualScores);
