@@ -33,6 +33,7 @@ mod quality;
 pub(crate) mod recourse;
 pub(crate) mod row_macro;
 mod scores;
+mod shared_meanings;
 pub(crate) mod support;
 pub(crate) mod why;
 
@@ -50,8 +51,7 @@ pub use graphs::{
 pub use groups::{GroupRow, ThresholdRow};
 pub(crate) use hidden_cause::ANY_TARGET;
 pub use hidden_cause::{HiddenCauseRow, JudgedRateKey};
-pub(crate) use issues::hint_of_issue;
-pub use issues::{FilterRow, ISSUE_CODES, IssueRow};
+pub use issues::{FilterRow, IssueRow};
 pub use key_columns::AuditKey;
 pub use metrics::MetricRow;
 pub(crate) use metrics::MetricTable;

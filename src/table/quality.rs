@@ -1,16 +1,12 @@
 //! The tables of how good counterfactuals are.
 
-use super::key_columns::{MODEL, SENSITIVE};
 use crate::table::row_macro::{SharedText, columns, table};
-
-pub(crate) const SET: &str = "name of the counterfactual set";
 
 columns! {
     /// A counterfactual set, its attribute and an ordered pair of groups.
     pub struct SetPair {
-        [meaning SET]
+        /// name of the counterfactual set
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// the factual group; empty = all pairs of groups together
         from_group: SharedText,
@@ -95,11 +91,9 @@ table! {
     pub struct CfExampleRow in "cf_examples", version 2, key 7,
     one row per "model, set, attribute, person who switches and feature",
     written by "count", read by "report" {
-        [meaning MODEL]
         model: SharedText,
-        [meaning SET]
+        /// name of the counterfactual set
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// the factual group
         from_group: SharedText,

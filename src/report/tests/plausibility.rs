@@ -532,6 +532,7 @@ fn a_map_says_what_it_does_not_show() {
         assert!(text.contains(said), "{said}: {text}");
     }
     assert_eq!(html.matches(r#"class="edge" d="M"#).count(), 2);
+    assert!(html.contains(">Male \u{2192} Female</title>"), "names are not marked up in drawings");
     assert!(html.contains("by <code>report.map</code>") && !html.contains("no row of a person"));
     let none = page("worlds-no-map", &of(Some("few_components")));
     let text = section(&none, "plausibility");

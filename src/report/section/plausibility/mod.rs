@@ -67,13 +67,13 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     }
     let weighted = audit.manifest.weight.is_some();
     let facts = context!(part => "introduction", weighted);
-    let mut blocks = vec![PageBlock::Part("plausibility.html", facts)];
+    let mut blocks = vec![PageBlock("plausibility.html", facts)];
     let room = QualityBudget::of(audit, &worlds);
     for (i, world) in worlds.iter().enumerate() {
         let most = if i < DETAILED_AT_MOST { room.detailed } else { 0 };
         blocks.extend(set_blocks(audit, world, &room, most, glossary));
     }
-    Some(PageSection { id: "plausibility", title: "How plausible the counterfactuals are", blocks })
+    Some(PageSection::new(("plausibility", "How plausible the counterfactuals are"), blocks))
 }
 
 fn set_blocks(
@@ -114,11 +114,11 @@ fn set_blocks(
         measures::facts(audit, world, room.directions, glossary), shown => shown.len(), shapes,
         map => map::facts(audit, &world.key, shown),
     };
-    let mut blocks = vec![PageBlock::Part("plausibility.html", facts)];
+    let mut blocks = vec![PageBlock("plausibility.html", facts)];
     for (d, direction) in shown.iter().enumerate() {
         let id = format!("w{}-{d}", world.id);
         let facts = features::facts(audit, shown, direction.pair, &id, room, glossary);
-        blocks.push(PageBlock::Part("plausibility.html", facts));
+        blocks.push(PageBlock("plausibility.html", facts));
     }
     blocks
 }
