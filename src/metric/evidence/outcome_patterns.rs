@@ -37,11 +37,10 @@ impl PersonPattern {
     /// The target groups, each with a cell of the matrix of predictions before and after, and how
     /// often a person fills it; none where a prediction is missing.
     pub(crate) fn cells(&self, classes: usize) -> impl Iterator<Item = (usize, usize, u64)> {
-        let known = self.outcomes.iter().filter_map(move |&(to, after, times)| {
+        self.outcomes.iter().filter_map(move |&(to, after, times)| {
             let cell = self.predicted? as usize * classes + after? as usize;
             Some((to as usize, cell, u64::from(times)))
-        });
-        known
+        })
     }
 }
 

@@ -41,7 +41,7 @@ use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::evidence::units::distinct;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe_of, wilson_of_share};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::student_interval::{GroupTerms, UnitTerm, log_student, student};
@@ -273,45 +273,32 @@ impl AmountSample {
 /// Why equal amounts have no interval.
 const ALL_EQUAL: &str = "boundary: all amounts are equal";
 
-/// Two groups whose means are compared.
-struct AmountPair<'a>(&'a AmountSample, &'a AmountSample);
+/// Why the difference of two quantiles has no interval.
+const FEW_IN_A_GROUP: &str = "boundary: too few people in a group for this quantile";
 
-impl AmountPair<'_> {
-    fn difference(&self, level: f64) -> IntervalOrReason {
-        let AmountPair(a, b) = self;
-        mean_gap(a.mean - b.mean, a.terms(1.0).gap(&b.terms(1.0)), level)
+// The mean of a group compared with that of another.
+impl AmountSample {
+    fn difference(&self, other: &Self, level: f64) -> IntervalOrReason {
+        let spread = self.terms(1.0).gap(&other.terms(1.0));
+        mean_gap(self.mean - other.mean, spread, level)
     }
 
-    fn ratio(&self, level: f64) -> IntervalOrReason {
-        let AmountPair(a, b) = self;
-        let Some(spread) = a.terms(a.mean).gap(&b.terms(b.mean)) else {
-            return Err(ONE_OF_TWO);
-        };
+    fn ratio(&self, other: &Self, level: f64) -> IntervalOrReason {
+        let spread = self.terms(self.mean).gap(&other.terms(other.mean)).ok_or(ONE_OF_TWO)?;
         if spread.half_width(level).is_none() {
             return Err(ALL_EQUAL);
         }
-        let ratio = a.mean / b.mean;
+        let ratio = self.mean / other.mean;
         Ok(log_student(ratio, spread.variance * ratio * ratio, spread.df, level))
     }
 
-    fn persons(&self) -> Option<u64> {
-        let AmountPair(a, b) = self;
-        let keys = || a.by_person(|_| 0_u64).chain(b.by_person(|_| 0_u64)).map(|(key, _)| key);
-        a.basis.persons.then(|| distinct(keys()))
+    /// The people of both.
+    fn people_with(&self, other: &Self) -> ValuePeople {
+        let keys = || [self, other].into_iter().flat_map(|of| of.by_person(|_| 0_u64));
+        let all = self.basis.persons.then(|| distinct(keys().map(|(key, _)| key)));
+        ValuePeople::two([self.n(), other.n()], None)
+            .with_persons(all, &[self.person_basis(None), other.person_basis(None)])
     }
-}
-
-/// The interval of the difference of two quantiles from their own.
-fn quantile_gap((a, b): (f64, f64), ends: Option<[ValueInterval; 2]>) -> IntervalOrReason {
-    let Some([of_a, of_b]) = ends else {
-        return Err("boundary: too few people in a group for this quantile");
-    };
-    let d = a - b;
-    Ok(ValueInterval {
-        lo: d - libm::hypot(a - of_a.lo, of_b.hi - b),
-        hi: d + libm::hypot(of_a.hi - a, b - of_b.lo),
-        method: IntervalProcedure::WoodruffGap,
-    })
 }
 
 /// Amounts that are being measured.
@@ -384,37 +371,33 @@ pub(crate) fn measure_amounts(
     }
     for (rank, a) in groups.iter().enumerate() {
         for (other, b) in groups.iter().enumerate().skip(rank + 1) {
-            let (scope, pair) = (MetricScope::Pair(rank, other), AmountPair(a, b));
-            let bases = [a.person_basis(None), b.person_basis(None)];
-            let people = ValuePeople::two([a.n(), b.n()], None);
-            let people = people.with_persons(pair.persons(), &bases);
+            let (scope, level) = (MetricScope::Pair(rank, other), with.context.level());
+            let people = a.people_with(b);
             let means = a.mean().and_then(|a| Ok((a, b.mean()?)));
             let means = means.map_err(|_| Undefined::OperandMissing);
-            let turned = AmountPair(b, a);
+            let of = ("amount_mean_difference", scope);
             let difference = means.map(|(a, b)| a - b);
-            found.extend(with.value(("amount_mean_difference", scope), difference, people, || {
-                pair.difference(with.context.level())
-            }));
-            let quotient = |a: f64, b: f64| match (a > 0.0, b > 0.0) {
-                (true, true) => Ok(a / b),
-                _ => Err(Undefined::NotPositive),
-            };
+            found.extend(with.value(of, difference, people, || a.difference(b, level)));
             // In both orders: how a reciprocal changes does not follow from how the ratio does.
-            let ratio = means.and_then(|(a, b)| quotient(a, b));
-            let of = ("amount_mean_ratio", scope);
-            found.extend(with.value(of, ratio, people, || pair.ratio(with.context.level())));
-            let ratio = means.and_then(|(a, b)| quotient(b, a));
-            let of = ("amount_mean_ratio", MetricScope::Pair(other, rank));
-            found.extend(with.value(of, ratio, people, || turned.ratio(with.context.level())));
+            let turned = (MetricScope::Pair(other, rank), b, a, means.map(|(a, b)| (b, a)));
+            for (scope, a, b, means) in [(scope, a, b, means), turned] {
+                let ratio = means.and_then(|(a, b)| match a > 0.0 && b > 0.0 {
+                    true => Ok(a / b),
+                    false => Err(Undefined::NotPositive),
+                });
+                let of = ("amount_mean_ratio", scope);
+                found.extend(with.value(of, ratio, people, || a.ratio(b, level)));
+            }
             for (place, (_, _, id)) in QUANTILES.into_iter().enumerate() {
                 let (Some(a), Some(b)) = (&quantiles[rank][place], &quantiles[other][place]) else {
                     continue;
                 };
                 let both = a.value.and_then(|a| Ok((a, b.value?)));
                 let both = both.map_err(|_| Undefined::OperandMissing);
-                let ends = a.interval.zip(b.interval).map(|(a, b)| [a, b]);
                 found.extend(with.value((id, scope), both.map(|(a, b)| a - b), people, || {
-                    quantile_gap(both.unwrap_or((f64::NAN, f64::NAN)), ends)
+                    let ends = a.interval.zip(b.interval).ok_or(FEW_IN_A_GROUP)?;
+                    let of = both.unwrap_or((f64::NAN, f64::NAN));
+                    Ok(newcombe_of(of, ends, 0.0, IntervalProcedure::WoodruffGap))
                 }));
             }
         }

@@ -8,7 +8,7 @@ use crate::metric::estimate::curve::CellFunction;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::outcome_patterns::{AnySwitch, has_label};
-use crate::metric::evidence::person::Eccm;
+use crate::metric::evidence::person::{ECCM_CELLS, Eccm};
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::units::{UnitSums, alone};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_people};
@@ -68,14 +68,15 @@ impl<'a> ScopePeople<'a> {
     pub(crate) fn switched(&self, metric: &Metric) -> Option<u64> {
         let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
         let rate = switch_rate(metric, self.settings);
-        Some(self.units.n_units(|cell| {
+        let switches: [bool; ECCM_CELLS] = std::array::from_fn(|cell| {
             let e = Eccm(alone(cell));
             match (rate.map(|rate| rate(&e)), worse) {
                 (None, _) => e.sp() + e.sn() > 0,
                 (Some(rate), WorseEnd::High) => rate.numerator > 0,
                 (Some(rate), WorseEnd::Low) => rate.numerator < rate.denominator,
             }
-        }))
+        });
+        Some(self.units.n_units(|cell| switches[cell]))
     }
 
     /// The interval of a distance where nobody's score moves; none of a metric that says no
