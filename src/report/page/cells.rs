@@ -55,6 +55,9 @@ pub(crate) fn whiskers(
 /// How the cells of a table of values are made.
 type CellFn = fn(Option<&ReportedValue>, NumberFormat) -> PageCell;
 
+/// The value of a key and a metric.
+type ValueFn<'t, 'a, K> = Box<dyn Fn(&K, &str) -> Option<&'a ReportedValue> + 't>;
+
 /// Where the values of a row are.
 pub(crate) trait CellPlace {
     /// The scope of what they are about.
@@ -87,7 +90,7 @@ pub(crate) struct ValuesByKey<'t, 'a, K> {
     /// What anchors of cells begin with, and how many rows have them.
     pub(crate) anchors: (&'t str, usize),
     /// Where values come from.
-    pub(crate) at: Box<dyn Fn(&K, &str) -> Option<&'a ReportedValue> + 't>,
+    pub(crate) at: ValueFn<'t, 'a, K>,
 }
 
 impl<'t, 'a: 't> ValuesByKey<'t, 'a, ResultKey> {

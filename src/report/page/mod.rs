@@ -73,8 +73,6 @@ pub(crate) struct PageTable {
     pub(super) head: Vec<RichText>,
     /// Rows.
     pub(super) rows: Vec<ReportRow>,
-    /// Whether cells are words rather than numbers.
-    pub(super) prose: bool,
 }
 
 impl PageTable {
@@ -84,15 +82,7 @@ impl PageTable {
         rows: impl IntoIterator<Item = ReportRow>,
     ) -> Self {
         let head = head.into_iter().map(Into::into).collect();
-        PageTable { head, rows: rows.into_iter().collect(), ..PageTable::default() }
-    }
-
-    /// A table of words.
-    pub(super) fn of_words(
-        head: impl IntoIterator<Item = impl Into<RichText>>,
-        rows: impl IntoIterator<Item = ReportRow>,
-    ) -> Self {
-        PageTable { prose: true, ..PageTable::new(head, rows) }
+        PageTable { head, rows: rows.into_iter().collect() }
     }
 
     /// The table; none without a row.
@@ -236,9 +226,6 @@ impl PageTable {
             .filter(|&column| column == 0 || self.says_something(column))
             .collect();
         let head: Vec<&RichText> = shown.iter().map(|&column| &self.head[column]).collect();
-        // Where a page is narrow the cells of a table of words are below each other, each with the
-        // head of its column.
-        let labels: Vec<String> = head.iter().filter(|_| self.prose).map(|of| of.plain()).collect();
         let row = |row: &ReportRow| {
             let cells = shown.iter().filter_map(|&column| row.cells.get(column.checked_sub(1)?));
             let cells: Vec<&PageCell> = cells.collect();
@@ -246,17 +233,16 @@ impl PageTable {
         };
         let below = self.rows.iter().flat_map(|row| &row.cells).map(|cell| &cell.below);
         context! {
-            prose => self.prose, labels, head => Value::from(Serde(&head)),
+            head => Value::from(Serde(&head)),
             below => Value::from(Serde(&below.fold(Below::default(), Below::and))),
             rows => self.rows.iter().map(row).collect::<Value>(),
         }
     }
 
-    /// Whether a column of numbers has a value in any row, or is a place that something leads to;
-    /// words always stay.
+    /// Whether a column has a value in any row, or is a place that something leads to.
     fn says_something(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().filter_map(|row| row.cells.get(column - 1));
-        self.prose || self.rows.is_empty() || cells.any(|cell| !cell.is_empty())
+        self.rows.is_empty() || cells.any(|cell| !cell.is_empty())
     }
 }
 

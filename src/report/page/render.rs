@@ -193,10 +193,6 @@ pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
 /// Drawings, whose titles templates say.
 fn add_drawings(environment: &mut Environment<'static>) {
     type On = Serde<PlotScale>;
-    type Point = Serde<PlotPoint>;
-    type Limit = Serde<(f64, ForbiddenSide)>;
-    /// The band of noise, and a limit.
-    type Around = Serde<(Option<(f64, f64)>, Option<f64>)>;
     let drawn = Value::from_safe_string;
     environment.add_function(
         "plot_cell",

@@ -282,6 +282,9 @@ fn directions(audit: &AuditFolder, attribute: &str) -> Vec<[String; 2]> {
     others.iter().flat_map(both).collect()
 }
 
+/// A rate in one direction, with its value in each scenario.
+type GraphRateRow<'a> = (&'a str, &'a [String; 2], Vec<Option<&'a ReportedValue>>);
+
 /// Rates of a model with both intervals, a column per scenario.
 fn rates(
     audit: &AuditFolder,
@@ -297,7 +300,7 @@ fn rates(
     let all =
         || directions.iter().flat_map(|d| PageList::GraphRates.ids().iter().map(move |m| (d, *m)));
     let scenarios = with(scenarios, |s| all().any(|(pair, metric)| of(s, pair, metric).is_some()));
-    let mut found: Vec<(&str, &[String; 2], Vec<Option<&ReportedValue>>)> = Vec::new();
+    let mut found: Vec<GraphRateRow<'_>> = Vec::new();
     for (pair, metric) in all() {
         let measures: Vec<_> = scenarios.iter().map(|s| of(s, pair, metric)).collect();
         if measures.iter().any(Option::is_some) {
@@ -313,12 +316,11 @@ fn rates(
         [m.value, m.interval.map(|i| i.1), m.across.as_ref().and_then(|a| a.ends).map(|e| e.1)]
     });
     let end = round_up(ends.flatten().fold(0.0, f64::max)).min(1.0);
-    let row =
-        |(metric, [from, to], measures): (&str, &[String; 2], Vec<Option<&ReportedValue>>)| {
-            let cells = measures.into_iter().map(|measure| Some(rate(measure?, end)));
-            let cells: Vec<Option<Value>> = cells.collect();
-            context!(metric => metric.to_uppercase(), from, to, cells)
-        };
+    let row = |(metric, [from, to], measures): GraphRateRow<'_>| {
+        let cells = measures.into_iter().map(|measure| Some(rate(measure?, end)));
+        let cells: Vec<Option<Value>> = cells.collect();
+        context!(metric => metric.to_uppercase(), from, to, cells)
+    };
     let rows: Value = found.into_iter().map(row).collect();
     Some(context!(model, end, heads => heads(&scenarios), rows))
 }
