@@ -126,6 +126,7 @@ struct HeroTest<'a> {
     unsupported: Option<UnsupportedSwitches<'a>>,
     unmoved: Option<(i64, i64)>,
     few: Option<(CalledGroup, i64)>,
+    turns: Option<TurningDifference>,
     /// Whether nobody switches in tests that change one entry.
     only_entry: bool,
     /// A finding about more people that no limit judges.
@@ -133,6 +134,15 @@ struct HeroTest<'a> {
     decided_by: Option<DecidedBy>,
     /// Level of the intervals; none where no interval is shown.
     level: Option<f64>,
+}
+
+/// A result minus that of the opposite direction, where graphs, fits or trainings give it either
+/// sign: which of the two groups is worse off turns with them.
+#[derive(Serialize)]
+struct TurningDifference {
+    value: f64,
+    ends: (f64, f64),
+    range: DecidingRange,
 }
 
 /// The range that decides a limit in place of the interval over people.
@@ -391,6 +401,27 @@ impl<'a> BriefInputs<'a> {
         }
     }
 
+    /// The difference to the opposite direction of a result that names who is worse off, where it
+    /// turns.
+    fn turns(&self, own: &HarmResult) -> Option<TurningDifference> {
+        own.worse.as_ref()?;
+        let key = |from: &str, to: &str| ResultKey {
+            scope: "difference".to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+            ..own.key.clone()
+        };
+        let [from, to] = [&own.key.from, &own.key.to];
+        let ways = [(key(from, to), 1.0), (key(to, from), -1.0)];
+        let (measure, sign) =
+            ways.iter().find_map(|(key, sign)| Some((self.audit.measure(key, own.metric)?, sign)))?;
+        let ((lo, hi), range) = measure.second()?;
+        let turned = |x: f64| sign * x;
+        let ends = if *sign > 0.0 { (lo, hi) } else { (turned(hi), turned(lo)) };
+        let value = turned(measure.value?);
+        (ends.0 < 0.0 && ends.1 > 0.0).then_some(TurningDifference { value, ends, range })
+    }
+
     /// What is below the sentence: what the test changes, a finding that no limit judges where
     /// it harms more people, and what the intervals are about.
     fn test<'r>(&'r self, finding: &HeroFinding<'r>) -> HeroTest<'r> {
@@ -429,6 +460,7 @@ impl<'a> BriefInputs<'a> {
             unsupported: own.and_then(|own| self.unsupported(own)),
             unmoved: own.and_then(|own| self.unmoved(&own.key)),
             few: own.and_then(|own| self.few_people(&own.key)),
+            turns: own.and_then(|own| self.turns(own)),
             only_entry: matches!(finding, HeroFinding::Nobody) && self.only_entry(),
             more: more.map(|more| self.switch(more, 1)),
             decided_by,

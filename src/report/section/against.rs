@@ -169,7 +169,7 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
             let drawing = drawing.map(|(old, new)| chart::dumbbell(old, new, end));
             let drawing = RichText::new().drawing(drawing.unwrap_or_default());
             let cells = [glossary.title(row.metric.as_str()).into(), drawing.into()];
-            let head = place(&row.key.scope, [&row.key.from_group, &row.key.to_group]);
+            let head = place(&row.metric, &row.key.scope, [&row.key.from_group, &row.key.to_group]);
             ReportRow::new(head, cells.into_iter().chain(values_of(row)))
         };
         let head = ["Direction", "Rate", "Drawn", "Last version", "This version", "Change"];
@@ -228,7 +228,7 @@ pub(crate) fn reading(row: &ChangeRow) -> String {
 fn table(clear: &[&ChangeRow], glossary: &mut PageGlossary<'_>) -> Option<PageTable> {
     let row = |row: &&ChangeRow| {
         let key = &row.key;
-        let mut place = place(&key.scope, [&key.from_group, &key.to_group]);
+        let mut place = place(&row.metric, &key.scope, [&key.from_group, &key.to_group]);
         for (word, name) in
             [("", &key.sensitive), ("set ", &key.counterfactual), ("model ", &key.model)]
         {

@@ -83,7 +83,7 @@ fn row(row: &ComparisonRow, glossary: &mut PageGlossary<'_>) -> ReportRow {
     let small = ends.into_iter().chain(terms::missing_labels(row).map(str::to_owned));
     let difference = row.difference.map_or("undefined".into(), |value| apart.value(value));
     let cells = [
-        place(&row.scope, [&row.from_group, &row.to_group]).into(),
+        place(metric, &row.scope, [&row.from_group, &row.to_group]).into(),
         value(row.model_value).into(),
         value(row.against_value).into(),
         PageCell::new(difference, small),
@@ -92,8 +92,8 @@ fn row(row: &ComparisonRow, glossary: &mut PageGlossary<'_>) -> ReportRow {
     ReportRow::new(glossary.title(metric), cells)
 }
 
-/// Where a value holds.
-pub(crate) fn place(scope: &str, [from, to]: [&str; 2]) -> RichText {
+/// Where a value of a metric holds.
+pub(crate) fn place(metric: &str, scope: &str, [from, to]: [&str; 2]) -> RichText {
     match scope {
         "total" => "everybody".into(),
         "direction" => RichText::direction(from, to),
@@ -103,7 +103,8 @@ pub(crate) fn place(scope: &str, [from, to]: [&str; 2]) -> RichText {
         "one_vs_rest" => RichText::new().name(from).text(" and all others"),
         "pair" => RichText::new().name(from).text(" and ").name(to),
         "difference" => {
-            RichText::direction(from, to).text(" minus ").and(RichText::direction(to, from))
+            let between = terms::between_directions(metric);
+            RichText::direction(from, to).text(between).and(RichText::direction(to, from))
         }
         "worst_case" => "the groups furthest apart".into(),
         _ => RichText::new().name(from),

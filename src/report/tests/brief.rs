@@ -160,6 +160,35 @@ fn the_first_screen_says_who_is_worse_off_by_how_much_against_what() {
 }
 
 /// The brief gives the number of counterfactuals that no test counts.
+/// Who is worse off is not certain where other trainings give the difference of the two directions
+/// either sign; the range is that of the direction which the page tells.
+#[test]
+fn a_direction_that_turns_with_the_training_is_not_certain() {
+    let sample = two_groups();
+    let told = |(lo, hi): (f64, f64)| {
+        let folder = tempfile::tempdir().unwrap();
+        sample.write(folder.path());
+        add_harm(folder.path(), &sample, true);
+        let tables = folder.path().join("tables");
+        let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
+        let of = |row: &&MetricRow| row.metric.ends_with("_by_group") && row.key.from_group == "Male";
+        let differences: Vec<MetricRow> = metrics.iter().filter(of).cloned().collect();
+        metrics.extend(differences.into_iter().map(|mut row| {
+            row.key.scope = "difference".into();
+            (row.value, row.training_lo, row.training_hi) = (Some(0.04), Some(lo), Some(hi));
+            row
+        }));
+        metrics.sort_by(|a, b| a.order(b));
+        write_rows(&tables, &metrics).unwrap();
+        section(&pages("turns", folder.path()), "verdict")
+    };
+    let words = "Which of the two groups is worse off is not certain: the difference to the \
+                 opposite direction is +4 points here, and \u{2212}10 to +40 points over other \
+                 trainings of the model.";
+    assert!(told((-0.1, 0.4)).contains(words), "{}", told((-0.1, 0.4)));
+    assert!(!told((0.01, 0.4)).contains("is not certain"));
+}
+
 #[test]
 fn what_no_test_counts_is_given_in_numbers() {
     let sample = FolderSample { quality: Some(QualitySample::new()), ..two_groups() };

@@ -254,7 +254,7 @@ fn verdicts() -> Vec<Value> {
     let plain = limit(json!({"kind": "switches"}), vec![part(json!({"kind": "value"}), &sets[0])]);
     let nothing = || json!({"kind": "nothing"});
     let none = json!({"result": null, "knowledge": null, "unsupported": null, "unmoved": null,
-        "few": null, "only_entry": true, "more": null, "decided_by": null, "level": null});
+        "few": null, "turns": null, "only_entry": true, "more": null, "decided_by": null, "level": null});
     let effects = |n: usize| json!(vec![["a", "b"]; n]);
     let knowledge = json!({"scenario": "low", "statements": [
         {"kind": "order", "tiers": [["a", "b"], ["c"]]},
@@ -269,6 +269,7 @@ fn verdicts() -> Vec<Value> {
         let test = json!({"result": result(set, "lost"), "knowledge": knowledge,
             "only_entry": false, "decided_by": decided,
             "unsupported": rare, "unmoved": [1, 9], "few": [group("M"), 3],
+            "turns": {"value": 0.1, "ends": [-0.1, 0.3], "range": range()},
             "more": switch(result(set, "gained")), "level": 0.95});
         with(&test, fields)
     };
@@ -641,5 +642,5 @@ fn effects_that_are_ruled_out_are_named() {
 /// What is below a sentence that says nothing.
 fn verdicts_test() -> Value {
     json!({"result": null, "knowledge": null, "unsupported": null, "unmoved": null, "few": null,
-        "only_entry": false, "more": null, "decided_by": null, "level": null})
+        "turns": null, "only_entry": false, "more": null, "decided_by": null, "level": null})
 }
