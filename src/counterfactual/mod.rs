@@ -8,8 +8,8 @@
 //! attribute, or a group of one-hot columns.
 //!
 //! [`strategy`] lists the strategies, [`engine`] says what each of them is to the rest of the
-//! program. Fitting and generating have separate types: [`engine::FittedKnobs::fit`] gives what was
-//! learnt, and a [`Generator`] is built from it. So an unfitted strategy cannot generate, and rows
+//! program. Fitting and generating have separate types: a plan learns, which gives a
+//! [`generate::FittedStrategy`], and a [`Generator`] is built from it. So an unfitted strategy cannot generate, and rows
 //! of production can be generated from a training reference. Every decision for a row depends on
 //! that row and the fitted state only, so rows can be processed in any order and in parallel; the
 //! exception is transport, whose plans depend on all rows together. Models, scores and metrics are
@@ -35,6 +35,7 @@ pub(crate) mod decorrelate;
 pub(crate) mod decorrelate_knobs;
 pub(crate) mod domain_checks;
 pub(crate) mod engine;
+pub(crate) mod external;
 pub(crate) mod fit;
 pub(crate) mod flip;
 pub(crate) mod forms;

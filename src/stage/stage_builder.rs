@@ -79,16 +79,6 @@ impl<A> StageInput<A> {
     ) -> Result<T> {
         self.parse(&self.text(ctx, file)?)
     }
-
-    /// What `parse` makes of a JSON file of the stage.
-    pub(crate) fn read_by<T>(
-        &self,
-        ctx: &StageContext<'_>,
-        file: &str,
-        parse: impl FnOnce(&str) -> serde_json::Result<T>,
-    ) -> Result<T> {
-        files::parsed(parse(&self.text(ctx, file)?), &self.id)
-    }
 }
 
 /// The stages of all blocks of a kind by name, to be opened.

@@ -315,7 +315,7 @@ impl JobChecker<'_> {
                 continue;
             }
             let is = if elsewhere.is_some() { "has" } else { "is" };
-            let kind = brought.noun();
+            let kind = brought.noun;
             self.say(here, m::levels_of_model(name, model, is, kind));
         }
     }

@@ -6,9 +6,9 @@
 //! Anything that cannot be done is refused here, with what to do instead.
 
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
+use crate::counterfactual::fit::{ExternalSource, StrategyPlan};
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
-use crate::counterfactual::strategy;
+use crate::counterfactual::strategy::{self, StrategyBlock};
 use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::messages as m;
@@ -67,9 +67,9 @@ impl JobChecker<'_> {
         self.naive_reaches(&at, set);
         self.changed_attributes(&at, set);
         let mut strategies = set.strategies().into_iter();
-        let fitted = strategies.find_map(|of| Some((of.key(), of.knobs().fitted()?)));
-        if let Some((key, knobs)) = fitted {
-            self.fitted(&at, (name, key), set, knobs);
+        let fitted = strategies.find_map(|of| Some((of, of.knobs().plan()?)));
+        if let Some((strategy, plan)) = fitted {
+            self.fitted(&at, (name, strategy), set, &plan);
         }
         if let Some(graphs) = set.graphs() {
             self.graphs(&at, name, set, graphs);
@@ -111,7 +111,7 @@ impl JobChecker<'_> {
         }
         let elsewhere = self.job.models.iter().find(|(_, model)| !model.is_trained_here());
         if let Some((name, model)) = elsewhere {
-            let why = model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun());
+            let why = model.brought().map_or("trained elsewhere", |(_, model)| model.noun);
             self.say(format!("{at}.placebo"), m::placebo_of_model(name, why));
         }
     }
@@ -136,7 +136,7 @@ impl JobChecker<'_> {
             |(name, model): &(&Name, &ModelBlock)| set.asks(name) && model.scores_counterfactuals();
         let mut models = self.job.models.iter().filter(asked);
         if let Some((name, model)) = models.find(|(_, model)| !model.is_asked_in_process()) {
-            let why = model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun());
+            let why = model.brought().map_or("trained elsewhere", |(_, model)| model.noun);
             self.say(here, m::fit_doubt_of_model(name, why));
         }
     }
@@ -145,10 +145,11 @@ impl JobChecker<'_> {
     fn fitted(
         &mut self,
         at: &str,
-        (name, key): (&Name, &str),
+        (name, strategy): (&Name, StrategyBlock<'_>),
         set: &CounterfactualSet,
-        knobs: &dyn FittedKnobs,
+        knobs: &StrategyPlan<'_>,
     ) {
+        let key = strategy.key();
         let here = format!("{at}.{key}");
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
             return;
@@ -156,11 +157,11 @@ impl JobChecker<'_> {
         let attributes = self.attributes_of(set);
         self.movable(&here, (name, key), &attributes, knobs);
         self.binned(&here, &attributes, knobs);
-        self.condition(&format!("{here}.condition_on"), knobs.condition_on());
+        self.condition(&format!("{here}.condition_on"), knobs.condition_on);
         self.ranges(&here, knobs);
         self.counterparts(&here, knobs);
-        self.decorrelated(&here, &attributes, knobs.decorrelate());
-        self.refused(&here, knobs.refusals());
+        self.decorrelated(&here, &attributes, knobs.decorrelate);
+        self.refused(&here, strategy.knobs().refusals());
         if let Some(ExternalSource::Program(program)) = knobs.external() {
             self.row_program(&format!("{here}.command"), program);
         }
@@ -178,7 +179,7 @@ impl JobChecker<'_> {
         here: &str,
         (name, key): (&Name, &str),
         attributes: &[ColumnName],
-        knobs: &dyn FittedKnobs,
+        knobs: &StrategyPlan<'_>,
     ) {
         let data = &self.job.data;
         let columns = data.movable();
@@ -222,7 +223,7 @@ impl JobChecker<'_> {
 
     /// Complains about an attribute that is binned from a number which a model may see and which
     /// may not move.
-    fn binned(&mut self, here: &str, attributes: &[ColumnName], knobs: &dyn FittedKnobs) {
+    fn binned(&mut self, here: &str, attributes: &[ColumnName], knobs: &StrategyPlan<'_>) {
         let data = &self.job.data;
         let listed = data.movable();
         for attribute in attributes {
@@ -268,15 +269,15 @@ impl JobChecker<'_> {
         data.label.column().is_some() || data.reference.as_ref().is_some_and(|r| r.label.is_some())
     }
 
-    fn ranges(&mut self, here: &str, knobs: &dyn FittedKnobs) {
-        for (column, bounds) in knobs.range() {
+    fn ranges(&mut self, here: &str, knobs: &StrategyPlan<'_>) {
+        for (column, bounds) in knobs.range {
             let at = join(&format!("{here}.range"), column.as_str());
             if self.number_that_moves(&at, column, knobs, false) && bounds.0.get() > bounds.1.get()
             {
                 self.say(at, m::range_order(column, bounds.0.get(), bounds.1.get()));
             }
         }
-        for column in knobs.direction().keys() {
+        for column in knobs.direction.keys() {
             let at = join(&format!("{here}.direction"), column.as_str());
             self.number_that_moves(&at, column, knobs, true);
         }
@@ -287,7 +288,7 @@ impl JobChecker<'_> {
         &mut self,
         at: &str,
         column: &ColumnName,
-        knobs: &dyn FittedKnobs,
+        knobs: &StrategyPlan<'_>,
         levels: bool,
     ) -> bool {
         let features = &self.job.data.features;
@@ -316,9 +317,8 @@ impl JobChecker<'_> {
         true
     }
 
-    fn counterparts(&mut self, here: &str, knobs: &dyn FittedKnobs) {
-        let Some(counterparts) = knobs.counterpart() else { return };
-        for (column, pairs) in counterparts {
+    fn counterparts(&mut self, here: &str, knobs: &StrategyPlan<'_>) {
+        for (column, pairs) in knobs.counterpart.into_iter().flatten() {
             let at = join(&format!("{here}.counterpart"), column.as_str());
             let data = &self.job.data;
             let sensitive = data.sensitive.keys().map(|name| data.column_of(name));

@@ -42,7 +42,7 @@ impl JobChecker<'_> {
             let said = m::measured_of_sides("the doubt about a fit");
             refuse(doubt, &join(&at, "doubt"), Some(said), "doubt");
             refuse(set.graphs().is_some(), &key, Some(m::graphs_of_classes()), "");
-            let condition = set.knobs().map(|knobs| knobs.condition_on());
+            let condition = set.knobs().map(|knobs| knobs.condition_on);
             if let Some(ConditionOn::Prediction(model)) = condition {
                 let said = m::prediction_of_classes(model);
                 refuse(true, &join(&key, "condition_on"), Some(said), "");

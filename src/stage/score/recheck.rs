@@ -189,7 +189,7 @@ impl RecheckInputs {
     /// elsewhere are checked by `recheck`.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
         let is_asked =
-            |model: &ModelBlock| model.brought().is_some_and(|(_, knobs)| knobs.is_asked_twice());
+            |model: &ModelBlock| model.brought().is_some_and(|(_, knobs)| knobs.is_asked_twice);
         let models = b.plan.job.models.iter().filter(|(_, model)| is_asked(model));
         let asked = models.map(|(name, _)| {
             Ok((name.to_string(), b.need::<RecheckStage>(&AuditUnit::of_model(name.as_str()))?))

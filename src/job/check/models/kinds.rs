@@ -9,7 +9,7 @@ use crate::model::kind::lightgbm_file::LightgbmBlock;
 use crate::model::kind::mlflow::MlflowBlock;
 use crate::model::kind::onnx::OnnxBlock;
 use crate::model::kind::python::PythonBlock;
-use crate::model::kind::trees::rebuild;
+use crate::model::kind::trained::rebuild;
 use crate::param::{ColumnName, Name};
 
 impl JobChecker<'_> {

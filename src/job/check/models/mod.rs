@@ -8,12 +8,11 @@ use crate::job::read::nearest::{all, all_or_none, any, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{MetricFamily, ModelBlock, RecheckBlock, ScoresBlock, ThresholdRule};
 use crate::model::kind::accept_key::AcceptedOfModel;
-use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::decision::DecisionKnobs;
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::model::kind::scale_key::ScaleBlock;
 use crate::model::kind::threshold_key::ThresholdBlock;
-use crate::model::kind::trees::rebuild;
+use crate::model::kind::trained::rebuild;
 use crate::model::kind::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
 use crate::param::{ColumnName, Name};
 
@@ -56,7 +55,7 @@ impl<'a> JobChecker<'a> {
                 self.say(&here, m::trees_not_built(kind.key(), rebuild("LightGBM", "lightgbm")));
             }
             self.trains(&here, name);
-            self.inputs(&here, name, knobs.omit());
+            self.inputs(&here, name, knobs.omit);
         }
         if let Some(onnx) = &model.onnx {
             self.onnx(&format!("{at}.onnx"), name, onnx);
@@ -107,7 +106,7 @@ impl<'a> JobChecker<'a> {
                 }
                 AcceptedOfModel::InvertedScores if model.amount().is_some() => "gives amounts",
                 AcceptedOfModel::NotRepeatable
-                    if !brought.is_some_and(BroughtKnobs::is_asked_twice) =>
+                    if !brought.is_some_and(|model| model.is_asked_twice) =>
                 {
                     "is not asked twice"
                 }
@@ -129,7 +128,7 @@ impl<'a> JobChecker<'a> {
             (None, Some(train)) if train.iter().any(|a| a.placeholders().contains(&"seed")) => None,
             (None, Some(_)) => Some(m::training_without_seed(name)),
             (None, None) => {
-                let why = model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun());
+                let why = model.brought().map_or("trained elsewhere", |(_, model)| model.noun);
                 self.say(here, m::training_of_kind(name, why));
                 return;
             }
