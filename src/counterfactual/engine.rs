@@ -1,5 +1,5 @@
-//! What a strategy is to the rest of the program: its block in a job, what is known of it regardless
-//! of its knobs, and its two steps.
+//! What a strategy is to the rest of the program: its block in a job, what is known of it whatever
+//! its knobs say, and its two steps.
 //!
 //! The block of a [`StrategyKnobs`] gives a [`StrategyPlan`]. That learns from reference rows
 //! ([`StrategyPlan::learn`]), which gives the [`FittedStrategy`] that artifacts store, and makes of

@@ -29,10 +29,9 @@ impl Generator for ExternalGenerator {
         to: usize,
     ) -> GeneratedBatch {
         let needs_class = self.fitted.rules.condition == Conditioning::Class;
-        let (mut parent, mut keys, mut no_class) = (Vec::new(), Vec::new(), 0);
+        let (mut parent, mut keys) = (Vec::new(), Vec::new());
         for i in (0..samples.rows.n).filter(|&i| samples.own_group(i, to).is_some()) {
             if needs_class && samples.stratum_key(i).1.is_none() {
-                no_class += 1;
                 continue;
             }
             let given = self.given.of(samples.keys[i], to);
@@ -45,7 +44,6 @@ impl Generator for ExternalGenerator {
         let cf_index = keys.iter().map(|key| key.cf_index).collect();
         let mut made = GeneratedBatch { cf_index, ..GeneratedBatch::unchanged(rows, parent) };
         made.valid = keys.iter().map(|key| self.given.is_valid(key)).collect();
-        made.tally.no_class = no_class;
         let variables = &self.fitted.variables;
         for (j, &parent) in made.parent.iter().enumerate() {
             let differs = |variable: &&StrategyVariable| {

@@ -244,12 +244,11 @@ impl MapFlipGenerator {
         }
     }
 
-    /// The cases of a batch, and the number of rows left out because their class is missing.
-    fn cases(&self, samples: &SampleBatch<'_>, to: usize) -> (Vec<SampleCase>, u64) {
-        let mut no_class = 0;
+    /// The cases of a batch; rows whose class is missing are none.
+    fn cases(&self, samples: &SampleBatch<'_>, to: usize) -> Vec<SampleCase> {
         let mut cases = Vec::with_capacity(samples.rows.n);
         if self.unlearnt_groups[to] {
-            return (cases, no_class);
+            return cases;
         }
         // The class of each combination of group and class that has come already.
         let mut known_classes = vec![None; SMALL_KEYS];
@@ -261,10 +260,7 @@ impl MapFlipGenerator {
                 Some(at) => *known_classes[at].get_or_insert_with(|| self.strata.class(key.1)),
                 None => self.strata.class(key.1),
             };
-            let Some(class) = class else {
-                no_class += 1;
-                continue;
-            };
+            let Some(class) = class else { continue };
             let code = match class {
                 StratumClass::Pooled | StratumClass::Unseen => self.strata.n_classes(),
                 StratumClass::Seen(slot) => slot,
@@ -276,7 +272,7 @@ impl MapFlipGenerator {
                 stratum: own * (self.strata.n_classes() + 1) + code,
             });
         }
-        (cases, no_class)
+        cases
     }
 
     /// For each case the position of its patterns in the cache.
@@ -337,7 +333,7 @@ impl Generator for MapFlipGenerator {
         attribute: &Attribute,
         to: usize,
     ) -> GeneratedBatch {
-        let (cases, no_class) = self.cases(samples, to);
+        let cases = self.cases(samples, to);
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut memory = idle
             .filter(|memory| memory.patterns.len() <= MAX_DECISIONS)
@@ -361,8 +357,6 @@ impl Generator for MapFlipGenerator {
         let mut rows = samples.rows.take(&parent);
         set_group(&mut rows, attribute, to);
         let mut generated = GeneratedBatch { cf_index, ..GeneratedBatch::unchanged(rows, parent) };
-        generated.tally.no_class = no_class;
-        generated.tally.variables = vec![[0; 3]; self.fitted.variables.len()];
         self.write_levels(&made, &mut generated);
         self.write_numbers(&made, to, &mut generated);
         drop(made);
@@ -394,14 +388,6 @@ impl MapFlipGenerator {
                 n_fallback: size(&pattern.fallback),
                 n_kept: size(&pattern.kept),
             };
-            pattern
-                .fallback
-                .iter()
-                .for_each(|&k| generated.tally.variables[categorical[k as usize]][1] += 1);
-            pattern
-                .kept
-                .iter()
-                .for_each(|&k| generated.tally.variables[categorical[k as usize]][2] += 1);
         }
     }
 
@@ -434,10 +420,7 @@ impl MapFlipGenerator {
                 }
                 match step {
                     NumericStep::Copy => {}
-                    NumericStep::Keep => {
-                        generated.counters[n].n_kept += 1;
-                        generated.tally.variables[v][2] += 1;
-                    }
+                    NumericStep::Keep => generated.counters[n].n_kept += 1,
                     NumericStep::Map { map, tabulated, fallback } => {
                         let (image, outside) = map.image(x, *tabulated, &mut last);
                         variable.set_number(&mut generated.rows, n, image);
@@ -446,8 +429,6 @@ impl MapFlipGenerator {
                             u32::from((image - x).abs() > 1e-9 * x.abs().max(1.0));
                         counters.n_clamped += u32::from(outside);
                         counters.n_fallback += u32::from(*fallback);
-                        generated.tally.variables[v][0] += u64::from(outside);
-                        generated.tally.variables[v][1] += u64::from(*fallback);
                     }
                 }
             }

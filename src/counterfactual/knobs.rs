@@ -191,7 +191,9 @@ impl $block {
         if self.cfs == knobs::CounterfactualsPerRow::Multiple {
             self.max_cfs = self.max_cfs.or(knobs::Count::new(flips.max_cfs as u64));
         }
-        self.keep_within.as_mut().map(knobs::KeepWithinBlock::resolve);
+        if let Some(within) = &mut self.keep_within {
+            within.resolve();
+        }
     }
 
     /// What is wrong with these settings by themselves.

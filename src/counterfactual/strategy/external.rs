@@ -68,7 +68,9 @@ fn nothing() -> ConditionOn {
 
 impl StrategyKnobs for ExternalBlock {
     fn resolve(&mut self, _graph_columns: Option<Vec<ColumnName>>) {
-        self.keep_within.as_mut().map(KeepWithinBlock::resolve);
+        if let Some(within) = &mut self.keep_within {
+            within.resolve();
+        }
     }
 
     fn plan(&self) -> Option<StrategyPlan<'_>> {

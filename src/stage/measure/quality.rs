@@ -324,7 +324,6 @@ fn generated(
         counters: chosen.iter().map(|&k| counter(k)).collect(),
         plausibility: Some(chosen.iter().map(plausibility).collect()),
         valid: chosen.iter().map(|&k| judged.valid[k]).collect(),
-        tally: crate::counterfactual::GenerationTally::default(),
     }
 }
 
