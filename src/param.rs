@@ -12,45 +12,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A share from 0 to 1, both included.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub struct Fraction(f64);
-
 impl Fraction {
     /// A share that is known when the program is built: so many of so many.
     pub const fn of<const N: u32, const ALL: u32>() -> Fraction {
         const { assert!(N <= ALL && ALL > 0, "a share is at most 1") };
         Fraction(N as f64 / ALL as f64)
     }
-
-    /// The share, if it lies in [0, 1].
-    pub fn new(value: f64) -> Option<Self> {
-        (0.0..=1.0).contains(&value).then_some(Fraction(value))
-    }
-
-    /// The share as a number.
-    pub fn get(self) -> f64 {
-        self.0
-    }
 }
-
-/// A confidence level: above 0 and below 1.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub struct Level(f64);
 
 impl Level {
     /// The usual 95 %.
     pub const DEFAULT: Level = Level(0.95);
-
-    /// The level, if it lies in (0, 1).
-    pub fn new(value: f64) -> Option<Self> {
-        (value > 0.0 && value < 1.0).then_some(Level(value))
-    }
-
-    /// The level as a number.
-    pub fn get(self) -> f64 {
-        self.0
-    }
 }
 
 impl Default for Level {
@@ -59,31 +31,13 @@ impl Default for Level {
     }
 }
 
-/// A finite number.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub struct Finite(f64);
-
 impl Finite {
     /// A number that is known when the program is built: so many of so many.
     pub const fn of<const N: u32, const ALL: u32>() -> Finite {
         const { assert!(ALL > 0, "no number is a part of none") };
         Finite(N as f64 / ALL as f64)
     }
-
-    /// The number, if it is finite.
-    pub fn new(value: f64) -> Option<Self> {
-        value.is_finite().then_some(Finite(value))
-    }
-
-    /// The number.
-    pub fn get(self) -> f64 {
-        self.0
-    }
 }
-
-/// A whole number of things, at least 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Count(u64);
 
 impl Count {
     /// The smallest.
@@ -93,16 +47,6 @@ impl Count {
     pub const fn of<const N: u64>() -> Count {
         const { assert!(N > 0, "a count is at least 1") };
         Count(N)
-    }
-
-    /// The count, if it is at least 1.
-    pub fn new(value: u64) -> Option<Self> {
-        (value > 0).then_some(Count(value))
-    }
-
-    /// The count as a number.
-    pub fn get(self) -> u64 {
-        self.0
     }
 }
 
@@ -139,8 +83,26 @@ macro_rules! written_plainly {
     };
 }
 
+/// Writes a number that checks itself.
 macro_rules! checked_number {
-    ($type:ident, $inner:ty, $expect:literal, $schema:tt) => {
+    ($(#[$about:meta])* $type:ident: $inner:ty, $takes:expr, $expect:literal, $schema:tt) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+        pub struct $type($inner);
+
+        impl $type {
+            /// The number, if it is one of these.
+            pub fn new(value: $inner) -> Option<Self> {
+                let takes: fn(&$inner) -> bool = $takes;
+                takes(&value).then_some($type(value))
+            }
+
+            /// It as a plain number.
+            pub fn get(self) -> $inner {
+                self.0
+            }
+        }
+
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let value = <$inner>::deserialize(deserializer)?;
@@ -153,12 +115,22 @@ macro_rules! checked_number {
     };
 }
 
-checked_number!(Fraction, f64, "a share from 0 to 1",
+checked_number!(
+    /// A share from 0 to 1, both included.
+    Fraction: f64, |share: &f64| (0.0..=1.0).contains(share), "a share from 0 to 1",
     {"type": "number", "minimum": 0, "maximum": 1});
-checked_number!(Level, f64, "a level between 0 and 1, such as 0.95",
+checked_number!(
+    /// A confidence level: above 0 and below 1.
+    Level: f64, |level: &f64| *level > 0.0 && *level < 1.0, "a level between 0 and 1, such as 0.95",
     {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1});
-checked_number!(Finite, f64, "a finite number", {"type": "number"});
-checked_number!(Count, u64, "a whole number of at least 1", {"type": "integer", "minimum": 1});
+checked_number!(
+    /// A finite number.
+    Finite: f64, |value: &f64| value.is_finite(), "a finite number", {"type": "number"});
+checked_number!(
+    /// A whole number of things, at least 1.
+    #[derive(Eq, Ord)]
+    Count: u64, |count: &u64| *count > 0, "a whole number of at least 1",
+    {"type": "integer", "minimum": 1});
 
 /// A form that a text in a job has.
 pub(crate) struct TextForm {

@@ -70,8 +70,10 @@ pub(crate) fn judge(
         }
         None => (stored_comparison(folder, &manifest)?, job_of(folder)?),
     };
-    let again = judge_by_tables(folder, checked, comparison.as_ref(), (&new.metrics, &supported))?;
-    let GatesAgain { job, stored: old_gates, gates, outcome } = again;
+    let old_gates = read_rows::<GateRow>(&folder.join("tables"))?;
+    let metrics = (new.metrics.as_slice(), supported.as_slice());
+    let (gates, outcome) =
+        judge_by_tables(folder, &checked, comparison.as_ref(), metrics, Some(&old_gates))?;
     let old_summary = read::read_summary(folder)?;
     let mut summary = report::summary(&manifest, outcome, &new.metrics);
     let compared = comparison.as_ref().map(|c| c.compared.clone());
@@ -94,7 +96,13 @@ pub(crate) fn judge(
         check_unchanged(folder, &new.fingerprint)?;
         let scratch = claimed.scratch()?;
         let changes = comparison.as_ref().map(|c| c.changes.as_slice());
-        write_rejudged(folder, scratch.path(), &mut manifest, &job, (&summary, &gates, changes))?;
+        write_rejudged(
+            folder,
+            scratch.path(),
+            &mut manifest,
+            &checked.job,
+            (&summary, &gates, changes),
+        )?;
         claimed.publish(scratch.path(), &extras(folder)?, cancel)?;
     } else {
         OutputFolder::clear_leftovers(folder, &manifest.job);
@@ -107,8 +115,6 @@ pub(crate) fn judge(
 /// The gates of a finished folder, judged again.
 #[derive(Debug, Clone)]
 pub(crate) struct GatesAgain {
-    /// The job of the folder.
-    job: Job,
     /// The rows of its table `gates`.
     pub stored: Vec<GateRow>,
     /// The rows that its tables give.
@@ -124,8 +130,12 @@ pub(crate) struct GatesAgain {
 pub(crate) fn gates_again(folder: &Path, manifest: &Manifest) -> Result<GatesAgain> {
     let comparison = stored_comparison(folder, manifest)?;
     let checked = job_of(folder)?;
-    let MetricTable { all, supported } = MetricTable::read(&folder.join("tables"))?;
-    judge_by_tables(folder, checked, comparison.as_ref(), (&all, &supported))
+    let tables = folder.join("tables");
+    let (metrics, stored) = (MetricTable::read(&tables)?, read_rows::<GateRow>(&tables)?);
+    let metrics = (metrics.all.as_slice(), metrics.supported.as_slice());
+    let (gates, outcome) =
+        judge_by_tables(folder, &checked, comparison.as_ref(), metrics, Some(&stored))?;
+    Ok(GatesAgain { stored, gates, outcome })
 }
 
 /// The comparison with a baseline that a folder holds.
@@ -177,24 +187,27 @@ impl JudgingTables {
     }
 }
 
+/// Judges the gates of a job by the tables of a folder, whose metrics are given. With the table of
+/// gates that is `stored` there they keep the lines that they had in the job file, which a resolved
+/// job does not tell.
 fn judge_by_tables(
     folder: &Path,
-    checked: CheckedJob,
+    checked: &CheckedJob,
     comparison: Option<&DiffResult>,
     metrics: (&[MetricRow], &[MetricRow]),
-) -> Result<GatesAgain> {
-    let tables = folder.join("tables");
-    let stored = read_rows::<GateRow>(&tables)?;
-    let mut questions = gate::questions(&checked);
-    let mut counted = gate::counted_of(&checked, folder)?;
-    // Their gates keep the lines that they had in the job.
-    for question in questions.iter_mut().chain(counted.iter_mut().map(|gate| &mut gate.question)) {
-        question.line = job_file_line(&stored, &question.name);
+    stored: Option<&[GateRow]>,
+) -> Result<(Vec<GateRow>, GateOutcome)> {
+    let mut questions = gate::questions(checked);
+    let mut counted = gate::counted_of(checked, folder)?;
+    if let Some(stored) = stored {
+        let counted = counted.iter_mut().map(|gate| &mut gate.question);
+        for question in questions.iter_mut().chain(counted) {
+            let line = stored.iter().find(|row| row.gate == question.name).map(|row| row.job_line);
+            question.line = line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0);
+        }
     }
-    let judging = JudgingTables::read(&tables)?;
-    let (gates, outcome) =
-        gate::verdicts(&checked, questions, judging.with(metrics), comparison, counted);
-    Ok(GatesAgain { job: checked.job, stored, gates, outcome })
+    let judging = JudgingTables::read(&folder.join("tables"))?;
+    Ok(gate::verdicts(checked, questions, judging.with(metrics), comparison, counted))
 }
 
 /// A folder whose run waits for scores: there is nothing to judge yet, and its summary says so.
@@ -257,12 +270,6 @@ fn check_unchanged(folder: &Path, fingerprint: &str) -> Result<()> {
     }
     let cause = "another run has replaced the folder in the meantime";
     Err(Error::operator("read", folder, cause, "do it again"))
-}
-
-/// A resolved job does not tell the lines of the job file; the folder's own table does.
-fn job_file_line(gates: &[GateRow], name: &str) -> u64 {
-    let line = gates.iter().find(|row| row.gate == *name).map(|row| row.job_line);
-    line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0)
 }
 
 /// Makes the folder with its new verdicts in `scratch`.
@@ -333,68 +340,24 @@ pub(crate) fn export(folder: &Path, form: &ExportFormat) -> Result<String> {
         return export_text(folder, form, &manifest, fails);
     }
     let job = job_of(folder)?.job;
-    let own = job.exports.iter().find(|own| own.word() == form.word());
+    let own = job.exports.iter().find(|own| matches!(own, ExportFormat::Prometheus(_)));
     export_text(folder, own.unwrap_or(form), &manifest, fails)
 }
 
-/// Two folders compared.
-#[derive(Debug, Clone)]
-pub(crate) struct ComparedFolders {
-    /// The old folder as the user named it, and its manifest.
-    pub old: (String, Manifest),
-    /// The new one.
-    pub new: (String, Manifest),
-    /// What has changed.
-    pub comparison: DiffResult,
-    /// The gates of the job that was asked about; empty where none was.
-    pub gates: Vec<GateRow>,
-    /// The exit status that they ask for.
-    pub exit: u8,
-    /// The tables `gates` of both folders.
-    pub judged: [Vec<GateRow>; 2],
-}
-
-impl ComparedFolders {
-    /// As pages and texts are made of it.
-    pub(crate) fn as_diff(&self) -> FolderDiff<'_> {
-        FolderDiff {
-            old: (&self.old.0, &self.old.1),
-            new: (&self.new.0, &self.new.1),
-            compared: &self.comparison.compared,
-            changes: &self.comparison.changes,
-            gates: &self.gates,
-            judged: self.judged.each_ref().map(Vec::as_slice),
-        }
-    }
-
-    /// Whether anything differs: a value, a definition, a table, or what is measured at all.
-    pub(crate) fn differs(&self) -> bool {
-        !self.comparison.compared.differs.is_empty()
-            || !self.as_diff().other_tables().is_empty()
-            || self.comparison.changes.iter().any(|row| {
-                !["compared", "refitted"].contains(&row.status.as_str())
-                    || row.old_value.map(f64::to_bits) != row.new_value.map(f64::to_bits)
-            })
-    }
-
-    /// Writes the page and the table of changes into a folder, which it makes; each file appears
-    /// whole or not at all.
-    ///
-    /// # Errors
-    /// The disk refuses.
-    pub(crate) fn write(&self, out: &Path) -> Result<()> {
-        let table = ChangeRow::TABLE.file();
-        remove_leftovers(&[out.join(&table)]);
-        let scratch = temporary(&out.join(&table));
-        files::make_folder(&scratch)?;
-        let written = write_rows(&scratch, &self.comparison.changes)
-            .and_then(|()| files::rename(&scratch.join(&table), &out.join(&table)));
-        written.and(files::remove_folder(&scratch))?;
-        replaced_file::replace(
-            &out.join("diff.html"),
-            self.as_diff().html(&report::glossary).as_bytes(),
-        )
-    }
+/// Writes the page and the table of changes into a folder, which it makes; each file appears whole
+/// or not at all.
+///
+/// # Errors
+/// The disk refuses.
+pub(crate) fn write_diff(diff: &FolderDiff, out: &Path) -> Result<()> {
+    let table = ChangeRow::TABLE.file();
+    remove_leftovers(&[out.join(&table)]);
+    let scratch = temporary(&out.join(&table));
+    files::make_folder(&scratch)?;
+    let written = write_rows(&scratch, &diff.changes)
+        .and_then(|()| files::rename(&scratch.join(&table), &out.join(&table)));
+    written.and(files::remove_folder(&scratch))?;
+    replaced_file::replace(&out.join("diff.html"), diff.html(&report::glossary).as_bytes())
 }
 
 /// Compares two finished folders; with a job, judges its gates by the new one, and those against a
@@ -407,31 +370,26 @@ pub(crate) fn compare(
     new: &Path,
     job: Option<&CheckedJob>,
     force: bool,
-) -> Result<ComparedFolders> {
+) -> Result<FolderDiff> {
     let (old_manifest, old_side) = baseline::finished_side(old)?;
     let (new_manifest, new_side, supported) = baseline::finished(new)?;
     let mut comparison = diff::compare(&old_side, &new_side, force)?;
     let (mut gates, mut exit) = (Vec::<GateRow>::new(), 0);
     if let Some(checked) = job {
         baseline::add_old_extremes(checked, &mut comparison.changes, (&old_side, old))?;
-        let judging = JudgingTables::read(&new.join("tables"))?;
-        let counted = gate::counted_of(checked, new)?;
-        let (table, outcome) = gate::verdicts(
-            checked,
-            gate::questions(checked),
-            judging.with((&new_side.metrics, &supported)),
-            Some(&comparison),
-            counted,
-        );
-        (gates, exit) = (table, outcome.exit);
+        let metrics = (new_side.metrics.as_slice(), supported.as_slice());
+        let judged = judge_by_tables(new, checked, Some(&comparison), metrics, None)?;
+        (gates, exit) = (judged.0, judged.1.exit);
     }
     let named = |folder: &Path| folder.to_string_lossy().into_owned();
     let verdicts_of = |folder: &Path| read_rows::<GateRow>(&folder.join("tables"));
     let judged = [verdicts_of(old)?, verdicts_of(new)?];
-    Ok(ComparedFolders {
+    let DiffResult { compared, changes } = comparison;
+    Ok(FolderDiff {
         old: (named(old), old_manifest),
         new: (named(new), new_manifest),
-        comparison,
+        compared,
+        changes,
         gates,
         exit,
         judged,

@@ -1,5 +1,5 @@
 //! Words from templates: what all environments of templates have in common, and what one macro of a
-//! template says.
+//! template says; and columns of plain text.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
@@ -29,4 +29,39 @@ pub(crate) fn said(
     let template = environment.get_template(template).expect(TESTED);
     let mut captured = template.render_captured(()).expect(TESTED);
     captured.with_state_mut(|state| state.call_macro(name, arguments)).expect(TESTED)
+}
+
+/// Lines of cells as text, in columns two blanks apart that are as wide as their widest cell, and
+/// end there if `right` names them; columns that are empty in every line are left out. Each line
+/// begins with `indent`.
+pub(crate) fn aligned(indent: &str, lines: &[Vec<String>], right: &[usize]) -> String {
+    let width = |line: &Vec<String>, c: usize| line.get(c).map_or(0, |cell| cell.chars().count());
+    let n = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> =
+        (0..n).map(|c| lines.iter().map(|line| width(line, c)).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for line in lines {
+        let cells = line.iter().zip(&widths).enumerate().filter(|(_, (_, width))| **width > 0);
+        let cells = cells.map(|(c, (cell, &width))| match right.contains(&c) {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
+        text += (indent.to_owned() + &cells.collect::<Vec<_>>().join("  ")).trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::aligned;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell_and_empty_ones_are_left_out() {
+        let lines =
+            [["a", "", "1"], ["bcd", "", "20"]].map(|line| line.map(str::to_owned).to_vec());
+        assert_eq!(aligned("  ", &lines, &[]), "  a    1\n  bcd  20\n");
+        assert_eq!(aligned("", &lines, &[2]), "a     1\nbcd  20\n");
+        assert_eq!(aligned("  ", &[], &[]), "");
+    }
 }

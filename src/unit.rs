@@ -69,134 +69,106 @@ worded_enum! {
     }
 }
 
-worded_enum! {
-    /// What a unit does: the first part of its text.
-    UnitKind {
-        /// Rows that are not Parquet, as Parquet.
-        Source = "source",
-        /// Rows of a reference in a separate file.
-        Reference = "reference",
-        /// The rows of a shard as numbers, and the values that occur in them.
-        Survey = "survey",
-        /// Rows as numbers.
-        Prepare = "prepare",
-        /// Roles of the rows; of an experiment also fold by fold.
-        Split = "split",
-        /// In which state each row of the source is, by group.
-        Population = "population",
-        /// Labels and decisions by group, if the rows show them.
-        Labels = "labels",
-        /// The reference rows by group and value.
-        Support = "support",
-        /// The graphs of all scenarios of a set.
-        Discover = "discover",
-        /// A model; of an experiment that of an arm and fold, or those of inner folds.
-        Train = "train",
-        /// What a strategy learnt.
-        Fit = "fit",
-        /// What a program says that people would be in other groups.
-        External = "external",
-        /// Counterfactuals of audited rows; with a fold of the training rows for it.
-        Generate = "generate",
-        /// The counterfactuals of a set in the user's own ids and values.
-        Kept = "kept",
-        /// Which rows a file of scores answers.
-        Request = "request",
-        /// What a model gets and gives.
-        Contract = "contract",
-        /// Values of audited rows that a model does not know.
-        Levels = "levels",
-        /// A fitted threshold.
-        Threshold = "threshold",
-        /// Scores of rows, or of the counterfactuals of a set.
-        Score = "score",
-        /// Scores of a graph-uncertain set in every world.
-        Worlds = "worlds",
-        /// Rows that are scored a second time.
-        Recheck = "recheck",
-        /// Scores next to those that a model is known to give.
-        Expect = "expect",
-        /// The rows that are to be scored elsewhere.
-        ToScore = "to-score",
-        /// Evidence of a set with shuffled group names.
-        Placebo = "placebo",
-        /// Evidence of a set that is fitted again on rows drawn again.
-        Doubt = "doubt",
-        /// Evidence of an audit; of an experiment that of an arm.
-        Count = "count",
-        /// Evidence of two models on the same rows; of an experiment of an arm and the base.
-        Pair = "pair",
-        /// The flip test.
-        Flips = "flips",
-        /// Outcomes row by row.
-        Outcomes = "outcomes",
-        /// People who switch, for the page.
-        Cases = "cases",
-        /// Quality of counterfactuals.
-        Quality = "quality",
-        /// The tables; of an experiment its own.
-        Measure = "measure",
-        /// The rows that arms added.
-        Selected = "selected",
-        /// The tables of the audit and of all experiments.
-        Tables = "tables",
-        /// Subgroups and what they would have to change.
-        Recourse = "recourse",
-        /// Who switches, of a block of the job.
-        Why = "why",
-        /// What a hidden cause could do to what a model says across graphs.
-        Hidden = "hidden",
-        /// What a model says across graphs without each statement about them.
-        Needed = "needed",
-        /// The comparison with an earlier run.
-        Baseline = "baseline",
-        /// Verdicts.
-        Gate = "gate",
-        /// The output folder.
-        Report = "report",
-    }
+/// Writes the kinds of units, each with its word and the kind of its stage in the plain audit.
+macro_rules! unit_kinds {
+    ($($(#[$means:meta])* $kind:ident = $word:literal in $stage:ident,)+) => {
+        worded_enum! {
+            /// What a unit does: the first part of its text.
+            UnitKind { $($(#[$means])* $kind = $word,)+ }
+        }
+
+        impl UnitKind {
+            /// The kind of stage in the plain audit.
+            const fn stage_kind(self) -> StageKind {
+                match self { $(UnitKind::$kind => StageKind::$stage,)+ }
+            }
+        }
+    };
 }
 
-impl UnitKind {
-    /// The kind of stage in the plain audit.
-    const fn stage_kind(self) -> StageKind {
-        match self {
-            UnitKind::Source | UnitKind::Reference | UnitKind::Survey | UnitKind::Prepare => {
-                StageKind::Prepare
-            }
-            UnitKind::Split | UnitKind::Population | UnitKind::Labels | UnitKind::Support => {
-                StageKind::Split
-            }
-            UnitKind::Discover => StageKind::Discover,
-            UnitKind::Train => StageKind::Train,
-            UnitKind::Fit => StageKind::Fit,
-            UnitKind::External | UnitKind::Generate | UnitKind::Kept => StageKind::Generate,
-            UnitKind::Request
-            | UnitKind::Contract
-            | UnitKind::Levels
-            | UnitKind::Threshold
-            | UnitKind::Score
-            | UnitKind::Worlds
-            | UnitKind::Recheck
-            | UnitKind::Expect
-            | UnitKind::ToScore => StageKind::Score,
-            UnitKind::Placebo
-            | UnitKind::Doubt
-            | UnitKind::Count
-            | UnitKind::Pair
-            | UnitKind::Flips
-            | UnitKind::Outcomes
-            | UnitKind::Cases => StageKind::Count,
-            UnitKind::Quality | UnitKind::Measure => StageKind::Measure,
-            UnitKind::Selected | UnitKind::Tables => StageKind::Augment,
-            UnitKind::Recourse => StageKind::Recourse,
-            UnitKind::Why => StageKind::Why,
-            UnitKind::Hidden | UnitKind::Needed | UnitKind::Baseline | UnitKind::Gate => {
-                StageKind::Gate
-            }
-            UnitKind::Report => StageKind::Report,
-        }
-    }
+unit_kinds! {
+    /// Rows that are not Parquet, as Parquet.
+    Source = "source" in Prepare,
+    /// Rows of a reference in a separate file.
+    Reference = "reference" in Prepare,
+    /// The rows of a shard as numbers, and the values that occur in them.
+    Survey = "survey" in Prepare,
+    /// Rows as numbers.
+    Prepare = "prepare" in Prepare,
+    /// Roles of the rows; of an experiment also fold by fold.
+    Split = "split" in Split,
+    /// In which state each row of the source is, by group.
+    Population = "population" in Split,
+    /// Labels and decisions by group, if the rows show them.
+    Labels = "labels" in Split,
+    /// The reference rows by group and value.
+    Support = "support" in Split,
+    /// The graphs of all scenarios of a set.
+    Discover = "discover" in Discover,
+    /// A model; of an experiment that of an arm and fold, or those of inner folds.
+    Train = "train" in Train,
+    /// What a strategy learnt.
+    Fit = "fit" in Fit,
+    /// What a program says that people would be in other groups.
+    External = "external" in Generate,
+    /// Counterfactuals of audited rows; with a fold of the training rows for it.
+    Generate = "generate" in Generate,
+    /// The counterfactuals of a set in the user's own ids and values.
+    Kept = "kept" in Generate,
+    /// Which rows a file of scores answers.
+    Request = "request" in Score,
+    /// What a model gets and gives.
+    Contract = "contract" in Score,
+    /// Values of audited rows that a model does not know.
+    Levels = "levels" in Score,
+    /// A fitted threshold.
+    Threshold = "threshold" in Score,
+    /// Scores of rows, or of the counterfactuals of a set.
+    Score = "score" in Score,
+    /// Scores of a graph-uncertain set in every world.
+    Worlds = "worlds" in Score,
+    /// Rows that are scored a second time.
+    Recheck = "recheck" in Score,
+    /// Scores next to those that a model is known to give.
+    Expect = "expect" in Score,
+    /// The rows that are to be scored elsewhere.
+    ToScore = "to-score" in Score,
+    /// Evidence of a set with shuffled group names.
+    Placebo = "placebo" in Count,
+    /// Evidence of a set that is fitted again on rows drawn again.
+    Doubt = "doubt" in Count,
+    /// Evidence of an audit; of an experiment that of an arm.
+    Count = "count" in Count,
+    /// Evidence of two models on the same rows; of an experiment of an arm and the base.
+    Pair = "pair" in Count,
+    /// The flip test.
+    Flips = "flips" in Count,
+    /// Outcomes row by row.
+    Outcomes = "outcomes" in Count,
+    /// People who switch, for the page.
+    Cases = "cases" in Count,
+    /// Quality of counterfactuals.
+    Quality = "quality" in Measure,
+    /// The tables; of an experiment its own.
+    Measure = "measure" in Measure,
+    /// The rows that arms added.
+    Selected = "selected" in Augment,
+    /// The tables of the audit and of all experiments.
+    Tables = "tables" in Augment,
+    /// Subgroups and what they would have to change.
+    Recourse = "recourse" in Recourse,
+    /// Who switches, of a block of the job.
+    Why = "why" in Why,
+    /// What a hidden cause could do to what a model says across graphs.
+    Hidden = "hidden" in Gate,
+    /// What a model says across graphs without each statement about them.
+    Needed = "needed" in Gate,
+    /// The comparison with an earlier run.
+    Baseline = "baseline" in Gate,
+    /// Verdicts.
+    Gate = "gate" in Gate,
+    /// The output folder.
+    Report = "report" in Report,
 }
 
 /// A field of a unit as text; the empty text is the field that is not set.

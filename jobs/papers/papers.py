@@ -625,15 +625,17 @@ def write_seeds():
 
 
 def training(names):
-    """The ranges over trainings of the switch rates of the runs that were asked for them."""
+    """The ranges over trainings of the switch rates of the runs that were asked for them, on COMPAS also of their difference between the directions."""
     path = ROOT / "docs" / "papers" / "training.csv"
     columns = ["run", "model", "arm", "set", "from_group", "to_group", "metric", "value", "training_lo", "training_hi", "trainings"]
     found = []
     for name in names:
         for row in table(f"doubt/{name}", "metrics"):
-            is_rate = row["metric"] in ("psr", "nsr") and row["scope"] == "direction"
+            scopes = ["direction", "difference"] if name.startswith("compas") else ["direction"]
+            is_rate = row["metric"] in ("psr", "nsr") and row["scope"] in scopes
             if is_rate and row["slice"] == "" and row["support"] == "all" and row["training_repeats"]:
-                values = [row["arm"], row["counterfactual"], row["from_group"], row["to_group"], row["metric"]]
+                values = [row["arm"], row["counterfactual"], row["from_group"], row["to_group"]]
+                values.append(row["metric"] + ("_difference" if row["scope"] == "difference" else ""))
                 found.append([name, row["model"], *values, *(shown(row[k]) for k in ("value", "training_lo", "training_hi")), row["training_repeats"]])
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -11,8 +11,10 @@ use crate::exec::clean::CleanRules;
 use crate::exec::event::Observer;
 use crate::exec::result_store::{ResultStore, StoreView};
 use crate::exec::{files, replaced_file};
+use crate::folder::manifest::Manifest;
 use crate::job::new;
-use crate::rejudge::{self, ComparedFolders};
+use crate::rejudge;
+use crate::report::diff::FolderDiff;
 use serde_json::{Value, json};
 
 use crate::cli::args::{
@@ -124,24 +126,19 @@ pub(crate) fn results_text(n: u64, bytes: u64) -> String {
 /// Compares two finished folders.
 pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
     let job = args.job.as_ref().map(|job| crate::job::check::read(job, &args.set));
-    let compared = rejudge::compare(&args.old, &args.new, job.transpose()?.as_ref(), args.force)?;
+    let diff = rejudge::compare(&args.old, &args.new, job.transpose()?.as_ref(), args.force)?;
     if let Some(out) = &args.out {
-        compared.write(out)?;
+        rejudge::write_diff(&diff, out)?;
     }
-    let diff = compared.as_diff();
     crate::cli::print(&if args.json {
-        format!("{}\n", as_json(&compared, args.all))
+        format!("{}\n", as_json(&diff, args.all))
     } else if args.md {
         diff.markdown(args.all)
     } else {
         diff.text(args.all)
     })?;
-    let differs = args.exit_code && compared.differs();
-    Ok(if differs {
-        Exit::GateCrossed
-    } else {
-        Exit::from_code(compared.exit).unwrap_or(Exit::Bug)
-    })
+    let differs = args.exit_code && diff.differs();
+    Ok(if differs { Exit::GateCrossed } else { Exit::from_code(diff.exit).unwrap_or(Exit::Bug) })
 }
 
 /// Writes a finished folder in the form of another tool, or its cases.
@@ -227,16 +224,14 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
 }
 
 /// Clear changes, with `all` every row, and how the runs were compared.
-fn as_json(compared: &ComparedFolders, all: bool) -> Value {
-    let diff = compared.as_diff();
-    let side = |(path, manifest): (&str, &crate::folder::manifest::Manifest)| {
+fn as_json(diff: &FolderDiff, all: bool) -> Value {
+    let side = |(path, manifest): &(String, Manifest)| {
         json!({"folder": path, "job": manifest.job, "run": manifest.run,
             "version": manifest.words.version, "rows": manifest.rows.audited,
             "stand_in": manifest.stand_in})
     };
     let rows: Vec<Value> =
         diff.ordered().iter().filter(|row| all || row.clear == 1).map(|row| json!(row)).collect();
-    let gates: Vec<Value> = compared.gates.iter().map(|row| json!(row)).collect();
     let n = |clear: bool| {
         diff.changes
             .iter()
@@ -251,10 +246,10 @@ fn as_json(compared: &ComparedFolders, all: bool) -> Value {
         .map(|[gate, before, after]| json!({"gate": gate, "before": before, "after": after}))
         .collect();
     let refitted = diff.changes.iter().filter(|row| row.status == "refitted").count();
-    json!({"cfaudit": 1, "old": side(diff.old), "new": side(diff.new),
+    json!({"cfaudit": 1, "old": side(&diff.old), "new": side(&diff.new),
         "comparable": diff.compared.comparable, "forced": diff.compared.forced,
         "pairing": diff.compared.pairing, "people_in_both": diff.compared.people_in_both,
         "differs": diff.compared.differs,
         "n_changes": n(false), "n_clear": n(true), "n_refitted": refitted, "changes": rows,
-        "gates_before_and_after": judged, "gates": gates, "exit": compared.exit})
+        "gates_before_and_after": judged, "gates": diff.gates, "exit": diff.exit})
 }

@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::exec::event::utc_text;
 use crate::exec::files::{self, File};
 use crate::report::diff::on_one_line;
+use crate::stage::RunRecord;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -43,15 +44,13 @@ pub(crate) struct LogJournal {
     identity: Arc<Mutex<RunIdentity>>,
 }
 
-impl LogJournal {
-    /// Names job and run for the lines from here on.
-    pub(crate) fn identify(&self, job: &str, run: &str) {
+impl RunRecord for LogJournal {
+    fn identify(&self, job: &str, run: &str) {
         let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
         *identity = RunIdentity { job: job.to_owned(), run: run.to_owned() };
     }
 
-    /// The lines so far.
-    pub(crate) fn lines(&self) -> Vec<u8> {
+    fn log_lines(&self) -> Vec<u8> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -79,30 +78,15 @@ pub(crate) fn start(
     } else {
         Level::INFO
     };
-    let console = LineLayer {
-        level,
-        form: flags.log,
-        times: !on_terminal,
-        sink: LineSink::Lines(lines),
-        journal: journal.clone(),
+    let layer = |level, form, times, sink| {
+        let journal = journal.clone();
+        LineLayer { level, form, times, sink, journal }
     };
-    let kept = LineLayer {
-        level: Level::DEBUG,
-        form: LogForm::Json,
-        times: true,
-        sink: LineSink::Journal,
-        journal: journal.clone(),
-    };
-    let file = match &flags.log_file {
-        Some(path) => Some(LineLayer {
-            level: Level::DEBUG,
-            form: LogForm::Json,
-            times: true,
-            sink: LineSink::File(Mutex::new(open_log(path)?)),
-            journal: journal.clone(),
-        }),
-        None => None,
-    };
+    let console = layer(level, flags.log, !on_terminal, LineSink::Lines(lines));
+    let kept = layer(Level::DEBUG, LogForm::Json, true, LineSink::Journal);
+    let file = flags.log_file.as_deref().map(open_log).transpose()?;
+    let file =
+        file.map(|file| layer(Level::DEBUG, LogForm::Json, true, LineSink::File(Mutex::new(file))));
     // A second call finds the first one's subscriber; it happens in no run.
     let _ = Registry::default().with(console).with(kept).with(file).try_init();
     Ok(())

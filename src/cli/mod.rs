@@ -181,21 +181,8 @@ fn settings(job: &Path, flags: &JobFlags) -> RunSettings {
     }
 }
 
-/// The journal as the stages see it.
-struct JournalRecord(LogJournal);
-
-impl RunRecord for JournalRecord {
-    fn identify(&self, job: &str, run: &str) {
-        self.0.identify(job, run);
-    }
-
-    fn log_lines(&self) -> Vec<u8> {
-        self.0.lines()
-    }
-}
-
 /// A listener on the terminal, the log of the process, and the flag that signals raise.
-fn set_up_run(flags: &LogFlags) -> Result<(Arc<RunConsole>, JournalRecord, CancelFlag)> {
+fn set_up_run(flags: &LogFlags) -> Result<(Arc<RunConsole>, LogJournal, CancelFlag)> {
     let on_terminal = io::stderr().is_terminal();
     let bars = on_terminal && !flags.quiet && flags.log == LogForm::Text;
     let colors = match flags.color {
@@ -208,7 +195,7 @@ fn set_up_run(flags: &LogFlags) -> Result<(Arc<RunConsole>, JournalRecord, Cance
     log::start(flags, console.clone(), &journal, on_terminal)?;
     let cancel = CancelFlag::default();
     raise_on_signals(&cancel)?;
-    Ok((console, JournalRecord(journal), cancel))
+    Ok((console, journal, cancel))
 }
 
 /// Gives a process that cannot allocate memory the status of what an operator must mend. The
@@ -333,7 +320,7 @@ fn run_job(
     args: &RunArgs,
     checked: &CheckedJob,
     console: &Arc<RunConsole>,
-    record: &JournalRecord,
+    record: &LogJournal,
     cancel: &CancelFlag,
 ) -> Result<(RunSummary, String)> {
     let settings = RunSettings {

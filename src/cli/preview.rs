@@ -9,13 +9,13 @@ use crate::error::{Exit, FilePlace, Result};
 use crate::job::Job;
 use crate::stage::RunRecord;
 use crate::stage::advice::IssueNote;
-use crate::stage::disk::DiskForecast;
 use crate::stage::gate::power::{self, GateForecast, NO_RATE, PowerAssumptions};
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::preview::{
     self, AttributePreview, ColumnPreview, ContractPreview, DataPreview, LocatedIssue, RunForecast,
 };
 use crate::stage::settings::RunSettings;
+use crate::text::aligned;
 
 use crate::cli::args::{DataArgs, PlanArgs, PowerArgs};
 use crate::cli::progress::grouped;
@@ -85,12 +85,12 @@ fn power_text(forecasts: &[GateForecast]) -> String {
     let head = "gate,metric,groups,verdict,value,limit,n,n for 0.8,n for 0.95,people for 0.8,\
                 people for 0.95,detectable,how";
     let head: Vec<&str> = head.split(',').collect();
-    let table = aligned(&head, &[4, 5, 6, 7, 8, 9, 10, 11], rows);
+    let found = table(&head, &[4, 5, 6, 7, 8, 9, 10, 11], rows);
     if forecasts.iter().all(|f| f.how != NO_RATE) {
-        return table;
+        return found;
     }
     format!(
-        "{table}\n{NO_RATE}: before a run nobody knows the rate; with `--gate NAME --assume RATE` \
+        "{found}\n{NO_RATE}: before a run nobody knows the rate; with `--gate NAME --assume RATE` \
          (of a difference or ratio `--assume RATE,RATE`) it tells how many people decide the gate\n"
     )
 }
@@ -150,7 +150,7 @@ fn plan_text(forecast: &RunForecast) -> String {
             stage.reason.clone().unwrap_or_default(),
         ]
     });
-    let mut text = aligned(&["stage", "state", "rows", "bytes", "because"], &[2, 3], rows);
+    let mut text = table(&["stage", "state", "rows", "bytes", "because"], &[2, 3], rows);
     let n = forecast.stages.len();
     let _ = match forecast.to_run {
         0 => writeln!(
@@ -174,7 +174,6 @@ fn plan_text(forecast: &RunForecast) -> String {
         text += "a run asks the command of the rows first: what is cached holds where it writes \
                  the same rows again\n";
     }
-    text += &forecast.disk.map(DiskForecast::words).unwrap_or_default();
     text + &awaited_text(&forecast.awaited)
 }
 
@@ -238,12 +237,12 @@ fn data_text(data: &DataPreview) -> String {
             .filters
             .iter()
             .map(|f| vec![f.what.clone(), grouped(f.rows_in), grouped(f.rows_out)]);
-        text += &format!("\n{}", aligned(&["step", "rows in", "rows out"], &[1, 2], rows));
+        text += &format!("\n{}", table(&["step", "rows in", "rows out"], &[1, 2], rows));
     }
     let rows = data.columns.iter().map(|c| {
         vec![c.name.clone(), c.kind.to_owned(), c.class.to_owned(), grouped(c.missing), values(c)]
     });
-    text += &format!("\n{}", aligned(&["column", "kind", "type", "missing", "values"], &[3], rows));
+    text += &format!("\n{}", table(&["column", "kind", "type", "missing", "values"], &[3], rows));
     if let Some(label) = &data.label {
         let side =
             |values: &[String], n: u64| format!("{} ({})", visible(&values.join(", ")), grouped(n));
@@ -308,35 +307,14 @@ fn groups(attribute: &AttributePreview, labelled: bool) -> String {
         cells.extend([g.positive, g.negative, g.unlabelled].into_iter().flatten().map(grouped));
         cells
     });
-    aligned(&head, &[1, 2, 3, 4, 5, 6], rows)
+    table(&head, &[1, 2, 3, 4, 5, 6], rows)
 }
 
-/// Columns of text, two blanks apart; those named by `right` end where their heading ends.
-fn aligned(head: &[&str], right: &[usize], rows: impl Iterator<Item = Vec<String>>) -> String {
+/// A head and rows as columns of text; those named by `right` end where the widest cell does.
+fn table(head: &[&str], right: &[usize], rows: impl Iterator<Item = Vec<String>>) -> String {
     let head = head.iter().map(|&h| h.to_owned()).collect();
-    let lines: Vec<Vec<String>> = std::iter::once(head)
-        .chain(rows)
-        .map(|row| row.iter().map(|cell| visible(cell)).collect())
-        .collect();
-    let n = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |c: usize| {
-        lines
-            .iter()
-            .filter_map(|line| line.get(c))
-            .map(|cell| cell.chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..n).map(width).collect();
-    let mut text = String::new();
-    for line in &lines {
-        let cells = line.iter().zip(&widths).enumerate().map(|(c, (cell, &width))| {
-            if right.contains(&c) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-        });
-        text += cells.collect::<Vec<_>>().join("  ").trim_end();
-        text.push('\n');
-    }
-    text
+    let shown = |row: Vec<String>| row.iter().map(|cell| visible(cell)).collect();
+    aligned("", &std::iter::once(head).chain(rows).map(shown).collect::<Vec<_>>(), right)
 }
 
 /// Words of the data on one line, with nothing that a terminal would obey.
@@ -350,7 +328,7 @@ fn visible(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{aligned, short, visible};
+    use super::{short, table, visible};
 
     #[test]
     fn columns_stand_below_each_other() {
@@ -358,7 +336,7 @@ mod tests {
             vec!["é".to_owned(), "1,000".to_owned(), String::new()],
             vec!["long".to_owned(), "7".to_owned(), "why".to_owned()],
         ];
-        let text = aligned(&["a", "n", "because"], &[1], rows.into_iter());
+        let text = table(&["a", "n", "because"], &[1], rows.into_iter());
         assert_eq!(text, "a         n  because\né     1,000\nlong      7  why\n");
     }
 

@@ -188,25 +188,20 @@ fn add_times(scores: &mut [ScoreLanes], weights: &[ScoreLanes], times: f64) {
     }
 }
 
-impl PlausibilityFilter {
-    /// Number of principal components.
-    pub fn n_components(&self) -> usize {
-        self.n_components
-    }
-
-    /// The scores of rows.
-    pub(crate) fn scores(
-        &self,
+impl ComponentScores {
+    /// The scores of rows on so many components.
+    pub(crate) fn of(
+        width: usize,
+        terms: &[ComponentTerm],
         variables: &[StrategyVariable],
         rows: &FeatureRows,
-    ) -> ComponentScores {
-        let width = self.n_components;
+    ) -> Self {
         let n_lanes = width.div_ceil(SIDE_BY_SIDE);
         let cells = vec![[0.0; SIDE_BY_SIDE]; rows.n * n_lanes];
         let mut matrix = ComponentScores { width, n_lanes, cells };
         let terms: Vec<RowTerm<'_>> = variables
             .iter()
-            .zip(&self.terms)
+            .zip(terms)
             .map(|(variable, term)| RowTerm::new(variable, term, rows, n_lanes))
             .collect();
         // Block by block, so that the sums stay in the processor's cache.
@@ -235,6 +230,22 @@ impl PlausibilityFilter {
             }
         }
         matrix
+    }
+}
+
+impl PlausibilityFilter {
+    /// Number of principal components.
+    pub fn n_components(&self) -> usize {
+        self.n_components
+    }
+
+    /// The scores of rows.
+    pub(crate) fn scores(
+        &self,
+        variables: &[StrategyVariable],
+        rows: &FeatureRows,
+    ) -> ComponentScores {
+        ComponentScores::of(self.n_components, &self.terms, variables, rows)
     }
 
     /// Position in `sections` of the section of a group and class.

@@ -24,7 +24,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use crate::counterfactual::strategy::{self, StrategyRecord};
+use crate::diff::words::said;
 use crate::folder::manifest::{JobChange, PolicyVersions};
 use crate::metric::catalog::find;
 use crate::metric::evidence::person::Confusion;
@@ -37,91 +40,37 @@ use crate::table::MetricRow;
 /// The values of a resolved job by their path.
 pub(crate) type JobValues = BTreeMap<Vec<String>, String>;
 
-/// What a difference between two jobs means for values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Values that mean something else because two jobs differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum DefinitionBreak {
-    Nothing,
     Everything,
     Labelled,
     Favourable,
-    /// The attribute, and those made of it.
-    Attribute(BTreeSet<String>),
+    /// Those about these attributes.
+    Attributes(BTreeSet<String>),
     Orientation(String),
-    Derived {
-        /// The column, and the columns made of it that are derived too.
-        columns: BTreeSet<String>,
-        /// Attributes that are, or are made of, it.
-        attributes: BTreeSet<String>,
-        /// Whether the family clarify is stratified by one of them.
-        strata: bool,
-        /// Whether one of them is a feature.
-        features: bool,
-    },
+    /// Those about slices by these columns.
+    Slices(BTreeSet<String>),
+    Clarify,
     Fitted,
-    /// The rule that says who counts, in a run with people who have no label.
+    /// Those that count people without a label, by the rule that says who counts.
     WhoCounts,
-    /// The rule for intervals of shares of which nobody or everybody is a case.
+    /// Intervals of shares of which nobody or everybody is a case, by the rule for them.
     Ends,
-    /// The rule for the starts of a search for graphs.
+    /// Those of sets of graphs, by the rule for the starts of a search.
     Graphs,
     Set(String),
-    Threshold {
+    /// Those of a model, with its scores where their scale differs.
+    Decisions {
         model: String,
-        /// Whether scores mean something else too: another scale.
         scores: bool,
-        /// Sets whose people are distinguished by its decisions.
-        sets: BTreeSet<String>,
     },
-    Clarify,
+    /// Those of sets whose people are distinguished by the decisions of a model.
+    Conditioned(BTreeSet<String>),
 }
 
 impl DefinitionBreak {
-    fn words(&self) -> String {
-        match self {
-            DefinitionBreak::Nothing => String::new(),
-            DefinitionBreak::Everything => "everything".to_owned(),
-            DefinitionBreak::Labelled => "values that need a label".to_owned(),
-            DefinitionBreak::Favourable => "values defined by the favourable side".to_owned(),
-            DefinitionBreak::Attribute(names) => {
-                format!("everything about {}", joined_names(names))
-            }
-            DefinitionBreak::Orientation(name) => format!("comparisons of two groups of {name}"),
-            DefinitionBreak::Derived { columns, attributes, strata, features } => {
-                let about = (!attributes.is_empty())
-                    .then(|| format!("everything about {}", joined_names(attributes)));
-                let clarify = strata.then(|| "the family clarify".to_owned());
-                let sets = features.then(|| "sets that move features".to_owned());
-                let slices = Some(format!("slices by {}", joined_names(columns)));
-                let mut parts: Vec<String> =
-                    [about, slices, clarify, sets].into_iter().flatten().collect();
-                match parts.pop() {
-                    Some(last) if !parts.is_empty() => format!("{} and {last}", parts.join(", ")),
-                    last => last.unwrap_or_default(),
-                }
-            }
-            DefinitionBreak::Fitted => "sets that move features".to_owned(),
-            DefinitionBreak::WhoCounts => {
-                "values that need no label, because people without a label now count".to_owned()
-            }
-            DefinitionBreak::Ends => "intervals of shares of 0 or 1".to_owned(),
-            DefinitionBreak::Graphs => "everything that depends on causal graphs".to_owned(),
-            DefinitionBreak::Set(name) => format!("everything that depends on the set {name}"),
-            DefinitionBreak::Threshold { model, scores, sets } => {
-                let and_scores = if *scores { " and scores" } else { "" };
-                let decisions = format!("decisions{and_scores} of the model {model}");
-                if sets.is_empty() {
-                    return decisions;
-                }
-                let (s, names) = (if sets.len() == 1 { "" } else { "s" }, joined_names(sets));
-                format!(
-                    "{decisions} and everything that depends on the set{s} {names}, conditioned on \
-                     them"
-                )
-            }
-            DefinitionBreak::Clarify => "the family clarify".to_owned(),
-        }
-    }
-
     fn affects(
         &self,
         row: &MetricRow,
@@ -131,11 +80,10 @@ impl DefinitionBreak {
         let clarify = row.family.as_str() == MetricFamily::Clarify.as_str();
         let set = row.key.counterfactual.as_str();
         let block = block_of_set(row);
-        let moves = fitted.contains(block);
         let metric = || find(row.metric.as_str());
         match self {
             // Another rule for intervals leaves the values as they are: see `breaks_interval`.
-            DefinitionBreak::Nothing | DefinitionBreak::Ends => false,
+            DefinitionBreak::Ends => false,
             DefinitionBreak::WhoCounts => {
                 metric().is_some_and(|m| !m.needs_label && !matches!(m.reads, Reads::Graphs))
             }
@@ -153,33 +101,26 @@ impl DefinitionBreak {
                         )
                     })
             }
-            DefinitionBreak::Attribute(names) => names
-                .iter()
-                .any(|name| row.key.sensitive.as_str() == name || is_sliced_by(row, name)),
+            DefinitionBreak::Attributes(names) => {
+                names.contains(row.key.sensitive.as_str()) || is_sliced_by(row, names)
+            }
             DefinitionBreak::Orientation(name) => {
                 row.key.sensitive.as_str() == name
                     && (clarify
                         || matches!(row.key.scope.as_str(), "pair" | "difference" | "one_vs_rest"))
             }
-            DefinitionBreak::Derived { columns, attributes, strata, features } => {
-                let sliced =
-                    || columns.iter().chain(attributes).any(|name| is_sliced_by(row, name));
-                *features && moves
-                    || *strata && clarify
-                    || attributes.contains(row.key.sensitive.as_str())
-                    || sliced()
-            }
-            DefinitionBreak::Fitted => moves,
+            DefinitionBreak::Slices(columns) => is_sliced_by(row, columns),
+            DefinitionBreak::Fitted => fitted.contains(block),
             DefinitionBreak::Set(name) => name == set || name == block,
-            DefinitionBreak::Threshold { model, scores, sets } => {
+            DefinitionBreak::Decisions { model, scores } => {
                 let of_scores = |of: &Metric| {
                     [MetricFamily::Shift, MetricFamily::Scores].contains(&of.family)
                         || matches!(of.reads, Reads::Amount(AmountSubject::Share))
                 };
                 let reads = |of: &Metric| reads_decisions(of) || *scores && of_scores(of);
-                sets.contains(block)
-                    || row.key.model.as_str() == model && metric().is_none_or(reads)
+                row.key.model.as_str() == model && metric().is_none_or(reads)
             }
+            DefinitionBreak::Conditioned(sets) => sets.contains(block),
             DefinitionBreak::Clarify => clarify,
         }
     }
@@ -188,7 +129,7 @@ impl DefinitionBreak {
 /// What differs between two jobs.
 #[derive(Debug, Clone)]
 pub(crate) struct DefinitionChanges {
-    differences: Vec<(JobChange, DefinitionBreak)>,
+    differences: Vec<(JobChange, Vec<DefinitionBreak>)>,
     /// Sets that move features, in either job.
     fitted: BTreeSet<String>,
     /// Those of them that depend on causal graphs.
@@ -209,20 +150,18 @@ impl DefinitionChanges {
     /// first.
     pub(crate) fn between(old: &JobValues, new: &JobValues, rules: [CountingRules; 2]) -> Self {
         let paths: BTreeSet<&Vec<String>> = old.keys().chain(new.keys()).collect();
-        let mut differs = Vec::new();
+        let mut differences = Vec::new();
+        let mut add = |path: String, [old, new]: [Option<String>; 2], of: Vec<DefinitionBreak>| {
+            let breaks = said("breaks", &of);
+            differences.push((JobChange { path, old, new, breaks }, of));
+        };
         let mut told: BTreeSet<&[String]> = BTreeSet::new();
         for path in paths {
             // A block by name that one job lacks is one difference.
             if let Some(block) = block_of_one(path, old, new) {
                 if told.insert(block) {
-                    let text = |values: &JobValues| block_text(block, values);
-                    let change = JobChange {
-                        path: dotted(block),
-                        old: text(old),
-                        new: text(new),
-                        breaks: String::new(),
-                    };
-                    differs.push((change, DefinitionBreak::Nothing));
+                    let texts = [old, new].map(|values| block_text(block, values));
+                    add(dotted(block), texts, Vec::new());
                 }
                 continue;
             }
@@ -231,17 +170,11 @@ impl DefinitionChanges {
                 continue;
             }
             let breaks = if is_reordered(path, before, after) {
-                DefinitionBreak::Nothing
+                Vec::new()
             } else {
-                breaks(path, old, new).unwrap_or(DefinitionBreak::Everything)
+                breaks(path, old, new).unwrap_or_else(|| vec![DefinitionBreak::Everything])
             };
-            let change = JobChange {
-                path: dotted(path),
-                old: before.cloned(),
-                new: after.cloned(),
-                breaks: breaks.words(),
-            };
-            differs.push((change, breaks));
+            add(dotted(path), [before.cloned(), after.cloned()], breaks);
         }
         let set_with = |is: fn(&StrategyRecord) -> bool| -> BTreeSet<String> {
             let of = |path: &Vec<String>| match steps(path)[..] {
@@ -266,35 +199,31 @@ impl DefinitionChanges {
             ("starts", before.starts, after.starts, DefinitionBreak::Graphs, !graphs.is_empty()),
         ] {
             if old != new {
-                let breaks = if is_there { breaks } else { DefinitionBreak::Nothing };
-                let (path, words) = (format!("policies.{name}"), breaks.words());
-                differs.push((
-                    JobChange {
-                        path,
-                        old: Some(old.to_string()),
-                        new: Some(new.to_string()),
-                        breaks: words,
-                    },
-                    breaks,
-                ));
+                let breaks = if is_there { vec![breaks] } else { Vec::new() };
+                let versions = [old, new].map(|version| Some(version.to_string()));
+                add(format!("policies.{name}"), versions, breaks);
             }
         }
-        differs.sort_by_key(|(_, breaks)| *breaks == DefinitionBreak::Nothing);
+        differences.sort_by_key(|(_, breaks)| breaks.is_empty());
         DefinitionChanges {
             fitted: set_with(|record| !record.sets_attribute_only()),
             graphs,
-            differences: differs,
+            differences,
         }
     }
 
     /// Whether every definition is the same.
     pub(crate) fn agree(&self) -> bool {
-        self.differences.iter().all(|(_, breaks)| *breaks == DefinitionBreak::Nothing)
+        self.differences.iter().all(|(_, breaks)| breaks.is_empty())
+    }
+
+    fn breaks(&self) -> impl Iterator<Item = &DefinitionBreak> {
+        self.differences.iter().flat_map(|(_, breaks)| breaks)
     }
 
     /// Whether a value of the table `metrics` means something else in the other job.
     pub(crate) fn breaks_value(&self, row: &MetricRow) -> bool {
-        self.differences.iter().any(|(_, breaks)| breaks.affects(row, &self.fitted, &self.graphs))
+        self.breaks().any(|of| of.affects(row, &self.fitted, &self.graphs))
     }
 
     /// Whether the intervals of these values were made by two rules: of a share that nobody or
@@ -304,7 +233,7 @@ impl DefinitionChanges {
             |row: &&MetricRow| row.interval.as_str() == IntervalProcedure::Wilson.as_str();
         let is_at_an_end =
             |row: &&MetricRow| row.value.is_some_and(|value| value == 0.0 || value == 1.0);
-        self.differences.iter().any(|(_, breaks)| *breaks == DefinitionBreak::Ends)
+        self.breaks().any(|of| *of == DefinitionBreak::Ends)
             && rows.iter().any(is_at_an_end)
             && !rows.iter().all(by_counts)
     }
@@ -401,10 +330,20 @@ fn is_reordered(path: &[String], before: Option<&String>, after: Option<&String>
 
 /// What a change of the value at a path breaks; none where nothing says so, which a test refuses of
 /// every key of a job.
-pub(super) fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> Option<DefinitionBreak> {
+pub(super) fn breaks(
+    path: &[String],
+    old: &JobValues,
+    new: &JobValues,
+) -> Option<Vec<DefinitionBreak>> {
     // What is in one job only has no value in the other to be confused with.
     let in_both = |keys: &[&str]| {
         [old, new].iter().all(|values| values.keys().any(|other| starts_with(other, keys)))
+    };
+    let decisions = |model: &str, scores: bool| {
+        let sets = conditioned_on(model, [old, new]);
+        let conditioned = (!sets.is_empty()).then_some(DefinitionBreak::Conditioned(sets));
+        let decisions = DefinitionBreak::Decisions { model: model.to_owned(), scores };
+        std::iter::once(decisions).chain(conditioned).collect()
     };
     Some(match steps(path)[..] {
         ["cfaudit" | "name" | "about" | "include" | "vars" | "experiments" | "recourse", ..]
@@ -415,27 +354,29 @@ pub(super) fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> Optio
         | ["metrics", "families" | "interval" | "bootstrap" | "worlds" | "by" | "compare", ..]
         | ["metrics", "min_group_size" | "min_denominator" | "smallest_cell", ..]
         | ["data", "label", "words", ..]
-        | ["data", "sensitive", _, "called" | "words", ..] => DefinitionBreak::Nothing,
+        | ["data", "sensitive", _, "called" | "words", ..] => Vec::new(),
         ["data", "label", "favourable"] if in_both(&["data", "label", "favourable"]) => {
-            DefinitionBreak::Favourable
+            vec![DefinitionBreak::Favourable]
         }
         ["data", "favourable"]
             if favourable_side(old)
                 .zip(favourable_side(new))
                 .is_some_and(|(old, new)| old != new) =>
         {
-            DefinitionBreak::Favourable
+            vec![DefinitionBreak::Favourable]
         }
         ["data", "label", ..] if in_both(&["data", "label", "column"]) => {
-            DefinitionBreak::Everything
+            vec![DefinitionBreak::Everything]
         }
-        ["data", "label", ..] => DefinitionBreak::Labelled,
-        ["data", "weight" | "person"] => DefinitionBreak::Everything,
-        ["data", "sensitive", name, "reference"] => DefinitionBreak::Orientation(name.to_owned()),
+        ["data", "label", ..] => vec![DefinitionBreak::Labelled],
+        ["data", "weight" | "person"] => vec![DefinitionBreak::Everything],
+        ["data", "sensitive", name, "reference"] => {
+            vec![DefinitionBreak::Orientation(name.to_owned())]
+        }
         ["data", "sensitive", name, ..] => {
             let mut names = derived_from(name, [old, new]);
             names.retain(|name| has_block("sensitive", name, [old, new]));
-            DefinitionBreak::Attribute(names)
+            vec![DefinitionBreak::Attributes(names)]
         }
         ["data", "derive", column, ..] => {
             let (attributes, columns): (BTreeSet<_>, BTreeSet<_>) =
@@ -452,11 +393,19 @@ pub(super) fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> Optio
                         })
                 })
             };
-            let (strata, features) =
-                (named(&["metrics", "clarify", "strata"]), named(&["data", "features"]));
-            DefinitionBreak::Derived { columns, attributes, strata, features }
+            let clarify = named(&["metrics", "clarify", "strata"]);
+            let features = named(&["data", "features"]);
+            [
+                (!attributes.is_empty(), DefinitionBreak::Attributes(attributes)),
+                (true, DefinitionBreak::Slices(columns)),
+                (clarify, DefinitionBreak::Clarify),
+                (features, DefinitionBreak::Fitted),
+            ]
+            .into_iter()
+            .filter_map(|(is_there, of)| is_there.then_some(of))
+            .collect()
         }
-        ["data", "features" | "missing" | "columns", ..] => DefinitionBreak::Fitted,
+        ["data", "features" | "missing" | "columns", ..] => vec![DefinitionBreak::Fitted],
         ["counterfactuals", _, "placebo" | "doubt" | "sensitive" | "accept", ..]
         | [
             "counterfactuals",
@@ -464,35 +413,23 @@ pub(super) fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> Optio
             "graph-uncertain",
             "fit" | "against" | "necessary" | "sensitivity",
             ..,
-        ] => DefinitionBreak::Nothing,
+        ] => Vec::new(),
         ["counterfactuals", set, "graph-uncertain", "knowledge", scenario, ..] => {
             let there =
                 in_both(&["counterfactuals", set, "graph-uncertain", "knowledge", scenario]);
-            if there {
-                DefinitionBreak::Set(format!("{set}/{scenario}"))
-            } else {
-                DefinitionBreak::Nothing
-            }
+            if there { vec![DefinitionBreak::Set(format!("{set}/{scenario}"))] } else { Vec::new() }
         }
-        ["counterfactuals", set, ..] => DefinitionBreak::Set(set.to_owned()),
+        ["counterfactuals", set, ..] => vec![DefinitionBreak::Set(set.to_owned())],
         ["models", model, key @ ("threshold" | "threshold_rule" | "scale" | "better"), ..] => {
-            DefinitionBreak::Threshold {
-                scores: key.starts_with(['s', 'b']),
-                model: model.to_owned(),
-                sets: conditioned_on(model, [old, new]),
-            }
+            decisions(model, key.starts_with(['s', 'b']))
         }
         // Which amounts people want, and how much is a difference.
         ["models", model, "amount" | "decision", "better" | "matters_from"] => {
-            DefinitionBreak::Threshold {
-                scores: true,
-                model: model.to_owned(),
-                sets: conditioned_on(model, [old, new]),
-            }
+            decisions(model, true)
         }
-        ["metrics", "clarify", ..] => DefinitionBreak::Clarify,
-        ["data", "favourable"] => DefinitionBreak::Nothing,
-        ["models", _, kind, ..] if MODEL_KINDS.contains(&kind) => DefinitionBreak::Nothing,
+        ["metrics", "clarify", ..] => vec![DefinitionBreak::Clarify],
+        ["data", "favourable"] => Vec::new(),
+        ["models", _, kind, ..] if MODEL_KINDS.contains(&kind) => Vec::new(),
         _ => return None,
     })
 }
@@ -508,13 +445,12 @@ fn favourable_side(values: &JobValues) -> Option<&String> {
     at(&["data", "label", "favourable"]).or_else(|| at(&["data", "favourable"]))
 }
 
-/// Whether a row is about a slice by a column, such as `region=north & channel=web`.
-fn is_sliced_by(row: &MetricRow, column: &str) -> bool {
-    row.key
-        .slice
-        .as_str()
-        .split(" & ")
-        .any(|part| part.strip_prefix(column).is_some_and(|rest| rest.starts_with('=')))
+/// Whether a row is about a slice by one of these columns, such as `region=north & channel=web`.
+fn is_sliced_by(row: &MetricRow, columns: &BTreeSet<String>) -> bool {
+    let is_of = |part: &str, column: &String| {
+        part.strip_prefix(column.as_str()).is_some_and(|rest| rest.starts_with('='))
+    };
+    row.key.slice.split(" & ").any(|part| columns.iter().any(|column| is_of(part, column)))
 }
 
 fn steps(path: &[String]) -> Vec<&str> {
@@ -590,10 +526,6 @@ fn conditioned_on(model: &str, jobs: [&JobValues; 2]) -> BTreeSet<String> {
 fn has_block(block: &str, name: &str, jobs: [&JobValues; 2]) -> bool {
     jobs.into_iter()
         .any(|values| values.keys().any(|path| starts_with(path, &["data", block, name])))
-}
-
-fn joined_names(names: &BTreeSet<String>) -> String {
-    names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a list, as values are written, holds a column.

@@ -293,7 +293,8 @@ fn add(
     let part = parts.entry((model.clone(), attribute.clone())).or_insert_with(nobody);
     let is_new = part.person_keys.insert(key);
     if is_new {
-        part.factual.groups[person.group].add(person.label, person.predicted, false);
+        let row = (person.group, unit, person.weight);
+        part.factual.add(row, person.label, person.predicted, false);
         let labelled = (person.label, score.unwrap_or(f64::NAN));
         part.factual.add_score(person.group, labelled, person.weight, (unit, key));
         part.digests[person.group].add(key, person, None);

@@ -177,6 +177,7 @@ mod tests {
 
     use super::{BothRuns, add_new, keep_old};
     use crate::diff::people::PersonOutcomes;
+    use crate::metric::evidence::paired_counts::{said, units_of_side};
     use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 
     /// A row of two groups with one counterfactual.
@@ -230,11 +231,11 @@ mod tests {
         part.finish();
         let of = |counts: &crate::metric::evidence::paired_counts::PairedCounts, group: usize| {
             let units = counts.scopes().units(|place| place == group);
-            let both = units.seen(|[a, b]| [u64::from(a.is_some() && b.is_some())]);
-            [units.side::<12>(0), units.side::<12>(1)]
-                .map(|side| side.weight().iter().sum::<u64>())
+            let both = units.mapped(1, |cell| said(cell).iter().all(Option::is_some).then_some(0));
+            [0, 1]
+                .map(|side| units_of_side(&units, side, 12).weight::<12>().iter().sum::<u64>())
                 .into_iter()
-                .chain(both.weight())
+                .chain(both.weight::<1>())
                 .collect::<Vec<_>>()
         };
         assert_eq!(of(&part.rows, 0), [2, 4, 2]);
@@ -244,7 +245,7 @@ mod tests {
         // Who moves to the other group is one unit of both.
         let kinds = |group: usize, side: usize| -> Vec<u64> {
             let units = part.rows.scopes().units(|place| place == group);
-            units.side::<6>(side).kinds().iter().map(|kind| kind.key).collect()
+            units_of_side(&units, side, 6).kinds().iter().map(|kind| kind.key).collect()
         };
         assert!(kinds(0, 1).iter().any(|key| kinds(1, 0).contains(key)));
     }

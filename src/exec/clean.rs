@@ -268,7 +268,8 @@ mod tests {
     }
 
     fn there(store: &ResultStore, keys: &[&String]) -> Vec<bool> {
-        let sound = |key: &&String| matches!(store.look(key).unwrap(), StoreLookup::Sound(_));
+        let sound =
+            |key: &&String| matches!(store.view().look(key).unwrap(), StoreLookup::Sound(_));
         keys.iter().map(sound).collect()
     }
 

@@ -102,7 +102,8 @@ pub fn run(
     observer: &dyn Observer,
     cancel: &CancelFlag,
 ) -> Result<Vec<StageRecord>> {
-    let (mut memory, there) = (store.memory(options.job)?, store.view());
+    let there = store.view();
+    let mut memory = there.memory(options.job)?;
     let mut entries = BTreeMap::new();
     let mut records = Vec::new();
     let steps = steps(stages, options)?;

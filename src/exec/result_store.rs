@@ -173,10 +173,6 @@ impl ResultStore {
         StoreView { root: Some(self.root.clone()) }
     }
 
-    pub(super) fn look(&self, key: &str) -> Result<StoreLookup> {
-        look(&self.root, key)
-    }
-
     /// The folder of the store.
     pub(super) fn root(&self) -> &Path {
         &self.root
@@ -235,7 +231,7 @@ impl ResultStore {
         let shelf = folder.parent().unwrap_or(&self.root);
         files::make_private_folder(shelf)?;
         loop {
-            match self.look(&key)? {
+            match look(&self.root, &key)? {
                 StoreLookup::Sound(old)
                     if (old.record == about
                         || (there != PresentEntry::Replace
@@ -257,13 +253,6 @@ impl ResultStore {
         }
         files::sync_folder(shelf)?;
         Ok(StoreEntry { folder, record: about })
-    }
-
-    /// The fingerprints of a job's last run.
-    ///
-    /// Empty if they cannot be read, since only the words of reasons depend on them.
-    pub(super) fn memory(&self, job: &str) -> Result<FingerprintMemory> {
-        memory(&self.root, job)
     }
 
     pub(super) fn remember(&self, job: &str, memory: &FingerprintMemory) -> Result<()> {
@@ -375,10 +364,13 @@ impl StoreView {
         self.root.as_ref().map_or(Ok(StoreLookup::Missing), |root| look(root, key))
     }
 
+    /// The fingerprints of a job's last run.
+    ///
+    /// Empty if they cannot be read, since only the words of reasons depend on them.
     pub(super) fn memory(&self, job: &str) -> Result<FingerprintMemory> {
-        self.root
-            .as_ref()
-            .map_or_else(|| Ok(FingerprintMemory::default()), |root| memory(root, job))
+        let file = self.root.as_ref().map(|root| memory_file(root, job));
+        let text = file.map_or(Ok(None), |file| files::read_if_there(&file))?;
+        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default())
     }
 }
 
@@ -413,11 +405,6 @@ fn look(root: &Path, key: &str) -> Result<StoreLookup> {
         }
     }
     Ok(StoreLookup::Sound(Box::new(StoreEntry { folder, record: about })))
-}
-
-fn memory(root: &Path, job: &str) -> Result<FingerprintMemory> {
-    let text = files::read_if_there(&memory_file(root, job))?;
-    Ok(text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default())
 }
 
 fn entry_folder(root: &Path, key: &str) -> PathBuf {
@@ -647,12 +634,13 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let key = fingerprint("a").key();
         let store = ResultStore::open(root.path()).unwrap();
-        assert!(matches!(store.look(&key).unwrap(), StoreLookup::Missing));
+        assert!(matches!(store.view().look(&key).unwrap(), StoreLookup::Missing));
         let entry = fill(&store, "a", "rows", PresentEntry::Keep);
         assert_eq!((entry.rows(), entry.bytes()), (3, 4));
         drop(store);
         assert!(names(&root.path().join("tmp")).is_empty());
-        let StoreLookup::Sound(found) = ResultStore::open(root.path()).unwrap().look(&key).unwrap()
+        let StoreLookup::Sound(found) =
+            ResultStore::open(root.path()).unwrap().view().look(&key).unwrap()
         else {
             panic!("not found")
         };
@@ -668,14 +656,14 @@ mod tests {
         let key = fingerprint("a").key();
         let check = |damage: &dyn Fn(), file: &str, words: &str| {
             damage();
-            match store.look(&key).unwrap() {
+            match store.view().look(&key).unwrap() {
                 StoreLookup::Damaged { file: named, what } => {
                     assert_eq!((named.as_str(), what.as_str()), (file, words))
                 }
                 other => panic!("{other:?}"),
             }
             fill(&store, "a", "rows", PresentEntry::Keep);
-            assert!(matches!(store.look(&key).unwrap(), StoreLookup::Sound(_)));
+            assert!(matches!(store.view().look(&key).unwrap(), StoreLookup::Sound(_)));
         };
         let (part, about) = (entry.folder.join("part/0"), entry.folder.join(STAGE_FILE));
         check(&|| std::fs::write(&part, "row").unwrap(), "part/0", "has 3 bytes instead of 4");
@@ -800,7 +788,10 @@ mod tests {
             }
         });
         let store = ResultStore::open(root.path()).unwrap();
-        assert!(matches!(store.look(&fingerprint("a").key()).unwrap(), StoreLookup::Sound(_)));
+        assert!(matches!(
+            store.view().look(&fingerprint("a").key()).unwrap(),
+            StoreLookup::Sound(_)
+        ));
         assert_eq!(names(&store.root.join("tmp")).len(), 1);
     }
 
@@ -808,12 +799,12 @@ mod tests {
     fn memory_survives_and_damage_to_it_is_harmless() {
         let root = tempfile::tempdir().unwrap();
         let store = ResultStore::open(root.path()).unwrap();
-        let mut memory = store.memory("job").unwrap();
+        let mut memory = store.view().memory("job").unwrap();
         assert_eq!(memory, FingerprintMemory::default());
         memory.0.insert("a".to_owned(), fingerprint("a"));
         store.remember("job", &memory).unwrap();
-        assert_eq!(store.memory("job").unwrap(), memory);
+        assert_eq!(store.view().memory("job").unwrap(), memory);
         std::fs::write(root.path().join("jobs/job.json"), "[").unwrap();
-        assert_eq!(store.memory("job").unwrap(), FingerprintMemory::default());
+        assert_eq!(store.view().memory("job").unwrap(), FingerprintMemory::default());
     }
 }

@@ -7,9 +7,9 @@ mod words;
 
 use std::fmt::Write;
 
-use self::words::{BLOCKS, SCOPES, STAGES, WORDS};
+pub use self::words::words_of;
 use crate::data::source::catalog::{DATA_SETS, PublicDataSet};
-use crate::error::{EXITS, FAULTS, OTHER_CODES};
+use crate::error::EXITS;
 use crate::job::messages::{CODES, MESSAGES};
 use crate::job::read::synonyms::synonym;
 use crate::metric::catalog::catalog;
@@ -21,10 +21,16 @@ use crate::metric::reading_path::{ReadingStep, STEPS};
 use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric};
 use crate::num::short_number::short_text;
 use crate::table::list::TABLES;
-use crate::table::{ISSUE_CODES, REASON_CODES, TableDef};
+use crate::table::{IssueRow, REASON_CODES, TableDef};
 
 /// The kind of word that a measure of counterfactuals is.
 const MEASURE: &str = "measure of counterfactuals";
+
+/// The kind of the codes of faults: data, scores or a model are wrong.
+pub const FAULT: &str = "fault";
+
+/// The kind of the codes of the table `issues`: what was met in the data and did not stop the run.
+pub const ISSUE: &str = "issue of the data";
 
 /// A word with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +46,18 @@ pub struct ExplainedWord {
 /// All error codes with their meanings: those of the job file, then those of data, scores and
 /// models, then the others.
 pub fn codes() -> Vec<(&'static str, &'static str)> {
-    CODES.iter().chain(FAULTS).chain(OTHER_CODES).copied().collect()
+    let others = words_of(FAULT).chain(words_of("notice"));
+    CODES.iter().copied().chain(others).collect()
+}
+
+/// What the author of the job can change about an issue, for `check` and the log: the page tells
+/// its readers only what the issue means.
+pub(crate) fn hint_of_issue(issue: &IssueRow) -> Option<&'static str> {
+    let hint = |word: &str| {
+        let mut hints = words_of("hint");
+        hints.find(|(of, _)| *of == word).map(|(_, hint)| hint)
+    };
+    issue.state.as_deref().and_then(hint).or_else(|| hint(&issue.code))
 }
 
 /// Everything that can be explained. `codes` are the error codes of the job file and of data, with
@@ -57,7 +74,7 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
     reasons.for_each(|(code, meaning)| {
         add("reason why a value is undefined", code, meaning.to_owned());
     });
-    STAGES.iter().for_each(|(word, text)| add("stage", word, (*text).to_owned()));
+    words_of("stage").for_each(|(word, text)| add("stage", word, text.to_owned()));
     for table in TABLES {
         add("table", table.name, table_text(table));
         for column in table.columns {
@@ -79,17 +96,19 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
         add("error code", word, text);
     }
     // What an issue and a verdict are called alike means the same.
-    let is_issue = |code: &str| ISSUE_CODES.iter().any(|(issue, _)| *issue == code);
+    let is_issue = |code: &str| words_of(ISSUE).any(|(issue, _)| issue == code);
     for (code, meaning) in REASON_CODES.iter().filter(|(code, _)| !is_issue(code)) {
         add("reason of a verdict", code, (*meaning).to_owned());
     }
     add("reading path", "path", path_text());
+    let methods = ("method of intervals (`ci_method`)", INTERVAL_METHODS.to_vec());
+    let of_file = |kind| (kind, words_of(kind).collect());
     for (kind, words) in [
-        ("issue of the data", ISSUE_CODES),
-        ("block of the job", BLOCKS),
-        ("scope of a metric", SCOPES),
-        ("method of intervals (`ci_method`)", INTERVAL_METHODS),
-        ("word", WORDS),
+        of_file(ISSUE),
+        of_file("block of the job"),
+        of_file("scope of a metric"),
+        methods,
+        of_file("word"),
     ] {
         words.iter().for_each(|(word, text)| add(kind, word, (*text).to_owned()));
     }
@@ -333,13 +352,13 @@ pub fn tables() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{STAGES, entries, find, nearest};
-    use crate::job::read::synonyms::SYNONYMS;
+    use super::{entries, find, nearest, words_of};
+    use crate::job::read::synonyms::synonyms;
 
     #[test]
     fn every_kind_of_stage_is_explained() {
         assert_eq!(
-            STAGES.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(),
+            words_of("stage").map(|(kind, _)| kind).collect::<Vec<_>>(),
             crate::stage::settings::KINDS
         );
     }
@@ -414,9 +433,9 @@ mod tests {
         }
         assert!(find(&all, "denied_by_group")[0].text.starts_with("denied by group, family ccm"));
         // Every word of the trade leads to a word that is explained.
-        for (word, known) in SYNONYMS {
+        for (word, known) in synonyms() {
             let found: Vec<&str> = find(&all, word).iter().map(|of| of.word.as_str()).collect();
-            assert_eq!(found, [*known], "{word} leads to one entry");
+            assert_eq!(found, [known], "{word} leads to one entry");
         }
         assert_eq!(find(&all, "Four-fifths rule")[0].word, "di");
         for word in ["set", "naive", "favourable", "reference", "sensitive"] {

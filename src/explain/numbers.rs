@@ -11,6 +11,7 @@ use crate::table::file::{read_matching, read_rows};
 use crate::table::{
     CfFeatureRow, CfQualityRow, GateRow, MetricRow, MetricTable, SetPair, SharedText, TableRow,
 };
+use crate::text::aligned;
 
 /// The numbers of a word whose explanations were found, with the line that says where they come
 /// from.
@@ -27,7 +28,7 @@ pub(crate) fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<
     let judged = if lines.is_empty() {
         String::new()
     } else {
-        format!("gate `{word}` in {}:\n{}", folder.display(), aligned(&lines))
+        format!("gate `{word}` in {}:\n{}", folder.display(), aligned("  ", &lines, &[]))
     };
     let measured = found.iter().find(|entry| entry.kind == "metric" || entry.kind == MEASURE);
     if let Some(entry) = measured {
@@ -37,7 +38,7 @@ pub(crate) fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<
         };
         return Ok(match lines.is_empty() {
             true => format!("`{}` was not measured in {}\n{judged}", entry.word, folder.display()),
-            false => format!("in {}:\n{}{judged}", folder.display(), aligned(&lines)),
+            false => format!("in {}:\n{}{judged}", folder.display(), aligned("  ", &lines, &[])),
         });
     }
     if lines.is_empty() {
@@ -207,35 +208,9 @@ fn judged(gate: &str, table: &[GateRow]) -> Vec<Vec<String>> {
     table.iter().filter(|row| row.gate.as_str() == gate).map(line).collect()
 }
 
-/// Lines of columns as wide as their widest cell; columns that are empty in every line are left
-/// out.
-fn aligned(lines: &[Vec<String>]) -> String {
-    let n = lines.first().map_or(0, Vec::len);
-    let widths: Vec<usize> = (0..n)
-        .map(|i| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0))
-        .collect();
-    let mut text = String::new();
-    for line in lines {
-        let cells = line.iter().zip(&widths).filter(|(_, width)| **width > 0);
-        let line =
-            cells.fold(String::new(), |line, (cell, width)| format!("{line}  {cell:<width$}"));
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{aligned, number};
-
-    #[test]
-    fn columns_that_say_nothing_are_left_out() {
-        let lines =
-            [["a", "", "1"], ["bcd", "", "20"]].map(|line| line.map(str::to_owned).to_vec());
-        assert_eq!(aligned(&lines), "  a    1\n  bcd  20\n");
-        assert_eq!(aligned(&[]), "");
-    }
+    use super::number;
 
     #[test]
     fn numbers_end_where_they_end() {

@@ -9,7 +9,7 @@ use crate::metric::interval::{
 };
 use crate::metric::rate::Rate;
 use crate::metric::swap_effect::SwapEffect;
-use crate::metric::value::gaps::rates_of_gap;
+use crate::metric::value::group_reading::rates_of_gap;
 use crate::metric::{GapTransform, Reads};
 use crate::table::MetricRow;
 

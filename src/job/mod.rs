@@ -58,7 +58,6 @@ pub struct Job {
     /// Id of the job: names the output folder, the summary and the logs.
     pub name: Name,
     /// Words for the report; none of them changes a number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "write the words, or remove the key"))]
     pub about: Option<AboutBlock>,
     /// Files whose maps are merged below this one; lists are replaced, this file wins. Paths are
@@ -122,24 +121,12 @@ pub enum ExportFormat {
     ModelCard,
 }
 
-impl ExportFormat {
-    /// How a job names it.
-    pub(crate) fn word(&self) -> &'static str {
-        match self {
-            ExportFormat::Junit => "junit",
-            ExportFormat::Prometheus(_) => "prometheus",
-            ExportFormat::ModelCard => "model-card",
-        }
-    }
-}
-
 /// Which gauges the file for Prometheus has, besides the number of people and the exit status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PrometheusBlock {
     /// Ids of metrics: a gauge for each defined value, with gauges for the ends of its interval.
     /// Default: the values of the headline, as `summary.json` has them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minItems" = 1, "x-noun" = "metric"))]
     pub metrics: Option<Vec<String>>,
     /// Whether gates have gauges.
@@ -157,7 +144,6 @@ impl Default for PrometheusBlock {
 #[serde(deny_unknown_fields, default)]
 pub struct ReportBlock {
     /// Its title; default: the job's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Rows of a long table that the page shows; the rest is in the table files.
     pub rows_shown: Count,
@@ -169,6 +155,12 @@ pub struct ReportBlock {
     #[schemars(extend("maximum" = 20,
         "x-range" = "a number of people up to 20; the page has to stay readable"))]
     pub cases: u64,
+    /// Rows of each direction that the map of a set that moves features shows next to their
+    /// counterfactuals, on the first two principal components of the reference. Drawn by the seed:
+    /// up to 500. Default: no map.
+    #[schemars(extend("maximum" = 500,
+        "x-range" = "a number of rows from 1 to 500; more dots hide each other"))]
+    pub map: Option<Count>,
 }
 
 impl Default for ReportBlock {
@@ -178,6 +170,7 @@ impl Default for ReportBlock {
             rows_shown: Count::of::<20>(),
             annex: AnnexChoice::File,
             cases: 0,
+            map: None,
         }
     }
 }
@@ -191,11 +184,9 @@ pub struct RunBlock {
     pub seed: Seed,
     /// Which rows of single people go into the output folder. Default: outcomes below ten million
     /// rows, under `row_key` alone, and none from there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_rows: Option<KeepRows>,
     /// Folder or address, such as `s3://BUCKET/KEY`, of the rows to score while the run waits for
     /// their scores. Default: `to-score/` of the output folder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-address" = "object"))]
     pub to_score: Option<String>,
 }

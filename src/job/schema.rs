@@ -36,7 +36,7 @@ pub(in crate::job) fn types_schema() -> &'static Value {
     SCHEMA.get_or_init(|| {
         let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Job>();
         let mut root = schema.to_value();
-        without_null(&mut root);
+        each_map(&mut root, &mut without_null);
         for (name, _) in ONE_OF {
             root["$defs"][*name]["x-bare"] = json!(true);
         }
@@ -44,16 +44,21 @@ pub(in crate::job) fn types_schema() -> &'static Value {
     })
 }
 
-/// Takes out what is said to the reader of jobs.
-fn without_own_keys(node: &mut Value) {
+/// Visits every map of a value, those inside of another first.
+pub(in crate::job) fn each_map(node: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
     match node {
-        Value::Array(items) => items.iter_mut().for_each(without_own_keys),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_map(item, visit)),
         Value::Object(map) => {
-            map.retain(|key, _| !key.starts_with("x-"));
-            map.values_mut().for_each(without_own_keys);
+            map.values_mut().for_each(|value| each_map(value, visit));
+            visit(map);
         }
         _ => {}
     }
+}
+
+/// Takes out what is said to the reader of jobs.
+fn without_own_keys(root: &mut Value) {
+    each_map(root, &mut |map| map.retain(|key, _| !key.starts_with("x-")));
 }
 
 /// The schema of job files (draft 2020-12).
@@ -63,11 +68,10 @@ pub(crate) fn job_schema() -> Value {
         with_short_form(definition);
     }
     without_own_keys(&mut root);
-    let bare = bare_words(&root);
+    let free = free_blocks(&root);
     for (name, keys) in ONE_OF {
-        if let Some(definition) = root.pointer_mut(&format!("/$defs/{name}")) {
-            *definition = exactly_one(definition.take(), keys, &bare[*name]);
-        }
+        let definition = &mut root["$defs"][*name];
+        *definition = exactly_one(definition.take(), keys, &free);
     }
     let free = free_blocks(&root);
     widen(&mut root, false, &free);
@@ -114,31 +118,17 @@ fn is_one_of(content: &Value, free: &BTreeSet<String>) -> bool {
     content.get("$ref").and_then(Value::as_str).is_some_and(|block| free.contains(block))
 }
 
-/// Of each block with variants those that may be a bare word: what they hold needs no key.
-fn bare_words(root: &Value) -> Map<String, Value> {
-    let free = free_blocks(root);
-    let free = |key: &Value| is_one_of(key, &free);
-    ONE_OF
-        .iter()
-        .map(|(name, keys)| {
-            let properties = root.pointer(&format!("/$defs/{name}/properties"));
-            let words: Vec<&str> = keys
-                .iter()
-                .copied()
-                .filter(|key| properties.and_then(|p| p.get(key)).is_some_and(free))
-                .collect();
-            ((*name).to_owned(), json!(words))
-        })
-        .collect()
-}
-
-fn exactly_one(mut definition: Value, keys: &[&str], bare: &Value) -> Value {
+/// A block of which exactly one of some keys must be there; what needs no key of its own may be a
+/// bare word.
+fn exactly_one(mut definition: Value, keys: &[&str], free: &BTreeSet<String>) -> Value {
+    let is_bare = |key: &&&str| is_one_of(&definition["properties"][**key], free);
+    let bare: Vec<&&str> = keys.iter().filter(is_bare).collect();
     let description = definition.as_object_mut().and_then(|map| map.remove("description"));
     let one: Vec<Value> = keys.iter().map(|key| json!({"required": [key]})).collect();
     definition["oneOf"] = json!(one);
-    let mut out = match bare.as_array() {
-        Some(words) if !words.is_empty() => json!({"anyOf": [definition, {"enum": words}]}),
-        _ => definition,
+    let mut out = match bare.as_slice() {
+        [] => definition,
+        words => json!({"anyOf": [definition, {"enum": words}]}),
     };
     if let Some(description) = description {
         out["description"] = description;
@@ -147,27 +137,21 @@ fn exactly_one(mut definition: Value, keys: &[&str], bare: &Value) -> Value {
 }
 
 /// An optional key is left out, not set to null: the reader complains about empty values.
-fn without_null(node: &mut Value) {
-    match node {
-        Value::Array(items) => items.iter_mut().for_each(without_null),
-        Value::Object(map) => {
-            map.values_mut().for_each(without_null);
-            if let Some(Value::Array(kinds)) = map.get_mut("type") {
-                kinds.retain(|kind| kind != "null");
-                if let [kind] = kinds.as_slice() {
-                    let kind = kind.clone();
-                    map.insert("type".to_owned(), kind);
-                }
-            }
-            if let Some(Value::Array(mut branches)) = map.remove("anyOf") {
-                branches.retain(|branch| branch != &json!({"type": "null"}));
-                match branches.as_mut_slice() {
-                    [Value::Object(only)] => map.append(only),
-                    _ => drop(map.insert("anyOf".to_owned(), Value::Array(branches))),
-                }
-            }
+fn without_null(map: &mut Map<String, Value>) {
+    map.retain(|_, value| !value.is_null());
+    if let Some(Value::Array(kinds)) = map.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        if let [kind] = kinds.as_slice() {
+            let kind = kind.clone();
+            map.insert("type".to_owned(), kind);
         }
-        _ => {}
+    }
+    if let Some(Value::Array(mut branches)) = map.remove("anyOf") {
+        branches.retain(|branch| branch != &json!({"type": "null"}));
+        match branches.as_mut_slice() {
+            [Value::Object(only)] => map.append(only),
+            _ => drop(map.insert("anyOf".to_owned(), Value::Array(branches))),
+        }
     }
 }
 
@@ -247,7 +231,5 @@ fn bare_variant(map: &Map<String, Value>, free: &BTreeSet<String>) -> Option<Val
 pub(crate) fn schema_text<T: JsonSchema>() -> String {
     let mut schema = schemars::schema_for!(T).to_value();
     without_own_keys(&mut schema);
-    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    text.push('\n');
-    text
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
 }

@@ -153,18 +153,3 @@ impl Rate {
         self.denominator > 0 && (self.numerator == 0 || self.numerator == self.denominator)
     }
 }
-
-/// A value of sums of weight, with the reason that the people have where there is none: those who
-/// could be divided by may be there and weigh nothing.
-pub(crate) fn by_weight(
-    value: MetricValue,
-    of_people: impl FnOnce() -> MetricValue,
-) -> MetricValue {
-    value.or_else(|reason| match reason {
-        Undefined::ZeroReferenceRate
-        | Undefined::ZeroNegativeSwitchRate
-        | Undefined::OperandMissing
-        | Undefined::Infinite => Err(reason),
-        _ => of_people().and(Err(Undefined::ZeroWeight)),
-    })
-}

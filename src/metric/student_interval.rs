@@ -30,6 +30,8 @@ const ROUNDING: f64 = 1e-12;
 /// (Hoelder), which is exact where all add the same.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnitTerm {
+    /// The person; where each row is a person, the row, which two values may share.
+    pub(crate) key: u64,
     pub(crate) n: f64,
     pub(crate) sum: f64,
     pub(crate) squares: f64,
@@ -37,8 +39,13 @@ pub(crate) struct UnitTerm {
 
 impl UnitTerm {
     /// One unit.
-    pub(crate) fn one(adds: f64) -> Self {
-        UnitTerm { n: 1.0, sum: adds, squares: adds * adds }
+    pub(crate) fn one(key: u64, adds: f64) -> Self {
+        UnitTerm { key, n: 1.0, sum: adds, squares: adds * adds }
+    }
+
+    /// So many times as much.
+    pub(crate) fn times(self, factor: f64) -> Self {
+        UnitTerm { sum: self.sum * factor, squares: self.squares * factor * factor, ..self }
     }
 
     /// The sum of the fourth powers, each over the square of `squares`.
@@ -107,15 +114,14 @@ pub(crate) struct GroupTerms {
 }
 
 impl GroupTerms {
-    /// Of persons, ascending by key.
-    pub(crate) fn of_persons(persons: Vec<(u64, f64)>) -> Self {
-        let units = persons.iter().map(|(_, adds)| UnitTerm::one(*adds));
+    /// Of rows; those of a person go together where `by_person`.
+    pub(crate) fn new(rows: Vec<UnitTerm>, by_person: bool) -> Self {
+        if !by_person {
+            return GroupTerms { spread: Spread::of_units(rows.into_iter()), persons: Vec::new() };
+        }
+        let persons = sums_by_key(rows);
+        let units = persons.iter().map(|&(key, adds)| UnitTerm::one(key, adds));
         GroupTerms { spread: Spread::of_units(units), persons }
-    }
-
-    /// Of rows, each of which is a unit.
-    pub(crate) fn of_rows(rows: impl Iterator<Item = UnitTerm> + Clone) -> Self {
-        GroupTerms { spread: Spread::of_units(rows), persons: Vec::new() }
     }
 
     /// The spread of the value; none of fewer than two units.
@@ -129,6 +135,14 @@ impl GroupTerms {
         let shared = covariance(&self.persons, &other.persons, |adds| *adds);
         Some(self.spread?.minus(other.spread?, shared))
     }
+}
+
+/// What the rows of each key add together, ascending by key.
+pub(crate) fn sums_by_key(mut rows: Vec<UnitTerm>) -> Vec<(u64, f64)> {
+    // Stable: the rows of a person stay in order.
+    rows.sort_by_key(|row| row.key);
+    let own = rows.chunk_by(|a, b| a.key == b.key);
+    own.map(|own| (own[0].key, own.iter().map(|row| row.sum).sum())).collect()
 }
 
 /// The covariance of two values by the units that add to both, ascending by key, each with the
@@ -181,19 +195,19 @@ mod tests {
         let near = |x: f64, y: f64| (x - y).abs() < 1e-12 * y.abs();
         let each = [vec![3.0], vec![-1.0 / 3.0; 9]].concat();
         let persons = |from: u64| {
-            let keys = from..from + 10;
-            GroupTerms::of_persons(keys.zip(each.iter().copied()).collect())
+            let each = (from..from + 10).zip(&each).map(|(key, adds)| UnitTerm::one(key, *adds));
+            GroupTerms::new(each.collect(), true)
         };
         let c = 100.0 / (81.0 + 1.0 / 9.0);
         let found = persons(0).spread().unwrap();
         assert!(near(found.variance, 100.0 / 9.0) && near(found.df, 20.0 * c / (10.0 - c)));
         // Nine that go together are nine units; the size of a number is not one of its digits.
         for size in [1.0, 1e90, 1e-90] {
-            let nine = UnitTerm { n: 9.0, sum: -3.0 * size, squares: size * size };
-            let rows = GroupTerms::of_rows([UnitTerm::one(3.0 * size), nine].into_iter());
+            let nine = UnitTerm { key: 1, n: 9.0, sum: -3.0 * size, squares: size * size };
+            let rows = GroupTerms::new(vec![UnitTerm::one(0, 3.0 * size), nine], false);
             assert!(near(rows.spread().unwrap().df, found.df), "{size}");
         }
-        assert_eq!(GroupTerms::of_rows([UnitTerm::one(0.5)].into_iter()).spread(), None);
+        assert_eq!(GroupTerms::new(vec![UnitTerm::one(0, 0.5)], false).spread(), None);
         // Other persons: both variances, and twice the degrees of freedom of one of them. The same
         // persons: no difference.
         let apart = persons(0).gap(&persons(10)).unwrap();

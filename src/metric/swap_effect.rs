@@ -96,7 +96,7 @@ mod tests {
                 (c.fn_, true, false),
                 (c.tn, false, false),
             ] {
-                (0..n).for_each(|_| counts.groups[0].add(Some(label), Some(predicted), false));
+                (0..n).for_each(|_| counts.add((0, 0, 1), Some(label), Some(predicted), false));
             }
             counts.groups[0]
         };

@@ -177,7 +177,8 @@ fn gather(
     let mut crowds = vec![FlipTestSample::new(2, &knobs, Seed(42)); parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
         let person = &ScoredPerson { label: person.label.filter(|_| has_label), ..*person };
-        factual[part_of(i, parts)].groups[person.group].add(
+        factual[part_of(i, parts)].add(
+            (person.group, i as u64, 1),
             person.label,
             person.predicted,
             person.score == Some(0.5),

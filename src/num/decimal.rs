@@ -35,12 +35,6 @@ impl Decimal {
         (self.digits, 10_u64.pow(self.places))
     }
 
-    /// The nearest float.
-    pub fn get(self) -> f64 {
-        let (digits, unit) = self.fraction();
-        digits as f64 / unit as f64
-    }
-
     /// The smallest whole number that is not below `self * n`.
     pub fn ceil_of(self, n: u64) -> u128 {
         let (digits, unit) = self.fraction();

@@ -15,12 +15,12 @@ const CONTENTS: &[(&str, &str)] = &[
     ("exports/", "the same for other tools, such as causal graphs and a model card"),
 ];
 
-/// The text of the guide; `n_cases` is the number of cases of single people in the archive, and
-/// `signed` whether it holds a statement to be signed.
+/// The text of the guide; `n_cases` is the number of cases of single people in the archive,
+/// `n_places` that of rows on maps, and `signed` whether it holds a statement to be signed.
 pub(super) fn text(
     proof: &FolderProof,
     summary: &RunSummary,
-    n_cases: usize,
+    [n_cases, n_places]: [usize; 2],
     signed: bool,
 ) -> String {
     let manifest = &proof.manifest;
@@ -54,14 +54,25 @@ pub(super) fn text(
         }
     }
     line("manifest.json", "inputs and files with their SHA-256");
+    if n_cases + n_places > 0 {
+        text += "\nWhat is here of single people\n\n";
+    }
     if n_cases > 0 {
         let cases = if n_cases == 1 { "case" } else { "cases" };
         let _ = write!(
             text,
-            "\nWhat is here of single people\n\n  \
-             {n_cases} {cases}, because the job asks for them (report.cases): features, scores\n  \
+            "  {n_cases} {cases}, because the job asks for them (report.cases): features, scores\n  \
              and decisions of people who switch, without their ids, in\n  \
              audit/tables/cf_examples.parquet and on audit/report.html.\n"
+        );
+    }
+    if n_places > 0 {
+        let rows = if n_places == 1 { "row" } else { "rows" };
+        let _ = writeln!(
+            text,
+            "  Places of {n_places} {rows} and their counterfactuals on maps, because the job asks \
+             for them\n  (report.map), without ids and features, in audit/tables/cf_map.parquet \
+             and on\n  audit/annex.html."
         );
     }
     let removed = manifest.files.keys().filter(|name| is_removable(name)).count();

@@ -31,7 +31,7 @@ use crate::proof::guide;
 use crate::proof::statement;
 use crate::proof::verify::{self, FolderProof, is_removable};
 use crate::table::file::read_rows;
-use crate::table::{CfExampleRow, GateRow};
+use crate::table::{CfExampleRow, CfMapRow, GateRow};
 
 /// The guide to an archive.
 pub(crate) const GUIDE: &str = "READ-ME.txt";
@@ -103,8 +103,9 @@ pub(crate) fn pack(folder: &Path, proof: &FolderProof, path: &Path) -> Result<Pa
     let mut sums: String = listed.iter().map(|(name, sha256)| line(name, sha256)).collect();
     sums.extend(texts.iter().map(|(name, text)| line(name, &hash::sha256(text.as_bytes()))));
     let n_cases = count_cases(&read_rows(&tables)?);
+    let n_places = read_rows::<CfMapRow>(&tables)?.iter().filter(|row| row.x.is_some()).count();
     texts.insert(0, (SUMS, sums));
-    texts.insert(0, (GUIDE, guide::text(proof, &summary, n_cases, signed)));
+    texts.insert(0, (GUIDE, guide::text(proof, &summary, [n_cases, n_places], signed)));
     replaced_file::replace_with(path, |file| {
         let mut archive = AuditArchive { zip: ZipWriter::new(BufWriter::new(file)), path, top };
         for (name, text) in &texts {

@@ -195,30 +195,6 @@ impl DistinctRows {
         }
         helped
     }
-
-    /// Queries the model about the distinct rows only.
-    ///
-    /// # Errors
-    /// Those of the model.
-    pub fn query_model(
-        &self,
-        plan: &RecoursePlan<'_>,
-        needed: &RowSets,
-        model: &impl DecisionModel,
-    ) -> Result<RowSets> {
-        let of_change: Vec<&[(u32, u32)]> = self.rows.chunk_by(|a, b| a.1 == b.1).collect();
-        let decide = |rows: &&[(u32, u32)]| -> Result<Vec<bool>> {
-            let changes = plan.change_set(rows[0].1 as usize);
-            let mut favourable = Vec::with_capacity(rows.len());
-            for batch in rows.chunks(BATCH) {
-                let batch: Vec<u32> = batch.iter().map(|(row, _)| *row).collect();
-                model.decide(&batch, &changes, &mut favourable)?;
-            }
-            Ok(favourable)
-        };
-        let favourable: Vec<Vec<bool>> = of_change.par_iter().map(decide).collect::<Result<_>>()?;
-        Ok(self.answers(plan, needed, &favourable.concat()))
-    }
 }
 
 /// What the model reads of rows and of changed rows, as numbers that are equal for equal values.

@@ -3,51 +3,61 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+
 use crate::folder::manifest::{Manifest, RunComparison};
-use crate::report::export::{deciding, gate_sentence_in_units};
+use crate::report::export::{deciding, gate_sentence_in_units, printed};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow, SectionPage, number};
-use crate::report::section::against::{
-    self, apart, comparable, is_clear, is_judged, left_out_in_words, ordered, reading,
-    refitted_in_words, sentence,
-};
+use crate::report::page::{PageSection, SectionPage};
+use crate::report::section::against::{self, ComparisonTally, apart, is_clear, ordered, reading};
 use crate::report::section::models::place;
 use crate::report::visible::visible;
 use crate::table::{ChangeRow, GateRow, TableRow};
+use crate::text::aligned;
 
 /// Changes on a page.
 const ROWS_SHOWN: usize = 100;
 
 /// Two folders compared: what the forms below are made of.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FolderDiff<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct FolderDiff {
     /// The old folder as the user named it, and its manifest.
-    pub old: (&'a str, &'a Manifest),
+    pub old: (String, Manifest),
     /// The new one.
-    pub new: (&'a str, &'a Manifest),
+    pub new: (String, Manifest),
     /// How they were compared.
-    pub compared: &'a RunComparison,
+    pub compared: RunComparison,
     /// The table `changes`.
-    pub changes: &'a [ChangeRow],
+    pub changes: Vec<ChangeRow>,
     /// The table `gates` of a job that was asked about them; empty where none was.
-    pub gates: &'a [GateRow],
+    pub gates: Vec<GateRow>,
+    /// The exit status that these gates ask for.
+    pub exit: u8,
     /// The tables `gates` of both folders: how each run was judged by its own gates.
-    pub judged: [&'a [GateRow]; 2],
+    pub judged: [Vec<GateRow>; 2],
 }
 
-impl FolderDiff<'_> {
+impl FolderDiff {
+    /// Whether anything differs: a value, a definition, a table, or what is measured at all.
+    pub(crate) fn differs(&self) -> bool {
+        !self.compared.differs.is_empty()
+            || !self.other_tables().is_empty()
+            || self.changes.iter().any(|row| {
+                !["compared", "refitted"].contains(&row.status.as_str())
+                    || row.old_value.map(f64::to_bits) != row.new_value.map(f64::to_bits)
+            })
+    }
+
     /// The page.
     pub(crate) fn html(&self, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> String {
         let mut glossary = PageGlossary::new(glossary);
-        let against = against::section(self.compared, self.changes, ROWS_SHOWN, &mut glossary);
-        let metrics = PageSection {
-            id: "metrics",
-            title: "Metrics on this page",
-            blocks: vec![PageBlock::Glossary(glossary.shown)],
-        };
-        let manifest = self.new.1;
+        let against = against::section(&self.compared, &self.changes, ROWS_SHOWN, &mut glossary);
+        let metrics = ("metrics", "Metrics on this page");
+        let metrics = PageSection::new(metrics, vec![glossary.block()]);
+        let [gates, folders] = self.folders();
+        let manifest = &self.new.1;
         let page = SectionPage {
             title: format!("{} against its last version", manifest.job),
             job: manifest.job.clone(),
@@ -55,7 +65,8 @@ impl FolderDiff<'_> {
             program: manifest.program.clone(),
             stand_in: self.stand_in().map(str::to_owned),
             is_annex: false,
-            sections: [Some(against), self.gates(), Some(metrics), Some(self.folders())]
+            has_maps: false,
+            sections: [Some(against), gates, Some(metrics), folders]
                 .into_iter()
                 .flatten()
                 .collect(),
@@ -84,204 +95,61 @@ impl FolderDiff<'_> {
         self.new.1.stand_in.as_deref().or(self.old.1.stand_in.as_deref())
     }
 
-    fn gates(&self) -> Option<PageSection> {
-        let row = |[gate, before, after]: [String; 3]| {
-            ReportRow::new(RichText::new().name(&gate), [before, after])
-        };
-        let rows = self.before_and_after().into_iter().map(row);
-        let table = PageTable::of_words(["Gate", "Before", "After"], rows).filled()?;
-        let caption = "Gates before and after, as judged in their own runs".into();
-        let table = PageBlock::Table(PageTable { caption, ..table });
-        Some(PageSection { id: "gates", title: "Gates before and after", blocks: vec![table] })
-    }
-
-    fn folders(&self) -> PageSection {
-        let row = |(path, manifest): (&str, &Manifest)| {
-            let audited = i64::try_from(manifest.rows.audited).unwrap_or(i64::MAX);
-            let cells = [
-                RichText::new().name(&manifest.job),
-                RichText::new().code(&manifest.run),
-                manifest.program.as_str().into(),
-                number::count(audited).into(),
-                RichText::new().code(&manifest.job_hash),
-            ];
-            ReportRow::new(RichText::new().quote(path), cells)
-        };
-        let head = ["Folder", "Job", "Run", "Program", "People", "SHA-256 of the resolved job"];
-        let table = PageTable::of_words(head, [row(self.old), row(self.new)]);
-        let caption = "The two runs, the older one first".into();
-        let table = PageBlock::Table(PageTable { caption, ..table });
-        PageSection { id: "folders", title: "Where it comes from", blocks: vec![table] }
-    }
-
-    /// The changes to print: all, or the clear ones.
-    fn rows(&self, all: bool) -> Vec<&ChangeRow> {
-        let mut rows = ordered(self.changes);
-        rows.retain(|row| {
-            is_clear(row) || all && ["compared", "refitted"].contains(&row.status.as_str())
+    /// How each run was judged, and where the two are.
+    fn folders(&self) -> [Option<PageSection>; 2] {
+        let gates = self.before_and_after();
+        let gates = (!gates.is_empty()).then(|| {
+            let facts = context!(part => "gates", gates => Value::from(Serde(&gates)));
+            let names = ("gates", "Gates before and after");
+            PageSection::of_facts(names, "folders.html", facts)
         });
-        rows
+        let facts = context!(part => "runs", runs => Value::from(Serde(&[&self.old, &self.new])));
+        let names = ("folders", "Where it comes from");
+        [gates, Some(PageSection::of_facts(names, "folders.html", facts))]
     }
 
-    /// Text for a terminal; with `all` also the changes that are not clear.
+    /// Text for a terminal: clear changes, with `all` every one that was compared.
     pub(crate) fn text(&self, all: bool) -> String {
-        let mut text: String = self.head().iter().map(|line| on_one_line(line) + "\n").collect();
-        for change in &self.compared.differs {
-            let value = |value: &Option<String>| value.as_deref().unwrap_or("(nothing)").to_owned();
-            let breaks = if change.breaks.is_empty() {
-                String::new()
-            } else {
-                format!("; another meaning: {}", change.breaks)
-            };
-            let line = format!(
-                "  {}: {} -> {}{breaks}",
-                change.path,
-                value(&change.old),
-                value(&change.new)
-            );
-            text.push_str(&(on_one_line(&line) + "\n"));
-        }
-        text.push_str(&format!("\n{}\n", self.sentence()));
-        let mut lines = vec![HEAD.map(str::to_owned)];
-        lines.extend(self.rows(all).iter().map(|row| line(row).map(|cell| on_one_line(&cell))));
-        if lines.len() > 1 {
-            text.push_str(&aligned(&lines));
-        }
-        text.push_str(&self.rest(all));
-        let before_and_after = self.before_and_after();
-        if !before_and_after.is_empty() {
-            text.push_str("\ngates before and after, as judged in their own runs:\n");
-        }
-        for [gate, before, after] in before_and_after {
-            for line in [gate, format!("  before: {before}"), format!("  after:  {after}")] {
-                text.push_str(&format!("  {}\n", on_one_line(&line)));
-            }
-        }
-        for gate in self.verdicts() {
-            text.push_str(&(on_one_line(&gate) + "\n"));
-        }
-        text
+        self.form("diff.txt", on_one_line, all)
     }
 
-    /// Markdown; with `all` also the changes that are not clear.
+    /// The same as Markdown.
     pub(crate) fn markdown(&self, all: bool) -> String {
-        let mut text: String =
-            self.head().iter().map(|line| format!("- {}\n", escaped(line))).collect();
-        if !self.compared.differs.is_empty() {
-            text.push_str(
-                "\n| Value of the job | Old | New | Different meaning |\n\
-                 | --- | --- | --- | --- |\n",
-            );
-        }
-        for change in &self.compared.differs {
-            let value = |value: &Option<String>| value.as_deref().map_or_else(String::new, escaped);
-            text.push_str(&format!(
-                "| {} | {} | {} | {} |\n",
-                escaped(&change.path),
-                value(&change.old),
-                value(&change.new),
-                escaped(&change.breaks)
-            ));
-        }
-        text.push_str(&format!("\n{}\n", escaped(&self.sentence())));
-        let rows = self.rows(all);
-        if !rows.is_empty() {
-            text.push_str(&format!(
-                "\n| {} |\n|{}\n",
-                HEAD.join(" | "),
-                " --- |".repeat(HEAD.len())
-            ));
-        }
-        for row in &rows {
-            text.push_str(&format!("| {} |\n", line(row).map(|cell| escaped(&cell)).join(" | ")));
-        }
-        // A paragraph each: in Markdown the lines of one run together.
-        for line in self.rest(all).lines() {
-            text.push_str(&format!("\n{}\n", escaped(line)));
-        }
-        let before_and_after = self.before_and_after();
-        if !before_and_after.is_empty() {
-            text.push_str("\n| Gate | Before | After |\n| --- | --- | --- |\n");
-        }
-        for row in before_and_after {
-            text.push_str(&format!("| {} |\n", row.map(|cell| escaped(&cell)).join(" | ")));
-        }
-        for gate in self.verdicts() {
-            text.push_str(&format!("\n- {}", escaped(&gate)));
-        }
-        text.trim_end().to_owned() + "\n"
+        self.form("diff_in_markdown.txt", escaped, all).trim_end().to_owned() + "\n"
     }
 
-    /// Who is compared, and how.
-    fn head(&self) -> Vec<String> {
-        let side = |word: &str, (path, manifest): (&str, &Manifest)| {
-            let version = manifest
-                .words
-                .version
-                .as_ref()
-                .map_or_else(String::new, |v| format!(", version {v}"));
-            let n = manifest.rows.audited;
-            let people = if n == 1 { "person" } else { "people" };
-            format!(
-                "{word}: {path} (job {}, run {}{version}, {n} {people})",
-                manifest.job, manifest.run
-            )
+    /// One of the forms, in which texts from folders are written as `shown` says.
+    fn form(&self, form: &str, shown: fn(&str) -> String, all: bool) -> String {
+        let side = |(path, m): &(String, Manifest)| {
+            context! {
+                path, job => &m.job, run => &m.run, version => &m.words.version,
+                n => m.rows.audited,
+            }
         };
-        let mut head = vec![
-            side("old", self.old),
-            side("new", self.new),
-            format!("comparable: {}{}", comparable(self.compared), self.forces()),
-            format!("same people: {}", self.compared.pairing),
-        ];
-        head.extend(
-            self.stand_in()
-                .map(|set| format!("stand-in data for {set}: no number is about real people")),
-        );
-        head.push(match self.compared.differs.len() {
-            0 => "the jobs are equal".to_owned(),
-            1 => "one value of the job differs".to_owned(),
-            n => format!("{n} values of the job differ"),
-        });
-        let tables = self.other_tables();
-        head.extend(
-            (!tables.is_empty()).then(|| format!("tables that differ: {}", tables.join(", "))),
-        );
-        head
-    }
-
-    /// The flag that compares what means something else.
-    fn forces(&self) -> &'static str {
-        match (self.compared.comparable, self.compared.forced) {
-            (false, false) => "; `--force` compares the rest anyway",
-            _ => "",
-        }
-    }
-
-    fn sentence(&self) -> String {
-        plain(&sentence(&ordered(self.changes)))
-    }
-
-    fn rest(&self, all: bool) -> String {
-        let rows = ordered(self.changes);
-        let mut rest = String::new();
-        let hidden = rows.iter().filter(|row| is_judged(row) && !is_clear(row)).count();
-        if hidden > 0 && !all {
-            rest.push_str(&format!("not clear: {hidden} changes; `--all` shows them\n"));
-        }
-        if let Some(words) = refitted_in_words(&rows) {
-            rest.push_str(&format!("not judged: {words}\n"));
-        }
-        let left_out = left_out_in_words(&rows);
-        if !left_out.is_empty() {
-            rest.push_str(&format!("not compared: {left_out}\n"));
-        }
-        rest
+        let ordered = ordered(&self.changes);
+        let is_printed = |row: &&&ChangeRow| {
+            is_clear(row) || all && ["compared", "refitted"].contains(&row.status.as_str())
+        };
+        let lines: Vec<[String; 9]> =
+            ordered.iter().filter(is_printed).map(|row| line(row)).collect();
+        let verdicts: Vec<[&str; 3]> =
+            deciding(&self.gates).map(|row| [&*row.gate, &*row.verdict, &*row.reason]).collect();
+        let facts = context! {
+            old => side(&self.old), new => side(&self.new), pairing => &self.compared.pairing,
+            tally => Value::from(Serde(&ComparisonTally::of(&self.compared, &ordered))),
+            stand_in => self.stand_in(), tables => self.other_tables().into_iter().collect::<Value>(), shows_all => all,
+            differs => Value::from(Serde(&self.compared.differs)), heads => HEAD.to_vec(),
+            aligned => in_columns(&lines), rows => Value::from(Serde(&lines)),
+            gates => Value::from(Serde(&self.before_and_after())),
+            verdicts => Value::from(Serde(&verdicts)),
+        };
+        printed(form, facts, shown)
     }
 
     /// Every gate of either run with its verdict in both.
     pub(crate) fn before_and_after(&self) -> Vec<[String; 3]> {
         let mut gates: BTreeMap<&str, [String; 2]> = BTreeMap::new();
-        for (at, table) in self.judged.into_iter().enumerate() {
+        for (at, table) in self.judged.iter().enumerate() {
             for row in deciding(table) {
                 let told = gates
                     .entry(row.gate.as_str())
@@ -292,21 +160,9 @@ impl FolderDiff<'_> {
         gates.into_iter().map(|(gate, [before, after])| [gate.to_owned(), before, after]).collect()
     }
 
-    fn verdicts(&self) -> Vec<String> {
-        let line = |gate: &GateRow| {
-            format!(
-                "gate {}: {} ({})",
-                gate.gate.as_str(),
-                gate.verdict.as_str(),
-                gate.reason.as_str()
-            )
-        };
-        deciding(self.gates).map(line).collect()
-    }
-
     /// Changes as the JSON form lists them: every row of the table, clear changes first.
     pub(crate) fn ordered(&self) -> Vec<&ChangeRow> {
-        ordered(self.changes)
+        ordered(&self.changes)
     }
 }
 
@@ -358,19 +214,12 @@ fn line(row: &ChangeRow) -> [String; 9] {
     ]
 }
 
-fn aligned(lines: &[[String; 9]]) -> String {
-    let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
-    let mut text = String::new();
-    for line in lines {
-        let cells = line
-            .iter()
-            .zip(&widths)
-            .fold(String::new(), |row, (cell, width)| format!("{row}  {cell:<width$}"));
-        text.push_str(cells.trim_end());
-        text.push('\n');
-    }
-    text
+/// Columns that end below each other; empty without a line.
+fn in_columns(lines: &[[String; 9]]) -> String {
+    let head = [HEAD.map(str::to_owned)];
+    let lines = head.iter().filter(|_| !lines.is_empty()).chain(lines);
+    let lines: Vec<_> = lines.map(|of| of.iter().map(|cell| on_one_line(cell)).collect()).collect();
+    aligned("  ", &lines, &[])
 }
 
 /// Text that Markdown leaves as it is.

@@ -8,14 +8,18 @@
 
 use std::fmt::Write as _;
 
+use minijinja::value::{Serde, Value};
+use minijinja::{AutoEscape, context};
+
 use crate::folder::manifest::{Manifest, RunSummary};
-use crate::report::page::number::NumberFormat;
+use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
 use crate::table::{AuditKey, GateRow, MetricRow, RowColumns};
+use crate::text;
 
 /// What is exported.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +64,29 @@ fn xml(text: &str) -> String {
     escaped
 }
 
+/// The templates of what is printed.
+const FORMS: [(&str, &str); 5] = [
+    ("compared.html", include_str!("section/compared.html")),
+    ("diff.txt", include_str!("diff.txt")),
+    ("diff_in_markdown.txt", include_str!("diff_in_markdown.txt")),
+    ("gate.txt", include_str!("gate.txt")),
+    ("junit.txt", include_str!("junit.txt")),
+];
+
+/// A form of these facts, in which texts from folders are written as `shown` says.
+pub(crate) fn printed(form: &str, facts: Value, shown: fn(&str) -> String) -> String {
+    let mut environment = text::environment();
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.add_filter("shown", move |text: &str| shown(text));
+    // Narrow blanks are for pages.
+    environment.add_filter("level", |of: f64| number::level(of).replace('\u{202f}', " "));
+    for (name, source) in FORMS {
+        environment.add_template(name, source).expect(text::TESTED);
+    }
+    let printed = environment.get_template(form).and_then(|of| of.render(context!(f => facts)));
+    printed.expect(text::TESTED)
+}
+
 /// What a row of the table `gates` says, in one line, in the numbers of the table.
 pub(crate) fn gate_sentence(row: &GateRow) -> String {
     sentence_of_gate(row, [(1.0, ""); 2])
@@ -88,91 +115,36 @@ fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> 
         let digits = |v: f64| format!("{}{unit}", fixed_digits(v * times, decimals));
         value.map_or_else(|| "undefined".to_owned(), digits)
     };
-    let number = |value: Option<f64>| number_in(value, of_judged);
-    let between = match (row.from_group.as_str(), row.to_group.as_str()) {
-        ("", "") if row.scope == "worst_case" => " of the groups furthest apart".to_owned(),
-        ("", "") => String::new(),
-        (from, "") if row.scope == "one_vs_rest" => format!(" {from} against all others"),
-        ("", to) => format!(" all others against {to}"),
-        (from, "") => format!(" of {from}"),
-        (from, to) if row.scope == "difference" => {
-            let between = terms::between_directions(&row.metric);
-            format!(" {from} to {to}{between}{to} to {from}")
-        }
-        (from, to) if row.scope == "pair" => format!(" {from} against {to}"),
-        (from, to) => format!(" {from} to {to}"),
+    let ends = ends.map(|(lo, hi)| {
+        let across = DecidingRange::before_ends(row.rule_words().1);
+        let [lo, hi] = [lo, hi].map(|end| end * of_judged.0);
+        format!("{across}{}", interval_digits(lo, hi, decimals))
+    });
+    let facts = context! {
+        row => Value::from(Serde(row)), between => terms::between_directions(&row.metric),
+        of_change => row.is_of_change(), ends, limit => number_in(Some(row.limit), of_judged),
+        baseline => number_in(row.baseline_value, of_metric),
+        value => number_in(row.value, of_judged),
+        counted => row.numerator.is_some() && row.denominator.is_some() && decimals > 0,
     };
-    let class = match row.class.as_str() {
-        "" => String::new(),
-        class => format!(" of class {class}"),
-    };
-    let interval = match ends {
-        Some((lo, hi)) => {
-            let across = DecidingRange::before_ends(row.rule_words().1);
-            let [lo, hi] = [lo, hi].map(|end| end * of_judged.0);
-            format!(" ({across}{})", interval_digits(lo, hi, decimals))
-        }
-        None => String::new(),
-    };
-    let counts = match (row.numerator, row.denominator) {
-        (Some(part), Some(whole)) if decimals > 0 => format!(", {part} of {whole}"),
-        _ => String::new(),
-    };
-    let value = match row.is_of_change() {
-        _ if row.verdict == "skipped" => "is not judged".to_owned(),
-        true => {
-            let from = number_in(row.baseline_value, of_metric);
-            format!("changes from {from} by {}", number(row.value))
-        }
-        false => format!("is {}", number(row.value)),
-    };
-    format!(
-        "{}{class}{between} of {} {value}{interval}{counts}, limit {}; {}",
-        row.metric.as_str(),
-        if row.model.is_empty() { row.counterfactual.as_str() } else { row.model.as_str() },
-        number(Some(row.limit)),
-        row.reason.as_str(),
-    )
+    printed("gate.txt", facts, str::to_owned)
 }
 
 /// JUnit XML, a test case per gate.
 pub(crate) fn junit(audit: &ExportedAudit<'_>) -> String {
-    let mut cases = String::new();
-    let (mut failures, mut skipped, mut tests) = (0, 0, 0);
-    for gate in deciding(audit.gates) {
-        tests += 1;
+    let case = |gate: &GateRow| {
         let (verdict, warns) = (gate.verdict.as_str(), gate.level == "warn");
-        let what = xml(&gate_sentence(gate));
-        let body = match verdict {
-            "skipped" => {
-                skipped += 1;
-                format!("<skipped message=\"{what}\"/>")
-            }
-            "pass" => format!("<system-out>{what}</system-out>"),
-            verdict if !warns && (verdict == "fail" || audit.inconclusive_fails) => {
-                failures += 1;
-                format!("<failure type=\"{}\" message=\"{what}\"/>", xml(verdict))
-            }
-            verdict => {
-                format!("<system-out>{}, which only warns: {what}</system-out>", xml(verdict))
-            }
+        let state = match verdict {
+            "skipped" => "skipped",
+            "pass" => "out",
+            _ if !warns && (verdict == "fail" || audit.inconclusive_fails) => "failure",
+            _ => "out",
         };
-        let (job, name) = (xml(&audit.manifest.job), xml(gate.gate.as_str()));
-        let _ = writeln!(
-            cases,
-            "    <testcase classname=\"cfaudit.{job}\" name=\"{name}\">{body}</testcase>"
-        );
-    }
-    let job = xml(&audit.manifest.job);
-    let counts =
-        format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"");
-    let run = xml(&audit.manifest.run);
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <testsuites {counts}>\n  <testsuite name=\"cfaudit.{job}\" {counts}>\n    \
-         <properties><property name=\"run\" value=\"{run}\"/></properties>\n{cases}  </testsuite>\n\
-         </testsuites>\n"
-    )
+        context!(name => gate.gate.as_str(), verdict, state, what => gate_sentence(gate))
+    };
+    let cases: Value = deciding(audit.gates).map(case).collect();
+    let facts = context!(job => &audit.manifest.job, run => &audit.manifest.run, cases);
+    printed("junit.txt", facts, xml)
 }
 
 /// A label value of the Prometheus text format.

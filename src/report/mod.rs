@@ -86,6 +86,7 @@ fn annex(
         program: audit.manifest.program.clone(),
         stand_in: audit.manifest.stand_in.clone(),
         is_annex: true,
+        has_maps: !audit.map.is_empty(),
         sections,
     };
     page.html()

@@ -32,38 +32,29 @@ use crate::stage::discover::scenarios::{EncodedReplicates, encoded_variables};
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::kinds::HiddenStage;
 use crate::stage::linear_rates::{
-    LinearRates, MarginRate, RateFolders, RateInputs, RateNumbers, moved_verdict,
+    LinearRates, MarginRate, RateInputs, RateNumbers, moved_verdict, rate_folders,
 };
 use crate::stage::score::encoded_worlds::EncodedWorlds;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders, work};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey, MetricRow, finite};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// The share of the graphs from which on it counts that a cause changes nothing there.
 const TOO_MANY_UNMOVED: f64 = 0.05;
 
 /// The stages of all models and sets that ask about hidden causes.
-pub(crate) type HiddenFolders = RateFolders<HiddenStage>;
+pub(crate) fn hidden_folders(b: &mut StageBuilder<'_, '_>) -> Result<StageFolders> {
+    rate_folders::<HiddenStage>(b, |_, _, graphs| graphs.hidden_cause().is_some())
+}
 
-impl HiddenFolders {
-    /// Those of the job.
-    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        RateFolders::of(b, |_, _, graphs| graphs.hidden_cause().is_some())
-    }
-
-    /// The rows of all.
-    pub(crate) fn rows(&self, ctx: &StageContext<'_>) -> Result<Vec<HiddenCauseRow>> {
-        let rows = self.folders(ctx).into_iter().map(read_rows::<HiddenCauseRow>);
-        Ok(rows.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
-    }
+/// The rows of all.
+pub(crate) fn rows(ctx: &StageContext<'_>, of: &StageFolders) -> Result<Vec<HiddenCauseRow>> {
+    let rows = of.open(ctx).into_iter().map(|(_, folder)| read_rows::<HiddenCauseRow>(folder));
+    Ok(rows.collect::<Result<Vec<_>>>()?.concat())
 }
 
 impl Stage for HiddenStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Hidden;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model, UnitField::Set, UnitField::Attribute];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let inputs = RateInputs::need(b, unit, AppliedSet::graphs_unit)?;
         let Some(asked) = inputs.graphs.hidden_cause() else {

@@ -17,13 +17,14 @@ use crate::data::exchange::to_score::{
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::Result;
 use crate::exec::files::write_json;
+use crate::stage::generate::made_of_set;
 use crate::stage::input::answer::folder_of;
-use crate::stage::kinds::{GenerateStage, KeptRowsStage};
+use crate::stage::kinds::KeptRowsStage;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::row_parts::{link_parts, shard_file, write_parts, write_shard};
-use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder};
+use crate::unit::AuditUnit;
 
 /// How many parts there are.
 const PARTS: &str = "parts.json";
@@ -47,11 +48,8 @@ pub(crate) fn kept_rows<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a, ()
         sets.extend(applied_sets.map(|applied| applied.set));
         sets.dedup();
     }
-    let mut kept = Vec::new();
-    for set in sets {
-        let unit = AuditUnit { set: set.to_owned(), ..AuditUnit::default() };
-        kept.push((set, b.need::<KeptRowsStage>(&unit)?));
-    }
+    let unit = |set: &str| AuditUnit { set: set.to_owned(), ..AuditUnit::default() };
+    let kept = b.need_each::<KeptRowsStage, _>(sets.into_iter().map(|set| (set, unit(set))))?;
     Ok(Box::new(move |ctx| {
         kept.iter().try_for_each(|(set, stage)| {
             let KeptParts { parts } = stage.read(ctx, PARTS)?;
@@ -62,23 +60,12 @@ pub(crate) fn kept_rows<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a, ()
 }
 
 impl Stage for KeptRowsStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Kept;
-    const FIELDS: &'static [UnitField] = &[UnitField::Set];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let rows = RowInputs::of_job(b)?;
-        let applied_sets =
-            b.plan.applied_sets().into_iter().filter(|applied| applied.set == unit.set);
-        let made = applied_sets
-            .map(|applied| Ok((applied.position, b.need::<GenerateStage>(&applied.unit())?)));
-        let made: Vec<(usize, StageInput<GenerateStage>)> = made.collect::<Result<_>>()?;
+        let made = made_of_set(b, &unit.set)?;
         let passes = b.passes();
         rows.work(1, move |ctx, row_context| {
-            let opened = made.iter().map(|(attribute, made)| {
-                made.open(ctx, row_context).map(|reader| (*attribute, reader))
-            });
-            let opened: Vec<_> = opened.collect::<Result<_>>()?;
+            let opened = made(ctx, row_context)?;
             let schema = kept_schema(row_context.rows.layout());
             let part = |g| kept_part(row_context, &opened, g);
             let lists = passes.row_lists(ctx, 1, |_, folder| {

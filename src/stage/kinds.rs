@@ -4,126 +4,123 @@
 //!
 //! [`StageBuilder::need`]: crate::stage::stage_builder::StageBuilder::need
 
-/// Rows that are not Parquet, as Parquet.
-pub(crate) struct SourceStage;
+use crate::unit::{UnitField, UnitKind};
 
-/// Rows that strategies learn from, where they are in a separate file.
-pub(crate) struct ReferenceStage;
+/// What a stage is called, and what can be read of it.
+pub(crate) trait KnownStage {
+    /// The kind whose files it writes.
+    type Output;
+    const KIND: UnitKind;
+    /// The fields that tell two of its stages apart.
+    const FIELDS: &'static [UnitField];
+}
 
-/// The rows of a shard as numbers, and the values that occur in them.
-pub(crate) struct SurveyStage;
+/// The stage whose files another one writes: itself, but where another one is named.
+macro_rules! output {
+    ($stage:ident) => {
+        $stage
+    };
+    ($stage:ident $other:ident) => {
+        $other
+    };
+}
 
-/// Rows as numbers.
-pub(crate) struct PrepareStage;
+/// Writes the type of each stage: its kind, and the fields that tell two of its stages apart.
+macro_rules! known_stages {
+    ($($(#[$about:meta])* $stage:ident: $kind:ident [$($field:ident)*] $(=> $other:ident)?;)+) => {$(
+        $(#[$about])*
+        pub(crate) struct $stage;
 
-/// Which rows train and which are audited.
-pub(crate) struct SplitStage;
+        impl KnownStage for $stage {
+            type Output = output!($stage $($other)?);
+            const KIND: UnitKind = UnitKind::$kind;
+            const FIELDS: &'static [UnitField] = &[$(UnitField::$field),*];
+        }
+    )+};
+}
 
-/// In which state each row of the source is, by group.
-pub(crate) struct PopulationStage;
-
-/// Counts the rows before any model has run.
-pub(crate) struct LabelStage;
-
-/// The causal graphs of all scenarios of a set.
-pub(crate) struct DiscoverStage;
-
-/// The models of all folds, or those of an arm.
-pub(crate) struct TrainStage;
-
-/// What a strategy learnt.
-pub(crate) struct FitStage;
-
-/// The counterfactuals that a program of the user's makes.
-pub(crate) struct ExternalStage;
-
-/// The reference rows by group and value.
-pub(crate) struct SupportStage;
-
-/// Counterfactuals.
-pub(crate) struct GenerateStage;
-
-/// The counterfactuals of a set in the user's own ids and values.
-pub(crate) struct KeptRowsStage;
-
-/// Which rows a file of scores answers.
-pub(crate) struct RequestStage;
-
-/// What a model that is trained elsewhere gets and gives.
-pub(crate) struct ContractStage;
-
-/// Values of audited rows that a model does not know.
-pub(crate) struct LevelsStage;
-
-/// The thresholds of a model, fitted to its training rows.
-pub(crate) struct ThresholdStage;
-
-/// Scores of rows, or of the counterfactuals of a set.
-pub(crate) struct ScoreStage;
-
-/// What a model says in every world of a graph-uncertain set.
-pub(crate) struct WorldsStage;
-
-/// Rows of a model that are scored a second time.
-pub(crate) struct RecheckStage;
-
-/// Scores next to those that a model is known to give.
-pub(crate) struct ExpectStage;
-
-/// The rows that are to be scored elsewhere.
-pub(crate) struct ToScoreStage;
-
-/// Evidence of a set with shuffled group names.
-pub(crate) struct PlaceboStage;
-
-/// Evidence of a set that is fitted again on rows drawn again.
-pub(crate) struct DoubtStage;
-
-/// Evidence of an audit and of its slices, with score metrics and their intervals; of an experiment
-/// that of an arm.
-pub(crate) struct CountStage;
-
-/// Evidence of two models on the same rows; of an experiment of an arm and the base.
-pub(crate) struct PairStage;
-
-/// The flip test.
-pub(crate) struct FlipsStage;
-
-/// Outcomes row by row.
-pub(crate) struct OutcomesStage;
-
-/// People who switch, for the page.
-pub(crate) struct CasesStage;
-
-/// Quality of counterfactuals.
-pub(crate) struct QualityStage;
-
-/// The tables of the audit, or of an experiment.
-pub(crate) struct MeasureStage;
-
-/// The rows that arms added.
-pub(crate) struct SelectedStage;
-
-/// The tables of the audit and of all experiments.
-pub(crate) struct TablesStage;
-
-/// Subgroups and what they would have to change.
-pub(crate) struct RecourseStage;
-
-/// Who switches.
-pub(crate) struct WhyStage;
-
-/// What a hidden cause could do to what a model says across graphs.
-pub(crate) struct HiddenStage;
-
-/// What a model says across graphs without each statement about them.
-pub(crate) struct NeededStage;
-
-/// The comparison with an earlier run.
-pub(crate) struct BaselineStage;
-
-/// Verdicts.
-pub(crate) struct GateStage;
-
-/// The output folder but for what varies between runs.
-pub(crate) struct ReportStage;
+known_stages! {
+    /// Rows that are not Parquet, as Parquet.
+    SourceStage: Source [];
+    /// Rows that strategies learn from, where they are in a separate file.
+    ReferenceStage: Reference [];
+    /// The rows of a shard as numbers, and the values that occur in them.
+    SurveyStage: Survey [];
+    /// Rows as numbers.
+    PrepareStage: Prepare [];
+    /// Which rows train and which are audited.
+    SplitStage: Split [Experiment];
+    /// In which state each row of the source is, by group.
+    PopulationStage: Population [];
+    /// Counts the rows before any model has run.
+    LabelStage: Labels [];
+    /// The causal graphs of all scenarios of a set.
+    DiscoverStage: Discover [Set Block];
+    /// The models of all folds, or those of an arm.
+    TrainStage: Train [Model Experiment Arm Fold Predictions Repeat];
+    /// What a strategy learnt.
+    FitStage: Fit [Set Attribute Experiment];
+    /// The counterfactuals that a program of the user's makes.
+    ExternalStage: External [Set Attribute];
+    /// The reference rows by group and value.
+    SupportStage: Support [Experiment];
+    /// Counterfactuals.
+    GenerateStage: Generate [Set Attribute Experiment Fold];
+    /// The counterfactuals of a set in the user's own ids and values.
+    KeptRowsStage: Kept [Set];
+    /// Which rows a file of scores answers.
+    RequestStage: Request [Set];
+    /// What a model that is trained elsewhere gets and gives.
+    ContractStage: Contract [Model];
+    /// Values of audited rows that a model does not know.
+    LevelsStage: Levels [Model];
+    /// The thresholds of a model, fitted to its training rows.
+    ThresholdStage: Threshold [Model Experiment Arm Fold];
+    /// Scores of rows, or of the counterfactuals of a set.
+    ScoreStage: Score [Model Set Attribute Experiment Arm Fold Predictions Repeat Block];
+    /// What a model says in every world of a graph-uncertain set.
+    WorldsStage: Worlds [Model Set Attribute Repeat];
+    /// Rows of a model that are scored a second time.
+    RecheckStage: Recheck [Model];
+    /// Scores next to those that a model is known to give.
+    ExpectStage: Expect [Model];
+    /// The rows that are to be scored elsewhere.
+    ToScoreStage: ToScore [];
+    /// Evidence of a set with shuffled group names.
+    PlaceboStage: Placebo [Set Attribute];
+    /// Evidence of a set that is fitted again on rows drawn again.
+    DoubtStage: Doubt [Set Attribute];
+    /// Evidence of an audit and of its slices, with score metrics and their intervals; of an experiment
+    /// that of an arm.
+    CountStage: Count [Model Set Attribute Experiment Arm Repeat];
+    /// Evidence of two models on the same rows; of an experiment of an arm and the base.
+    PairStage: Pair [Model Set Attribute Experiment Arm];
+    /// The flip test.
+    FlipsStage: Flips [Model Attribute];
+    /// Outcomes row by row.
+    OutcomesStage: Outcomes [];
+    /// People who switch, for the page.
+    CasesStage: Cases [];
+    /// Quality of counterfactuals.
+    QualityStage: Quality [Set Attribute];
+    /// The tables of the audit, or of an experiment.
+    MeasureStage: Measure [Experiment];
+    /// The rows that arms added.
+    SelectedStage: Selected [];
+    /// The tables of the audit and of all experiments.
+    TablesStage: Tables [] => MeasureStage;
+    /// Subgroups and what they would have to change.
+    RecourseStage: Recourse [Attribute];
+    /// Who switches.
+    WhyStage: Why [Block];
+    /// What a hidden cause could do to what a model says across graphs.
+    HiddenStage: Hidden [Model Set Attribute];
+    /// What a model says across graphs without each statement about them.
+    NeededStage: Needed [Model Set Attribute];
+    /// The comparison with an earlier run.
+    BaselineStage: Baseline [];
+    /// Verdicts.
+    GateStage: Gate [];
+    /// The output folder but for what varies between runs.
+    ReportStage: Report [];
+}

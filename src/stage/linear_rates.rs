@@ -6,8 +6,6 @@
 //! (`metric::value::hidden_cause`). Read are the coefficients of the model and once the audited
 //! rows; nothing is scored again. Memory: the margins of the audited people.
 
-use std::path::Path;
-
 use crate::counterfactual::graph_uncertain::CausalWorlds;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::Attribute;
@@ -38,7 +36,7 @@ use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
-use crate::stage::stage_builder::{Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Stage, StageBuilder, StageFolders, StageInput};
 use crate::stage::train::trainer::refuse_memory;
 use crate::table::{MetricRow, MetricTable};
 use crate::unit::AuditUnit;
@@ -49,38 +47,20 @@ const BYTES_A_PERSON: u64 = 64;
 /// Graphs are asked of one model, so its only fold.
 const ONLY_FOLD: Option<u8> = Some(0);
 
-/// The stages of a kind that ask models about sets.
-pub(crate) struct RateFolders<K>(Vec<StageInput<K>>);
-
-impl<K: Stage<Output = K>> RateFolders<K> {
-    /// Those of the models and sets that ask, in the order of the keys of their tables. What waits
-    /// for scores is left out.
-    pub(super) fn of(
-        b: &mut StageBuilder<'_, '_>,
-        asks: impl Fn(&str, &AppliedSet<'_>, &GraphUncertainBlock) -> bool,
-    ) -> Result<Self> {
-        let (plan, mut units) = (b.plan, Vec::new());
-        for applied in plan.applied_sets() {
-            let Some(graphs) = applied.graphs() else { continue };
-            for (name, model) in &plan.job.models {
-                let is_scored = applied.block.asks(name) && model.scores_counterfactuals();
-                if is_scored && asks(name.as_str(), &applied, graphs) {
-                    units.push(applied.unit_of(name.as_str()));
-                }
-            }
-        }
-        units.sort_unstable();
-        let mut found = Vec::new();
-        for unit in &units {
-            found.extend(b.want_part(|b| b.need::<K>(unit))?);
-        }
-        Ok(RateFolders(found))
-    }
-
-    /// Their folders.
-    pub(crate) fn folders<'c>(&self, ctx: &'c StageContext<'_>) -> Vec<&'c Path> {
-        self.0.iter().map(|stage| stage.folder(ctx)).collect()
-    }
+/// The stages of a kind that ask models about sets, in the order of the keys of their tables. What
+/// waits for scores is left out.
+pub(super) fn rate_folders<K: Stage>(
+    b: &mut StageBuilder<'_, '_>,
+    asks: impl Fn(&str, &AppliedSet<'_>, &GraphUncertainBlock) -> bool,
+) -> Result<StageFolders> {
+    let scored = b.plan.scored_sets();
+    let asked = scored.filter(|(model, _, applied)| {
+        applied.graphs().is_some_and(|graphs| asks(model.as_str(), applied, graphs))
+    });
+    let mut units: Vec<AuditUnit> =
+        asked.map(|(model, _, applied)| applied.unit_of(model.as_str())).collect();
+    units.sort_unstable();
+    b.want_folders::<K>(units.into_iter().map(|unit| (String::new(), unit)))
 }
 
 /// What such a stage needs.

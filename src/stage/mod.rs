@@ -43,7 +43,6 @@ pub(crate) mod applied_set;
 pub(crate) mod artifact;
 pub(crate) mod count;
 pub(crate) mod discover;
-pub(crate) mod disk;
 pub(crate) mod experiment;
 pub(crate) mod gate;
 pub(crate) mod generate;
@@ -195,21 +194,11 @@ fn run_stages(
     plan.check_sum_memory()?;
     let planned = plan.stages()?;
     let stages = &planned.stages;
-    let short = plan.short_disks(stages, &store.view(), None)?;
-    disk::refuse(&short)?;
     observer.on(&Event::RunStart {
         job: job.name.to_string(),
         run: run_id.clone(),
         total: stages.len() as u64,
     });
-    for need in &short {
-        observer.on(&Event::Problem {
-            code: disk::LITTLE_DISK.to_owned(),
-            path: need.path().to_owned(),
-            line: None,
-            text: need.words(),
-        });
-    }
     if let Some(set) = &input.stand_in {
         observer.on(&Event::Problem {
             code: "stand-in".to_owned(),

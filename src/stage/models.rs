@@ -17,6 +17,7 @@ use crate::model::onnx::OnnxParams;
 #[cfg(feature = "onnx")]
 use crate::model::onnx::library;
 use crate::model::{ModelTrainer, Scorer, TrainedModel};
+use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::param::Seed;
 use crate::stage::experiment::fold_roles::{FoldRoles, INNER_FOLDS};
@@ -24,9 +25,10 @@ use crate::stage::experiment::plan::{arm_of, source_of};
 use crate::stage::kinds::{ContractStage, TrainStage};
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
+use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::command::{CommandCall, ProgramFiles};
-use crate::stage::score::rows::trained_groups;
+use crate::stage::score::command::{CommandCall, CommandRows, ProgramFiles};
+use crate::stage::score::rows::{score_by_fold, trained_groups};
 use crate::stage::stage_builder::{Opens, StageBuilder, StageInput};
 use crate::stage::train::repeat::TrainingRepeat;
 use crate::stage::train::trainer;
@@ -63,25 +65,16 @@ impl<'a> StagePlan<'a> {
 
     /// The model as a command, if it is one.
     pub(crate) fn call(&'a self, name: &'a str, model: &'a ModelBlock) -> Option<CommandCall<'a>> {
-        let (n_folds, threads, secret) =
-            (self.n_folds(), self.settings.threads, self.secret.as_deref());
-        let program = self.programs.get(name)?;
         Some(CommandCall {
+            plan: self,
             model: name,
             key: model.kinds().first()?.key(),
-            command: &program.command,
-            kept: program.kept.as_ref(),
+            program: self.programs.get(name)?,
             scale: self.score_scale(model),
-            how: &program.how,
-            may_lack_scores: program.may_lack_scores,
-            cache: self.settings.cache.as_deref(),
-            checked: self.checked,
-            n_folds,
+            n_folds: self.n_folds(),
             first_fold: 0,
             arm: None,
             seed: self.job.run.seed,
-            threads,
-            secret,
         })
     }
 
@@ -134,17 +127,6 @@ impl StageInput<TrainStage> {
         (0..n)
             .map(|fold| self.read_artifact(ctx, fold, |json| trainer::trained(model, json)))
             .collect()
-    }
-
-    /// The same as scorers.
-    pub(crate) fn scorers(
-        &self,
-        ctx: &StageContext<'_>,
-        model: &ModelBlock,
-        n: usize,
-    ) -> Result<Vec<Box<dyn Scorer>>> {
-        let models = self.models(ctx, model, n)?.into_iter();
-        Ok(models.map(|model| model as Box<dyn Scorer>).collect())
     }
 
     fn read_artifact<T>(
@@ -328,17 +310,9 @@ impl<'a> AskedModels<'a> {
         Ok(AskedModels { models, call, train })
     }
 
-    /// The model as a command, if it is one.
-    pub(crate) fn call(&self) -> Option<&CommandCall<'a>> {
-        self.call.as_ref()
-    }
-
-    /// The files that go with a model that is a command.
-    pub(crate) fn files<'c>(&self, ctx: &'c StageContext<'_>) -> Result<ProgramFiles<'c>> {
-        let trained = self.train.as_ref().map(|train| train.folder(ctx));
-        let contract = self.models.contract.as_ref().map(|contract| contract.folder(ctx));
-        let absent = || misfit(format!("no contract with the model `{}`", self.models.name));
-        Ok(ProgramFiles { trained, contract: contract.ok_or_else(absent)? })
+    /// Whether they are a program.
+    pub(crate) fn are_program(&self) -> bool {
+        self.call.is_some()
     }
 
     /// One for each fold, or the one for all: trained here, or an ONNX file.
@@ -355,9 +329,28 @@ impl<'a> AskedModels<'a> {
             }
         }
         match &self.train {
-            Some(train) => train.scorers(ctx, block, *n),
+            Some(train) => {
+                let models = train.models(ctx, block, *n)?.into_iter();
+                Ok(models.map(|model| model as Box<dyn Scorer>).collect())
+            }
             None => Err(misfit(format!("the model `{name}` cannot score rows"))),
         }
+    }
+
+    /// Opens them to be asked for scores.
+    pub(crate) fn open<'o>(
+        &'o self,
+        ctx: &'o StageContext<'_>,
+        layout: &Layout,
+    ) -> Result<OpenModels<'o>> {
+        let Some(call) = self.call else {
+            return self.scorers(ctx, layout).map(OpenModels::Here);
+        };
+        let trained = self.train.as_ref().map(|train| train.folder(ctx));
+        let contract = self.models.contract.as_ref().map(|contract| contract.folder(ctx));
+        let absent = || misfit(format!("no contract with the model `{}`", self.models.name));
+        let contract = contract.ok_or_else(absent)?;
+        Ok(OpenModels::Program(call, ProgramFiles { trained, contract }))
     }
 
     /// The models that were trained here, for what asks them in their own encoding; none where the
@@ -387,6 +380,66 @@ impl<'a> AskedModels<'a> {
     }
 }
 
+/// Models that are asked for scores.
+pub(crate) enum OpenModels<'a> {
+    /// They run here: one for each fold, or one for all.
+    Here(Vec<Box<dyn Scorer>>),
+    /// A program, with its files.
+    Program(CommandCall<'a>, ProgramFiles<'a>),
+}
+
+impl OpenModels<'_> {
+    /// Hands the scores of some rows to `take`, block by block, whoever gives them; rows that are
+    /// not asked for get none. In how many bits they are given.
+    ///
+    /// # Errors
+    /// The rows cannot be read, the model fails, or the run is to stop.
+    pub(crate) fn score_into(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+        scored: CommandRows<'_>,
+        take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
+    ) -> Result<FloatPrecision> {
+        self.score_blocks((ctx, row_context), scored, &|_, scores| Ok(scores), take)
+    }
+
+    /// The same, with what `make` makes of the scores of each block, on all threads where the
+    /// models run here.
+    ///
+    /// # Errors
+    /// As [`OpenModels::score_into`].
+    pub(crate) fn score_blocks<T: Send>(
+        &self,
+        (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
+        scored: CommandRows<'_>,
+        make: &(dyn Fn(usize, Vec<f64>) -> Result<T> + Sync),
+        take: &mut dyn FnMut(T) -> Result<()>,
+    ) -> Result<FloatPrecision> {
+        let scorers = match self {
+            OpenModels::Program(call, files) => {
+                let mut blocks = 0..;
+                return call.score_into(ctx, row_context, scored, *files, &mut |scores| {
+                    take(make(blocks.next().unwrap_or_default(), scores)?)
+                });
+            }
+            OpenModels::Here(scorers) => scorers,
+        };
+        let block = |g: usize| {
+            let folds = scored.folds(row_context, g)?;
+            let scores = if folds.iter().all(Option::is_none) {
+                vec![f64::NAN; folds.len()]
+            } else {
+                score_by_fold(scorers, &scored.rows(row_context, g)?, |i| folds[i])?
+            };
+            Ok((folds.len() as u64, make(g, scores)?))
+        };
+        let blocks = row_context.pieces(scored.n_blocks(row_context));
+        blocks.in_order(block, |_, made| take(made))?;
+        Ok(FloatPrecision::finest(scorers.iter().map(|of| of.precision())))
+    }
+}
+
 /// The files that decide what the command or the ONNX file of a model says.
 pub(crate) fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
     let files = b.plan.input.files_of_model(model);
@@ -404,20 +457,17 @@ pub(crate) fn short_of_trees<'a>(
 ) -> Result<Opens<'a, Vec<FewerTrees<'a>>>> {
     let n_folds = b.plan.n_folds();
     let models = b.plan.job.models.iter().filter(|(_, model)| model.grows_trees());
-    let trees = models.map(|(name, model)| {
-        let trained = b.need::<TrainStage>(&AuditUnit::of_model(name.as_str()))?;
-        Ok((name.as_str(), model, trained))
-    });
-    let trees: Vec<(&str, &ModelBlock, StageInput<TrainStage>)> = trees.collect::<Result<_>>()?;
+    let trees = models.map(|of| (of, AuditUnit::of_model(of.0.as_str())));
+    let trees = b.need_each::<TrainStage, _>(trees)?;
     Ok(Box::new(move |ctx| {
         let mut all = Vec::new();
-        for (name, model, trained) in &trees {
+        for ((name, model), trained) in &trees {
             let missing =
                 |fold| trained.read_artifact(ctx, fold, |json| trainer::missing_trees(model, json));
             let found: Vec<Option<(u64, u64)>> =
                 (0..n_folds).map(missing).collect::<Result<_>>()?;
             let fewest = found.into_iter().flatten().min();
-            all.extend(fewest.map(|(grown, asked)| (*name, grown, asked)));
+            all.extend(fewest.map(|(grown, asked)| (name.as_str(), grown, asked)));
         }
         Ok(all)
     }))

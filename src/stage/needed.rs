@@ -19,33 +19,25 @@ use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::gate::questions::questions;
 use crate::stage::kinds::NeededStage;
 use crate::stage::linear_rates::{
-    LinearRates, RateFolders, RateInputs, RateNumbers, moved_verdict,
+    LinearRates, RateInputs, RateNumbers, moved_verdict, rate_folders,
 };
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders, work};
 use crate::table::file::write_rows;
 use crate::table::{JudgedRateKey, MetricRow, NeededKnowledgeRow, has_flag};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
-/// The stages of all models and sets whose statements are left out in turn.
-pub(crate) type NeededFolders = RateFolders<NeededStage>;
-
-impl NeededFolders {
-    /// Those of the job: of scenarios that state something, and that a gate asks about.
-    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let gates = questions(b.plan.checked);
-        RateFolders::of(b, |model, applied, graphs| {
-            graphs.necessary
-                && !graphs.statements(applied.scenario().1).is_empty()
-                && gates.iter().any(|of| of.model == model && of.counterfactual == applied.set)
-        })
-    }
+/// The stages of all models and sets whose statements are left out in turn: of scenarios that state
+/// something, and that a gate asks about.
+pub(crate) fn needed_folders(b: &mut StageBuilder<'_, '_>) -> Result<StageFolders> {
+    let gates = questions(b.plan.checked);
+    rate_folders::<NeededStage>(b, |model, applied, graphs| {
+        graphs.necessary
+            && !graphs.statements(applied.scenario().1).is_empty()
+            && gates.iter().any(|of| of.model == model && of.counterfactual == applied.set)
+    })
 }
 
 impl Stage for NeededStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Needed;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model, UnitField::Set, UnitField::Attribute];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let inputs = RateInputs::need(b, unit, AppliedSet::needed_unit)?;
         if !inputs.graphs.necessary {

@@ -2,8 +2,7 @@
 
 use crate::data::canonical::means_missing;
 use crate::data::prepare::params::{
-    DecisionParams, DuplicateRule, LabelParams, MissingRule, PrepareParams, SensitiveParams,
-    SplitColumn,
+    DuplicateRule, MissingRule, PrepareParams, SensitiveParams, SidesParams, SplitColumn,
 };
 use crate::data::source::side_table::JoinParams;
 use crate::job::{CounterfactualSet, Job};
@@ -19,15 +18,16 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
     let data = &job.data;
     let mut carry: Vec<ColumnName> =
         job.models.values().flat_map(ModelBlock::columns).cloned().collect();
-    let mut decisions: Vec<DecisionParams> = Vec::new();
+    let mut decisions: Vec<SidesParams> = Vec::new();
     for knobs in job.models.values().filter_map(|m| Some(m.decision.as_ref()?.knobs())) {
         let Some(column) = &knobs.column else { continue };
         // `check` refuses two lists of words for one column.
         if decisions.iter().all(|known| known.column != *column) {
-            decisions.push(DecisionParams {
+            decisions.push(SidesParams {
                 column: column.clone(),
                 positive: knobs.positive.clone(),
                 negative: knobs.negative.clone(),
+                classes: Vec::new(),
             });
         }
     }
@@ -71,7 +71,7 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
         },
         person: data.person.clone(),
         keep: data.keep.clone(),
-        label: data.label.column().map(|l| LabelParams {
+        label: data.label.column().map(|l| SidesParams {
             column: l.column.clone(),
             positive: l.positive.clone(),
             negative: l.closed_negative(),

@@ -109,17 +109,17 @@ macro_rules! states {
 }
 
 states! {
-    FactualCounts = "factual-counts" version 4;
+    FactualCounts = "factual-counts" version 5;
     KeptPopulation = "kept-population" version 1;
-    CounterfactualCounts = "counterfactual-counts" version 3;
-    SwitchAccumulator = "switches" version 4;
+    CounterfactualCounts = "counterfactual-counts" version 4;
+    SwitchAccumulator = "switches" version 5;
     ShiftPass = "shift-pass" version 1;
-    FactualClassCounts = "factual-class-counts" version 4;
-    SwitchClassCounts = "switch-class-counts" version 2;
-    ClassSwitchAccumulator = "class-switches" version 4;
+    FactualClassCounts = "factual-class-counts" version 5;
+    SwitchClassCounts = "switch-class-counts" version 3;
+    ClassSwitchAccumulator = "class-switches" version 5;
     PairedCounts = "paired-counts" version 1;
     FlipTestSample = "flip-test-sample" version 1;
-    WorldCounts = "world-counts" version 2;
+    WorldCounts = "world-counts" version 3;
     QualitySums = "quality-sums" version 1;
     SourceSurvey = "source-survey" version 2;
     SurveyedRows = "surveyed-rows" version 2;

@@ -150,6 +150,18 @@ impl<'a> StagePlan<'a> {
         self.checked.set_names.iter().filter_map(of_key).flatten().collect()
     }
 
+    /// Every model with every set on an attribute whose counterfactuals it scores.
+    pub(crate) fn scored_sets(
+        &self,
+    ) -> impl Iterator<Item = (&'a Name, &'a ModelBlock, AppliedSet<'a>)> + use<'a> {
+        let sets = self.applied_sets();
+        let scoring = self.job.models.iter().filter(|(_, model)| model.scores_counterfactuals());
+        scoring.flat_map(move |(name, model)| {
+            let asked = sets.iter().filter(|applied| applied.block.asks(name));
+            asked.cloned().map(|applied| (name, model, applied)).collect::<Vec<_>>()
+        })
+    }
+
     /// A set on every attribute that it changes.
     pub(crate) fn apply_set(
         &self,

@@ -20,7 +20,7 @@ use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::population::AUDITED;
 use crate::table::{PopulationRow, SharedText, whole};
-use crate::unit::{AuditUnit, UnitKind};
+use crate::unit::AuditUnit;
 
 /// The two sides of the kept rows, in the order of [`KeptPopulation`].
 const SIDES: [&str; 2] = [AUDITED, "other_side"];
@@ -129,9 +129,6 @@ impl Accumulator for KeptPopulation {
 }
 
 impl Stage for PopulationStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Population;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let (plan, rows, passes) = (b.plan, RowInputs::of_job(b)?, b.passes());
         work(move |ctx| {

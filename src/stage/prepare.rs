@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use crate::data::prepare::form::spelling_of;
-use crate::data::prepare::params::{LabelParams, PrepareParams};
+use crate::data::prepare::params::{PrepareParams, SidesParams};
 use crate::data::prepare::surveyed::SurveyedRows;
 use crate::data::prepare::view::SourceView;
 use crate::data::prepare::{Preparation, RowsHere, prepare, rows_file};
@@ -31,7 +31,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::sharding::share::{ShardPass, StagePasses};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::{experiment, measure, memory};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// File of a side table that is being read, within the folder of `prepare`.
 const SIDE_TABLE: &str = "side-table.parquet";
@@ -40,9 +40,6 @@ const SIDE_TABLE: &str = "side-table.parquet";
 const SURVEYED: &str = "surveyed.json";
 
 impl Stage for SourceStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Source;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let Some(import) = plan.input.import.as_ref() else {
@@ -61,9 +58,6 @@ impl Stage for SourceStage {
 }
 
 impl Stage for ReferenceStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Reference;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let params = reference_params(plan.job);
@@ -94,9 +88,6 @@ impl Stage for ReferenceStage {
 }
 
 impl Stage for SurveyStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Survey;
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let passes = b.rows_alone();
         // Without a cache nobody finds them again: the pass only looks at the rows.
@@ -116,9 +107,6 @@ impl Stage for SurveyStage {
 }
 
 impl Stage for PrepareStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Prepare;
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let passes = b.row_passes();
         let inputs = PrepareInputs::need(unit, b, passes)?;
@@ -281,10 +269,6 @@ impl<'a> PrepareInputs<'a> {
 }
 
 impl Stage for SplitStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Split;
-    const FIELDS: &'static [UnitField] = &[UnitField::Experiment];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         if !unit.experiment.is_empty() {
             return experiment::plan_folds(unit, b);
@@ -404,7 +388,7 @@ fn reference_params(job: &Job) -> PrepareParams {
         joins_by_key: false,
         person: None,
         keep: Vec::new(),
-        label: column.map(|column| LabelParams {
+        label: column.map(|column| SidesParams {
             column: column.clone(),
             positive: positive.unwrap_or_else(|| vec![Word("1".to_owned())]),
             negative,

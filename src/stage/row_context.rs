@@ -38,7 +38,7 @@ impl<'a> RowContext<'a> {
 
     /// The training rows of a fold that have a label.
     pub(crate) fn training(&self, fold: u8) -> TrainingRows<'a> {
-        TrainingRows::of_fold(self.rows, self.roles, fold, self.workers, self.watch)
+        TrainingRows::of_fold(self.rows, self.roles, fold, self.row_groups(), Vec::new())
     }
 }
 

@@ -19,11 +19,12 @@ use crate::exec::{PlannedStage, StageContext, StageWork, files, misfit};
 use crate::folder::manifest::InputFile;
 use crate::job::Job;
 use crate::stage::applied_set::key_text;
-use crate::stage::kinds::{LabelStage, ReportStage};
+use crate::stage::kinds::{KnownStage, LabelStage, ReportStage};
 use crate::stage::plan::StagePlan;
+use crate::stage::row_context::RowContext;
 use crate::stage::settings::CODE;
 use crate::stage::sharding::share::{StagePasses, StageRows};
-use crate::unit::{AuditUnit, StageKind, StageUnit, UnitField, UnitKind, is_forced};
+use crate::unit::{AuditUnit, StageKind, StageUnit, UnitKind, is_forced};
 
 /// The work of a planned stage.
 pub(crate) type PlannedWork<'a> = Box<StageWork<'a>>;
@@ -31,14 +32,13 @@ pub(crate) type PlannedWork<'a> = Box<StageWork<'a>>;
 /// What a stage has asked others for, opened where its work runs.
 pub(crate) type Opens<'a, T> = Box<dyn Fn(&StageContext<'_>) -> Result<T> + Sync + 'a>;
 
-/// A kind of stage. A new one is its type, its word in [`UnitKind`], and its readers.
-pub(crate) trait Stage {
-    /// The kind whose files it writes: what can be read of it.
-    type Output;
-    const KIND: UnitKind;
-    /// The fields that tell two of its stages apart.
-    const FIELDS: &'static [UnitField] = &[];
+/// The same where it belongs to rows.
+pub(crate) type OpensOfRows<'a, T> =
+    Box<dyn Fn(&StageContext<'_>, RowContext<'_>) -> Result<T> + Sync + 'a>;
 
+/// How a stage is planned. A new one is its row in [`kinds`](crate::stage::kinds), its word in
+/// [`UnitKind`], and its readers.
+pub(crate) trait Stage: KnownStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>>;
 }
 
@@ -61,6 +61,11 @@ impl<A> StageInput<A> {
         ctx.need(&self.id)
     }
 
+    /// The same where it does not matter which kind of stage it is.
+    pub(crate) fn untyped(self) -> StageInput<()> {
+        StageInput { id: self.id, opens: PhantomData }
+    }
+
     /// The text of a file of the stage.
     pub(crate) fn text(&self, ctx: &StageContext<'_>, file: &str) -> Result<String> {
         files::read_text(&self.folder(ctx).join(file))
@@ -81,25 +86,24 @@ impl<A> StageInput<A> {
     }
 }
 
-/// The stages of all blocks of a kind by name, to be opened.
-pub(crate) struct NamedStages<A>(Vec<(String, StageInput<A>)>);
+/// The folders of stages of one kind, each with what it is about.
+pub(crate) struct StageFolders(Vec<(String, StageInput<()>)>);
 
-impl<A: Stage<Output = A>> NamedStages<A> {
-    /// Those of these units. What waits for scores is left out.
-    pub(crate) fn of_units(
-        b: &mut StageBuilder<'_, '_>,
-        units: impl Iterator<Item = (String, AuditUnit)>,
-    ) -> Result<Self> {
-        let mut stages = Vec::new();
-        for (name, unit) in units {
-            stages.extend(b.want_part(|b| b.need::<A>(&unit))?.map(|made| (name, made)));
-        }
-        Ok(NamedStages(stages))
+impl StageFolders {
+    /// Those of these stages.
+    pub(crate) fn of<A>(stages: Vec<(String, StageInput<A>)>) -> Self {
+        StageFolders(stages.into_iter().map(|(name, stage)| (name, stage.untyped())).collect())
     }
 
     /// The name and folder of each.
     pub(crate) fn open<'c>(&self, ctx: &'c StageContext<'_>) -> Vec<(&str, &'c Path)> {
         self.0.iter().map(|(name, of)| (name.as_str(), of.folder(ctx))).collect()
+    }
+}
+
+impl<A> From<Option<StageInput<A>>> for StageFolders {
+    fn from(stage: Option<StageInput<A>>) -> Self {
+        StageFolders::of(stage.map(|stage| (String::new(), stage)).into_iter().collect())
     }
 }
 
@@ -280,6 +284,34 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         let needed = &self.planner.placed[number];
         self.waits |= needed.waits;
         Ok(StageInput { id: needed.stage.id.clone(), opens: PhantomData })
+    }
+
+    /// The same for each of some units, next to what each is about.
+    pub(crate) fn need_each<K: Stage, T>(
+        &mut self,
+        units: impl IntoIterator<Item = (T, AuditUnit)>,
+    ) -> Result<Vec<(T, StageInput<K::Output>)>> {
+        units.into_iter().map(|(of, unit)| Ok((of, self.need::<K>(&unit)?))).collect()
+    }
+
+    /// The same but for those that wait for scores.
+    pub(crate) fn want_each<K: Stage, T>(
+        &mut self,
+        units: impl IntoIterator<Item = (T, AuditUnit)>,
+    ) -> Result<Vec<(T, StageInput<K::Output>)>> {
+        let mut found = Vec::new();
+        for (of, unit) in units {
+            found.extend(self.want_part(|b| b.need::<K>(&unit))?.map(|stage| (of, stage)));
+        }
+        Ok(found)
+    }
+
+    /// The folders of these.
+    pub(crate) fn want_folders<K: Stage>(
+        &mut self,
+        units: impl IntoIterator<Item = (String, AuditUnit)>,
+    ) -> Result<StageFolders> {
+        self.want_each::<K, _>(units).map(StageFolders::of)
     }
 
     /// A stage that runs with this one. Nothing of it is read.

@@ -34,7 +34,7 @@ use crate::folder::manifest::AwaitedScores;
 use crate::job::Job;
 use crate::stage::input::answer::{awaits_files, folder_of};
 use crate::stage::input::request::{
-    RequestSource, RequestSources, RowsToScore, recheck_inputs, request_unit,
+    RequestSource, RowsToScore, recheck_inputs, request_sources, request_unit,
 };
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::kinds::{GenerateStage, RequestStage, ToScoreStage};
@@ -105,9 +105,6 @@ impl StagePlan<'_> {
 }
 
 impl Stage for ToScoreStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::ToScore;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let rows = RowInputs::of_job(b)?;
@@ -121,14 +118,13 @@ impl Stage for ToScoreStage {
             if set.is_some() && !plan.awaits(set) {
                 continue;
             }
-            let sources = set.map(|set| RequestSources::need(b, set)).transpose()?;
+            let sources = set.map(|set| request_sources(b, set)).transpose()?;
             asked.push((folder_of(set), b.need::<RequestStage>(&request_unit(set))?, sources));
         }
         let passes = b.passes();
         rows.work(asked.len() as u64, move |ctx, row_context| {
             let opened = asked.iter().map(|(.., sources)| {
-                let open = |of: &RequestSources<'_>| of.open(ctx, row_context);
-                sources.as_ref().map(open).transpose()
+                sources.as_ref().map(|sources| sources(ctx, row_context)).transpose()
             });
             let opened: Vec<Option<Vec<RequestSource>>> = opened.collect::<Result<_>>()?;
             let part = |list: usize, g: usize| match &opened[list] {
@@ -173,10 +169,9 @@ pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWor
     b.value("awaited", &plan.input.awaited);
     let place = plan.job.run.to_score.as_deref();
     b.value("to_score", &place);
-    let mut asked = Vec::new();
-    for awaited in &plan.input.awaited {
-        asked.push((awaited, b.need::<RequestStage>(&request_unit(awaited.set.as_deref()))?));
-    }
+    let awaited = plan.input.awaited.iter();
+    let asked = awaited.map(|file| (file, request_unit(file.set.as_deref())));
+    let asked = b.need_each::<RequestStage, _>(asked)?;
     let awaits = awaits_files(plan.job);
     if awaits.0 {
         b.also::<RequestStage>(&request_unit(None))?;

@@ -1,9 +1,6 @@
 //! The table `changes`: every value of a run next to the same value of an earlier one.
 
-use super::key_columns::{
-    ARM, AuditKey, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, TO_GROUP,
-    key_about_all_rows,
-};
+use super::key_columns::{AuditKey, key_about_all_rows};
 use crate::table::row_macro::{SharedText, table};
 
 /// How the column `ci_method` begins in rows that are not judged because their set was fitted
@@ -22,7 +19,6 @@ table! {
     one row per "key and metric of the run or of its baseline",
     written by "gate", read by "gate, report" {
         ..key: AuditKey,
-        [meaning CLASS]
         class: SharedText,
         /// id of the metric; `cfaudit explain ID` tells its formula
         metric: SharedText,
@@ -102,13 +98,9 @@ table! {
         position: i64,
         /// name of the gate
         gate: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
-        [meaning FROM_GROUP]
         from_group: SharedText,
-        [meaning TO_GROUP]
         to_group: SharedText,
-        [meaning SCOPE]
         scope: SharedText,
         /// id of the earlier run
         run: SharedText,
@@ -116,13 +108,9 @@ table! {
         model_version: SharedText,
         /// the metric judged
         metric: SharedText,
-        [meaning ARM]
         arm: SharedText,
-        [meaning MODEL]
         model: SharedText,
-        [meaning COUNTERFACTUAL]
         counterfactual: SharedText,
-        [meaning CLASS]
         class: SharedText,
         /// pass, fail, inconclusive, skipped
         verdict: SharedText,

@@ -1,15 +1,12 @@
 //! The table of comparisons of two models.
 
-use super::key_columns::{
-    ARM, AuditKey, COUNTERFACTUAL, FROM_GROUP, SCOPE, SENSITIVE, TO_GROUP, key_about_all_rows,
-};
+use super::key_columns::{AuditKey, key_about_all_rows};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
     /// `comparisons`: one row per value of two models on the same people.
     pub struct ComparisonRow in "comparisons", version 4, key 10,
     one row per "two models or arms, key and metric", written by "measure", read by "report" {
-        [meaning ARM]
         arm: SharedText,
         /// the first model
         model: SharedText,
@@ -17,15 +14,10 @@ table! {
         against_arm: SharedText,
         /// the second model; that of both where arms are compared
         against: SharedText,
-        [meaning COUNTERFACTUAL]
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
-        [meaning SCOPE]
         scope: SharedText,
-        [meaning FROM_GROUP]
         from_group: SharedText,
-        [meaning TO_GROUP]
         to_group: SharedText,
         /// id of the metric, of the families performance, group, scores, ccm and eccm
         metric: SharedText,

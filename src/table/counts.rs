@@ -1,6 +1,6 @@
 //! The tables that values are computed from: counts, histograms of scores and transitions.
 
-use super::key_columns::{AuditKey, CLASS};
+use super::key_columns::AuditKey;
 use crate::table::row_macro::{SharedText, table};
 
 /// The sides of `score_shift` whose bins are drawn: before, after, change.
@@ -48,7 +48,6 @@ table! {
     pub struct ScoreShiftRow in "score_shift", version 4, key 11,
     one row per "key, side and bin", written by "measure", read by "report" {
         ..key: AuditKey,
-        [meaning CLASS]
         class: SharedText,
         /// original, counterfactual, or change (counterfactual minus original); drawn_original,
         /// drawn_counterfactual and drawn_change hold the same cases of everybody, of at most 6

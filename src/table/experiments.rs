@@ -1,18 +1,15 @@
 //! The tables of experiments: what arms were trained on, how their values vary, which
 //! counterfactuals they took.
 
-use super::key_columns::{ARM, AuditKey, COUNTERFACTUAL, MODEL, SENSITIVE, TO_GROUP};
+use super::key_columns::AuditKey;
 use crate::table::row_macro::{SharedText, table};
 
 table! {
     /// What the arms of experiments were trained on.
     pub struct ArmRow in "arms", version 1, key 4,
     one row per "arm of an experiment and fold", written by "augment", read by "gate, report" {
-        [meaning ARM]
         arm: SharedText,
-        [meaning MODEL]
         model: SharedText,
-        [meaning COUNTERFACTUAL]
         counterfactual: SharedText,
         /// fold whose rows are audited by this model; 0 without folds
         fold: i64,
@@ -58,19 +55,14 @@ table! {
     pub struct SelectedRow in "selected", version 1, key 8,
     one row per "counterfactual of a training row that an arm added in a fold",
     written by "augment", read by "users" {
-        [meaning ARM]
         arm: SharedText,
-        [meaning MODEL]
         model: SharedText,
-        [meaning COUNTERFACTUAL]
         counterfactual: SharedText,
         /// fold for whose model it was added; 0 without folds
         fold: i64,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// the row number, or the integer row id, or the xxh3-64 of its text
         row_key: u64,
-        [meaning TO_GROUP]
         to_group: SharedText,
         /// number of the counterfactual among those of the row and group
         cf_index: i64,

@@ -1,6 +1,6 @@
 //! The table of gates, and the codes of its reasons.
 
-use super::key_columns::{AuditKey, FROM_GROUP, SENSITIVE, TO_GROUP, key_about_all_rows};
+use super::key_columns::{AuditKey, key_about_all_rows};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -10,11 +10,8 @@ table! {
     read by "gate, report, diff, exports, explain" {
         /// name of the gate in the job
         gate: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
-        [meaning FROM_GROUP]
         from_group: SharedText,
-        [meaning TO_GROUP]
         to_group: SharedText,
         /// what the groups mean, as in `metrics`: total, group, pair, one_vs_rest, worst_case,
         /// direction, difference
@@ -178,6 +175,16 @@ impl GateRow {
     pub(crate) fn rule_words(&self) -> (&str, &str) {
         let rule = self.rule.as_str();
         rule.split_once([',', ' ']).map_or((rule, ""), |(bound, decides)| (bound, decides.trim()))
+    }
+
+    /// How far the value lies beyond the limit, below 0 where it keeps it; the least of all where
+    /// there is no value.
+    pub(crate) fn excess(&self) -> f64 {
+        self.value.map_or(f64::NEG_INFINITY, |value| match self.rule_words().0 {
+            "at_least" => self.limit - value,
+            "fall_at_most" => -value - self.limit,
+            _ => value - self.limit,
+        })
     }
 
     /// Whether it limits the change from a baseline.

@@ -2,8 +2,6 @@
 //! themselves.
 
 use super::hidden_cause::JudgedRateKey;
-use super::key_columns::{FROM_GROUP, MODEL, SCOPE, SENSITIVE, TO_GROUP};
-use super::quality::SET;
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -12,17 +10,12 @@ table! {
     pub struct WorldRow in "worlds", version 1, key 8,
     one row per "model, set, attribute, scope, world and metric",
     written by "measure", read by "users" {
-        [meaning MODEL]
         model: SharedText,
-        [meaning SET]
+        /// name of the counterfactual set
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
-        [meaning SCOPE]
         scope: SharedText,
-        [meaning FROM_GROUP]
         from_group: SharedText,
-        [meaning TO_GROUP]
         to_group: SharedText,
         /// number of the world in its set, from 0, by bootstrap
         world: i64,
@@ -47,15 +40,11 @@ table! {
     /// `world_people`: one row per model, graph-uncertain set and direction.
     pub struct WorldPeopleRow in "world_people", version 1, key 5,
     one row per "model, set, attribute and direction", written by "measure", read by "report" {
-        [meaning MODEL]
         model: SharedText,
-        [meaning SET]
+        /// name of the counterfactual set
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
-        [meaning FROM_GROUP]
         from_group: SharedText,
-        [meaning TO_GROUP]
         to_group: SharedText,
         /// people whose score has a variance over graphs; 0 where there is one graph, or more than
         /// a million people
@@ -107,9 +96,8 @@ table! {
     /// that the others are compared with.
     pub struct KnowledgeFitRow in "knowledge_fit", version 1, key 3,
     one row per "set, attribute and scenario", written by "measure", read by "report" {
-        [meaning SET]
+        /// name of the counterfactual set
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// the scenario
         scenario: SharedText,
@@ -137,9 +125,8 @@ table! {
     pub struct EdgeRow in "edges", version 1, key 4,
     one row per "set, attribute and edge that occurs in a graph",
     written by "measure", read by "report" {
-        [meaning SET]
+        /// name of the counterfactual set
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// variable that the edge comes from
         cause: SharedText,
@@ -165,9 +152,8 @@ table! {
     pub struct NodeRow in "nodes", version 2, key 6,
     one row per "set, attribute, variable, level and pair of groups",
     written by "measure", read by "report" {
-        [meaning SET]
+        /// name of the counterfactual set
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// name of the variable
         node: SharedText,
@@ -209,9 +195,8 @@ table! {
     /// `graphs`: one row per graph-uncertain set and bootstrap.
     pub struct GraphRow in "graphs", version 2, key 3,
     one row per "set, attribute and bootstrap", written by "measure", read by "report" {
-        [meaning SET]
+        /// name of the counterfactual set
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// the bootstrap, from 0
         bootstrap: i64,
@@ -240,9 +225,8 @@ table! {
     pub struct SubgraphRow in "subgraphs", version 1, key 3,
     one row per "set, attribute and graph below the attribute",
     written by "measure", read by "users" {
-        [meaning SET]
+        /// name of the counterfactual set
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// the edges among the attribute and what follows from it, `a -> b` joined by `; `; empty =
         /// nothing follows

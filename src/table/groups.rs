@@ -1,6 +1,5 @@
 //! The tables of groups and of fitted thresholds.
 
-use super::key_columns::{ARM, MODEL, SENSITIVE, SLICE};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -8,13 +7,10 @@ table! {
     pub struct GroupRow in "groups", version 4, key 4,
     one row per "model, attribute, group and slice", written by "measure",
     read by "gate, report, diff" {
-        [meaning MODEL]
         model: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// the group; empty = all declared groups
         group: SharedText,
-        [meaning SLICE]
         slice: SharedText,
         /// audited rows of the group, counted without weights
         n: i64,
@@ -48,9 +44,7 @@ table! {
     pub struct ThresholdRow in "thresholds", version 1, key 3,
     one row per "model and fold with a fitted threshold",
     written by "measure", read by "report, users" {
-        [meaning ARM]
         arm: SharedText,
-        [meaning MODEL]
         model: SharedText,
         /// fold whose training rows it was fitted to, from 0; 0 without folds
         fold: i64,

@@ -1,8 +1,6 @@
 //! The table of hidden causes: what a finding across causal graphs becomes if something that no
 //! column holds is a cause of the attribute and of the score.
 
-use super::key_columns::{FROM_GROUP, MODEL, SENSITIVE, TO_GROUP};
-use super::quality::SET;
 use crate::table::metrics::MetricRow;
 use crate::table::row_macro::{SharedText, columns, table};
 
@@ -14,15 +12,11 @@ columns! {
     /// the tables that ask what would become of its verdict.
     #[derive(Eq, PartialOrd, Ord)]
     pub struct JudgedRateKey {
-        [meaning MODEL]
         model: SharedText,
-        [meaning SET]
+        /// name of the counterfactual set
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
-        [meaning FROM_GROUP]
         from_group: SharedText,
-        [meaning TO_GROUP]
         to_group: SharedText,
         /// id of the rate: psr, nsr, sr, denied_by_group or favoured_by_group
         metric: SharedText,

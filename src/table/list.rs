@@ -8,12 +8,12 @@ use crate::table::recourse::{
 };
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
-    AmountRow, ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow,
-    ChangeRow, ComparisonRow, CountRow, CurveRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow,
-    HiddenCauseRow, HistoryRow, IssueRow, KnowledgeFitRow, MetricRow, ModelContractRow,
-    NeededKnowledgeRow, NodeRow, OutcomeRow, PopulationRow, ReliabilityRow, ScoreShiftRow,
-    SelectedRow, SubgraphRow, SupportCountRow, SupportRow, TableDef, TableRow, ThresholdRow,
-    TransitionRow, UnknownLevelRow, WorldPeopleRow, WorldRow, WorldScoreRow,
+    AmountRow, ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfMapRow,
+    CfQualityRow, ChangeRow, ComparisonRow, CountRow, CurveRow, EdgeRow, FilterRow, GateRow,
+    GraphRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, KnowledgeFitRow, MetricRow,
+    ModelContractRow, NeededKnowledgeRow, NodeRow, OutcomeRow, PopulationRow, ReliabilityRow,
+    ScoreShiftRow, SelectedRow, SubgraphRow, SupportCountRow, SupportRow, TableDef, TableRow,
+    ThresholdRow, TransitionRow, UnknownLevelRow, WorldPeopleRow, WorldRow, WorldScoreRow,
 };
 
 /// All tables, in the order in which they are printed.
@@ -31,6 +31,7 @@ pub const TABLES: &[&TableDef] = &[
     CfQualityRow::TABLE,
     CfFeatureRow::TABLE,
     CfDistributionRow::TABLE,
+    CfMapRow::TABLE,
     CfExampleRow::TABLE,
     ComparisonRow::TABLE,
     ThresholdRow::TABLE,

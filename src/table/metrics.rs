@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::key_columns::{AuditKey, CLASS};
+use super::key_columns::AuditKey;
 use crate::error::Result;
 use crate::table::file::read_rows;
 use crate::table::row_macro::{SharedText, table};
@@ -14,7 +14,6 @@ table! {
     one row per "key and metric", written by "measure",
     read by "gate, report, diff, exports, explain" {
         ..key: AuditKey,
-        [meaning CLASS]
         class: SharedText,
         /// all; or supported, of the families ccm and eccm: only the counterfactuals whose values
         /// the reference rows of the group hold (table `support`)

@@ -33,6 +33,7 @@ mod quality;
 pub(crate) mod recourse;
 pub(crate) mod row_macro;
 mod scores;
+mod shared_meanings;
 pub(crate) mod support;
 pub(crate) mod why;
 
@@ -50,14 +51,15 @@ pub use graphs::{
 pub use groups::{GroupRow, ThresholdRow};
 pub(crate) use hidden_cause::ANY_TARGET;
 pub use hidden_cause::{HiddenCauseRow, JudgedRateKey};
-pub(crate) use issues::hint_of_issue;
-pub use issues::{FilterRow, ISSUE_CODES, IssueRow};
+pub use issues::{FilterRow, IssueRow};
 pub use key_columns::AuditKey;
 pub use metrics::MetricRow;
 pub(crate) use metrics::MetricTable;
 pub use outcomes::{OutcomeRow, WorldScoreRow};
 pub use population::PopulationRow;
-pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE, SetPair};
+pub use quality::{
+    CfDistributionRow, CfExampleRow, CfFeatureRow, CfMapRow, CfQualityRow, RARE, SetPair,
+};
 pub use row_macro::{RowColumns, SharedText, TableRow, finite, whole};
 pub(crate) use scores::JOB_STEP;
 pub use scores::{AmountRow, CurveRow, ReliabilityRow};

@@ -1,7 +1,6 @@
 //! The tables of single people: each audited person with scores and predictions, and what graphs
 //! say about the person.
 
-use super::key_columns::{ARM, COUNTERFACTUAL, MODEL, SENSITIVE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -9,17 +8,12 @@ table! {
     /// and attribute, then of the source rows.
     pub struct OutcomeRow in "outcomes", version 4, key 8,
     one row per "row, direction, model and set", written by "count", read by "diff, exports" {
-        [meaning ARM]
         arm: SharedText,
-        [meaning MODEL]
         model: SharedText,
-        [meaning COUNTERFACTUAL]
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// the row number, or the integer row id, or the xxh3-64 of its text
         row_key: u64,
-        [meaning TO_GROUP]
         to_group: SharedText,
         /// number of the counterfactual among those of the row and group
         cf_index: i64,
@@ -56,15 +50,11 @@ table! {
     pub struct WorldScoreRow in "world_scores", version 1, key 5,
     one row per "row, direction, model and graph-uncertain set", written by "score",
     read by "users" {
-        [meaning MODEL]
         model: SharedText,
-        [meaning COUNTERFACTUAL]
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// the row number, or the integer row id, or the xxh3-64 of its text
         row_key: u64,
-        [meaning TO_GROUP]
         to_group: SharedText,
         /// graphs in which the counterfactual has a score
         n_graphs: i64,

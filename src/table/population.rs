@@ -1,6 +1,5 @@
 //! The table of everybody: in which state each row of the source is, and who lacks what.
 
-use super::key_columns::SENSITIVE;
 use crate::table::row_macro::{SharedText, table};
 
 /// The states of rows in the order of the steps that decide them: the first that applies.
@@ -22,7 +21,6 @@ table! {
         /// (by `duplicates`, of an earlier row that `keep` leaves), dropped (by `missing`),
         /// other_side (of the split, or on neither side), audited: the first that applies
         state: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// the group before `keep`; null = none; the empty text = all undeclared groups after the
         /// first hundred in byte order

@@ -1,16 +1,12 @@
 //! The tables of how good counterfactuals are.
 
-use super::key_columns::{MODEL, SENSITIVE};
 use crate::table::row_macro::{SharedText, columns, table};
-
-pub(crate) const SET: &str = "name of the counterfactual set";
 
 columns! {
     /// A counterfactual set, its attribute and an ordered pair of groups.
     pub struct SetPair {
-        [meaning SET]
+        /// name of the counterfactual set
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// the factual group; empty = all pairs of groups together
         from_group: SharedText,
@@ -95,11 +91,9 @@ table! {
     pub struct CfExampleRow in "cf_examples", version 2, key 7,
     one row per "model, set, attribute, person who switches and feature",
     written by "count", read by "report" {
-        [meaning MODEL]
         model: SharedText,
-        [meaning SET]
+        /// name of the counterfactual set
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// the factual group
         from_group: SharedText,
@@ -124,6 +118,38 @@ table! {
         decision: bool,
         /// the decision about the counterfactual, which is the other one
         decision_cf: bool,
+    }
+}
+
+table! {
+    /// `cf_map`: one row per counterfactual set, attribute, ordered pair of groups and row that is
+    /// drawn. Absent unless the job asks for maps by `report.map`.
+    pub struct CfMapRow in "cf_map", version 1, key 5,
+    one row per "set, attribute, ordered pair of groups (the 30 that are left farthest from their \
+                 target) and row that is drawn; without components one without groups",
+    written by "measure", read by "report" {
+        ..pair: SetPair,
+        /// number of the row, from 0, in the order of a seeded hash; the row itself is not named
+        number: i64,
+        /// where the row lies on the first principal component of the reference, in its standard
+        /// deviations, the mean at 0; null = undefined, see `undefined`
+        x: Option<f64>,
+        /// where it lies on the second; null as x
+        y: Option<f64>,
+        /// where its counterfactual lies on the first; null as x
+        x_cf: Option<f64>,
+        /// where its counterfactual lies on the second; null as x
+        y_cf: Option<f64>,
+        /// share of the variance of the reference on the first component; null as x
+        share_x: Option<f64>,
+        /// share of it on the second; null as x
+        share_y: Option<f64>,
+        /// 1 where one of the two has the same variance as the next component, so that which is
+        /// which is arbitrary, else 0
+        tied: bool,
+        /// why there is no map: few_components (the reference varies in fewer than two directions),
+        /// many_columns (more than 1500); empty if there is
+        undefined: SharedText,
     }
 }
 

@@ -11,16 +11,10 @@ use crate::table::row_macro::{SharedText, TableRow, columns, table};
 /// What the column `metric` of the table `gates` says about gates on recourse.
 pub(crate) const UNFAIR_SUBGROUPS: &str = "unfair_subgroups";
 
-const RECOURSE_KEY: &str = "the sensitive attribute, as named under `recourse` in the job";
-const SUBGROUP: &str = "number of the subgroup, from 0";
-const N_0: &str = "affected people of group 0 in the subgroup";
-const N_1: &str = "affected people of group 1 in the subgroup";
-
 columns! {
     /// The attribute and the two groups that are compared.
     #[derive(Eq, PartialOrd, Ord)]
     pub(crate) struct ComparedPair {
-        [meaning RECOURSE_KEY]
         recourse: SharedText,
         /// the group that is compared
         group_0: SharedText,
@@ -93,7 +87,6 @@ table! {
     /// `recourse_columns`: one row per block and column that may be in subgroups.
     pub(crate) struct RecourseColumnRow in "recourse_columns", version 1, key 2,
     one row per "block of the job and column", written by "recourse", read by "report" {
-        [meaning RECOURSE_KEY]
         recourse: SharedText,
         /// the column, or the one-hot group
         column: SharedText,
@@ -125,13 +118,10 @@ table! {
     written by "recourse", read by "gate, report" {
         ..pair: ComparedPair,
         ..criterion: CriterionWords,
-        [meaning SUBGROUP]
         subgroup: i64,
         /// what its people share: `column = level, column >= level`
         traits: SharedText,
-        [meaning N_0]
         n_0: i64,
-        [meaning N_1]
         n_1: i64,
         /// n_0 over the affected people of group 0
         coverage_0: f64,
@@ -179,7 +169,6 @@ table! {
     one row per "block of the job, pair of groups, subgroup and action",
     written by "recourse", read by "report, users" {
         ..pair: ComparedPair,
-        [meaning SUBGROUP]
         subgroup: i64,
         /// number of the action within its subgroup, from 0
         action: i64,
@@ -187,9 +176,7 @@ table! {
         changes: SharedText,
         /// what it costs
         cost: f64,
-        [meaning N_0]
         n_0: i64,
-        [meaning N_1]
         n_1: i64,
         /// people of group 0 who get the favourable decision by it
         worked_0: i64,
@@ -208,15 +195,12 @@ table! {
     one row per "block of the job, pair of groups, subgroup and distinct cost of its actions",
     written by "recourse", read by "report" {
         ..pair: ComparedPair,
-        [meaning SUBGROUP]
         subgroup: i64,
         /// number of the cost, from 0, ascending
         step: i64,
         /// the cost
         cost: f64,
-        [meaning N_0]
         n_0: i64,
-        [meaning N_1]
         n_1: i64,
         /// most people of group 0 whom one action of at most this cost helps
         macro_0: i64,
@@ -243,7 +227,6 @@ table! {
         side: i64,
         /// number of the line, from 0
         line: i64,
-        [meaning SUBGROUP]
         subgroup: i64,
         /// affected people of the group in the subgroup
         n: i64,

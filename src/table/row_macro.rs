@@ -7,6 +7,7 @@
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
+use std::convert::identity;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::ops::Deref;
 use std::slice::Iter;
@@ -18,6 +19,7 @@ use arrow::array::{
 use arrow::datatypes::DataType;
 use serde::{Serialize, Serializer};
 
+use super::shared_meanings::meaning_of_all;
 use super::{ColumnDef, ColumnType, TableDef};
 
 /// What a column holds if it is not null.
@@ -144,43 +146,21 @@ impl PlainCell for SharedText {
     }
 }
 
-impl PlainCell for bool {
-    const KIND: ColumnType = ColumnType::Int;
-    type Array = Int64Array;
-
-    fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef {
-        Arc::new(cells.map(|cell| cell.map(|&is| i64::from(is))).collect::<Int64Array>())
-    }
-
-    fn get(array: &Int64Array, row: usize, _: Option<&Self>) -> Option<Self> {
-        match array.value(row) {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        }
-    }
-
-    fn order(&self, other: &Self) -> Ordering {
-        self.cmp(other)
-    }
-
-    fn to_text(&self) -> String {
-        u8::from(*self).to_string()
-    }
-}
-
+/// A cell that is a number in its array: how cells are ordered, the number of a cell, the cell of a
+/// number, and the array with its type.
 macro_rules! number_cell {
-    ($number:ty, $kind:ident, $array:ty, $order:expr) => {
-        impl PlainCell for $number {
+    ($cell:ty, $kind:ident, $array:ty, $order:expr, $number:expr, $cell_of:expr, $typed:expr) => {
+        impl PlainCell for $cell {
             const KIND: ColumnType = ColumnType::$kind;
             type Array = $array;
 
             fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef {
-                Arc::new(cells.map(Option::<&Self>::copied).collect::<$array>())
+                let numbers = cells.map(|cell| cell.map(|&cell| $number(cell)));
+                Arc::new($typed(numbers.collect::<$array>()))
             }
 
             fn get(array: &$array, row: usize, _: Option<&Self>) -> Option<Self> {
-                Some(array.value(row))
+                $cell_of(array.value(row))
             }
 
             fn order(&self, other: &Self) -> Ordering {
@@ -188,36 +168,24 @@ macro_rules! number_cell {
             }
 
             fn to_text(&self) -> String {
-                self.to_string()
+                $number(*self).to_string()
             }
         }
     };
 }
 
-number_cell!(i64, Int, Int64Array, i64::cmp);
-number_cell!(f64, Real, Float64Array, f64::total_cmp);
-number_cell!(u64, Key, UInt64Array, u64::cmp);
+number_cell!(i64, Int, Int64Array, i64::cmp, identity, Some, identity);
+number_cell!(f64, Real, Float64Array, f64::total_cmp, identity, Some, identity);
+number_cell!(u64, Key, UInt64Array, u64::cmp, identity, Some, identity);
+number_cell!(bool, Int, Int64Array, bool::cmp, i64::from, as_bool, identity);
+number_cell!(i128, Wide, Decimal128Array, i128::cmp, identity, Some, as_wide);
 
-impl PlainCell for i128 {
-    const KIND: ColumnType = ColumnType::Wide;
-    type Array = Decimal128Array;
+fn as_bool(number: i64) -> Option<bool> {
+    [false, true].into_iter().find(|is| i64::from(*is) == number)
+}
 
-    fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef {
-        let array: Decimal128Array = cells.map(Option::<&Self>::copied).collect();
-        Arc::new(array.with_data_type(DataType::Decimal128(38, 0)))
-    }
-
-    fn get(array: &Decimal128Array, row: usize, _: Option<&Self>) -> Option<Self> {
-        Some(array.value(row))
-    }
-
-    fn order(&self, other: &Self) -> Ordering {
-        self.cmp(other)
-    }
-
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
+fn as_wide(array: Decimal128Array) -> Decimal128Array {
+    array.with_data_type(DataType::Decimal128(38, 0))
 }
 
 /// A cell of a row: what its column holds, or an `Option` of it where the column may be null.
@@ -370,19 +338,16 @@ pub(crate) const fn column_name(field: &'static str) -> &'static str {
     }
 }
 
-/// The meaning of a column: its own, or one that several tables share.
+/// The meaning of a column: its own, or what all tables say of its name.
 #[doc(hidden)]
-pub(crate) const fn meaning(own: &'static str, shared: &[&'static str]) -> &'static str {
-    match shared {
-        [meaning, ..] => meaning,
-        [] => own.trim_ascii_start(),
-    }
+pub(crate) const fn meaning(own: &'static str, name: &'static str) -> &'static str {
+    if own.is_empty() { meaning_of_all(name) } else { own.trim_ascii_start() }
 }
 
 /// Writes a struct whose fields are columns, with their definition, writer and reader.
 ///
 /// `..NAME: TYPE` splices in columns that several tables share, another such struct; such parts
-/// come first. `meaning NAME` takes what a column says from a constant that several columns share.
+/// come first. A column without a text says what [`meaning_of_all`] says of its name.
 macro_rules! columns {
     (
         $(#[$attribute:meta])*
@@ -390,7 +355,6 @@ macro_rules! columns {
             $(..$part:ident: $shared_columns:ty,)*
             $(
                 $(#[doc = $own:literal])*
-                $([meaning $shared:ident])?
                 $column:ident: $cell:ty,
             )+
         }
@@ -404,8 +368,8 @@ macro_rules! columns {
                 pub $part: $shared_columns,
             )*
             $(
+                #[doc = concat!("`", stringify!($column), "`")]
                 $(#[doc = $own])*
-                $(#[doc = concat!("`", stringify!($column), "`, as `", stringify!($shared), "`")])?
                 pub $column: $cell,
             )+
         }
@@ -419,7 +383,7 @@ macro_rules! columns {
                             as $crate::table::row_macro::PlainCell>::KIND,
                         meaning: $crate::table::row_macro::meaning(
                             concat!($($own),*),
-                            &[$($shared)?],
+                            stringify!($column),
                         ),
                         nullable: <$cell as $crate::table::row_macro::CellValue>::NULLABLE,
                     }

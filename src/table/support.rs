@@ -1,7 +1,6 @@
 //! The tables of support: which values the counterfactuals of a set hold that the reference rows of
 //! the target group hardly do, and what becomes of the people who would hold them.
 
-use super::key_columns::{COUNTERFACTUAL, FROM_GROUP, MODEL, SENSITIVE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
 
 /// The word of the column `support` of the table `metrics` for all people.
@@ -18,11 +17,6 @@ pub(crate) fn is_told(people: i64, of: i64) -> bool {
     people >= 10 || people > 0 && 100 * people >= of
 }
 
-/// What the feature and level of an unsupported value say.
-const FEATURE: &str = "the feature, or the one-hot group";
-const LEVEL: &str = "the level; null = a number outside of the range of the target group, or a \
-    one-hot group of which none or several columns are set";
-
 table! {
     /// `support`: one row per value that counterfactuals of a direction hold and that the reference
     /// rows of the target group hardly do: a level of at most 1 % of them, of at most a twentieth
@@ -30,19 +24,16 @@ table! {
     /// of their range by more than a tenth of its width.
     pub struct SupportRow in "support", version 1, key 5,
     one row per "set, direction and unsupported value", written by "measure", read by "report" {
-        [meaning COUNTERFACTUAL]
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
-        [meaning FROM_GROUP]
         from_group: SharedText,
-        [meaning TO_GROUP]
         to_group: SharedText,
         /// place by people, from 1
         rank: i64,
-        [meaning FEATURE]
+        /// the feature, or the one-hot group
         feature: SharedText,
-        [meaning LEVEL]
+        /// the level; null = a number outside of the range of the target group, or a one-hot group
+        /// of which none or several columns are set
         level: Option<SharedText>,
         /// audited people of from_group whose counterfactual holds it; with causal graphs in half
         /// of these or more
@@ -63,15 +54,10 @@ table! {
     pub struct SupportCountRow in "support_counts", version 1, key 9,
     one row per "model, set, direction, unsupported value and cell", written by "measure",
     read by "report" {
-        [meaning MODEL]
         model: SharedText,
-        [meaning COUNTERFACTUAL]
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
-        [meaning FROM_GROUP]
         from_group: SharedText,
-        [meaning TO_GROUP]
         to_group: SharedText,
         /// place of the value in the table `support`
         rank: i64,

@@ -1,10 +1,10 @@
 //! The shipped job on Adult: with the real files against published counts and scikit-learn, without
 //! them marked as a stand-in.
 
-use crate::frame::{TableRecord, read_frame};
+use crate::frame::TableRecord;
 use std::fs;
 
-use crate::work::{Work, root, shared};
+use crate::work::{Says, Work, root, shared};
 
 const JOB: &str = "jobs/adult.yaml";
 
@@ -38,12 +38,7 @@ fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
         serde_json::json!({"source": 48_842, "kept": 48_842, "trained": 32_561, "audited": 16_281})
     );
     assert!(manifest.get("stand_in").is_none());
-    assert!(
-        !fs::read_to_string(work.path("out/annex.html"))
-            .unwrap()
-            .to_lowercase()
-            .contains("stand-in data")
-    );
+    assert!(!work.read("out/annex.html").to_lowercase().contains("stand-in data"));
     let paths: Vec<&str> = manifest["inputs"]
         .as_array()
         .unwrap()
@@ -53,7 +48,7 @@ fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
     assert_eq!(paths, ["adult/adult.data", "adult/adult.test"]);
 
     // Counts of the test file: both groups together, Female, Male.
-    let groups = read_frame(&work.path("out/tables"), "groups");
+    let groups = work.table("groups");
     let counts = |attribute: &'static str| {
         let rows = groups
             .records()
@@ -107,20 +102,20 @@ fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
 /// The job asks why of the finding that leads its page, and the page answers: who switches and, of
 /// the set that moves features, through what, each in a sentence with its counts, and a picture.
 fn check_why(work: &Work) {
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    let read = |name: &str| read_frame(&work.path("out/tables"), name);
+    let page = work.read("out/report.html");
+    let read = |name: &str| work.table(name);
     let (gates, patterns, features) =
         (read("gates"), read("switch_patterns"), read("switch_features"));
-    let harms = gates.records().filter(|row| row.text("verdict") == "fail");
+    let harms = gates.of("verdict=fail");
     let worst = harms.max_by_key(|row| row.int("numerator")).unwrap();
     let counts = |k: Option<i64>, n: Option<i64>| format!("{} of {}", k.unwrap(), n.unwrap());
     let told = counts(worst.int("numerator"), worst.int("denominator"));
     let (head, evidence) = page.split_once("<section id=\"why\">").unwrap();
     let (lead, _) = head.split_once("<section id=\"limits\">").unwrap();
-    assert!(lead.contains(&format!("<strong>{told} ")), "{told} does not lead the page");
+    lead.says(&[&format!("<strong>{told} ")]);
     let (answer, _) = evidence.split_once("</section>").unwrap();
     let key = ["model", "sensitive", "from_group", "to_group", "metric"];
-    let second = || patterns.records().filter(|row| row.text("half") == "second");
+    let second = || patterns.of("half=second");
     for set in ["flip", "world"] {
         let is_asked = |row: &TableRecord<'_>| {
             row.text("pattern").is_empty()
@@ -134,7 +129,7 @@ fn check_why(work: &Work) {
         let first = second().find(is_told).unwrap();
         let sentence = format!("({}; ", counts(first.int("k"), first.int("n")));
         let (_, rest) = answer.split_once(&sentence).unwrap_or_else(|| panic!("{sentence}"));
-        assert!(rest.contains("<svg"), "{set}: no picture");
+        rest.says(&["<svg"]);
         let own = features.records().filter(|row| {
             row.text("why") == asked.text("why")
                 && row.text("people") == "switched"
@@ -165,7 +160,7 @@ fn without_the_files_the_stand_in_is_marked_everywhere() {
     let work = Work::with_jobs();
     let ran = work.run(0, JOB, "--data-dir empty");
     let (summary, manifest) = (ran.summary(), work.json("out/manifest.json"));
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap().to_lowercase();
+    let page = work.read("out/annex.html").to_lowercase();
     if work.path("empty/adult/adult.data").exists() {
         eprintln!("the network gave the real files");
         assert!(

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow::array::ArrayRef;
 
-use crate::frame::{TableFrame, TableRecord, read_frame};
+use crate::frame::{TableFrame, TableRecord};
 use crate::seam_cases::text_of;
-use crate::work::{Work, assert_same, column, python3_imports, results, root};
+use crate::work::{Says, Work, assert_same, column, documented, python3_imports, results, root};
 
 const N: i64 = 240;
 
@@ -29,7 +29,7 @@ fn premium(i: i64, sex: &str) -> Option<f64> {
 }
 
 fn premiums(of: impl Fn(i64) -> Option<f64>) -> ArrayRef {
-    column((0..N).map(of).collect::<Float64Array>())
+    column((0..N).map(of))
 }
 
 fn work(other: ArrayRef) -> Work {
@@ -37,16 +37,16 @@ fn work(other: ArrayRef) -> Work {
     work.parquet(
         "policies.parquet",
         vec![
-            ("id", column((0..N).collect::<Int64Array>())),
-            ("sex", column((0..N).map(|i| Some(sex(i))).collect::<StringArray>())),
+            ("id", column(0..N)),
+            ("sex", column((0..N).map(sex))),
             ("premium", premiums(|i| premium(i, sex(i)))),
         ],
     );
     work.parquet(
         "quotes.parquet",
         vec![
-            ("row_id", column((0..N).collect::<Int64Array>())),
-            ("to_group", column((0..N).map(|i| Some(sex(i + 1))).collect::<StringArray>())),
+            ("row_id", column(0..N)),
+            ("to_group", column((0..N).map(|i| sex(i + 1)))),
             ("quote", other),
         ],
     );
@@ -87,10 +87,6 @@ const GATES: &str = "gates:
   mean: {metric: amount_mean_ratio, model: tariff, between: {sex: [m, w]}, at_most: 2}
 ";
 
-fn table(work: &Work, name: &str) -> TableFrame {
-    read_frame(&work.path("out/tables"), name)
-}
-
 fn as_other(i: i64) -> Option<f64> {
     premium(i, sex(i + 1))
 }
@@ -112,7 +108,7 @@ fn premiums_are_measured_judged_and_told() {
     let work = work(premiums(as_other));
     job(&work, MODEL, GATES);
     work.run(0, "job.yaml", "--threads 1");
-    let metrics = table(&work, "metrics");
+    let metrics = work.table("metrics");
     for (group, more) in [("m", 0), ("w", pairs("w").len())] {
         let own = pairs(group);
         let mean = own.iter().map(|(x, _)| x).sum::<f64>() / own.len() as f64;
@@ -135,7 +131,7 @@ fn premiums_are_measured_judged_and_told() {
     assert!(families.iter().all(|family| ["amounts", "ccm"].contains(family)));
     assert!(metrics.records().all(|row| row.text("metric") != "sr"));
 
-    let amounts = table(&work, "amounts");
+    let amounts = work.table("amounts");
     let told: Vec<_> = amounts
         .records()
         .map(|row| {
@@ -155,25 +151,23 @@ fn premiums_are_measured_judged_and_told() {
     );
 
     // Nobody is decided about, and outcomes hold the amounts.
-    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+    let outcomes = work.table("outcomes");
     for (i, row) in (0..N).zip(outcomes.records()) {
-        assert_eq!((row.int("predicted"), row.int("predicted_cf")), (None, None));
+        row.holds("predicted=, predicted_cf=");
         assert_eq!((row.real("score"), row.real("score_cf")), (premium(i, sex(i)), as_other(i)));
     }
 
     // Men pay more than they would pay as women: they are harmed. Women are not, whatever the six
     // without a premium would pay; the ratio of the means may be anything with their premiums.
-    let gates = table(&work, "gates");
-    let told = |gate: &str, column: &str| {
-        gates.records().find(|row| row.text("gate") == gate).unwrap().text(column).to_owned()
-    };
+    let gates = work.table("gates");
+    let told = |gate: &str, column: &str| gates.at(&format!("gate={gate}")).text(column).to_owned();
     let verdicts = ["men", "women", "mean"].map(|gate| told(gate, "verdict"));
-    let women = || gates.records().filter(|row| row.text("gate") == "women");
+    let women = || gates.of("gate=women");
     assert!(women().count() == 2 && women().all(|row| row.text("verdict") == "pass"));
     assert_eq!(verdicts, ["fail", "pass", "inconclusive"]);
     assert_eq!(told("mean", "reason_code"), "unmeasured-people");
     assert!(told("mean", "reason").contains("6 people have no score"));
-    let plain = text_of(&fs::read_to_string(work.path("out/report.html")).unwrap());
+    let plain = text_of(&work.read("out/report.html"));
     for words in
         ["would have an amount at least 5 % lower as women", "treats men worse", "119 of 120"]
     {
@@ -182,11 +176,14 @@ fn premiums_are_measured_judged_and_told() {
     for words in ["favourable decision", "predicted positive", "decided otherwise"] {
         assert!(!plain.contains(words), "{words}");
     }
-    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap().replace('\u{a0}', " ");
-    for words in ["Amounts of the groups", "from 5 % of the amount", "people want low amounts"] {
-        assert!(annex.contains(words), "{words}");
-    }
-    assert!(!annex.contains("switches-title") && annex.contains("amounts-title"));
+    let annex = work.read("out/annex.html").replace('\u{a0}', " ");
+    annex.says(&[
+        "Amounts of the groups",
+        "from 5 % of the amount",
+        "people want low amounts",
+        "amounts-title",
+    ]);
+    annex.lacks(&["switches-title"]);
 
     // The same bytes on more threads.
     let one = results(&work.path("out"));
@@ -216,13 +213,13 @@ fn what_matters_may_be_an_amount() {
     let work = work(premiums(as_other));
     job(&work, &MODEL.replace("5%", "15"), "");
     work.run(0, "job.yaml", "");
-    let metrics = table(&work, "metrics");
+    let metrics = work.table("metrics");
     let far = pairs("m").iter().filter(|(x, c)| x - c >= 15.0 - 1e-7).count();
     assert!(far > 10 && far < 110, "{far}");
     assert_eq!(value(&metrics, "share_less", "m").1, Some(far as i64));
     job(&work, &MODEL.replace("5%", "0"), "");
     work.run(0, "job.yaml", "");
-    assert_eq!(value(&table(&work, "metrics"), "share_less", "m").1, Some(119));
+    assert_eq!(value(&work.table("metrics"), "share_less", "m").1, Some(119));
 }
 
 /// Gates know the metrics of amounts, and what they can be asked about.
@@ -254,8 +251,8 @@ fn clarify_counts_amounts_above_a_number() {
     work.parquet(
         "policies.parquet",
         vec![
-            ("id", column((0..N).collect::<Int64Array>())),
-            ("sex", column((0..N).map(of).collect::<StringArray>())),
+            ("id", column(0..N)),
+            ("sex", column((0..N).map(of))),
             ("premium", premiums(|i| premium(i, sex(i)))),
             ("claims", premiums(claims)),
         ],
@@ -266,7 +263,7 @@ gates:
   dearer: {metric: share_more, model: tariff, counterfactual: flip, direction: {sex: [m, w]}, at_most: 0.5}
 ";
     job(&work, MODEL, rest);
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let text = work.read("job.yaml");
     work.write("job.yaml", &text.replace("label: none", "label: {amount: claims}"));
     work.run(0, "job.yaml", "");
 
@@ -285,12 +282,12 @@ gates:
     let both = |of: &dyn Fn([f64; 4]) -> f64, labelled| {
         of(count("m", labelled)) - of(count("w", labelled))
     };
-    let metrics = table(&work, "metrics");
+    let metrics = work.table("metrics");
     let found = |metric: &str| {
         let mut rows = metrics.records();
         let row =
             rows.find(|row| row.text("metric") == metric).unwrap_or_else(|| panic!("{metric}"));
-        assert_eq!((row.text("from_group"), row.text("to_group")), ("m", "w"), "{metric}");
+        row.holds("from_group=m, to_group=w");
         row.real("value").unwrap()
     };
     let dcacc = |[_, g, d, _]: [f64; 4]| d / g;
@@ -306,7 +303,7 @@ gates:
         assert!((found - expected).abs() < 1e-12, "{metric}: {found}, not {expected}");
     }
     // Everybody counts once in the population, and the premium without a number has no decision.
-    let population = table(&work, "population");
+    let population = work.table("population");
     let audited = |group: &str| {
         let is = |row: &TableRecord<'_>| {
             row.text("state") == "audited"
@@ -322,15 +319,15 @@ gates:
         |group: &str| (0..N).filter(|&i| sex(i) == group && claims(i).is_none()).count() as i64;
     assert_eq!(audited("m"), [120, 0, unlabelled("m")]);
     assert_eq!(audited("w"), [120, 6, unlabelled("w")]);
-    assert!(table(&work, "gates").records().all(|row| row.text("verdict") == "pass"));
-    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(annex.contains("Groups as they are") && annex.contains("Amounts of the groups"));
+    assert!(work.table("gates").records().all(|row| row.text("verdict") == "pass"));
+    let annex = work.read("out/annex.html");
+    annex.says(&["Groups as they are", "Amounts of the groups"]);
     // Amounts have no place among the scores by which two runs are paired.
     work.cfaudit(0, "diff out out");
     // Without claims what needs no label is measured.
     work.write("job.yaml", &text);
     work.cfaudit(0, "run job.yaml --out none --cache cache");
-    let metrics = read_frame(&work.path("none/tables"), "metrics");
+    let metrics = work.table("none/metrics");
     let ids: Vec<_> = metrics.records().map(|row| row.text("metric").to_owned()).collect();
     assert!(ids.iter().any(|id| id == "dppl"));
 }
@@ -346,9 +343,9 @@ fn the_premium_job_runs() {
     let program = "jobs/models/premium.py";
     fs::copy(root().join(program), work.path(program)).unwrap();
     work.run(0, "jobs/premiums.yaml", "");
-    let metrics = table(&work, "metrics");
+    let metrics = work.table("metrics");
     for set in ["flip", "world"] {
-        assert!(metrics.records().any(|row| row.text("counterfactual") == set), "{set}");
+        assert!(metrics.has(&format!("counterfactual={set}")), "{set}");
     }
     // The tariff charges men 8 % more, whatever else they are.
     let (share, n) = value(&metrics, "denied_by_group", "Male");
@@ -358,9 +355,7 @@ fn the_premium_job_runs() {
 
 #[test]
 fn the_example_of_the_guide_runs() {
-    let guide = fs::read_to_string(root().join("docs/models-and-experiments.md")).unwrap();
-    let example = guide.split("## Amounts\n\n```yaml\n").nth(1).unwrap();
     let work = work(premiums(as_other));
-    job(&work, example.split("```").next().unwrap(), GATES);
+    job(&work, &documented("models-and-experiments.md", "## Amounts"), GATES);
     work.run(0, "job.yaml", "");
 }

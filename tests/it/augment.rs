@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::command::{WELL, canned, with_command};
 use crate::determinism::work;
-use crate::work::Work;
+use crate::work::Says;
 
 const KEY: [&str; 8] =
     ["model", "counterfactual", "sensitive", "scope", "from_group", "to_group", "slice", "metric"];
@@ -21,24 +21,8 @@ fn key(row: &TableRecord<'_>) -> Vec<String> {
 /// Everything that is measured of an arm: by key the value, why there is none, the interval and its
 /// people.
 fn values(metrics: &TableFrame, arm: &str) -> BTreeMap<Vec<String>, String> {
-    let of = |row: TableRecord<'_>| {
-        let numbers =
-            [row.real("value"), row.real("lo"), row.real("hi"), row.real("weight_numerator")];
-        (
-            key(&row),
-            format!(
-                "{numbers:?} {} {} {:?}",
-                row.text("undefined"),
-                row.text("interval"),
-                row.int("n_rows")
-            ),
-        )
-    };
-    metrics.records().filter(|row| row.text("arm") == arm).map(of).collect()
-}
-
-fn tables(work: &Work) -> TableFrame {
-    read_frame(&work.path("out/tables"), "metrics")
+    let told = "value lo hi weight_numerator undefined interval n_rows";
+    metrics.of(&format!("arm={arm}")).map(|row| (key(&row), row.told(told))).collect()
 }
 
 /// Whatever the base of an experiment measures, a plain audit with the same rows measures too.
@@ -46,7 +30,7 @@ fn tables(work: &Work) -> TableFrame {
 fn the_base_is_the_audit_itself() {
     let work = work("augment");
     work.run(0, "job.yaml", "");
-    let metrics = tables(&work);
+    let metrics = work.table("metrics");
     let (plain, base) = (values(&metrics, ""), values(&metrics, "split-as-it-is/base"));
     assert!(base.len() > 400, "{}", base.len());
     for (key, value) in &base {
@@ -55,7 +39,7 @@ fn the_base_is_the_audit_itself() {
     let folded = values(&metrics, "folded/base");
     assert!(folded.len() > 300 && folded.keys().any(|key| key[1] == "world"), "{}", folded.len());
 
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let text = work.read("job.yaml");
     let (head, rest) = text.split_once("experiments:").unwrap();
     let (_, tail) = rest.split_once("metrics:").unwrap();
     let tail = tail.split("gates:").next().unwrap();
@@ -66,7 +50,7 @@ fn the_base_is_the_audit_itself() {
         &format!("{}metrics:{tail}run: {{seed: 5}}\n", head.replace(split, "split: {folds: 2}")),
     );
     work.run(0, "folds.yaml", "--replace");
-    let plain = values(&tables(&work), "");
+    let plain = values(&work.table("metrics"), "");
     for (key, value) in &folded {
         assert_eq!(plain.get(key), Some(value), "{key:?}");
     }
@@ -77,8 +61,7 @@ fn arms_add_what_they_say() {
     let work = work("augment");
     work.run(0, "job.yaml", "");
     let below = work.path("out/tables");
-    let (arms, selected) =
-        (read_frame(&below, "arms"), read_frame(&work.path("out/rows"), "selected"));
+    let (arms, selected) = (read_frame(&below, "arms"), work.table("selected"));
     let mut names = BTreeSet::new();
     for row in arms.records() {
         let (arm, of) = (row.text("arm"), |column: &str| row.int(column).unwrap());
@@ -129,22 +112,18 @@ fn arms_add_what_they_say() {
     };
     assert!(of_fold(0).is_disjoint(&of_fold(1)) && !of_fold(1).is_empty());
 
-    let metrics = tables(&work);
+    let metrics = work.table("metrics");
     let found = |arm: &str| {
         metrics
-            .records()
-            .filter(|r| r.text("arm") == arm)
+            .of(&format!("arm={arm}"))
             .map(|r| (key(&r), r.real("value")))
             .collect::<BTreeMap<_, _>>()
     };
     let (comparisons, mut intervals) = (read_frame(&below, "comparisons"), 0);
     let base = found("folded/base");
     let switched = found("folded/switched");
-    for row in comparisons.records().filter(|r| r.text("arm") == "folded/switched") {
-        assert_eq!(
-            (row.text("against_arm"), row.text("model"), row.text("against")),
-            ("folded/base", "logit", "logit")
-        );
+    for row in comparisons.of("arm=folded/switched") {
+        row.holds("against_arm=folded/base, model=logit, against=logit");
         let slice = |column: &&str| {
             if *column == "slice" { String::new() } else { row.text(column).to_owned() }
         };
@@ -171,16 +150,14 @@ fn arms_add_what_they_say() {
     // Without folds there is nothing to say about them.
     assert!(folds.records().all(|r| r.text("arm").starts_with("folded/")));
 
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    for words in [
+    let page = work.read("out/annex.html");
+    page.says(&[
         "Did augmentation help",
         "names no winner",
         "How the folds differ",
         "Extended counterfactual confusion matrices of the arms",
-    ] {
-        assert!(page.contains(words), "{words}");
-    }
-    assert!(page.contains("arm <bdi>folded&#x2f;all</bdi>"), "the gate says which arm it is about");
+        "arm <bdi>folded&#x2f;all</bdi>",
+    ]);
 }
 
 /// A command trains and scores every arm; where it fails, the next run goes on with that arm and
@@ -206,7 +183,7 @@ fn a_failed_run_goes_on_at_the_arm_and_fold_where_it_stopped() {
         "error[command-failed]: the command of model `live`, arm all, fold 1",
         "out of luck",
     ]);
-    let trained = || fs::read_to_string(work.path("n")).unwrap().trim().parse::<u32>().unwrap();
+    let trained = || work.read("n").trim().parse::<u32>().unwrap();
     assert_eq!(trained(), 5);
     fs::remove_file(work.path("broken")).unwrap();
     let ran = work.run(0, "job.yaml", "");
@@ -216,12 +193,9 @@ fn a_failed_run_goes_on_at_the_arm_and_fold_where_it_stopped() {
         assert!(!ran.stderr.contains(&again), "{}", ran.stderr);
     }
     assert_eq!(trained(), 6);
-    let arms = read_frame(&work.path("out/tables"), "arms");
-    let added: Vec<Option<i64>> = arms
-        .records()
-        .filter(|r| r.text("arm") == "more/all")
-        .map(|r| r.int("n_counterfactuals"))
-        .collect();
+    let arms = work.table("arms");
+    let added: Vec<Option<i64>> =
+        arms.of("arm=more/all").map(|r| r.int("n_counterfactuals")).collect();
     assert_eq!(added, [Some(1500), Some(1500)]);
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
 }
@@ -261,7 +235,7 @@ fn a_killed_run_goes_on_at_the_arm_and_fold_where_it_was() {
         let again = format!("train/model=live/experiment=more/{arm}: runs");
         assert!(!ran.stderr.contains(&again), "{}", ran.stderr);
     }
-    assert_eq!(fs::read_to_string(work.path("n")).unwrap().trim(), "6");
+    assert_eq!(work.read("n").trim(), "6");
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
 }
 
@@ -291,11 +265,15 @@ fn an_arm_is_planned_as_the_plain_audit() {
 #[test]
 fn no_name_makes_the_stage_of_another() {
     let work = work("augment");
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
-    let text = text
-        .replace("folded", "selected")
-        .replace("    region: {groups", "    \"flip/sex\": {from: region, groups");
-    work.write("job.yaml", &text.replace("sensitive: region", "sensitive: \"flip/sex\""));
+    work.edit(
+        "job.yaml",
+        "job.yaml",
+        &[
+            ("folded", "selected"),
+            ("    region: {groups", "    \"flip/sex\": {from: region, groups"),
+            ("sensitive: region", "sensitive: \"flip/sex\""),
+        ],
+    );
     let planned = work.cfaudit(0, "plan job.yaml --cache cache").stdout;
     for stage in [
         "measure/experiment=selected ",

@@ -5,8 +5,11 @@ use std::path::Path;
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
+use arrow::ipc::writer::StreamWriter;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
 
 use crate::work::files;
 
@@ -27,9 +30,33 @@ pub(crate) fn read_folder(folder: &Path) -> RecordBatch {
 
 /// Writes rows into a file, and makes its folder.
 pub(crate) fn write(path: &Path, lines: &RecordBatch) {
+    write_with(path, lines, WriterProperties::builder().build());
+}
+
+pub(crate) fn write_with(path: &Path, lines: &RecordBatch, properties: WriterProperties) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let mut writer =
-        ArrowWriter::try_new(File::create(path).unwrap(), lines.schema(), None).unwrap();
+    let file = File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, lines.schema(), Some(properties)).unwrap();
     writer.write(lines).unwrap();
     writer.close().unwrap();
+}
+
+/// What the footer of a file notes besides its schema.
+pub(crate) fn notes(path: &Path) -> Option<Vec<KeyValue>> {
+    let file = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
+    file.metadata().file_metadata().key_value_metadata().cloned()
+}
+
+/// Writes rows into a file that notes this in its footer.
+pub(crate) fn write_noted(path: &Path, lines: &RecordBatch, notes: Option<Vec<KeyValue>>) {
+    let properties = WriterProperties::builder().set_key_value_metadata(notes).build();
+    write_with(path, lines, properties);
+}
+
+/// Writes batches as a stream of a program.
+pub(crate) fn write_stream(path: &Path, batches: &[RecordBatch]) {
+    let schema = batches[0].schema();
+    let mut writer = StreamWriter::try_new(File::create(path).unwrap(), &schema).unwrap();
+    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    writer.finish().unwrap();
 }

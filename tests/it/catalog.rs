@@ -4,7 +4,6 @@
 //! Expected counts are those of the notes next to the public test data, counted apart from this
 //! program.
 
-use crate::frame::read_frame;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -28,12 +27,8 @@ fn run(job: &str, file: &str) -> Option<Work> {
 
 /// People and positive labels of each audited group of an attribute.
 fn groups(work: &Work, attribute: &str) -> BTreeMap<String, (i64, i64)> {
-    let table = read_frame(&work.path("out/tables"), "groups");
-    let of = table.records().filter(|r| {
-        r.text("model") == "logistic"
-            && r.text("sensitive") == attribute
-            && !r.text("group").is_empty()
-    });
+    let table = work.table("groups");
+    let of = table.of(&format!("model=logistic, sensitive={attribute}, group!="));
     of.map(|r| (r.text("group").to_owned(), (r.int("n").unwrap(), r.int("n_positive").unwrap())))
         .collect()
 }
@@ -74,7 +69,7 @@ fn compas_keeps_the_people_of_propublicas_filter() {
         (&manifest["rows"]["source"], &manifest["rows"]["kept"]),
         (&json!(7_214), &json!(5_278))
     );
-    let filters = read_frame(&work.path("out/tables"), "filters");
+    let filters = work.table("filters");
     assert_eq!(
         filters.records().filter_map(|r| r.int("rows_out")).collect::<Vec<_>>(),
         [7_214, 6_150, 5_278]

@@ -1,10 +1,7 @@
 //! Clarify's metrics, worst cases and the rest, from the job to tables, gates and page; their
 //! values have oracles of their own.
 
-use crate::frame::{TableFrame, read_frame};
-use std::fs;
-
-use crate::work::{Work, assert_same, results};
+use crate::work::{Says, Work};
 
 const JOB: &str = "\
 cfaudit: 1
@@ -44,16 +41,12 @@ gates:
   furthest: {metric: eodds, model: scorecard, between: worst_case, sensitive: origin, at_most: 1}
 ";
 
-fn frame(work: &Work, def: &str) -> TableFrame {
-    read_frame(&work.path("out/tables"), def)
-}
-
 #[test]
 fn facets_from_job_to_page() {
     let work = Work::new();
     work.write("job.yaml", JOB);
     work.run(0, "job.yaml", "");
-    let metrics = frame(&work, "metrics");
+    let metrics = work.table("metrics");
     let of = |scope: &str, from: &str, to: &str, metric: &str| {
         let key = ["scope", "from_group", "to_group", "metric"];
         let mut found = metrics
@@ -123,26 +116,24 @@ fn facets_from_job_to_page() {
         (worst.real("value").unwrap() - widest).abs() < 1e-15
             && worst.text("lowest_group") == "west"
     );
-    assert!(frame(&work, "groups").records().all(|r| r.int("n_missing_stratum") == Some(0)));
+    assert!(work.table("groups").records().all(|r| r.int("n_missing_stratum") == Some(0)));
     assert_eq!(
-        frame(&work, "gates").records().map(|r| r.text("verdict")).collect::<Vec<_>>(),
+        work.table("gates").records().map(|r| r.text("verdict")).collect::<Vec<_>>(),
         ["pass"; 3]
     );
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(
-        page.contains("metrics, the favoured facet first")
-            && page.contains("furthest apart")
-            && page.contains("conditional demographic disparity")
-    );
+    let page = work.read("out/annex.html");
+    page.says(&[
+        "metrics, the favoured facet first",
+        "furthest apart",
+        "conditional demographic disparity",
+    ]);
     // A gap of 18 points in the labels, and of 42 in the predictions.
-    assert!(page.contains(" is amplified by the predictions."), "{page}");
+    page.says(&[" is amplified by the predictions."]);
 
-    let expected = work.results();
-    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 3 --batch-rows 1024");
-    assert_same(&expected, &results(&work.path("other")), "other threads and batches");
+    work.same_bytes(0, "job.yaml", &["--threads 3 --batch-rows 1024"]);
     // Another number of neighbours runs the flip test again, and nothing before it.
     work.run(0, "job.yaml", "--set metrics.clarify.flip_test.neighbours=5");
-    let again = frame(&work, "metrics");
-    let ft = again.records().find(|r| r.text("metric") == "ft").unwrap();
-    assert!(ft.text("ci_method").contains("5 neighbours"), "{}", ft.text("ci_method"));
+    let again = work.table("metrics");
+    let ft = again.at("metric=ft");
+    ft.text("ci_method").says(&["5 neighbours"]);
 }

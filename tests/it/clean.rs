@@ -6,9 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use arrow::array::{Int64Array, StringArray};
-
-use crate::work::{Ran, Work, assert_same, column, files};
+use crate::work::{Ran, Says, Work, assert_same, column, files};
 
 const DEMO: &str = "jobs/gate-demo.yaml";
 const FEW: &str = "--set data.rows.synthetic.rows=1000 --gates report";
@@ -103,10 +101,10 @@ fn a_folder_of_the_users_never_becomes_the_cache() {
     let work = Work::with_jobs();
     let rows = "--set data.rows.synthetic.rows=600";
     let texts = ["f", "m"].into_iter().cycle().take(40).collect::<Vec<_>>();
-    let numbers = || column(Int64Array::from_iter_values((0..40).map(|i| i % 3 % 2)));
+    let numbers = || column((0..40_i64).map(|i| i % 3 % 2));
     work.parquet(
         "rows.parquet",
-        vec![("sex", column(StringArray::from(texts))), ("y", numbers()), ("granted", numbers())],
+        vec![("sex", column(texts)), ("y", numbers()), ("granted", numbers())],
     );
     work.write(
         "parts.yaml",
@@ -142,7 +140,7 @@ fn a_folder_of_the_users_never_becomes_the_cache() {
     // The folder of the project itself, with a folder of this name.
     work.write("tmp/mine", "keep");
     work.cfaudit(5, &format!("check {DEMO} {rows} --cache .")).says(&["cannot use as cache `.`"]);
-    assert_eq!(fs::read_to_string(work.path("tmp/mine")).unwrap(), "keep");
+    assert_eq!(work.read("tmp/mine"), "keep");
 }
 
 /// The default is ours by its place; what is behind a link is not, and only sessions are removed.
@@ -230,8 +228,8 @@ fn words_of_the_trade_lead_to_ours() {
         let told = Ran::of(explain.arg(word), 0).stdout;
         assert!(told.starts_with(known), "{word}: {told}");
     }
-    let job = fs::read_to_string(work.path("jobs/demo.yaml")).unwrap();
-    assert!(job.contains("metric: di\n"));
+    let job = work.read("jobs/demo.yaml");
+    job.says(&["metric: di\n"]);
     work.write("jobs/demo.yaml", &job.replace("metric: di\n", "metric: disparate_impact\n"));
     work.cfaudit(2, "check jobs/demo.yaml --no-data").says(&["did you mean `di`?"]);
 }

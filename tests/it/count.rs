@@ -25,22 +25,23 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 }
 
 /// The rooms with their ceilings, the figures of the last count. Since the count before, `report`
-/// lost prose that is in templates now, `gate` its words and second evidence, and `metric` what
-/// stood once for each family; `model` gained registered models, `proof` the statement.
+/// lost prose and tables that are in templates now, `gate` its words and second evidence, and
+/// `metric` what stood once for each family; `model` gained registered models, `proof` the
+/// statement.
 const ROOMS: &[Room] = &[
     room("report", &["report"], 15_860),
-    room("metric", &["metric"], 13_570),
-    room("job", &["job"], 9_105),
+    room("metric", &["metric"], 12_800),
+    room("job", &["job"], 8_000),
     room("stage", &["stage"], 27_895),
     room("data", &["data"], 17_050),
     room("counterfactual", &["counterfactual"], 8_765),
-    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_240),
+    room("exec, cli, root", &["exec", "cli", "bin", "."], 7_855),
     room("gate", &["gate"], 4_135),
     room("model", &["model"], 4_970),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        7_020,
+        6_120,
     ),
     room(
         "num, recourse, causal, why, augment",
@@ -50,13 +51,13 @@ const ROOMS: &[Room] = &[
 ];
 
 /// What is counted besides code, with its ceiling. Of the templates 640 lines are the meanings of
-/// the metrics, 60 the sentences of the reading path, and 950 the page `judge.html`, a program by
+/// the metrics, 560 the words of `cfaudit explain`, 60 the sentences of the reading path, and 950 the page `judge.html`, a program by
 /// itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 5_860),
-    ("lines of messages", 1_615),
-    ("lines of unit tests", 43_755),
-    ("lines of integration tests", 29_460),
+    ("lines of templates", 6_450),
+    ("lines of messages", 1_600),
+    ("lines of unit tests", 43_630),
+    ("lines of integration tests", 28_710),
     ("words of the documents", 32_000),
     ("characters of the README", 6_625),
 ];

@@ -4,10 +4,9 @@
 
 use std::fs;
 
-use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+use arrow::array::ArrayRef;
 
-use crate::frame::{TableFrame, read_frame};
-use crate::work::{Ran, Work, column, root};
+use crate::work::{Ran, Says, Work, column, documented};
 
 const N: i64 = 240;
 
@@ -23,7 +22,7 @@ fn word(granted: bool) -> &'static str {
 }
 
 fn words(counterfactual: bool) -> ArrayRef {
-    column((0..N).map(|i| granted(i, counterfactual).map(word)).collect::<StringArray>())
+    column((0..N).map(|i| granted(i, counterfactual).map(word)))
 }
 
 fn sex(i: i64) -> &'static str {
@@ -35,14 +34,14 @@ fn work(decided: ArrayRef, name: &str, decided_cf: ArrayRef) -> Work {
     let work = Work::new();
     let numbers = |counterfactual: bool| {
         let number = |i| granted(i, counterfactual).map(|yes| f64::from(u8::from(yes)));
-        column((0..N).map(number).collect::<Float64Array>())
+        column((0..N).map(number))
     };
     work.parquet(
         "rows.parquet",
         vec![
-            ("id", column((0..N).collect::<Int64Array>())),
-            ("sex", column((0..N).map(|i| Some(sex(i))).collect::<StringArray>())),
-            ("repaid", column((0..N).map(|i| i * 5 % 7 % 2).collect::<Int64Array>())),
+            ("id", column(0..N)),
+            ("sex", column((0..N).map(sex))),
+            ("repaid", column((0..N).map(|i| i * 5 % 7 % 2))),
             ("Entscheidung", decided),
             ("number", numbers(false)),
         ],
@@ -50,8 +49,8 @@ fn work(decided: ArrayRef, name: &str, decided_cf: ArrayRef) -> Work {
     work.parquet(
         "decided.parquet",
         vec![
-            ("row_id", column((0..N).collect::<Int64Array>())),
-            ("to_group", column((0..N).map(|i| Some(sex(i + 1))).collect::<StringArray>())),
+            ("row_id", column(0..N)),
+            ("to_group", column((0..N).map(|i| sex(i + 1)))),
             (name, decided_cf),
             ("number", numbers(true)),
         ],
@@ -91,19 +90,11 @@ const GATE: &str =
     "gates: {lost: {metric: nsr, model: current, counterfactual: flip, at_most: 0.9}}
 ";
 
-fn tables(work: &Work, name: &str) -> TableFrame {
-    read_frame(&work.path("out/tables"), name)
-}
-
 /// Every value but those that need a score, as `metric scope from to: value undefined lo hi`.
 fn values(work: &Work) -> Vec<String> {
-    let metrics = tables(work, "metrics");
-    let told = |row: crate::frame::TableRecord<'_>| {
-        let text = ["metric", "scope", "from_group", "to_group", "undefined"].map(|c| row.text(c));
-        let real = ["value", "lo", "hi"].map(|c| row.real(c));
-        format!("{text:?} {real:?} {:?}", row.int("numerator"))
-    };
-    metrics.records().filter(|row| row.text("family") != "shift").map(told).collect()
+    let metrics = work.table("metrics");
+    let told = "metric scope from_group to_group undefined value lo hi numerator";
+    metrics.of("family!=shift").map(|row| row.told(told)).collect()
 }
 
 /// Words, truth values and whole numbers decide as a score of 0 or 1 does.
@@ -123,32 +114,27 @@ fn decisions_count_as_scores_that_decide_alike() {
     job(&decided, MODEL, GATE);
     decided.run(0, "job.yaml", "");
     assert_eq!(values(&decided), expected);
-    let metrics = tables(&decided, "metrics");
-    let shift: Vec<_> = metrics.records().filter(|row| row.text("family") == "shift").collect();
+    let metrics = decided.table("metrics");
+    let shift: Vec<_> = metrics.of("family=shift").collect();
     assert!(!shift.is_empty());
     for row in shift {
-        assert_eq!((row.text("undefined"), row.real("value")), ("no_score", None));
+        row.holds("undefined=no_score, value=");
     }
-    let outcomes = read_frame(&decided.path("out/rows"), "outcomes");
+    let outcomes = decided.table("outcomes");
     assert_eq!(outcomes.records().count(), N as usize);
     for (i, row) in (0..N).zip(outcomes.records()) {
-        assert_eq!((row.real("score"), row.real("score_cf")), (None, None));
+        row.holds("score=, score_cf=");
         assert_eq!(row.int("predicted"), granted(i, false).map(i64::from));
         assert_eq!(row.int("predicted_cf"), granted(i, true).map(i64::from));
     }
-    assert_eq!(tables(&decided, "score_shift").records().count(), 0);
-    let page = fs::read_to_string(decided.path("out/annex.html")).unwrap();
-    for words in ["decisions without scores", "no score: the positive decision is"] {
-        assert!(page.contains(words), "{words}");
-    }
+    assert_eq!(decided.table("score_shift").records().count(), 0);
+    let page = decided.read("out/annex.html");
+    page.says(&["decisions without scores", "no score: the positive decision is"]);
     assert!(!page.contains("there is no factual score"));
 
     // Truth values and numbers are words too; a column of another name; a closed list.
-    let flags =
-        |cf: bool| -> ArrayRef { column((0..N).map(|i| granted(i, cf)).collect::<BooleanArray>()) };
-    let ones = |cf: bool| -> ArrayRef {
-        column((0..N).map(|i| granted(i, cf).map(i64::from)).collect::<Int64Array>())
-    };
+    let flags = |cf: bool| -> ArrayRef { column((0..N).map(|i| granted(i, cf))) };
+    let ones = |cf: bool| -> ArrayRef { column((0..N).map(|i| granted(i, cf).map(i64::from))) };
     for (made, made_cf, positive, negative) in
         [(flags(false), flags(true), "true", "false"), (ones(false), ones(true), "1", "0")]
     {
@@ -172,7 +158,7 @@ fn words_that_nobody_knows_are_refused() {
     };
     let planted = |cf: bool, row: i64, other: &'static str| -> ArrayRef {
         let of = |i: i64| if i == row { Some(other) } else { granted(i, cf).map(word) };
-        column((0..N).map(of).collect::<StringArray>())
+        column((0..N).map(of))
     };
     // A misspelt positive word: everybody would be denied.
     run(words(false), words(true), &MODEL.replace("[bewilligt]", "[Bewilligt]"), 3).says(&[
@@ -221,7 +207,7 @@ fn check_says_what_a_decision_is() {
     let says = |model: &str, words: &str| {
         job(&work, model, "");
         let told = work.cfaudit(0, "check job.yaml --cache cache").stdout;
-        assert!(told.contains(&format!("model `current`: it gives {words}\n")), "{told}");
+        told.says(&[&format!("model `current`: it gives {words}\n")]);
     };
     let in_words = "a decision a row, in column `Entscheidung`: `bewilligt` is positive, ";
     says(MODEL, &format!("{in_words}any other word is negative"));
@@ -255,9 +241,9 @@ fn decide_again(work: &Work, of: fn(i64) -> Option<bool>) {
     work.parquet(
         "decided.parquet",
         vec![
-            ("row_id", column((0..N).chain(0..N).collect::<Int64Array>())),
-            ("to_group", column(groups.collect::<StringArray>())),
-            ("Entscheidung", column(decided.map(|yes| yes.map(word)).collect::<StringArray>())),
+            ("row_id", column((0..N).chain(0..N))),
+            ("to_group", column(groups)),
+            ("Entscheidung", column(decided.map(|yes| yes.map(word)))),
         ],
     );
 }
@@ -270,8 +256,8 @@ fn decisions_are_rechecked() {
     job(&work, MODEL, "");
     work.run(0, "job.yaml", "");
     let unchecked = |work: &Work| {
-        let issues = tables(work, "issues");
-        let told = issues.records().filter(|row| row.text("code") == "no-recheck");
+        let issues = work.table("issues");
+        let told = issues.of("code=no-recheck");
         told.map(|row| row.text("text").to_owned()).collect::<Vec<_>>()
     };
     assert!(unchecked(&work)[0].contains("decisions of another model version"));
@@ -294,12 +280,10 @@ fn decisions_are_rechecked() {
 
 #[test]
 fn the_example_of_the_guide_runs() {
-    let guide = fs::read_to_string(root().join("docs/models-and-experiments.md")).unwrap();
-    let example = guide.split("## Decisions without a score\n\n```yaml\n").nth(1).unwrap();
+    let example = documented("models-and-experiments.md", "## Decisions without a score");
     let work = work(words(false), "Entscheidung", words(true));
     decide_again(&work, |i| granted(i, false));
     // The file has all rows again, not the sample of the guide.
-    let example = example.split("```").next().unwrap().replace("share: 0.01", "share: 1.0");
-    job(&work, &example, GATE);
+    job(&work, &example.replace("share: 0.01", "share: 1.0"), GATE);
     work.run(0, "job.yaml", "");
 }

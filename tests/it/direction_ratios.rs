@@ -1,10 +1,7 @@
 //! Ratios of two directions from the job to tables, gates and page, with the example of
 //! `docs/metrics.md`; their values have oracles of their own.
 
-use std::fs;
-
-use crate::frame::read_frame;
-use crate::work::{Work, root};
+use crate::work::{Says, Work, documented};
 
 const JOB: &str = "\
 cfaudit: 1
@@ -28,13 +25,11 @@ metrics: {families: [ccm, eccm]}
 
 #[test]
 fn the_example_of_the_guide_runs() {
-    let guide = fs::read_to_string(root().join("docs/metrics.md")).unwrap();
-    let section = guide.split("### Ratios of two directions\n").nth(1).unwrap();
-    let example = section.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let example = documented("metrics.md", "### Ratios of two directions");
     let work = Work::new();
     work.write("job.yaml", &format!("{JOB}{example}"));
     work.run(0, "job.yaml", "");
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let metrics = work.table("metrics");
     let of = |scope: &str, from: &str, to: &str, metric: &str| {
         let key = ["scope", "from_group", "to_group", "metric"];
         let wanted = [scope, from, to, metric];
@@ -47,22 +42,18 @@ fn the_example_of_the_guide_runs() {
         let value = ratio.real("value").unwrap();
         assert!((value - rate(from, to) / rate(to, from)).abs() < 1e-12, "{value}");
         assert!(ratio.real("lo").unwrap() < value && value < ratio.real("hi").unwrap());
-        assert_eq!(ratio.text("interval"), "katz");
+        ratio.holds("interval=katz");
     }
     // No man is granted what he would be refused as a woman.
     let none = of("difference", "m", "f", "nsr_ratio");
-    assert_eq!(
-        (none.real("value"), none.text("undefined")),
-        (None, "zero_reference_rate"),
-        "{none:?}"
-    );
+    none.holds("value=, undefined=zero_reference_rate");
     let mut ratios = metrics.records().filter(|r| r.text("metric").ends_with("_ratio"));
     assert!(ratios.all(|r| r.text("scope") == "difference"));
-    let gates = read_frame(&work.path("out/tables"), "gates");
+    let gates = work.table("gates");
     let mut judged: Vec<(&str, &str)> =
         gates.records().map(|r| (r.text("from_group"), r.text("verdict"))).collect();
     judged.sort_unstable();
     assert_eq!(judged, [("f", "pass"), ("m", "pass")]);
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(page.contains("ratio of switch rates"), "the page names the metric of the gate");
+    let page = work.read("out/annex.html");
+    page.says(&["ratio of switch rates"]);
 }

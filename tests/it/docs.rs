@@ -12,7 +12,7 @@ use cfaudit::metric::catalog::catalog;
 use cfaudit::metric::catalog::meaning::{MeaningPart, meaning};
 use cfaudit::table::list::TABLES;
 
-use crate::work::{Work, root, yaml_files};
+use crate::work::{Work, documented, root, yaml_files};
 
 #[path = "../support/fragments.rs"]
 mod fragments;
@@ -237,9 +237,7 @@ fn files_that_documents_name_are_there() {
 /// The example of the words of the page is a job that holds, with the rest of a job below it.
 #[test]
 fn the_words_of_the_page_are_a_job() {
-    let guide = fs::read_to_string(root().join("docs/jobs.md")).unwrap();
-    let example = guide.split("## The words of the page\n\n```yaml\n").nth(1).unwrap();
-    let example = example.split("```").next().unwrap();
+    let example = documented("jobs.md", "## The words of the page");
     let work = Work::new();
     work.write(
         "base.yaml",
@@ -262,10 +260,8 @@ fn the_words_of_the_page_are_a_job() {
 /// The whole job of the guide holds, on rows that have its columns, and reads no data.
 #[test]
 fn the_whole_job_of_the_guide_holds() {
-    let guide = fs::read_to_string(root().join("docs/jobs.md")).unwrap();
-    let job = guide.split("## A whole job\n\n```yaml\n").nth(1).unwrap();
     let work = Work::new();
-    work.write("job.yaml", job.split("```").next().unwrap());
+    work.write("job.yaml", &documented("jobs.md", "## A whole job"));
     work.cfaudit(0, "check job.yaml --no-data");
 }
 
@@ -295,10 +291,7 @@ const MODELS: &str = "models:
 fn parts_of_jobs_in_the_guides_hold() {
     let work = Work::new();
     for (document, above) in FRAGMENTS {
-        let guide = fs::read_to_string(root().join("docs").join(document)).unwrap();
-        let (_, below) = guide.split_once(above).unwrap_or_else(|| panic!("{document}: {above}"));
-        let (_, part) = below.split_once("```yaml\n").unwrap();
-        let part = part.split("```").next().unwrap();
+        let part = documented(document, above);
         let has_rows = part.contains("  rows:");
         let rows = if has_rows { "" } else { "  rows: {parquet: people.parquet}\n" };
         let models = if part.contains("classes: [") { "" } else { MODELS };

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow::array::ArrayRef;
 use cfaudit::num::seed::{RandomStream, h, named_seed};
 
-use crate::frame::{TableRecord, read_frame, read_whole};
+use crate::frame::TableRecord;
 use crate::python::interpreter;
-use crate::work::{Work, assert_same, column, results, root};
+use crate::work::{Says, Work, column, draw, root};
 
 /// The smallest draw of 16 bits that counts a row 1, 2, ..., 8 times: Poisson(1).
 const FROM: [u16; 8] = [24_109, 48_219, 60_274, 64_292, 65_296, 65_497, 65_530, 65_535];
@@ -20,34 +20,21 @@ fn times(stream: u64, key: u64, repeat: u64) -> usize {
     FROM.iter().filter(|&&from| draw >= from).count()
 }
 
-/// A number in [0, 1) that looks random and is not.
-fn draw(i: i64, k: i32) -> f64 {
-    (i as f64 * f64::from(k).sqrt()).fract()
-}
-
 /// People whose income and job depend on their sex, in the order of `ids`; one may occur again.
 fn people(ids: &[i64]) -> Vec<(&'static str, ArrayRef)> {
     let man = |i: i64| draw(i, 2) < 0.5;
     let shift = |i: i64| if man(i) { 1.0 } else { 0.0 };
-    let numbers = |of: &dyn Fn(i64) -> f64| {
-        column(ids.iter().map(|&i| Some(of(i))).collect::<Float64Array>())
-    };
-    let texts = |of: &dyn Fn(i64) -> &'static str| {
-        column(ids.iter().map(|&i| Some(of(i))).collect::<StringArray>())
-    };
+    let numbers = |of: &dyn Fn(i64) -> f64| column(ids.iter().map(|&i| of(i)));
+    let texts = |of: &dyn Fn(i64) -> &'static str| column(ids.iter().map(|&i| of(i)));
     vec![
-        ("household", column(ids.iter().map(|i| Some(i / 2)).collect::<Int64Array>())),
+        ("household", column(ids.iter().map(|i| i / 2))),
         ("sex", texts(&|i| if man(i) { "m" } else { "f" })),
         ("age", numbers(&|i| 18.0 + 50.0 * draw(i, 3))),
         ("income", numbers(&|i| 1000.0 * draw(i, 5) + 400.0 * shift(i))),
         ("job", texts(&|i| if draw(i, 7) < 0.15 + 0.6 * shift(i) { "smith" } else { "nurse" })),
         (
             "repaid",
-            column(
-                ids.iter()
-                    .map(|&i| Some(i64::from(draw(i, 3) + draw(i, 5) + 0.3 * shift(i) > 1.1)))
-                    .collect::<Int64Array>(),
-            ),
+            column(ids.iter().map(|&i| i64::from(draw(i, 3) + draw(i, 5) + 0.3 * shift(i) > 1.1))),
         ),
     ]
 }
@@ -71,8 +58,8 @@ fn job(data: &str, doubt: &str) -> String {
 
 /// Value, ends, variance and repeats of each row of a set, by scope, groups and metric.
 fn of_set(work: &Work, out: &str, set: &str) -> BTreeMap<[String; 4], [Option<f64>; 5]> {
-    let metrics = read_frame(&work.path(&format!("{out}/tables")), "metrics");
-    let rows = metrics.records().filter(|row| row.text("counterfactual") == set).map(|row| {
+    let metrics = work.table(&format!("{out}/metrics"));
+    let rows = metrics.of(&format!("counterfactual={set}")).map(|row| {
         let key = ["scope", "from_group", "to_group", "metric"].map(|k| row.text(k).to_owned());
         let repeats = row.int("fit_repeats").map(|n| n as f64);
         let [value, lo, hi, var] = ["value", "fit_lo", "fit_hi", "fit_var"].map(|k| row.real(k));
@@ -125,7 +112,7 @@ fn a_repeat_is_the_set_of_the_rows_that_were_drawn() {
         assert!(n > 60 && moved > 20, "{set}: {n} {moved}");
     }
     // The values of the supported people are measured for every fit, too.
-    let metrics = read_whole(&work.path("out/tables"), "metrics");
+    let metrics = work.whole_table("metrics");
     let fitted = |row: &TableRecord<'_>| {
         row.text("support") == "supported" && row.text("counterfactual") != "flip"
     };
@@ -138,7 +125,7 @@ fn a_repeat_is_the_set_of_the_rows_that_were_drawn() {
 fn trainings(work: &Work, model: &str) -> impl Fn(u64, &str) -> String + use<> {
     let mut rows = people(&(0..500).collect::<Vec<_>>());
     let part = |i: i64| Some(if trains(i) { "train" } else { "audit" });
-    rows.push(("part", column((0..500).map(part).collect::<StringArray>())));
+    rows.push(("part", column((0..500).map(part))));
     work.parquet("people.parquet", rows);
     let model = model.to_owned();
     move |seed: u64, doubt: &str| {
@@ -165,7 +152,7 @@ fn seed_of(r: u64) -> u64 {
 
 /// A column of the table of metrics by its keys, with the values of the supported people.
 fn values(work: &Work, out: &str, column: &str) -> BTreeMap<[String; 5], Option<f64>> {
-    let metrics = read_whole(&work.path(&format!("{out}/tables")), "metrics");
+    let metrics = work.whole_table(&format!("{out}/metrics"));
     let key = ["counterfactual", "scope", "from_group", "to_group", "metric"];
     let row = |row: TableRecord<'_>| {
         let [set, scope, from, to, metric] = key.map(|k| row.text(k).to_owned());
@@ -176,7 +163,7 @@ fn values(work: &Work, out: &str, column: &str) -> BTreeMap<[String; 5], Option<
         let set = if alone { format!("{set} supported") } else { set };
         ([set, scope, from, to, metric], row.real(column))
     };
-    metrics.records().filter(|of| !of.text("model").is_empty()).map(row).collect()
+    metrics.of("model!=").map(row).collect()
 }
 
 /// The range over two trainings is that of the same job with the seeds of the repeats.
@@ -210,9 +197,7 @@ fn a_training_is_that_of_its_seed() {
     let job = trainings(&work, "forest: {trees: 15}");
     work.write("job.yaml", &job(5, ", doubt: {training: 2}"));
     work.run(0, "job.yaml", "--threads 1");
-    let expected = results(&work.path("out"));
-    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 3");
-    assert_same(&expected, &results(&work.path("other")), "threads");
+    work.same_bytes(0, "job.yaml", &["--threads 3"]);
     check_trainings(&work, &job);
     // Rows drawn again move what seeds do not.
     let job = trainings(&work, "logistic: {l2: 1}");
@@ -230,7 +215,7 @@ fn a_training_is_that_of_its_seed() {
         let job = trainings(&work, "forest: {trees: 15}")(5, ", doubt: {training: 2}");
         work.write("pair.yaml", &job.replace("metrics: {", &second));
         work.cfaudit(0, "run pair.yaml --out pair --cache cache");
-        let compared = read_frame(&work.path("pair/tables"), "comparisons");
+        let compared = work.table("pair/comparisons");
         let mut rows = compared.records();
         assert_eq!(rows.any(|row| row.real("training_lo").is_some()), paired, "{other}");
     }
@@ -273,13 +258,11 @@ fn a_program_is_trained_again() {
     work.run(0, "job.yaml", "--threads 1");
     // Programs get 31 bits of it.
     check_alone(&work, &|r| job(seed_of(r) >> 33, ""));
-    let expected = results(&work.path("out"));
-    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 3");
-    assert_same(&expected, &results(&work.path("other")), "threads");
+    work.same_bytes(0, "job.yaml", &["--threads 3"]);
     std::fs::remove_file(work.path("trained")).unwrap();
     work.write("drawn.yaml", &job(5, ", doubt: {training: 3, resample: true}"));
     work.cfaudit(0, "run drawn.yaml --out drawn --cache drawn-cache");
-    let log = fs::read_to_string(work.path("trained")).unwrap();
+    let log = work.read("trained");
     let trained: BTreeMap<String, Vec<f64>> =
         log.lines().map(|line| serde_json::from_str::<(String, Vec<f64>)>(line).unwrap()).collect();
     assert_eq!(trained.len(), 4, "the audited model, and three more");
@@ -310,9 +293,7 @@ fn training_rows_are_drawn_again() {
     work.write("plain.yaml", &job("", ""));
     work.write("person.yaml", &job(keyed, ", doubt: {fit: 6}"));
     work.run(0, "job.yaml", "--threads 1");
-    let expected = results(&work.path("out"));
-    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 3 --batch-rows 1024");
-    assert_same(&expected, &results(&work.path("other")), "threads and batches");
+    work.same_bytes(0, "job.yaml", &["--threads 3 --batch-rows 1024"]);
     work.cfaudit(0, "run plain.yaml --out plain --cache cache");
     work.cfaudit(0, "run person.yaml --out person --cache cache");
     for set in ["wide", "world", "pairs"] {
@@ -365,7 +346,7 @@ fn the_examples_of_the_guides_are_a_job() {
     );
     work.write("job.yaml", &job);
     work.run(0, "job.yaml", "");
-    let gates = read_frame(&work.path("out/tables"), "gates");
+    let gates = work.table("gates");
     let told: Vec<[&str; 3]> = gates
         .records()
         .map(|row| ["gate", "verdict", "rule"].map(|column| row.text(column)))
@@ -373,10 +354,8 @@ fn the_examples_of_the_guides_are_a_job() {
     assert_eq!(told, [["seeds", "fail", "at_least, training"], ["sure", "pass", "at_most, all"]]);
     let reasons: Vec<&str> = gates.records().map(|row| row.text("reason")).collect();
     assert!(reasons[1].contains("range over people, 20 fits and 5 trainings"), "{reasons:?}");
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    for words in ["Other fits: 20 fits", "other fits ", "other trainings "] {
-        assert!(page.contains(words), "{words}");
-    }
+    let page = work.read("out/annex.html");
+    page.says(&["Other fits: 20 fits", "other fits ", "other trainings "]);
 }
 
 const ARMS: &str = "experiments:
@@ -390,7 +369,7 @@ training}
 /// The differences of arms from the base, by arm, key and metric: value, ends over trainings, their
 /// variance and number.
 fn changes(work: &Work, out: &str) -> BTreeMap<[String; 6], [Option<f64>; 5]> {
-    let rows = read_frame(&work.path(&format!("{out}/tables")), "comparisons");
+    let rows = work.table(&format!("{out}/comparisons"));
     let key = ["arm", "counterfactual", "scope", "from_group", "to_group", "metric"];
     let row = |row: TableRecord<'_>| {
         let [value, lo, hi, var] =
@@ -413,13 +392,7 @@ fn a_training_of_an_arm_is_that_of_its_seed() {
     };
     work.write("job.yaml", &job(5, ", doubt: {training: 2}"));
     work.run(0, "job.yaml", "--threads 1");
-    let expected = results(&work.path("out"));
-    for threads in [2, 7] {
-        let args = format!("run job.yaml --out o{threads} --cache c{threads} --threads {threads}");
-        work.cfaudit(0, &args);
-        let found = results(&work.path(&format!("o{threads}")));
-        assert_same(&expected, &found, &format!("{threads} threads"));
-    }
+    work.same_bytes(0, "job.yaml", &["--threads 2", "--threads 7"]);
     check_trainings(&work, &job);
     let repeats = values(&work, "out", "training_lo");
     for arm in ["more/base", "more/all", "more/switched"] {
@@ -436,19 +409,17 @@ fn a_training_of_an_arm_is_that_of_its_seed() {
         (n, moved) = (n + 1, moved + usize::from(a != b));
     }
     assert!(n > 60 && moved > 20, "{n} {moved}");
-    let gates = read_frame(&work.path("out/tables"), "gates");
+    let gates = work.table("gates");
     let told: Vec<[&str; 3]> =
         gates.records().map(|row| ["gate", "verdict", "rule"].map(|c| row.text(c))).collect();
     assert_eq!(told, [["seeds", "pass", "at_most, training"], ["sure", "pass", "at_most, all"]]);
     let reasons: Vec<&str> = gates.records().map(|row| row.text("reason")).collect();
     assert!(reasons[0].contains("the whole range over 2 trainings"), "{reasons:?}");
     assert!(reasons[1].contains("range over people and 2 trainings"), "{reasons:?}");
-    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(annex.contains("other trainings: change ") && annex.contains("with the same seed"));
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(
-        page.contains("a change is clear only if the range over other trainings leaves out zero")
-    );
+    let annex = work.read("out/annex.html");
+    annex.says(&["other trainings: change ", "with the same seed"]);
+    let page = work.read("out/report.html");
+    page.says(&["a change is clear only if the range over other trainings leaves out zero"]);
 }
 
 /// Arms of folds with every way to choose and to make rows, trained again on rows drawn again: the
@@ -463,14 +434,7 @@ fn arms_of_folds_are_trained_again() {
                     adasyn: {}\n      cfs_adasyn: {first: switched}\n";
         work.write("job.yaml", &(plain(5, ", doubt: {training: 3, resample: true}") + arms));
         work.run(0, "job.yaml", "--threads 1");
-        let expected = results(&work.path("out"));
-        for threads in [2, 7] {
-            let args = format!("run job.yaml --out o --cache c{threads} --threads {threads}");
-            work.cfaudit(0, &args);
-            let found = results(&work.path("o"));
-            assert_same(&expected, &found, &format!("{model}, {threads} threads"));
-            fs::remove_dir_all(work.path(&format!("c{threads}"))).unwrap();
-        }
+        work.same_bytes(0, "job.yaml", &["--threads 2", "--threads 7"]);
         let [lo, hi] = ["training_lo", "training_hi"].map(|column| values(&work, "out", column));
         for arm in ["base", "all", "switched", "adasyn", "cfs_adasyn"] {
             let key = [&format!(" more/{arm}"), "total", "", "", "acc"].map(str::to_owned);
@@ -507,7 +471,7 @@ fn added_rows_are_drawn_with_their_rows() {
             .collect();
         let seed = (seed_of(r) >> 33).to_string();
         let log = |n: usize| {
-            let line = fs::read_to_string(work.path(&format!("log-{seed}-{n}"))).unwrap();
+            let line = work.read(&format!("log-{seed}-{n}"));
             let (from, ages): (String, Vec<f64>) = serde_json::from_str(line.trim()).unwrap();
             assert_eq!(from, seed);
             ages
@@ -538,24 +502,18 @@ fn graphs_are_asked_of_every_training() {
     };
     work.write("job.yaml", &job(5, ", doubt: {training: 2}"));
     work.run(0, "job.yaml", "--threads 1");
-    let expected = results(&work.path("out"));
-    for threads in [2, 7] {
-        let args = format!("run job.yaml --out o{threads} --cache c{threads} --threads {threads}");
-        work.cfaudit(0, &args);
-        let found = results(&work.path(&format!("o{threads}")));
-        assert_same(&expected, &found, &format!("{threads} threads"));
-    }
+    work.same_bytes(0, "job.yaml", &["--threads 2", "--threads 7"]);
     check_trainings(&work, &job);
     let repeats = values(&work, "out", "training_lo");
     for set in ["graph/own", "near/own"] {
         let of_set = repeats.iter().filter(|(key, end)| key[0] == set && end.is_some());
         assert!(of_set.count() > 20, "{set}");
     }
-    let gates = read_frame(&work.path("out/tables"), "gates");
+    let gates = work.table("gates");
     let reasons: Vec<&str> = gates.records().map(|row| row.text("reason")).collect();
     assert!(reasons[0].contains("the whole range over 2 trainings"), "{reasons:?}");
-    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(annex.contains("other trainings "), "the range stands next to that of graphs");
+    let annex = work.read("out/annex.html");
+    annex.says(&["other trainings "]);
 }
 
 /// Of several bootstraps a repeat has the mean over all graphs, as the audited model has: the
@@ -582,9 +540,9 @@ fn a_repeat_is_a_mean_over_graphs() {
                  decide_by: all}\n";
     work.write("job.yaml", &(job("{seed}", ", doubt: {training: 2}") + gates));
     work.run(0, "job.yaml", "");
-    let told = read_frame(&work.path("out/tables"), "gates");
+    let told = work.table("gates");
     let reason = told.records().next().unwrap().text("reason").to_owned();
-    assert!(reason.contains("people, graphs and refits and 2 trainings"), "{reason}");
+    reason.says(&["people, graphs and refits and 2 trainings"]);
     check_alone(&work, &|r| job(&(seed_of(r) >> 33).to_string(), ""));
     let ends = values(&work, "out", "training_lo");
     assert!(ends.iter().any(|(key, end)| key[0] == "drawn/own" && end.is_some()));

@@ -1,12 +1,7 @@
 //! Scores that a model is known to give: a run that scores otherwise ends, with counts and the
 //! first row.
 
-use std::fs;
-
-use arrow::array::{Float64Array, Int64Array, StringArray};
-
-use crate::frame::read_frame;
-use crate::work::{Ran, Work, column, root};
+use crate::work::{Ran, Says, Work, column, documented};
 
 /// 40 people; the known scores are those of the rows, plus what is said about some rows.
 fn work(planted: &[(usize, Option<f64>)]) -> Work {
@@ -19,10 +14,10 @@ fn work(planted: &[(usize, Option<f64>)]) -> Work {
     work.parquet(
         "rows.parquet",
         vec![
-            ("id", column((100..100 + n).collect::<Int64Array>())),
-            ("sex", column((0..n).map(sex).collect::<StringArray>())),
-            ("score", column((0..n).map(|i| Some(score(i))).collect::<Float64Array>())),
-            ("known_score", column(known.into_iter().collect::<Float64Array>())),
+            ("id", column(100..100 + n)),
+            ("sex", column((0..n).map(sex))),
+            ("score", column((0..n).map(score))),
+            ("known_score", column(known.into_iter())),
         ],
     );
     work
@@ -81,32 +76,29 @@ fn other_scores_than_the_known_ones_end_the_run() {
 fn what_agrees_is_said_and_what_is_allowed_to_differ_is_told() {
     let agreed = work(&[(30, None)]);
     run(&agreed, "{column: known_score}", 0);
-    let page = fs::read_to_string(agreed.path("out/annex.html")).unwrap();
-    for words in ["39 rows agree, within 0.000001", "1 audited rows have no known score"] {
-        assert!(page.contains(words), "{words}");
-    }
+    let page = agreed.read("out/annex.html");
+    page.says(&["39 rows agree, within 0.000001", "1 audited rows have no known score"]);
     let manifest = agreed.json("out/manifest.json");
     let known = &manifest["models"][0]["expect"];
     assert_eq!((known["rows"].as_u64(), known["differ"].as_u64()), (Some(39), Some(0)));
-    assert!(!fs::read_to_string(agreed.path("out/report.html")).unwrap().contains("not the known"));
+    assert!(!agreed.read("out/report.html").contains("not the known"));
 
     let allowed = work(&[(3, Some(0.9)), (17, Some(0.5))]);
     run(&allowed, "{column: known_score, at_most: 2}", 0);
-    let issues = read_frame(&allowed.path("out/tables"), "issues");
-    let issue = issues.records().find(|issue| issue.text("code") == "unexpected-scores").unwrap();
-    assert_eq!((issue.text("where"), issue.int("n")), ("live", Some(2)));
-    let page = fs::read_to_string(allowed.path("out/report.html")).unwrap();
-    assert!(page.contains("Some scores are not the known ones."), "{page}");
-    let page = fs::read_to_string(allowed.path("out/annex.html")).unwrap();
-    assert!(page.contains("40 rows agree, but for 2 (the job allows 2)"));
+    let issues = allowed.table("issues");
+    let issue = issues.at("code=unexpected-scores");
+    issue.holds("where=live, n=2");
+    let page = allowed.read("out/report.html");
+    page.says(&["Some scores are not the known ones."]);
+    let page = allowed.read("out/annex.html");
+    page.says(&["40 rows agree, but for 2 (the job allows 2)"]);
 }
 
 /// A model that is trained here is compared too, with the example of the guide.
 #[test]
 fn the_example_of_the_guide_is_a_job() {
-    let guide = fs::read_to_string(root().join("docs/models-and-experiments.md")).unwrap();
-    let example = guide.split("## Does the audit score as production does?\n\n```yaml\n").nth(1);
-    let example = example.unwrap().split("```").next().unwrap();
+    let example =
+        documented("models-and-experiments.md", "## Does the audit score as production does?");
     let work = work(&[]);
     work.write(
         "job.yaml",

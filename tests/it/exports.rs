@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
-use crate::frame::{TableRecord, read_frame};
-use crate::work::{Ran, Work};
+use crate::frame::TableRecord;
+use crate::work::{Ran, Says, Work};
 
 #[test]
 fn folders_become_files_of_other_tools() {
@@ -20,11 +20,8 @@ fn folders_become_files_of_other_tools() {
     let (summary, before) = (ran.summary(), work.results());
     let exported = |to: &str| work.cfaudit(0, &format!("export out --to {to}")).stdout;
     let junit = exported("junit");
-    assert!(
-        junit.contains("failures=\"1\"") && junit.contains("<failure type=\"fail\""),
-        "{junit}"
-    );
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    junit.says(&["failures=\"1\"", "<failure type=\"fail\""]);
+    let metrics = work.table("metrics");
     // Gates and headline, unless the job names metrics.
     let prometheus = exported("prometheus");
     let gauges = |text: &str, name: &str| {
@@ -43,8 +40,8 @@ fn folders_become_files_of_other_tools() {
         let value = format!("}} {}", value.as_f64().unwrap());
         assert!(prometheus.lines().any(|line| line.ends_with(&value)), "{value}: {prometheus}");
     }
-    let gates = read_frame(&work.path("out/tables"), "gates");
-    let decide = gates.records().filter(|row| row.int("decides") == Some(1)).count();
+    let gates = work.table("gates");
+    let decide = gates.of("decides=1").count();
     assert_eq!(gauges(&prometheus, "cfaudit_gate"), 4 * decide);
     let names: BTreeSet<&str> = prometheus
         .lines()
@@ -52,7 +49,7 @@ fn folders_become_files_of_other_tools() {
         .collect();
     assert_eq!(names.len(), of_headline, "two values have the same labels");
     work.cfaudit(0, "export out --to prometheus --file cfaudit.prom");
-    assert_eq!(fs::read_to_string(work.path("cfaudit.prom")).unwrap(), prometheus);
+    assert_eq!(work.read("cfaudit.prom"), prometheus);
     for (file, text) in [("junit.xml", &junit), ("cfaudit.prom", &prometheus)] {
         assert!(
             before[&format!("exports/{file}")] == text.as_bytes(),
@@ -66,12 +63,12 @@ fn folders_become_files_of_other_tools() {
         work.cfaudit(2, &format!("export out --to {removed}"));
     }
     // Metrics of the user's choice, in `exports/` and by `export` alike.
-    let job = fs::read_to_string(work.path("jobs/gate-demo.yaml")).unwrap();
+    let job = work.read("jobs/gate-demo.yaml");
     let exports = "\nexports: [{prometheus: {metrics: [nsr, psr], gates: false}}]\n";
     work.write("jobs/chosen.yaml", &(job + exports));
     work.cfaudit(1, "run jobs/chosen.yaml --set data.rows.synthetic.rows=2000 --out chosen");
     let chosen = work.cfaudit(0, "export chosen --to prometheus").stdout;
-    assert_eq!(fs::read_to_string(work.path("chosen/exports/cfaudit.prom")).unwrap(), chosen);
+    assert_eq!(work.read("chosen/exports/cfaudit.prom"), chosen);
     let is_chosen = |row: &TableRecord<'_>| ["nsr", "psr"].contains(&row.text("metric"));
     let wanted = metrics.records().filter(|row| row.is_some("value") && is_chosen(row)).count();
     assert!(wanted > 2 && gauges(&chosen, "cfaudit_metric") == wanted, "{chosen}");

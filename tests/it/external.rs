@@ -9,11 +9,10 @@ use arrow::array::{
 };
 use arrow::datatypes::{Float64Type, Schema};
 use arrow::ipc::reader::StreamReader;
-use arrow::ipc::writer::StreamWriter;
 
-use crate::batches::{read, write};
+use crate::batches::{read, write, write_stream};
 use crate::rows_out::{PEOPLE, SETS, applicants, draw, job};
-use crate::work::{Work, column};
+use crate::work::{Says, Work, array, column, documented};
 
 const WORLD: &str = "out/rows/counterfactuals/world/part-00000.parquet";
 
@@ -44,7 +43,7 @@ fn our_own_set_brought_back_gives_the_same_metrics() {
             assert!(ours[name] == theirs[name], "{name}");
         }
         let page = String::from_utf8(theirs["annex.html"].clone()).unwrap();
-        assert!(page.contains("Takes the counterfactuals that the job brings with it"));
+        page.says(&["Takes the counterfactuals that the job brings with it"]);
     }
 }
 
@@ -65,9 +64,9 @@ impl Brought {
         let sign = |i: usize| if sex.value(i) == "w" { 500.0 } else { -500.0 };
         let moved = (0..PEOPLE).map(|i| income.value(i) + sign(i));
         let columns = BTreeMap::from([
-            ("row_id", column(ids)),
-            ("to_group", column((0..PEOPLE).map(|i| Some(other(i))).collect::<StringArray>())),
-            ("income", column(moved.collect::<Float64Array>())),
+            ("row_id", array(ids)),
+            ("to_group", column((0..PEOPLE).map(other))),
+            ("income", column(moved)),
         ]);
         Brought { columns }
     }
@@ -87,7 +86,7 @@ impl Brought {
         let texts = self.columns[name].as_string::<i32>().clone();
         let texts =
             texts.iter().enumerate().map(|(i, text)| if i == row { Some(to) } else { text });
-        let array = column(texts.collect::<StringArray>());
+        let array = column(texts);
         self.with(name, array)
     }
 
@@ -133,7 +132,7 @@ fn what_the_file_does_not_say_is_copied() {
     assert_eq!(kept.num_rows(), 300);
     // A range makes counterfactuals invalid and clips none, and so does the file.
     let valid = (0..PEOPLE).map(|i| Some(draw(i, 6) < 700)).collect::<BooleanArray>();
-    Brought::new(&work).with("valid", column(valid)).write(&work);
+    Brought::new(&work).with("valid", array(valid)).write(&work);
     let ranged = "  mine: {external: {parquet: mine.parquet, range: {income: [2000, 5000]}}}";
     job(&work, "job.yaml", ranged, "run: {keep_rows: counterfactuals}");
     work.run(0, "job.yaml", "");
@@ -159,7 +158,7 @@ fn a_person_may_have_several() {
         *array = twice(array);
     }
     let index = (0..2 * PEOPLE).map(|i| i64::from(i >= PEOPLE)).collect::<Int64Array>();
-    brought.with("cf_index", column(index)).write(&work);
+    brought.with("cf_index", array(index)).write(&work);
     job(&work, "job.yaml", MINE, "run: {keep_rows: all}");
     work.run(0, "job.yaml", "");
     assert_eq!(read(&work.path(&WORLD.replace("world", "mine"))).num_rows(), 600);
@@ -190,37 +189,34 @@ fn each_mistake_is_told_with_its_row() {
     let text = |i: usize| Some(if i == 11 { "east" } else { "north" });
     let branch = (0..PEOPLE).map(text).collect::<StringArray>();
     say(
-        new().with("branch", column(branch)),
+        new().with("branch", array(branch)),
         &["`east` is no level of `branch`", "row 11 (row_id", "its levels are"],
     );
     let half = (0..PEOPLE).map(|i| if i == 5 { 20.5 } else { 20.0 }).collect::<Float64Array>();
-    say(new().with("hours", column(half)), &["`20.5` is no whole number", "row 5 (row_id"]);
+    say(new().with("hours", array(half)), &["`20.5` is no whole number", "row 5 (row_id"]);
     let huge = (0..PEOPLE).map(|i| if i == 6 { f64::INFINITY } else { 2.0 });
-    say(
-        new().with("income", column(huge.collect::<Float64Array>())),
-        &["`inf` is not a finite number", "row 6 (row_id"],
-    );
+    say(new().with("income", column(huge)), &["`inf` is not a finite number", "row 6 (row_id"]);
     let word = (0..PEOPLE).map(|_| Some("much")).collect::<StringArray>();
     say(
-        new().with("income", column(word)),
+        new().with("income", array(word)),
         &["the column holds texts, such as `much`", "row 0 (row_id"],
     );
     let misspelt = (0..PEOPLE).map(|_| 1.0).collect::<Float64Array>();
-    say(new().with("incme", column(misspelt)), &["no feature is called `incme`", "`income`"]);
+    say(new().with("incme", array(misspelt)), &["no feature is called `incme`", "`income`"]);
     let group = new().columns["to_group"].clone();
     say(new().with("from_group", group.clone()), &["belongs to another group", "row 0 (row_id"]);
     let wrong = new().with("sex", group).changed("sex", 2, "x");
     say(wrong, &["set to another group", "here stands `x`", "row 2 (row_id"]);
     let words = (0..PEOPLE).map(|_| Some("yes")).collect::<StringArray>();
-    say(new().with("valid", column(words)), &["column `valid` holds no booleans"]);
+    say(new().with("valid", array(words)), &["column `valid` holds no booleans"]);
     let index = (0..PEOPLE).map(|i| if i == 4 { -1 } else { 0 }).collect::<Int64Array>();
-    say(new().with("cf_index", column(index)), &["`cf_index` is not a number", "from 0"]);
+    say(new().with("cf_index", array(index)), &["`cf_index` is not a number", "from 0"]);
     // A row of nobody, with everybody there.
     let mut more = new();
     let extra: [(&str, ArrayRef); 3] = [
-        ("row_id", column(StringArray::from(vec!["Z-9"]))),
-        ("to_group", column(StringArray::from(vec!["m"]))),
-        ("income", column(Float64Array::from(vec![1.0]))),
+        ("row_id", column(vec!["Z-9"])),
+        ("to_group", column(vec!["m"])),
+        ("income", column(vec![1.0])),
     ];
     for (name, value) in extra {
         let both = arrow::compute::concat(&[more.columns[name].as_ref(), value.as_ref()]).unwrap();
@@ -229,10 +225,8 @@ fn each_mistake_is_told_with_its_row() {
     say(more, &["unknown-key", "the data have no such row", "row 600 (row_id `Z-9`"]);
     // Where nobody may lack a value, no counterfactual may.
     let none = (0..PEOPLE).map(|i| (i != 8).then_some(3000.0)).collect::<Float64Array>();
-    let strict = fs::read_to_string(work.path("job.yaml")).unwrap();
-    let strict = strict.replace("  split:", "  missing: {continuous: error}\n  split:");
-    work.write("job.yaml", &strict);
-    say(new().with("income", column(none)), &["a value is missing", "row 8 (row_id"]);
+    work.edit("job.yaml", "job.yaml", &[("  split:", "  missing: {continuous: error}\n  split:")]);
+    say(new().with("income", array(none)), &["a value is missing", "row 8 (row_id"]);
     // No file, and one that is no Parquet.
     fs::remove_file(work.path("mine.parquet")).unwrap();
     work.run(3, "job.yaml", "").says(&["missing-file", "mine.parquet", "job.yaml:15"]);
@@ -251,10 +245,7 @@ const ASK: &str = "  mine:
 
 /// Writes the rows of a Parquet file as the stream `answer.arrow`.
 fn answer_with(work: &Work, rows: &RecordBatch) {
-    let file = File::create(work.path("answer.arrow")).unwrap();
-    let mut writer = StreamWriter::try_new(file, &rows.schema()).unwrap();
-    writer.write(rows).unwrap();
-    writer.finish().unwrap();
+    write_stream(&work.path("answer.arrow"), &[rows.clone()]);
 }
 
 /// A program that is asked gives the same tables as its answer in a file.
@@ -275,7 +266,7 @@ fn a_program_makes_the_counterfactuals() {
     answer_with(&work, &answer);
     work.write("generator.txt", "first");
     job(&work, "job.yaml", ASK, "run: {keep_rows: counterfactuals}");
-    let times = || fs::read_to_string(work.path("asked.txt")).unwrap().lines().count();
+    let times = || work.read("asked.txt").lines().count();
     work.run(0, "job.yaml", "--threads 2");
     assert!(work.results()["tables/metrics.parquet"] == metrics);
     // Before the program ran, `check` has found it.
@@ -381,18 +372,14 @@ fn the_order_of_the_file_does_not_matter() {
 /// The example of the guide is a set that holds, on the rows of this test.
 #[test]
 fn the_example_of_the_guide_is_a_set() {
-    let guide = fs::read_to_string(crate::work::root().join("docs/counterfactuals.md")).unwrap();
-    let example = guide
-        .split("## Importing counterfactuals: external\n\n```yaml\ncounterfactuals:\n")
-        .nth(1)
-        .unwrap();
-    let sets = example.split("```").next().unwrap().trim_end();
+    let sets = documented("counterfactuals.md", "## Importing counterfactuals: external");
+    let sets = sets.strip_prefix("counterfactuals:\n").unwrap().trim_end();
     let work = Work::new();
     applicants(&work);
     Brought::new(&work).write(&work);
     fs::rename(work.path("mine.parquet"), work.path("gan.parquet")).unwrap();
-    let kept = guide.split("## Exporting counterfactual rows\n\n```yaml\n").nth(1).unwrap();
-    job(&work, "job.yaml", sets, kept.split("```").next().unwrap().trim_end());
+    let kept = documented("counterfactuals.md", "## Exporting counterfactual rows");
+    job(&work, "job.yaml", sets, kept.trim_end());
     work.run(0, "job.yaml", "");
     assert!(work.path(&WORLD.replace("world", "gan")).exists());
 }

@@ -6,10 +6,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use arrow::array::{ArrayRef, Decimal128Array, Int64Array, ListArray, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, Decimal128Array, ListArray};
 use arrow::datatypes::Int64Type;
 
-use crate::work::{Ran, Work, column};
+use crate::work::{Ran, Says, Work, array, column};
 
 const JOB: &str = r#"
 cfaudit: 1
@@ -171,7 +171,7 @@ fn pipes_devices_and_folders() {
 fn a_derived_column_hides_no_column_of_the_source() {
     let derive = "  derive: {town: {from: age, bins: [0, 40, 100]}}\n  features:";
     let check = |work: &Work, file: &str| {
-        let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+        let job = work.read("job.yaml");
         work.write("job.yaml", &job.replace("  features:", derive));
         refused(
             work,
@@ -180,8 +180,8 @@ fn a_derived_column_hides_no_column_of_the_source() {
         );
         work.cfaudit(3, "check job.yaml").says(&["error[hidden-column]"]);
         // A name of its own is fine.
-        let text = fs::read_to_string(work.path("job.yaml"))
-            .unwrap()
+        let text = work
+            .read("job.yaml")
             .replace("{town: {from", "{age_group: {from")
             .replace("[town]", "[age_group]");
         work.write("job.yaml", &text);
@@ -196,15 +196,9 @@ fn a_derived_column_hides_no_column_of_the_source() {
 }
 
 fn columns_of(n: usize) -> Vec<(&'static str, ArrayRef)> {
-    let text = |words: [&'static str; 2]| {
-        column((0..n).map(|i| Some(words[i % 2])).collect::<StringArray>())
-    };
-    let ages = column(Int64Array::from_iter_values((0..n as i64).map(|i| 20 + i)));
-    let repaid = column(
-        (0..n)
-            .map(|i| Some(if i.is_multiple_of(3) { "yes" } else { "no" }))
-            .collect::<StringArray>(),
-    );
+    let text = |words: [&'static str; 2]| column((0..n).map(|i| words[i % 2]));
+    let ages = column((0..n as i64).map(|i| 20 + i));
+    let repaid = column((0..n).map(|i| if i.is_multiple_of(3) { "yes" } else { "no" }));
     vec![("sex", text(["f", "m"])), ("repaid", repaid), ("age", ages), ("town", text(["a", "b"]))]
 }
 
@@ -212,9 +206,7 @@ fn columns_of(n: usize) -> Vec<(&'static str, ArrayRef)> {
 fn values_that_do_not_fit_and_ids_that_are_not_there() {
     let work = with_source("{parquet: rows.parquet}");
     let mut columns = columns_of(40);
-    columns[2].1 = column(UInt64Array::from_iter_values(
-        (0..40).map(|i| if i == 9 { u64::MAX } else { 20 + i }),
-    ));
+    columns[2].1 = column((0..40).map(|i| if i == 9 { u64::MAX } else { 20 + i }));
     work.parquet("rows.parquet", columns);
     refused(
         &work,
@@ -228,7 +220,7 @@ fn values_that_do_not_fit_and_ids_that_are_not_there() {
     );
     let work = with_source("{parquet: rows.parquet}\n  row_id: id");
     let mut columns = columns_of(40);
-    columns.push(("id", column((0..40).map(|i| (i != 7).then_some(i)).collect::<Int64Array>())));
+    columns.push(("id", column((0..40_i64).map(|i| (i != 7).then_some(i)))));
     work.parquet("rows.parquet", columns);
     refused(
         &work,
@@ -238,7 +230,7 @@ fn values_that_do_not_fit_and_ids_that_are_not_there() {
     let work = with_source("{parquet: rows.parquet}");
     let mut columns = columns_of(40);
     columns[3].1 =
-        column(ListArray::from_iter_primitive::<Int64Type, _, _>((0..40).map(|i| Some([Some(i)]))));
+        array(ListArray::from_iter_primitive::<Int64Type, _, _>((0..40).map(|i| Some([Some(i)]))));
     work.parquet("rows.parquet", columns);
     refused(
         &work,
@@ -270,7 +262,7 @@ fn missing_values_are_told_as_missing() {
 #[test]
 fn lines_of_a_log_begin_with_a_time() {
     let work = with_source("{csv: {path: rows.csv}}");
-    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = work.read("job.yaml");
     work.write(
         "job.yaml",
         &job.replace("l2: 1.0", "l2: much").replace("samples: 20", "samples: many"),
@@ -285,7 +277,7 @@ fn lines_of_a_log_begin_with_a_time() {
         "{}",
         ran.stderr
     );
-    let log = fs::read_to_string(work.path("log")).unwrap();
+    let log = work.read("log");
     let lines: Vec<serde_json::Value> =
         log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let problems: Vec<_> = lines.iter().filter(|line| line["event"] == "problem").collect();
@@ -324,9 +316,7 @@ fn text_files_without_what_is_asked_for() {
 fn parts_of_a_glob_that_disagree() {
     let part = |work: &Work, name: &str, age: arrow::array::ArrayRef| {
         let n = age.len();
-        let text = |words: [&'static str; 2]| {
-            column((0..n).map(|i| Some(words[i % 2])).collect::<StringArray>())
-        };
+        let text = |words: [&'static str; 2]| column((0..n).map(|i| words[i % 2]));
         work.parquet(
             name,
             vec![
@@ -340,12 +330,8 @@ fn parts_of_a_glob_that_disagree() {
     let work = with_source("{parquet: \"parts/*.parquet\"}");
     refused(&work, 3, &["missing-file", "`parts/*.parquet`"]);
     fs::create_dir(work.path("parts")).unwrap();
-    part(&work, "parts/a.parquet", column(Int64Array::from_iter_values(20..60)));
-    part(
-        &work,
-        "parts/b.parquet",
-        column(StringArray::from_iter_values((20..60).map(|i| i.to_string()))),
-    );
+    part(&work, "parts/a.parquet", column(20..60_i64));
+    part(&work, "parts/b.parquet", column((20..60).map(|i| i.to_string())));
     refused(
         &work,
         3,
@@ -358,10 +344,7 @@ fn parts_of_a_glob_that_disagree() {
             "text",
         ],
     );
-    work.parquet(
-        "parts/b.parquet",
-        vec![("sex", column(StringArray::from_iter_values(["f", "m"])))],
-    );
+    work.parquet("parts/b.parquet", vec![("sex", column(["f", "m"]))]);
     refused(&work, 3, &["missing-column", "`parts/b.parquet`"]);
     fs::write(work.path("parts/b.parquet"), b"PAR1 nothing PAR1").unwrap();
     refused(&work, 3, &["unreadable-file", "`parts/b.parquet`"]);
@@ -393,7 +376,7 @@ models: {m: {scores: {factual: {column: s}}, threshold: 0.5}}
     };
     let numbers = |positive: &str, groups: &str| {
         ran("True", positive, groups, 0);
-        let metrics = crate::frame::read_frame(&work.path("out/tables"), "metrics");
+        let metrics = work.table("metrics");
         let told = |row: crate::frame::TableRecord<'_>| {
             let text = ["metric", "scope"].map(|name| row.text(name).to_owned());
             (text, row.int("numerator"), row.int("denominator"))
@@ -448,7 +431,7 @@ fn rows_that_are_reached_by_two_ways_count_once() {
         (1, &"lake/day=2026-11-20/part.parquet".into())
     );
     // A glob finds both names of the folder.
-    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = work.read("job.yaml");
     work.write("job.yaml", &job.replace("{parquet: lake}", "{parquet: \"lake/*/*.parquet\"}"));
     let ran = work.run(0, "job.yaml", "");
     assert_eq!(ran.summary()["rows"], alone);
@@ -466,14 +449,14 @@ fn decimal_row_ids() {
         work.parquet("rows.parquet", columns);
         work
     };
-    let integers = with_ids(column(Int64Array::from_iter_values(1000..1040)));
+    let integers = with_ids(column(1000..1040_i64));
     integers.run(0, "job.yaml", "");
     let keys = |work: &Work| fs::read(work.path("out/rows/outcomes.parquet")).unwrap();
     let decimal = |places: i8| {
         let ids = Decimal128Array::from_iter_values(
             (1000..1040).map(|i: i128| i * 10_i128.pow(u32::try_from(places).unwrap())),
         );
-        column(ids.with_precision_and_scale(38, places).unwrap())
+        array(ids.with_precision_and_scale(38, places).unwrap())
     };
     let decimals = with_ids(decimal(0));
     decimals.run(0, "job.yaml", "");
@@ -483,23 +466,21 @@ fn decimal_row_ids() {
         3,
         &["error[not-an-id]", "column `id` holds floats or decimals", "DECIMAL(38, 0)"],
     );
-    assert!(ran.stderr.contains("or text"), "{}", ran.stderr);
+    ran.stderr.says(&["or text"]);
 }
 
 #[test]
 fn a_column_with_a_million_levels() {
     let n = 1_000_000;
     let work = with_source("{parquet: rows.parquet}");
-    let text = |words: [&'static str; 2]| {
-        column((0..n).map(|i| Some(words[i % 2])).collect::<StringArray>())
-    };
+    let text = |words: [&'static str; 2]| column((0..n).map(|i| words[i % 2]));
     work.parquet(
         "rows.parquet",
         vec![
             ("sex", text(["f", "m"])),
             ("repaid", text(["yes", "no"])),
-            ("age", column(Int64Array::from_iter_values(0..1_000_000))),
-            ("town", column(StringArray::from_iter_values((0..n).map(|i| format!("town {i}"))))),
+            ("age", column(0..1_000_000_i64)),
+            ("town", column((0..n).map(|i| format!("town {i}")))),
         ],
     );
     refused(&work, 3, &["too-many-levels", "column `town`", "`rows.parquet`", "`ignore`"]);
@@ -549,16 +530,11 @@ fn a_model_that_is_too_large_is_refused_before_it_takes_memory() {
     refused_with(&work, 3, "--threads 1 --memory 64MiB", &words);
     refused_with(&work, 3, "--threads 2 --memory 128MiB", &["error[too-large-model]", "144 MB"]);
     let told = work.cfaudit(0, "check job.yaml --threads 1 --memory 80MiB --cache cache").stdout;
-    assert!(told.contains("warning[many-levels]: ") && told.contains("3000 levels"), "{told}");
+    told.says(&["warning[many-levels]: ", "3000 levels"]);
     let omits = "--set models.trained.logistic.omit=[town]";
     work.cfaudit(0, &format!("check job.yaml --threads 1 --memory 64MiB --cache cache {omits}"));
     if cfg!(feature = "lightgbm") {
-        work.write(
-            "job.yaml",
-            &fs::read_to_string(work.path("job.yaml"))
-                .unwrap()
-                .replace("logistic: {l2: 1.0}", "boosting: {}"),
-        );
+        work.edit("job.yaml", "job.yaml", &[("logistic: {l2: 1.0}", "boosting: {}")]);
         work.cfaudit(0, "check job.yaml --threads 9 --memory 64MiB --cache cache");
     }
 }

@@ -1,6 +1,7 @@
 //! Tables as their users read them: from the file, by the names of columns. A name that the file
 //! does not have, and a column of another type, end the test.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -16,6 +17,20 @@ pub(crate) enum TableCell {
     Real(f64),
     Wide(i128),
     Key(u64),
+}
+
+impl TableCell {
+    /// As a text file would write it.
+    fn shown(&self) -> Cow<'_, str> {
+        match self {
+            TableCell::Null => "".into(),
+            TableCell::Text(value) => value.into(),
+            TableCell::Int(value) => value.to_string().into(),
+            TableCell::Real(value) => value.to_string().into(),
+            TableCell::Wide(value) => value.to_string().into(),
+            TableCell::Key(value) => value.to_string().into(),
+        }
+    }
 }
 
 /// A table in memory, in the order of its file.
@@ -75,9 +90,59 @@ impl TableFrame {
         self.columns.iter().position(|(column, _)| column == name)
     }
 
+    /// The rows that hold these cells, as text: `metric=sr, scope=total, flags!=`; `!=` are those
+    /// that hold another, and a null is an empty text.
+    #[track_caller]
+    pub(crate) fn of<'a>(&'a self, cells: &str) -> impl Iterator<Item = TableRecord<'a>> + use<'a> {
+        let cells = self.cells(cells);
+        self.records().filter(move |row| cells.iter().all(|cell| cell.is_in(row)))
+    }
+
+    #[track_caller]
+    fn cells(&self, cells: &str) -> Vec<WantedCell> {
+        let mut wanted: Vec<WantedCell> = Vec::new();
+        for cell in cells.split(", ") {
+            let Some((name, value)) = cell.split_once('=') else {
+                // A value with a comma.
+                let last = wanted.last_mut().unwrap_or_else(|| panic!("`{cell}`: no `=`"));
+                last.value += &format!(", {cell}");
+                continue;
+            };
+            let other = name.strip_suffix('!');
+            let at = self.column(other.unwrap_or(name));
+            wanted.push(WantedCell { at, value: value.to_owned(), same: other.is_none() });
+        }
+        wanted
+    }
+
+    /// The first of these rows.
+    #[track_caller]
+    pub(crate) fn at(&self, cells: &str) -> TableRecord<'_> {
+        self.of(cells).next().unwrap_or_else(|| panic!("no row with {cells}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn has(&self, cells: &str) -> bool {
+        self.of(cells).next().is_some()
+    }
+
     /// The rows with access by column name.
     pub(crate) fn records(&self) -> impl Iterator<Item = TableRecord<'_>> {
         self.rows.iter().map(|cells| TableRecord { frame: self, cells })
+    }
+}
+
+/// What a row is to hold.
+struct WantedCell {
+    at: usize,
+    value: String,
+    /// Whether it is to hold the value, or another.
+    same: bool,
+}
+
+impl WantedCell {
+    fn is_in(&self, row: &TableRecord<'_>) -> bool {
+        (row.cells[self.at].shown() == self.value) == self.same
     }
 }
 
@@ -95,6 +160,15 @@ impl<'a> TableRecord<'a> {
         let found = &self.frame.columns[at].1;
         assert_eq!(found, kind, "column `{name}`");
         &self.cells[at]
+    }
+
+    /// Asserts that it holds these cells, as in [`TableFrame::of`].
+    #[track_caller]
+    pub(crate) fn holds(&self, cells: &str) {
+        for cell in self.frame.cells(cells) {
+            let name = &self.frame.columns[cell.at].0;
+            assert!(cell.is_in(self), "`{name}` is {:?}, not {cells}", self.cells[cell.at]);
+        }
     }
 
     /// The text of a column; empty where it is null.
@@ -115,14 +189,13 @@ impl<'a> TableRecord<'a> {
     /// Whatever a column holds, as a text file would write it; empty where it is null.
     #[track_caller]
     pub(crate) fn shown(&self, name: &str) -> String {
-        match &self.cells[self.frame.column(name)] {
-            TableCell::Null => String::new(),
-            TableCell::Text(value) => value.clone(),
-            TableCell::Int(value) => value.to_string(),
-            TableCell::Real(value) => value.to_string(),
-            TableCell::Wide(value) => value.to_string(),
-            TableCell::Key(value) => value.to_string(),
-        }
+        self.cells[self.frame.column(name)].shown().into_owned()
+    }
+
+    /// What it holds in some columns, named with blanks between.
+    #[track_caller]
+    pub(crate) fn told(&self, columns: &str) -> String {
+        columns.split(' ').map(|name| self.shown(name)).collect::<Vec<_>>().join(" | ")
     }
 
     /// The number of a column; none where it is null.

@@ -4,21 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use serde_json::Value as Json;
 
 use crate::batches::{read_folder, write};
-use crate::frame::{TableFrame, read_frame};
 use crate::python::interpreter;
-use crate::work::{Ran, Work, assert_same, column, results, root, shared};
+use crate::work::{Ran, Says, Work, assert_same, column, draw, results, root, shared};
 
 const ROWS: i64 = 420;
-
-/// A fraction that looks random and is not.
-fn draw(i: i64, k: i32) -> f64 {
-    (i as f64 * f64::from(k).sqrt()).fract()
-}
 
 fn group(i: i64) -> usize {
     (draw(i, 2) * 2.999) as usize
@@ -35,18 +29,16 @@ fn person(i: i64) -> (&'static str, i64, f64) {
 
 /// The columns of the people, in the order of the file.
 fn people() -> Vec<(&'static str, ArrayRef)> {
-    let texts = |of: &dyn Fn(i64) -> &'static str| -> ArrayRef {
-        column((0..ROWS).map(|i| Some(of(i))).collect::<StringArray>())
-    };
+    let texts = |of: &dyn Fn(i64) -> &'static str| -> ArrayRef { column((0..ROWS).map(of)) };
     let yes = |i: i64| i64::from(person(i).2 + 2.0 * draw(i, 11) > 13.0);
     vec![
-        ("id", column((0..ROWS).map(|i| Some(100 + i)).collect::<Int64Array>())),
+        ("id", column((0..ROWS).map(|i| 100 + i))),
         ("part", texts(&|i| if i < 300 { "fit" } else { "test" })),
         ("origin", texts(&|i| ["north", "south", "west"][group(i)])),
         ("work", texts(&|i| person(i).0)),
-        ("kids", column((0..ROWS).map(|i| Some(person(i).1)).collect::<Int64Array>())),
-        ("pay", column((0..ROWS).map(|i| person(i).2).collect::<Float64Array>())),
-        ("yes", column((0..ROWS).map(yes).collect::<Int64Array>())),
+        ("kids", column((0..ROWS).map(|i| person(i).1))),
+        ("pay", column((0..ROWS).map(|i| person(i).2))),
+        ("yes", column((0..ROWS).map(yes))),
     ]
 }
 
@@ -127,22 +119,18 @@ impl Logistic {
         for key in ["sensitive", "to_group", "cf_index"] {
             columns.extend(rows.column_by_name(key).map(|array| (key, array.clone())));
         }
-        columns.push(("score", column(scores.collect::<Float64Array>())));
+        columns.push(("score", column(scores)));
         columns.push(("request", rows.column_by_name("request").unwrap().clone()));
         let lines = columns.into_iter().map(|(name, array)| (name, array, true));
         write(&work.path(to), &RecordBatch::try_from_iter_with_nullable(lines).unwrap());
     }
 }
 
-fn table(work: &Work, def: &str) -> TableFrame {
-    read_frame(&work.path("out/tables"), def)
-}
-
 /// Values of a model by metric and scope, as texts.
 fn values(work: &Work, model: &str) -> BTreeMap<String, String> {
-    let metrics = table(work, "metrics");
+    let metrics = work.table("metrics");
     let mut all = BTreeMap::new();
-    for row in metrics.records().filter(|row| row.text("model") == model) {
+    for row in metrics.of(&format!("model={model}")) {
         if row.text("counterfactual").is_empty() {
             continue;
         }
@@ -166,8 +154,7 @@ fn a_waiting_model_over_drawn_rows_gives_what_the_same_model_here_gives() {
     let here = values(&work, "here");
     assert!(here.len() > 100, "{}", here.len());
 
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
-    work.write("job.yaml", &text.replace(&format!("{{{HERE}}}"), BOTH));
+    work.edit("job.yaml", "job.yaml", &[(&format!("{{{HERE}}}"), BOTH)]);
     work.cfaudit(4, "run job.yaml --out out --cache cache");
     model.answer(&work, "out/to-score/factual", "factual.parquet");
     model.answer(&work, "out/to-score/world.k", "made.parquet");
@@ -182,9 +169,7 @@ fn assert_both_give(work: &Work, here: &BTreeMap<String, String>) {
     assert_eq!(&values(work, "here"), here);
     assert_eq!(&values(work, "there"), here);
 
-    let first = results(&work.path("out"));
-    work.cfaudit(0, "run job.yaml --out again --threads 1");
-    assert_same(&first, &results(&work.path("again")), "threads");
+    work.same_bytes(0, "job.yaml", &["--threads 1"]);
 }
 
 /// A program that applies a logistic model as the cache keeps it.
@@ -221,8 +206,7 @@ fn a_program_scores_drawn_rows_as_the_same_model_here() {
     work.write("model.json", &Logistic::of(&work).model.to_string());
     work.write("applies.py", APPLIES);
     let program = format!("there: {{command: {{score: ['{python}', applies.py]}}}}");
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
-    work.write("job.yaml", &text.replace(HERE, &format!("{HERE}, {program}")));
+    work.edit("job.yaml", "job.yaml", &[(HERE, &format!("{HERE}, {program}"))]);
     assert_both_give(&work, &here);
 }
 
@@ -232,7 +216,7 @@ fn a_program_scores_drawn_rows_as_the_same_model_here() {
 fn rows_of_three_groups_are_told() {
     let work = with_people(SET, &format!("{{{HERE}}}"));
     work.cfaudit(0, "run job.yaml --out out --cache cache");
-    let nodes = table(&work, "nodes");
+    let nodes = work.table("nodes");
     let mut pairs: Vec<String> = Vec::new();
     let mut steps = [0; 3];
     for row in nodes.records() {
@@ -250,15 +234,13 @@ fn rows_of_three_groups_are_told() {
     assert!((0..kids.len()).all(|i| (0..=4).contains(&kids.value(i))));
     let index = rows.column_by_name("cf_index").unwrap();
     assert!(index.len() > 240, "120 people in two groups each, some with several rows");
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap()
+    let page = work.read("out/report.html")
         + &fs::read_to_string(work.path("out/annex.html")).unwrap_or_default();
-    for words in [
+    page.says(&[
         "levels: drawn",
         "clipped to the range of the training rows",
         "come from cells of levels and bins",
-    ] {
-        assert!(page.contains(words), "{words}");
-    }
+    ]);
 }
 
 /// Of people in worlds one row each is explained, and a model without the attribute adds nothing
@@ -266,13 +248,13 @@ fn rows_of_three_groups_are_told() {
 #[test]
 fn switches_in_worlds_are_explained() {
     let work = with_people(SET, &format!("{{{HERE}}}"));
-    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = work.read("job.yaml");
     let block = "why: {w: {model: here, counterfactual: world/k, sensitive: origin, metric: sr}}\n";
     work.write("job.yaml", &(job + block));
     work.run(0, "job.yaml", "");
-    let features = table(&work, "switch_features");
+    let features = work.table("switch_features");
     let mut sums = BTreeMap::<(&str, &str), [f64; 2]>::new();
-    for row in features.records().filter(|row| row.text("people") == "switched") {
+    for row in features.of("people=switched") {
         let [score, decision] = ["score", "decision"].map(|name| row.real(name).unwrap());
         let of = sums.entry((row.text("from_group"), row.text("to_group"))).or_default();
         (of[0], of[1]) = (of[0] + score, of[1] + decision);
@@ -310,13 +292,7 @@ fn what_rows_cannot_be_is_refused() {
 fn threads_and_the_order_of_columns_change_nothing() {
     let work = with_people(SET, &format!("{{{HERE}}}"));
     work.run(0, "job.yaml", "--threads 1");
-    let expected = results(&work.path("out"));
-    for threads in [2, 7] {
-        let args = format!("run job.yaml --out o{threads} --cache c{threads} --threads {threads}");
-        work.cfaudit(0, &args);
-        let found = results(&work.path(&format!("o{threads}")));
-        assert_same(&expected, &found, &format!("{threads} threads"));
-    }
+    work.same_bytes(0, "job.yaml", &["--threads 2", "--threads 7"]);
     let mut turned = people();
     turned.reverse();
     work.parquet("people.parquet", turned);
@@ -326,7 +302,7 @@ fn threads_and_the_order_of_columns_change_nothing() {
         assert!(files.len() > 10, "{}", files.len());
         files
     };
-    assert_same(&data(expected), &data(results(&work.path("turned"))), "order of columns");
+    assert_same(&data(work.results()), &data(results(&work.path("turned"))), "order of columns");
 }
 
 /// Kinds of values: the row of the guide, and what a set says for it.
@@ -370,7 +346,7 @@ fn the_table_of_the_guide_is_computed_again() {
         let run = format!("run jobs/{job}-graph.yaml --out out --cache cache --set gates={{}}");
         let mut command = work.command(&run);
         Ran::of(command.arg("--data-dir").arg(data.parent().unwrap()).args(["--set", &sets]), 0);
-        let (metrics, nodes) = (table(&work, "metrics"), table(&work, "nodes"));
+        let (metrics, nodes) = (work.table("metrics"), work.table("nodes"));
         for ([name, ..], row) in KINDS.iter().zip(&mut rows) {
             let set = format!("{name}/high");
             for (metric, [from, to]) in [("psr", groups), ("nsr", [groups[1], groups[0]])] {
@@ -383,12 +359,11 @@ fn the_table_of_the_guide_is_computed_again() {
                 *row += &format!(" {value:.1} ({lo:.1} to {hi:.1}) |");
             }
         }
-        let of_binned =
-            || nodes.records().filter(|row| row.text("counterfactual") == "binned/high");
+        let of_binned = || nodes.of("counterfactual=binned/high");
         let sum = |name| of_binned().filter_map(|row| row.int(name)).sum::<i64>() as f64;
         let steps = ["by_cells", "by_levels", "by_equation"].map(sum);
         told.push(steps.map(|n| 100.0 * n / steps.iter().sum::<f64>()));
-        let graphs = metrics.records().find(|row| row.text("metric") == "n_graphs").unwrap();
+        let graphs = metrics.at("metric=n_graphs");
         let graphs = format!("{} graphs", graphs.real("value").unwrap());
         assert!(guide.contains(&graphs), "{graphs}");
     }

@@ -3,19 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
-
-use crate::frame::{TableCell, TableFrame, TableRecord, read_frame};
+use crate::frame::{TableCell, TableFrame, TableRecord};
 use crate::persons::run_with_persons;
-use crate::work::{Work, column, root};
+use crate::work::{Says, Work, column, documented, draw};
 
 const TRAINED: i64 = 400;
 const ROWS: i64 = 600;
-
-/// A fraction that looks random and is not.
-fn draw(i: i64, k: i32) -> f64 {
-    (i as f64 * f64::from(k).sqrt()).fract()
-}
 
 fn group(i: i64) -> &'static str {
     if draw(i, 2) < 0.45 { "a0" } else { "a1" }
@@ -27,45 +20,26 @@ fn numbers(i: i64) -> (f64, f64) {
     (first, 0.8 * first + draw(i, 5))
 }
 
-fn table(work: &Work, def: &str) -> TableFrame {
-    let of_people = ["outcomes", "world_scores"].contains(&def);
-    let folder = if of_people { "out/rows" } else { "out/tables" };
-    read_frame(&work.path(folder), def)
-}
-
 /// Writes people, with `moved` numbers of those who are audited.
 fn write(work: &Work, moved: &dyn Fn(i64) -> (f64, f64)) {
     let of = |i: i64| if i < TRAINED { numbers(i) } else { moved(i) };
     work.parquet(
         "people.parquet",
         vec![
-            ("id", column((0..ROWS).collect::<Int64Array>())),
-            (
-                "part",
-                column(
-                    (0..ROWS)
-                        .map(|i| Some(if i < TRAINED { "fit" } else { "test" }))
-                        .collect::<StringArray>(),
-                ),
-            ),
-            ("group", column((0..ROWS).map(|i| Some(group(i))).collect::<StringArray>())),
-            ("first", column((0..ROWS).map(|i| of(i).0).collect::<Float64Array>())),
-            ("second", column((0..ROWS).map(|i| of(i).1).collect::<Float64Array>())),
-            ("same", column((0..ROWS).map(|_| 7).collect::<Int64Array>())),
-            ("household", column((0..ROWS).map(|i| 800 + i / 4).collect::<Int64Array>())),
-            ("own", column((0..ROWS).map(|i| 9000 - i).collect::<Int64Array>())),
-            (
-                "holes",
-                column(
-                    (0..ROWS).map(|i| (i % 9 != 0).then(|| draw(i, 11))).collect::<Float64Array>(),
-                ),
-            ),
+            ("id", column(0..ROWS)),
+            ("part", column((0..ROWS).map(|i| if i < TRAINED { "fit" } else { "test" }))),
+            ("group", column((0..ROWS).map(group))),
+            ("first", column((0..ROWS).map(|i| of(i).0))),
+            ("second", column((0..ROWS).map(|i| of(i).1))),
+            ("same", column((0..ROWS).map(|_| 7_i64))),
+            ("household", column((0..ROWS).map(|i| 800 + i / 4))),
+            ("own", column((0..ROWS).map(|i| 9000 - i))),
+            ("holes", column((0..ROWS).map(|i| (i % 9 != 0).then(|| draw(i, 11))))),
             (
                 "yes",
                 column(
                     (0..ROWS)
-                        .map(|i| i64::from(numbers(i).0 + numbers(i).1 + 3.0 * draw(i, 7) > 4.5))
-                        .collect::<Int64Array>(),
+                        .map(|i| i64::from(numbers(i).0 + numbers(i).1 + 3.0 * draw(i, 7) > 4.5)),
                 ),
             ),
         ],
@@ -105,7 +79,7 @@ fn graphs_of_persons() {
              {{tiers: [{{columns: [group]}}, {{columns: [first, second]}}]}}}}{more}}}}}"
         );
         run_with_persons(&work, &job(&set));
-        let of = |out: &str, table: &str| read_frame(&work.path(&format!("{out}/tables")), table);
+        let of = |out: &str, table: &str| work.table(&format!("{out}/{table}"));
         for table in ["worlds", "edges", "graphs"] {
             let [own, plain] = ["own", "plain"].map(|out| of(out, table));
             assert_eq!(own.rows, plain.rows, "{table} {more}");
@@ -127,8 +101,8 @@ fn graphs_of_persons() {
             formed += usize::from(found.real("lo").is_some());
         }
         assert!(formed > 10, "{formed}");
-        let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-        assert!(page.contains("which draws persons with all their rows"));
+        let page = work.read("out/annex.html");
+        page.says(&["which draws persons with all their rows"]);
     }
 }
 
@@ -151,7 +125,7 @@ fn a_chain_moves_as_least_squares_says() {
         (0..TRAINED).map(|i| (f64::from(u8::from(group(i) == "a1")), numbers(i).0)).collect();
     let first = slope(&trained);
     let second = first * slope(&(0..TRAINED).map(numbers).collect::<Vec<_>>());
-    let nodes = table(&work, "nodes");
+    let nodes = work.table("nodes");
     let moves: BTreeMap<&str, f64> =
         nodes.records().map(|row| (row.text("node"), row.real("move").unwrap())).collect();
     assert!(
@@ -160,8 +134,8 @@ fn a_chain_moves_as_least_squares_says() {
             && (moves["group"] - 1.0).abs() < 1e-12
     );
     // Of one graph there is nothing to disagree.
-    let metrics = table(&work, "metrics");
-    let of_sets: Vec<_> = metrics.records().filter(|row| row.text("family") != "graph").collect();
+    let metrics = work.table("metrics");
+    let of_sets: Vec<_> = metrics.of("family!=graph").collect();
     assert!(
         of_sets.iter().all(|row| row.real("world_lo").is_none() && row.real("world_var").is_none())
     );
@@ -199,7 +173,7 @@ fn single_people_add_up_to_all() {
         assert!(!work.path("out/rows/world_scores.parquet").exists());
         work.write("kept.yaml", &(job(&set) + "run: {keep_rows: outcomes}\n"));
         work.run(0, "kept.yaml", "--replace --threads 1");
-        let people = table(&work, "world_scores");
+        let people = work.table("world_scores");
         assert_eq!(people.rows.len(), (ROWS - TRAINED) as usize);
         let mean = column_by_key(&people, "score_mean");
         let score = scores_of(&work, "score_cf");
@@ -208,11 +182,10 @@ fn single_people_add_up_to_all() {
         }
         let [lo, hi] = ["score_lo", "score_hi"].map(|name| column_by_key(&people, name));
         assert!(lo.iter().all(|(key, lo)| *lo <= hi[key]) && lo.values().any(|lo| *lo > 0.0));
-        let metrics = table(&work, "metrics");
-        let of_groups = table(&work, "world_people");
+        let metrics = work.table("metrics");
+        let of_groups = work.table("world_people");
         for (from, to) in [("a0", "a1"), ("a1", "a0")] {
-            let own: Vec<TableRecord<'_>> =
-                people.records().filter(|row| row.text("to_group") == to).collect();
+            let own: Vec<TableRecord<'_>> = people.of(&format!("to_group={to}")).collect();
             let mean_of = |name: &str| {
                 own.iter().map(|row| row.real(name).unwrap()).sum::<f64>() / own.len() as f64
             };
@@ -222,7 +195,7 @@ fn single_people_add_up_to_all() {
             });
             let (sr, share) = (sr.unwrap().real("value").unwrap(), mean_of("switch_share"));
             assert!((sr - share).abs() < 1e-12 && share > 0.0, "{from}: {sr} and {share}");
-            let all = of_groups.records().find(|row| row.text("from_group") == from).unwrap();
+            let all = of_groups.at(&format!("from_group={from}"));
             let variance = all.real("variance_mean").unwrap();
             assert!((variance - mean_of("score_var")).abs() < 1e-12, "{from}");
             assert_eq!(all.int("n"), Some(own.len() as i64));
@@ -239,51 +212,46 @@ fn single_people_add_up_to_all() {
 /// that they contradict, against the scores of the table of bootstraps.
 #[test]
 fn knowledge_that_does_not_fit_is_told() {
-    let guide = fs::read_to_string(root().join("docs/graph-uncertainty.md")).unwrap();
-    let section = guide.split("### Does the knowledge fit?\n").nth(1).unwrap();
-    let example = section.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let example = documented("graph-uncertainty.md", "### Does the knowledge fit?");
     let work = Work::new();
     write(&work, &numbers);
     let set = job("SET").replace("counterfactuals:\n  world: SET\n", "");
-    work.write("fit.yaml", &(set + example));
+    work.write("fit.yaml", &(set + &example));
     work.run(0, "fit.yaml", "");
-    let graphs = table(&work, "graphs");
+    let graphs = work.table("graphs");
     let scores = |scenario: &str| -> Vec<f64> {
         let set = format!("world/{scenario}");
-        let own = graphs.records().filter(|row| row.text("counterfactual") == set);
+        let own = graphs.of(&format!("counterfactual={set}"));
         own.map(|row| row.real("score").unwrap()).collect()
     };
     let none = scores("none");
     assert_eq!(none.len(), 30);
-    let fits = table(&work, "knowledge_fit");
-    let metrics = table(&work, "metrics");
+    let fits = work.table("knowledge_fit");
+    let metrics = work.table("metrics");
     assert_eq!(fits.rows.len(), 2);
     for (scenario, worse) in [("late", 0), ("wrong", 30)] {
-        let row = fits.records().find(|row| row.text("scenario") == scenario).unwrap();
+        let row = fits.at(&format!("scenario={scenario}"));
         let differences: Vec<f64> =
             scores(scenario).iter().zip(&none).map(|(own, other)| own - other).collect();
         let mean = differences.iter().sum::<f64>() / 30.0;
-        assert_eq!((row.text("counterfactual"), row.text("against")), ("world", "none"));
+        row.holds("counterfactual=world, against=none");
         assert!((row.real("difference").unwrap() - mean).abs() < 1e-9, "{scenario}");
-        assert_eq!((row.int("worse_in"), row.int("bootstraps")), (Some(worse), Some(30)));
-        let measured = metrics.records().find(|row| {
-            row.text("metric") == "fit_worse"
-                && row.text("counterfactual") == format!("world/{scenario}")
-        });
-        assert_eq!(measured.unwrap().real("value"), Some(worse as f64 / 30.0));
+        row.holds(&format!("worse_in={worse}, bootstraps=30"));
+        let measured = metrics.at(&format!("metric=fit_worse, counterfactual=world/{scenario}"));
+        assert_eq!(measured.real("value"), Some(worse as f64 / 30.0));
     }
-    let wrong = fits.records().find(|row| row.text("scenario") == "wrong").unwrap();
+    let wrong = fits.at("scenario=wrong");
     assert!(wrong.real("hi").unwrap() < 0.0);
-    let of_fit = metrics.records().filter(|row| row.text("metric") == "fit_worse");
+    let of_fit = metrics.of("metric=fit_worse");
     assert_eq!(of_fit.count(), 2, "none is compared with itself");
-    let gates = table(&work, "gates");
-    let of_fit = gates.records().filter(|row| row.text("gate") == "fits");
+    let gates = work.table("gates");
+    let of_fit = gates.of("gate=fits");
     assert_eq!(of_fit.map(|row| row.text("verdict")).collect::<Vec<_>>(), ["pass"]);
-    let needed = table(&work, "needed_knowledge");
+    let needed = work.table("needed_knowledge");
     let left: BTreeSet<&str> = needed.records().map(|row| row.text("statement")).collect();
     assert_eq!(Vec::from_iter(left), ["", "first before group", "second before first"]);
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(page.contains("fits worse"), "{page}");
+    let page = work.read("out/annex.html");
+    page.says(&["fits worse"]);
 }
 
 /// People of a known graph: group -> first -> second.
@@ -386,17 +354,14 @@ fn statements_are_left_out_as_scenarios_lack_them() {
         assert!(plain == needed, "{same}");
     }
     assert!(!work.path("plain/tables/needed_knowledge.parquet").exists());
-    let (needed, judged) = (table(&work, "needed_knowledge"), table(&work, "gates"));
-    let metrics = table(&work, "metrics");
+    let (needed, judged) = (work.table("needed_knowledge"), work.table("gates"));
+    let metrics = work.table("metrics");
     let mut others = 0;
     for (scenario, _, twins) in &scenarios {
         let lacks =
             twins.iter().enumerate().map(|(i, (lacks, _))| (*lacks, format!("{scenario}{i}")));
         for (statement, twin) in std::iter::once(("", (*scenario).to_owned())).chain(lacks) {
-            let own = needed.records().filter(|row| {
-                row.text("counterfactual") == format!("world/{scenario}")
-                    && row.text("statement") == statement
-            });
+            let own = needed.of(&format!("counterfactual=world/{scenario}, statement={statement}"));
             let own: Vec<TableRecord<'_>> = own.collect();
             assert_eq!(own.len(), 6, "{statement}");
             for row in own {
@@ -409,7 +374,7 @@ fn statements_are_left_out_as_scenarios_lack_them() {
                     .records()
                     .find(|other| other.text("gate") == gate && place(other) == place(&row));
                 let verdict = of_gate.unwrap().text("verdict").to_owned();
-                assert_eq!(row.text("verdict"), verdict, "{what}");
+                row.holds(&format!("verdict={verdict}"));
                 let measured = metrics.records().find(|other| {
                     other.text("counterfactual") == format!("world/{twin}")
                         && other.text("scope") == "direction"
@@ -429,8 +394,8 @@ fn statements_are_left_out_as_scenarios_lack_them() {
         }
     }
     assert!(others > 0 && others < needed.rows.len(), "{others}");
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(page.contains("Which statements a verdict needs"), "{page}");
+    let page = work.read("out/annex.html");
+    page.says(&["Which statements a verdict needs"]);
     let kept = fs::read(work.path("out/tables/needed_knowledge.parquet")).unwrap();
     work.cfaudit(0, "gate out --baseline plain");
     assert!(kept == fs::read(work.path("out/tables/needed_knowledge.parquet")).unwrap());
@@ -452,8 +417,8 @@ fn graphs_of_a_file_are_those_of_the_job() {
     };
     // Without the flags, which name the number of graphs.
     let rates = |name: &str| -> Vec<(String, String, Option<f64>)> {
-        let metrics = read_frame(&work.path(&format!("{name}/tables")), "metrics");
-        let of_set = metrics.records().filter(|row| row.text("family") == "ccm");
+        let metrics = work.table(&format!("{name}/metrics"));
+        let of_set = metrics.of("family=ccm");
         let key =
             |row: &TableRecord<'_>| (row.text("metric").to_owned(), row.text("scope").to_owned());
         of_set.map(|row| (key(&row).0, key(&row).1, row.real("value"))).collect()
@@ -461,12 +426,10 @@ fn graphs_of_a_file_are_those_of_the_job() {
     run("drawn", "given: {edges: [[group, first], [first, second]]}", 0);
     run("other", "given: {edges: [[group, second]]}", 0);
     let chain = r#"{"edges": [["group", "first"], ["first", "second"]]"#;
-    let guide = fs::read_to_string(root().join("docs/graph-uncertainty.md")).unwrap();
-    let section = guide.split("### Graphs of other programs\n").nth(1).unwrap();
-    let example = section.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let example = documented("graph-uncertainty.md", "### Graphs of other programs");
     work.write("graphs.json", &format!(r#"{{"graphs": [{chain}}}]}}"#));
     let rest = job("SET").replace("counterfactuals:\n  world: SET\n", "");
-    work.write("one.yaml", &(rest + example));
+    work.write("one.yaml", &(rest + &example));
     work.cfaudit(0, "run one.yaml --out one --threads 2");
     assert_eq!(rates("drawn"), rates("one"));
     work.write(
@@ -499,9 +462,51 @@ fn graphs_of_a_file_are_those_of_the_job() {
     run("absent", "bag: absent.json", 3).says(&["error[missing-file]", "absent.yaml:"]);
 }
 
+/// What `world_scores` says about each person of two graphs, one of which was found three times, by
+/// hand from the scores that each graph alone gives: the quantiles are those between four values.
+#[test]
+fn scores_of_persons_in_two_graphs() {
+    let work = Work::new();
+    write(&work, &numbers);
+    let set = "{graph-uncertain: {discovery: {bag: graphs.json}, knowledge: {own: {}}}}";
+    work.write("job.yaml", &(job(set) + "run: {keep_rows: outcomes}\n"));
+    let run = |graphs: &str| {
+        work.write("graphs.json", &format!(r#"{{"graphs": [{graphs}]}}"#));
+        work.run(0, "job.yaml", "--replace");
+        scores_of(&work, "score_cf")
+    };
+    let chain = r#"{"edges": [["group", "first"], ["first", "second"]], "count": 3}"#;
+    let other = r#"{"edges": [["group", "second"]]}"#;
+    let [often, once] = [chain, other].map(run);
+    run(&format!("{chain}, {other}"));
+    let own = scores_of(&work, "score");
+    let people = work.table("world_scores");
+    let found = |name: &str| column_by_key(&people, name);
+    let names = ["score_mean", "score_var", "score_lo", "score_hi", "switch_share"];
+    let found = names.map(found);
+    let mut shares = BTreeSet::new();
+    for (key, score) in &own {
+        let (a, b) = (often[key], once[key]);
+        let mean = (3.0 * a + b) / 4.0;
+        let variance = (3.0 * (a - mean).powi(2) + (b - mean).powi(2)) / 3.0;
+        // Of four values in order the quantile q lies at the place 3 q.
+        let lo = if b < a { b + 0.075 * (a - b) } else { a };
+        let hi = if b < a { a } else { a + 0.925 * (b - a) };
+        let differs = |other: f64| f64::from(u8::from((*score >= 0.5) != (other >= 0.5)));
+        let share = (3.0 * differs(a) + differs(b)) / 4.0;
+        shares.insert((4.0 * share) as i64);
+        for ((name, found), value) in names.iter().zip(&found).zip([mean, variance, lo, hi, share])
+        {
+            let apart = (found[key] - value).abs();
+            assert!(apart < 1e-12, "{name}: {} instead of {value}", found[key]);
+        }
+    }
+    assert!(shares.len() > 1, "{shares:?}");
+}
+
 /// Scores of the audited people by the keys of their rows, in a column of `outcomes`.
 fn scores_of(work: &Work, name: &str) -> BTreeMap<u64, f64> {
-    column_by_key(&table(work, "outcomes"), name)
+    column_by_key(&work.table("outcomes"), name)
 }
 
 /// Numbers by the keys of their rows.
@@ -527,8 +532,8 @@ fn expected_levels_are_explained_by_features() {
     work.write("why.yaml", &(job(set) + WHY));
     work.run(0, "why.yaml", "--threads 1");
     let features = fs::read(work.path("out/tables/switch_features.parquet")).unwrap();
-    let told = table(&work, "switch_features");
-    let nodes = table(&work, "nodes");
+    let told = work.table("switch_features");
+    let nodes = work.table("nodes");
     let moves: BTreeMap<&str, f64> =
         nodes.records().map(|row| (row.text("node"), row.real("move").unwrap())).collect();
     let [none, both] = ["score", "score_cf"].map(|name| scores_of(&work, name));
@@ -596,7 +601,7 @@ fn refits_of_one_graph_are_no_other_graphs() {
                bootstraps: 20, knowledge: {own: {}}}}";
     work.write("refits.yaml", &job(set));
     work.run(0, "refits.yaml", "");
-    let metrics = table(&work, "metrics");
+    let metrics = work.table("metrics");
     let mut moved = 0;
     for row in
         metrics.records().filter(|row| row.real("world_var").is_some_and(|variance| variance > 0.0))
@@ -614,17 +619,15 @@ fn refits_of_one_graph_are_no_other_graphs() {
         moved += 1;
     }
     assert!(moved > 5, "{moved}");
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    for said in [
+    let page = work.read("out/annex.html");
+    page.says(&[
         "other graphs none",
         "refits of the coefficients ",
         "Few bootstraps:",
         "causal sufficiency",
         "a few graphs stays",
         "are not visible",
-    ] {
-        assert!(page.contains(said), "{said}");
-    }
+    ]);
     assert!(!page.contains("Contradicts domain knowledge"), "nothing comes before the group here");
 }
 
@@ -643,12 +646,8 @@ fn nobody_is_named_where_the_attribute_follows_from_something() {
         );
         work.write("named.yaml", &job(&set));
         work.run(0, "named.yaml", "");
-        let metrics = table(&work, "metrics");
-        let of_set = || {
-            metrics.records().filter(|row| {
-                row.text("family") != "graph" && row.text("counterfactual") == "world/own"
-            })
-        };
+        let metrics = work.table("metrics");
+        let of_set = || metrics.of("family!=graph, counterfactual=world/own");
         assert!(of_set().count() > 20);
         assert_eq!(of_set().all(|row| row.text("impaired_group").is_empty()), follows, "{edges}");
         assert!(
@@ -656,15 +655,15 @@ fn nobody_is_named_where_the_attribute_follows_from_something() {
             "{edges}"
         );
         let following: i64 =
-            table(&work, "graphs").records().map(|row| row.int("attribute_follows").unwrap()).sum();
+            work.table("graphs").records().map(|row| row.int("attribute_follows").unwrap()).sum();
         assert_eq!(following, if follows { 5 } else { 0 });
-        let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+        let page = work.read("out/annex.html");
         assert_eq!(page.contains("No group is named at a disadvantage"), follows);
-        let brief = fs::read_to_string(work.path("out/report.html")).unwrap();
+        let brief = work.read("out/report.html");
         let doubted =
             "Results of scenario <bdi>own</bdi> may answer no question: in 100\u{202f}% of";
         assert_eq!(brief.contains(doubted), follows, "{edges}");
-        assert!(brief.contains("Scenario <bdi>own</bdi>: the job gives the edges."), "{edges}");
+        brief.says(&["Scenario <bdi>own</bdi>: the job gives the edges."]);
     }
 }
 
@@ -678,17 +677,15 @@ fn several() -> Work {
 #[test]
 fn tables_agree_with_each_other() {
     let work = several();
-    let brief = fs::read_to_string(work.path("out/report.html")).unwrap();
-    for said in [
+    let brief = work.read("out/report.html");
+    brief.says(&[
         "Scenario <bdi>none</bdi>: the job states nothing about what causes what.",
         "Scenario <bdi>late</bdi>: the job states the order of causes, <bdi>sex</bdi> and \
          <bdi>age</bdi> before <bdi>income</bdi>, <bdi>grade</bdi> and <bdi>job</bdi>, and \
          requires the direct effect of <bdi>sex</bdi> on <bdi>income</bdi>, and rules out effects \
          within some tiers.",
-    ] {
-        assert!(brief.contains(said), "{said}");
-    }
-    let (metrics, worlds) = (table(&work, "metrics"), table(&work, "worlds"));
+    ]);
+    let (metrics, worlds) = (work.table("metrics"), work.table("worlds"));
     let text = |row: &crate::frame::TableRecord<'_>, names: &[&str]| {
         names.iter().map(|n| row.text(n).to_owned()).collect::<Vec<_>>()
     };
@@ -749,26 +746,20 @@ fn tables_agree_with_each_other() {
         found.unwrap_or_else(|| panic!("{set} {metric}")).real("value").unwrap()
     };
     let (edges, graphs, below, people) = (
-        table(&work, "edges"),
-        table(&work, "graphs"),
-        table(&work, "subgraphs"),
-        table(&work, "world_people"),
+        work.table("edges"),
+        work.table("graphs"),
+        work.table("subgraphs"),
+        work.table("world_people"),
     );
     for set in sets {
         let mine = |frame: &TableFrame, column: &str| -> i64 {
-            frame
-                .records()
-                .filter(|row| row.text("counterfactual") == set)
-                .map(|row| row.int(column).unwrap())
-                .sum()
+            frame.of(&format!("counterfactual={set}")).map(|row| row.int(column).unwrap()).sum()
         };
         let n = graph(set, "n_graphs");
         assert_eq!((mine(&graphs, "graphs") as f64, mine(&below, "count") as f64), (n, n), "{set}");
         // In as many graphs as the most frequent edge to the attribute at least, in as many as all
         // such edges at most.
-        let to_it = edges
-            .records()
-            .filter(|row| (row.text("counterfactual"), row.text("effect")) == (set, "sex"));
+        let to_it = edges.of(&format!("counterfactual={set}, effect=sex"));
         let counts: Vec<i64> = to_it.map(|row| row.int("count").unwrap()).collect();
         let following = mine(&graphs, "attribute_follows");
         assert!(
@@ -776,8 +767,7 @@ fn tables_agree_with_each_other() {
                 && following <= counts.iter().sum(),
             "{set} {following}"
         );
-        let of_edges: Vec<_> =
-            edges.records().filter(|row| row.text("counterfactual") == set).collect();
+        let of_edges: Vec<_> = edges.of(&format!("counterfactual={set}")).collect();
         assert!(!of_edges.is_empty());
         let entropy = of_edges.iter().map(|row| row.real("entropy").unwrap()).sum::<f64>()
             / of_edges.len() as f64;
@@ -785,10 +775,10 @@ fn tables_agree_with_each_other() {
         assert!(of_edges.iter().all(|row| {
             (row.int("count").unwrap() as f64 / n - row.real("frequency").unwrap()).abs() < 1e-12
         }));
-        assert_eq!(people.records().filter(|row| row.text("counterfactual") == set).count(), 2);
+        assert_eq!(people.of(&format!("counterfactual={set}")).count(), 2);
     }
     // What is known holds in every graph.
-    for row in edges.records().filter(|row| row.text("counterfactual") == "found/late") {
+    for row in edges.of("counterfactual=found/late") {
         let early = |name: &str| ["sex", "age"].contains(&name);
         assert!(!early(row.text("effect")));
         assert!(
@@ -797,9 +787,7 @@ fn tables_agree_with_each_other() {
         );
     }
     // A class larger than is listed is sampled, and every value of it says so.
-    let sampled = graphs
-        .records()
-        .any(|row| row.text("counterfactual") == "found/none" && row.text("drawn") == "evenly");
+    let sampled = graphs.has("counterfactual=found/none, drawn=evenly");
     let flagged = metrics.records().any(|row| {
         row.text("counterfactual") == "found/none" && row.text("flags").contains("sampled")
     });
@@ -807,17 +795,13 @@ fn tables_agree_with_each_other() {
     // The open edge of the given graph goes from income to grade, since the other way makes a new
     // collider.
     let drawn = |cause: &str, effect: &str| {
-        edges.records().any(|row| {
-            (row.text("counterfactual"), row.text("cause"), row.text("effect"))
-                == ("drawn/own", cause, effect)
-        })
+        edges.has(&format!("counterfactual=drawn/own, cause={cause}, effect={effect}"))
     };
     assert!(drawn("income", "grade") && !drawn("grade", "income"));
-    let gates = table(&work, "gates");
+    let gates = work.table("gates");
     assert!(gates.records().all(|row| row.text("verdict") == "pass"), "{:?}", gates.rows);
     assert!(
-        gates.records().any(|row| row.text("rule") == "at_most, worlds")
-            && gates.records().any(|row| row.text("metric") == "h_g")
+        gates.records().any(|row| row.text("rule") == "at_most, worlds") && gates.has("metric=h_g")
     );
 }
 
@@ -825,9 +809,7 @@ fn tables_agree_with_each_other() {
 fn graphs_are_written_for_other_programs() {
     let work = several();
     for set in ["found.none", "found.late", "drawn.own"] {
-        let text = |ending: &str| {
-            fs::read_to_string(work.path(&format!("out/exports/{set}.{ending}"))).unwrap()
-        };
+        let text = |ending: &str| work.read(&format!("out/exports/{set}.{ending}"));
         assert!(text("dot").starts_with("digraph") && text("gml").starts_with("graph ["));
         let json: serde_json::Value = serde_json::from_str(&text("json")).unwrap();
         let graphs = json["graphs"].as_array().unwrap();
@@ -848,12 +830,8 @@ fn graphs_are_written_for_other_programs() {
             );
         }
     }
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(
-        page.contains("How certain are the causal graphs")
-            && page.contains("marker-end")
-            && page.contains("found/late")
-    );
+    let page = work.read("out/annex.html");
+    page.says(&["How certain are the causal graphs", "marker-end", "found/late"]);
 }
 
 /// A second run reruns what a knob changes and nothing else, and says why.
@@ -930,14 +908,11 @@ fn faults_of_the_data_are_said() {
 #[test]
 fn two_runs_are_compared() {
     let work = several();
-    work.write(
-        "next.yaml",
-        &fs::read_to_string(work.path("job.yaml")).unwrap().replace("seed: 5", "seed: 6"),
-    );
+    work.edit("job.yaml", "next.yaml", &[("seed: 5", "seed: 6")]);
     work.cfaudit(0, "run next.yaml --out next --cache cache --baseline out");
-    let changes = read_frame(&work.path("next/tables"), "changes");
+    let changes = work.table("next/changes");
     let of = |changes: &TableFrame, set: &str| -> Vec<(String, String, Option<f64>)> {
-        let mine = changes.records().filter(|row| row.text("counterfactual") == set);
+        let mine = changes.of(&format!("counterfactual={set}"));
         mine.map(|row| {
             (
                 row.text("status").to_owned(),
@@ -956,10 +931,7 @@ fn two_runs_are_compared() {
         let rows = of(&changes, set);
         assert!(!rows.is_empty() && rows.iter().all(|(status, ..)| status == expected), "{set}");
     }
-    let entropy = changes
-        .records()
-        .find(|row| [row.text("counterfactual"), row.text("metric")] == ["found/none", "h_g"])
-        .unwrap();
+    let entropy = changes.at("counterfactual=found/none, metric=h_g");
     assert!(entropy.real("difference").is_some() && entropy.real("lo").is_none());
     // Judging a folder again leaves what other programs read.
     let drawings = || fs::read_dir(work.path("out/exports")).unwrap().count();
@@ -968,13 +940,13 @@ fn two_runs_are_compared() {
     assert!(work.json("out/manifest.json")["baseline"].is_object());
     assert_eq!(drawings(), 9);
     // Less is known in one scenario, and the model is another one.
-    let job = fs::read_to_string(work.path("job.yaml")).unwrap().replace("l2: 1.0", "l2: 500.0");
+    let job = work.read("job.yaml").replace("l2: 1.0", "l2: 500.0");
     work.write(
         "less.yaml",
         &job.replace(", required: [[sex, income]]", "").replace("by-graphs", "other"),
     );
     let ran = work.cfaudit(0, "run less.yaml --out less --cache cache --baseline out");
-    let changes = read_frame(&work.path("less/tables"), "changes");
+    let changes = work.table("less/changes");
     let status = |set: &str| {
         of(&changes, set)
             .into_iter()
@@ -1005,21 +977,13 @@ fn two_runs_are_compared() {
 #[test]
 fn sets_with_graphs_have_no_slices() {
     let work = crate::determinism::work("graphs");
-    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = work.read("job.yaml");
     work.write("job.yaml", &job.replace("metrics: {", "metrics: {by: [job], smallest_cell: 5, "));
     work.run(0, "job.yaml", "");
-    let metrics = table(&work, "metrics");
-    let sliced = |set: &str| {
-        metrics
-            .records()
-            .any(|row| row.text("counterfactual") == set && !row.text("slice").is_empty())
-    };
+    let metrics = work.table("metrics");
+    let sliced = |set: &str| metrics.has(&format!("counterfactual={set}, slice!="));
     assert!(sliced("flip") && !sliced("found/none") && !sliced("drawn/own"));
-    let issues = table(&work, "issues");
-    let told: Vec<&str> = issues
-        .records()
-        .filter(|row| row.text("code") == "unsliced-set")
-        .map(|row| row.text("where"))
-        .collect();
+    let issues = work.table("issues");
+    let told: Vec<&str> = issues.of("code=unsliced-set").map(|row| row.text("where")).collect();
     assert_eq!(told.len(), 3, "{told:?}");
 }

@@ -13,7 +13,7 @@
 use std::fmt::Write;
 use std::ops::{Range, RangeInclusive};
 
-use crate::frame::{TableRecord, read_frame};
+use crate::frame::TableRecord;
 use crate::planted::Draws;
 use crate::work::{Work, files};
 
@@ -269,7 +269,7 @@ fn held(planted: Planted, seed: u64) -> [bool; 2] {
     work.write("job.yaml", &job(planted.discovery, strength));
     work.run(0, "job.yaml", "--quiet");
     let (truth, metric) = audit.truth(&score);
-    let table = read_frame(&work.path("out/tables"), "hidden_cause");
+    let table = work.table("hidden_cause");
     [0.0, strength].map(|strength| {
         let is_asked = |row: &TableRecord<'_>| {
             ["from_group", "metric", "target"].map(|name| row.text(name)) == ["a", metric, "any"]

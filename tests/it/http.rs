@@ -10,10 +10,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
 use serde_json::{Value as Json, json};
 
-use crate::frame::read_frame;
 use crate::work::{Going, Ran, Work, column};
 
 const N: i64 = 1200;
@@ -175,11 +173,11 @@ fn with_endpoint(url: &str, more: &str) -> Work {
     work.parquet(
         "rows.parquet",
         vec![
-            ("id", column(rows.clone().map(|i| Some(5000 + i)).collect::<Int64Array>())),
-            ("sex", column(rows.clone().map(sex).collect::<StringArray>())),
-            ("age", column(rows.clone().map(|i| Some(18 + i % 60)).collect::<Int64Array>())),
-            ("income", column(rows.clone().map(income).collect::<Float64Array>())),
-            ("repaid", column(rows.map(|i| Some(i64::from(i % 5 < 2))).collect::<Int64Array>())),
+            ("id", column(rows.clone().map(|i| 5000 + i))),
+            ("sex", column(rows.clone().map(sex))),
+            ("age", column(rows.clone().map(|i| 18 + i % 60))),
+            ("income", column(rows.clone().map(income))),
+            ("repaid", column(rows.map(|i| i64::from(i % 5 < 2)))),
         ],
     );
     job(&work, url, "v1", more);
@@ -193,7 +191,7 @@ fn job(work: &Work, url: &str, version: &str, more: &str) {
 
 #[track_caller]
 fn assert_scores(work: &Work) {
-    let frame = read_frame(&work.path("out/rows"), "outcomes");
+    let frame = work.table("outcomes");
     let mut n = 0;
     for row in frame.records() {
         let i = row.key("row_key").unwrap() as i64 - 5000;
@@ -288,8 +286,8 @@ fn rows_without_a_score_are_allowed_up_to_a_share() {
     let (url, _) = serve(|_| Deed::Forgets);
     let work = with_endpoint(&url, ", missing_at_most: 0.02");
     work.run(0, "job.yaml", "");
-    let frame = read_frame(&work.path("out/rows"), "outcomes");
-    let scored = frame.records().filter(|row| row.real("score").is_some()).count();
+    let frame = work.table("outcomes");
+    let scored = frame.of("score!=").count();
     assert!(scored < N as usize && scored >= N as usize - 12, "{scored}");
 }
 

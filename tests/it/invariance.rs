@@ -3,38 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
-
-use crate::frame::{TableFrame, TableRecord, read_whole};
 use crate::work::{Work, column};
 
 /// Columns that name a row of `metrics`.
-const KEY: [&str; 10] = [
-    "arm",
-    "model",
-    "counterfactual",
-    "sensitive",
-    "scope",
-    "from_group",
-    "to_group",
-    "slice",
-    "support",
-    "metric",
-];
-
-fn table(work: &Work, name: &str) -> TableFrame {
-    read_whole(&work.path("out/tables"), name)
-}
-
-fn key(row: &TableRecord<'_>) -> String {
-    KEY.map(|column| row.shown(column)).join(" ")
-}
+const KEY: &str =
+    "arm model counterfactual sensitive scope from_group to_group slice support metric";
 
 /// Of every value that is defined everything that the table says about it.
-fn values(work: &Work, told: &[&str]) -> BTreeMap<String, Vec<String>> {
-    let metrics = table(work, "metrics");
-    let defined = metrics.records().filter(|row| row.is_some("value"));
-    defined.map(|row| (key(&row), told.iter().map(|column| row.shown(column)).collect())).collect()
+fn values(work: &Work, told: &str) -> BTreeMap<String, String> {
+    let metrics = work.whole_table("metrics");
+    metrics.of("value!=").map(|row| (row.told(KEY), row.told(told))).collect()
 }
 
 /// 500 of 500 people of one group get the favourable decision, some of the others.
@@ -82,29 +60,17 @@ gates:
         };
         let with = run("  label: {column: y, positive: [1], favourable: positive}");
         let without = run("  label: none\n  favourable: positive");
-        let told =
-            ["value", "lo", "hi", "interval", "ci_method", "numerator", "denominator", "flags"];
-        let (all, some) = (values(&with, &told), values(&without, &told));
+        let told = "value lo hi interval ci_method numerator denominator flags";
+        let (all, some) = (values(&with, told), values(&without, told));
         assert!(some.len() >= 19, "{}", some.len());
         for (key, value) in &some {
             assert_eq!(Some(value), all.get(key), "{of_others}: {key}");
         }
         let judged = |work: &Work| {
-            let gates = table(work, "gates");
-            let columns = [
-                "gate",
-                "verdict",
-                "reason",
-                "value",
-                "lo",
-                "hi",
-                "n_needed_80",
-                "n_needed_95",
-                "people_needed_80",
-                "detectable",
-                "needed_how",
-            ];
-            gates.records().map(|row| columns.map(|column| row.shown(column))).collect::<Vec<_>>()
+            let gates = work.whole_table("gates");
+            let told = "gate verdict reason value lo hi n_needed_80 n_needed_95 people_needed_80 \
+                        detectable needed_how";
+            gates.records().map(|row| row.told(told)).collect::<Vec<_>>()
         };
         assert_eq!(judged(&with), judged(&without), "{of_others}");
     }
@@ -148,14 +114,12 @@ fn the_order_of_rows_changes_nothing() {
             }
         }
         work.write("people.csv", &text);
-        let numbers = |of: fn(&(i64, &str, f64, f64)) -> f64| {
-            column(Float64Array::from_iter_values(moved.iter().map(of)))
-        };
+        let numbers = |of: fn(&(i64, &str, f64, f64)) -> f64| column(moved.iter().map(of));
         work.parquet(
             "flip.parquet",
             vec![
-                ("row_id", column(Int64Array::from_iter_values(moved.iter().map(|of| of.0)))),
-                ("to_group", column(StringArray::from_iter_values(moved.iter().map(|of| of.1)))),
+                ("row_id", column(moved.iter().map(|of| of.0))),
+                ("to_group", column(moved.iter().map(|of| of.1))),
                 ("score", numbers(|of| of.2)),
                 ("amount", numbers(|of| of.3)),
             ],
@@ -180,7 +144,7 @@ models:
             ),
         );
         work.run(0, "job.yaml", "");
-        values(&work, &["value", "lo", "hi"])
+        values(&work, "value lo hi")
     };
     for (models, least) in [(SCORED, 1000), (PREMIUMS, 50)] {
         for weighted in [false, true] {
@@ -188,7 +152,7 @@ models:
             assert!(first.len() > least, "{}", first.len());
             assert_eq!(first.keys().collect::<Vec<_>>(), last.keys().collect::<Vec<_>>());
             for (key, one) in &first {
-                for (x, y) in one.iter().zip(&last[key]) {
+                for (x, y) in one.split(" | ").zip(last[key].split(" | ")) {
                     let near = match (x.parse::<f64>(), y.parse::<f64>()) {
                         (Ok(x), Ok(y)) => (x - y).abs() <= 1e-9 * x.abs().max(1.0),
                         _ => x == y,

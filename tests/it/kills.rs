@@ -1,14 +1,12 @@
 //! Runs and other verbs that are killed at any moment: a file or folder is whole or as it was, and
 //! the next attempt ends with the bytes of one that was left alone.
 
-use std::fs::{self, File};
+use std::fs::{self};
 use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use arrow::ipc::writer::StreamWriter;
-
-use crate::batches::read;
+use crate::batches::{read, write_stream};
 use crate::determinism::{assert_entries_are_whole, work};
 use crate::faults::{GATE, RUN, assert_tidy};
 use crate::work::{Files, Work, assert_same, files, results};
@@ -121,12 +119,7 @@ const VERBS: [Task<'static>; 4] = [
 
 /// Blocks of a job in place of others.
 fn changed(work: Work, blocks: &[(&str, &str)]) -> Work {
-    let mut job = fs::read_to_string(work.path("job.yaml")).unwrap();
-    for (from, to) in blocks {
-        assert!(job.contains(from), "{from}");
-        job = job.replace(from, to);
-    }
-    work.write("job.yaml", &job);
+    work.edit("job.yaml", "job.yaml", blocks);
     work
 }
 
@@ -138,10 +131,7 @@ fn as_stream(work: &Work, from: &str, to: &str, columns: Option<&[&str]>) {
             columns.iter().map(|name| rows.schema().index_of(name).unwrap()).collect();
         rows = rows.project(&at).unwrap();
     }
-    let file = File::create(work.path(to)).unwrap();
-    let mut writer = StreamWriter::try_new(file, &rows.schema()).unwrap();
-    writer.write(&rows).unwrap();
-    writer.finish().unwrap();
+    write_stream(&work.path(to), &[rows]);
 }
 
 const FLIP: &str = "counterfactuals: {flip: naive}\n";

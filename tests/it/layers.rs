@@ -90,7 +90,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "exec::hash",
         ],
     ),
-    ("explain", &["num::short_number", "table", "folder", "metric", "job", "data"]),
+    ("explain", &["text", "num::short_number", "table", "folder", "metric", "job", "data"]),
     (
         "stage",
         &[
@@ -120,8 +120,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "table", "folder", "data", "job", "exec", "report", "explain", "stage", "rejudge",
-            "proof",
+            "text", "table", "folder", "data", "job", "exec", "report", "explain", "stage",
+            "rejudge", "proof",
         ],
     ),
 ];

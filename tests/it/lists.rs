@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use cfaudit::error::FAULTS;
+use cfaudit::explain::{FAULT, ISSUE, words_of};
 use cfaudit::job::CODES;
 use serde_json::Value as Json;
 
-use crate::work::{Work, root, yaml_files};
+use crate::work::{Says, Work, each_bad_job, root, yaml_files};
 
 /// The schemas of this tree are what the program prints; `CFAUDIT_BLESS=1` rewrites them.
 #[test]
@@ -79,7 +79,7 @@ fn shipped_jobs_are_valid() {
                 command.current_dir(root()).arg(file.strip_prefix(root()).unwrap()).args(&sets),
                 0,
             );
-            assert!(ran.stdout.contains(": no "), "{}", ran.stdout);
+            ran.stdout.says(&[": no "]);
             let mut command = Work::new().command("check --no-data --resolved");
             let resolved =
                 crate::work::Ran::of(command.current_dir(root()).arg(&file).args(&sets), 0).stdout;
@@ -97,9 +97,7 @@ fn what_a_run_writes_is_valid() {
         let file = format!("out/{of}.json");
         assert_valid(&schema(of), &work.json(&file), Path::new(&file));
     }
-    let resolved: Json =
-        serde_yaml::from_str(&fs::read_to_string(work.path("out/job.resolved.yaml")).unwrap())
-            .unwrap();
+    let resolved: Json = serde_yaml::from_str(&work.read("out/job.resolved.yaml")).unwrap();
     assert_valid(&schema("job"), &resolved, Path::new("job.resolved.yaml"));
 }
 
@@ -143,35 +141,33 @@ fn codes_of_helpers(text: &str) -> BTreeSet<&str> {
 #[test]
 fn every_code_of_a_fault_is_listed_and_every_listed_one_is_used() {
     let text = sources(&root().join("src"));
-    let listed: BTreeSet<&str> = FAULTS.iter().map(|(code, _)| *code).collect();
+    let listed: BTreeSet<&str> = words_of(FAULT).map(|(code, _)| code).collect();
     let mut used = literals(&text, "Fault::new(");
     used.extend(codes_of_helpers(&text));
     assert!(used.len() > 20);
     assert_eq!(
         used.difference(&listed).collect::<Vec<_>>(),
         Vec::<&&str>::new(),
-        "used and not in `error::FAULTS`"
+        "used and not in `explain/words.txt`"
     );
-    // In addition to the list itself, some code must name it.
     let unused: Vec<_> =
-        listed.iter().filter(|code| text.matches(&format!("\"{code}\"")).count() < 2).collect();
-    assert!(unused.is_empty(), "in `error::FAULTS` and never used: {unused:?}");
-    assert!(FAULTS.is_sorted(), "`error::FAULTS` is not sorted");
+        listed.iter().filter(|code| !text.contains(&format!("\"{code}\""))).collect();
+    assert!(unused.is_empty(), "in `explain/words.txt` and never used: {unused:?}");
+    assert!(words_of(FAULT).is_sorted(), "the faults in `explain/words.txt` are not sorted");
 }
 
 #[test]
 fn every_code_of_a_problem_is_listed_and_met() {
     let text = sources(&root().join("src"));
     let mut expected = String::new();
-    for entry in fs::read_dir(root().join("tests/jobs/bad")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|e| e == "txt") {
-            expected += &fs::read_to_string(path).unwrap();
-        }
-    }
+    each_bad_job(|job| {
+        assert!(!job.expected.is_empty(), "`{}` says no problem", job.name);
+        expected += &job.expected;
+    });
     let listed: BTreeSet<&str> = CODES.iter().map(|(code, _)| *code).collect();
+    let problems = expected.lines().filter_map(|line| line.split(": ").next());
     let met: BTreeSet<&str> =
-        expected.split("error[").skip(1).filter_map(|rest| rest.split(']').next()).collect();
+        problems.filter(|start| *start != "hint").filter_map(|p| p.rsplit(' ').next()).collect();
     assert_eq!(
         met.difference(&listed).collect::<Vec<_>>(),
         Vec::<&&str>::new(),
@@ -203,16 +199,15 @@ fn every_code_can_be_explained() {
     let mut codes = literals(&text, "code: ");
     codes.extend(literals(&text, "Fault::new("));
     codes.extend(codes_of_helpers(&text));
-    let issues: BTreeSet<&str> =
-        cfaudit::table::ISSUE_CODES.iter().map(|(code, _)| *code).collect();
+    let issues: BTreeSet<&str> = words_of(ISSUE).map(|(code, _)| code).collect();
     let met: BTreeSet<&str> = ["issue(", "issues.push(vec![", "Issue::warning(", "Issue::info("]
         .into_iter()
         .flat_map(|call| literals(&text, call))
         .collect();
     assert!(met.len() > 10 && met.is_subset(&issues), "{met:?}");
     assert!(
-        issues.iter().all(|code| text.matches(&format!("\"{code}\"")).count() > 1)
-            && cfaudit::table::ISSUE_CODES.is_sorted()
+        issues.iter().all(|code| text.contains(&format!("\"{code}\"")))
+            && words_of(ISSUE).is_sorted()
     );
     codes.extend(issues);
     let unknown: Vec<_> = codes.iter().filter(|code| !words.contains(*code)).collect();

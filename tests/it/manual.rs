@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use cfaudit::error::EXITS;
 
-use crate::work::{Ran, Work};
+use crate::work::{Ran, Says, Work};
 
 /// The verbs that the help lists.
 fn verbs(work: &Work) -> BTreeSet<String> {
@@ -46,18 +46,15 @@ fn the_manual_names_every_verb_status_and_variable() {
         "{verbs:?}"
     );
     for verb in &verbs {
-        assert!(page.contains(&format!("cfaudit-{verb}(1)")), "{verb} is not in\n{page}");
+        page.says(&[&format!("cfaudit-{verb}(1)")]);
     }
     for words in EXITS {
-        assert!(
-            page.contains(&format!("\n.TP\nfB{}fR\n{};", words.exit.code(), words.means)),
-            "{words:?}\n{page}"
-        );
+        page.says(&[&format!("\n.TP\nfB{}fR\n{};", words.exit.code(), words.means)]);
     }
     for name in ["THREADS", "MEMORY", "CACHE", "LOG", "DATA"] {
-        assert!(page.contains(&format!("CFAUDIT_{name}")), "{name}\n{page}");
+        page.says(&[&format!("CFAUDIT_{name}")]);
     }
-    assert!(page.contains("outputs/NAME/"));
+    page.says(&["outputs/NAME/"]);
 }
 
 #[test]
@@ -72,17 +69,10 @@ fn a_folder_gets_one_page_for_each_verb() {
         verbs(&work).iter().map(|verb| format!("cfaudit-{verb}.1")).collect();
     expected.insert("cfaudit.1".to_owned());
     assert_eq!(files, expected);
-    assert_eq!(
-        fs::read_to_string(work.path("share/man1/cfaudit.1")).unwrap(),
-        work.cfaudit(0, "man").stdout
-    );
-    let run = fs::read_to_string(work.path("share/man1/cfaudit-run.1")).unwrap().replace('\\', "");
-    assert!(
-        run.contains("--baseline")
-            && run.contains("CFAUDIT_THREADS")
-            && !run.contains("--batch-rows"),
-        "{run}"
-    );
+    assert_eq!(work.read("share/man1/cfaudit.1"), work.cfaudit(0, "man").stdout);
+    let run = work.read("share/man1/cfaudit-run.1").replace('\\', "");
+    run.says(&["--baseline", "CFAUDIT_THREADS"]);
+    run.lacks(&["--batch-rows"]);
     if is_there("groff") {
         for file in files {
             let path = work.path("share/man1").join(&file);
@@ -101,9 +91,7 @@ fn shells_can_read_their_completions() {
     let work = Work::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = work.cfaudit(0, &format!("completions {shell}")).stdout;
-        for word in ["baseline", "completions"] {
-            assert!(script.contains(word), "{shell}: {word}");
-        }
+        script.says(&["baseline", "completions"]);
         work.write("script", &script);
         if ["bash", "zsh", "fish"].contains(&shell) && is_there(shell) {
             let ran = Ran::of(Command::new(shell).arg("-n").arg(work.path("script")), 0);

@@ -1,13 +1,10 @@
 //! Models that are trained here by LightGBM, thresholds that are fitted, and ONNX files: from the
 //! job to the tables and the page.
 
-use crate::frame::read_frame;
 use std::fs;
 
-use arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
-use arrow::ipc::writer::StreamWriter;
-
-use crate::work::{Work, column};
+use crate::batches::write_stream;
+use crate::work::{Says, Work, batch, column};
 
 const N: usize = 1200;
 
@@ -31,39 +28,17 @@ fn work(models: &str) -> Work {
     let work = Work::new();
     work.write("job.yaml", &JOB.replace("MODELS", &models.replace('\n', "\n  ")));
     let rows = || 0..N as i64;
-    let word = |of: &dyn Fn(i64) -> &'static str| {
-        column(rows().map(|i| Some(of(i))).collect::<StringArray>())
-    };
+    let word = |of: &dyn Fn(i64) -> &'static str| column(rows().map(of));
     work.parquet(
         "rows.parquet",
         vec![
-            (
-                "age",
-                column(rows().map(|i| Some(20.0 + (i * 7 % 41) as f64)).collect::<Float64Array>()),
-            ),
-            (
-                "income",
-                column(
-                    rows()
-                        .map(|i| Some(10.0 + (i * 13 % 57) as f64 / 2.0))
-                        .collect::<Float64Array>(),
-                ),
-            ),
+            ("age", column(rows().map(|i| 20.0 + (i * 7 % 41) as f64))),
+            ("income", column(rows().map(|i| 10.0 + (i * 13 % 57) as f64 / 2.0))),
             ("job", word(&|i| ["clerk", "nurse", "pilot"][(i * 5 % 3) as usize])),
             ("sex", word(&|i| if i % 7 < 3 { "f" } else { "m" })),
-            (
-                "repaid",
-                column(rows().map(|i| Some(i64::from(repaid(i as usize)))).collect::<Int64Array>()),
-            ),
+            ("repaid", column(rows().map(|i| i64::from(repaid(i as usize))))),
             ("part", word(&|i| if i % 2 == 0 { "learn" } else { "look" })),
-            (
-                "score",
-                column(
-                    rows()
-                        .map(|i| (i % 100 != 0).then(|| score(i as usize)))
-                        .collect::<Float64Array>(),
-                ),
-            ),
+            ("score", column(rows().map(|i| (i % 100 != 0).then(|| score(i as usize))))),
         ],
     );
     work
@@ -92,15 +67,15 @@ fn youden(rows: &[(f64, bool)]) -> f64 {
 
 /// Threshold, shares TPR and TNR of a model in each fold.
 fn fitted(work: &Work, model: &str) -> Vec<[f64; 3]> {
-    let frame = read_frame(&work.path("out/tables"), "thresholds");
-    let rows = frame.records().filter(|row| row.text("model") == model);
+    let frame = work.table("thresholds");
+    let rows = frame.of(&format!("model={model}"));
     rows.map(|row| ["threshold", "tpr", "tnr"].map(|column| row.real(column).unwrap())).collect()
 }
 
 /// Whether every outcome of a model is decided by this threshold.
 fn assert_decided(work: &Work, model: &str, threshold: f64) {
-    let frame = read_frame(&work.path("out/rows"), "outcomes");
-    let rows: Vec<_> = frame.records().filter(|row| row.text("model") == model).collect();
+    let frame = work.table("outcomes");
+    let rows: Vec<_> = frame.of(&format!("model={model}")).collect();
     assert!(!rows.is_empty());
     for row in rows {
         assert_eq!(
@@ -124,38 +99,24 @@ fn trees_are_trained_and_described() {
     );
     let ran = work.run(0, "job.yaml", "");
     assert_eq!(ran.stdout.lines().count(), 1, "the library prints nothing: {}", ran.stdout);
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    for words in [
+    let page = work.read("out/annex.html");
+    page.says(&[
         "gradient boosting trained here by LightGBM, 20 trees of at most 7 leaves of at least 20 \
          rows, learning rate 0.1, without sex",
         "random forest trained here by LightGBM, 30 trees of at most 20 leaves of at least 20 \
          rows, each on 63.2 % of the rows",
         "most recall while 90 % of the negative rows stay below",
         "was fitted to the scores of its own training rows (600",
-    ] {
-        assert!(page.contains(words), "{words}");
-    }
-    let resolved = fs::read_to_string(work.path("out/job.resolved.yaml")).unwrap();
-    assert!(
-        resolved.contains("smallest_leaf: 20") && resolved.contains("column_share: 0.3"),
-        "{resolved}"
-    );
+    ]);
+    let resolved = work.read("out/job.resolved.yaml");
+    resolved.says(&["smallest_leaf: 20", "column_share: 0.3"]);
     let [[threshold, tpr, tnr]] = fitted(&work, "fitted")[..] else { panic!("one threshold") };
     assert!((0.0..=1.0).contains(&threshold) && tnr >= 0.9 && tpr > 0.0, "{threshold} {tpr} {tnr}");
     assert_decided(&work, "fitted", threshold);
     // A model that does not see the attribute that is flipped says the same of both.
-    let frame = read_frame(&work.path("out/rows"), "outcomes");
-    assert!(
-        frame
-            .records()
-            .filter(|r| r.text("model") == "boosted")
-            .all(|r| r.real("score") == r.real("score_cf"))
-    );
-    let scores: Vec<f64> = frame
-        .records()
-        .filter(|r| r.text("model") == "forest")
-        .filter_map(|r| r.real("score"))
-        .collect();
+    let frame = work.table("outcomes");
+    assert!(frame.of("model=boosted").all(|r| r.real("score") == r.real("score_cf")));
+    let scores: Vec<f64> = frame.of("model=forest").filter_map(|r| r.real("score")).collect();
     assert!(
         scores.iter().all(|s| (0.0..=1.0).contains(s))
             && scores.iter().any(|s| *s > 0.6)
@@ -163,7 +124,7 @@ fn trees_are_trained_and_described() {
     );
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
     // Another seed draws other samples, and changes nothing where nothing is drawn.
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let text = work.read("job.yaml");
     work.write("job.yaml", &format!("{text}run: {{seed: 1}}\n"));
     let plan = work.cfaudit(0, "plan job.yaml --cache cache").stdout;
     let line =
@@ -181,12 +142,11 @@ fn trees_that_could_not_be_grown_are_an_issue() {
     );
     // The jobs of people are three: no leaf of one of them has so many rows, and some trees draw
     // nothing else.
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let text = work.read("job.yaml");
     work.write("job.yaml", &format!("{text}run: {{seed: 1}}\n"));
     work.run(0, "job.yaml", "").says(&["warning: fewer-trees: model `few` has 9 of the 60 trees"]);
-    let issues = read_frame(&work.path("out/tables"), "issues");
-    let found: Vec<_> =
-        issues.records().filter(|issue| issue.text("code") == "fewer-trees").collect();
+    let issues = work.table("issues");
+    let found: Vec<_> = issues.of("code=fewer-trees").collect();
     let [issue] = found[..] else { panic!("one model: {}", found.len()) };
     let text = issue.text("text");
     assert!(
@@ -195,7 +155,7 @@ fn trees_that_could_not_be_grown_are_an_issue() {
             && text.contains("`column_share`"),
         "{text}"
     );
-    assert!(fs::read_to_string(work.path("out/annex.html")).unwrap().contains("fewer-trees"));
+    assert!(work.read("out/annex.html").contains("fewer-trees"));
 }
 
 #[cfg(feature = "lightgbm")]
@@ -219,24 +179,11 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
     work.parquet(
         "moved.parquet",
         vec![
-            ("row_id", column(moved.iter().map(|&i| Some(i)).collect::<Int64Array>())),
-            ("sensitive", column(moved.iter().map(|_| Some("sex")).collect::<StringArray>())),
-            (
-                "to_group",
-                column(
-                    moved
-                        .iter()
-                        .map(|i| Some(if i % 7 < 3 { "m" } else { "f" }))
-                        .collect::<StringArray>(),
-                ),
-            ),
-            ("cf_index", column(moved.iter().map(|_| Some(0)).collect::<Int64Array>())),
-            (
-                "score",
-                column(
-                    moved.iter().map(|&i| Some(1.0 - score(i as usize))).collect::<Float64Array>(),
-                ),
-            ),
+            ("row_id", column(moved.iter().map(|&i| i))),
+            ("sensitive", column(moved.iter().map(|_| "sex"))),
+            ("to_group", column(moved.iter().map(|i| if i % 7 < 3 { "m" } else { "f" }))),
+            ("cf_index", column(moved.iter().map(|_| 0_i64))),
+            ("score", column(moved.iter().map(|&i| 1.0 - score(i as usize)))),
         ],
     );
     work.run(0, "job.yaml", "");
@@ -249,7 +196,7 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
     assert!(tpr > 0.8, "recall counts twice");
     assert_decided(&work, "logit", threshold);
     // Every fold has its own.
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let text = work.read("job.yaml");
     let folds = text.replace("{column: part, train: [learn], audit: [look]}", "{folds: 3}");
     let (head, logit) = folds
         .split_once("  given:")
@@ -259,7 +206,7 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
     work.run(0, "job.yaml", "");
     let thresholds = fitted(&work, "logit");
     assert_eq!(thresholds.len(), 3);
-    let frame = read_frame(&work.path("out/rows"), "outcomes");
+    let frame = work.table("outcomes");
     for row in frame.records() {
         let threshold = thresholds[usize::try_from(row.int("fold").unwrap()).unwrap()][0];
         assert_eq!(
@@ -276,15 +223,15 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
     let work = work(
         "gbm: {boosting: {trees: 10, leaves: 7}, threshold: {maximise_recall: {tnr_floor: 0.7}}}",
     );
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let text = work.read("job.yaml");
     let (split, folds) = ("{column: part, train: [learn], audit: [look]}", "{folds: 3}");
     let arms = "experiments: {more: {model: gbm, from: flip, folds: 3, arms: {all: {}, switched: \
                 {predictions: out-of-fold}}}}\n";
     work.write("job.yaml", &format!("{}{arms}", text.replace(split, folds)));
     work.run(0, "job.yaml", "");
-    let frame = read_frame(&work.path("out/tables"), "thresholds");
+    let frame = work.table("thresholds");
     let of = |arm: &str| {
-        let mine = frame.records().filter(|row| row.text("arm") == arm);
+        let mine = frame.of(&format!("arm={arm}"));
         mine.map(|row| {
             (row.int("fold").unwrap(), row.real("threshold").unwrap(), row.int("n_rows").unwrap())
         })
@@ -304,9 +251,9 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
     assert!(frame.records().all(|row| row.text("objective") == "maximise_recall: tnr_floor: 0.7"
         && row.real("tnr").unwrap() >= 0.7));
     // What the base of the experiment measures, the audit in folds measures too.
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let metrics = work.table("metrics");
     let values = |arm: &str| {
-        let mine = metrics.records().filter(|row| row.text("arm") == arm);
+        let mine = metrics.of(&format!("arm={arm}"));
         mine.map(|row| {
             (
                 ["counterfactual", "scope", "from_group", "to_group", "metric"]
@@ -321,11 +268,10 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
     for (key, value) in &base {
         assert_eq!(plain.get(key), Some(value), "{key:?}");
     }
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(page.contains("Every arm has its own threshold in every fold"));
+    let page = work.read("out/annex.html");
+    page.says(&["Every arm has its own threshold in every fold"]);
     // Another floor trains nothing again.
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
-    work.write("job.yaml", &text.replace("tnr_floor: 0.7", "tnr_floor: 0.9"));
+    work.edit("job.yaml", "job.yaml", &[("tnr_floor: 0.7", "tnr_floor: 0.9")]);
     let ran = work.run(0, "job.yaml", "");
     ran.says(&[
         "/experiment=more/arm=all/fold=2: runs",
@@ -351,23 +297,11 @@ fn a_program_gets_thresholds_in_every_arm() {
     ));
     // One half trains, the other is audited, and each is asked for: 600 scores each time, whoever
     // asks.
-    let batch = RecordBatch::try_from_iter([(
-        "score",
-        column(Float64Array::from_iter_values((0..N / 2).map(|i| score(2 * i)))),
-    )])
-    .unwrap();
-    let mut writer =
-        StreamWriter::try_new(fs::File::create(work.path("canned")).unwrap(), &batch.schema())
-            .unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
+    let of_half = batch(vec![("score", column((0..N / 2).map(|i| score(2 * i))))]);
     // And 100 of them once more.
-    let mut writer =
-        StreamWriter::try_new(fs::File::create(work.path("again")).unwrap(), &batch.schema())
-            .unwrap();
-    writer.write(&batch.slice(0, 100)).unwrap();
-    writer.finish().unwrap();
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    write_stream(&work.path("again"), &[of_half.slice(0, 100)]);
+    write_stream(&work.path("canned"), &[of_half]);
+    let text = work.read("job.yaml");
     work.write(
         "job.yaml",
         &format!("{text}experiments: {{more: {{model: live, from: flip, arms: {{all: {{}}}}}}}}\n"),
@@ -376,12 +310,9 @@ fn a_program_gets_thresholds_in_every_arm() {
     let learned: Vec<(f64, bool)> =
         (0..N).filter(|i| i % 2 == 0).map(|i| (score(i), repaid(i))).collect();
     for arm in ["", "more/base", "more/all"] {
-        let frame = read_frame(&work.path("out/tables"), "thresholds");
-        let mine: Vec<f64> = frame
-            .records()
-            .filter(|row| row.text("arm") == arm)
-            .filter_map(|row| row.real("threshold"))
-            .collect();
+        let frame = work.table("thresholds");
+        let mine: Vec<f64> =
+            frame.of(&format!("arm={arm}")).filter_map(|row| row.real("threshold")).collect();
         assert_eq!(mine, [youden(&learned)], "{arm}");
     }
 }
@@ -400,16 +331,8 @@ fn a_program_is_asked_for_the_scores_of_training_rows() {
     // One more call is for 100 rows a second time.
     for (k, name) in ["canned-0", "canned-1", "canned-2", "again"].into_iter().enumerate() {
         let asked = half(k).take(if name == "again" { 100 } else { N / 2 });
-        let batch =
-            RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values(asked)))])
-                .unwrap();
-        let mut writer = StreamWriter::try_new(
-            fs::File::create(work.path(&format!("{name}.arrow"))).unwrap(),
-            &batch.schema(),
-        )
-        .unwrap();
-        writer.write(&batch).unwrap();
-        writer.finish().unwrap();
+        let scores = batch(vec![("score", column(asked))]);
+        write_stream(&work.path(&format!("{name}.arrow")), &[scores]);
     }
     work.run(0, "job.yaml", "");
     let learned: Vec<(f64, bool)> =
@@ -417,7 +340,7 @@ fn a_program_is_asked_for_the_scores_of_training_rows() {
     let [[threshold, ..]] = fitted(&work, "live")[..] else { panic!("one threshold") };
     assert_eq!(threshold, youden(&learned));
     assert_decided(&work, "live", threshold);
-    let frame = read_frame(&work.path("out/rows"), "outcomes");
+    let frame = work.table("outcomes");
     let scores: Vec<f64> = frame.records().filter_map(|row| row.real("score")).collect();
     assert_eq!(
         scores,
@@ -442,24 +365,21 @@ fn an_onnx_file_is_scored() {
     let said = String::from_utf8(first.stderr).unwrap();
     if said.contains("error[no-runtime]") {
         assert_eq!(first.status.code(), Some(3), "{said}");
-        assert!(said.contains("pip install onnxruntime"), "{said}");
+        said.says(&["pip install onnxruntime"]);
         crate::work::skip(
             "no library of the ONNX runtime here: pip install onnxruntime, or set ORT_DYLIB_PATH",
         );
         return;
     }
     assert_eq!(first.status.code(), Some(0), "{said}");
-    let frame = read_frame(&work.path("out/rows"), "outcomes");
+    let frame = work.table("outcomes");
     let expected: serde_json::Value = serde_json::from_slice(
         &fs::read(crate::work::root().join("tests/onnx/expected.json")).unwrap(),
     )
     .unwrap();
     for model in ["linear", "named", "zipmap"] {
-        let scores: Vec<f64> = frame
-            .records()
-            .filter(|row| row.text("model") == model)
-            .filter_map(|row| row.real("score"))
-            .collect();
+        let scores: Vec<f64> =
+            frame.of(&format!("model={model}")).filter_map(|row| row.real("score")).collect();
         assert_eq!(scores.len(), N / 2);
         // The audited rows are the odd ones; `expected` has the first 40 of all.
         for (i, score) in scores.iter().take(20).enumerate() {
@@ -474,13 +394,7 @@ fn an_onnx_file_is_scored() {
         inputs.iter().any(|input| input["what"] == "onnx linear" && input["path"] == "linear.onnx"),
         "{inputs:?}"
     );
-    let expected = work.results();
-    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 8 --batch-rows 1024");
-    crate::work::assert_same(
-        &expected,
-        &crate::work::results(&work.path("other")),
-        "threads and batches",
-    );
+    work.same_bytes(0, "job.yaml", &["--threads 8 --batch-rows 1024"]);
     // Another file is another model.
     fs::copy(onnx("trees"), work.path("linear.onnx")).unwrap();
     work.run(0, "job.yaml", "").says(&["score/model=linear", "linear.onnx"]);
@@ -545,9 +459,8 @@ fn weights_beside_an_onnx_file_are_hashed() {
 fn an_onnx_file_that_is_not_there() {
     let work = work("linear: {onnx: {model: models/linear.onnx}}");
     let said = work.run(3, "job.yaml", "").stderr;
-    assert!(
-        said.contains("error[missing-file]: there is no file `models/linear.onnx`")
-            && said.contains("hint: correct the path"),
-        "{said}"
-    );
+    said.says(&[
+        "error[missing-file]: there is no file `models/linear.onnx`",
+        "hint: correct the path",
+    ]);
 }

@@ -1,13 +1,11 @@
 //! Names that mean something to a terminal, a page, a spreadsheet, XML or YAML: from `new` over
 //! `run`, `gate` and `diff` to every export.
 
-use std::fs;
 use std::process::{Command, Stdio};
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
 use serde_json::Value as Json;
 
-use crate::work::{Ran, Work, column};
+use crate::work::{Ran, Says, Work, column};
 
 /// Groups of an attribute.
 const GROUPS: [&str; 5] = [
@@ -28,29 +26,19 @@ fn people(work: &Work, file: &str, shift: i64) {
     work.parquet(
         file,
         vec![
-            ("id", column(Int64Array::from_iter_values(ids.clone()))),
-            (ATTRIBUTE, column(StringArray::from_iter_values(ids.clone().map(group)))),
-            (
-                "pay",
-                column(Float64Array::from_iter_values(
-                    ids.clone().map(|i| ((i + shift) * 37 % 101) as f64),
-                )),
-            ),
-            (
-                "=cmd|x",
-                column(StringArray::from_iter_values(
-                    ids.clone().map(|i| ["=a", "\u{feff}b\u{7f}"][(i % 2) as usize]),
-                )),
-            ),
+            ("id", column(ids.clone())),
+            (ATTRIBUTE, column(ids.clone().map(group))),
+            ("pay", column(ids.clone().map(|i| ((i + shift) * 37 % 101) as f64))),
+            ("=cmd|x", column(ids.clone().map(|i| ["=a", "\u{feff}b\u{7f}"][(i % 2) as usize]))),
             (
                 "y",
-                column(StringArray::from_iter_values(ids.map(|i| {
+                column(ids.map(|i| {
                     if (i * 37 % 101 + (i * 7 / 3 % 5) * 9 + i % 17) > 70 {
                         "yes\n\""
                     } else {
                         "no: #"
                     }
-                }))),
+                })),
             ),
         ],
     );
@@ -63,7 +51,7 @@ fn audited(work: &Work, out: &str, version: &str) {
         new.args(["--sensitive", ATTRIBUTE, "--positive", "yes\n\"", "--reference", GROUPS[3]]),
         0,
     );
-    let text = fs::read_to_string(work.path(&format!("{out}.yaml"))).unwrap();
+    let text = work.read(&format!("{out}.yaml"));
     assert!(
         text.contains("vars: {dollar: \"$\"}")
             && text.lines().all(|line| !line.contains(|c: char| c.is_control())),
@@ -136,7 +124,7 @@ fn names_stay_names_everywhere() {
     let _: Json = serde_json::from_str(&work.cfaudit(0, "diff v1 v2 --all --json").stdout).unwrap();
     work.cfaudit(0, "diff v1 v2 --out page");
     for page in ["page/diff.html", "v2/report.html", "v2/annex.html"] {
-        let page = fs::read_to_string(work.path(page)).unwrap();
+        let page = work.read(page);
         assert!(
             !page.contains("<b>&amp;]]")
                 && !page.contains("</script><b>")
@@ -192,6 +180,6 @@ fn a_refused_job_obeys_nobody() {
     for verb in ["check", "run", "plan"] {
         let said = work.cfaudit(2, &format!("{verb} job.yaml")).stderr;
         assert_plain(&said, verb);
-        assert!(said.contains("\u{241b}[31m") && said.contains("\n  --> job.yaml:3:1"), "{said}");
+        said.says(&["\u{241b}[31m", "\n  --> job.yaml:3:1"]);
     }
 }

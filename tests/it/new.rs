@@ -3,63 +3,36 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use arrow::array::{BooleanArray, Float64Array, Int64Array, StringArray};
+use arrow::array::{Float64Array, Int64Array};
 
 use crate::seam_cases::copy_all;
-use crate::work::{Ran, Work, column, root};
+use crate::work::{Ran, Says, Work, array, column, draw, root};
 
 const N: i64 = 600;
-
-fn draw(i: i64, k: i32) -> f64 {
-    (i as f64 * f64::from(k).sqrt()).fract()
-}
 
 /// Applicants with a column of every kind that a file may have.
 fn applicants(work: &Work, file: &str) {
     let ids = 0..N;
     let columns = vec![
-        (
-            "application_id",
-            column(Int64Array::from_iter_values(ids.clone().map(|i| 10_000 + 3 * i))),
-        ),
-        (
-            "sex",
-            column(StringArray::from_iter_values(
-                ids.clone().map(|i| if draw(i, 2) < 0.45 { "no, f" } else { "m" }),
-            )),
-        ),
-        (
-            "age",
-            column(Int64Array::from_iter_values(
-                ids.clone().map(|i| 18 + (draw(i, 3) * 60.0) as i64),
-            )),
-        ),
+        ("application_id", column(ids.clone().map(|i| 10_000 + 3 * i))),
+        ("sex", column(ids.clone().map(|i| if draw(i, 2) < 0.45 { "no, f" } else { "m" }))),
+        ("age", column(ids.clone().map(|i| 18 + (draw(i, 3) * 60.0) as i64))),
         (
             "income",
-            column(Float64Array::from_iter(
-                ids.clone().map(|i| (i % 17 != 0).then(|| (draw(i, 5) * 6000.0).round() / 2.0)),
-            )),
+            column(ids.clone().map(|i| (i % 17 != 0).then(|| (draw(i, 5) * 6000.0).round() / 2.0))),
         ),
         (
             "region",
-            column(StringArray::from_iter(ids.clone().map(|i| {
-                (i % 23 != 0).then(|| ["North", "South: East", "yes"][(i % 3) as usize])
-            }))),
+            column(
+                ids.clone().map(|i| {
+                    (i % 23 != 0).then(|| ["North", "South: East", "yes"][(i % 3) as usize])
+                }),
+            ),
         ),
-        (
-            "owns",
-            column(StringArray::from_iter_values(
-                ids.clone().map(|i| if draw(i, 7) < 0.5 { "true" } else { "false" }),
-            )),
-        ),
-        ("note", column(StringArray::from_iter_values(ids.clone().map(|i| format!("text {i}"))))),
-        ("country", column(StringArray::from_iter_values(ids.clone().map(|_| "XX")))),
-        (
-            "repaid",
-            column(StringArray::from_iter_values(
-                ids.map(|i| if draw(i, 5) + draw(i, 11) < 0.9 { "no" } else { "yes" }),
-            )),
-        ),
+        ("owns", column(ids.clone().map(|i| if draw(i, 7) < 0.5 { "true" } else { "false" }))),
+        ("note", column(ids.clone().map(|i| format!("text {i}")))),
+        ("country", column(ids.clone().map(|_| "XX"))),
+        ("repaid", column(ids.map(|i| if draw(i, 5) + draw(i, 11) < 0.9 { "no" } else { "yes" }))),
     ];
     if file.ends_with(".csv") { work.csv_of(file, columns) } else { work.parquet(file, columns) }
 }
@@ -68,7 +41,7 @@ impl Work {
     /// Writes a text file with quotes where a value needs them.
     fn csv_of(&self, below: &str, columns: Vec<(&str, arrow::array::ArrayRef)>) {
         self.csv(below, columns);
-        let text = fs::read_to_string(self.path(below)).unwrap();
+        let text = self.read(below);
         self.write(below, &text.replace("no, f", "\"no, f\""));
     }
 }
@@ -94,7 +67,7 @@ fn a_new_job_checks_and_runs() {
         let work = Work::new();
         applicants(&work, file);
         let text = work.cfaudit(0, &format!("new {file} --label repaid --sensitive sex")).stdout;
-        for words in [
+        text.says(&[
             "row_id: application_id",
             "positive: [\"yes\"]   # DECIDE: ",
             "favourable: positive   # DECIDE: ",
@@ -107,9 +80,7 @@ fn a_new_job_checks_and_runs() {
             "missing: {nominal: level, continuous: keep}",
             "  no-harm-by-sex: ",
             &at_risk,
-        ] {
-            assert!(text.contains(words), "`{words}` is not in\n{text}");
-        }
+        ]);
         work.write("job.yaml", &text);
         work.cfaudit(0, "check job.yaml");
         let summary = work.run(0, "job.yaml", "").summary();
@@ -128,12 +99,12 @@ fn a_new_job_checks_and_runs() {
         ));
         let mut said = said;
         Ran::of(said.arg("--reference").arg("no, f"), 0);
-        let text = fs::read_to_string(work.path("said.yaml")).unwrap();
+        let text = work.read("said.yaml");
         assert_eq!(text.matches("DECIDE: ").count(), 1, "{text}");
         work.cfaudit(0, "check said.yaml");
         work.cfaudit(5, &format!("new {file} --label repaid --sensitive sex --out said.yaml"))
             .says(&["the file already exists"]);
-        assert_eq!(fs::read_to_string(work.path("said.yaml")).unwrap(), text);
+        assert_eq!(work.read("said.yaml"), text);
     }
 }
 
@@ -145,38 +116,15 @@ fn an_aequitas_table_is_audited_as_it_stands() {
     work.csv(
         "compas_for_aequitas.csv",
         vec![
-            ("entity_id", column(Int64Array::from_iter_values(ids.clone()))),
-            (
-                "score",
-                column(Float64Array::from_iter_values(
-                    ids.clone().map(|i| f64::from(u8::from(draw(i, 2) > 0.6))),
-                )),
-            ),
-            (
-                "label_value",
-                column(Int64Array::from_iter_values(
-                    ids.clone().map(|i| i64::from(draw(i, 3) > 0.5)),
-                )),
-            ),
-            (
-                "race",
-                column(StringArray::from_iter_values(
-                    ids.clone().map(|i| ["A", "B", "C"][(i % 3) as usize]),
-                )),
-            ),
-            (
-                "sex",
-                column(StringArray::from_iter_values(ids.map(|i| ["f", "m"][(i % 2) as usize]))),
-            ),
+            ("entity_id", column(ids.clone())),
+            ("score", column(ids.clone().map(|i| f64::from(u8::from(draw(i, 2) > 0.6))))),
+            ("label_value", column(ids.clone().map(|i| i64::from(draw(i, 3) > 0.5)))),
+            ("race", column(ids.clone().map(|i| ["A", "B", "C"][(i % 3) as usize]))),
+            ("sex", column(ids.map(|i| ["f", "m"][(i % 2) as usize]))),
         ],
     );
     let text = work.cfaudit(0, "new compas_for_aequitas.csv").stdout;
-    assert!(
-        text.contains("row_id: entity_id")
-            && text.contains("column: label_value")
-            && text.contains("factual: {column: score}"),
-        "{text}"
-    );
+    text.says(&["row_id: entity_id", "column: label_value", "factual: {column: score}"]);
     work.write("job.yaml", &text);
     work.cfaudit(0, "check job.yaml");
     let summary = work.run(0, "job.yaml", "").summary();
@@ -200,10 +148,7 @@ fn what_no_job_can_be_made_of_is_told() {
     applicants(&work, "people.parquet");
     work.parquet(
         "flags.parquet",
-        vec![
-            ("y", column(BooleanArray::from(vec![true, true]))),
-            ("g", column(StringArray::from(vec!["a", "b"]))),
-        ],
+        vec![("y", column(vec![true, true])), ("g", column(vec!["a", "b"]))],
     );
     work.write("twice.csv", "id,g,out,out\n1,a,0,1\n2,b,1,1\n3,a,1,0\n4,b,0,0\n");
     for (args, words) in [
@@ -240,11 +185,9 @@ fn a_new_job_of_a_poor_table_checks() {
     let work = Work::new();
     work.write("poor.csv", "id,g,out,x,x\n1,a,0,1,2\n2,b,1,1,3\n3,a,1,0,4\n4,b,0,0,5\n");
     work.cfaudit(0, "new poor.csv --label out --sensitive g --out poor.yaml");
-    let text = fs::read_to_string(work.path("poor.yaml")).unwrap();
-    assert!(
-        text.contains("# left out: x (several columns have this name)") && !text.contains("blind:"),
-        "{text}"
-    );
+    let text = work.read("poor.yaml");
+    text.says(&["# left out: x (several columns have this name)"]);
+    text.lacks(&["blind:"]);
     work.cfaudit(0, "check poor.yaml");
 }
 
@@ -261,31 +204,19 @@ fn a_new_job_understands_words() {
     }
     work.write("credit.csv", &text);
     let text = work.cfaudit(0, "new credit.csv --label decision --sensitive title").stdout;
-    for words in [
+    text.says(&[
         "csv: {path: credit.csv, delimiter: \";\", null_values: [\"NA\"]}",
         "continuous: [age, income]",
         "nominal: [town]",
         "positive: [refused]   # DECIDE: ",
         "favourable: negative   # DECIDE: ",
-    ] {
-        assert!(text.contains(words), "`{words}` is not in\n{text}");
-    }
+    ]);
     work.write("job.yaml", &text);
     work.run(0, "job.yaml", "");
-    work.write(
-        "credit.csv",
-        &fs::read_to_string(work.path("credit.csv"))
-            .unwrap()
-            .replace("in order", "granted")
-            .replace("NA;", "7;"),
-    );
+    work.edit("credit.csv", "credit.csv", &[("in order", "granted"), ("NA;", "7;")]);
     let text = work.cfaudit(0, "new credit.csv --label decision --sensitive title").stdout;
-    assert!(
-        text.contains("positive: [granted]")
-            && text.contains("favourable: positive")
-            && !text.contains("null_values"),
-        "{text}"
-    );
+    text.says(&["positive: [granted]", "favourable: positive"]);
+    text.lacks(&["null_values"]);
 }
 
 /// A file as a German bank writes it: the job says how to read it, and every number is what it is.
@@ -305,15 +236,13 @@ fn a_new_job_reads_the_files_of_other_countries() {
     fs::write(work.path("kredite.csv"), bytes).unwrap();
     let told = "new kredite.csv --label Entscheidung --positive bewilligt --sensitive Geschlecht";
     let text = work.cfaudit(0, told).stdout;
-    for words in [
+    text.says(&[
         "csv: {path: kredite.csv, delimiter: \";\", encoding: windows-1252, decimal: \",\", \
          thousands: \".\", null_values: [\"k.A.\"]}",
         "continuous: [Alter, Betrag]",
         "nominal: [Ort]",
         "positive: [bewilligt]",
-    ] {
-        assert!(text.contains(words), "`{words}` is not in\n{text}");
-    }
+    ]);
     work.write("job.yaml", &text);
     work.run(0, "job.yaml", "");
 }
@@ -331,11 +260,7 @@ fn a_check_warns_of_people_who_drop_out() {
         .replace("harm_to: {sex: \"no, f\"}", "harm_to: {sex: f}");
     work.write("less.yaml", &less);
     let told = work.cfaudit(0, "check less.yaml").stdout;
-    assert!(
-        told.contains("no error in the job or its data, 2 warnings")
-            && told.contains("warning[undeclared-group]: "),
-        "{told}"
-    );
+    told.says(&["no error in the job or its data, 2 warnings", "warning[undeclared-group]: "]);
     let json: serde_json::Value =
         serde_json::from_str(&work.cfaudit(0, "check less.yaml --json").stdout).unwrap();
     assert!(
@@ -353,15 +278,13 @@ fn the_group_at_risk_is_one_of_the_groups() {
         let n = bands.len() as i64;
         let granted = Int64Array::from_iter_values((0..n).map(|i| i64::from(granted(i))));
         let x = Float64Array::from_iter_values((0..n).map(|i| (i * 7 % 50) as f64));
-        work.parquet(name, vec![("band", bands), ("x", column(x)), ("y", column(granted))]);
+        work.parquet(name, vec![("band", bands), ("x", array(x)), ("y", array(granted))]);
     };
     let whole = Int64Array::from_iter_values((0..200).map(|i| 1 + i % 2));
-    file("a.parquet", column(whole), |i| i % 4 != 0);
-    file("b.parquet", column(StringArray::from(vec!["2.0"; 80])), |i| i % 4 == 0);
+    file("a.parquet", array(whole), |i| i % 4 != 0);
+    file("b.parquet", column(vec!["2.0"; 80]), |i| i % 4 == 0);
     let text = work.cfaudit(0, "new *.parquet --label y --sensitive band").stdout;
-    for words in ["band: text", "groups: [\"1\", \"2\", \"2.0\"]", "harm_to: {band: \"2.0\"}"] {
-        assert!(text.contains(words), "`{words}` is not in\n{text}");
-    }
+    text.says(&["band: text", "groups: [\"1\", \"2\", \"2.0\"]", "harm_to: {band: \"2.0\"}"]);
 }
 
 /// Which side people want is never taken from a word in silence.
@@ -390,22 +313,16 @@ fn a_guess_is_said() {
         "guessed: `favourable: positive`: the file",
         "guessed: `reference: m`",
     ]);
-    for words in [
+    guessed.stdout.says(&[
         "positive: [\"yes\"]   # DECIDE: a guess",
         "# A guess: the file does not show whether people want \"yes\" as offer.\n    favourable: \
          positive",
-    ] {
-        assert!(guessed.stdout.contains(words), "`{words}` is not in\n{}", guessed.stdout);
-    }
+    ]);
     // The caller's word, and a guess that does not call a no good news.
     let refused = new("--positive no --reference w");
     refused.says(&["guessed: `favourable: negative`"]);
-    assert!(
-        !refused.stderr.contains("`positive: ") && !refused.stderr.contains("`reference: "),
-        "{}",
-        refused.stderr
-    );
-    assert!(refused.stdout.contains("favourable: negative   # DECIDE: "), "{}", refused.stdout);
+    refused.stderr.lacks(&["`positive: ", "`reference: "]);
+    refused.stdout.says(&["favourable: negative   # DECIDE: "]);
     let said = new("--positive no --favourable negative --reference w");
     assert!(
         said.stderr.is_empty() && !said.stdout.contains("# A guess"),
@@ -414,7 +331,7 @@ fn a_guess_is_said() {
         said.stdout
     );
     // The same value under a label that is bad news.
-    let text = fs::read_to_string(work.path("kredit.csv")).unwrap();
+    let text = work.read("kredit.csv");
     work.write("kredit.csv", &text.replace("offer", "default"));
     work.cfaudit(0, "new kredit.csv --label default --sensitive sex")
         .says(&["`positive: [\"yes\"]`", "`favourable: negative`"]);
@@ -454,7 +371,7 @@ fn what_no_model_should_read_is_left_out() {
                 channel_state,channel,note";
     work.write("loans.csv", &format!("{head}\n{}", (0..N).map(line).collect::<String>()));
     let text = work.cfaudit(0, "new loans.csv --label repaid --sensitive sex").stdout;
-    for words in [
+    text.says(&[
         "continuous: [age, income]",
         "nominal: [senior, channel]",
         "# left out: line (it identifies rows; ",
@@ -469,9 +386,7 @@ fn what_no_model_should_read_is_left_out() {
         "# scored: {scores: {factual: {column: points}}, scale: {from: 300, to: 850}, threshold: \
          575}",
         "decision: {column: channel_state, positive: [in]}",
-    ] {
-        assert!(text.contains(words), "`{words}` is not in\n{text}");
-    }
+    ]);
     work.write("job.yaml", &text);
     work.cfaudit(0, "check job.yaml");
     // A file that is longer than the sample, in Parquet: the same columns.
@@ -480,22 +395,14 @@ fn what_no_model_should_read_is_left_out() {
     work.parquet(
         "long.parquet",
         vec![
-            (
-                "sex",
-                column(StringArray::from_iter_values(
-                    (0..long).map(|i| ["m", "f"][(i % 2) as usize]),
-                )),
-            ),
-            ("y", column(Int64Array::from_iter_values((0..long).map(y)))),
-            ("z", column(BooleanArray::from((0..long).map(|i| y(i) == 0).collect::<Vec<bool>>()))),
-            ("x", column(Float64Array::from_iter_values((0..long).map(|i| draw(i, 7))))),
+            ("sex", column((0..long).map(|i| ["m", "f"][(i % 2) as usize]))),
+            ("y", column((0..long).map(y))),
+            ("z", column((0..long).map(|i| y(i) == 0).collect::<Vec<bool>>())),
+            ("x", column((0..long).map(|i| draw(i, 7)))),
         ],
     );
     let text = work.cfaudit(0, "new long.parquet --label y --sensitive sex").stdout;
-    assert!(
-        text.contains("# left out: z (it is a copy of y)") && text.contains("continuous: [x]"),
-        "{text}"
-    );
+    text.says(&["# left out: z (it is a copy of y)", "continuous: [x]"]);
 }
 
 /// A text file of one column more than `head` names: people by turns of both sexes.
@@ -524,15 +431,13 @@ fn numbers_of_people_are_no_features() {
     table(&work, "people.csv", "vertrag,kundennr,x,plz,income,hired", line);
     let text = work.cfaudit(0, "new people.csv --label hired --sensitive sex --out job.yaml");
     assert!(!text.stderr.contains("DECIDE"), "{}", text.stderr);
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
-    for words in [
+    let text = work.read("job.yaml");
+    text.says(&[
         "row_id: kundennr",
         "continuous: [x, income]",
         "nominal: [plz]",
         "# left out: vertrag (it identifies rows; move it to continuous if it is a number)",
-    ] {
-        assert!(text.contains(words), "`{words}` is not in\n{text}");
-    }
+    ]);
     work.cfaudit(0, "check job.yaml");
 }
 
@@ -545,19 +450,19 @@ fn a_column_that_changes_its_type_is_text() {
         let people = 0..N;
         let sex = people.clone().map(|i| ["f", "m"][(i % 2) as usize]);
         let columns = vec![
-            ("sex", column(StringArray::from_iter_values(sex))),
-            ("age", column(Int64Array::from_iter_values(people.clone().map(|i| 20 + i * 7 % 50)))),
+            ("sex", column(sex)),
+            ("age", column(people.clone().map(|i| 20 + i * 7 % 50))),
             ("branch", branch),
-            ("repaid", column(Int64Array::from_iter_values(people.map(|i| i * 5 % 7 % 2)))),
+            ("repaid", column(people.map(|i| i * 5 % 7 % 2))),
         ];
         work.parquet(file, columns);
     };
-    part("parts/a.parquet", column(Int64Array::from_iter_values((0..N).map(|i| i % 5))));
+    part("parts/a.parquet", column((0..N).map(|i| i % 5)));
     let names = (0..N).map(|i| format!("b{}", i % 5));
-    part("parts/b.parquet", column(StringArray::from_iter_values(names)));
+    part("parts/b.parquet", column(names));
     let new = "new parts/*.parquet --label repaid --sensitive sex --out job.yaml";
     work.cfaudit(0, new);
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let text = work.read("job.yaml");
     let why = "    branch: text   # its files hold values of different types\n";
     assert!(text.contains(why), "{text}");
     work.cfaudit(0, "check job.yaml");
@@ -572,8 +477,8 @@ fn a_wish_for_1_is_one_for_true() {
     table(&work, "people.csv", "x,hired", line);
     let new = "new people.csv --label hired --sensitive sex --out job.yaml --positive";
     work.cfaudit(0, &format!("{new} 0"));
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
-    assert!(text.contains("positive: [\"false\"]"), "{text}");
+    let text = work.read("job.yaml");
+    text.says(&["positive: [\"false\"]"]);
     work.cfaudit(0, "check job.yaml");
     work.cfaudit(3, &format!("{new} 2")).says(&["its values are `false`, `true`"]);
 }
@@ -627,7 +532,7 @@ fn decisions_tell_who_is_at_risk() {
         format!("{},{},{},{}", draw(i, 11), outcome(i), &outcome(i)[..1], label(i))
     });
     let told = new();
-    for words in [
+    told.stdout.says(&[
         "# left out: outcome (a decision: labels are missing where it is decline, and nowhere \
          else)",
         "# left out: code (a decision: labels are missing where it is d, and nowhere else)",
@@ -638,17 +543,15 @@ fn decisions_tell_who_is_at_risk() {
         "  current:             # what was decided; `positive` is the side of the positive \
          label\n    decision: {column: outcome, positive: [approve, refer]}\n",
         "model: current\n    between: worst_case\n",
-    ] {
-        assert!(told.stdout.contains(words), "`{words}` is not in\n{}", told.stdout);
-    }
+    ]);
     assert!(!told.stderr.contains("harm_to"), "{}", told.stderr);
     work.write("job.yaml", &told.stdout);
     work.run(0, "job.yaml", "");
-    let gates = crate::frame::read_frame(&work.path("out/tables"), "gates");
-    let gap = gates.records().find(|row| row.text("gate") == "gap-today").unwrap();
-    assert_eq!((gap.text("metric"), gap.text("verdict")), ("demp_difference", "fail"));
+    let gates = work.table("gates");
+    let gap = gates.at("gate=gap-today");
+    gap.holds("metric=demp_difference, verdict=fail");
     // The model that the set asks has switches, although the decision of the file has none.
-    let metrics = crate::frame::read_frame(&work.path("out/tables"), "metrics");
+    let metrics = work.table("metrics");
     let switches = |row: &crate::frame::TableRecord<'_>| row.text("metric") == "sr";
     let switches: Vec<_> = metrics.records().filter(switches).collect();
     assert!(
@@ -661,7 +564,7 @@ fn decisions_tell_who_is_at_risk() {
         format!("{},{},{bad}", draw(i, 11), outcome(i))
     });
     let told = work.cfaudit(0, "new loans.csv --label default --sensitive sex").stdout;
-    assert!(told.contains("decision: {column: outcome, positive: [decline]}"), "{told}");
+    told.says(&["decision: {column: outcome, positive: [decline]}"]);
     // A decision that words tell, with all labels.
     table(&work, "loans.csv", "x,approved,repaid", |i| {
         format!("{},{},{}", draw(i, 11), i64::from(granted(i)), repaid(i))
@@ -682,18 +585,15 @@ fn decisions_tell_who_is_at_risk() {
     });
     let text = new().stdout;
     let line = text.lines().find(|line| line.contains("harm_to: {sex: ")).unwrap();
-    assert!(line.contains("# DECIDE: a guess, ") && !line.contains("lowest share"), "{line}");
+    line.says(&["# DECIDE: a guess, "]);
+    line.lacks(&["lowest share"]);
     // No decision at all.
     table(&work, "loans.csv", "x,repaid", |i| format!("{},{}", draw(i, 11), label(i)));
     let told = new();
     told.says(&[
         "`harm_to: {sex: m}`: labels are missing for one group more often than for another",
     ]);
-    assert!(
-        told.stdout.contains("harm_to: {sex: m}   # DECIDE: a guess, labels are missing"),
-        "{}",
-        told.stdout
-    );
+    told.stdout.says(&["harm_to: {sex: m}   # DECIDE: a guess, labels are missing"]);
 }
 
 /// Scores of a scale of their own are audited as they are.
@@ -722,7 +622,7 @@ fn scores_tell_their_scale() {
         let ran = work.cfaudit(0, "new loans.csv --label repaid --sensitive sex --score points");
         let words = format!("    scale: {scale}   # DECIDE: ");
         assert!(ran.stdout.contains(&words), "{}", ran.stdout);
-        assert!(ran.stdout.contains(&format!("    threshold: {threshold} ")), "{}", ran.stdout);
+        ran.stdout.says(&[&format!("    threshold: {threshold} ")]);
         ran.says(&[&format!("`scale: {scale}` and the threshold of `points`, by its values")]);
         work.write("job.yaml", &ran.stdout);
         work.cfaudit(0, "check job.yaml --no-data");
@@ -749,7 +649,7 @@ fn words_that_tell_the_label_are_left_out() {
             format!("# left out: {column} (on its own it predicts repaid: its AUC is 1.000)");
         assert!(text.contains(&words), "`{words}` is not in\n{text}");
     }
-    assert!(text.contains("continuous: [x]"), "{text}");
+    text.says(&["continuous: [x]"]);
 }
 
 /// The inputs of a case with the label and the sensitive column that its steps or its jobs name.
@@ -839,7 +739,7 @@ fn roles_of_columns_are_seen_by_their_values() {
     let ran = work.cfaudit(0, "new visits.csv --label repaid --sensitive sex");
     ran.says(&["guessed: `person: patient_code`"]);
     let text = ran.stdout;
-    for words in [
+    text.says(&[
         "person: patient_code   # DECIDE: a person has 3.0 rows",
         "# weight: weight   # DECIDE",
         "# left out: weight (it looks like the weight of a row",
@@ -847,16 +747,14 @@ fn roles_of_columns_are_seen_by_their_values() {
         "body_weight_kg",
         "nominal: [work_code]   # DECIDE: whole numbers that may be codes: work_code",
         "rate: percent",
-    ] {
-        assert!(text.contains(words), "`{words}` is not in\n{text}");
-    }
+    ]);
     // A person that the job does not name is no guess.
     work.write("some.csv", &format!("{head}\n{}", lines.replacen(",90000,", ",,", 1)));
     let some = work.cfaudit(0, "new some.csv --label repaid --sensitive sex");
-    assert!(some.stdout.contains("  # person: patient_code "), "{}", some.stdout);
+    some.stdout.says(&["  # person: patient_code "]);
     assert!(!some.stderr.contains("person: "), "{}", some.stderr);
     let continuous = text.lines().find(|line| line.contains("continuous: [")).unwrap();
-    assert!(continuous.contains("body_weight_kg") && continuous.contains("rate"), "{text}");
+    continuous.says(&["body_weight_kg", "rate"]);
     work.write("job.yaml", &text);
     work.cfaudit(0, "check job.yaml");
     // What `new` leaves out `check` warns of.
@@ -865,11 +763,9 @@ fn roles_of_columns_are_seen_by_their_values() {
     let listed = listed.replace("  person: ", "  # person: ");
     work.write("listed.yaml", &listed);
     let told = work.cfaudit(0, "check listed.yaml").stdout;
-    for words in [
+    told.says(&[
         "`weight` may know what it should not: it looks like the weight of a row",
         "`patient_code` may know what it should not: it says whose row it is",
         "`work_code` has 5 different whole numbers, which may be codes of levels",
-    ] {
-        assert!(told.contains(words), "`{words}` is not in\n{told}");
-    }
+    ]);
 }

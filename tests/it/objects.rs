@@ -169,7 +169,7 @@ mod with_stores {
         let bucket = Bucket::sound();
         let work = with_job("scores");
         write_scores(&work, 0);
-        let ids = || column((0..2000_i64).map(|i| Some(i * 3)).collect::<Int64Array>());
+        let ids = || column((0..2000_i64).map(|i| i * 3));
         let desk = (0..2000).map(|i| Some(["x", "y"][i % 2])).collect::<StringArray>();
         work.parquet("desks.parquet", vec![("id", ids()), ("desk", column(desk))]);
         let join = "--set data.join.desks.on=id --set data.join.desks.columns=[desk] --set \
@@ -200,9 +200,9 @@ mod with_stores {
         let n = 3000_i64;
         let noise = |k: f64| {
             let values = (0..n).map(|i| (i as f64 * k.sqrt()).fract());
-            column(Float64Array::from_iter_values(values))
+            column(values)
         };
-        let sex = column((0..n).map(|i| Some(1 + i % 2)).collect::<Int64Array>());
+        let sex = column((0..n).map(|i| 1 + i % 2));
         let mut columns = vec![("sex", sex), ("score", noise(2.0))];
         columns.extend(["a", "b", "c", "d", "e", "f"].map(|name| (name, noise(3.0))));
         work.parquet("rows.parquet", columns);
@@ -369,11 +369,9 @@ mod with_stores {
     fn the_example_of_the_guide() {
         let [example] = examples("Rows in an object store").try_into().unwrap();
         let work = applicants();
-        let texts = |texts: [&'static str; 3]| {
-            column((0..90).map(|i| Some(texts[i % 3])).collect::<StringArray>())
-        };
-        let income = column((0..90).map(Some).collect::<Int64Array>());
-        let ids = column((0..90).map(|i| Some(format!("A{i}"))).collect::<StringArray>());
+        let texts = |texts: [&'static str; 3]| column((0..90).map(|i| texts[i % 3]));
+        let income = column((0..90).map(Some));
+        let ids = column((0..90).map(|i| format!("A{i}")));
         let columns = vec![
             ("application_id", ids),
             ("sex", texts(["w", "m", "w"])),
@@ -387,7 +385,7 @@ mod with_stores {
         bucket.upload(&work, "rows.parquet", "lake/reference.parquet");
         let job = format!("cfaudit: 1\nname: loans\ninclude: [base.yaml]\n{example}");
         // Rows of the include are of another kind, and `data.rows` has one.
-        let base = fs::read_to_string(work.path("base.yaml")).unwrap();
+        let base = work.read("base.yaml");
         let base = base.replace("  rows: {csv: {path: loans.csv}}\n", "");
         // A reference is for a set that learns.
         work.write(
@@ -593,9 +591,9 @@ mod with_stores {
         let n = 300_000_i64;
         let noise = |k: f64| {
             let values = (0..n).map(|i| (i as f64 * k.sqrt()).fract());
-            column(Float64Array::from_iter_values(values))
+            column(values)
         };
-        let sex = column((0..n).map(|i| Some(1 + i % 2)).collect::<Int64Array>());
+        let sex = column((0..n).map(|i| 1 + i % 2));
         let features = ["a", "b", "c", "d", "e"].into_iter().zip([2.0, 3.0, 5.0, 6.0, 7.0]);
         let columns = features.map(|(name, k)| (name, noise(k)));
         work.parquet("rows.parquet", std::iter::once(("sex", sex)).chain(columns).collect());

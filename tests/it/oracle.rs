@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use arrow::compute::{cast, concat};
 use arrow::datatypes::DataType;
 use cfaudit::metric::catalog::catalog;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::batches::read;
 use crate::frame::{TableFrame, TableRecord, read_frame};
-use crate::work::{Work, column, shared};
+use crate::work::{Work, array, column, shared};
 
 fn of(batch: &RecordBatch, name: &str, kind: &DataType) -> ArrayRef {
     cast(batch.column_by_name(name).unwrap(), kind).unwrap()
@@ -53,9 +53,9 @@ fn audit(folder: &Path, model: &str, expected: &Json) -> (TableFrame, TableFrame
             let n = cf.num_rows();
             changed.push(attribute.clone());
             moved[0].push(of(&cf, "row_id", &DataType::Int64));
-            moved[1].push(column(StringArray::from_iter_values(std::iter::repeat_n(attribute, n))));
+            moved[1].push(column(std::iter::repeat_n(attribute.as_str(), n)));
             moved[2].push(of(&cf, "target", &DataType::Utf8));
-            moved[3].push(column(Int64Array::from_value(0, n)));
+            moved[3].push(array(Int64Array::from_value(0, n)));
             moved[4].push(of(&cf, "score_cf", &DataType::Float64));
         }
     }

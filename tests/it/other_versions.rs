@@ -6,7 +6,9 @@ use std::fs;
 use cfaudit::table::{GateRow, TableRow};
 use serde_json::Value as Json;
 
-use crate::batches::read;
+use parquet::file::metadata::KeyValue;
+
+use crate::batches::{read, write_noted};
 use crate::proof::audited;
 use crate::work::{Work, assert_same, results, sha256};
 
@@ -19,19 +21,8 @@ pub(crate) fn as_version(work: &Work, folder: &str, name: &str, version: u32, wi
         .filter(|i| !without.contains(&batch.schema().field(*i).name().as_str()))
         .collect();
     let batch = batch.project(&kept).unwrap();
-    let about =
-        parquet::file::metadata::KeyValue::new("cfaudit.version".to_owned(), version.to_string());
-    let properties = parquet::file::properties::WriterProperties::builder()
-        .set_key_value_metadata(Some(vec![about]))
-        .build();
-    let mut writer = parquet::arrow::ArrowWriter::try_new(
-        fs::File::create(&path).unwrap(),
-        batch.schema(),
-        Some(properties),
-    )
-    .unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
+    let about = KeyValue::new("cfaudit.version".to_owned(), version.to_string());
+    write_noted(&path, &batch, Some(vec![about]));
     let mut manifest = work.json(&format!("{folder}/manifest.json"));
     manifest["files"][name] = sha256(&fs::read(&path).unwrap()).into();
     work.write(

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::frame::{TableRecord, read_frame};
 use crate::seam_cases::text_of;
-use crate::work::{Work, python3_imports, root, shared, yaml_files};
+use crate::work::{Says, Work, python3_imports, root, shared, yaml_files};
 
 /// What a page may weigh, and how many words it may have.
 const BYTES_AT_MOST: usize = 400_000;
@@ -54,7 +54,7 @@ fn sheets(page: &Path, into: &Path) -> Option<usize> {
 
 /// In the annex the bars of the changes of scores have heights in proportion to the table of bins.
 fn check_histograms(work: &Work) {
-    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    let annex = work.read("out/annex.html");
     let title = "<title>Change of the score, Female \u{2192} Male</title>";
     let (_, drawing) = annex.split_once(title).unwrap();
     let (drawing, _) = drawing.split_once("</svg>").unwrap();
@@ -63,7 +63,7 @@ fn check_histograms(work: &Work) {
         height.split_once('"').unwrap().0.parse().unwrap()
     };
     let drawn: Vec<f64> = drawing.split("class=\"stay sl\"").skip(1).map(height).collect();
-    let bins = read_frame(&work.path("out/tables"), "score_shift");
+    let bins = work.table("score_shift");
     let n: Vec<f64> = bins
         .records()
         .filter(|row| {
@@ -90,9 +90,7 @@ fn the_page_of_the_demo_is_short_and_leads_into_its_annex() {
     check_histograms(&work);
     assert!(numbers >= 40, "{numbers} numbers were compared");
     let text = text_of(&fs::read_to_string(&path).unwrap());
-    for said in ["treats women worse", "would be refused as women", "would be granted as men"] {
-        assert!(text.contains(said), "{said}");
-    }
+    text.says(&["treats women worse", "would be refused as women", "would be granted as men"]);
     // Without an annex nothing leads there.
     work.run(0, "jobs/demo.yaml", &format!("{FEW} --set report.annex=none"));
     let alone = fs::read_to_string(&path).unwrap();
@@ -219,7 +217,7 @@ fn check_needs(work: &Work, job: &str) -> usize {
         "skipped",
         "other_reason",
     ];
-    let gates = read_frame(&work.path("out/tables"), "gates");
+    let gates = work.table("gates");
     let mut open = 0;
     for row in gates.records() {
         let (gate, verdict, how) = (row.text("gate"), row.text("verdict"), row.text("needed_how"));
@@ -286,7 +284,7 @@ fn pages_of_shipped_jobs_are_short_and_their_numbers_are_those_of_the_tables() {
 fn check_page(work: &Work, job: &str, most: usize) -> usize {
     let path = work.path("out/report.html");
     let page = fs::read_to_string(&path).unwrap();
-    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    let annex = work.read("out/annex.html");
     assert!(page.len() < BYTES_AT_MOST, "{job}: {} bytes", page.len());
     assert!(words(&page) < WORDS_AT_MOST, "{job}: {} words", words(&page));
     if let Some(sheets) = sheets(&path, &work.path("")) {

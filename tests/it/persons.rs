@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
+use crate::frame::{TableCell, TableFrame, TableRecord};
+use crate::work::{Says, Work, column, documented, draw};
 
-use crate::frame::{TableCell, TableFrame, TableRecord, read_frame};
-use crate::work::{Work, assert_same, column, results, root};
+/// Flags that change no byte.
+const OTHER_WAYS: [&str; 2] = ["--threads 4 --batch-rows 1024", "--threads 7 --batch-rows 2048"];
 
 /// Runs a job without `person` into `plain`; with a person for each row, the column `own`, into
 /// `own`; and with persons of several rows, the column `household`, into `out`, which holds the
@@ -19,14 +20,7 @@ pub(crate) fn run_with_persons(work: &Work, plain: &str) {
     work.write("own.yaml", &of("own"));
     work.write("job.yaml", &of("household"));
     work.run(0, "job.yaml", "--threads 1");
-    for (threads, rows) in [(2, 1024), (7, 2048)] {
-        let args = format!(
-            "run job.yaml --out other --cache other-{threads} --threads {threads} --batch-rows \
-             {rows}"
-        );
-        work.cfaudit(0, &args);
-        assert_same(&work.results(), &results(&work.path("other")), "threads");
-    }
+    work.same_bytes(0, "job.yaml", &OTHER_WAYS);
     work.cfaudit(0, "run plain.yaml --out plain --cache cache");
     work.cfaudit(0, "run own.yaml --out own --cache cache");
     // A row id names a person for each row, too.
@@ -44,9 +38,7 @@ fn patients() -> Vec<i64> {
 
 /// The job of the guide.
 fn example() -> String {
-    let guide = fs::read_to_string(root().join("docs/jobs.md")).unwrap();
-    let section = guide.split("## Several rows per person\n").nth(1).unwrap();
-    section.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
+    documented("jobs.md", "## Several rows per person")
 }
 
 /// A working folder with the example and its admissions; whoever is admitted once tends to be
@@ -54,41 +46,24 @@ fn example() -> String {
 fn work() -> Work {
     let work = Work::new();
     work.write("job.yaml", &example());
-    let draw = |i: i64, k: i32| (i as f64 * f64::from(k).sqrt()).fract();
     let all = patients();
-    let of = |number: fn(i64, i64) -> i64| {
-        column((0_i64..).zip(&all).map(|(i, &p)| number(i, p)).collect::<Int64Array>())
-    };
+    let of = |number: fn(i64, i64) -> i64| column((0_i64..).zip(&all).map(|(i, &p)| number(i, p)));
     let sex = |p: i64| if p * 13 % 150 < 70 { "female" } else { "male" };
     work.parquet(
         "admissions.parquet",
         vec![
             ("admission", of(|i, _| 5000 - i)),
             ("patient", of(|_, p| 70_000 + p)),
-            (
-                "ward",
-                column(
-                    (0_i64..)
-                        .zip(&all)
-                        .map(|(i, &p)| (i != 7).then_some(p))
-                        .collect::<Int64Array>(),
-                ),
-            ),
+            ("ward", column((0_i64..).zip(&all).map(|(i, &p)| (i != 7).then_some(p)))),
             ("half", of(|i, _| i % 2)),
             ("own", of(|i, _| 5000 - i)),
-            ("cost", column(all.iter().map(|&p| 0.5 + p as f64).collect::<Float64Array>())),
-            ("sex", column(all.iter().map(|&p| Some(sex(p))).collect::<StringArray>())),
-            (
-                "age",
-                column(all.iter().map(|&p| 20.0 + 60.0 * draw(p, 2)).collect::<Float64Array>()),
-            ),
+            ("cost", column(all.iter().map(|&p| 0.5 + p as f64))),
+            ("sex", column(all.iter().map(|&p| sex(p)))),
+            ("age", column(all.iter().map(|&p| 20.0 + 60.0 * draw(p, 2)))),
             (
                 "days",
                 column(
-                    (0_i64..)
-                        .zip(&all)
-                        .map(|(i, &p)| 1.0 + 9.0 * draw(p, 3) + 3.0 * draw(i, 5))
-                        .collect::<Float64Array>(),
+                    (0_i64..).zip(&all).map(|(i, &p)| 1.0 + 9.0 * draw(p, 3) + 3.0 * draw(i, 5)),
                 ),
             ),
             (
@@ -96,8 +71,7 @@ fn work() -> Work {
                 column(
                     (0_i64..)
                         .zip(&all)
-                        .map(|(i, &p)| i64::from(draw(p, 3) + 0.4 * draw(i, 7) > 0.8))
-                        .collect::<Int64Array>(),
+                        .map(|(i, &p)| i64::from(draw(p, 3) + 0.4 * draw(i, 7) > 0.8)),
                 ),
             ),
         ],
@@ -105,16 +79,12 @@ fn work() -> Work {
     work
 }
 
-fn frame(work: &Work, table: &str) -> TableFrame {
-    read_frame(&work.path("out/tables"), table)
-}
-
 #[test]
 fn the_example_of_the_guide() {
     let work = work();
     // 100 persons are asked for: of 600 rows some 40 women are audited, so the gate cannot tell.
     work.run(1, "job.yaml", "--threads 1");
-    let metrics = frame(&work, "metrics");
+    let metrics = work.table("metrics");
     let mut methods: BTreeSet<&str> = BTreeSet::new();
     let (mut rows, mut persons) = (0, 0);
     for row in metrics.records() {
@@ -140,25 +110,24 @@ fn the_example_of_the_guide() {
     // Three fifths of the persons are audited, to one, with all their rows.
     assert_eq!(persons, PATIENTS * 3 / 5);
     assert!(rows > 4 * persons, "{rows} rows of {persons} persons");
-    let groups = frame(&work, "groups");
-    let total = groups.records().find(|row| row.text("group").is_empty()).unwrap();
-    assert_eq!((total.int("n"), total.int("persons")), (Some(rows), Some(persons)));
-    let gates = frame(&work, "gates");
+    let groups = work.table("groups");
+    let total = groups.at("group=");
+    total.holds(&format!("n={rows}, persons={persons}"));
+    let gates = work.table("gates");
     let gate = gates.records().next().unwrap();
-    assert_eq!(gate.text("verdict"), "inconclusive");
+    gate.holds("verdict=inconclusive");
     assert!(gate.text("reason").ends_with("persons below the rate, 100 are required"));
     // How many would decide is told in persons, who are as sure as `n_eff` independent people.
-    assert_eq!(gate.text("needed_how"), "effective");
+    gate.holds("needed_how=effective");
     assert!(gate.int("n_needed_80") >= Some(100) && gate.int("people_needed_80") > Some(100));
     // The page says rows where it says how many, and how many persons they belong to.
     for page in ["report.html", "annex.html"] {
         let page = fs::read_to_string(work.path("out").join(page)).unwrap();
-        assert!(page.contains("Counts are rows; they belong to "), "{page}");
-        assert!(page.contains(&format!("{persons} persons")), "{page}");
+        page.says(&["Counts are rows; they belong to ", &format!("{persons} persons")]);
     }
     assert_eq!(work.json("out/manifest.json")["person"], "patient");
     // Outcomes hold a hash of the person, not the id of a person.
-    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+    let outcomes = work.table("outcomes");
     let key = outcomes.column("person_key");
     let keys: BTreeSet<u64> = outcomes
         .rows
@@ -172,13 +141,11 @@ fn the_example_of_the_guide() {
         *n.entry(p).or_default() += 1;
         n
     });
-    let audited =
-        outcomes.records().filter(|row| row.text("counterfactual") == "flip").count() as i64;
+    let audited = outcomes.of("counterfactual=flip").count() as i64;
     assert_eq!(audited, rows);
     assert!(all.values().copied().max() > Some(1));
     // The same bytes on other threads and in smaller row groups.
-    work.cfaudit(1, "run job.yaml --out other --cache other-cache --threads 4 --batch-rows 1024");
-    assert_same(&work.results(), &results(&work.path("other")), "threads");
+    work.same_bytes(1, "job.yaml", &OTHER_WAYS[..1]);
 }
 
 #[test]
@@ -189,10 +156,10 @@ fn runs_are_compared_person_by_person() {
     work.write("new.yaml", &job.replace("l2: 1.0", "l2: 300.0"));
     work.cfaudit(0, "run old.yaml --out old --cache cache");
     work.cfaudit(0, "run new.yaml --out out --cache cache --baseline old");
-    let changes = frame(&work, "changes");
-    let paired = changes.records().filter(|row| row.int("paired") == Some(1)).count();
+    let changes = work.table("changes");
+    let paired = changes.of("paired=1").count();
     assert!(paired > 10, "{paired} are paired");
-    for row in changes.records().filter(|row| row.text("status") == "compared") {
+    for row in changes.of("status=compared") {
         let [old, new] = ["old_persons", "new_persons"].map(|name| row.int(name).unwrap());
         assert!(old <= row.int("old_rows").unwrap() && new <= row.int("new_rows").unwrap());
         // Of rows of persons: what tells them from people of one row each is in the word.
@@ -205,7 +172,7 @@ fn runs_are_compared_person_by_person() {
     // Without persons nothing is compared: another unit.
     work.write("plain.yaml", &job.replace("  person: patient", "  # person: patient"));
     work.cfaudit(0, "run plain.yaml --out out --cache cache --baseline old");
-    let changes = frame(&work, "changes");
+    let changes = work.table("changes");
     assert!(changes.records().all(|row| row.text("status") != "compared"));
 }
 
@@ -222,7 +189,7 @@ fn admissions_with_weights() {
     work.write("job.yaml", &job.replace("l2: 1.0", "l2: 300.0"));
     work.cfaudit(0, "run old.yaml --out old --cache cache");
     work.cfaudit(0, "run job.yaml --out out --cache cache --baseline old");
-    let metrics = frame(&work, "metrics");
+    let metrics = work.table("metrics");
     let (mut methods, mut weighed): (BTreeSet<&str>, usize) = (BTreeSet::new(), 0);
     for row in metrics.records() {
         methods.insert(row.text("interval"));
@@ -246,18 +213,14 @@ fn admissions_with_weights() {
         "wilson-people",
     ]);
     assert!(methods.is_subset(&of_units), "{methods:?}");
-    let gates = frame(&work, "gates");
+    let gates = work.table("gates");
     let gate = gates.records().next().unwrap();
-    assert_eq!(gate.text("verdict"), "pass", "{}", gate.text("reason"));
-    let changes = frame(&work, "changes");
-    assert!(changes.records().filter(|row| row.int("paired") == Some(1)).count() > 10);
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(page.contains("; counts of rows and persons are not."), "{page}");
-    work.cfaudit(
-        0,
-        "run job.yaml --out other --cache other-cache --threads 3 --batch-rows 1024 --baseline old",
-    );
-    assert_same(&work.results(), &results(&work.path("other")), "threads");
+    gate.holds("verdict=pass");
+    let changes = work.table("changes");
+    assert!(changes.of("paired=1").count() > 10);
+    let page = work.read("out/annex.html");
+    page.says(&["; counts of rows and persons are not."]);
+    work.same_bytes(0, "job.yaml --baseline old", &OTHER_WAYS[..1]);
 }
 
 #[test]
@@ -300,24 +263,22 @@ fn a_first_job_shows_who_may_have_several_rows() {
         work.cfaudit(0, &args).stdout
     };
     let text = of("admissions.parquet");
-    assert!(text.contains("\n  person: patient   # DECIDE: a person has 5.0 rows; "), "{text}");
+    text.says(&["\n  person: patient   # DECIDE: a person has 5.0 rows; "]);
     // A column that tells every row apart is the id.
     let all = patients();
     let n = || 0..all.len() as i64;
     work.parquet(
         "once.parquet",
         vec![
-            ("patient_id", column(n().collect::<Int64Array>())),
-            (
-                "sex",
-                column(n().map(|i| Some(["m", "f"][(i % 2) as usize])).collect::<StringArray>()),
-            ),
-            ("readmitted", column(n().map(|i| i % 3 / 2).collect::<Int64Array>())),
-            ("age", column(n().map(|i| 20 + i % 50).collect::<Int64Array>())),
+            ("patient_id", column(n())),
+            ("sex", column(n().map(|i| ["m", "f"][(i % 2) as usize]))),
+            ("readmitted", column(n().map(|i| i % 3 / 2))),
+            ("age", column(n().map(|i| 20 + i % 50))),
         ],
     );
     let text = of("once.parquet");
-    assert!(text.contains("row_id: patient_id") && !text.contains("person:"), "{text}");
+    text.says(&["row_id: patient_id"]);
+    text.lacks(&["person:"]);
 }
 
 /// The example with a placebo and the family `clarify`, its strata and its flip test.
@@ -343,13 +304,12 @@ fn placebo_and_clarify_take_persons() {
     let job = with_placebo_and_clarify(&example());
     work.write("job.yaml", &job);
     work.run(0, "job.yaml", "--threads 1");
-    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 4 --batch-rows 1024");
-    assert_same(&work.results(), &results(&work.path("other")), "threads");
+    work.same_bytes(0, "job.yaml", &OTHER_WAYS[..1]);
     work.write("plain.yaml", &job.replace("  person: patient", "  # person: patient"));
     work.cfaudit(0, "run plain.yaml --out plain --cache cache");
     work.write("own.yaml", &job.replace("person: patient", "person: own"));
     work.cfaudit(0, "run own.yaml --out own --cache cache");
-    let of = |out: &str| read_frame(&work.path(&format!("{out}/tables")), "metrics");
+    let of = |out: &str| work.table(&format!("{out}/metrics"));
     let [persons, plain, own] = ["out", "plain", "own"].map(of);
     // Persons are blocks, and count as such.
     type FacetRow = (i64, Option<i64>, Option<f64>, String);

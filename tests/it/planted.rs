@@ -7,7 +7,6 @@
 //! a step that looks for a difference where there is none finds one in 5 % of audits.
 
 use std::fmt::Write;
-use std::fs;
 
 use crate::work::Work;
 
@@ -148,7 +147,7 @@ fn path(planted: Planted, seed: u64) -> String {
     work.write("rows.csv", &planted.rows(seed));
     work.write("job.yaml", &planted.job(seed));
     work.run(0, "job.yaml", "--quiet");
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = work.read("out/report.html");
     let from = page.find("id=\"path\"").unwrap();
     let until = page[from..].find("The path shows where to look").unwrap();
     page[from..from + until].replace("<bdi>", "").replace("</bdi>", "")

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{Float64Array, Int32Array, Int64Array, StringArray};
 use cfaudit::num::seed::h;
 
 use crate::frame::read_frame;
@@ -151,10 +150,10 @@ fn check_population(job: u64) {
     );
     work.write("job.yaml", &text);
     work.run(0, "job.yaml", "--gates report");
-    let table = read_frame(&work.path("out/tables"), "population");
+    let table = work.table("population");
     // By state, group and whether it is declared: rows, and what they weigh.
     let mut found: BTreeMap<(String, String, bool), (i64, f64)> = BTreeMap::new();
-    for row in table.records().filter(|row| !row.is_some("model")) {
+    for row in table.of("model=") {
         let group = if row.is_some("group") { row.text("group").to_owned() } else { "-".into() };
         let key = (row.text("state").to_owned(), group, row.int("declared") == Some(1));
         found.insert(key, (row.int("rows").unwrap(), row.real("weight").unwrap_or(0.0)));
@@ -171,11 +170,11 @@ fn check_population(job: u64) {
     assert_eq!(found, expected, "job {job}\n{text}\n{csv}");
     assert_eq!(found.values().map(|of| of.0).sum::<i64>(), all.len() as i64, "job {job}");
     // Who is audited is so under the model too.
-    for row in table.records().filter(|row| row.is_some("model")) {
+    for row in table.of("model!=") {
         let group = if row.is_some("group") { row.text("group").to_owned() } else { "-".into() };
         let key = ("audited".to_owned(), group, row.int("declared") == Some(1));
         let rows = expected.get(&key).map_or(0, |of| of.0);
-        assert_eq!(row.int("rows"), Some(rows), "job {job}: {key:?}");
+        row.holds(&format!("rows={rows}"));
     }
 }
 
@@ -216,7 +215,7 @@ metrics: {{families: [performance, group]}}
     );
     work.write("job.yaml", &job);
     work.run(0, "job.yaml", "--gates report");
-    let table = read_frame(&work.path("out/tables"), "population");
+    let table = work.table("population");
     let named = |of_model: bool| -> BTreeMap<String, i64> {
         let rows = table.records().filter(|row| row.is_some("model") == of_model);
         rows.map(|row| (row.text("group").to_owned(), row.int("rows").unwrap())).collect()
@@ -234,11 +233,11 @@ fn check_shipped(job: &str) {
     let rows = if job.contains("demo") { "--set data.rows.synthetic.rows=600" } else { "" };
     let args = format!("--data-dir empty --gates report {rows}");
     work.run(0, &format!("jobs/{job}.yaml"), &args);
-    let filters = read_frame(&work.path("out/tables"), "filters");
-    let source = filters.records().find(|row| row.int("step") == Some(0)).unwrap();
-    let table = read_frame(&work.path("out/tables"), "population");
+    let filters = work.table("filters");
+    let source = filters.at("step=0");
+    let table = work.table("population");
     let mut sums: BTreeMap<String, i64> = BTreeMap::new();
-    for row in table.records().filter(|row| !row.is_some("model")) {
+    for row in table.of("model=") {
         *sums.entry(row.text("sensitive").to_owned()).or_default() += row.int("rows").unwrap();
     }
     assert!(!sums.is_empty(), "{job}");
@@ -437,11 +436,11 @@ gates:
     tried.iter().for_each(|(name, of)| text.push_str(&format!("  {name}: {}\n", of.yaml)));
     work.write("job.yaml", &text);
     work.run(0, "job.yaml", "--gates report");
-    let table = read_frame(&work.path("out/tables"), "gates");
+    let table = work.table("gates");
     let by_label = [possible(&all, false), possible(&all, true)];
     let mut told = [0; 2];
     for (name, of) in &tried {
-        let row = table.records().find(|row| row.text("gate") == name).unwrap();
+        let row = table.at(&format!("gate={name}"));
         let reason = row.text("reason");
         told[1] += usize::from(row.text("reason_code") == "unmeasured-people");
         if row.text("verdict") != "pass" {
@@ -498,14 +497,12 @@ fn check_amounts(job: u64) -> [usize; 2] {
         }
     }
     work.write("people.csv", &csv);
-    let attribute: StringArray = ids.iter().map(|_| Some("g")).collect();
-    let to: StringArray = to.into_iter().map(Some).collect();
     let columns = vec![
-        ("cf_index", column(Int32Array::from(vec![0; ids.len()]))),
-        ("sensitive", column(attribute)),
+        ("cf_index", column(vec![0_i64; ids.len()])),
+        ("sensitive", column(vec!["g"; ids.len()])),
         ("to_group", column(to)),
-        ("row_id", column(Int64Array::from(ids))),
-        ("quote", column(Float64Array::from(quotes))),
+        ("row_id", column(ids)),
+        ("quote", column(quotes)),
     ];
     work.parquet("quotes.parquet", columns);
     let mut text = "\
@@ -556,20 +553,19 @@ gates:
     work.run(0, "job.yaml", "--gates report");
     let tables = work.path("out/tables");
     let untested: i64 = read_frame(&tables, "population")
-        .records()
-        .filter(|row| row.is_some("counterfactual"))
+        .of("counterfactual!=")
         .map(|row| row.int("without_counterfactual").unwrap())
         .sum();
     let without_group = count_without_group(&csv);
     assert_eq!(untested as u64 + 2 * without_group, unknown.iter().sum::<u64>(), "job {job}");
     if untested > 0 {
         let issues = read_frame(&tables, "issues");
-        assert!(issues.records().any(|row| row.text("code") == "missing-score"), "job {job}");
+        assert!(issues.has("code=missing-score"), "job {job}");
     }
     let table = read_frame(&tables, "gates");
     let mut told = [0; 2];
     for (name, limit, at_most, by_interval, shares) in tried {
-        let own = || table.records().filter(|row| row.text("gate") == name);
+        let own = || table.of(&format!("gate={name}"));
         told[1] += usize::from(own().any(|row| row.text("reason_code") == "unmeasured-people"));
         if own().any(|row| row.text("verdict") != "pass") {
             continue;

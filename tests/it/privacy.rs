@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use arrow::array::{ArrayRef, AsArray, Float64Array, StringArray};
+use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::Float64Type;
 use arrow::util::display::array_value_to_string;
 
 use crate::batches::read;
-use crate::frame::read_frame;
 use crate::rows_out::{PEOPLE, SETS, applicants, job};
 use crate::work::{Work, column, files, root};
 
@@ -38,7 +37,7 @@ fn plant(work: &Work) {
             Some(k) => Some(planted(k)),
             None => old.iter().nth(i).unwrap().map(str::to_owned),
         });
-        column(new.collect::<StringArray>())
+        column(new)
     };
     let old = people.column_by_name("income").unwrap().as_primitive::<Float64Type>();
     let income = (0..PEOPLE).map(|i| planted_at(i).map_or(old.value(i), planted_income));
@@ -48,7 +47,7 @@ fn plant(work: &Work) {
         vec![
             ("id", text("id", &planted_id)),
             ("sex", other("sex")),
-            ("income", column(income.collect::<Float64Array>())),
+            ("income", column(income)),
             ("hours", other("hours")),
             ("branch", text("branch", &|_| LEVEL.to_owned())),
             ("paid", other("paid")),
@@ -187,19 +186,11 @@ fn levels_of_few_people_are_told_together() {
     plant(&work);
     job(&work, "job.yaml", "  wide: {greedy: {condition_on: label}}", "");
     work.run(0, "job.yaml", "");
-    let table = read_frame(&work.path("out/tables"), "cf_distributions");
-    let levels: BTreeSet<&str> = table
-        .records()
-        .filter(|row| row.text("feature") == "branch")
-        .map(|row| row.text("level"))
-        .collect();
+    let table = work.table("cf_distributions");
+    let levels: BTreeSet<&str> = table.of("feature=branch").map(|row| row.text("level")).collect();
     assert_eq!(levels, BTreeSet::from(["(rare)", "north", "south"]));
-    let rare: i64 = table
-        .records()
-        .filter(|row| row.text("level") == "(rare)" && row.text("side") == "original")
-        .map(|row| row.int("n").unwrap())
-        .sum();
+    let rare: i64 = table.of("level=(rare), side=original").map(|row| row.int("n").unwrap()).sum();
     assert!((1..=PLANTED as i64).contains(&rare), "{rare}");
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    let page = work.read("out/annex.html");
     assert!(!page.contains(LEVEL));
 }

@@ -13,8 +13,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use serde_json::Value as Json;
 
+use crate::batches::notes;
 use crate::python::interpreter;
-use crate::work::{Ran, Work, root, sha256};
+use crate::work::{Ran, Says, Work, root, sha256};
 
 const JOB: &str = r#"
 cfaudit: 1
@@ -89,9 +90,9 @@ fn every_alteration_of_a_listed_file_is_found() {
     let work = audited();
     let sound = work.cfaudit(0, "verify out").stdout;
     assert!(sound.starts_with("out: verified\n"), "{sound}");
-    assert!(sound.contains("gates judged again: no-harm "), "{sound}");
+    sound.says(&["gates judged again: no-harm "]);
     let fingerprint = sha256(&fs::read(work.path("out/manifest.json")).unwrap());
-    assert!(sound.contains(&format!("fingerprint {fingerprint}\n")), "{sound}");
+    sound.says(&[&format!("fingerprint {fingerprint}\n")]);
 
     let listed = work.json("out/manifest.json")["files"].as_object().unwrap().clone();
     let names: Vec<&String> = listed.keys().collect();
@@ -122,15 +123,15 @@ fn every_alteration_of_a_listed_file_is_found() {
     fs::copy(work.path("out/tables/gates.parquet"), work.path("out/tables/changes.parquet"))
         .unwrap();
     let found = work.cfaudit(5, "verify out").stdout;
-    assert!(found.contains("problem: tables/changes.parquet: it is there, and"), "{found}");
+    found.says(&["problem: tables/changes.parquet: it is there, and"]);
     fs::rename(work.path("out/tables/changes.parquet"), work.path("out/minutes.pdf")).unwrap();
     let found = work.cfaudit(0, "verify out").stdout;
-    assert!(found.contains("note: not covered, because cfaudit did not write it: minutes.pdf"));
+    found.says(&["note: not covered, because cfaudit did not write it: minutes.pdf"]);
 
     // The fingerprint of another audit.
     work.cfaudit(0, &format!("verify out --fingerprint {}", fingerprint.to_uppercase()));
     let found = work.cfaudit(5, &format!("verify out --fingerprint {}", "0".repeat(64))).stdout;
-    assert!(found.contains("problem: manifest.json: its SHA-256 is"), "{found}");
+    found.says(&["problem: manifest.json: its SHA-256 is"]);
     work.cfaudit(2, "verify out --fingerprint abc").says(&["is no SHA-256"]);
     work.cfaudit(5, "verify cache").says(&["it has no readable manifest.json"]);
 }
@@ -156,11 +157,7 @@ fn with_text(path: &Path, column: &str, of: &str, text: &str) -> Vec<u8> {
     let mut columns: Vec<ArrayRef> = table.columns().to_vec();
     columns[i] = Arc::new(new);
     let changed = RecordBatch::try_new(table.schema(), columns).unwrap();
-    let file = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(
-        File::open(path).unwrap(),
-    )
-    .unwrap();
-    let notes = file.metadata().file_metadata().key_value_metadata().cloned();
+    let notes = notes(path);
     let properties = WriterProperties::builder().set_key_value_metadata(notes).build();
     let mut bytes = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut bytes, changed.schema(), Some(properties)).unwrap();
@@ -183,20 +180,20 @@ fn what_is_forged_does_not_follow_from_the_tables() {
     let old = fs::read(&gates).unwrap();
     forge(&work, "tables/gates.parquet", &with_text(&gates, "verdict", "rates", "fail"));
     let found = work.cfaudit(5, "verify out").stdout;
-    assert!(found.contains("gate `rates`: it says fail, and the tables give pass"), "{found}");
+    found.says(&["gate `rates`: it says fail, and the tables give pass"]);
     restore("tables/gates.parquet", &old);
 
     forge(&work, "tables/gates.parquet", &with_text(&gates, "model", "rates", "other"));
     let found = work.cfaudit(5, "verify out").stdout;
-    assert!(found.contains("gate `rates`: its numbers are not those"), "{found}");
+    found.says(&["gate `rates`: its numbers are not those"]);
     restore("tables/gates.parquet", &old);
 
-    let summary = fs::read_to_string(work.path("out/summary.json")).unwrap();
+    let summary = work.read("out/summary.json");
     let verdict = work.json("out/summary.json")["verdict"].as_str().unwrap().to_owned();
     let changed = summary.replacen(&format!("\"{verdict}\""), "\"inconclusive\"", 1);
     forge(&work, "summary.json", changed.as_bytes());
     let found = work.cfaudit(5, "verify out").stdout;
-    assert!(found.contains("summary.json: it says verdict inconclusive"), "{found}");
+    found.says(&["summary.json: it says verdict inconclusive"]);
     restore("summary.json", summary.as_bytes());
 
     // Every number that other programs read, and what the manifest says of the job.
@@ -209,7 +206,7 @@ fn what_is_forged_does_not_follow_from_the_tables() {
     for forged in [zero, rows] {
         forge(&work, "summary.json", &serde_json::to_vec(&forged).unwrap());
         let found = work.cfaudit(5, "verify out").stdout;
-        assert!(found.contains("summary.json: its values are not those"), "{found}");
+        found.says(&["summary.json: its values are not those"]);
         restore("summary.json", summary.as_bytes());
     }
     let forge_manifest = |key: &str, value: Json| {
@@ -223,13 +220,13 @@ fn what_is_forged_does_not_follow_from_the_tables() {
     {
         forge_manifest(key, value);
         let found = work.cfaudit(5, "verify out").stdout;
-        assert!(found.contains(&format!("its `{key}` is not what job.resolved.yaml")), "{found}");
+        found.says(&[&format!("its `{key}` is not what job.resolved.yaml")]);
         restore("summary.json", summary.as_bytes());
     }
 
     // Under the name of another program, or of other rules, nothing is verified.
     let page = "<h1>Pass. All limits are kept.</h1>";
-    let real = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let real = work.read("out/report.html");
     for (key, value) in [
         ("program", "9.9.9".into()),
         ("program", "0.1.9".into()),
@@ -252,16 +249,16 @@ fn what_is_forged_does_not_follow_from_the_tables() {
     }
     work.cfaudit(0, "verify out");
 
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = work.read("out/report.html");
     forge(&work, "report.html", page.replacen("women", "nobody", 1).as_bytes());
     let found = work.cfaudit(5, "verify out").stdout;
-    assert!(found.contains("report.html: it is not the page that its tables give"), "{found}");
+    found.says(&["report.html: it is not the page that its tables give"]);
     restore("report.html", page.as_bytes());
 
     // A table of another version than the manifest says.
     crate::other_versions::as_version(&work, "out", "tables/groups.parquet", 1, &[]);
     let found = work.cfaudit(5, "verify out").stdout;
-    assert!(found.contains("tables/groups.parquet: it is version 1 of table"), "{found}");
+    found.says(&["tables/groups.parquet: it is version 1 of table"]);
 }
 
 /// The entries of an archive by name.
@@ -320,10 +317,7 @@ fn an_archive_has_the_same_bytes_and_is_sound() {
     assert_eq!(packed.keys().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
     let guide = String::from_utf8(packed[&format!("{top}/READ-ME.txt")].clone()).unwrap();
     let fingerprint = sha256(&fs::read(work.path("out/manifest.json")).unwrap());
-    for words in [fingerprint.as_str(), "Verdict: ", "no-harm: ", "audit/report.html", "1 file(s)"]
-    {
-        assert!(guide.contains(words), "{words} is not in\n{guide}");
-    }
+    guide.says(&[fingerprint.as_str(), "Verdict: ", "no-harm: ", "audit/report.html", "1 file(s)"]);
     assert!(guide.lines().all(|line| line.len() <= 150), "{guide}");
     let sums = String::from_utf8(packed[&format!("{top}/SHA256SUMS")].clone()).unwrap();
     assert_eq!(sums.lines().count(), packed.len() - 2);
@@ -334,7 +328,7 @@ fn an_archive_has_the_same_bytes_and_is_sound() {
 
     unpack(&work, &name);
     let found = work.cfaudit(0, &format!("verify {top}/audit --fingerprint {fingerprint}")).stdout;
-    assert!(found.contains("note: 1 file of rows of single people"), "{found}");
+    found.says(&["note: 1 file of rows of single people"]);
     for verb in ["gate", "diff out", "report"] {
         work.cfaudit(0, &format!("{verb} {top}/audit"));
     }
@@ -344,7 +338,7 @@ fn an_archive_has_the_same_bytes_and_is_sound() {
         "run job.yaml --until generate --out rows --cache cache --set run.keep_rows=all",
     );
     let found = work.cfaudit(0, "verify rows").stdout;
-    assert!(found.contains("note: the run was to stop after `generate`"), "{found}");
+    found.says(&["note: the run was to stop after `generate`"]);
     work.cfaudit(5, "pack rows")
         .says(&["cannot pack `rows`: its run was to stop after `generate`"]);
     fs::write(work.path("out/annex.html"), "").unwrap();
@@ -396,7 +390,7 @@ fn the_list_of_crates_is_one_by_the_official_schema() {
 fn the_model_card_is_one_by_the_official_schema() {
     let work = audited();
     let exported = work.cfaudit(0, "export out --to model-card").stdout;
-    assert_eq!(exported, fs::read_to_string(work.path("out/exports/model-card.json")).unwrap());
+    assert_eq!(exported, work.read("out/exports/model-card.json"));
     let card: Json = serde_json::from_str(&exported).unwrap();
     let considered = &card["components"][0]["modelCard"]["considerations"];
     let women = &considered["fairnessAssessments"][1];

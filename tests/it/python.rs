@@ -7,10 +7,8 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
-
 use crate::frame::read_frame;
-use crate::work::{Going, Work, assert_same, can_import, column};
+use crate::work::{Going, Says, Work, assert_same, can_import, column};
 
 pub(crate) const JOB: &str = r#"
 cfaudit: 1
@@ -51,37 +49,18 @@ pub(crate) fn with_python(python: &str) -> Work {
     work.parquet(
         "rows.parquet",
         vec![
-            ("id", column(rows.clone().map(|i| Some(5000 + i)).collect::<Int64Array>())),
-            (
-                "sex",
-                column(
-                    rows.clone().map(|i| Some(["f", "m"][i as usize % 2])).collect::<StringArray>(),
-                ),
-            ),
-            ("age", column(rows.clone().map(|i| Some(18 + i * 7 % 60)).collect::<Int64Array>())),
+            ("id", column(rows.clone().map(|i| 5000 + i))),
+            ("sex", column(rows.clone().map(|i| ["f", "m"][i as usize % 2]))),
+            ("age", column(rows.clone().map(|i| 18 + i * 7 % 60))),
             (
                 "income",
                 column(
                     rows.clone()
-                        .map(|i| (i % 11 > 0).then_some(900.0 + (i * 37 % 4000) as f64 / 3.0))
-                        .collect::<Float64Array>(),
+                        .map(|i| (i % 11 > 0).then_some(900.0 + (i * 37 % 4000) as f64 / 3.0)),
                 ),
             ),
-            (
-                "job",
-                column(
-                    rows.clone()
-                        .map(|i| Some(["cook", "clerk", "carer"][(i / 3) as usize % 3]))
-                        .collect::<StringArray>(),
-                ),
-            ),
-            (
-                "repaid",
-                column(
-                    rows.map(|i| Some(i64::from(i * 7 % 60 + i % 2 * 20 > 40)))
-                        .collect::<Int64Array>(),
-                ),
-            ),
+            ("job", column(rows.clone().map(|i| ["cook", "clerk", "carer"][(i / 3) as usize % 3]))),
+            ("repaid", column(rows.map(|i| i64::from(i * 7 % 60 + i % 2 * 20 > 40)))),
         ],
     );
     work.write("job.yaml", &JOB.replace("PYTHON", python));
@@ -124,7 +103,7 @@ fn furthest(work: &Work) -> f64 {
     let told = read_frame(&work.path(""), "told");
     let mut n = 0;
     let mut furthest = 0.0_f64;
-    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+    let outcomes = work.table("outcomes");
     let by_row: std::collections::BTreeMap<i64, (f64, f64)> = told
         .records()
         .map(|row| (row.int("id").unwrap(), (row.real("x").unwrap(), row.real("c").unwrap())))
@@ -173,7 +152,7 @@ fn a_pickled_pipeline_is_audited_by_one_process() {
 fn a_function_gets_the_types_of_read_parquet() {
     let Some(python) = interpreter("pyarrow, pandas") else { return };
     let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
-    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = work.read("job.yaml");
     work.write("job.yaml", &job.replace("parquet: rows.parquet", "parquet: rows"));
     let write = "import os, pandas, pyarrow, pyarrow.parquet
 rows = pandas.read_parquet('rows.parquet').astype({'age': 'int32', 'id': 'int32'})
@@ -205,7 +184,7 @@ def score(rows):
     work.run(0, "job.yaml", "");
     let told = work.cfaudit(0, "check job.yaml --cache cache").stdout;
     // The categories, and missing values.
-    assert!(told.contains("3 of `sex`") && told.contains("6 of `job`"), "{told}");
+    told.says(&["3 of `sex`", "6 of `job`"]);
 }
 
 /// Classes that are words: the positive one must be named, and its own column is the score.
@@ -238,7 +217,7 @@ fn a_function_gives_the_bytes_of_a_command() {
     work.cfaudit(0, "check job.yaml --cache cache");
     let ran = work.run(0, "job.yaml", "-v");
     assert_eq!(ran.stderr.matches(": starts `").count(), 1, "{}", ran.stderr);
-    assert!(ran.stderr.contains("| imported"), "what it prints is told: {}", ran.stderr);
+    ran.stderr.says(&["| imported"]);
     let outcomes = fs::read(work.path("out/rows/outcomes.parquet"));
     let tables = |work: &Work| {
         let mut found = crate::work::files(&work.path("out/tables"));
@@ -364,7 +343,7 @@ fn python_ends_with_the_run() {
     let score = "def score(rows):\n    return [0.25] * len(rows)\n";
     work.write("scoring.py", &format!("{begin}{score}"));
     work.run(0, "job.yaml", "");
-    assert_eq!(fs::read_to_string(work.path("ended")).unwrap(), "well");
+    assert_eq!(work.read("ended"), "well");
     let sleeps = score.replace("return", "time.sleep(300); return");
     work.write("scoring.py", &format!("{begin}{sleeps}"));
     fs::remove_file(work.path("pid")).unwrap();
@@ -383,7 +362,7 @@ fn python_ends_with_the_run() {
     wait(&|| fs::read_to_string(work.path("pid")).is_ok_and(|pid| pid.ends_with('\n')));
     going.signal("TERM");
     assert_eq!(going.end().0.code(), Some(143));
-    let pid = fs::read_to_string(work.path("pid")).unwrap().trim().to_owned();
+    let pid = work.read("pid").trim().to_owned();
     let alive = || {
         let kill = Command::new("kill").args(["-0", &pid]).stderr(Stdio::null()).status();
         kill.unwrap().success()
@@ -449,7 +428,7 @@ pandas.DataFrame({'id': rows['id'], **told}).to_parquet('told.parquet')
     job("{file: model.txt}");
     // What is not clear is refused.
     train("['income', 'job', 'age', 'sex']", plain);
-    let text = fs::read_to_string(work.path("model.txt")).unwrap();
+    let text = work.read("model.txt");
     for (from, to, words) in [
         (
             "objective=binary",

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value as Json;
 
 use crate::shards::{is_without_lightgbm, with_job};
-use crate::work::{Files, Ran, Work, assert_same, results, root};
+use crate::work::{Files, Ran, Says, Work, assert_same, results, root};
 
 /// A job that runs in shards, with `cfaudit` as a program of its own folder `bin`, and what a run
 /// on one machine makes of it.
@@ -169,7 +169,7 @@ fn on_clusters() {
 fn recipes_name_all_passes() {
     for name in ["shards.sh", "shards.slurm", "shards_dag.py", "shards_ray.py", "shards_spark.py"] {
         let text = fs::read_to_string(recipe_file(name)).unwrap().replace(['"', ','], "");
-        assert!(text.contains("survey learn count shift"), "{name}");
+        text.says(&["survey learn count shift"]);
     }
 }
 

@@ -3,16 +3,15 @@
 //! People are drawn by hashes from one distribution, and scored by one formula instead of a
 //! platform, so that nothing changes from night to night but who is there.
 
-use crate::frame::{TableFrame, TableRecord, read_frame};
-use std::fs;
+use crate::frame::{TableFrame, TableRecord};
 use std::path::Path;
 
-use arrow::array::{AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Float64Type;
 use cfaudit::num::seed::{h, u01};
 
 use crate::batches::{read_folder, write};
-use crate::work::{Work, column};
+use crate::work::{Says, Work, column};
 
 const NIGHTS: u64 = 10;
 const PEOPLE: u64 = 30_000;
@@ -46,16 +45,13 @@ fn people_with_labels(work: &Work, name: &str, seed: u64, n: u64, labelled: impl
     work.parquet(
         &format!("{name}.parquet"),
         vec![
-            (
-                "id",
-                column(Int64Array::from_iter_values(all().map(|i| (seed * 1_000_000 + i) as i64))),
-            ),
-            ("sex", column(StringArray::from_iter_values(all().map(sex)))),
-            ("pay", column(Float64Array::from_iter_values(all().map(pay)))),
-            ("years", column(Float64Array::from_iter_values(all().map(years)))),
-            ("job", column(StringArray::from_iter_values(all().map(job)))),
-            ("paid", column(all().map(paid).collect::<Int64Array>())),
-            ("score", column(Float64Array::from_iter_values(all().map(score)))),
+            ("id", column(all().map(|i| (seed * 1_000_000 + i) as i64))),
+            ("sex", column(all().map(sex))),
+            ("pay", column(all().map(pay))),
+            ("years", column(all().map(years))),
+            ("job", column(all().map(job))),
+            ("paid", column(all().map(paid))),
+            ("score", column(all().map(score))),
         ],
     );
 }
@@ -77,7 +73,7 @@ fn answer(to_score: &Path, file: &Path) {
             .filter(|name| is_key(name))
             .map(|name| (name.clone(), rows.column_by_name(&name).unwrap().clone())),
     );
-    columns.push(("score".to_owned(), column(Float64Array::from_iter_values(scores))));
+    columns.push(("score".to_owned(), column(scores)));
     write(file, &RecordBatch::try_from_iter(columns).unwrap());
 }
 
@@ -111,7 +107,7 @@ fn audit(work: &Work, rows: &str, out: &str, data: &str, args: &str) {
 
 fn changes(work: &Work, old: &str, new: &str) -> TableFrame {
     work.cfaudit(0, &format!("diff {old} {new} --out page"));
-    read_frame(&work.path("page"), "changes")
+    work.table("page/changes")
 }
 
 /// Clear changes and all that are judged, of the rows for which `of` says so.
@@ -122,8 +118,8 @@ fn clear(frames: &[TableFrame], of: impl Fn(&TableRecord<'_>) -> bool) -> (usize
 }
 
 fn verdict(work: &Work, out: &str, gate: &str) -> [String; 2] {
-    let gates = read_frame(&work.path(&format!("{out}/tables")), "gates");
-    let row = gates.records().find(|row| row.text("gate") == gate).unwrap();
+    let gates = work.table(&format!("{out}/gates"));
+    let row = gates.at(&format!("gate={gate}"));
     ["verdict", "reason"].map(|column| row.text(column).to_owned())
 }
 
@@ -143,12 +139,7 @@ fn nights_without_drift() {
         (1..NIGHTS).map(|n| changes(&work, &format!("n{}", n - 1), &format!("n{n}"))).collect();
     let of_world = |row: &TableRecord<'_>| row.text("counterfactual") == "world";
     for row in found.iter().flat_map(TableFrame::records).filter(of_world) {
-        assert_eq!(
-            [row.text("status"), row.text("interval")],
-            ["refitted", ""],
-            "{}",
-            row.text("metric")
-        );
+        row.holds("status=refitted, interval=");
         assert!(!row.is_some("lo") && row.int("clear") == Some(0), "{}", row.text("metric"));
         assert!(
             !row.is_some("difference") || row.text("ci_method").contains("refitted"),
@@ -174,18 +165,12 @@ fn nights_without_drift() {
         assert_eq!(verdict(&work, &format!("n{night}"), "naive")[0], "pass");
     }
     let told = work.cfaudit(0, "diff n0 n1").stdout;
-    assert!(
-        told.contains("changes of the set world (refitted: ")
-            && told.contains("fixed `data.reference`"),
-        "{told}"
-    );
-    let page = fs::read_to_string(work.path("n1/annex.html")).unwrap();
-    assert!(page.contains("changes of the set world (refitted: "));
-    assert!(
-        work.cfaudit(0, "check n1.yaml --no-data").stdout.contains(
-            "warning[refitted-gate]: the gate `drift` judges how the set `world` changes"
-        )
-    );
+    told.says(&["changes of the set world (refitted: ", "fixed `data.reference`"]);
+    let page = work.read("n1/annex.html");
+    page.says(&["changes of the set world (refitted: "]);
+    work.cfaudit(0, "check n1.yaml --no-data")
+        .stdout
+        .says(&["warning[refitted-gate]: the gate `drift` judges how the set `world` changes"]);
 }
 
 /// A model of pay and years as a file of LightGBM: the logistic score of [`score`] in steps of one
@@ -218,7 +203,7 @@ fn model(years: f64) -> String {
 #[cfg(feature = "lightgbm")]
 fn clear_by_people(work: &Work, old: &str, new: &str) -> usize {
     let values = |out: &str| {
-        let metrics = read_frame(&work.path(&format!("{out}/tables")), "metrics");
+        let metrics = work.table(&format!("{out}/metrics"));
         let key = ["scope", "from_group", "to_group", "metric"];
         let rows = metrics.records().filter_map(|row| {
             let key = key.map(|column| row.text(column).to_owned());
@@ -287,10 +272,7 @@ fn nights_whose_fits_are_doubted() {
     people(&work, "after", 200, PEOPLE);
     audit("after", "planted", PLANTED, doubt, "--baseline n9");
     let drift = changes(&work, "n9", "planted");
-    let sr = drift
-        .records()
-        .find(|row| row.text("metric") == "sr" && row.text("scope") == "total")
-        .unwrap();
+    let sr = drift.at("metric=sr, scope=total");
     let change = sr.real("difference").unwrap();
     eprintln!("planted: {change}, {:?} to {:?}", sr.real("lo"), sr.real("hi"));
     assert!((0.015..0.045).contains(&change) && sr.int("clear") == Some(1), "{change}");
@@ -360,10 +342,7 @@ fn folders_of_earlier_rules_are_baselines() {
     }
     let status = |metric: &str, set: &str| {
         let changes = changes(&work, "old", "new");
-        let row = changes
-            .records()
-            .find(|row| row.text("metric") == metric && row.text("counterfactual") == set)
-            .unwrap();
+        let row = changes.at(&format!("metric={metric}, counterfactual={set}"));
         row.text("status").to_owned()
     };
     assert_eq!(
@@ -372,10 +351,7 @@ fn folders_of_earlier_rules_are_baselines() {
     );
     with_earlier_rules(&work, "old");
     let told = work.cfaudit(0, "diff old new").stdout;
-    assert!(
-        told.contains("policies.who_counts: 1 -> 2; another meaning: values that need no label"),
-        "{told}"
-    );
+    told.says(&["policies.who_counts: 1 -> 2; another meaning: values that need no label"]);
     assert_eq!(
         [status("sr", "flip"), status("acc", ""), status("sr", "world")],
         ["not_comparable", "compared", "not_comparable"]

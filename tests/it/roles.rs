@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::work::{Work, root, shared};
+use crate::work::{Says, Work, root, shared};
 
 const JOB: &str = "adult-roles.yaml";
 
@@ -27,9 +27,9 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
         serde_json::from_slice(&fs::read(root().join("tests/oracle/adult_roles.json")).unwrap())
             .unwrap();
 
-    let groups = read_frame(&work.path("out/tables"), "groups");
+    let groups = work.table("groups");
     let mut compared = 0;
-    for row in groups.records().filter(|r| !r.text("group").is_empty()) {
+    for row in groups.of("group!=") {
         let expected = &oracle["groups"][row.text("sensitive")][row.text("group")];
         let found = serde_json::json!([row.int("n").unwrap(), row.int("n_positive").unwrap()]);
         assert_eq!(&found, expected, "{} {}", row.text("sensitive"), row.text("group"));
@@ -39,8 +39,8 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
 
     // Positive predictions lost and won in each direction.
     let mut switches: BTreeMap<(String, String), [i64; 2]> = BTreeMap::new();
-    let counts = read_frame(&work.path("out/tables"), "counts");
-    for row in counts.records().filter(|r| r.text("scope") == "direction") {
+    let counts = work.table("counts");
+    for row in counts.of("scope=direction") {
         let direction = format!("{} -> {}", row.text("from_group"), row.text("to_group"));
         let cell = switches.entry((row.text("sensitive").to_owned(), direction)).or_default();
         match (row.text("predicted"), row.text("predicted_cf")) {
@@ -58,7 +58,7 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
         );
     }
 
-    let issues = read_frame(&work.path("out/tables"), "issues");
+    let issues = work.table("issues");
     let of = |code: &str, place: &str| {
         issues
             .records()
@@ -70,11 +70,8 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
         Some(2809),
         "rows without an occupation have no trade"
     );
-    let resolved = fs::read_to_string(work.path("out/job.resolved.yaml")).unwrap();
-    assert!(
-        resolved.contains("Female & Other") && resolved.contains("reference: Male & White"),
-        "{resolved}"
-    );
+    let resolved = work.read("out/job.resolved.yaml");
+    resolved.says(&["Female & Other", "reference: Male & White"]);
 }
 
 /// 52 rows of Adult equal an earlier one in all columns but the split: 24 in the training file, 28
@@ -130,10 +127,9 @@ fn scores_made_elsewhere_are_compared_by_derived_groups() {
          models: {live: {scores: {factual: {column: score}}}}\n",
     );
     work.run(0, "job.yaml", "");
-    let groups = read_frame(&work.path("out/tables"), "groups");
+    let groups = work.table("groups");
     let counts: Vec<_> = groups
-        .records()
-        .filter(|r| r.text("sensitive") != "sex" && !r.text("group").is_empty())
+        .of("sensitive!=sex, group!=")
         .map(|r| {
             (
                 r.text("group").to_owned(),
@@ -151,9 +147,9 @@ fn scores_made_elsewhere_are_compared_by_derived_groups() {
         ("m & [17, 30]", 1, 1),
     ];
     assert_eq!(counts, expected.map(|(group, n, positive)| (group.to_owned(), n, positive)));
-    let issues = read_frame(&work.path("out/tables"), "issues");
-    let outside = issues.records().find(|r| r.text("code") == "outside-bins").unwrap();
-    assert_eq!((outside.int("n"), outside.text("where")), (Some(1), "age_band"));
+    let issues = work.table("issues");
+    let outside = issues.at("code=outside-bins");
+    outside.holds("n=1, where=age_band");
 }
 
 /// Weights that differ from 1 move the model, equal ones do not.

@@ -1,16 +1,15 @@
 //! Rows that a job keeps: counterfactuals and outcomes with the user's own ids and values.
 
+use arrow::array::AsArray;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use arrow::array::{Array, AsArray, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Int64Type};
 use arrow::util::display::array_value_to_string;
 
 use crate::batches::read;
-use crate::frame::read_frame;
-use crate::work::{Work, assert_same, column, files};
+use crate::work::{Says, Work, assert_same, column, files};
 
 pub(crate) const PEOPLE: usize = 600;
 
@@ -26,41 +25,25 @@ pub(crate) fn applicants(work: &Work) {
         let base = if woman(i) { 2000 } else { 2600 };
         (base + draw(i, 2) * 3) as f64 + 0.25
     };
-    let hours = |i: usize| if draw(i, 3) < if woman(i) { 500 } else { 150 } { 20 } else { 40 };
+    let hours = |i: usize| if draw(i, 3) < if woman(i) { 500 } else { 150 } { 20_i64 } else { 40 };
     let paid = |i: usize| income(i) + 400.0 * draw(i, 4) as f64 / 1000.0 > 3600.0;
     let n = PEOPLE;
     work.parquet(
         "people.parquet",
         vec![
-            ("id", column((0..n).map(|i| Some(format!("A-{i:04}"))).collect::<StringArray>())),
-            (
-                "sex",
-                column(
-                    (0..n).map(|i| Some(if woman(i) { "w" } else { "m" })).collect::<StringArray>(),
-                ),
-            ),
-            ("income", column((0..n).map(income).collect::<Float64Array>())),
-            ("hours", column((0..n).map(hours).collect::<Int64Array>())),
+            ("id", column((0..n).map(|i| format!("A-{i:04}")))),
+            ("sex", column((0..n).map(|i| if woman(i) { "w" } else { "m" }))),
+            ("income", column((0..n).map(income))),
+            ("hours", column((0..n).map(hours))),
             (
                 "branch",
-                column(
-                    (0..n)
-                        .map(|i| match draw(i, 5) {
-                            0..20 => None,
-                            20..500 => Some("north"),
-                            _ => Some("south"),
-                        })
-                        .collect::<StringArray>(),
-                ),
+                column((0..n).map(|i| match draw(i, 5) {
+                    0..20 => None,
+                    20..500 => Some("north"),
+                    _ => Some("south"),
+                })),
             ),
-            (
-                "paid",
-                column(
-                    (0..n)
-                        .map(|i| Some(if paid(i) { "yes" } else { "no" }))
-                        .collect::<StringArray>(),
-                ),
-            ),
+            ("paid", column((0..n).map(|i| if paid(i) { "yes" } else { "no" }))),
         ],
     );
 }
@@ -181,7 +164,7 @@ fn outcomes_name_people_only_where_the_job_says_so() {
     let ids = |rest: &str| -> Vec<String> {
         job(&work, "job.yaml", SETS, rest);
         work.run(0, "job.yaml", "");
-        let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+        let outcomes = work.table("outcomes");
         let ids = outcomes.records().map(|row| row.text("row_id").to_owned());
         ids.collect()
     };
@@ -194,13 +177,13 @@ fn outcomes_name_people_only_where_the_job_says_so() {
         assert!(!work.path("out/rows/outcomes.parquet").exists(), "{kept}");
     }
     // Without a column of ids it is the row number.
-    let numbered = fs::read_to_string(work.path("job.yaml"))
-        .unwrap()
+    let numbered = work
+        .read("job.yaml")
         .replace("  row_id: id\n", "")
         .replace("keep_rows: counterfactuals", "keep_rows: all");
     work.write("job.yaml", &numbered);
     work.run(0, "job.yaml", "");
-    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+    let outcomes = work.table("outcomes");
     assert!(outcomes.records().all(|row| row.text("row_id").parse::<usize>().unwrap() < PEOPLE));
 }
 
@@ -253,7 +236,7 @@ fn cases_leave_a_folder_as_csv() {
     work.cfaudit(0, "export out --to cases --file all.csv");
     let mode = fs::metadata(work.path("all.csv")).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
-    let all = fs::read_to_string(work.path("all.csv")).unwrap();
+    let all = work.read("all.csv");
     let lines: Vec<Vec<&str>> = all.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(
         lines[0],
@@ -273,7 +256,7 @@ fn cases_leave_a_folder_as_csv() {
             "changed"
         ]
     );
-    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+    let outcomes = work.table("outcomes");
     assert_eq!(lines.len(), outcomes.rows.len() + 1);
     let people = read(&work.path("people.parquet"));
     let shown = |name: &str, row: usize| {
@@ -311,9 +294,9 @@ fn cases_leave_a_folder_as_csv() {
         .collect();
     assert!(!wanted.is_empty() && some == wanted, "{some:?}");
     // In the words of the job, where it has some; one with a comma is quoted.
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let text = work.read("job.yaml");
     let words = "favourable: positive, words: {favourable: granted, unfavourable: 'no, refused'}";
-    assert!(text.contains("favourable: positive"), "{text}");
+    text.says(&["favourable: positive"]);
     work.write("worded.yaml", &text.replace("favourable: positive", words));
     work.cfaudit(0, "run worded.yaml --out worded --cache cache");
     let worded = work.cfaudit(0, "export worded --to cases").stdout;

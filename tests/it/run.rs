@@ -10,28 +10,11 @@ use std::time::Duration;
 use cfaudit::exec::event::EVENT_NAMES;
 use serde_json::Value as Json;
 
-use crate::work::{Going, Ran, Work, assert_same, files, results, sha256};
+use crate::work::{Going, Ran, Says, Work, assert_same, files, results, sha256};
 
 /// The demo with fewer rows.
 const DEMO: &str = "jobs/demo.yaml";
 const FEW: &str = "--set data.rows.synthetic.rows=3000";
-
-/// A real number takes 8 bytes of a row, a level 1, a score 8, a line of outcomes 18.
-#[test]
-fn a_plan_tells_what_a_run_is_likely_to_write() {
-    let work = Work::with_jobs();
-    let plan = format!("plan {DEMO} --set data.rows.synthetic.rows=1000000");
-    let text = work.cfaudit(0, &plan).stdout;
-    let line = "disk: the cache may take about 83 MB more, rows in the output folder 14 MB; an \
-                estimate\n";
-    assert!(text.contains(line), "{text}");
-    let told: Json =
-        serde_json::from_str(&work.cfaudit(0, &format!("{plan} --json")).stdout).unwrap();
-    assert_eq!(told["disk"]["cache_bytes"], 83_200_000);
-    assert_eq!(told["disk"]["output_bytes"], 14_400_000);
-    let few = work.cfaudit(0, &format!("plan {DEMO} {FEW}")).stdout;
-    assert!(!few.contains("disk:"), "{few}");
-}
 
 #[test]
 fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
@@ -43,7 +26,7 @@ fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
     assert!(command.stdout(merged.try_clone().unwrap()).stderr(merged).status().unwrap().success());
 
     // Both streams in one file, as schedulers merge them: the summary is the last line.
-    let merged = fs::read_to_string(work.path("merged")).unwrap();
+    let merged = work.read("merged");
     let line = merged.lines().last().unwrap();
     assert!(line.len() < 4096 && merged.lines().count() > 20, "{merged}");
     let mut summary: Json = serde_json::from_str(line).unwrap();
@@ -63,7 +46,7 @@ fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
         [&summary["job"], &summary["out"], &summary["exit"], &summary["rows"]],
         [&Json::from("demo"), &"out".into(), &0.into(), &1200.into()]
     );
-    assert_eq!(fs::read_to_string(work.path("line")).unwrap(), format!("{line}\n"));
+    assert_eq!(work.read("line"), format!("{line}\n"));
     summary.as_object_mut().unwrap().shift_remove("out");
     assert_eq!(work.json("out/summary.json"), summary);
 
@@ -97,9 +80,9 @@ fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
     assert_eq!(names, expected);
     assert_manifest_is_right(&work);
     for log in ["log", "out/logs/run.jsonl"] {
-        assert_log(&fs::read_to_string(work.path(log)).unwrap());
+        assert_log(&work.read(log));
     }
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    let page = work.read("out/annex.html");
     assert!(page.len() < 1 << 20 && page.starts_with("<!") && page.trim_end().ends_with("</html>"));
     assert!(
         ["<script", "<link", "src=\"http", "url(http", "@import"]
@@ -205,7 +188,7 @@ fn quiet_prints_nothing_on_success() {
             .stdout
             .starts_with('{')
     );
-    let demo = fs::read_to_string(work.path(DEMO)).unwrap();
+    let demo = work.read(DEMO);
     let gate = "gates:\n  drift: {metric: sr, model: scorecard, counterfactual: world, against: \
                 baseline, rise_at_most: 0.1}\n";
     let world = "  flip: {naive: {}}\n  world: {greedy: {condition_on: label}}\n";
@@ -259,7 +242,7 @@ fn an_allocation_that_fails_ends_with_5() {
 fn words_of_the_page_make_no_numbers_again() {
     let work = Work::with_jobs();
     work.cfaudit(0, &format!("run {DEMO} {FEW} --out out --cache cache"));
-    let demo = fs::read_to_string(work.path(DEMO)).unwrap();
+    let demo = work.read(DEMO);
     let plain = "reference: Male, words: {Male: men, Female: women}}";
     let called = "reference: Male, called: gender, words: {Male: gentlemen, Female: ladies}}";
     let worded = demo.replacen(plain, called, 1).replacen("object: the loan", "object: credit", 1);
@@ -273,8 +256,8 @@ fn words_of_the_page_make_no_numbers_again() {
     let to_run = stages.filter(|stage| stage["cached"] == false).map(|stage| &stage["id"]);
     assert_eq!(to_run.collect::<Vec<_>>(), ["report"]);
     work.cfaudit(0, &format!("run jobs/worded.yaml {FEW} --out worded --cache cache"));
-    let page = fs::read_to_string(work.path("worded/report.html")).unwrap();
-    assert!(page.contains("ladies would be granted credit"), "the words are on the page");
+    let page = work.read("worded/report.html");
+    page.says(&["ladies would be granted credit"]);
 }
 
 /// Rows of people are only for their owner regardless of the umask; what others are to read follows
@@ -409,28 +392,17 @@ fn a_page_can_be_rendered_again() {
     work.run(0, DEMO, FEW);
     let before = work.results();
     let nsr = work.cfaudit(0, "explain NSR --in out").stdout;
-    assert!(
-        nsr.contains("formula: ")
-            && nsr.contains("in out:")
-            && nsr.contains("Female -> Male")
-            && nsr.contains(" of "),
-        "{nsr}"
-    );
-    assert!(
-        work.cfaudit(0, "explain few-switches --in out").stdout.contains("at_most, interval 0.02")
-    );
-    assert!(
-        work.cfaudit(0, "explain cddpl --in out")
-            .stdout
-            .contains("`cddpl` was not measured in out")
-    );
+    nsr.says(&["formula: ", "in out:", "Female -> Male", " of "]);
+    work.cfaudit(0, "explain few-switches --in out").stdout.says(&["at_most, interval 0.02"]);
+    work.cfaudit(0, "explain cddpl --in out").stdout.says(&["`cddpl` was not measured in out"]);
     work.cfaudit(2, "explain prepare --in out")
         .says(&["`prepare` is neither a metric nor a gate", "hint: "]);
     work.cfaudit(0, "report out");
     assert_same(&before, &work.results(), "the same title");
     Ran::of(work.command("report out --title").arg("Of <b>mice</b> & men"), 0);
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(page.contains("Of &lt;b&gt;mice&lt;") && !page.contains("<b>mice"));
+    let page = work.read("out/annex.html");
+    page.says(&["Of &lt;b&gt;mice&lt;"]);
+    page.lacks(&["<b>mice"]);
     assert_manifest_is_right(&work);
     let mut changed = work.results();
     changed.retain(|name, bytes| before.get(name) != Some(bytes));
@@ -461,8 +433,7 @@ fn a_page_can_be_rendered_again() {
 fn words_are_explained() {
     let work = Work::new();
     let nsr = work.cfaudit(0, "explain nsr").stdout;
-    assert!(nsr.contains("formula: ") && nsr.contains("source: "), "{nsr}");
-    assert!(nsr.contains("unit: a share, printed in per cent"), "{nsr}");
+    nsr.says(&["formula: ", "source: ", "unit: a share, printed in per cent"]);
     for word in ["prepare", "metrics", "metrics.value", "3", "unknown-group", "NSR"] {
         assert!(!work.cfaudit(0, &format!("explain {word}")).stdout.is_empty());
     }
@@ -554,11 +525,7 @@ fn signals_end_a_run_and_leave_the_old_folder() {
         going.signal(signal);
         let (ended, log) = going.end();
         assert_eq!(ended.code(), Some(status), "{log}");
-        assert!(
-            log.contains("the output folder is as it was before")
-                && log.contains(&format!("\"code\":\"{status}\"")),
-            "{log}"
-        );
+        log.says(&["the output folder is as it was before", &format!("\"code\":\"{status}\"")]);
         assert_same(&before, &work.results(), signal);
         assert_eq!(
             fs::read_dir(work.path("cache/tmp")).unwrap().count(),
@@ -616,11 +583,7 @@ fn models_are_compared() {
     work.run(0, DEMO, FEW);
     let tables = work.path("out/tables");
     assert!(!tables.join("comparisons.parquet").exists());
-    assert!(
-        !fs::read_to_string(work.path("out/annex.html"))
-            .unwrap()
-            .contains("One model against another")
-    );
+    assert!(!work.read("out/annex.html").contains("One model against another"));
     work.run(0, DEMO, &format!("{FEW} --set metrics.compare.blind=scorecard"));
     let (metrics, comparisons) =
         (read_frame(&tables, "metrics"), read_frame(&tables, "comparisons"));
@@ -637,7 +600,7 @@ fn models_are_compared() {
                 .unwrap()
                 .real("value")
         };
-        assert_eq!((c.text("model"), c.text("against")), ("blind", "scorecard"));
+        c.holds("model=blind, against=scorecard");
         assert_eq!(
             (c.real("model_value"), c.real("against_value")),
             (of("blind"), of("scorecard"))
@@ -647,11 +610,7 @@ fn models_are_compared() {
         sets.insert(c.text("counterfactual").to_owned());
     }
     assert!(intervals > 50 && sets.len() > 1, "{intervals} intervals, sets {sets:?}");
-    assert!(
-        fs::read_to_string(work.path("out/annex.html"))
-            .unwrap()
-            .contains("One model against another")
-    );
+    assert!(work.read("out/annex.html").contains("One model against another"));
     let expected = work.results();
     work.cfaudit(
         0,
@@ -671,20 +630,18 @@ fn many_people() {
                 data.split.share.audit=0.99 --set run.keep_rows=none --set \
                 counterfactuals.flip.placebo.repeats=20";
     work.run(0, DEMO, many);
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let metrics = work.table("metrics");
     let of = |id: &str, scope: &str| {
-        let found = metrics.records().find(|r| {
-            [r.text("metric"), r.text("scope"), r.text("model"), r.text("counterfactual")]
-                == [id, scope, "scorecard", "flip"]
-        });
-        found.unwrap()
+        let found = metrics
+            .at(&format!("metric={id}, scope={scope}, model=scorecard, counterfactual=flip"));
+        found
     };
     for id in ["rmscd", "mcd", "macd", "kld", "jscd"] {
         for scope in ["direction", "total", "difference"] {
             let row = of(id, scope);
             let is_plain = id == "mcd" || scope == "difference";
             let expected = if is_plain { "student" } else { "log-student" };
-            assert_eq!(row.text("interval"), expected, "{id} {scope}: {}", row.text("ci_method"));
+            row.holds(&format!("interval={expected}"));
             let (lo, value, hi) =
                 (row.real("lo").unwrap(), row.real("value").unwrap(), row.real("hi").unwrap());
             assert!(
@@ -704,17 +661,8 @@ fn many_people() {
     assert_eq!(band("sr"), (Some(0.0), Some(0.0), Some(20)));
     assert_eq!(band("pcp"), (Some(1.0), Some(1.0), Some(20)));
     assert_eq!(band("p2nr"), (None, None, Some(20)));
-    let factual = metrics.records().find(|r| r.text("metric") == "acc").unwrap();
-    assert_eq!((factual.real("placebo_lo"), factual.int("placebo_repeats")), (None, None));
-    assert!(
-        fs::read_to_string(work.path("out/annex.html"))
-            .unwrap()
-            .contains("its noise floor is zero")
-    );
-    let expected = work.results();
-    work.cfaudit(
-        0,
-        &format!("run {DEMO} {many} --out other --cache other-cache --threads 8 --batch-rows 3072"),
-    );
-    assert_same(&expected, &results(&work.path("other")), "other threads and batches");
+    let factual = metrics.at("metric=acc");
+    factual.holds("placebo_lo=, placebo_repeats=");
+    assert!(work.read("out/annex.html").contains("its noise floor is zero"));
+    work.same_bytes(0, &format!("{DEMO} {many}"), &["--threads 8 --batch-rows 3072"]);
 }

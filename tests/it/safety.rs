@@ -97,7 +97,7 @@ fn paths_of_a_manifest_do_not_lead_out_of_its_folder() {
                 "which is not the path of a file inside the folder",
                 "hint: ",
             ]);
-            assert_eq!(fs::read_to_string(work.path("secret.txt")).unwrap(), secret, "{args}");
+            assert_eq!(work.read("secret.txt"), secret, "{args}");
             assert_same(&before, &files(&work.path("out")), args);
         }
     }
@@ -207,7 +207,7 @@ fn flags_overwrite_no_input() {
     }
     work.write("broken.yaml", "cfaudit: 1\nname: broken\n");
     work.cfaudit(5, "run broken.yaml --summary-file data.csv");
-    assert_eq!(fs::read_to_string(work.path("data.csv")).unwrap(), "a,b\n1,2\n");
+    assert_eq!(work.read("data.csv"), "a,b\n1,2\n");
     work.cfaudit(2, "run broken.yaml --summary-file line");
     assert!(!work.path("line").exists());
 }
@@ -221,16 +221,8 @@ fn files_of_users_stay_in_the_output_folder() {
     work.write("out/report-signed.pdf", "signed");
     work.write("out/sign-off/minutes.txt", "agreed");
     let theirs = |what: &str| {
-        assert_eq!(
-            fs::read_to_string(work.path("out/report-signed.pdf")).unwrap(),
-            "signed",
-            "{what}"
-        );
-        assert_eq!(
-            fs::read_to_string(work.path("out/sign-off/minutes.txt")).unwrap(),
-            "agreed",
-            "{what}"
-        );
+        assert_eq!(work.read("out/report-signed.pdf"), "signed", "{what}");
+        assert_eq!(work.read("out/sign-off/minutes.txt"), "agreed", "{what}");
         let listed = work.json("out/manifest.json")["files"].as_object().unwrap().clone();
         assert!(!listed.keys().any(|name| name.contains("sign")), "{what}: {listed:?}");
     };
@@ -254,7 +246,7 @@ fn files_of_users_stay_in_the_output_folder() {
 #[test]
 fn a_job_is_a_regular_file() {
     let work = Work::with_jobs();
-    let job = fs::read_to_string(work.path("jobs/demo.yaml")).unwrap();
+    let job = work.read("jobs/demo.yaml");
     assert!(Command::new("mkfifo").arg(work.path("pipe")).status().unwrap().success());
     work.write("including.yaml", "cfaudit: 1\ninclude: [pipe]\n");
     let started = Instant::now();

@@ -2,10 +2,8 @@
 //! that they leave undecided, what the job accepts, and what `check` says before.
 
 use std::fmt::Write as _;
-use std::fs;
 
-use crate::frame::read_frame;
-use crate::work::Work;
+use crate::work::{Says, Work};
 
 /// 400 people of whom every other one repays, with a decision that mostly goes with that, and a
 /// score that does.
@@ -48,10 +46,10 @@ const GAP: &str = "metric: demp_difference, model: m, between: worst_case, at_mo
 
 /// Verdict, code and reason of the gate, and the codes of issues about the model.
 fn judged(work: &Work) -> ([String; 3], Vec<String>) {
-    let gates = read_frame(&work.path("out/tables"), "gates");
-    let gate = gates.records().find(|row| row.int("decides") == Some(1)).unwrap();
-    let issues = read_frame(&work.path("out/tables"), "issues");
-    let codes = issues.records().filter(|row| row.text("where") == "m");
+    let gates = work.table("gates");
+    let gate = gates.at("decides=1");
+    let issues = work.table("issues");
+    let codes = issues.of("where=m");
     let codes = codes.map(|row| row.text("code").to_owned()).collect();
     (["verdict", "reason_code", "reason"].map(|column| gate.text(column).to_owned()), codes)
 }
@@ -68,16 +66,14 @@ fn decisions_against_the_labels_leave_gates_undecided() {
     assert_eq!((judged(&work).0[0].as_str(), judged(&work).1.len()), ("pass", 0));
     decision("[no]", "");
     let told = work.cfaudit(0, "check job.yaml").stdout;
-    for words in ["warning[inverted-scores]: ", "positive decisions of `m`"] {
-        assert!(told.contains(words), "{words}: {told}");
-    }
+    told.says(&["warning[inverted-scores]: ", "positive decisions of `m`"]);
     work.run(0, "job.yaml", "").says(&["inverted-scores: positive decisions of `m` are rarer"]);
     let ([verdict, code, reason], codes) = judged(&work);
     assert_eq!([verdict.as_str(), &code], ["inconclusive", "inverted-scores"]);
     assert!(reason.starts_with("inverted-scores: positive decisions of `m` are rarer"), "{reason}");
     assert_eq!(codes, ["inverted-scores"]);
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("Scores or decisions go against the labels."));
+    let page = work.read("out/report.html");
+    page.says(&["Scores or decisions go against the labels."]);
     // The folder alone says so, too.
     assert_eq!(work.cfaudit(0, "gate out").summary()["gates"]["inconclusive"], 1);
     decision("[no]", ", accept: [inverted-scores]");
@@ -96,13 +92,11 @@ fn one_decision_for_everybody_is_said_first() {
         work.write("job.yaml", &job(LABEL, model, GAP));
         let told = work.cfaudit(0, "check job.yaml").stdout;
         let one = "the prediction of `m` is positive for every person, all 400 people";
-        for words in ["warning[one-decision]: ", one] {
-            assert!(told.contains(words), "{words}: {told}");
-        }
+        told.says(&["warning[one-decision]: ", one]);
         work.run(0, "job.yaml", "");
         assert_eq!(judged(&work).1, ["one-decision"]);
-        let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-        assert!(page.contains("One decision for everybody."));
+        let page = work.read("out/report.html");
+        page.says(&["One decision for everybody."]);
     }
 }
 
@@ -123,6 +117,6 @@ fn scores_of_exchanged_classes_are_found() {
     let ([verdict, code, reason], codes) = scores("low", "high");
     assert_eq!([verdict.as_str(), &code], ["inconclusive", "inverted-scores"]);
     assert_eq!(codes, ["inverted-scores"]);
-    assert!(reason.contains("the label `low`") && reason.contains("the label `high`"), "{reason}");
+    reason.says(&["the label `low`", "the label `high`"]);
     assert!(!reason.contains("the label `mid`"), "{reason}");
 }

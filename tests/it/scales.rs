@@ -3,13 +3,12 @@
 
 use std::fs;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
 use serde_json::Value as Json;
 
 use cfaudit::num::score_scale::{ScaleNumbers, ScoreScale};
 
-use crate::frame::{TableFrame, read_frame};
-use crate::work::{Ran, Work, column, expected, root};
+use crate::frame::TableFrame;
+use crate::work::{Ran, Says, Work, column, documented, expected};
 
 /// A job whose people of `a` and `b` have a score and one as the other group; `data` and `model`
 /// are further keys.
@@ -30,19 +29,19 @@ impl ScaledJob<'_> {
         work.parquet(
             "rows.parquet",
             vec![
-                ("id", column((0..n).collect::<Int64Array>())),
-                ("group", column((0..n).map(group).collect::<StringArray>())),
-                ("good", column(labels.collect::<Int64Array>())),
-                ("score", column(Float64Array::from(scores.to_vec()))),
-                ("cutoff", column(cutoffs.collect::<Float64Array>())),
+                ("id", column(0..n)),
+                ("group", column((0..n).map(group))),
+                ("good", column(labels)),
+                ("score", column(scores.to_vec())),
+                ("cutoff", column(cutoffs)),
             ],
         );
         work.parquet(
             "flip.parquet",
             vec![
-                ("row_id", column((0..n).collect::<Int64Array>())),
-                ("to_group", column((0..n).map(|i| group(i + 1)).collect::<StringArray>())),
-                ("score", column(Float64Array::from(scores_cf.to_vec()))),
+                ("row_id", column(0..n)),
+                ("to_group", column((0..n).map(|i| group(i + 1)))),
+                ("score", column(scores_cf.to_vec())),
             ],
         );
         let ScaledJob { data, model, rest } = self;
@@ -68,18 +67,10 @@ metrics: {{bootstrap: {{samples: 100}}}}
     }
 }
 
-fn tables(work: &Work, name: &str) -> TableFrame {
-    read_frame(&work.path("out/tables"), name)
-}
-
 /// The value of a metric over all directions; none where it is undefined.
 fn total(metrics: &TableFrame, metric: &str) -> Option<f64> {
-    let row = metrics.records().find(|r| {
-        r.text("metric") == metric
-            && r.text("scope") == "total"
-            && r.text("counterfactual") == "flip"
-    });
-    row.unwrap().real("value")
+    let row = metrics.at(&format!("metric={metric}, scope=total, counterfactual=flip"));
+    row.real("value")
 }
 
 fn numbers(case: &Json, key: &str) -> Vec<f64> {
@@ -121,7 +112,7 @@ fn scales_agree_with_the_oracle() {
         let work = Work::new();
         ScaledJob { data: &data, model: &model, ..PLAIN }.write(&work, &scores, &scores_cf);
         work.run(0, "job.yaml", "");
-        let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+        let outcomes = work.table("outcomes");
         let (positive, positive_cf) = (numbers(case, "positive"), numbers(case, "positive_cf"));
         assert_eq!(outcomes.records().count(), scores.len());
         // In the order of the rows, each with one counterfactual.
@@ -135,7 +126,7 @@ fn scales_agree_with_the_oracle() {
                 assert_eq!(row.int(column), Some(expected[i] as i64), "{id}: {column} {i}");
             }
         }
-        let metrics = tables(&work, "metrics");
+        let metrics = work.table("metrics");
         for metric in ["psr", "nsr", "mcd", "macd", "rmscd"] {
             match (total(&metrics, metric), case[metric].as_f64()) {
                 (Some(found), Some(wanted)) => {
@@ -150,8 +141,8 @@ fn scales_agree_with_the_oracle() {
         ) {
             assert!((change - wanted).abs() <= 1e-12 * scale.width(), "{id}: {change} {wanted}");
         }
-        let groups = tables(&work, "groups");
-        let all = groups.records().find(|r| r.text("group").is_empty()).unwrap();
+        let groups = work.table("groups");
+        let all = groups.at("group=");
         assert_eq!(all.int("n_scores_equal_threshold"), case["n_at_threshold"].as_i64(), "{id}");
     }
 }
@@ -221,11 +212,14 @@ fn a_scaled_file_gives_the_numbers_of_the_unscaled() {
                 &map(&scores_cf),
             );
             if data.contains("split") {
-                let text = fs::read_to_string(work.path("job.yaml")).unwrap();
-                let text = text
-                    .replace("counterfactuals: {flip: naive}\n", "")
-                    .replace(", counterfactual: {parquet: flip.parquet, column: score}", "");
-                work.write("job.yaml", &text);
+                work.edit(
+                    "job.yaml",
+                    "job.yaml",
+                    &[
+                        ("counterfactuals: {flip: naive}\n", ""),
+                        (", counterfactual: {parquet: flip.parquet, column: score}", ""),
+                    ],
+                );
             }
             work.run(0, "job.yaml", "");
             let [metrics, counts] = ["metrics", "counts"]
@@ -241,31 +235,27 @@ fn a_scaled_file_gives_the_numbers_of_the_unscaled() {
         assert_eq!((&plain.0, &plain.1), (&risk.0, &risk.1), "{data}");
         if data.contains("split") {
             let fitted = |work: &Work| {
-                tables(work, "thresholds").records().next().unwrap().real("threshold").unwrap()
+                work.table("thresholds").records().next().unwrap().real("threshold").unwrap()
             };
             assert_eq!(fitted(&points.2), 300.0 + 550.0 * fitted(&plain.2));
             assert_eq!(fitted(&risk.2), 850.0 - 550.0 * fitted(&plain.2));
             continue;
         }
         // The page draws shares, and speaks in the numbers of the user.
-        let page = fs::read_to_string(points.2.path("out/annex.html")).unwrap();
-        for words in [
+        let page = points.2.read("out/annex.html");
+        page.says(&[
             "are numbers from 300 to 850; they are drawn and measured as shares of that scale \
              (0.01 is 5.5 of its numbers)",
             "at or above ",
             "cut-off 575",
-        ] {
-            assert!(page.contains(words), "{words}");
-        }
-        let page = fs::read_to_string(risk.2.path("out/annex.html")).unwrap();
-        for words in ["at or below ", "counted from the upper end"] {
-            assert!(page.contains(words), "{words}");
-        }
+        ]);
+        let page = risk.2.read("out/annex.html");
+        page.says(&["at or below ", "counted from the upper end"]);
         // Two runs on different scales do not mean the same by a decision.
         let (old, new) = (plain.2.path("out"), points.2.path("out"));
         let diff = plain.2.cfaudit(0, &format!("diff {} {}", old.display(), new.display()));
         diff.says(&[]);
-        assert!(diff.stdout.contains("decisions and scores of the model live"), "{}", diff.stdout);
+        diff.stdout.says(&["decisions and scores of the model live"]);
         // Two runs on one scale are compared person by person.
         let other =
             audit("    scale: {from: 300, to: 850}\n", kinds[1], &|p| 300.0 + 550.0 * p * p);
@@ -281,21 +271,19 @@ fn a_scaled_file_gives_the_numbers_of_the_unscaled() {
 /// The example of the guide is a job that holds, and what it says about it is what a run does.
 #[test]
 fn the_example_of_the_guide_runs() {
-    let guide = fs::read_to_string(root().join("docs/models-and-experiments.md")).unwrap();
-    let example = guide.split("## Scores of any scale\n\n```yaml\n").nth(1).unwrap();
-    let example = example.split("```").next().unwrap();
+    let example = documented("models-and-experiments.md", "## Scores of any scale");
     let work = Work::new();
     ScaledJob { data: PLAIN.data, model: "", rest: "" }.write(
         &work,
         &[300.0, 640.0, 850.0, 500.0],
         &[400.0, 850.0, 301.5, 639.0],
     );
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let text = work.read("job.yaml");
     let (before, after) = text.split_once("models:").unwrap();
     let (_, after) = after.split_once("metrics:").unwrap();
     work.write("job.yaml", &format!("{before}{example}metrics:{after}"));
     work.run(0, "job.yaml", "");
-    let metrics = tables(&work, "metrics");
+    let metrics = work.table("metrics");
     // 640 of 640 is at the threshold, and positive.
     assert_eq!((total(&metrics, "psr"), total(&metrics, "nsr")), (Some(0.0), Some(0.5)));
 }

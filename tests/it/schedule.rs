@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
 use serde_json::Value as Json;
 
-use crate::work::{Work, column, root, sha256};
+use crate::work::{Says, Work, column, root, sha256};
 
 const RECIPES: &str = "jobs/recipes";
 
@@ -58,14 +57,9 @@ impl Audits {
         self.work.parquet(
             &format!("rows/{day}.parquet"),
             vec![
-                ("id", column(Int64Array::from_iter_values(ids.clone()))),
-                ("sex", column(StringArray::from_iter_values(ids.clone().map(sex)))),
-                (
-                    "score",
-                    column(Float64Array::from_iter_values(
-                        ids.map(|i| if i % 3 == 0 { 0.8 } else { 0.2 }),
-                    )),
-                ),
+                ("id", column(ids.clone())),
+                ("sex", column(ids.clone().map(sex))),
+                ("score", column(ids.map(|i| if i % 3 == 0 { 0.8 } else { 0.2 }))),
             ],
         );
     }
@@ -77,16 +71,11 @@ impl Audits {
         self.work.parquet(
             &format!("scores/{day}.part"),
             vec![
-                ("row_id", column(Int64Array::from_iter_values(ids.clone()))),
-                ("sensitive", column(StringArray::from_iter_values(ids.clone().map(|_| "sex")))),
-                (
-                    "to_group",
-                    column(StringArray::from_iter_values(
-                        ids.clone().map(|i| if i % 2 == 0 { "m" } else { "f" }),
-                    )),
-                ),
-                ("cf_index", column(Int64Array::from_iter_values(ids.clone().map(|_| 0)))),
-                ("score", column(Float64Array::from_iter_values(ids.map(score)))),
+                ("row_id", column(ids.clone())),
+                ("sensitive", column(ids.clone().map(|_| "sex"))),
+                ("to_group", column(ids.clone().map(|i| if i % 2 == 0 { "m" } else { "f" }))),
+                ("cf_index", column(ids.clone().map(|_| 0_i64))),
+                ("score", column(ids.map(score))),
             ],
         );
         // Whole or not at all, as a platform should write.
@@ -285,11 +274,7 @@ fn the_recipe_under_airflow() {
         "a verdict is judged once, never again: {}",
         failed.log
     );
-    assert!(
-        failed.log.contains("audit of 2026-11-21: fail, 1 gates failed"),
-        "notify must speak: {}",
-        failed.log
-    );
+    failed.log.says(&["audit of 2026-11-21: fail, 1 gates failed"]);
     assert!(!work.path("share/credit-2026-11-21").exists(), "a failed audit is published");
 
     audits.rows("2026-11-22");

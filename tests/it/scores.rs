@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow::array::{ArrayRef, Int64Array, StringArray};
 
-use crate::frame::{TableFrame, TableRecord, read_frame};
-use crate::work::{Work, assert_same, column, results, root};
+use crate::frame::{TableFrame, TableRecord};
+use crate::work::{Says, Work, array, column, documented};
 
 const N: usize = 600;
 
@@ -43,11 +43,11 @@ fn scored_people(score_of: impl Fn(usize) -> Option<f64>) -> Vec<(&'static str, 
     let texts = (0..N).map(|i| Some(sex(i))).collect::<StringArray>();
     let labels = (0..N).map(|i| label(i).map(i64::from)).collect::<Int64Array>();
     vec![
-        ("id", column((0..N as i64).collect::<Int64Array>())),
-        ("sex", column(texts)),
-        ("repaid", column(labels)),
-        ("score", column((0..N).map(score_of).collect::<Float64Array>())),
-        ("percent", column((0..N).map(|i| percent(score(i))).collect::<Float64Array>())),
+        ("id", column(0..N as i64)),
+        ("sex", array(texts)),
+        ("repaid", array(labels)),
+        ("score", column((0..N).map(score_of))),
+        ("percent", column((0..N).map(|i| percent(score(i))))),
     ]
 }
 
@@ -55,9 +55,9 @@ fn work(noise: f64) -> Work {
     let work = Work::new();
     let mut columns = scored_people(score);
     columns.extend([
-        ("other", column((0..N).map(|i| other(i, noise)).collect::<Float64Array>())),
-        ("weight", column((0..N).map(|i| Some((i % 4) as f64)).collect::<Float64Array>())),
-        ("household", column((0..N).map(|i| Some((i / 3) as i64)).collect::<Int64Array>())),
+        ("other", column((0..N).map(|i| other(i, noise)))),
+        ("weight", column((0..N).map(|i| (i % 4) as f64))),
+        ("household", column((0..N).map(|i| (i / 3) as i64))),
     ]);
     work.parquet("people.parquet", columns);
     work
@@ -65,9 +65,7 @@ fn work(noise: f64) -> Work {
 
 /// A job with the example of the guide.
 fn job(more: &str) -> String {
-    let guide = fs::read_to_string(root().join("docs/metrics.md")).unwrap();
-    let example = guide.split("## Scores as such\n").nth(1).unwrap();
-    let example = example.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let example = documented("metrics.md", "## Scores as such");
     format!(
         "cfaudit: 1
 name: ranks
@@ -83,10 +81,6 @@ models:
 on_inconclusive: warn
 {example}"
     )
-}
-
-fn table(work: &Work, name: &str) -> TableFrame {
-    read_frame(&work.path("out/tables"), name)
 }
 
 #[track_caller]
@@ -124,7 +118,7 @@ fn scores_are_measured_judged_and_compared() {
     let work = work(0.5);
     work.write("job.yaml", &job(""));
     work.run(0, "job.yaml", "--threads 1");
-    let metrics = table(&work, "metrics");
+    let metrics = work.table("metrics");
     let near = |found: Option<f64>, expected: f64| {
         assert!((found.unwrap() - expected).abs() < 1e-12, "{found:?}, not {expected}");
     };
@@ -133,10 +127,10 @@ fn scores_are_measured_judged_and_compared() {
     }
     let across = row(&metrics, "live", ["xauc", "f", "m"]);
     near(across.real("value"), auc("f", "m", score));
-    assert_eq!(across.text("scope"), "direction");
+    across.holds("scope=direction");
     let gap = row(&metrics, "live", ["auc_difference", "m", "f"]);
     near(gap.real("value"), auc("m", "m", score) - auc("f", "f", score));
-    assert_eq!((gap.text("scope"), gap.text("interval")), ("pair", "delong"));
+    gap.holds("scope=pair, interval=delong");
     let own = (0..N).filter(|&i| sex(i) == "f");
     let known: Vec<(f64, f64)> =
         own.filter_map(|i| Some((score(i)?, f64::from(u8::from(label(i)?))))).collect();
@@ -148,11 +142,8 @@ fn scores_are_measured_judged_and_compared() {
     assert!(slope.text("ci_method").contains("scores are cut") == known.iter().any(|k| k.0 == 0.0));
     assert_eq!(row(&metrics, "live", ["ecce_p", "", ""]).text("interval"), "");
 
-    let bins = table(&work, "reliability");
-    let own: Vec<_> = bins
-        .records()
-        .filter(|row| row.text("model") == "live" && row.text("group") == "f")
-        .collect();
+    let bins = work.table("reliability");
+    let own: Vec<_> = bins.of("model=live, group=f").collect();
     let n: i64 = own.iter().map(|row| row.int("n").unwrap()).sum();
     assert_eq!((own.len(), n), (10, known.len() as i64));
     let top = own.last().unwrap();
@@ -161,7 +152,7 @@ fn scores_are_measured_judged_and_compared() {
     near(top.real("observed"), above.iter().sum::<f64>() / above.len() as f64);
     assert!(top.real("lo") < top.real("observed") && top.real("observed") < top.real("hi"));
 
-    let gates = table(&work, "gates");
+    let gates = work.table("gates");
     let verdicts: Vec<(&str, &str)> =
         gates.records().map(|row| (row.text("gate"), row.text("verdict"))).collect();
     let slope = row(&metrics, "challenger", ["calibration_slope", "f", ""]);
@@ -174,22 +165,14 @@ fn scores_are_measured_judged_and_compared() {
             ("ranks-both-alike", "pass")
         ]
     );
-    let compared = table(&work, "comparisons");
+    let compared = work.table("comparisons");
     let found = row(&compared, "challenger", ["auc", "f", ""]);
     let both = |i: usize| score(i).is_some() && other(i, 0.5).is_some();
     let first = auc("f", "f", |i| other(i, 0.5).filter(|_| both(i)));
     near(found.real("difference"), first - auc("f", "f", |i| score(i).filter(|_| both(i))));
-    assert_eq!(found.text("interval"), "delong");
+    found.holds("interval=delong");
 
-    let expected = work.results();
-    for threads in [2, 7] {
-        work.cfaudit(
-            0,
-            &format!("run job.yaml --out other --cache c{threads} --threads {threads}"),
-        );
-        assert_same(&expected, &results(&work.path("other")), &format!("{threads} threads"));
-        fs::remove_dir_all(work.path("other")).unwrap();
-    }
+    work.same_bytes(0, "job.yaml", &["--threads 2", "--threads 7"]);
 }
 
 /// Several rows of a household, and weights; and what a second run changes.
@@ -198,22 +181,20 @@ fn weights_persons_and_another_run() {
     let work = work(0.5);
     work.write("job.yaml", &job("  weight: weight"));
     work.run(0, "job.yaml", "--threads 2");
-    let metrics = table(&work, "metrics");
+    let metrics = work.table("metrics");
     let found = row(&metrics, "live", ["calibration_intercept", "", ""]);
-    assert_eq!(found.text("interval"), "wald");
+    found.holds("interval=wald");
     work.write("job.yaml", &job("  person: household"));
     work.run(0, "job.yaml", "--threads 2");
-    let metrics = table(&work, "metrics");
+    let metrics = work.table("metrics");
     let found = row(&metrics, "live", ["auc", "", ""]);
-    assert_eq!(found.text("interval"), "delong-logit");
+    found.holds("interval=delong-logit");
     assert!(found.int("n_persons") < found.int("n_rows"));
     assert_eq!(row(&metrics, "live", ["ecce_p", "", ""]).text("undefined"), "persons");
     assert_eq!(row(&metrics, "live", ["brier_difference", "m", "f"]).text("interval"), "student");
     // Where a household has several rows, the notes speak of rows.
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    for said in ["numbers of rows with a score", "bins of as many rows each"] {
-        assert!(page.contains(said), "{said}");
-    }
+    let page = work.read("out/report.html");
+    page.says(&["numbers of rows with a score", "bins of as many rows each"]);
     assert!(!page.contains("numbers of people with"));
 
     fs::rename(work.path("out"), work.path("before")).unwrap();
@@ -222,12 +203,12 @@ fn weights_persons_and_another_run() {
     // Scores that are nearly noise break the limit of the slope.
     work.run(1, "job.yaml", "--threads 2");
     work.cfaudit(0, "diff before out --out page");
-    let changes = read_frame(&work.path("page"), "changes");
+    let changes = work.table("page/changes");
     let change = row(&changes, "challenger", ["auc", "", ""]);
     let moved = change.real("difference").unwrap();
     assert!(moved < -0.01, "{moved}");
     let same = row(&changes, "live", ["auc", "", ""]);
-    assert_eq!(same.real("difference"), Some(0.0));
+    same.holds("difference=0");
 }
 
 /// Two versions with outcomes: what a person adds to both AUCs goes together, by DeLong's
@@ -247,7 +228,7 @@ fn changes_of_scores_are_paired_by_person() {
     work.parquet("people.parquet", scored_people(bumped));
     work.run(0, "job.yaml", "--threads 2 --baseline before");
     work.cfaudit(0, "diff before out --out page");
-    let changes = read_frame(&work.path("page"), "changes");
+    let changes = work.table("page/changes");
     // By hand: everybody with a label and a score is in both runs.
     let known: Vec<(bool, f64, f64)> =
         (0..N).filter_map(|i| Some((label(i)?, bumped(i)?, score(i)?))).collect();
@@ -276,29 +257,29 @@ fn changes_of_scores_are_paired_by_person() {
     let half = 1.959_963_984_540_054 * variance.sqrt();
     let (lo, hi) = (found.real("lo").unwrap(), found.real("hi").unwrap());
     assert!((hi - lo - 2.0 * half).abs() < 1e-9, "{lo} to {hi}, half {half}");
-    assert_eq!((found.text("interval"), found.int("paired")), ("delong", Some(1)));
+    found.holds("interval=delong, paired=1");
     for metric in ["brier", "observed_expected", "calibration_slope", "calibration_intercept"] {
         let found = row(&changes, "live", [metric, "f", ""]);
-        assert_eq!((found.text("interval"), found.int("paired")), ("student", Some(1)));
+        found.holds("interval=student, paired=1");
     }
     for (metric, from, to) in [("auc_difference", "m", "f"), ("xauc", "f", "m")] {
         let found = row(&changes, "live", [metric, from, to]);
-        assert_eq!((found.text("interval"), found.int("paired")), ("delong", Some(1)));
+        found.holds("interval=delong, paired=1");
     }
     let ecce = row(&changes, "live", ["ecce", "", ""]);
-    assert!(ecce.text("ci_method").contains("ecce_p"), "{}", ecce.text("ci_method"));
+    ecce.text("ci_method").says(&["ecce_p"]);
     // Nobody's points have changed.
     let same = row(&changes, "points", ["auc_difference", "m", "f"]);
-    assert_eq!((same.text("interval"), same.real("hi")), ("identical", Some(0.0)));
-    let gates = table(&work, "gates");
-    let gate = gates.records().find(|row| row.text("gate") == "ranks-as-well").unwrap();
-    assert_eq!((gate.real("lo"), gate.real("hi")), (Some(lo), Some(hi)));
+    same.holds("interval=identical, hi=0");
+    let gates = work.table("gates");
+    let gate = gates.at("gate=ranks-as-well");
+    gate.holds(&format!("lo={lo}, hi={hi}"));
     // Without outcomes the same change is less sure, and says so.
     fs::remove_file(work.path("before/rows/outcomes.parquet")).unwrap();
     work.cfaudit(0, "diff before out --out unpaired");
-    let unpaired = read_frame(&work.path("unpaired"), "changes");
+    let unpaired = work.table("unpaired/changes");
     let alone = row(&unpaired, "live", ["auc", "", ""]);
-    assert_eq!((alone.text("interval"), alone.int("paired")), ("mover", Some(0)));
+    alone.holds("interval=mover, paired=0");
     assert!(alone.real("hi").unwrap() - alone.real("lo").unwrap() > 2.0 * (hi - lo));
 }
 
@@ -360,10 +341,10 @@ fn threshold_job(scale: &str) -> (Work, String) {
     work.parquet(
         "moved.parquet",
         vec![
-            ("row_id", column((0..N as i64).collect::<Int64Array>())),
-            ("to_group", column((0..N).map(|i| Some(other(i))).collect::<StringArray>())),
-            ("score", column((0..N).map(moved).collect::<Float64Array>())),
-            ("percent", column((0..N).map(|i| percent(moved(i))).collect::<Float64Array>())),
+            ("row_id", column(0..N as i64)),
+            ("to_group", column((0..N).map(other))),
+            ("score", column((0..N).map(moved))),
+            ("percent", column((0..N).map(|i| percent(moved(i))))),
         ],
     );
     let job = format!(
@@ -405,7 +386,7 @@ fn rates_are_measured_at_every_threshold() {
     let (work, job) = threshold_job("scale: {from: 0, to: 100}");
     work.write("job.yaml", &job);
     work.run(0, "job.yaml", "--threads 1");
-    let (curves, metrics) = (table(&work, "curves"), table(&work, "metrics"));
+    let (curves, metrics) = (work.table("curves"), work.table("metrics"));
     let of = |model: &str, metric: &str, from: &str, to: &str, step: i64| {
         let is = |row: &TableRecord<'_>| {
             row.int("step") == Some(step)
@@ -416,7 +397,7 @@ fn rates_are_measured_at_every_threshold() {
         curves.records().find(is).unwrap_or_else(|| panic!("{model} {metric} {from} {step}"))
     };
     // Three rates of two groups and all, and their ratio; five of two directions and all.
-    let rows = curves.records().filter(|row| row.text("model") == "live").count();
+    let rows = curves.of("model=live").count();
     assert_eq!(rows, (3 * 3 + 1 + 5 * 3) * 1026);
     for (step, t) in [(512, 0.5), (256, 0.25), (1025, 0.5)] {
         let men = (0..N).filter(|&i| sex(i) == "m");
@@ -424,7 +405,7 @@ fn rates_are_measured_at_every_threshold() {
         let has = both.iter().filter(|(s, _)| *s >= t);
         let lost = has.clone().filter(|(_, c)| *c < t).count() as i64;
         let row = of("live", "favoured_by_group", "m", "f", step);
-        assert_eq!(row.int("numerator"), Some(lost));
+        row.holds(&format!("numerator={lost}"));
         assert_eq!(row.int("denominator"), Some(has.count() as i64));
         assert_eq!(row.real("threshold"), Some(t));
         // Points are the same people by other numbers.
@@ -444,9 +425,9 @@ fn rates_are_measured_at_every_threshold() {
             assert!((x - y).abs() < 1e-12, "{metric} {column}: {x}, not {y}");
         }
     }
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = work.read("out/report.html");
     assert_eq!(page.matches("No threshold between ").count(), 1, "{page}");
-    assert!(page.contains("Do scores rank people alike"), "{page}");
+    page.says(&["Do scores rank people alike"]);
     // Points are ranked, and no more.
     let of_points = |metric: &str| row(&metrics, "points", [metric, "f", ""]);
     assert_eq!(
@@ -456,12 +437,9 @@ fn rates_are_measured_at_every_threshold() {
     for metric in ["brier", "observed_expected", "calibration_slope", "ecce", "ecce_p"] {
         assert_eq!(of_points(metric).text("undefined"), "no_probability", "{metric}");
     }
-    let has_bins =
-        |work: &Work| table(work, "reliability").records().any(|row| row.text("model") == "points");
+    let has_bins = |work: &Work| work.table("reliability").has("model=points");
     assert!(!has_bins(&work) && page.contains("points, and the job does not say"), "{page}");
-    let expected = work.results();
-    work.cfaudit(0, "run job.yaml --out other --cache again --threads 5");
-    assert_same(&expected, &results(&work.path("other")), "5 threads");
+    work.same_bytes(0, "job.yaml", &["--threads 5"]);
 
     let gate = job
         .replace("  kept:\n", "  means: {metric: brier, model: points, at_most: 0.3}\n  kept:\n");
@@ -471,7 +449,7 @@ fn rates_are_measured_at_every_threshold() {
     let (again, job) = threshold_job("scale: {from: 0, to: 100}\n    probability: true");
     again.write("job.yaml", &job);
     again.run(0, "job.yaml", "--threads 2");
-    let metrics = table(&again, "metrics");
+    let metrics = again.table("metrics");
     let brier = |model: &str| row(&metrics, model, ["brier", "f", ""]).real("value");
     assert!((brier("points").unwrap() - brier("live").unwrap()).abs() < 1e-12);
     assert!(has_bins(&again));

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::shards::write_scores;
 use crate::shards::{assert_in_shards, from_plan, is_without_lightgbm, pass_over, with_job};
-use crate::work::{assert_same, files, results};
+use crate::work::{Says, assert_same, files, results};
 
 #[test]
 fn outcomes_of_shards() {
@@ -64,8 +64,8 @@ fn all_rows_of_shards() {
     }
     // Without a word few outcomes are kept.
     let work = with_job("decisions");
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
-    assert!(text.contains(", keep_rows: none"));
+    let text = work.read("job.yaml");
+    text.says(&[", keep_rows: none"]);
     work.write("job.yaml", &text.replace(", keep_rows: none", ""));
     write_scores(&work, 0);
     assert_in_shards(&work, &["survey", "learn", "count", "shift"], "");
@@ -140,7 +140,7 @@ fn a_model_that_waits_next_to_a_model_file() {
     let live = "  live:\n    scores:\n      factual: {parquet: factual.parquet, column: \
                 score}\n      counterfactual: {parquet: moved.parquet, column: score}\n    \
                 threshold: 0.5\n";
-    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = work.read("job.yaml");
     let job = job.replace("metrics:\n", &format!("{live}metrics:\n"));
     let job = job.replace("  keep: [{age: {at_least: 20}}]\n", "");
     work.write("job.yaml", &job.replace("keep_rows: none", "keep_rows: all"));

@@ -6,14 +6,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::Int64Type;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use serde_json::Value as Json;
 
+use crate::batches::write_with;
 use crate::work::{
-    Files, Ran, Work, assert_same, column, files, python3_imports, root, yaml_files,
+    Files, Ran, Says, Work, array, assert_same, batch, column, files, python3_imports, root,
+    yaml_files,
 };
 
 /// Rows of the row groups of each file: a shard of one row, and shards without any.
@@ -37,20 +39,20 @@ fn decided(i: usize, region: i64) -> Option<&'static str> {
 pub(crate) fn people(rows: std::ops::Range<usize>) -> Vec<(&'static str, ArrayRef)> {
     let whole = |k: f64, n: f64| -> ArrayRef {
         let values = rows.clone().map(|i| 1 + (draw(i, k) * n) as i64);
-        column(Int64Array::from_iter_values(values))
+        column(values)
     };
     let number = |k: f64, lo: f64, hi: f64| -> ArrayRef {
         let values = rows.clone().map(|i| lo + (draw(i, k) * (hi - lo) * 10.0).floor() / 10.0);
-        column(Float64Array::from_iter_values(values))
+        column(values)
     };
     let word = |k: f64, words: &'static [&'static str]| -> ArrayRef {
         let values = rows.clone().map(|i| words[(draw(i, k) * words.len() as f64) as usize]);
-        column(StringArray::from_iter_values(values))
+        column(values)
     };
     let ids = rows.clone().map(|i| i as i64 * 3);
     let repaid = rows.clone().map(|i| (i % 11 > 0).then_some(i64::from(draw(i, 7.0) < 0.6)));
     vec![
-        ("id", column(Int64Array::from_iter_values(ids))),
+        ("id", column(ids)),
         ("region", whole(2.0, 3.0)),
         ("sex", whole(3.0, 2.0)),
         ("income", number(5.0, 5.0, 90.0)),
@@ -60,14 +62,14 @@ pub(crate) fn people(rows: std::ops::Range<usize>) -> Vec<(&'static str, ArrayRe
         ("weight", number(13.0, 0.5, 3.0)),
         ("cutoff", number(14.0, 0.3, 0.7)),
         ("band", whole(15.0, 5.0)),
-        ("signed", column(Int64Array::from_iter_values(rows.clone().map(|i| i as i64 * 3 - 600)))),
-        ("name", column(StringArray::from_iter_values(rows.clone().map(|i| format!("p{i:05}"))))),
-        ("decided", column(rows.clone().map(|i| decided(i, 0)).collect::<StringArray>())),
+        ("signed", column(rows.clone().map(|i| i as i64 * 3 - 600))),
+        ("name", column(rows.clone().map(|i| format!("p{i:05}")))),
+        ("decided", column(rows.clone().map(|i| decided(i, 0)))),
         ("risk", word(17.0, &["low", "mid", "high"])),
         ("p_low", number(19.0, 0.0, 1.0)),
         ("p_mid", number(21.0, 0.0, 1.0)),
         ("p_high", number(22.0, 0.0, 1.0)),
-        ("repaid", column(Int64Array::from_iter(repaid))),
+        ("repaid", column(repaid)),
     ]
 }
 
@@ -83,17 +85,12 @@ fn write_columns(
     groups: &[usize],
     columns: impl Fn(std::ops::Range<usize>) -> Vec<(&'static str, ArrayRef)>,
 ) -> usize {
-    let batch = |rows| {
-        RecordBatch::try_from_iter_with_nullable(
-            columns(rows).into_iter().map(|(name, array)| (name, array, true)),
-        )
-    };
-    let schema = batch(0..1).unwrap().schema();
+    let schema = batch(columns(0..1)).schema();
     let file = File::create(path).unwrap();
     let mut writer = ArrowWriter::try_new(file, schema, None).unwrap();
     let mut row = first;
     for &n in groups {
-        writer.write(&batch(row..row + n).unwrap()).unwrap();
+        writer.write(&batch(columns(row..row + n))).unwrap();
         writer.flush().unwrap();
         row += n;
     }
@@ -258,7 +255,7 @@ fn a_cache_knows_the_file_that_its_rows_are_of() {
         let mut columns = people(range);
         let regions = &mut columns.iter_mut().find(|(name, _)| *name == "region").unwrap().1;
         let swapped = regions.as_primitive::<Int64Type>().unary::<_, Int64Type>(|own| 4 - own);
-        *regions = column(swapped);
+        *regions = array(swapped);
         columns
     });
     std::thread::sleep(SETTLED);
@@ -390,9 +387,9 @@ fn files_of_scores_with_other_ids_are_joined_shard_by_shard() {
         let ids_of = |ids: Vec<i64>| match id {
             "name" => {
                 let names = ids.iter().map(|id| format!("p{:05}", id / 3));
-                column(StringArray::from_iter_values(names))
+                column(names)
             }
-            _ => column(Int64Array::from_iter_values(ids.iter().map(|id| id - 600))),
+            _ => column(ids.iter().map(|id| id - 600)),
         };
         let work = with_job("scores");
         write_scores_by(&work, 0, ids_of);
@@ -483,7 +480,7 @@ fn parts_that_are_lost_altered_or_foreign_are_found() {
         .says(&["error[input-changed]", "plan again"]);
     assert_same(&before, &files(&work.path(&plan)), "nothing is written");
     // Another program.
-    let text = fs::read_to_string(work.path("plan3/plan.json")).unwrap();
+    let text = work.read("plan3/plan.json");
     let code = work.json("plan3/plan.json")["code"].as_str().unwrap().to_owned();
     work.write("plan3/plan.json", &text.replace(&code, "0123"));
     merge(5).says(&["0123", &code, "use one program everywhere"]);
@@ -505,7 +502,7 @@ fn a_merge_holds_one_part_at_a_time() {
     let towns = rows.clone().map(|i| format!("the town of number {i} in the north"));
     let mut columns = people(rows);
     columns.retain(|(name, _)| ["id", "region", "income", "age"].contains(name));
-    columns.push(("town", column(StringArray::from_iter_values(towns))));
+    columns.push(("town", column(towns)));
     write_columns(&work.path("rows.parquet"), 0, &[40_000], |_| columns.clone());
     work.write(
         "job.yaml",
@@ -628,7 +625,7 @@ fn a_baseline_in_shards() {
     work.cfaudit(0, "run job.yaml --out before --cache cache");
     let change = "gates:\n  change: {metric: nsr, model: bought, counterfactual: flip, against: \
                   baseline, rise_at_most: 0.9, level: warn}\n";
-    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = work.read("job.yaml");
     work.write("job.yaml", &job.replace("gates:\n", change));
     fs::rename(work.path("rows/b.parquet"), work.path("later.parquet")).unwrap();
     work.run(0, "job.yaml", "--baseline before");
@@ -640,7 +637,7 @@ fn a_baseline_in_shards() {
 /// Writes the scores of rows, and of their counterfactuals in every other region, in the order of
 /// the rows; `more` are entries of no row.
 pub(crate) fn write_scores(work: &Work, more: i64) {
-    write_scores_by(work, more, |ids| column(Int64Array::from(ids)));
+    write_scores_by(work, more, |ids| column(ids));
 }
 
 /// The same with another column of ids.
@@ -652,45 +649,24 @@ fn write_scores_by(work: &Work, more: i64, ids_of: impl Fn(Vec<i64>) -> ArrayRef
     let moved = |i: usize| (1..=3).filter(move |&to| to != regions[i]).map(move |to| (i, to));
     let ids = |i: usize| i as i64 * 3;
     let write = |path: &str, columns: Vec<(&str, ArrayRef)>| {
-        let named = columns.into_iter().map(|(name, array)| (name, array, true));
-        let batch = RecordBatch::try_from_iter_with_nullable(named).unwrap();
         let properties = WriterProperties::builder().set_max_row_group_row_count(Some(100)).build();
-        let file = File::create(work.path(path)).unwrap();
-        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
+        write_with(&work.path(path), &batch(columns), properties);
     };
     let rows = (0..n).map(ids).chain((0..more).map(|i| 100_000 + i));
     let scores = (0..n).map(|i| score(i, 0)).chain((0..more).map(|_| 0.5));
-    write(
-        "factual.parquet",
-        vec![
-            ("row_id", ids_of(rows.collect())),
-            ("score", column(Float64Array::from_iter_values(scores))),
-        ],
-    );
+    write("factual.parquet", vec![("row_id", ids_of(rows.collect())), ("score", column(scores))]);
     let all: Vec<(usize, i64)> = (0..n).flat_map(moved).collect();
-    let numbers = |k: f64| {
-        column(Float64Array::from_iter_values(
-            all.iter().map(|of| draw(3 * of.0 + of.1 as usize, k)),
-        ))
-    };
+    let numbers = |k: f64| column(all.iter().map(|of| draw(3 * of.0 + of.1 as usize, k)));
     write(
         "moved.parquet",
         vec![
-            ("decided", column(all.iter().map(|of| decided(of.0, of.1)).collect::<StringArray>())),
+            ("decided", column(all.iter().map(|of| decided(of.0, of.1)))),
             ("p_low", numbers(26.0)),
             ("p_mid", numbers(29.0)),
             ("p_high", numbers(30.0)),
             ("row_id", ids_of(all.iter().map(|of| ids(of.0)).collect())),
-            (
-                "to_group",
-                column(StringArray::from_iter_values(all.iter().map(|of| of.1.to_string()))),
-            ),
-            (
-                "score",
-                column(Float64Array::from_iter_values(all.iter().map(|of| score(of.0, of.1)))),
-            ),
+            ("to_group", column(all.iter().map(|of| of.1.to_string()))),
+            ("score", column(all.iter().map(|of| score(of.0, of.1)))),
         ],
     );
 }
@@ -709,8 +685,8 @@ fn files_of_scores_are_joined_shard_by_shard() {
     work.parquet(
         "factual.parquet",
         vec![
-            ("row_id", column(Int64Array::from_iter_values((0..423).rev().map(|i| i * 3)))),
-            ("score", column(Float64Array::from(vec![0.4; 423]))),
+            ("row_id", column((0..423_i64).rev().map(|i| i * 3))),
+            ("score", column(vec![0.4; 423])),
         ],
     );
     let plan = pass_over(&work, 1, &["survey", "learn"], "");
@@ -764,8 +740,8 @@ fn scores_in_parts() {
     work.parquet(
         "factual/part-00150.parquet",
         vec![
-            ("row_id", column(Int64Array::from_iter_values((150..300).map(|i| i * 3)))),
-            ("score", column((0..150).map(|i| Some(f64::from(i))).collect::<Float64Array>())),
+            ("row_id", column((150..300_i64).map(|i| i * 3))),
+            ("score", column((0..150).map(|i| f64::from(i)))),
         ],
     );
     work.run(3, "job.yaml", args)
@@ -816,7 +792,7 @@ fn shipped_jobs_run_in_shards_or_are_refused_with_a_place() {
                 problem.starts_with("not-in-shards]: the job cannot be run in shards: "),
                 "{problem}"
             );
-            assert!(problem.contains("--> jobs/") && problem.contains("hint: "), "{problem}");
+            problem.says(&["--> jobs/", "hint: "]);
         }
         assert!(!work.path("plan").exists(), "{name}");
     }

@@ -1,10 +1,9 @@
 //! Slices: the numbers inside a value are those of a job that keeps nobody else; small ones are
 //! named, and nothing else changes.
 
-use crate::frame::{TableCell, TableFrame, TableRecord, read_frame};
-use arrow::array::{Float64Array, Int64Array, StringArray};
+use crate::frame::{TableCell, TableFrame, TableRecord};
 
-use crate::work::{Work, column};
+use crate::work::{Says, Work, column};
 
 fn job(name: &str, keep: &str, by: &str, weight: &str) -> String {
     format!(
@@ -62,19 +61,13 @@ fn many_people(work: &Work, n: usize, name: &str, [in_shift, in_town]: [&str; 2]
     work.parquet(
         "people.parquet",
         vec![
-            ("id", column(Int64Array::from_iter_values(0..n as i64))),
-            ("sex", column(StringArray::from(sex.clone()))),
-            ("town", column(StringArray::from(town.clone()))),
-            ("shift", column(StringArray::from(shift.clone()))),
-            (
-                "repaid",
-                column(Int64Array::from_iter_values((0..n).map(|i| i64::from(draw(i, 4) > 450)))),
-            ),
-            (
-                "weight",
-                column(Float64Array::from_iter_values((0..n).map(|i| (draw(i, 5) % 4) as f64))),
-            ),
-            ("score", column(Float64Array::from_iter_values((0..n).map(|i| score(i, 6))))),
+            ("id", column(0..n as i64)),
+            ("sex", column(sex.clone())),
+            ("town", column(town.clone())),
+            ("shift", column(shift.clone())),
+            ("repaid", column((0..n).map(|i| i64::from(draw(i, 4) > 450)))),
+            ("weight", column((0..n).map(|i| (draw(i, 5) % 4) as f64))),
+            ("score", column((0..n).map(|i| score(i, 6)))),
         ],
     );
     let (mut id, mut attribute, mut to, mut moved) =
@@ -97,17 +90,13 @@ fn many_people(work: &Work, n: usize, name: &str, [in_shift, in_town]: [&str; 2]
     work.parquet(
         &format!("{name}.parquet"),
         vec![
-            ("row_id", column(Int64Array::from(id))),
-            ("sensitive", column(StringArray::from(attribute))),
-            ("to_group", column(StringArray::from(to))),
-            ("cf_index", column(Int64Array::from(vec![0; rows]))),
-            ("score", column(Float64Array::from(moved))),
+            ("row_id", column(id)),
+            ("sensitive", column(attribute)),
+            ("to_group", column(to)),
+            ("cf_index", column(vec![0_i64; rows])),
+            ("score", column(moved)),
         ],
     );
-}
-
-fn frame(work: &Work, out: &str, def: &str) -> TableFrame {
-    read_frame(&work.path(&format!("{out}/tables")), def)
 }
 
 /// The rows of one slice and attribute, without the slice.
@@ -153,8 +142,8 @@ fn a_slice_is_a_job_that_keeps_nobody_else() {
             work.cfaudit(0, "run one.yaml --cache cache --out one --replace");
             for def in ["metrics", "counts", "groups", "score_shift"] {
                 let (sliced, kept) = (
-                    rows_of(&frame(&work, "all", def), slice, attribute),
-                    rows_of(&frame(&work, "one", def), "", attribute),
+                    rows_of(&work.table(&format!("all/{def}")), slice, attribute),
+                    rows_of(&work.table(&format!("one/{def}")), "", attribute),
                 );
                 assert!(
                     !kept.is_empty() && sliced == kept,
@@ -166,18 +155,13 @@ fn a_slice_is_a_job_that_keeps_nobody_else() {
             }
         }
         // Groups are not slices of themselves.
-        let groups = frame(&work, "all", "groups");
-        assert!(
-            groups
-                .records()
-                .filter(|row| row.text("sensitive") == "town")
-                .all(|row| !row.text("slice").contains("town="))
-        );
+        let groups = work.table("all/groups");
+        assert!(groups.of("sensitive=town").all(|row| !row.text("slice").contains("town=")));
         // All rows as if nobody had asked for slices.
         work.write("none.yaml", &job("all", "", "", weight));
         work.cfaudit(0, "run none.yaml --cache cache --out none");
         for attribute in ["sex", "town"] {
-            let whole = |out: &str| rows_of(&frame(&work, out, "metrics"), "", attribute);
+            let whole = |out: &str| rows_of(&work.table(&format!("{out}/metrics")), "", attribute);
             assert!(whole("all") == whole("none"), "{attribute}");
         }
     }
@@ -206,7 +190,7 @@ fn scores_of_large_slices_are_those_of_a_job_that_keeps_nobody_else() {
         work.cfaudit(0, "run one.yaml --cache off --out one --replace");
         // By metric and place the value, its interval and how that was made.
         let of = |out: &str, slice: &str| -> Vec<(String, [Option<f64>; 3], String)> {
-            let table = frame(&work, out, "metrics");
+            let table = work.table(&format!("{out}/metrics"));
             let is_of = |row: &TableRecord<'_>| {
                 row.text("slice") == slice
                     && ["rmscd", "mcd", "macd", "jscd", "kld"].contains(&row.text("metric"))
@@ -238,12 +222,14 @@ fn curves_of_a_slice_are_those_of_a_job_that_keeps_nobody_else() {
         work.write("one.yaml", &job("one", "{town: {in: [b]}}", "", weight));
         work.cfaudit(0, "run one.yaml --cache cache --out one");
         for def in ["curves", "reliability"] {
-            let of = |out: &str, slice: &str| rows_of(&frame(&work, out, def), slice, "sex");
+            let of = |out: &str, slice: &str| {
+                rows_of(&work.table(&format!("{out}/{def}")), slice, "sex")
+            };
             let (sliced, kept) = (of("all", "town=b"), of("one", ""));
             assert!(!kept.is_empty() && sliced == kept, "{def}: {} rows", sliced.len());
         }
         // The table is in the order of its key, whatever was measured first.
-        let curves = frame(&work, "all", "curves");
+        let curves = work.table("all/curves");
         let key = |row: &TableRecord<'_>| {
             let texts = ["counterfactual", "sensitive", "scope", "from_group", "to_group", "slice"];
             (texts.map(|c| row.text(c).to_owned()), row.text("metric").to_owned(), row.int("step"))
@@ -251,7 +237,7 @@ fn curves_of_a_slice_are_those_of_a_job_that_keeps_nobody_else() {
         assert!(curves.records().map(|row| key(&row)).is_sorted());
         // Groups are not slices of themselves; small slices have no curves.
         let slices = |sensitive: &str| -> Vec<String> {
-            let of = curves.records().filter(|row| row.text("sensitive") == sensitive);
+            let of = curves.of(&format!("sensitive={sensitive}"));
             let mut all: Vec<String> = of.map(|row| row.text("slice").to_owned()).collect();
             all.sort_unstable();
             all.dedup();
@@ -269,38 +255,30 @@ fn small_slices_are_counted_and_named() {
     people(&work, "small", ["", ""]);
     work.write("job.yaml", &job("small", "", "by: [shift, town]\n  smallest_cell: 60", ""));
     work.cfaudit(0, "run job.yaml --cache cache --out out");
-    let (groups, metrics, issues) = (
-        frame(&work, "out", "groups"),
-        frame(&work, "out", "metrics"),
-        frame(&work, "out", "issues"),
-    );
+    let (groups, metrics, issues) =
+        (work.table("out/groups"), work.table("out/metrics"), work.table("out/issues"));
     let people = |slice: &str| {
         let whole = groups.records().find(|r| {
             r.text("slice") == slice && r.text("sensitive") == "sex" && r.text("group").is_empty()
         });
         whole.and_then(|row| row.int("n")).unwrap_or(0)
     };
-    let measured = |slice: &str| {
-        metrics.records().any(|row| row.text("slice") == slice && row.text("sensitive") == "sex")
-    };
+    let measured = |slice: &str| metrics.has(&format!("slice={slice}, sensitive=sex"));
     let small = "shift=early & town=c";
     assert!(
         (1..60).contains(&people(small)) && !measured(small) && measured("shift=late"),
         "{} people",
         people(small)
     );
-    let issue = issues
-        .records()
-        .find(|row| row.text("code") == "small-slice" && row.text("where") == "sex")
-        .unwrap();
+    let issue = issues.at("code=small-slice, where=sex");
     assert!(
         issue.text("text").contains(&format!("`{small}` ({})", people(small))),
         "{}",
         issue.text("text")
     );
-    let lacking = issues.records().find(|row| row.text("code") == "missing-slice").unwrap();
-    assert_eq!(lacking.text("where"), "shift");
-    let page = std::fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(page.contains("Inside slices") && page.contains("small-slice"));
+    let lacking = issues.at("code=missing-slice");
+    lacking.holds("where=shift");
+    let page = work.read("out/annex.html");
+    page.says(&["Inside slices", "small-slice"]);
     assert!(work.cfaudit(0, "explain acc --in out").stdout.contains("shift=late & town=a"));
 }

@@ -1,18 +1,17 @@
 //! The same numbers stored in two ways are the same data.
 
-use crate::frame::read_frame;
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow::array::ArrayRef;
 use cfaudit::num::seed::{h, u01};
 
-use crate::work::{Work, assert_same, column};
+use crate::work::{Says, Work, assert_same, column};
 
 /// Writes 3,000 people; whole numbers as integers or as decimals.
 fn people(work: &Work, name: &str, as_integers: bool) {
     let all = || 0..3000_u64;
     let whole = |of: &dyn Fn(u64) -> i64| -> ArrayRef {
         match as_integers {
-            true => column(Int64Array::from_iter_values(all().map(of))),
-            false => column(Float64Array::from_iter_values(all().map(|i| of(i) as f64))),
+            true => column(all().map(of)),
+            false => column(all().map(|i| of(i) as f64)),
         }
     };
     let draw = |i: u64, k: u64| u01(h(5, i, k));
@@ -28,12 +27,7 @@ fn people(work: &Work, name: &str, as_integers: bool) {
             ("sex", whole(&man)),
             ("age", whole(&age)),
             ("children", whole(&children)),
-            (
-                "job",
-                column(StringArray::from_iter_values(
-                    all().map(|i| if draw(i, 6) < 0.4 { "a" } else { "b" }),
-                )),
-            ),
+            ("job", column(all().map(|i| if draw(i, 6) < 0.4 { "a" } else { "b" }))),
             ("grade", whole(&|i| (draw(i, 7) * 5.0) as i64)),
             ("paid", whole(&paid)),
         ],
@@ -66,15 +60,15 @@ fn integers_and_decimals_of_the_same_numbers_give_the_same_tables() {
     people(&work, "decimals", false);
     let integers = tables("integers", "");
     assert_same(&integers, &tables("decimals", ""), "stored as integers and as decimals");
-    let issues = read_frame(&work.path("decimals/tables"), "issues");
-    let told = issues.records().find(|issue| issue.text("code") == "whole-numbers").unwrap();
+    let issues = work.table("decimals/issues");
+    let told = issues.at("code=whole-numbers");
     assert!(
         told.text("text").contains("`age`, `children`") && told.int("n") == Some(2),
         "{}",
         told.text("text")
     );
     let why = "because all values are whole in the rows from which sets learn; `data.columns.NAME";
-    assert!(told.text("text").contains(why), "{}", told.text("text"));
+    told.text("text").says(&[why]);
     // Where the job says so they have decimals in both.
     let free = "--set data.columns.children.integer=false";
     let decimals = tables("decimals", free);

@@ -3,15 +3,13 @@
 //! and a job that runs every night.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self};
 
-use arrow::array::{Array, AsArray, RecordBatch, StringArray};
-use arrow::ipc::writer::StreamWriter;
+use arrow::array::{AsArray, RecordBatch};
 
-use crate::batches::{read, write};
-use crate::frame::read_frame;
+use crate::batches::{read, write, write_stream};
 use crate::rows_out::{self, draw};
-use crate::work::{Work, files};
+use crate::work::{Says, Work, files};
 
 const APPLICANTS: usize = 900;
 
@@ -77,8 +75,7 @@ fn decide_again(rows: &RecordBatch) -> RecordBatch {
     });
     let keys = ["row_id", "sensitive", "to_group", "cf_index", "request"];
     let keys = keys.map(|name| (name, rows.column_by_name(name).unwrap().clone()));
-    let decision: (&str, arrow::array::ArrayRef) =
-        ("Entscheidung", crate::work::column(again.collect::<StringArray>()));
+    let decision: (&str, arrow::array::ArrayRef) = ("Entscheidung", crate::work::column(again));
     RecordBatch::try_from_iter(keys.into_iter().chain([decision])).unwrap()
 }
 
@@ -91,9 +88,7 @@ fn a_bank_audits_its_decisions() {
     // `new` finds how the file is written; its line is used as it stands.
     let first = work.cfaudit(0, "new antraege.csv --label Entscheidung --sensitive Beschäftigung");
     let rows = first.stdout.lines().find(|line| line.starts_with("  rows: ")).unwrap();
-    for words in ["delimiter: \";\"", "decimal: \",\"", "thousands: \".\"", "k.A."] {
-        assert!(rows.contains(words), "{rows}");
-    }
+    rows.says(&["delimiter: \";\"", "decimal: \",\"", "thousands: \".\"", "k.A."]);
     work.write(
         "job.yaml",
         &format!(
@@ -137,29 +132,28 @@ run: {{keep_rows: outcomes}}
         ),
     );
     let told = work.cfaudit(0, "check job.yaml --cache cache").stdout;
-    assert!(told.contains("waits for the scores of model heute"), "{told}");
+    told.says(&["waits for the scores of model heute"]);
     let waits = work.run(4, "job.yaml", "").summary();
     // What the bank has is judged before anybody scores again.
     assert_eq!((&waits["verdict"], &waits["gates"]["fail"]), (&"waiting".into(), &1.into()));
-    let so_far = read_frame(&work.path("out/tables"), "gates");
+    let so_far = work.table("gates");
     let verdict = |name: &str| {
-        let row = so_far.records().find(|row| row.text("gate") == name).unwrap();
+        let row = so_far.at(&format!("gate={name}"));
         (row.text("verdict").to_owned(), row.text("reason").to_owned())
     };
     assert_eq!(verdict("vier-fuenftel").0, "fail");
     let (undecided, why) = verdict("gleich");
     assert_eq!(undecided, "inconclusive");
     assert!(why.starts_with("the run waits for scores"), "{why}");
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let metrics = work.table("metrics");
     assert!(metrics.records().all(|row| row.text("counterfactual").is_empty()));
-    assert!(fs::read_to_string(work.path("out/annex.html")).unwrap().contains("id=\"gates\""));
+    assert!(work.read("out/annex.html").contains("id=\"gates\""));
     work.cfaudit(0, "verify out");
     let folder = work.results();
     work.cfaudit(0, "report out");
     crate::work::assert_same(&folder, &work.results(), "the pages rendered again");
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("Not all results are there yet"), "{page}");
-    assert!(page.contains("1 of 2 limits is broken"), "{page}");
+    let page = work.read("out/report.html");
+    page.says(&["Not all results are there yet", "1 of 2 limits is broken"]);
     let asked = read(&work.path("out/to-score/flip/part-00000.parquet"));
     assert_eq!(asked.num_rows(), APPLICANTS);
     write(&work.path("entscheidungen.parquet"), &decide_again(&asked));
@@ -175,23 +169,20 @@ run: {{keep_rows: outcomes}}
     };
     let wanted = share(true) / share(false);
     assert!((0.3..0.8).contains(&wanted), "{wanted}");
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let metrics = work.table("metrics");
     for model in ["heute", "punkte"] {
-        let mut found = metrics.records().filter(|row| {
-            row.text("metric") == "di" && row.text("model") == model && row.text("slice").is_empty()
-        });
+        let mut found = metrics.of(&format!("metric=di, model={model}, slice="));
         let row = found.find(|row| row.text("to_group") == "m" || row.text("from_group") == "m");
         let value = row.unwrap().real("value").unwrap();
         assert!((value - wanted).abs() < 1e-12, "{model}: {value}, not {wanted}");
     }
     // The page speaks of women and men, and the ratio is on it.
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("Frauen") && page.contains("vier-fuenftel"), "{page}");
-    assert!(page.contains(&format!("{wanted:.2}")), "{wanted:.2}");
+    let page = work.read("out/report.html");
+    page.says(&["Frauen", "vier-fuenftel", &format!("{wanted:.2}")]);
 
     // Who would be decided otherwise, by the ids of the bank.
     work.cfaudit(0, "export out --to cases --switched --file faelle.csv");
-    let cases = fs::read_to_string(work.path("faelle.csv")).unwrap();
+    let cases = work.read("faelle.csv");
     let found: BTreeMap<&str, &str> = cases
         .lines()
         .skip(1)
@@ -285,13 +276,9 @@ fn a_data_scientist_audits_a_pipeline_of_python_and_a_booster() {
         let (rows, differ) = (&model["expect"]["rows"], &model["expect"]["differ"]);
         assert_eq!((rows, differ), (&crate::python::N.into(), &0.into()), "{model}");
     }
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let metrics = work.table("metrics");
     for model in ["pipeline", "booster"] {
-        let switches = metrics.records().filter(|row| {
-            row.text("model") == model
-                && row.text("counterfactual") == "flip"
-                && row.text("metric") == "sr"
-        });
+        let switches = metrics.of(&format!("model={model}, counterfactual=flip, metric=sr"));
         assert!(switches.count() > 1, "{model}");
     }
     let before = work.results();
@@ -320,20 +307,16 @@ fn a_researcher_brings_a_generator() {
     let at = columns.map(|name| template.schema().index_of(name).unwrap());
     let made = template.project(&at).unwrap();
     write(&work.path("made.parquet"), &made);
-    let mut stream =
-        StreamWriter::try_new(File::create(work.path("made.arrow")).unwrap(), &made.schema())
-            .unwrap();
-    stream.write(&made).unwrap();
-    stream.finish().unwrap();
+    write_stream(&work.path("made.arrow"), &[made]);
     let sets = format!(
         "{world}  file: {{external: {{parquet: made.parquet}}}}\n  program: {{external: {{command: \
          {{run: [sh, -c, 'cat made.arrow'], watch: [made.arrow]}}}}}}"
     );
     rows_out::job(&work, "job.yaml", &sets, rest);
     work.run(0, "job.yaml", "");
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let metrics = work.table("metrics");
     let of = |set: &str| -> Vec<Vec<String>> {
-        let rows = metrics.records().filter(|row| row.text("counterfactual") == set);
+        let rows = metrics.of(&format!("counterfactual={set}"));
         let cells = rows.filter(|row| row.text("family") == "ccm").map(|row| {
             let numbers = ["value", "lo", "hi"].map(|name| format!("{:?}", row.real(name)));
             let keys = ["from_group", "to_group", "metric"].map(|name| row.text(name).to_owned());
@@ -385,7 +368,7 @@ fn a_job_runs_every_night() {
             assert!(folder.contains_key(name), "night {night}: {name}");
         }
     }
-    let log = fs::read_to_string(work.path("nights.log")).unwrap();
+    let log = work.read("nights.log");
     assert_eq!(log.matches("the cache gave up").count(), 4, "{log}");
     // A morning after: what goes is told first, and what is left is not needed by anybody.
     let looked = work.cfaudit(0, "clean --cache cache --older 0s --job gate-demo --dry-run").stdout;

@@ -77,7 +77,7 @@ fn refused(work: &Work, status: i32, args: &str, input: &[u8]) -> Ran {
 /// A working folder with a job over streams, `stream.yaml`, next to the same one over files.
 fn with_streams(job: &str) -> Work {
     let work = with_job(job);
-    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let text = work.read("job.yaml");
     let streamed = text.replace("rows: {parquet: rows}", &format!("rows: {{stream: {NAME}}}"));
     assert_ne!(text, streamed);
     work.write("stream.yaml", &streamed);
@@ -210,7 +210,7 @@ fn jobs_and_calls_that_do_not_fit_streams_are_refused() {
         refused(&work, 2, &args, &columns)
     };
     plan("job", "").says(&["error[not-in-shards]", "`data.rows` is not a stream", "--> job.yaml:"]);
-    let text = fs::read_to_string(work.path("stream.yaml")).unwrap();
+    let text = work.read("stream.yaml");
     work.write("unnamed.yaml", &text.replace("  row_id: id\n", ""));
     plan("unnamed", "").says(&["no row numbers", "--> unnamed.yaml:", "`data.row_id`"]);
     plan("stream", "--set run.keep_rows=outcomes").says(&["not-in-shards", "keep_rows: none"]);
@@ -287,7 +287,7 @@ fn assert_on_clusters(job: &str, python: &str) {
     }
     // The rows of a frame have no numbers that could be their ids.
     for file in ["job.yaml", "stream.yaml"] {
-        let text = fs::read_to_string(work.path(file)).unwrap();
+        let text = work.read(file);
         if !text.contains("row_id:") {
             work.write(file, &text.replacen("data:\n", "data:\n  row_id: id\n", 1));
         }

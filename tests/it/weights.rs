@@ -1,14 +1,13 @@
 //! People with weights, from the column of the user's file to tables and page: against
 //! scikit-learn, and against people without weights.
 
-use crate::frame::{TableFrame, TableRecord, read_frame};
+use crate::frame::{TableFrame, TableRecord};
 use std::collections::BTreeMap;
 use std::fs;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
 use serde_json::Value as Json;
 
-use crate::work::{Work, column, root, shared};
+use crate::work::{Says, Work, column, root, shared};
 
 /// A person of Adult: the columns that scores are made of.
 struct Person {
@@ -46,35 +45,26 @@ fn people(text: &str) -> Vec<Person> {
 fn work(people: &[Person], times: f64, weight: &str) -> Work {
     let work = Work::new();
     let n = people.len() as i64;
-    let score = |points: fn(&Person) -> i64| {
-        column(people.iter().map(|p| Some(points(p) as f64 / 100.0)).collect::<Float64Array>())
-    };
+    let score =
+        |points: fn(&Person) -> i64| column(people.iter().map(|p| points(p) as f64 / 100.0));
     let sex = |female: bool| Some(if female { "Female" } else { "Male" });
     work.parquet(
         "people.parquet",
         vec![
-            ("id", column((0..n).collect::<Int64Array>())),
-            ("sex", column(people.iter().map(|p| sex(p.female)).collect::<StringArray>())),
-            (
-                "y",
-                column(people.iter().map(|p| Some(i64::from(p.positive))).collect::<Int64Array>()),
-            ),
-            (
-                "fnlwgt",
-                column(
-                    people.iter().map(|p| Some(p.weight as f64 * times)).collect::<Float64Array>(),
-                ),
-            ),
+            ("id", column(0..n)),
+            ("sex", column(people.iter().map(|p| sex(p.female)))),
+            ("y", column(people.iter().map(|p| i64::from(p.positive)))),
+            ("fnlwgt", column(people.iter().map(|p| p.weight as f64 * times))),
             ("score", score(|p| p.points)),
         ],
     );
     work.parquet(
         "flip.parquet",
         vec![
-            ("row_id", column((0..n).collect::<Int64Array>())),
-            ("sensitive", column((0..n).map(|_| Some("sex")).collect::<StringArray>())),
-            ("to_group", column(people.iter().map(|p| sex(!p.female)).collect::<StringArray>())),
-            ("cf_index", column((0..n).map(|_| Some(0)).collect::<Int64Array>())),
+            ("row_id", column(0..n)),
+            ("sensitive", column((0..n).map(|_| "sex"))),
+            ("to_group", column(people.iter().map(|p| sex(!p.female)))),
+            ("cf_index", column((0..n).map(|_| 0_i64))),
             ("score", score(|p| p.points_cf)),
         ],
     );
@@ -95,10 +85,6 @@ fn work(people: &[Person], times: f64, weight: &str) -> Work {
     work
 }
 
-fn frame(work: &Work, def: &str) -> TableFrame {
-    read_frame(&work.path("out/tables"), def)
-}
-
 /// Scope, groups and id.
 fn key<'a>(record: &TableRecord<'a>) -> [&'a str; 5] {
     ["scope", "from_group", "to_group", "counterfactual", "metric"]
@@ -114,7 +100,7 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
     let oracle: Json =
         serde_json::from_slice(&fs::read(root().join("tests/oracle/weights.json")).unwrap())
             .unwrap();
-    let metrics = frame(&work, "metrics");
+    let metrics = work.table("metrics");
     let all: BTreeMap<[&str; 5], TableRecord<'_>> =
         metrics.records().map(|r| (key(&r), r)).collect();
     let mut compared = 0;
@@ -163,8 +149,7 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
     assert_eq!(compared, 3 * 12 + 3 * 18 + 5);
 
     // Nothing is drawn, and no formula takes rows for people.
-    let with_interval: Vec<TableRecord<'_>> =
-        metrics.records().filter(|r| !r.text("interval").is_empty()).collect();
+    let with_interval: Vec<TableRecord<'_>> = metrics.of("interval!=").collect();
     let of_units = [
         "wilson-eff",
         "wilson-people",
@@ -184,7 +169,7 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
         frame.records().filter(keep).map(|r| r.real("weight").expect("there are weights")).sum()
     };
     let (counts, groups, shift) =
-        (frame(&work, "counts"), frame(&work, "groups"), frame(&work, "score_shift"));
+        (work.table("counts"), work.table("groups"), work.table("score_shift"));
     for (group, expected) in oracle["weight"].as_object().unwrap() {
         let expected = expected.as_f64().unwrap();
         assert_eq!(weight(&groups, &|r| r.text("group") == group), expected);
@@ -210,7 +195,7 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
         }
     }
     // A gate asks for people and judges by the weighted interval.
-    let gates = frame(&work, "gates");
+    let gates = work.table("gates");
     let gate = gates.records().next().unwrap();
     let nsr = all[&["direction", "Male", "Female", "flip", "nsr"]];
     assert_eq!((gate.int("denominator"), gate.int("enough")), (nsr.int("denominator"), Some(50)));
@@ -218,8 +203,8 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
         (gate.real("value"), gate.real("hi"), gate.text("verdict")),
         (nsr.real("value"), nsr.real("hi"), "pass")
     );
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(page.contains("Shares are weighted by") && page.contains("; counts are people."));
+    let page = work.read("out/annex.html");
+    page.says(&["Shares are weighted by", "; counts are people."]);
     assert_eq!(work.json("out/manifest.json")["weight"], "fnlwgt");
 }
 
@@ -235,12 +220,9 @@ fn made_up(n: i64) -> Vec<Person> {
 }
 
 /// Values and reasons by key.
-fn values(work: &Work) -> BTreeMap<[String; 5], (Option<f64>, String)> {
-    let metrics = frame(work, "metrics");
-    metrics
-        .records()
-        .map(|r| (key(&r).map(str::to_owned), (r.real("value"), r.text("undefined").to_owned())))
-        .collect()
+fn values(work: &Work) -> BTreeMap<[String; 5], String> {
+    let metrics = work.table("metrics");
+    metrics.records().map(|r| (key(&r).map(str::to_owned), r.told("value undefined"))).collect()
 }
 
 /// Everybody weighs 0.3: no value differs from those without weights, although 0.3 is not a short
@@ -255,11 +237,12 @@ fn equal_weights_change_no_value() {
     let (found, expected) = (values(&with), values(&without));
     assert!(found.len() > 100, "{}", found.len());
     assert_eq!(found, expected);
-    let nulls = frame(&without, "metrics")
+    let nulls = without
+        .table("metrics")
         .records()
         .all(|r| r.real("weight_numerator").is_none() && !r.text("ci_method").contains("blocks"));
-    assert!(nulls && frame(&without, "counts").records().all(|r| r.real("weight").is_none()));
-    assert!(!fs::read_to_string(without.path("out/annex.html")).unwrap().contains("weighted by"));
+    assert!(nulls && without.table("counts").records().all(|r| r.real("weight").is_none()));
+    assert!(!without.read("out/annex.html").contains("weighted by"));
 }
 
 /// The unit in which people weigh is nobody's business: a factor that is a power of two changes
@@ -270,7 +253,7 @@ fn a_factor_changes_no_value_and_no_interval() {
     let [one, other] = [1.0, 1024.0].map(|times| {
         let work = work(&people, times, "  weight: fnlwgt\n");
         work.run(0, "job.yaml", "");
-        let metrics = frame(&work, "metrics");
+        let metrics = work.table("metrics");
         let weights =
             |r: &TableRecord<'_>| r.real("weight_denominator").map(|weight| weight / times);
         let rows = metrics.records().map(|r| {

@@ -1,13 +1,12 @@
 //! Who counts where labels are missing, and gates on rates at an end: from the user's file to
 //! tables, gates and page.
 
-use crate::frame::{TableFrame, TableRecord, read_frame};
+use crate::frame::TableRecord;
 use std::fmt::Write as _;
-use std::fs;
 
-use arrow::array::{ArrayRef, Float32Array, Float64Array, Int64Array, StringArray};
+use arrow::array::{ArrayRef, Float32Array, Float64Array};
 
-use crate::work::{Work, column};
+use crate::work::{Says, Work, array, column, patched};
 
 /// Numbers in [0, 1) that are the same on every machine.
 struct Draw(u64);
@@ -42,19 +41,15 @@ fn applicants() -> Vec<Applicant> {
     (0..5000).map(applicant).collect()
 }
 
-fn frame(work: &Work, def: &str) -> TableFrame {
-    read_frame(&work.path("out/tables"), def)
-}
-
 /// Writes one counterfactual of each of `n` people: the other group and the score there.
 fn write_flips(work: &Work, n: i64, to: impl Fn(i64) -> &'static str, scores: ArrayRef) {
     work.parquet(
         "flip.parquet",
         vec![
-            ("row_id", column((0..n).collect::<Int64Array>())),
-            ("sensitive", column((0..n).map(|_| Some("sex")).collect::<StringArray>())),
-            ("to_group", column((0..n).map(|i| Some(to(i))).collect::<StringArray>())),
-            ("cf_index", column((0..n).map(|_| Some(0)).collect::<Int64Array>())),
+            ("row_id", column(0..n)),
+            ("sensitive", column((0..n).map(|_| "sex"))),
+            ("to_group", column((0..n).map(to))),
+            ("cf_index", column((0..n).map(|_| 0_i64))),
             ("score", scores),
         ],
     );
@@ -87,37 +82,29 @@ fn credit() -> (Work, Vec<Applicant>) {
     work.parquet(
         "loans.parquet",
         vec![
-            ("id", column((0..n).collect::<Int64Array>())),
-            ("sex", column(people.iter().map(|p| sex(p.woman)).collect::<StringArray>())),
-            ("repaid", column(labels.collect::<Int64Array>())),
-            ("score", column(people.iter().map(|p| Some(p.score)).collect::<Float64Array>())),
+            ("id", column(0..n)),
+            ("sex", column(people.iter().map(|p| sex(p.woman)))),
+            ("repaid", column(labels)),
+            ("score", column(people.iter().map(|p| p.score))),
         ],
     );
     let other = |i: i64| if people[i as usize].woman { "m" } else { "f" };
     let scores = people.iter().map(|of| Some(of.score_cf)).collect::<Float64Array>();
-    write_flips(&work, n, other, column(scores));
+    write_flips(&work, n, other, array(scores));
     work.write(
         "job.yaml",
-        "cfaudit: 1
-name: loans
-data:
-  rows: {parquet: loans.parquet}
-  row_id: id
-  label: {column: repaid, positive: [1], favourable: positive}
-  sensitive: {sex: {groups: [m, f], reference: m}}
-counterfactuals: {flip: naive}
-models:
-  live:
-    threshold: 0.5
-    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}
-metrics: {bootstrap: {samples: 100}}
-gates:
-  precision: {metric: ppv, model: live, at_least: 0.1}
-  right-grants-lost:
-    {metric: tpsr, model: live, counterfactual: flip, at_most: 0.9, decide_by: estimate}
-  impact: {metric: di, model: live, between: {sex: [f, m]}, at_least: 0.8}
-on_inconclusive: warn
-",
+        &patched(
+            SCORED,
+            "~  label: {column: repaid, positive: [1], favourable: positive}
+-  favourable
+@    scores
++metrics: {bootstrap: {samples: 100}}
+~gates:
++  precision: {metric: ppv, model: live, at_least: 0.1}
++  right-grants-lost:
++    {metric: tpsr, model: live, counterfactual: flip, at_most: 0.9, decide_by: estimate}
++  impact: {metric: di, model: live, between: {sex: [f, m]}, at_least: 0.8}",
+        ),
     );
     (work, people)
 }
@@ -158,27 +145,22 @@ fn labels_of_granted_people_only() {
     assert!(told.iter().all(|words| data.stdout.contains(words)), "{}", data.stdout);
 
     work.run(1, "job.yaml", "");
-    let issues = frame(&work, "issues");
-    let issue = issues.records().find(|issue| issue.text("state") == "without_label").unwrap();
-    assert_eq!((issue.text("severity"), issue.text("where")), ("warning", "sex"));
+    let issues = work.table("issues");
+    let issue = issues.at("state=without_label");
+    issue.holds("severity=warning, where=sex");
     assert!(
         told[1..].iter().all(|words| issue.text("text").contains(words)),
         "{}",
         issue.text("text")
     );
 
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = work.read("out/report.html");
     let lead = page.find("Outcomes are known for some people only.").unwrap();
     assert!(lead < page.find("class=\"hero").unwrap());
     let line = &page[lead..lead + 1500];
-    assert!(
-        [without.as_str(), &without_men, "100.0 %", "0.0 %"]
-            .iter()
-            .all(|share| line.contains(share)),
-        "{line}"
-    );
+    line.says(&[without.as_str(), &without_men, "100.0 %", "0.0 %"]);
 
-    let metrics = frame(&work, "metrics");
+    let metrics = work.table("metrics");
     let of = |metric: &str, scope: &str| {
         metrics
             .records()
@@ -213,27 +195,25 @@ fn labels_of_granted_people_only() {
     let switched = people.iter().filter(|p| (p.score >= 0.5) != (p.score_cf >= 0.5)).count() as f64;
     assert!((of("sr", "total").real("value").unwrap() - switched / 5000.0).abs() < 1e-12);
 
-    let gates = frame(&work, "gates");
-    let verdict = |name: &str| gates.records().find(|gate| gate.text("gate") == name).unwrap();
+    let gates = work.table("gates");
+    let verdict = |name: &str| gates.at(&format!("gate={name}"));
     for name in ["precision", "right-grants-lost"] {
         assert_eq!(verdict(name).text("verdict"), "inconclusive", "{name}");
         assert_eq!(verdict(name).text("reason_code"), "selective-labels", "{name}");
     }
-    assert_eq!(verdict("impact").text("verdict"), "fail");
+    verdict("impact").holds("verdict=fail");
 
     // The cells of people without a label are in the table of counts; all cells together are all
     // people.
-    let counts = frame(&work, "counts");
+    let counts = work.table("counts");
     let sum = |set: &str| {
-        let rows = counts
-            .records()
-            .filter(|r| (r.text("scope"), r.text("counterfactual")) == ("total", set));
+        let rows = counts.of(&format!("scope=total, counterfactual={set}"));
         rows.map(|r| (r.text("label").is_empty(), r.int("n").unwrap()))
             .fold((0, 0), |(none, all), (empty, n)| (none + if empty { n } else { 0 }, all + n))
     };
     assert_eq!([sum(""), sum("flip")], [(5000 - granted, 5000); 2]);
-    let groups = frame(&work, "groups");
-    let all = groups.records().find(|r| r.text("group").is_empty()).unwrap();
+    let groups = work.table("groups");
+    let all = groups.at("group=");
     assert_eq!(all.int("n_missing_label"), Some(5000 - granted));
 }
 
@@ -245,26 +225,24 @@ fn a_model_that_never_switches_passes() {
         let work = Work::new();
         let (groups, n) = (["a", "b", "c"], 600_i64);
         let score = |i: i64| Some((i % 97) as f64 / 97.0);
-        let names = |of: &dyn Fn(i64) -> usize, n: i64| {
-            column((0..n).map(|i| Some(groups[of(i)])).collect::<StringArray>())
-        };
+        let names = |of: &dyn Fn(i64) -> usize, n: i64| column((0..n).map(|i| groups[of(i)]));
         work.parquet(
             "rows.parquet",
             vec![
-                ("id", column((0..n).collect::<Int64Array>())),
+                ("id", column(0..n)),
                 ("g", names(&|i| (i % 3) as usize, n)),
-                ("w", column((0..n).map(|i| Some(1 + i % 4)).collect::<Int64Array>())),
-                ("score", column((0..n).map(score).collect::<Float64Array>())),
+                ("w", column((0..n).map(|i| 1 + i % 4))),
+                ("score", column((0..n).map(score))),
             ],
         );
         work.parquet(
             "flip.parquet",
             vec![
-                ("row_id", column((0..2 * n).map(|i| i / 2).collect::<Int64Array>())),
-                ("sensitive", column((0..2 * n).map(|_| Some("g")).collect::<StringArray>())),
+                ("row_id", column((0..2 * n).map(|i| i / 2))),
+                ("sensitive", column((0..2 * n).map(|_| "g"))),
                 ("to_group", names(&|i| ((i / 2 + 1 + i % 2) % 3) as usize, 2 * n)),
-                ("cf_index", column((0..2 * n).map(|_| Some(0)).collect::<Int64Array>())),
-                ("score", column((0..2 * n).map(|i| score(i / 2)).collect::<Float64Array>())),
+                ("cf_index", column((0..2 * n).map(|_| 0_i64))),
+                ("score", column((0..2 * n).map(|i| score(i / 2)))),
             ],
         );
         let mut job = "cfaudit: 1\nname: still\ndata:\n  rows: {parquet: rows.parquet}\n  row_id: \
@@ -285,28 +263,22 @@ fn a_model_that_never_switches_passes() {
         .unwrap();
         work.write("job.yaml", &job);
         work.run(0, "job.yaml", "");
-        let gates = frame(&work, "gates");
+        let gates = work.table("gates");
         assert!(
             gates.records().all(|gate| gate.text("verdict") == "pass")
                 && gates.records().count() == 2
         );
-        let metrics = frame(&work, "metrics");
+        let metrics = work.table("metrics");
         for (metric, method) in [
             ("sr", "wilson-people"),
             ("cr", "wilson-people"),
             ("macd", "wilson-moved"),
             ("rmscd", "wilson-moved"),
         ] {
-            let row = metrics
-                .records()
-                .find(|r| (r.text("metric"), r.text("scope")) == (metric, "total"))
-                .unwrap();
-            assert_eq!(row.text("interval"), method, "{metric}: {}", row.text("ci_method"));
+            let row = metrics.at(&format!("metric={metric}, scope=total"));
+            row.holds(&format!("interval={method}"));
         }
-        let sr = metrics
-            .records()
-            .find(|r| (r.text("metric"), r.text("scope")) == ("sr", "total"))
-            .unwrap();
+        let sr = metrics.at("metric=sr, scope=total");
         // 600 people; those who weigh 1 to 4 are as good as 500.
         let n = if weighed { 500.0 } else { 600.0 };
         let squared = 3.841_458_820_694_124;
@@ -333,26 +305,11 @@ fn people_without_a_label_have_no_counterfactual_in_a_set_by_label() {
     work.parquet(
         "loans.parquet",
         vec![
-            ("id", column((0..people.len() as i64).collect::<Int64Array>())),
-            (
-                "sex",
-                column(
-                    people
-                        .iter()
-                        .map(|p| Some(if p.woman { "f" } else { "m" }))
-                        .collect::<StringArray>(),
-                ),
-            ),
-            ("repaid", column(people.iter().enumerate().map(label).collect::<Int64Array>())),
-            ("income", column(people.iter().map(|p| Some(p.score)).collect::<Float64Array>())),
-            (
-                "part",
-                column(
-                    (0..people.len())
-                        .map(|i| Some(if audited(i) { "a" } else { "t" }))
-                        .collect::<StringArray>(),
-                ),
-            ),
+            ("id", column(0..people.len() as i64)),
+            ("sex", column(people.iter().map(|p| if p.woman { "f" } else { "m" }))),
+            ("repaid", column(people.iter().enumerate().map(label))),
+            ("income", column(people.iter().map(|p| p.score))),
+            ("part", column((0..people.len()).map(|i| if audited(i) { "a" } else { "t" }))),
         ],
     );
     let missing =
@@ -384,29 +341,29 @@ on_inconclusive: warn
          counterfactual in it"
     );
     let check = work.cfaudit(0, "check job.yaml --cache cache").stdout;
-    assert!(check.contains(&told) && !check.contains("set `of-all` conditions"), "{check}");
+    check.says(&[&told]);
+    check.lacks(&["set `of-all` conditions"]);
     work.run(0, "job.yaml", "");
-    let issues = frame(&work, "issues");
-    let issue = issues.records().find(|issue| issue.text("code") == "unlabelled-people").unwrap();
+    let issues = work.table("issues");
+    let issue = issues.at("code=unlabelled-people");
     assert_eq!((issue.text("where"), issue.int("n")), ("by-label", Some(missing as i64)));
     assert!(issue.text("text").starts_with(&told), "{}", issue.text("text"));
-    let metrics = frame(&work, "metrics");
+    let metrics = work.table("metrics");
     for row in metrics.records().filter(|row| ["ccm", "shift"].contains(&row.text("family"))) {
         let flagged = row.text("flags").split(',').any(|flag| flag == "selective_labels");
         assert_eq!(flagged, row.text("counterfactual") == "by-label", "{}", row.text("metric"));
     }
-    let gates = frame(&work, "gates");
-    let verdict = |name: &str| gates.records().find(|gate| gate.text("gate") == name).unwrap();
-    assert_eq!(verdict("everybody").text("verdict"), "pass");
-    assert_eq!(verdict("labelled").text("verdict"), "inconclusive");
-    assert_eq!(verdict("labelled").text("reason_code"), "selective-labels");
+    let gates = work.table("gates");
+    let verdict = |name: &str| gates.at(&format!("gate={name}"));
+    verdict("everybody").holds("verdict=pass");
+    verdict("labelled").holds("verdict=inconclusive, reason_code=selective-labels");
 }
 
 /// Two models compared: what needs labels is marked as in the table of metrics.
 #[test]
 fn comparisons_carry_selective_labels() {
     let (work, _) = credit();
-    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = work.read("job.yaml");
     let strict = "  strict:\n    threshold: 0.6\n    scores: {factual: {column: score}, \
                   counterfactual: {parquet: flip.parquet, column: score}}\n";
     let metrics = "metrics: {bootstrap: {samples: 100}";
@@ -415,19 +372,17 @@ fn comparisons_carry_selective_labels() {
         &job.replace(metrics, &format!("{strict}{metrics}, compare: {{live: strict}}")),
     );
     work.run(1, "job.yaml", "");
-    let comparisons = frame(&work, "comparisons");
-    let (of_models, of_one) = (&comparisons, frame(&work, "metrics"));
+    let comparisons = work.table("comparisons");
+    let (of_models, of_one) = (&comparisons, work.table("metrics"));
     for (metric, flagged) in
         [("ppv", "selective_labels"), ("tpsr", "selective_labels"), ("pprev", ""), ("sr", "")]
     {
-        let rows: Vec<_> = of_models.records().filter(|row| row.text("metric") == metric).collect();
+        let rows: Vec<_> = of_models.of(&format!("metric={metric}")).collect();
         assert!(
             !rows.is_empty() && rows.iter().all(|row| row.text("flags") == flagged),
             "{metric}"
         );
-        let both = of_one
-            .records()
-            .filter(|row| row.text("metric") == metric && row.text("scope") == "total");
+        let both = of_one.of(&format!("metric={metric}, scope=total"));
         assert!(
             both.map(|row| row.text("flags").contains("selective_labels"))
                 .all(|is| is != flagged.is_empty()),
@@ -468,21 +423,21 @@ fn missing_scores_hide_no_harm() {
         work.parquet(
             "loans.parquet",
             vec![
-                ("id", column((0..n).collect::<Int64Array>())),
-                ("sex", column((0..n).map(|i| sex(i < women)).collect::<StringArray>())),
-                ("score", column((0..n).map(own).collect::<Float64Array>())),
+                ("id", column(0..n)),
+                ("sex", column((0..n).map(|i| sex(i < women)))),
+                ("score", column((0..n).map(own))),
             ],
         );
         let scores = (0..n).map(other).collect::<Float64Array>();
-        write_flips(&work, n, |i| if i >= women { "f" } else { "m" }, column(scores));
+        write_flips(&work, n, |i| if i >= women { "f" } else { "m" }, array(scores));
         work.write("job.yaml", SCORED);
         work.run(0, "job.yaml", "").says(&["warning: missing-score: ", told]);
-        let gates = frame(&work, "gates");
-        let gate = gates.records().find(|row| row.text("from_group") == "f").unwrap();
-        assert_eq!(gate.text("verdict"), "inconclusive", "{}", gate.text("reason"));
-        assert!(gate.text("reason").contains(reason), "{}", gate.text("reason"));
+        let gates = work.table("gates");
+        let gate = gates.at("from_group=f");
+        gate.holds("verdict=inconclusive");
+        gate.text("reason").says(&[reason]);
         let enough = "of them would be enough to break the limit; at worst";
-        assert!(gate.text("reason").contains(enough), "{}", gate.text("reason"));
+        gate.text("reason").says(&[enough]);
     }
 }
 
@@ -494,18 +449,18 @@ fn a_threshold_is_compared_in_the_precision_of_the_score() {
     let sex = |i: i64| Some(if i < 150 { "f" } else { "m" });
     // A third of either sex is at the threshold, a third below.
     let score = |i: i64| [0.7, 0.2, 0.9][i as usize % 3];
-    let single = || column((0..n).map(|i| Some(score(i) as f32)).collect::<Float32Array>());
-    let double = || column((0..n).map(|i| Some(score(i))).collect::<Float64Array>());
+    let single = || column((0..n).map(|i| score(i) as f32));
+    let double = || column((0..n).map(score));
     let widened = (0..n).map(|i| Some(f64::from(score(i) as f32)));
-    let widened = || column(widened.clone().collect::<Float64Array>());
-    let limits = || column((0..n).map(|_| Some(0.7_f32)).collect::<Float32Array>());
+    let widened = || column(widened.clone());
+    let limits = || column((0..n).map(|_| 0.7_f32));
     let granted = |scores: ArrayRef, threshold: &str, scores_cf: ArrayRef| {
         let work = Work::new();
         work.parquet(
             "loans.parquet",
             vec![
-                ("id", column((0..n).collect::<Int64Array>())),
-                ("sex", column((0..n).map(sex).collect::<StringArray>())),
+                ("id", column(0..n)),
+                ("sex", column((0..n).map(sex))),
                 ("score", scores),
                 ("cutoff", limits()),
             ],
@@ -514,9 +469,9 @@ fn a_threshold_is_compared_in_the_precision_of_the_score() {
         let job = SCORED.replace("threshold: 0.5", &format!("threshold: {threshold}"));
         work.write("job.yaml", &job);
         work.run(0, "job.yaml", "");
-        let issues = frame(&work, "issues");
+        let issues = work.table("issues");
         assert!(issues.records().all(|row| row.text("code") != "rounding-at-threshold"));
-        let metrics = frame(&work, "metrics");
+        let metrics = work.table("metrics");
         let of = |metric: &str, set: &str| {
             let is_own = |row: &TableRecord<'_>| {
                 row.text("metric") == metric
@@ -548,13 +503,13 @@ fn rounding_of_scores_is_no_switch() {
     work.parquet(
         "loans.parquet",
         vec![
-            ("id", column((0..n).collect::<Int64Array>())),
-            ("sex", column((0..n).map(|i| sex(is_woman(i))).collect::<StringArray>())),
-            ("score", column((0..n).map(|i| Some(own(i))).collect::<Float64Array>())),
+            ("id", column(0..n)),
+            ("sex", column((0..n).map(|i| sex(is_woman(i))))),
+            ("score", column((0..n).map(own))),
         ],
     );
     let single = (0..n).map(|i| Some(own(i) as f32)).collect::<Float32Array>();
-    write_flips(&work, n, |i| if is_woman(i) { "m" } else { "f" }, column(single));
+    write_flips(&work, n, |i| if is_woman(i) { "m" } else { "f" }, array(single));
     let job = SCORED.replace("threshold: 0.5", "threshold: 0.7");
     work.write("job.yaml", &job);
     work.run(0, "job.yaml", "").says(&[
@@ -562,25 +517,24 @@ fn rounding_of_scores_is_no_switch() {
         "98 switches of `live` are between two scores that agree to single precision",
         "98 of 98 of `sex` from `f` to `m` in set `flip`",
     ]);
-    let gates = frame(&work, "gates");
-    let gate = gates.records().find(|row| row.text("from_group") == "f").unwrap();
-    assert_eq!(gate.text("verdict"), "inconclusive", "{}", gate.text("reason"));
-    assert_eq!(gate.text("reason_code"), "rounding-at-threshold");
+    let gates = work.table("gates");
+    let gate = gates.at("from_group=f");
+    gate.holds("verdict=inconclusive, reason_code=rounding-at-threshold");
     let reason = ", but 98 of the 98 switches behind the value";
-    assert!(gate.text("reason").contains(reason), "{}", gate.text("reason"));
-    let counts = frame(&work, "counts");
+    gate.text("reason").says(&[reason]);
+    let counts = work.table("counts");
     let rounded =
         |row: &TableRecord<'_>| row.text("scope") == "direction" && row.int("n_rounded") > Some(0);
     assert_eq!(
         counts.records().filter(rounded).filter_map(|row| row.int("n_rounded")).sum::<i64>(),
         98
     );
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("Some switches may be rounding."));
+    let page = work.read("out/report.html");
+    page.says(&["Some switches may be rounding."]);
     // The next night both are stored in double precision: the rate of the baseline alone falls, and
     // a gate on the change does not take that for a change, also when its folder is judged again.
     let double = (0..n).map(|i| Some(own(i))).collect::<Float64Array>();
-    write_flips(&work, n, |i| if is_woman(i) { "m" } else { "f" }, column(double));
+    write_flips(&work, n, |i| if is_woman(i) { "m" } else { "f" }, array(double));
     let drift = "  drift: {metric: psr, model: live, counterfactual: flip, direction: {sex: [f, \
                  m]}, against: baseline, fall_at_most: 0.05, decide_by: estimate}\non_inconclusive";
     work.write("next.yaml", &job.replace("on_inconclusive", drift));
@@ -589,13 +543,12 @@ fn rounding_of_scores_is_no_switch() {
         if !again.is_empty() {
             work.cfaudit(0, again);
         }
-        let gates = read_frame(&work.path("next/tables"), "gates");
-        let gate = gates.records().find(|row| row.text("gate") == "drift").unwrap();
-        assert_eq!(gate.text("verdict"), "inconclusive", "{again}: {}", gate.text("reason"));
-        assert_eq!(gate.text("reason_code"), "rounding-at-threshold", "{again}");
+        let gates = work.table("next/gates");
+        let gate = gates.at("gate=drift");
+        gate.holds("verdict=inconclusive, reason_code=rounding-at-threshold");
         let reason = ", but 98 of the 98 switches behind the two values of the change";
-        assert!(gate.text("reason").contains(reason), "{again}: {}", gate.text("reason"));
-        assert!(gate.text("reason").contains("without them the change would be 0.0000: "));
+        gate.text("reason").says(&[reason]);
+        gate.text("reason").says(&["without them the change would be 0.0000: "]);
     }
 }
 
@@ -610,30 +563,23 @@ fn rows_lost_in_one_group_are_told() {
     work.parquet(
         "loans.parquet",
         vec![
-            ("id", column((0..n).collect::<Int64Array>())),
-            ("sex", column((0..n).map(sex).collect::<StringArray>())),
-            ("income", column((0..n).map(income).collect::<Float64Array>())),
-            (
-                "score",
-                column((0..n).map(|i| Some((i % 97) as f64 / 97.0)).collect::<Float64Array>()),
-            ),
+            ("id", column(0..n)),
+            ("sex", column((0..n).map(sex))),
+            ("income", column((0..n).map(income))),
+            ("score", column((0..n).map(|i| (i % 97) as f64 / 97.0))),
         ],
     );
     let job = |rule: &str| {
-        format!(
-            "cfaudit: 1
-name: loans
-data:
-  rows: {{parquet: loans.parquet}}
-  row_id: id
-  label: none
-  favourable: positive
-  sensitive: {{sex: {{groups: [m, f], reference: m}}}}
-  features: {{continuous: [income]}}
-  missing: {{continuous: {rule}}}
-models: {{live: {{threshold: 0.5, scores: {{factual: {{column: score}}}}}}}}
-"
-        )
+        let steps = format!(
+            "@  sensitive
++  features: {{continuous: [income]}}
++  missing: {{continuous: {rule}}}
+-counterfactuals
+~    scores: {{factual: {{column: score}}}}
+-gates
+-on_inconclusive"
+        );
+        patched(SCORED, &steps)
     };
     work.write("job.yaml", &job("drop-row"));
     let told = [
@@ -643,13 +589,13 @@ models: {{live: {{threshold: 0.5, scores: {{factual: {{column: score}}}}}}}}
     let checked = work.cfaudit(0, "check job.yaml --cache cache").stdout;
     assert!(told.iter().all(|words| checked.contains(words)), "{checked}");
     work.run(0, "job.yaml", "").says(&told);
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("Some groups lost more rows than others."));
+    let page = work.read("out/report.html");
+    page.says(&["Some groups lost more rows than others."]);
     // The author of the job reads what to change, the reader of the page what it means.
-    assert!(checked.contains("the job can keep such rows with `missing: keep`"), "{checked}");
-    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    checked.says(&["the job can keep such rows with `missing: keep`"]);
+    let annex = work.read("out/annex.html");
     for page in [&page, &annex] {
-        assert!(page.contains("all results describe the rows that are left"));
+        page.says(&["all results describe the rows that are left"]);
         assert!(!page.contains("the job can keep such rows"));
     }
     work.write("job.yaml", &job("keep"));

@@ -1,23 +1,15 @@
 //! Who switches and through what: the tables, gates on them, the page, and what `check` says.
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
-
-use crate::frame::{TableFrame, read_frame};
+use crate::frame::TableFrame;
 use crate::python::interpreter;
-use crate::work::{Work, column, root};
+use crate::work::{Says, Work, column, documented};
 
 const FEW: &str = "--set data.rows.synthetic.rows=6000";
 
 /// The blocks of the guide on the demo.
 fn job() -> String {
-    let guide = std::fs::read_to_string(root().join("docs/why.md")).unwrap();
-    let from = guide.find("```yaml\n").unwrap() + "```yaml\n".len();
-    let blocks = &guide[from..from + guide[from..].find("```").unwrap()];
+    let blocks = documented("why.md", "");
     format!("cfaudit: 1\nname: why\ninclude: [jobs/demo.yaml]\n{blocks}")
-}
-
-fn table(work: &Work, name: &str) -> TableFrame {
-    read_frame(&work.path("out/tables"), name)
 }
 
 #[test]
@@ -25,21 +17,14 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
     let work = Work::with_jobs();
     work.write("why.yaml", &job());
     work.run(0, "why.yaml", FEW);
-    let patterns = table(&work, "switch_patterns");
+    let patterns = work.table("switch_patterns");
     let of = |why: &'static str, half: &'static str| {
         patterns.records().filter(move |row| row.text("why") == why && row.text("half") == half)
     };
     // Both halves together are the people of the metric, each counted once.
-    let metrics = table(&work, "metrics");
-    let denied = metrics
-        .records()
-        .find(|row| {
-            row.text("metric") == "denied_by_group"
-                && row.text("model") == "scorecard"
-                && row.text("scope") == "direction"
-                && row.text("from_group") == "Female"
-        })
-        .unwrap();
+    let metrics = work.table("metrics");
+    let denied =
+        metrics.at("metric=denied_by_group, model=scorecard, scope=direction, from_group=Female");
     let everybody = |half| of("refused-women", half).find(|row| row.text("pattern").is_empty());
     let [first, second] = ["first", "second"].map(|half| everybody(half).unwrap());
     for (column, all) in [("n", "denominator"), ("k", "numerator")] {
@@ -57,17 +42,17 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
     assert!(of("refused-women", "first").all(|row| row.int("confirmed").is_none()));
     // Wrong predictions need no set.
     let wrong = of("wrongly-granted", "second").find(|row| row.text("pattern").is_empty()).unwrap();
-    assert_eq!((wrong.text("counterfactual"), wrong.text("metric")), ("", "fpr"));
+    wrong.holds("counterfactual=, metric=fpr");
 
-    features_add_up(&work, &table(&work, "switch_features"));
+    features_add_up(&work, &work.table("switch_features"));
 
-    let gates = table(&work, "gates");
-    let gate = gates.records().find(|row| row.text("gate") == "no-pattern").unwrap();
-    assert_eq!((gate.text("verdict"), gate.text("metric")), ("fail", "confirmed_patterns"));
+    let gates = work.table("gates");
+    let gate = gates.at("gate=no-pattern");
+    gate.holds("verdict=fail, metric=confirmed_patterns");
     assert_eq!(gate.real("value"), Some(confirmed.len() as f64));
-    assert_eq!(gate.text("needed_how"), "by_estimate");
-    let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
-    for words in [
+    gate.holds("needed_how=by_estimate");
+    let page = work.read("out/report.html");
+    page.says(&[
         "Who switches more often than the others?",
         " of refused women would be granted the loan as men (",
         "all refused women, this half",
@@ -76,9 +61,7 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
         "Of the switches, ",
         " alone stayed the same (",
         "Through what ",
-    ] {
-        assert!(page.contains(words), "{words}");
-    }
+    ]);
     // Judged again only from the folder, nothing changes.
     let summary = work.json("out/summary.json");
     work.cfaudit(0, "gate out");
@@ -96,16 +79,8 @@ fn features_add_up(work: &Work, features: &TableFrame) {
     assert!((sum("switched", "decision") - 1.0).abs() < 1e-12);
     assert!(sum("stayed", "decision").abs() < 1e-12);
     // Everybody who switches is explained: their scores move as the outcomes say.
-    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
-    let moved: Vec<f64> = outcomes
-        .records()
-        .filter(|row| {
-            row.text("model") == "scorecard"
-                && row.text("counterfactual") == "typical"
-                && row.text("from_group") == "Female"
-                && row.int("predicted") == Some(0)
-                && row.int("predicted_cf") == Some(1)
-        })
+    let outcomes = work.table("outcomes");
+    let moved: Vec<f64> = outcomes.of("model=scorecard, counterfactual=typical, from_group=Female, predicted=0, predicted_cf=1")
         .map(|row| row.real("score_cf").unwrap() - row.real("score").unwrap())
         .collect();
     let switched = of("switched").next().unwrap();
@@ -157,15 +132,10 @@ fn people_of_two_groups(work: &Work) {
     work.parquet(
         "rows.parquet",
         vec![
-            ("sex", column(rows().map(|i| Some(sex(i))).collect::<StringArray>())),
-            ("income", column(Float64Array::from_iter_values(rows().map(income)))),
-            (
-                "debt",
-                column(Float64Array::from_iter_values(
-                    rows().map(|i| (i * 7 % 31 + 3 * (i % 2)) as f64),
-                )),
-            ),
-            ("repaid", column(Int64Array::from_iter_values(rows().map(repaid)))),
+            ("sex", column(rows().map(sex))),
+            ("income", column(rows().map(income))),
+            ("debt", column(rows().map(|i| (i * 7 % 31 + 3 * (i % 2)) as f64))),
+            ("repaid", column(rows().map(repaid))),
         ],
     );
 }
@@ -191,23 +161,22 @@ fn a_model_from_outside_is_asked_about_each_row_once() {
         )
     };
     let asked = || {
-        let log = std::fs::read_to_string(work.path("asked")).unwrap();
+        let log = work.read("asked");
         log.lines().map(|line| line.parse().unwrap()).collect::<Vec<usize>>()
     };
     work.write("job.yaml", &job(""));
     work.run(0, "job.yaml", "");
-    let features = table(&work, "switch_features");
-    let switched =
-        || features.records().filter(|row| row.text("people") == "switched").collect::<Vec<_>>();
+    let features = work.table("switch_features");
+    let switched = || features.of("people=switched").collect::<Vec<_>>();
     let of = |name: &str| switched().into_iter().find(|row| row.text("feature") == name).unwrap();
     let [sex, debt] = ["sex", "debt"].map(of);
     assert!((sex.real("score").unwrap() - 0.2).abs() < 1e-12);
     assert!((debt.real("score").unwrap()).abs() < 1e-12 && debt.int("moved").unwrap() > 0);
-    assert_eq!(sex.text("flags"), "score_boundary", "the attribute adds the same for everybody");
+    sex.holds("flags=score_boundary");
     // Three features differ, so 6 mixtures of each person are unknown; by what the model reads most
     // are the same row.
     let n: i64 = ["switched", "stayed"]
-        .map(|of| features.records().find(|row| row.text("people") == of).unwrap())
+        .map(|of| features.at(&format!("people={of}")))
         .map(|row| row.int("n").unwrap())
         .iter()
         .sum();
@@ -217,16 +186,16 @@ fn a_model_from_outside_is_asked_about_each_row_once() {
     // No more than this: fewer people are explained, and the table says so.
     work.write("job.yaml", &job(", asks_at_most: 60"));
     work.run(0, "job.yaml", "--replace");
-    let fewer = table(&work, "switch_features");
-    let row = fewer.records().find(|row| row.text("people") == "switched").unwrap();
-    assert!(row.text("flags").contains("asks_at_most"), "{}", row.text("flags"));
+    let fewer = work.table("switch_features");
+    let row = fewer.at("people=switched");
+    row.text("flags").says(&["asks_at_most"]);
     assert!(row.int("n") < row.int("of") && row.int("n") > Some(0));
     assert!(asked()[calls.len()..].iter().all(|rows| *rows <= 60), "{:?}", asked());
     // One row is not enough for anybody, and the page does not pass over it.
     work.write("job.yaml", &job(", asks_at_most: 1"));
     work.run(0, "job.yaml", "--replace");
-    let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("Nobody could be explained by features: that would ask"), "{page}");
+    let page = work.read("out/report.html");
+    page.says(&["Nobody could be explained by features: that would ask"]);
 }
 
 /// Where nobody is looked at, or nobody switches, the table says so in rows without people.
@@ -239,18 +208,18 @@ fn nobody_to_explain_is_said() {
         work.write("why.yaml", &job());
         let flags = format!("--gates report {FEW} --set models.scorecard.threshold={threshold}");
         work.run(0, "why.yaml", &flags);
-        let features = table(&work, "switch_features");
+        let features = work.table("switch_features");
         let names: Vec<&str> = features.records().map(|row| row.text("feature")).collect();
         assert_eq!(names, ["debt", "income", "sex"]);
         for row in features.records() {
-            assert_eq!((row.text("people"), row.int("n")), ("all", Some(0)));
+            row.holds("people=all, n=0");
             assert_eq!((row.text("flags"), row.int("of") > Some(0)), (flag, of_anybody));
             assert!(row.real("score").is_none() && row.real("decision").is_none());
         }
         // Of patterns the two halves of everybody say it.
-        let patterns = table(&work, "switch_patterns");
+        let patterns = work.table("switch_patterns");
         let of = |why: &str| {
-            let own = patterns.records().filter(|row| row.text("why") == why);
+            let own = patterns.of(&format!("why={why}"));
             own.map(|row| (row.text("half"), row.int("n"), row.int("k"), row.text("flags")))
                 .collect::<Vec<_>>()
         };
@@ -261,11 +230,11 @@ fn nobody_to_explain_is_said() {
             let nobody = |half| (half, Some(0), Some(0), "nobody_counted");
             assert_eq!(refused, [nobody("first"), nobody("second")]);
         }
-        let gates = table(&work, "gates");
-        let gate = gates.records().find(|row| row.text("gate") == "no-pattern").unwrap();
+        let gates = work.table("gates");
+        let gate = gates.at("gate=no-pattern");
         let verdict = if of_anybody { "pass" } else { "inconclusive" };
-        assert_eq!(gate.text("verdict"), verdict, "{}", gate.text("reason"));
-        let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
+        gate.holds(&format!("verdict={verdict}"));
+        let page = work.read("out/report.html");
         assert_eq!(page.contains("Nobody switches, so there is no switch to explain"), of_anybody);
         let nobody = "Nothing was looked at: too few people count among refused women to search \
                       one half of them and test the other.";
@@ -286,17 +255,14 @@ fn scores_have_no_features() {
     };
     work.write("bought.yaml", &job(block));
     let told = work.cfaudit(0, "check bought.yaml --no-data").stdout;
-    assert!(
-        told.contains("patterns-only") && told.contains("who switches, but not through which"),
-        "{told}"
-    );
+    told.says(&["patterns-only", "who switches, but not through which"]);
     for (more, code) in [("people: 1", "people"), ("permutations: 7", "permutations")] {
         work.write(
             "bought.yaml",
             &job(&block.replace("metric: sr", &format!("metric: sr, {more}"))),
         );
         let told = work.cfaudit(2, "check bought.yaml --no-data").stderr;
-        assert!(told.contains("bad-value") && told.contains(code), "{told}");
+        told.says(&["bad-value", code]);
     }
 }
 
@@ -327,8 +293,7 @@ fn the_models_of_arms_are_explained_too() {
         ),
     );
     work.run(0, "arms.yaml", FEW);
-    let [patterns, features] =
-        ["switch_patterns", "switch_features"].map(|name| table(&work, name));
+    let [patterns, features] = ["switch_patterns", "switch_features"].map(|name| work.table(name));
     for (rows, key, value) in
         [(&patterns, ["half", "pattern"], "rate"), (&features, ["people", "feature"], "decision")]
     {
@@ -341,14 +306,14 @@ fn the_models_of_arms_are_explained_too() {
         assert_ne!(of("audited"), of("all"), "{value}");
         assert!(rows.records().all(|r| r.text("arm").is_empty() == (r.text("why") == "audited")));
     }
-    let metrics = table(&work, "metrics");
+    let metrics = work.table("metrics");
     for (why, arm) in [("all", "more/all"), ("folded", "folded/all")] {
         let counted = metrics.records().find(|row| {
             (row.text("arm"), row.text("metric"), row.text("scope")) == (arm, "sr", "total")
                 && row.text("counterfactual") == "typical"
         });
         let counted = counted.unwrap();
-        let halves = patterns.records().filter(|row| row.text("why") == why);
+        let halves = patterns.of(&format!("why={why}"));
         let halves: Vec<_> = halves.filter(|row| row.text("pattern").is_empty()).collect();
         for (column, all) in [("n", "denominator"), ("k", "numerator")] {
             let sum: i64 = halves.iter().filter_map(|row| row.int(column)).sum();
@@ -356,20 +321,16 @@ fn the_models_of_arms_are_explained_too() {
         }
         // What the features add is what happens to those who switch, by the models of the arm.
         for from in ["Male", "Female"] {
-            let switched = features.records().filter(|row| {
-                row.text("why") == why
-                    && row.text("people") == "switched"
-                    && row.text("from_group") == from
-            });
+            let switched = features.of(&format!("why={why}, people=switched, from_group={from}"));
             let sum: f64 = switched.filter_map(|row| row.real("decision")).sum();
             assert!((sum - 1.0).abs() < 1e-12, "{why}, {from}: {sum}");
         }
     }
-    let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("(arm more&#x2f;all)"), "the page says whose switches are explained");
-    let gates = table(&work, "gates");
-    let gate = gates.records().find(|row| row.text("gate") == "patterns").unwrap();
-    assert_eq!((gate.text("arm"), gate.text("model")), ("folded/all", "scorecard"));
+    let page = work.read("out/report.html");
+    page.says(&["(arm more&#x2f;all)"]);
+    let gates = work.table("gates");
+    let gate = gates.at("gate=patterns");
+    gate.holds("arm=folded/all, model=scorecard");
     assert!(!gate.text("reason").contains("audited model"), "{}", gate.text("reason"));
 }
 
@@ -419,7 +380,7 @@ why: {{w: {{model: live, arm: more/all, counterfactual: world, sensitive: sex, m
         ),
     );
     work.run(0, "job.yaml", "");
-    let features = table(&work, "switch_features");
+    let features = work.table("switch_features");
     let of = |name: &'static str| features.records().filter(move |r| r.text("feature") == name);
     assert!(of("debt").any(|row| row.int("moved") > Some(0)));
     assert!(of("debt").all(|row| row.real("score").unwrap().abs() < 1e-12));

@@ -194,6 +194,7 @@ fn texts() -> Vec<PathBuf> {
         "README.md",
         "CHANGELOG.md",
         "jobs/models/README.md",
+        "src/explain/words.txt",
         "src/job/messages.txt",
         "src/metric/catalog/meanings.txt",
     ]

@@ -1,22 +1,30 @@
 //! A folder of its own for each test, the program run in it, and ways to look at what it wrote.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, RecordBatch,
+    StringArray, UInt64Array,
+};
 use arrow::util::display::array_value_to_string;
-use parquet::arrow::ArrowWriter;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
+use crate::batches::write;
+use crate::frame::{TableFrame, read_frame, read_whole};
+
+#[path = "../support/bad_jobs.rs"]
+mod bad_jobs;
 #[path = "../support/found.rs"]
 mod found;
 
+pub(crate) use bad_jobs::{each_bad_job, patched};
 pub(crate) use found::{expected, shared, skip};
 
 /// Whether a Python can import these modules.
@@ -64,20 +72,51 @@ impl Work {
         self.0.path().join(below)
     }
 
+    pub(crate) fn read(&self, below: &str) -> String {
+        let path = self.path(below);
+        fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    }
+
+    /// A table that a run wrote, by its name below `out`, or with the folder of another run.
+    #[track_caller]
+    pub(crate) fn table(&self, name: &str) -> TableFrame {
+        let (folder, name) = self.place_of_table(name);
+        read_frame(&folder, name)
+    }
+
+    /// The same of `metrics` with the values of the supported people, too.
+    #[track_caller]
+    pub(crate) fn whole_table(&self, name: &str) -> TableFrame {
+        let (folder, name) = self.place_of_table(name);
+        read_whole(&folder, name)
+    }
+
+    fn place_of_table<'a>(&self, name: &'a str) -> (PathBuf, &'a str) {
+        let (folder, name) = name.rsplit_once('/').unwrap_or(("out", name));
+        let folders = ["tables", "rows", ""].map(|kind| self.path(folder).join(kind));
+        let has = |folder: &&PathBuf| folder.join(format!("{name}.parquet")).exists();
+        (folders.iter().find(has).unwrap_or(&folders[0]).clone(), name)
+    }
+
     pub(crate) fn write(&self, below: &str, text: &str) {
         let path = self.path(below);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
+    /// Writes a file as another one with parts of the text replaced, each of which it has.
+    #[track_caller]
+    pub(crate) fn edit(&self, from: &str, to: &str, parts: &[(&str, &str)]) {
+        let text = parts.iter().fold(self.read(from), |text, (old, new)| {
+            assert!(text.contains(old), "no `{old}` in\n{text}");
+            text.replace(old, new)
+        });
+        self.write(to, &text);
+    }
+
     /// Writes a Parquet file of these columns.
     pub(crate) fn parquet(&self, below: &str, columns: Vec<(&str, ArrayRef)>) {
-        let batch = batch(columns);
-        let mut writer =
-            ArrowWriter::try_new(File::create(self.path(below)).unwrap(), batch.schema(), None)
-                .unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
+        write(&self.path(below), &batch(columns));
     }
 
     /// Writes a text file of these columns; a missing value is the empty field.
@@ -119,6 +158,19 @@ impl Work {
         self.cfaudit(status, &format!("run {job} --out out --cache cache {args}"))
     }
 
+    /// A job gives what `out` holds, byte for byte, from scratch with these flags too, such as
+    /// `--threads 3 --batch-rows 1024`.
+    #[track_caller]
+    pub(crate) fn same_bytes(&self, status: i32, job: &str, ways: &[&str]) {
+        for flags in ways {
+            let folders = ["again", "again-cache"];
+            let [out, cache] = folders;
+            self.cfaudit(status, &format!("run {job} --out {out} --cache {cache} {flags}"));
+            assert_same(&self.results(), &results(&self.path(out)), flags);
+            folders.iter().for_each(|of| fs::remove_dir_all(self.path(of)).unwrap());
+        }
+    }
+
     /// What the output folder holds but for what varies between runs.
     pub(crate) fn results(&self) -> Files {
         results(&self.path("out"))
@@ -129,7 +181,8 @@ impl Work {
     }
 }
 
-fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+/// Rows of these columns.
+pub(crate) fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(
         columns.into_iter().map(|(name, array)| (name, array, true)),
     )
@@ -159,9 +212,7 @@ impl Ran {
     fn every_warning_has_a_line(&self) {
         let mut lines = self.stdout.lines().peekable();
         while let Some(line) = lines.next() {
-            let is_told = ["warning[", "info["].iter().any(|start| line.starts_with(start));
-            // The cause of this one is a disk.
-            if is_told && !line.starts_with("warning[little-disk]") {
+            if ["warning[", "info["].iter().any(|start| line.starts_with(start)) {
                 let next = lines.peek().copied().unwrap_or_default();
                 assert!(next.starts_with("  --> ") && next.contains(':'), "{line}\n{next}");
             }
@@ -176,9 +227,25 @@ impl Ran {
 
     #[track_caller]
     pub(crate) fn says(&self, words: &[&str]) {
-        for word in words {
-            assert!(self.stderr.contains(word), "`{word}` is not in\n{}", self.stderr);
-        }
+        self.stderr.says(words);
+    }
+}
+
+/// What a text says.
+pub(crate) trait Says {
+    fn says(&self, words: &[&str]);
+    fn lacks(&self, words: &[&str]);
+}
+
+impl Says for str {
+    #[track_caller]
+    fn says(&self, words: &[&str]) {
+        words.iter().for_each(|words| assert!(self.contains(words), "no `{words}` in\n{self}"));
+    }
+
+    #[track_caller]
+    fn lacks(&self, words: &[&str]) {
+        words.iter().for_each(|words| assert!(!self.contains(words), "`{words}` is in\n{self}"));
     }
 }
 
@@ -281,7 +348,50 @@ pub(crate) fn yaml_files(below: &str) -> Vec<PathBuf> {
     files
 }
 
-/// An Arrow column of anything that collects into one.
-pub(crate) fn column<A: arrow::array::Array + 'static>(array: A) -> ArrayRef {
+/// What a column of rows may hold.
+pub(crate) trait ColumnItem: Sized {
+    fn collected(items: impl Iterator<Item = Self>) -> ArrayRef;
+}
+
+macro_rules! column_items {
+    ($($of:ty => $array:ty),*) => {$(
+        impl ColumnItem for $of {
+            fn collected(items: impl Iterator<Item = Self>) -> ArrayRef {
+                Arc::new(items.map(Some).collect::<$array>())
+            }
+        }
+        impl ColumnItem for Option<$of> {
+            fn collected(items: impl Iterator<Item = Self>) -> ArrayRef {
+                Arc::new(items.collect::<$array>())
+            }
+        }
+    )*};
+}
+
+column_items!(
+    i64 => Int64Array, f64 => Float64Array, f32 => Float32Array, bool => BooleanArray,
+    u64 => UInt64Array, &str => StringArray, String => StringArray
+);
+
+/// An Arrow column of these values; none is null.
+pub(crate) fn column<T: ColumnItem>(values: impl IntoIterator<Item = T>) -> ArrayRef {
+    T::collected(values.into_iter())
+}
+
+/// The same of a column that is made already.
+pub(crate) fn array(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)
+}
+
+/// A number in [0, 1) that looks random and is not: a fraction of a multiple of a root.
+pub(crate) fn draw(i: i64, k: i32) -> f64 {
+    (i as f64 * f64::from(k).sqrt()).fract()
+}
+
+/// The first example of a document below a heading.
+pub(crate) fn documented(document: &str, heading: &str) -> String {
+    let text = fs::read_to_string(root().join("docs").join(document)).unwrap();
+    let (_, below) = text.split_once(heading).unwrap_or_else(|| panic!("no {heading}"));
+    let (_, block) = below.split_once("```yaml\n").unwrap();
+    block.split("```").next().unwrap().to_owned()
 }

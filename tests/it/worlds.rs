@@ -1,23 +1,18 @@
 //! Sets that move features, from the job to the tables: what they promise of every row, and what
 //! they say about data that do not suit.
 
-use crate::frame::{TableRecord, read_frame};
+use crate::batches::read;
+use crate::frame::TableRecord;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::{self};
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow::array::{Array, ArrayRef};
 use arrow::util::display::array_value_to_string;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value as Json;
 
-use crate::work::{Work, assert_same, column, results};
+use crate::work::{Says, Work, assert_same, column, draw, patched, results};
 
 const N: i64 = 1200;
-
-/// A number in [0, 1) that looks random and is not.
-fn draw(i: i64, k: i32) -> f64 {
-    (i as f64 * f64::from(k).sqrt()).fract()
-}
 
 fn job_of(counterfactuals: &str, models: &str) -> String {
     format!(
@@ -38,6 +33,11 @@ metrics: {{bootstrap: {{samples: 20}}}}
     )
 }
 
+/// Sides of the rows as they say themselves, and scores of both rows and counterfactuals.
+const BY_PART: &str = "~  split: {column: part, train: [fit], audit: [test]}";
+const LIVE: &str = "{live: {scores: {factual: {column: score}, counterfactual: {parquet: \
+                    cf.parquet, column: score}}}}";
+
 const LOGIT: &str = "{logit: {logistic: {l2: 1}}}";
 
 type Columns = Vec<(&'static str, ArrayRef)>;
@@ -46,16 +46,11 @@ type Columns = Vec<(&'static str, ArrayRef)>;
 fn people(ids: &[i64]) -> Columns {
     let male = |i: i64| draw(i, 2) < 0.5;
     let shift = |i: i64| f64::from(u8::from(male(i)));
-    let numbers = |of: &dyn Fn(i64) -> f64| {
-        column(ids.iter().map(|&i| Some(of(i))).collect::<Float64Array>())
-    };
-    let texts = |of: &dyn Fn(i64) -> &'static str| {
-        column(ids.iter().map(|&i| Some(of(i))).collect::<StringArray>())
-    };
-    let whole =
-        |of: &dyn Fn(i64) -> i64| column(ids.iter().map(|&i| Some(of(i))).collect::<Int64Array>());
+    let numbers = |of: &dyn Fn(i64) -> f64| column(ids.iter().map(|&i| of(i)));
+    let texts = |of: &dyn Fn(i64) -> &'static str| column(ids.iter().map(|&i| of(i)));
+    let whole = |of: &dyn Fn(i64) -> i64| column(ids.iter().map(|&i| of(i)));
     vec![
-        ("id", column(Int64Array::from(ids.to_vec()))),
+        ("id", column(ids.to_vec())),
         ("sex", texts(&|i| if male(i) { "m" } else { "f" })),
         ("age", whole(&|i| 18 + (50.0 * draw(i, 3)) as i64)),
         ("income", numbers(&|i| 1000.0 * draw(i, 5) + 400.0 * shift(i) + 5.0 * draw(i, 3))),
@@ -84,19 +79,13 @@ fn replaced(columns: &mut Columns, name: &str, array: ArrayRef) {
 
 /// All columns of a Parquet file as texts.
 fn table(path: &std::path::Path) -> BTreeMap<String, Vec<String>> {
-    let mut columns: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for batch in ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap())
-        .unwrap()
-        .build()
-        .unwrap()
-    {
-        let batch = batch.unwrap();
-        for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
-            let words = (0..array.len()).map(|i| array_value_to_string(array, i).unwrap());
-            columns.entry(field.name().clone()).or_default().extend(words);
-        }
-    }
-    columns
+    let batch = read(path);
+    let words = |array: &ArrayRef| {
+        (0..array.len()).map(|i| array_value_to_string(array, i).unwrap()).collect()
+    };
+    let fields = batch.schema();
+    let names = fields.fields().iter().map(|field| field.name().clone());
+    names.zip(batch.columns().iter().map(words)).collect()
 }
 
 /// The folder in the cache of a stage of the last run.
@@ -220,17 +209,10 @@ fn shuffled_rows_have_the_same_counterfactuals() {
 
 /// People of whom nobody of the group x of `sex`, and nobody of the group b of `side`, trains.
 fn with_untaught(job: &str) -> Work {
-    let job = job
-        .replace(
-            "{sex: {groups: [f, m], reference: m}}",
-            "{sex: {groups: [f, m, x], reference: m}, side: {groups: [a, b], reference: a}}",
-        )
-        .replace(
-            "{share: {train: 0.5, audit: 0.5}}",
-            "{column: part, train: [fit], audit: [test]}",
-        );
+    let sensitive = "~  sensitive: {sex: {groups: [f, m, x], reference: m}, side: {groups: [a, b], \
+                     reference: a}}";
     let work = Work::new();
-    work.write("job.yaml", &job);
+    work.write("job.yaml", &patched(job, &format!("{sensitive}\n{BY_PART}")));
     let mut columns = people(&all());
     let audited = |i: i64| i >= N / 2;
     let sex = |i: i64| {
@@ -242,15 +224,10 @@ fn with_untaught(job: &str) -> Work {
             "f"
         }
     };
-    replaced(&mut columns, "sex", column((0..N).map(|i| Some(sex(i))).collect::<StringArray>()));
+    replaced(&mut columns, "sex", column((0..N).map(sex)));
     let side = |i: i64| if audited(i) && i % 5 == 0 { "b" } else { "a" };
-    columns.push(("side", column((0..N).map(|i| Some(side(i))).collect::<StringArray>())));
-    columns.push((
-        "part",
-        column(
-            (0..N).map(|i| Some(if audited(i) { "test" } else { "fit" })).collect::<StringArray>(),
-        ),
-    ));
+    columns.push(("side", column((0..N).map(side))));
+    columns.push(("part", column((0..N).map(|i| if audited(i) { "test" } else { "fit" }))));
     work.parquet("people.parquet", columns);
     work
 }
@@ -267,12 +244,9 @@ fn a_group_without_training_rows_is_undefined_in_arms_too() {
         let ends = [row.text("from_group"), row.text("to_group")];
         ends.iter().any(|end| end.is_empty() || *end == "x")
     };
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let metrics = work.table("metrics");
     for arm in ["more/base", "more/all"] {
-        let of_set: Vec<_> = metrics
-            .records()
-            .filter(|row| row.text("arm") == arm && row.text("counterfactual") == "typical")
-            .collect();
+        let of_set: Vec<_> = metrics.of(&format!("arm={arm}, counterfactual=typical")).collect();
         let (about, others): (Vec<_>, Vec<_>) = of_set.into_iter().partition(is_about_x);
         assert!(
             about.len() > 20
@@ -286,8 +260,8 @@ fn a_group_without_training_rows_is_undefined_in_arms_too() {
             "{arm}"
         );
     }
-    let comparisons = read_frame(&work.path("out/tables"), "comparisons");
-    let of_set = comparisons.records().filter(|row| row.text("counterfactual") == "typical");
+    let comparisons = work.table("comparisons");
+    let of_set = comparisons.of("counterfactual=typical");
     let (about, others): (Vec<_>, Vec<_>) = of_set.partition(is_about_x);
     assert!(about.len() > 20 && others.iter().any(|row| row.is_some("difference")));
     for row in about {
@@ -309,13 +283,13 @@ fn weights_that_no_set_learns_from_are_told() {
             &job_of(sets, LOGIT).replace("  row_id: id\n", "  row_id: id\n  weight: weight\n"),
         );
         let mut columns = people(&all());
-        columns.push(("weight", column((0..N).map(|i| Some(1 + i % 3)).collect::<Int64Array>())));
+        columns.push(("weight", column((0..N).map(|i| 1 + i % 3))));
         work.parquet("people.parquet", columns);
         let check = work.cfaudit(0, "check job.yaml --cache cache");
         work.run(0, "job.yaml", "");
-        let issues = read_frame(&work.path("out/tables"), "issues");
+        let issues = work.table("issues");
         let issue = issues.records().find(|issue| issue.text("code") == "unweighted-fit");
-        let page = std::fs::read_to_string(work.path("out/annex.html")).unwrap();
+        let page = work.read("out/annex.html");
         let says = [
             format!("{}{}", check.stdout, check.stderr)
                 .contains("are not used to generate counterfactuals"),
@@ -326,10 +300,7 @@ fn weights_that_no_set_learns_from_are_told() {
     let (issue, says) = told("{flip: naive, typical: {greedy: {condition_on: label}}}");
     let (place, text) = issue.unwrap();
     assert_eq!((place.as_str(), says), ("data.weight", [true, true]));
-    assert!(
-        text.contains("every row counts once where `typical` learns how groups differ"),
-        "{text}"
-    );
+    text.says(&["every row counts once where `typical` learns how groups differ"]);
     assert_eq!(told("{flip: naive}"), (None, [false, false]));
 }
 
@@ -344,18 +315,13 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
                 sensitive: [side]}}";
     let work = with_untaught(&job_of(sets, LOGIT));
     work.run(0, "job.yaml", "");
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let metrics = work.table("metrics");
     for set in ["typical", "world", "carried"] {
         let (mut defined, mut undefined) = (0, 0);
-        for row in metrics.records().filter(|row| row.text("counterfactual") == set) {
+        for row in metrics.of(&format!("counterfactual={set}")) {
             let (from, to) = (row.text("from_group"), row.text("to_group"));
             if from.is_empty() || to.is_empty() || from == "x" || to == "x" {
-                assert_eq!(
-                    (row.real("value"), row.text("undefined")),
-                    (None, "no_training_rows"),
-                    "{set} {from} {to} {}",
-                    row.text("metric")
-                );
+                row.holds("value=, undefined=no_training_rows");
                 assert!(row.int("denominator").is_none() && row.real("lo").is_none());
                 undefined += 1;
             } else if row.text("metric") == "sr" {
@@ -364,8 +330,7 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
         }
         assert!(undefined > 20 && defined == 3, "{set}: {undefined} {defined}");
     }
-    let of_graphs: Vec<_> =
-        metrics.records().filter(|row| row.text("counterfactual") == "graph/none").collect();
+    let of_graphs: Vec<_> = metrics.of("counterfactual=graph/none").collect();
     assert!(
         of_graphs.iter().any(|row| row.text("metric") == "h_ga")
             && of_graphs.iter().any(|row| row.text("metric") == "psr")
@@ -375,10 +340,9 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
             .iter()
             .all(|row| row.real("value").is_none() && row.text("undefined") == "no_training_rows")
     );
-    let issues = read_frame(&work.path("out/tables"), "issues");
+    let issues = work.table("issues");
     let told: Vec<(String, String)> = issues
-        .records()
-        .filter(|row| row.text("code") == "no-training-rows")
+        .of("code=no-training-rows")
         .map(|row| (row.text("where").to_owned(), row.text("text").to_owned()))
         .collect();
     assert_eq!(told.iter().map(|issue| issue.0.as_str()).collect::<Vec<_>>(), ["sex", "side"]);
@@ -399,11 +363,7 @@ fn more_groups_than_memory_holds_are_refused_before_anything_is_generated() {
     let work = Work::new();
     work.write("job.yaml", &job);
     let mut columns = people(&all());
-    replaced(
-        &mut columns,
-        "sex",
-        column((0..N).map(|i| Some(groups[(i % 120) as usize].as_str())).collect::<StringArray>()),
-    );
+    replaced(&mut columns, "sex", column((0..N).map(|i| groups[(i % 120) as usize].as_str())));
     work.parquet("people.parquet", columns);
     for verb in ["check job.yaml", "run job.yaml --out out --cache cache"] {
         let ran = work.cfaudit(2, &format!("{verb} --memory 300MB"));
@@ -435,7 +395,7 @@ fn several_counterfactuals_include_the_single_one() {
     assert!(one.iter().all(|(key, cf)| features(&more[key]) == features(cf)));
     assert!(more.len() > one.len(), "{} {}", more.len(), one.len());
     // Every counterfactual is scored and counted, people once.
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let metrics = work.table("metrics");
     let row = |set: &str| {
         metrics.records().find(|m| {
             m.text("counterfactual") == set
@@ -468,22 +428,15 @@ fn what_is_not_valid_is_not_measured() {
         n_valid += i64::from(fits && near);
     }
     assert!(n_valid > 50 && n_valid < made.len() as i64 - 50);
-    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+    let outcomes = work.table("outcomes");
     assert_eq!(outcomes.rows.len() as i64, n_valid);
-    let quality = read_frame(&work.path("out/tables"), "cf_quality");
-    let value = |metric: &str| {
-        quality
-            .records()
-            .find(|r| r.text("from_group").is_empty() && r.text("metric") == metric)
-            .unwrap()
-            .real("value")
-    };
+    let quality = work.table("cf_quality");
+    let value = |metric: &str| quality.at(&format!("from_group=, metric={metric}")).real("value");
     assert_eq!(value("n_cf"), Some(made.len() as f64));
     assert_eq!(value("share_discarded"), Some(1.0 - n_valid as f64 / made.len() as f64));
-    let shapes = read_frame(&work.path("out/tables"), "cf_distributions");
+    let shapes = work.table("cf_distributions");
     let sum = |side: &str| -> i64 {
-        let mine =
-            shapes.records().filter(|r| r.text("feature") == "job" && r.text("side") == side);
+        let mine = shapes.of(&format!("feature=job, side={side}"));
         mine.filter_map(|r| r.int("n")).sum()
     };
     assert_eq!((sum("original"), sum("counterfactual")), (n_valid, n_valid));
@@ -497,7 +450,7 @@ fn moved_features_look_like_the_target() {
         LOGIT,
     ));
     work.run(0, "job.yaml", "");
-    let frame = read_frame(&work.path("out/tables"), "cf_features");
+    let frame = work.table("cf_features");
     for feature in ["income", "grade", "job"] {
         let value = |metric: &str, from: &str| {
             let is = |text: &str, word: &str| text == word;
@@ -514,12 +467,7 @@ fn moved_features_look_like_the_target() {
             assert_eq!(value("out_of_range", from), 0.0);
         }
     }
-    assert!(
-        frame
-            .records()
-            .filter(|r| r.text("feature") == "age" && r.text("metric") == "share_changed")
-            .all(|r| r.real("value") == Some(0.0))
-    );
+    assert!(frame.of("feature=age, metric=share_changed").all(|r| r.real("value") == Some(0.0)));
 }
 
 /// A changed knob runs the set that has it again, and what depends on it; nothing else.
@@ -537,7 +485,7 @@ fn a_changed_knob_runs_its_set_again() {
     let work = with_people(&job(1));
     work.run(0, "job.yaml", "");
     let again = work.run(0, "job.yaml", "");
-    assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    again.stderr.says(&["nothing to do"]);
     work.write("job.yaml", &job(2));
     work.run(0, "job.yaml", "");
     let run = work.json("out/run.json");
@@ -562,11 +510,10 @@ fn a_placebo_gives_a_band() {
         "{logit: {logistic: {l2: 1, omit: [sex]}}}",
     ));
     work.run(0, "job.yaml", "");
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
-    let sr =
-        metrics.records().find(|m| m.text("metric") == "sr" && m.text("scope") == "total").unwrap();
+    let metrics = work.table("metrics");
+    let sr = metrics.at("metric=sr, scope=total");
     let (lo, hi) = (sr.real("placebo_lo").unwrap(), sr.real("placebo_hi").unwrap());
-    assert_eq!(sr.int("placebo_repeats"), Some(5));
+    sr.holds("placebo_repeats=5");
     // Jobs and incomes follow sex, so what the real groups give is beyond what shuffled names give.
     let value = sr.real("value").unwrap();
     assert!((0.0..value).contains(&lo) && hi < value && lo <= hi, "{lo} {value} {hi}");
@@ -575,18 +522,11 @@ fn a_placebo_gives_a_band() {
 /// Rows of production without labels, strata of training, classes by what the model predicted.
 #[test]
 fn a_reference_of_its_own() {
-    let models = "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, \
-                  column: score}}}}";
-    let text = job_of(
-        "{world: {plausible: {move: [income, job], condition_on: {prediction: live}, depth: 1}}}",
-        models,
-    )
-    .replace(
-        "label: {column: repaid, positive: [1], favourable: positive}",
-        "label: none\n  reference: {parquet: training.parquet, label: repaid}",
-    )
-    .replace("  split: {share: {train: 0.5, audit: 0.5}}\n", "");
-    let work = with_people(&text);
+    let set = "{world: {plausible: {move: [income, job], condition_on: {prediction: live}, depth: \
+               1}}}";
+    let reference =
+        "~  label: none\n+  reference: {parquet: training.parquet, label: repaid}\n-  split";
+    let work = with_people(&patched(&job_of(set, LIVE), reference));
     let elsewhere: Vec<i64> = (5000..7000).collect();
     // A level that no row of production has.
     let mut training = people(&elsewhere);
@@ -599,7 +539,7 @@ fn a_reference_of_its_own() {
             "nurse"
         })
     });
-    replaced(&mut training, "job", column(jobs.collect::<StringArray>()));
+    replaced(&mut training, "job", column(jobs));
     work.parquet("training.parquet", training.clone());
     let waits = work.run(4, "job.yaml", "");
     assert_eq!(waits.summary()["verdict"], "waiting");
@@ -621,11 +561,8 @@ fn a_reference_of_its_own() {
     let scores: Vec<f64> = (0..asked["row_id"].len())
         .map(|k| if asked["job"][k] == "smith" { 0.9 } else { 0.2 })
         .collect();
-    let int = |name: &str| {
-        column(asked[name].iter().map(|v| v.parse::<i64>().unwrap()).collect::<Int64Array>())
-    };
-    let word =
-        |name: &str| column(asked[name].iter().map(|v| Some(v.as_str())).collect::<StringArray>());
+    let int = |name: &str| column(asked[name].iter().map(|v| v.parse::<i64>().unwrap()));
+    let word = |name: &str| column(asked[name].iter().map(|v| v.as_str()));
     work.parquet(
         "cf.parquet",
         vec![
@@ -633,14 +570,12 @@ fn a_reference_of_its_own() {
             ("sensitive", word("sensitive")),
             ("to_group", word("to_group")),
             ("cf_index", int("cf_index")),
-            ("score", column(scores.into_iter().map(Some).collect::<Float64Array>())),
+            ("score", column(scores.into_iter().map(Some))),
         ],
     );
     work.run(0, "job.yaml", "");
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
-    assert!(metrics.records().any(|m| m.text("metric") == "sr"
-        && m.text("counterfactual") == "world"
-        && m.real("value").is_some()));
+    let metrics = work.table("metrics");
+    assert!(metrics.has("metric=sr, counterfactual=world, value!="));
 
     // The same columns with other types, and a label that says nothing.
     let refused = |change: &dyn Fn(&mut Columns), words: &[&str]| {
@@ -649,20 +584,19 @@ fn a_reference_of_its_own() {
         work.parquet("training.parquet", training);
         work.run(3, "job.yaml", "").says(words);
     };
-    let texts = |i: usize| column((0..i).map(|_| Some("12")).collect::<StringArray>());
+    let texts = |i: usize| column((0..i).map(|_| "12"));
     refused(
         &|t| replaced(t, "income", texts(2000)),
         &["error[not-numeric]", "`income`", "job.yaml:8:"],
     );
     // Numbers that are not whole are those of the same column. The set moves other columns, so the
     // rows to score are the same, and the scores still answer them.
-    let floats =
-        column((0..2000).map(|i| Some(20.5 + f64::from(i % 40))).collect::<Float64Array>());
+    let floats = column((0..2000).map(|i| 20.5 + f64::from(i % 40)));
     let mut halves = training.clone();
     replaced(&mut halves, "age", floats);
     work.parquet("training.parquet", halves);
     work.run(0, "job.yaml", "");
-    let grades = column((0..2000).map(|i| Some(i64::from(i % 3))).collect::<Int64Array>());
+    let grades = column((0..2000).map(|i| i64::from(i % 3)));
     refused(
         &|t| replaced(t, "repaid", grades.clone()),
         &[
@@ -681,9 +615,7 @@ fn a_reference_of_its_own() {
 /// sides.
 #[test]
 fn predictions_without_any_label() {
-    let models = "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, \
-                  column: score}}}}";
-    let text = job_of("{world: {greedy: {condition_on: {prediction: live}}}}", models)
+    let text = job_of("{world: {greedy: {condition_on: {prediction: live}}}}", LIVE)
         .replace("{column: repaid, positive: [1], favourable: positive}", "none")
         .replace("  split: {share: {train: 0.5, audit: 0.5}}\n", "");
     let work = with_people(&text);
@@ -705,9 +637,8 @@ fn data_that_do_not_suit_a_strategy() {
         assert!(!work.path("out").exists());
     };
     let plausible = "{plausible: {move: [age, income, job], condition_on: label}}";
-    let texts =
-        |of: &dyn Fn(i64) -> Option<&'static str>| column((0..N).map(of).collect::<StringArray>());
-    let gone = column((0..N).map(|_| None).collect::<Float64Array>());
+    let texts = |of: &dyn Fn(i64) -> Option<&'static str>| column((0..N).map(of));
+    let gone = column((0..N).map(|_| None::<f64>));
     refused(
         plausible,
         &|c| replaced(c, "income", gone.clone()),
@@ -730,21 +661,10 @@ fn data_that_do_not_suit_a_strategy() {
         ],
     );
     // The training rows have one class, those that are audited both.
-    let text = job_of(
-        "{world: {plausible: {move: [age], condition_on: label}}}",
-        "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: \
-         score}}}}",
-    );
-    let work = with_people(&text.replace(
-        "{share: {train: 0.5, audit: 0.5}}",
-        "{column: part, train: [fit], audit: [test]}",
-    ));
+    let text = job_of("{world: {plausible: {move: [age], condition_on: label}}}", LIVE);
+    let work = with_people(&patched(&text, BY_PART));
     let mut columns = people(&all());
-    replaced(
-        &mut columns,
-        "repaid",
-        column((0..N).map(|i| Some(i64::from(i == 700))).collect::<Int64Array>()),
-    );
+    replaced(&mut columns, "repaid", column((0..N).map(|i| i64::from(i == 700))));
     columns.push(("part", texts(&|i| Some(if i < 600 { "fit" } else { "test" }))));
     work.parquet("people.parquet", columns);
     work.run(3, "job.yaml", "").says(&[
@@ -765,10 +685,7 @@ fn one_hot_groups_stay_one_hot() {
     let mut columns = people(&all());
     let towns = table(&work.path("people.parquet"))["town"].clone();
     for (name, town) in [("in_x", "x"), ("in_y", "y"), ("in_z", "z")] {
-        columns.push((
-            name,
-            column(towns.iter().map(|t| Some(i64::from(t == town))).collect::<Int64Array>()),
-        ));
+        columns.push((name, column(towns.iter().map(|t| i64::from(t == town)))));
     }
     work.parquet("people.parquet", columns);
     work.run(0, "job.yaml", "");
@@ -794,25 +711,15 @@ fn one_hot_groups_stay_one_hot() {
 fn a_changed_job_is_not_answered_from_the_cache_of_another() {
     let set = "{world: {plausible: {move: all, condition_on: label, keep_within: {centroid_sd: \
                1.5}}, sensitive: [sex]}}";
-    let job = job_of(
-        set,
-        "{live: {scores: {factual: {column: score}, counterfactual: {parquet: \
-         cf.parquet, column: score}}}}",
-    )
-    .replace(
-        "nominal: [job, town]",
-        "nominal: [job], onehot: {town: [in_x, in_y], more: [in_z, in_o]}",
-    )
-    .replace(
-        "  split: {share: {train: 0.5, audit: 0.5}}\n",
-        "  reference: {parquet: training.parquet}\n",
-    );
+    let onehot = "nominal: [job], onehot: {town: [in_x, in_y], more: [in_z, in_o]}";
+    let job = job_of(set, LIVE).replace("nominal: [job, town]", onehot);
+    let job = patched(&job, "-  split\n+  reference: {parquet: training.parquet}");
     let with_towns = |ids: &[i64]| {
         let mut columns = people(ids);
         let towns = columns.iter().find(|(name, _)| *name == "town").unwrap().1.clone();
         for (name, town) in [("in_x", "x"), ("in_y", "y"), ("in_z", "z"), ("in_o", "o")] {
             let is = |i: usize| Some(i64::from(array_value_to_string(&towns, i).unwrap() == town));
-            columns.push((name, column((0..towns.len()).map(is).collect::<Int64Array>())));
+            columns.push((name, column((0..towns.len()).map(is))));
         }
         columns
     };
@@ -859,15 +766,13 @@ fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
     let sets = "{world: {plausible: {move: [age, income], condition_on: label}}, typical: {greedy: \
                 {condition_on: label}}, carried: {transport: {move: [age, income], condition_on: \
                 label}}}";
-    let work = with_people(&job_of(sets, LOGIT).replace(
-        "{sex: {groups: [f, m], reference: m}}",
-        "{band: {from: age, bins: [17, 40, 70, 90], reference: \"(40, 70]\"}}",
-    ));
+    let band = "~  sensitive: {band: {from: age, bins: [17, 40, 70, 90], reference: \"(40, 70]\"}}";
+    let work = with_people(&patched(&job_of(sets, LOGIT), band));
     let mut columns = people(&all());
     // Eight of 1200 are old, about half of them train.
     let ages =
         (0..N).map(|i| Some(if i % 150 == 0 { 80 } else { 18 + (50.0 * draw(i, 3)) as i64 }));
-    replaced(&mut columns, "age", column(ages.collect::<Int64Array>()));
+    replaced(&mut columns, "age", column(ages));
     work.parquet("people.parquet", columns);
     work.run(0, "job.yaml", "");
     let limits = [(17.0, 40.0), (40.0, 70.0), (70.0, 90.0)];
@@ -887,14 +792,14 @@ fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
         assert!(valid[0] > 100 && valid[1] > 100, "{set} {valid:?}");
         assert_eq!(valid[2] > 100, set == "carried", "{set} {valid:?}");
     }
-    let issues = read_frame(&work.path("out/tables"), "issues");
-    let told: Vec<_> = issues.records().filter(|r| r.text("code") == "outside-group").collect();
+    let issues = work.table("issues");
+    let told: Vec<_> = issues.of("code=outside-group").collect();
     let (n, text) = (told[0].int("n").unwrap(), told[0].text("text"));
     assert!(told.len() == 1 && n > 1000 && told[0].text("where") == "band", "{n}");
     for set in ["world", "typical"] {
-        assert!(text.contains(&format!("in group `(70, 90]` (set `{set}`)")), "{text}");
+        text.says(&[&format!("in group `(70, 90]` (set `{set}`)")]);
     }
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let metrics = work.table("metrics");
     let sr = |set: &str| {
         metrics.records().find(|m| {
             m.text("metric") == "sr"

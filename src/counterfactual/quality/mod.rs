@@ -12,6 +12,7 @@
 //! enters no distance; where the strategy conditions on nothing there is one class.
 //! Cost: the width of the z-space per counterfactual.
 
+pub(crate) mod map;
 pub(crate) mod shapes;
 pub(crate) mod sums;
 mod values;

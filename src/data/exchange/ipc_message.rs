@@ -1,15 +1,24 @@
-//! The messages of an Arrow IPC stream that a program of the user's writes.
+//! The messages of an Arrow IPC stream that a program of the user's writes, and the rows in them.
 //!
 //! A program may print anything, so the stream is cut into messages here and not by a library:
 //! every length is checked before it is used, and memory is bounded by the bytes that arrive.
 //! Faults say what the program did, so that the caller can put its name in front.
 //! Source: "Serialization and Interprocess Communication" of the Arrow columnar format, version 1.
 
+use std::collections::HashMap;
 use std::io::{self, Read};
+use std::sync::Arc;
 
-use arrow::ipc::{Endianness, Message, Schema, root_as_message};
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
+use arrow::buffer::Buffer;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ipc::reader::{read_dictionary, read_record_batch};
+use arrow::ipc::{self, Endianness, Message, Schema, root_as_message};
 
-use crate::error::{Fault, Result};
+use crate::error::{Error, Fault, Result};
+use crate::table::decoding::decoded;
 
 /// Largest size of the metadata of a message.
 ///
@@ -166,4 +175,145 @@ pub(crate) fn schema_of_stream<'m>(message: Message<'m>) -> Result<Schema<'m>> {
         return Err(stream_fault("wrote a stream in big-endian order").into());
     }
     Ok(schema)
+}
+
+/// The most rows of a batch: of columns without values any number takes no bytes.
+const MAX_BATCH_ROWS: i64 = 1 << 27;
+
+/// The fault of a batch or of dictionaries of so many bytes, where fewer are allowed.
+fn too_large_fault(what: &str, bytes: u64, allowed: u64) -> Fault {
+    let what = format!("wrote {what} of {bytes} bytes; the run may use {allowed}");
+    stream_fault(what).hint("write smaller batches, or allow more with `--memory`")
+}
+
+/// The bytes that the values of a column take where each row has its own copy.
+fn copied_bytes(column: &ArrayRef) -> u64 {
+    // Views may share their bytes; the lower quarter of one is its length.
+    let length = |view: u128| u64::try_from(view & u128::from(u32::MAX)).unwrap_or(u64::MAX);
+    if let Some(views) = column.as_string_view_opt() {
+        return views.views().iter().fold(0, |sum: u64, view| sum.saturating_add(length(*view)));
+    }
+    let Some(words) = column.as_any_dictionary_opt() else { return 0 };
+    let values = words.values();
+    if values.is_empty() {
+        return 0;
+    }
+    let bytes = |of: usize| match values.data_type() {
+        DataType::Utf8 => values.as_string::<i32>().value_length(of).unsigned_abs().into(),
+        DataType::LargeUtf8 => values.as_string::<i64>().value_length(of).unsigned_abs(),
+        DataType::Utf8View => length(values.as_string_view().views()[of]),
+        // Numbers, dates and times take at most so many.
+        _ => 16,
+    };
+    words.normalized_keys().into_iter().fold(0_u64, |sum, of| sum.saturating_add(bytes(of)))
+}
+
+pub(crate) fn damaged(cause: ArrowError) -> Fault {
+    stream_fault(format!("wrote a stream with a damaged message: {cause}"))
+}
+
+/// The message for a panic of the library while it decodes a message.
+pub(crate) fn undecodable<T>() -> Result<T, ArrowError> {
+    Err(ArrowError::IpcError("its parts do not fit together".to_owned()))
+}
+
+/// The batches of a stream: what later messages depend on.
+pub(crate) struct StreamedRows {
+    schema: SchemaRef,
+    plain: SchemaRef,
+    dictionaries: HashMap<i64, ArrayRef>,
+    /// The bytes of each dictionary.
+    dictionary_bytes: HashMap<i64, u64>,
+    /// The bytes that a batch and the dictionaries may take.
+    allowed: u64,
+}
+
+impl StreamedRows {
+    /// Those of a stream with this schema, which are given the columns of `plain`. A batch and the
+    /// dictionaries may take so many bytes.
+    pub(crate) fn new(schema: SchemaRef, plain: SchemaRef, allowed: u64) -> Self {
+        let (dictionaries, dictionary_bytes) = (HashMap::new(), HashMap::new());
+        StreamedRows { schema, plain, dictionaries, dictionary_bytes, allowed }
+    }
+
+    /// The bytes that belong to a message, which says how many they are.
+    pub(crate) fn body_of(
+        &mut self,
+        source: &mut dyn Read,
+        message: &Message<'_>,
+    ) -> Result<Buffer> {
+        let length = u64::try_from(message.bodyLength())
+            .map_err(|_| stream_fault("wrote a stream with a message of less than no bytes"))?;
+        let compressed = |batch: ipc::RecordBatch<'_>| batch.compression().is_some();
+        let of_words = message.header_as_dictionary_batch();
+        let batch = message.header_as_record_batch();
+        if batch.or_else(|| of_words?.data()).is_some_and(compressed) {
+            skip_bytes(source, length)?;
+            let hint = "write it without compression, which a pipe does not need";
+            return stream_fault("wrote a compressed stream").fail(hint);
+        }
+        let (mut needed, mut what) = (length, "a batch");
+        if let Some(words) = of_words {
+            let own = self.dictionary_bytes.entry(words.id()).or_default();
+            *own = if words.isDelta() { own.saturating_add(length) } else { length };
+            needed = self.dictionary_bytes.values().fold(0, |sum, own| sum.saturating_add(*own));
+            what = "dictionaries";
+        }
+        if needed > self.allowed {
+            return Err(too_large_fault(what, needed, self.allowed).into());
+        }
+        let mut body = Vec::new();
+        let read = source.take(length).read_to_end(&mut body).map_err(|e| truncated_fault(&e))?;
+        if (read as u64) < length {
+            return Err(truncated_fault(&io::ErrorKind::UnexpectedEof.into()).into());
+        }
+        Ok(Buffer::from_vec(body))
+    }
+
+    /// The rows of a message; none where it holds a dictionary.
+    pub(crate) fn take(
+        &mut self,
+        message: &Message<'_>,
+        body: &Buffer,
+    ) -> Result<Option<RecordBatch>> {
+        let version = message.version();
+        let told = if let Some(batch) = message.header_as_record_batch() {
+            if !(0..=MAX_BATCH_ROWS).contains(&batch.length()) {
+                let what = format!(
+                    "wrote a batch of {} rows; at most {MAX_BATCH_ROWS} are read",
+                    batch.length()
+                );
+                return stream_fault(what).fail("write smaller batches");
+            }
+            let allowed = self.allowed;
+            decoded(|| {
+                let (schema, known) = (Arc::clone(&self.schema), &self.dictionaries);
+                let batch = read_record_batch(body, batch, schema, known, None, &version)?;
+                let copied = batch.columns().iter().map(copied_bytes);
+                let copied = copied.fold(0, u64::saturating_add);
+                if copied > allowed {
+                    let fault = too_large_fault("a batch", copied, allowed);
+                    return Err(ArrowError::ExternalError(Box::new(Error::from(fault))));
+                }
+                let plain = batch.columns().iter().zip(self.plain.fields());
+                let plain = plain.map(|(array, field)| cast(array, field.data_type()));
+                let plain = plain.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
+                RecordBatch::try_new(Arc::clone(&self.plain), plain).map(Some)
+            })
+        } else if let Some(batch) = message.header_as_dictionary_batch() {
+            let known = &mut self.dictionaries;
+            decoded(|| read_dictionary(body, batch, &self.schema, known, &version).map(|()| None))
+        } else {
+            let kind = message.header_type();
+            let what = format!("wrote a message of kind {kind:?} between its batches");
+            return Err(stream_fault(what).into());
+        };
+        told.unwrap_or_else(undecodable).map_err(|cause| match cause {
+            ArrowError::ExternalError(cause) => match cause.downcast::<Error>() {
+                Ok(refused) => *refused,
+                Err(cause) => damaged(ArrowError::ExternalError(cause)).into(),
+            },
+            cause => damaged(cause).into(),
+        })
+    }
 }

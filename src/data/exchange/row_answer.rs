@@ -7,30 +7,24 @@
 //! Faults say what the program did (`wrote an incomplete stream`), so that the caller can put its
 //! name in front.
 
-use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch};
-use arrow::buffer::Buffer;
-use arrow::compute::cast;
 use arrow::datatypes::{
     DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DECIMAL128_MAX_PRECISION,
     DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Schema, SchemaRef,
 };
-use arrow::error::ArrowError;
+use arrow::ipc::Message;
 use arrow::ipc::convert::try_fb_to_schema;
-use arrow::ipc::reader::{read_dictionary, read_record_batch};
-use arrow::ipc::{self, Message};
 
 use crate::data::exchange::ipc_message::{
-    CLOSE_WRITER, NextMessage, next_message, next_part, parsed, schema_of_stream, skip_bytes,
-    stream_fault, truncated_fault,
+    CLOSE_WRITER, NextMessage, StreamedRows, damaged, next_message, next_part, parsed,
+    schema_of_stream, stream_fault, undecodable,
 };
 use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
 use crate::data::values::{ValueClass, type_in_words};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::table::decoding::decoded;
 use crate::table::field_marks::{cached, distinct};
 use crate::table::file::{FileOwner, ParquetFile};
@@ -91,9 +85,6 @@ pub(crate) fn copy_rows(
     file.finish()?;
     Ok(n_rows)
 }
-
-/// The most rows of a batch: of columns without values any number takes no bytes.
-const MAX_BATCH_ROWS: i64 = 1 << 27;
 
 fn no_end_mark_fault() -> Fault {
     stream_fault("wrote a stream without its end, so rows may be missing").hint(CLOSE_WRITER)
@@ -163,134 +154,6 @@ fn passing_schema(plain: &Schema) -> Schema {
         cached(if field.data_type().is_numeric() { distinct(field) } else { field })
     };
     Schema::new(plain.fields().iter().map(packed).collect::<Vec<_>>())
-}
-
-/// The fault of a batch or of dictionaries of so many bytes, where fewer are allowed.
-fn too_large_fault(what: &str, bytes: u64, allowed: u64) -> Fault {
-    let what = format!("wrote {what} of {bytes} bytes; the run may use {allowed}");
-    stream_fault(what).hint("write smaller batches, or allow more with `--memory`")
-}
-
-/// The bytes that the values of a column take where each row has its own copy.
-fn copied_bytes(column: &ArrayRef) -> u64 {
-    // Views may share their bytes; the lower quarter of one is its length.
-    let length = |view: u128| u64::try_from(view & u128::from(u32::MAX)).unwrap_or(u64::MAX);
-    if let Some(views) = column.as_string_view_opt() {
-        return views.views().iter().fold(0, |sum: u64, view| sum.saturating_add(length(*view)));
-    }
-    let Some(words) = column.as_any_dictionary_opt() else { return 0 };
-    let values = words.values();
-    if values.is_empty() {
-        return 0;
-    }
-    let bytes = |of: usize| match values.data_type() {
-        DataType::Utf8 => values.as_string::<i32>().value_length(of).unsigned_abs().into(),
-        DataType::LargeUtf8 => values.as_string::<i64>().value_length(of).unsigned_abs(),
-        DataType::Utf8View => length(values.as_string_view().views()[of]),
-        // Numbers, dates and times take at most so many.
-        _ => 16,
-    };
-    words.normalized_keys().into_iter().fold(0_u64, |sum, of| sum.saturating_add(bytes(of)))
-}
-
-fn damaged(cause: ArrowError) -> Fault {
-    stream_fault(format!("wrote a stream with a damaged message: {cause}"))
-}
-
-/// The message for a panic of the library while it decodes a message.
-fn undecodable<T>() -> Result<T, ArrowError> {
-    Err(ArrowError::IpcError("its parts do not fit together".to_owned()))
-}
-
-/// What later messages of a stream depend on.
-struct StreamedRows {
-    schema: SchemaRef,
-    plain: SchemaRef,
-    dictionaries: HashMap<i64, ArrayRef>,
-    /// The bytes of each dictionary.
-    dictionary_bytes: HashMap<i64, u64>,
-    /// The bytes that a batch and the dictionaries may take.
-    allowed: u64,
-}
-
-impl StreamedRows {
-    fn new(schema: SchemaRef, plain: SchemaRef, allowed: u64) -> Self {
-        let (dictionaries, dictionary_bytes) = (HashMap::new(), HashMap::new());
-        StreamedRows { schema, plain, dictionaries, dictionary_bytes, allowed }
-    }
-
-    /// The bytes that belong to a message, which says how many they are.
-    fn body_of(&mut self, source: &mut dyn Read, message: &Message<'_>) -> Result<Buffer> {
-        let length = u64::try_from(message.bodyLength())
-            .map_err(|_| stream_fault("wrote a stream with a message of less than no bytes"))?;
-        let compressed = |batch: ipc::RecordBatch<'_>| batch.compression().is_some();
-        let of_words = message.header_as_dictionary_batch();
-        let batch = message.header_as_record_batch();
-        if batch.or_else(|| of_words?.data()).is_some_and(compressed) {
-            skip_bytes(source, length)?;
-            let hint = "write it without compression, which a pipe does not need";
-            return stream_fault("wrote a compressed stream").fail(hint);
-        }
-        let (mut needed, mut what) = (length, "a batch");
-        if let Some(words) = of_words {
-            let own = self.dictionary_bytes.entry(words.id()).or_default();
-            *own = if words.isDelta() { own.saturating_add(length) } else { length };
-            needed = self.dictionary_bytes.values().fold(0, |sum, own| sum.saturating_add(*own));
-            what = "dictionaries";
-        }
-        if needed > self.allowed {
-            return Err(too_large_fault(what, needed, self.allowed).into());
-        }
-        let mut body = Vec::new();
-        let read = source.take(length).read_to_end(&mut body).map_err(|e| truncated_fault(&e))?;
-        if (read as u64) < length {
-            return Err(truncated_fault(&std::io::ErrorKind::UnexpectedEof.into()).into());
-        }
-        Ok(Buffer::from_vec(body))
-    }
-
-    /// The rows of a message; none where it holds a dictionary.
-    fn take(&mut self, message: &Message<'_>, body: &Buffer) -> Result<Option<RecordBatch>> {
-        let version = message.version();
-        let told = if let Some(batch) = message.header_as_record_batch() {
-            if !(0..=MAX_BATCH_ROWS).contains(&batch.length()) {
-                let what = format!(
-                    "wrote a batch of {} rows; at most {MAX_BATCH_ROWS} are read",
-                    batch.length()
-                );
-                return stream_fault(what).fail("write smaller batches");
-            }
-            let allowed = self.allowed;
-            decoded(|| {
-                let (schema, known) = (Arc::clone(&self.schema), &self.dictionaries);
-                let batch = read_record_batch(body, batch, schema, known, None, &version)?;
-                let copied = batch.columns().iter().map(copied_bytes);
-                let copied = copied.fold(0, u64::saturating_add);
-                if copied > allowed {
-                    let fault = too_large_fault("a batch", copied, allowed);
-                    return Err(ArrowError::ExternalError(Box::new(Error::from(fault))));
-                }
-                let plain = batch.columns().iter().zip(self.plain.fields());
-                let plain = plain.map(|(array, field)| cast(array, field.data_type()));
-                let plain = plain.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
-                RecordBatch::try_new(Arc::clone(&self.plain), plain).map(Some)
-            })
-        } else if let Some(batch) = message.header_as_dictionary_batch() {
-            let known = &mut self.dictionaries;
-            decoded(|| read_dictionary(body, batch, &self.schema, known, &version).map(|()| None))
-        } else {
-            let kind = message.header_type();
-            let what = format!("wrote a message of kind {kind:?} between its batches");
-            return Err(stream_fault(what).into());
-        };
-        told.unwrap_or_else(undecodable).map_err(|cause| match cause {
-            ArrowError::ExternalError(cause) => match cause.downcast::<Error>() {
-                Ok(refused) => *refused,
-                Err(cause) => damaged(ArrowError::ExternalError(cause)).into(),
-            },
-            cause => damaged(cause).into(),
-        })
-    }
 }
 
 /// How the columns of a copy differ from those of another one.

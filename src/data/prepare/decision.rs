@@ -6,7 +6,7 @@
 
 use crate::data::DecisionColumn;
 use crate::data::prepare::issues::DataIssue;
-use crate::data::prepare::plan::DecisionPlan;
+use crate::data::prepare::plan::SidesPlan;
 use crate::data::prepare::tally::ColumnTally;
 use crate::data::prepare::view_issues::{MAX_SHOWN, counted, seen_text};
 use crate::data::source::{list_words, nearest_word};
@@ -18,7 +18,7 @@ use crate::error::{Fault, Result};
 /// A positive word that no row contains, in a list that `negative` does not close; a word that
 /// closed lists do not name.
 pub(crate) fn decision_words(
-    decision: &DecisionPlan,
+    decision: &SidesPlan,
     name: &str,
     tally: &ColumnTally,
     issues: &mut Vec<DataIssue>,

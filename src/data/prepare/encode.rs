@@ -14,7 +14,7 @@ use arrow::error::ArrowError;
 
 use crate::data::prepare::kept_slice::KeptSlice;
 use crate::data::prepare::params::carried_decision;
-use crate::data::prepare::plan::{DecisionPlan, FeaturePlan, PreparePlan};
+use crate::data::prepare::plan::{FeaturePlan, PreparePlan, SidesPlan};
 use crate::data::prepare::row_id::IdRun;
 use crate::data::prepare::tally::SliceCodes;
 use crate::data::rows::ids::{key_of_integer, key_of_text};
@@ -148,7 +148,7 @@ impl RowChunk {
         }
         plain.extend(kept_numbers(plan).map(|feature| numbers(slice.as_read(feature.column))));
         plain.extend(plan.carry.iter().map(|&column| numbers(&slice.columns[column])));
-        let decided = |of: &DecisionPlan| {
+        let decided = |of: &SidesPlan| {
             let column = &plan.view.columns()[of.column];
             decisions(of, &column.canonical_values(&slice.columns[of.column]), slice.n)
         };
@@ -173,7 +173,7 @@ fn keys_of(ids: &SourceValues, n: usize) -> Vec<u64> {
 }
 
 /// 1 where the decision is positive, 0 where it is not.
-fn decisions(plan: &DecisionPlan, values: &SourceValues, n: usize) -> ArrayRef {
+fn decisions(plan: &SidesPlan, values: &SourceValues, n: usize) -> ArrayRef {
     let positive = |word: &str| plan.positive.iter().any(|(_, value)| value == word);
     let number = |i: usize| Some(f64::from(u8::from(positive(&values.word(i)?))));
     Arc::new((0..n).map(number).collect::<Float64Array>())

@@ -26,7 +26,7 @@ pub(crate) fn form_of(
     levels: &[String],
 ) -> Result<SourceForm> {
     let column = &plan.view.columns()[feature.column];
-    let lacks = survey.source_nulls.get(position).copied().unwrap_or(false);
+    let lacks = survey.rows.source_nulls.get(position).copied().unwrap_or(false);
     let class = plan.class_of(feature);
     // As of whole columns put together: integers with a missing value are floats.
     let float = (class == ValueClass::Int && lacks).then_some(SourceKind::Float);

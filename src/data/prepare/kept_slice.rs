@@ -2,6 +2,7 @@
 //! checks of their numbers.
 
 use arrow::array::Array;
+use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::left_out::{LeftOut, LeftOutRows, LostRows};
 use crate::data::prepare::params::MissingRule;
@@ -37,6 +38,55 @@ fn unmatched_rows(
     Ok(found)
 }
 
+/// What became of rows of the source before they are counted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RowsSeen {
+    /// Number of rows of the source.
+    pub(super) n_in: u64,
+    /// Rows left after each step that can lose rows.
+    ///
+    /// The steps are the filters, the removal of duplicates, and each feature whose missing values
+    /// drop rows.
+    pub(super) rows_left: Vec<u64>,
+    /// Number of rows that are kept.
+    pub(crate) n_rows: u64,
+    /// Whether the source lacks a value of each feature, in kept rows or others.
+    pub(crate) source_nulls: Vec<bool>,
+    /// Values of the source, filtered or not, that `null_values` made missing, by its columns.
+    pub(crate) made_null: Vec<u64>,
+    /// Values of the source, filtered or not, that have another spelling now, by its columns.
+    pub(crate) respelt: Vec<u64>,
+    /// Values of expressions that were not finite, by derived column.
+    pub(crate) not_finite: Vec<u64>,
+    /// Rows whose key a side table lacks, by table: of all rows where they are dropped, else of the
+    /// kept ones.
+    pub(crate) unmatched: Vec<UnmatchedRows>,
+    /// The rows that are left out.
+    pub(crate) left_out: LeftOutRows,
+}
+
+impl RowsSeen {
+    pub(super) fn merge(&mut self, other: &RowsSeen) {
+        self.n_in += other.n_in;
+        self.n_rows += other.n_rows;
+        add_each(&mut self.rows_left, &other.rows_left);
+        or_each(&mut self.source_nulls, &other.source_nulls);
+        add_each(&mut self.made_null, &other.made_null);
+        add_each(&mut self.respelt, &other.respelt);
+        add_each(&mut self.not_finite, &other.not_finite);
+        self.unmatched.iter_mut().zip(&other.unmatched).for_each(|(a, b)| a.merge(b));
+        self.left_out.merge(&other.left_out);
+    }
+}
+
+pub(super) fn add_each(sums: &mut [u64], more: &[u64]) {
+    sums.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
+}
+
+pub(super) fn or_each(any: &mut [bool], here: &[bool]) {
+    any.iter_mut().zip(here).for_each(|(any, here)| *any |= here);
+}
+
 /// For each row of a slice whether it passes all filters, and the number left after each filter.
 pub(crate) fn apply_filters(
     plan: &PreparePlan<'_>,
@@ -70,20 +120,10 @@ pub(crate) struct KeptSlice {
     pub(super) first_row: u64,
     /// The positions of the kept rows in the slice; `None` where all are kept.
     pub(super) rows: Option<Vec<u32>>,
-    /// Number of rows of the slice.
-    pub(super) n_in: u64,
-    /// Rows left after each step that can lose rows.
-    pub(super) rows_left: Vec<u64>,
-    pub(super) made_null: Vec<u64>,
-    pub(super) respelt: Vec<u64>,
-    pub(super) not_finite: Vec<u64>,
-    pub(super) unmatched: Vec<UnmatchedRows>,
-    /// The rows that are left out.
-    pub(super) left_out: LeftOutRows,
+    /// What became of all rows of the slice.
+    pub(super) rows_seen: RowsSeen,
     /// The columns that the job's view changes, as the source holds them, with their positions.
     as_read: Vec<(usize, SourceValues)>,
-    /// For each feature whether the source lacks a value, in kept rows or others.
-    pub(super) source_nulls: Vec<bool>,
 }
 
 /// Whether a row of a slice has no key in a side table that drops such rows.
@@ -156,15 +196,18 @@ impl KeptSlice {
             columns,
             first_row: slice.first_row,
             rows,
-            n_in: slice.rows as u64,
-            rows_left: left,
-            made_null: slice.made_null,
-            respelt: slice.respelt,
-            not_finite,
-            unmatched,
-            left_out,
+            rows_seen: RowsSeen {
+                n_in: slice.rows as u64,
+                rows_left: left,
+                n_rows: n,
+                source_nulls,
+                made_null: slice.made_null,
+                respelt: slice.respelt,
+                not_finite,
+                unmatched,
+                left_out,
+            },
             as_read,
-            source_nulls,
         })
     }
 

@@ -4,7 +4,7 @@
 use crate::data::LabelDefinition;
 use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::missing_words::check_words;
-use crate::data::prepare::plan::{LabelPlan, PreparePlan};
+use crate::data::prepare::plan::{PreparePlan, SidesPlan};
 use crate::data::prepare::tally::ColumnTally;
 use crate::data::prepare::view_issues::{MAX_SHOWN, counted, seen_text};
 use crate::data::source::{list_words, nearest_word};
@@ -15,7 +15,7 @@ const MAX_LABELS: usize = 1_000;
 
 pub(super) fn label_of(
     plan: &PreparePlan<'_>,
-    label: &LabelPlan,
+    label: &SidesPlan,
     tally: &ColumnTally,
     issues: &mut Vec<DataIssue>,
 ) -> Result<LabelDefinition> {

@@ -101,7 +101,7 @@ impl RowDescription {
                 // The type of the source does not decide: the same numbers are stored as integers
                 // in one source and as decimals in another.
                 if !feature.integer_is_known {
-                    *integer = !fractional && nulls < survey.n_rows;
+                    *integer = !fractional && nulls < survey.rows.n_rows;
                 }
             }
             let class = plan.class_of(feature);
@@ -181,7 +181,7 @@ impl RowDescription {
         }
         // Rows, and their counterfactuals in all other groups.
         let others = attributes.iter().map(|of| of.groups.len().saturating_sub(1)).max();
-        let counted = survey.n_rows.saturating_mul(others.unwrap_or(0).max(1) as u64);
+        let counted = survey.rows.n_rows.saturating_mul(others.unwrap_or(0).max(1) as u64);
         let weight = plan.weight.map(|column| {
             let unit = survey.weights.unit(counted);
             WeightColumn {
@@ -215,7 +215,7 @@ impl RowDescription {
         let strata = plan.strata.as_ref().map(|by| cut(by, strata)).transpose()?;
         let slices = plan.slices.iter().map(|by| cut(by, of_slice)).collect::<Result<Vec<_>>>()?;
         let layout = Layout {
-            n_rows: survey.n_rows,
+            n_rows: survey.rows.n_rows,
             row_id,
             label,
             person,

@@ -218,7 +218,12 @@ impl<'p> Preparation<'p> {
                 }
             }
         }
-        Ok(PrepareFindings { layout, filters, issues, left_out: all.survey.left_out.groups(plan) })
+        Ok(PrepareFindings {
+            layout,
+            filters,
+            issues,
+            left_out: all.survey.rows.left_out.groups(plan),
+        })
     }
 }
 

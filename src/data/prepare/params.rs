@@ -101,7 +101,7 @@ pub(crate) struct PrepareParams {
     /// Filters, in order.
     pub keep: Vec<KeepStep>,
     /// The label, unless there is none.
-    pub label: Option<LabelParams>,
+    pub label: Option<SidesParams>,
     /// Whether the raw label is kept too, as a hidden feature.
     pub raw_label: bool,
     /// Levels that features have in another layout, by name: they get a position even without a
@@ -138,7 +138,7 @@ pub(crate) struct PrepareParams {
     /// Columns carried as numbers for models: scores, thresholds, expected scores.
     pub carry: Vec<ColumnName>,
     /// Columns of decisions, each once.
-    pub decisions: Vec<DecisionParams>,
+    pub decisions: Vec<SidesParams>,
     /// The split, where a column decides it.
     pub split: Option<SplitColumn>,
     /// The split, where the hash of each row decides it.
@@ -149,15 +149,18 @@ pub(crate) struct PrepareParams {
     pub slices: Vec<(ColumnName, MissingRule)>,
 }
 
-/// A column of decisions.
+/// A column whose words are on two sides: the label, or decisions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct DecisionParams {
+pub(crate) struct SidesParams {
     /// The column.
     pub column: ColumnName,
-    /// The words of the positive decision.
+    /// The words of the positive side.
     pub positive: Vec<Word>,
-    /// The words of the negative decision, if the job lists them; otherwise all other words.
+    /// The words of the negative side, where the job lists them; otherwise all others.
     pub negative: Option<Vec<Word>>,
+    /// The classes of a label with more than two, divided into `positive` and `negative`; else
+    /// empty.
+    pub classes: Vec<Word>,
 }
 
 /// Prefix of the name under which the decisions of a column are carried.
@@ -166,20 +169,6 @@ const CARRIED_DECISION: &str = "decision.";
 /// Under which name the decisions of a column are carried.
 pub(crate) fn carried_decision(column: &str) -> String {
     format!("{CARRIED_DECISION}{column}")
-}
-
-/// The label column.
-#[derive(Debug, Clone)]
-pub(crate) struct LabelParams {
-    /// The column.
-    pub column: ColumnName,
-    /// The values that count as positive.
-    pub positive: Vec<Word>,
-    /// The values that count as negative, where the job lists them; otherwise all others.
-    pub negative: Option<Vec<Word>>,
-    /// The classes of a label with more than two, divided into `positive` and `negative`; else
-    /// empty.
-    pub classes: Vec<Word>,
 }
 
 /// A sensitive attribute.
@@ -308,7 +297,7 @@ impl PrepareParams {
 }
 
 /// One step that can lose rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FilterStep {
     /// The step, as the job writes it.
     pub what: String,

@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::keep::KeepFilter;
 use crate::data::prepare::params::{
-    DecisionParams, LabelParams, MissingRule, OrdinalOrder, PrepareParams, SensitiveParams,
-    SplitColumn,
+    MissingRule, OrdinalOrder, PrepareParams, SensitiveParams, SidesParams, SplitColumn,
 };
 use crate::data::prepare::view::SourceView;
 use crate::data::rows::role_counts::HashSplit;
@@ -30,7 +29,7 @@ pub(crate) struct PreparePlan<'a> {
     pub(crate) repeated: Option<Vec<u64>>,
     pub(crate) row_id: Option<usize>,
     pub(crate) person: Option<usize>,
-    pub(crate) label: Option<LabelPlan>,
+    pub(crate) label: Option<SidesPlan>,
     pub(crate) attributes: Vec<AttributePlan>,
     pub(crate) features: Vec<FeaturePlan>,
     /// The name of each one-hot group, and its columns.
@@ -38,7 +37,7 @@ pub(crate) struct PreparePlan<'a> {
     pub(crate) weight: Option<usize>,
     pub(crate) carry: Vec<usize>,
     /// Columns of decisions, carried behind those.
-    pub(crate) decisions: Vec<DecisionPlan>,
+    pub(crate) decisions: Vec<SidesPlan>,
     pub(crate) split: Option<SplitPlan>,
     /// The split by the hash of each row.
     pub(crate) hash_split: Option<HashSplit>,
@@ -53,13 +52,14 @@ pub(crate) struct PreparePlan<'a> {
     spelling_elsewhere: &'a BTreeMap<String, HashMap<String, String>>,
 }
 
-pub(crate) struct LabelPlan {
+/// A column whose words are on two sides.
+pub(crate) struct SidesPlan {
     pub(crate) column: usize,
     /// Pairs: the word in the job, and the word in the column.
     pub(crate) positive: Vec<(String, String)>,
     /// Pairs as above; `None` where all other values are negative.
     pub(crate) negative: Option<Vec<(String, String)>>,
-    /// Pairs as above; empty unless the label has more than two classes.
+    /// Pairs as above; empty unless it is a label of more than two classes.
     pub(crate) classes: Vec<(String, String)>,
 }
 
@@ -84,14 +84,6 @@ pub(crate) struct FeaturePlan {
     pub(crate) hidden: bool,
     /// Whether its kind decides if it is whole; otherwise its values do.
     pub(crate) integer_is_known: bool,
-}
-
-/// A column of decisions: pairs of words as written and as the column holds them.
-pub(crate) struct DecisionPlan {
-    pub(crate) column: usize,
-    pub(crate) positive: Vec<(String, String)>,
-    /// None: all others.
-    pub(crate) negative: Option<Vec<(String, String)>>,
 }
 
 pub(crate) struct SplitPlan {
@@ -136,7 +128,7 @@ impl<'a> PreparePlan<'a> {
         let person = params.person.as_ref();
         let person =
             person.map(|name| id_column(view, name, ("persons", "persons"))).transpose()?;
-        let label = params.label.as_ref().map(|label| LabelPlan::new(view, label)).transpose()?;
+        let label = params.label.as_ref().map(|label| SidesPlan::new(view, label)).transpose()?;
         let (mut features, attributes) = attributes(view, &params.sensitive)?;
         for feature in listed_features(view, params)? {
             match features.iter_mut().find(|f| f.column == feature.column) {
@@ -165,8 +157,8 @@ impl<'a> PreparePlan<'a> {
         let mut carry = columns(&params.carry)?;
         carry.sort_by(|&a, &b| view.columns()[a].name.cmp(&view.columns()[b].name));
         carry.dedup();
-        let decision = |decision: &DecisionParams| DecisionPlan::new(view, decision);
-        let decisions = params.decisions.iter().map(decision).collect::<Result<Vec<_>>>()?;
+        let decisions = params.decisions.iter().map(|of| SidesPlan::new(view, of));
+        let decisions = decisions.collect::<Result<Vec<_>>>()?;
         let split = params.split.as_ref().map(|split| SplitPlan::new(view, split)).transpose()?;
         let slices = params
             .slices
@@ -422,25 +414,13 @@ fn add_parents_of_crosses(view: &SourceView<'_>, features: &mut Vec<FeaturePlan>
     }
 }
 
-impl DecisionPlan {
-    fn new(view: &SourceView<'_>, decision: &DecisionParams) -> Result<Self> {
-        let column = view.position(decision.column.as_str())?;
-        let negative = decision.negative.as_ref();
-        Ok(DecisionPlan {
-            column,
-            positive: words(view, column, &decision.positive, "positive")?,
-            negative: negative.map(|list| words(view, column, list, "negative")).transpose()?,
-        })
-    }
-}
-
-impl LabelPlan {
-    fn new(view: &SourceView<'_>, label: &LabelParams) -> Result<Self> {
+impl SidesPlan {
+    fn new(view: &SourceView<'_>, label: &SidesParams) -> Result<Self> {
         let column = view.position(label.column.as_str())?;
         let negative = label.negative.as_ref();
         let negative = negative.map(|list| words(view, column, list, "negative")).transpose()?;
         let classes = words(view, column, &label.classes, "classes")?;
-        Ok(LabelPlan {
+        Ok(SidesPlan {
             column,
             positive: words(view, column, &label.positive, "positive")?,
             negative,

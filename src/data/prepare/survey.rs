@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::FeatureKind;
 use crate::data::prepare::derive::DerivationRule;
-use crate::data::prepare::kept_slice::{KeptSlice, check_numbers, check_weights, one_hot_counts};
-use crate::data::prepare::left_out::LeftOutRows;
+use crate::data::prepare::kept_slice::{
+    KeptSlice, RowsSeen, add_each, check_numbers, check_weights, one_hot_counts, or_each,
+};
 use crate::data::prepare::params::{FilterStep, MissingRule};
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::tally::{
@@ -35,42 +36,23 @@ pub(crate) const MANY_LEVELS: usize = 1000;
 /// The accumulator of the survey.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SourceSurvey {
-    /// Number of rows of the source.
-    n_in: u64,
-    /// Rows left after each step that can lose rows.
-    ///
-    /// The steps are the filters, the removal of duplicates, and each feature whose missing values
-    /// drop rows.
-    rows_left: Vec<u64>,
-    /// Number of rows that are kept.
-    pub(crate) n_rows: u64,
+    /// What became of the rows.
+    #[serde(flatten)]
+    pub(crate) rows: RowsSeen,
     /// The values of each counted column, as the source holds them.
     tallies: Vec<ColumnTally>,
-    /// Whether the source lacks a value of each feature, in kept rows or others.
-    pub(crate) source_nulls: Vec<bool>,
     /// Missing values of each feature.
     pub(crate) nulls: Vec<u64>,
     /// Whether each feature holds a number that is not whole.
     pub(crate) fractional: Vec<bool>,
     /// Statistics on thousands separators in each feature; empty unless its numbers are decimals.
     pub(crate) thousands: Vec<Thousands>,
-    /// Values of the source, filtered or not, that `null_values` made missing, by its columns.
-    pub(crate) made_null: Vec<u64>,
-    /// Rows whose key a side table lacks, by table: of all rows where they are dropped, else of the
-    /// kept ones.
-    pub(crate) unmatched: Vec<UnmatchedRows>,
-    /// Values of the source, filtered or not, that have another spelling now, by its columns.
-    pub(crate) respelt: Vec<u64>,
-    /// Values of expressions that were not finite, by derived column.
-    pub(crate) not_finite: Vec<u64>,
     /// Values without a name, by derived column.
     pub(crate) nameless: Vec<UnnamedValues>,
     /// Rows without exactly one 1, by one-hot group.
     pub(crate) onehot: Vec<OneHotFaults>,
     /// The weights of the rows.
     pub(crate) weights: WeightSummary,
-    /// The rows that are left out.
-    pub(crate) left_out: LeftOutRows,
 }
 
 impl SourceSurvey {
@@ -78,22 +60,22 @@ impl SourceSurvey {
         let drops = plan.features.iter().filter(|f| f.rule == MissingRule::DropRow).count()
             + plan.tables_that_drop().count();
         SourceSurvey {
-            n_in: 0,
-            rows_left: vec![0; plan.steps.len() + usize::from(plan.repeated.is_some()) + drops],
-            n_rows: 0,
+            rows: RowsSeen {
+                rows_left: vec![0; plan.steps.len() + usize::from(plan.repeated.is_some()) + drops],
+                source_nulls: vec![false; plan.features.len()],
+                made_null: vec![0; plan.view.nulls().len()],
+                respelt: vec![0; plan.view.spelt().len()],
+                not_finite: vec![0; plan.view.derived().count()],
+                unmatched: vec![UnmatchedRows::default(); plan.view.source().joined().len()],
+                ..RowsSeen::default()
+            },
             tallies: plan.coded.iter().map(|_| ColumnTally::default()).collect(),
             nulls: vec![0; plan.features.len()],
-            source_nulls: vec![false; plan.features.len()],
             fractional: vec![false; plan.features.len()],
             thousands: vec![Thousands::default(); plan.features.len()],
-            made_null: vec![0; plan.view.nulls().len()],
-            respelt: vec![0; plan.view.spelt().len()],
-            not_finite: vec![0; plan.view.derived().count()],
-            unmatched: vec![UnmatchedRows::default(); plan.view.source().joined().len()],
             nameless: plan.view.derived().map(|_| UnnamedValues::default()).collect(),
             onehot: vec![OneHotFaults::default(); plan.onehot.len()],
             weights: WeightSummary::default(),
-            left_out: LeftOutRows::default(),
         }
     }
 
@@ -121,8 +103,8 @@ impl SourceSurvey {
             };
             return RoleCounts { audited: of(&split.audit), trained: of(&split.train) };
         }
-        let audited = if plan.hash_split.is_some() { drawn } else { self.n_rows };
-        RoleCounts { audited, trained: self.n_rows - audited }
+        let audited = if plan.hash_split.is_some() { drawn } else { self.rows.n_rows };
+        RoleCounts { audited, trained: self.rows.n_rows - audited }
     }
 
     /// Counts the rows of a slice; returns the codes of each counted column.
@@ -134,9 +116,7 @@ impl SourceSurvey {
         plan: &PreparePlan<'_>,
         slice: &KeptSlice,
     ) -> Result<Vec<SliceCodes>> {
-        self.n_in += slice.n_in;
-        self.rows_left.iter_mut().zip(&slice.rows_left).for_each(|(sum, n)| *sum += n);
-        self.n_rows += slice.n as u64;
+        self.rows.merge(&slice.rows_seen);
         let mut codes = Vec::with_capacity(plan.coded.len());
         for (tally, &column) in self.tallies.iter_mut().zip(&plan.coded) {
             codes.push(tally.add_read(slice.as_read(column), |i| slice.row_number(i)));
@@ -198,12 +178,6 @@ impl SourceSurvey {
         if let Some(column) = plan.weight {
             self.weights.merge(check_weights(plan, slice, column)?);
         }
-        or_each(&mut self.source_nulls, &slice.source_nulls);
-        self.made_null.iter_mut().zip(&slice.made_null).for_each(|(sum, n)| *sum += n);
-        self.not_finite.iter_mut().zip(&slice.not_finite).for_each(|(sum, n)| *sum += n);
-        self.unmatched.iter_mut().zip(&slice.unmatched).for_each(|(a, b)| a.merge(b));
-        self.respelt.iter_mut().zip(&slice.respelt).for_each(|(sum, n)| *sum += n);
-        self.left_out.merge(&slice.left_out);
         for ((column, derived), nameless) in plan.view.derived().zip(&mut self.nameless) {
             if matches!(derived.rule, DerivationRule::Sql { .. }) {
                 continue;
@@ -241,30 +215,22 @@ impl SourceSurvey {
     /// Merges the survey of other rows; returns for each counted column the code here of each of
     /// their codes.
     pub(crate) fn merge_coded(&mut self, other: &SourceSurvey) -> Vec<Vec<u32>> {
-        self.n_in += other.n_in;
-        self.n_rows += other.n_rows;
-        self.rows_left.iter_mut().zip(&other.rows_left).for_each(|(sum, n)| *sum += n);
-        self.nulls.iter_mut().zip(&other.nulls).for_each(|(sum, n)| *sum += n);
+        self.rows.merge(&other.rows);
+        add_each(&mut self.nulls, &other.nulls);
         or_each(&mut self.fractional, &other.fractional);
-        or_each(&mut self.source_nulls, &other.source_nulls);
         self.thousands.iter_mut().zip(&other.thousands).for_each(|(a, b)| a.merge(*b));
-        self.made_null.iter_mut().zip(&other.made_null).for_each(|(sum, n)| *sum += n);
-        self.not_finite.iter_mut().zip(&other.not_finite).for_each(|(sum, n)| *sum += n);
-        self.unmatched.iter_mut().zip(&other.unmatched).for_each(|(a, b)| a.merge(b));
-        self.respelt.iter_mut().zip(&other.respelt).for_each(|(sum, n)| *sum += n);
         self.nameless.iter_mut().zip(&other.nameless).for_each(|(a, b)| a.merge(b));
         for (mine, theirs) in self.onehot.iter_mut().zip(&other.onehot) {
             mine.none += theirs.none;
             mine.several += theirs.several;
         }
         self.weights.merge(other.weights);
-        self.left_out.merge(&other.left_out);
         self.tallies.iter_mut().zip(&other.tallies).map(|(a, b)| a.merge(b)).collect()
     }
 
     /// Whether no row is lost.
     pub(crate) fn keeps_all(&self) -> bool {
-        self.n_rows == self.n_in
+        self.rows.n_rows == self.rows.n_in
     }
 
     /// Fails where a side table lacks keys that it must have, or all of them.
@@ -272,7 +238,7 @@ impl SourceSurvey {
     /// # Errors
     /// The table, with the number of rows and some of their keys.
     pub(crate) fn check_keys(&self, plan: &PreparePlan<'_>) -> Result<()> {
-        for (table, unmatched) in plan.view.source().joined().iter().zip(&self.unmatched) {
+        for (table, unmatched) in plan.view.source().joined().iter().zip(&self.rows.unmatched) {
             let JoinParams { name, on, missing, .. } = &table.params;
             let UnmatchedRows { n, of, first } = unmatched;
             let Some((row, _)) = first.first() else { continue };
@@ -337,16 +303,16 @@ impl SourceSurvey {
         let steps = plan.steps.iter().map(|s| format!("keep {}", s.what));
         let names = tables.chain(steps).chain(repeated);
         let names = names.chain(drops.map(|f| format!("missing {}: drop-row", f.name)));
-        let mut rows_in = self.n_in;
+        let mut rows_in = self.rows.n_in;
         let steps: Vec<FilterStep> = names
-            .zip(&self.rows_left)
+            .zip(&self.rows.rows_left)
             .map(|(what, &rows_out)| FilterStep {
                 what,
                 rows_in: std::mem::replace(&mut rows_in, rows_out),
                 rows_out,
             })
             .collect();
-        if self.n_in == 0 {
+        if self.rows.n_in == 0 {
             let files: Vec<String> =
                 plan.view.source().files().take(3).map(|f| format!("`{}`", f.display())).collect();
             let what = format!("there are no rows in {}", files.join(", "));
@@ -356,7 +322,7 @@ impl SourceSurvey {
         if let Some(last) = steps.iter().find(|s| s.rows_out == 0) {
             let what = format!(
                 "no row is left: `{}` dropped the last {} of {} rows",
-                last.what, last.rows_in, self.n_in
+                last.what, last.rows_in, self.rows.n_in
             );
             let hint = "compare the values in the filter with those of the column";
             return plan.view.source().locate_file(Fault::new("no-rows", what)).fail(hint);
@@ -364,7 +330,7 @@ impl SourceSurvey {
         // A text column used as numbers, every value of which could be a number.
         for column in plan.numbers() {
             let mut nulls = plan.features.iter().zip(&self.nulls);
-            let all_null = nulls.any(|(f, &n)| f.column == column && n == self.n_rows);
+            let all_null = nulls.any(|(f, &n)| f.column == column && n == self.rows.n_rows);
             if plan.view.columns()[column].class == ValueClass::Text && !all_null {
                 let name = plan.name(column);
                 let what =
@@ -377,7 +343,7 @@ impl SourceSurvey {
             let (name, largest) = (plan.name(column), self.weights.largest());
             let what = match () {
                 () if largest == 0.0 => format!("every weight in column `{name}` is 0"),
-                () if (largest * self.n_rows as f64).is_infinite() => {
+                () if (largest * self.rows.n_rows as f64).is_infinite() => {
                     format!("weights in column `{name}` are too large to be summed")
                 }
                 () => return Ok(steps),
@@ -387,10 +353,6 @@ impl SourceSurvey {
         }
         Ok(steps)
     }
-}
-
-fn or_each(any: &mut [bool], here: &[bool]) {
-    any.iter_mut().zip(here).for_each(|(any, here)| *any |= here);
 }
 
 impl Accumulator for SourceSurvey {
@@ -467,7 +429,7 @@ pub(crate) fn check_decimals(
 #[cfg(test)]
 mod tests {
     use super::SourceSurvey;
-    use crate::data::prepare::kept_slice::KeptSlice;
+    use crate::data::prepare::kept_slice::{KeptSlice, RowsSeen};
     use crate::data::prepare::params::PrepareParams;
     use crate::data::prepare::plan::PreparePlan;
     use crate::data::prepare::tally::{ColumnTally, OneHotFaults, UnnamedValues, ValueOccurrences};
@@ -481,13 +443,16 @@ mod tests {
     impl SampleState for SourceSurvey {
         fn sample(_: u64) -> Self {
             SourceSurvey {
-                rows_left: vec![0],
+                rows: RowsSeen {
+                    rows_left: vec![0],
+                    source_nulls: vec![false],
+                    made_null: vec![0],
+                    ..RowsSeen::default()
+                },
                 tallies: vec![ColumnTally::default()],
                 nulls: vec![0],
-                source_nulls: vec![false],
                 fractional: vec![false],
                 thousands: vec![Thousands::default()],
-                made_null: vec![0],
                 nameless: vec![UnnamedValues::default()],
                 onehot: vec![OneHotFaults::default()],
                 ..SourceSurvey::default()
@@ -504,10 +469,11 @@ mod tests {
                 .into(),
                 nulls: row % 2,
             };
-            (one.n_in, one.n_rows, one.rows_left) = (2, 1, vec![1]);
-            (one.nulls, one.made_null, one.fractional) = (vec![row % 3], vec![1], vec![row == 50]);
+            (one.rows.n_in, one.rows.n_rows, one.rows.rows_left) = (2, 1, vec![1]);
+            (one.nulls, one.rows.made_null) = (vec![row % 3], vec![1]);
+            one.fractional = vec![row == 50];
             one.tallies = vec![tally(7)];
-            one.source_nulls = vec![row == 51];
+            one.rows.source_nulls = vec![row == 51];
             let x = row as f64 / 8.0;
             one.nameless = vec![UnnamedValues {
                 n: 1,
@@ -573,7 +539,7 @@ mod tests {
             whole
         };
         let whole = survey(4096, false);
-        assert_eq!((whole.n_rows, whole.keeps_all()), (1900, false));
+        assert_eq!((whole.rows.n_rows, whole.keeps_all()), (1900, false));
         for (batch_rows, backwards) in [(4096, true), (333, false), (64, true), (1, false)] {
             assert_eq!(survey(batch_rows, backwards), whole, "{batch_rows} {backwards}");
         }

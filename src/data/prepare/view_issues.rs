@@ -18,7 +18,7 @@ pub(super) const MAX_SHOWN: usize = 10;
 /// Issues: values that `null_values` made missing, and values without a name in a derived column.
 pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> Vec<DataIssue> {
     let mut issues = Vec::new();
-    for (null, &n) in plan.view.nulls().iter().zip(&survey.made_null) {
+    for (null, &n) in plan.view.nulls().iter().zip(&survey.rows.made_null) {
         let name = plan.name(null.column);
         let text = format!(
             "{n} rows of the source have a value of `{name}` that means missing; it is treated as \
@@ -27,7 +27,7 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
         issues.push(DataIssue::info("null-value", name, n, text));
     }
     let tables = plan.view.source().joined().iter().map(|table| &table.params);
-    for (join, unmatched) in tables.zip(&survey.unmatched).filter(|(_, of)| of.n > 0) {
+    for (join, unmatched) in tables.zip(&survey.rows.unmatched).filter(|(_, of)| of.n > 0) {
         let then = match join.missing {
             UnmatchedRule::Drop => "they are dropped",
             _ => "they have no value in its columns",
@@ -43,7 +43,7 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
         let on = join.on.as_str();
         issues.push(DataIssue::warning("unmatched-rows", on, unmatched.n, text));
     }
-    for (&column, &n) in plan.view.spelt().iter().zip(&survey.respelt) {
+    for (&column, &n) in plan.view.spelt().iter().zip(&survey.rows.respelt) {
         let name = plan.name(column);
         let text = format!(
             "{n} rows of the source have a value of `{name}` in another spelling: the job says \
@@ -52,7 +52,9 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
         );
         issues.push(DataIssue::info("respelt-value", name, n, text));
     }
-    for ((column, _), &n) in plan.view.derived().zip(&survey.not_finite).filter(|(_, n)| **n > 0) {
+    for ((column, _), &n) in
+        plan.view.derived().zip(&survey.rows.not_finite).filter(|(_, n)| **n > 0)
+    {
         let name = plan.name(column);
         let text = format!(
             "{n} rows have no finite number in `{name}`, as after a division by 0: \

@@ -69,7 +69,7 @@ pub(crate) struct CounterfactualVerdicts {
 }
 
 /// Encodes the columns of one file as row groups, on any thread.
-struct ColumnEncoder {
+pub(crate) struct ColumnEncoder {
     encoder: GroupEncoder,
     schema: SchemaRef,
     folder: PathBuf,
@@ -87,6 +87,25 @@ impl ColumnEncoder {
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
             .map_err(|e| Error::operator("write", &self.folder, e, hint))?;
         self.encoder.encode(&batch)
+    }
+
+    /// Encodes the scores of one row group; NaN is written as null.
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub(crate) fn scores(&self, scores: Vec<f64>) -> Result<EncodedGroup> {
+        self.encode(vec![number_array(scores)])
+    }
+
+    /// Encodes the whole numbers of one row group.
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub(crate) fn numbers<T: ArrowPrimitiveType>(
+        &self,
+        numbers: Vec<T::Native>,
+    ) -> Result<EncodedGroup> {
+        self.encode(vec![Arc::new(PrimitiveArray::<T>::new(numbers.into(), None))])
     }
 }
 
@@ -460,27 +479,13 @@ fn keys_of(batch: &RecordBatch) -> CounterfactualKeys {
     }
 }
 
-/// Encodes scores as row groups, on any thread.
-pub(crate) struct ScoreEncoder(ColumnEncoder);
-
 /// Creates the file of scores in a folder.
 ///
 /// # Errors
 /// The file cannot be created.
-pub(crate) fn create_scores(folder: &Path) -> Result<(ScoreEncoder, GroupWriter)> {
+pub(crate) fn create_scores(folder: &Path) -> Result<(ColumnEncoder, GroupWriter)> {
     let score = distinct(Field::new("score", DataType::Float64, true));
-    let (encoder, writer) = ColumnEncoder::create(folder, SCORES, vec![score])?;
-    Ok((ScoreEncoder(encoder), writer))
-}
-
-impl ScoreEncoder {
-    /// Encodes one row group; NaN is written as null.
-    ///
-    /// # Errors
-    /// Never in practice.
-    pub(crate) fn encode(&self, scores: &[f64]) -> Result<EncodedGroup> {
-        self.0.encode(vec![number_array(scores.to_vec())])
-    }
+    ColumnEncoder::create(folder, SCORES, vec![score])
 }
 
 /// Writes next to the scores of a folder in how many bits the model gave them; 64 without.
@@ -622,32 +627,23 @@ impl ScoreReader {
 /// In [`WorldRowReader`]: a world in which a key has no row.
 pub(crate) const NO_ROW: u16 = u16::MAX;
 
-/// Encodes a file of one column of whole numbers, row group by row group, on any thread.
-pub(crate) struct NumberEncoder<T>(ColumnEncoder, PhantomData<T>);
-
-impl<T: ArrowPrimitiveType> NumberEncoder<T> {
-    fn create(folder: &Path, file: &str, column: &str) -> Result<(Self, GroupWriter)> {
-        let column = packed(Field::new(column, T::DATA_TYPE, false));
-        let (encoder, writer) = ColumnEncoder::create(folder, file, vec![column])?;
-        Ok((NumberEncoder(encoder, PhantomData), writer))
-    }
-
-    /// Encodes the numbers of one row group.
-    ///
-    /// # Errors
-    /// Never in practice.
-    pub(crate) fn encode(&self, numbers: Vec<T::Native>) -> Result<EncodedGroup> {
-        self.0.encode(vec![Arc::new(PrimitiveArray::<T>::new(numbers.into(), None))])
-    }
-}
-
 fn open(folder: &Path, file: &str) -> Result<ParquetFile> {
     ParquetFile::open(&folder.join(file), FileOwner::Program)
 }
 
-/// The numbers of a row group of such a file.
-fn numbers_of<T: ArrowPrimitiveType>(file: &ParquetFile, group: usize) -> Result<Vec<T::Native>> {
-    Ok(file.read_group(group, None)?.column(0).as_primitive::<T>().values().to_vec())
+/// Reads a file of one column of whole numbers; without a file there are none.
+#[derive(Debug)]
+pub(crate) struct NumberReader<T>(Option<ParquetFile>, PhantomData<T>);
+
+impl<T: ArrowPrimitiveType> NumberReader<T> {
+    /// Those of a row group, in the order in which they were written.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub(crate) fn read(&self, group: usize) -> Result<Vec<T::Native>> {
+        let Some(file) = &self.0 else { return Ok(Vec::new()) };
+        Ok(file.read_group(group, None)?.column(0).as_primitive::<T>().values().to_vec())
+    }
 }
 
 /// Creates the file that says which of the counterfactuals of a key each world of a set has: of
@@ -655,13 +651,13 @@ fn numbers_of<T: ArrowPrimitiveType>(file: &ParquetFile, group: usize) -> Result
 ///
 /// # Errors
 /// The file cannot be created.
-pub(crate) fn create_world_rows(folder: &Path) -> Result<(NumberEncoder<UInt16Type>, GroupWriter)> {
-    NumberEncoder::create(folder, WORLD_ROWS, KEYS[2])
+pub(crate) fn create_world_rows(folder: &Path) -> Result<(ColumnEncoder, GroupWriter)> {
+    let column = packed(Field::new(KEYS[2], DataType::UInt16, false));
+    ColumnEncoder::create(folder, WORLD_ROWS, vec![column])
 }
 
 /// Reads which of the counterfactuals of a key each world has.
-#[derive(Debug)]
-pub(crate) struct WorldRowReader(ParquetFile);
+pub(crate) type WorldRowReader = NumberReader<UInt16Type>;
 
 impl WorldRowReader {
     /// Opens the file in its folder.
@@ -669,15 +665,7 @@ impl WorldRowReader {
     /// # Errors
     /// The file is damaged or absent.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
-        open(folder, WORLD_ROWS).map(WorldRowReader)
-    }
-
-    /// Those of a row group, in the order of [`create_world_rows`].
-    ///
-    /// # Errors
-    /// The file is damaged.
-    pub(crate) fn read(&self, group: usize) -> Result<Vec<u16>> {
-        numbers_of::<UInt16Type>(&self.0, group)
+        Ok(NumberReader(Some(open(folder, WORLD_ROWS)?), PhantomData))
     }
 }
 
@@ -687,13 +675,13 @@ impl WorldRowReader {
 ///
 /// # Errors
 /// The file cannot be created.
-pub(crate) fn create_support(folder: &Path) -> Result<(NumberEncoder<UInt64Type>, GroupWriter)> {
-    NumberEncoder::create(folder, SUPPORT, "unsupported")
+pub(crate) fn create_support(folder: &Path) -> Result<(ColumnEncoder, GroupWriter)> {
+    let column = packed(Field::new("unsupported", DataType::UInt64, false));
+    ColumnEncoder::create(folder, SUPPORT, vec![column])
 }
 
 /// Reads the unsupported values of counterfactuals; without a file everything is supported.
-#[derive(Debug)]
-pub(crate) struct SupportReader(Option<ParquetFile>);
+pub(crate) type SupportReader = NumberReader<UInt64Type>;
 
 impl SupportReader {
     /// Opens the file in the folder of the counterfactuals, where there is one.
@@ -702,15 +690,6 @@ impl SupportReader {
     /// The file is damaged.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         let file = folder.join(SUPPORT).exists().then(|| open(folder, SUPPORT));
-        file.transpose().map(SupportReader)
-    }
-
-    /// Those of a row group, in the order of [`create_support`]; empty where everything is
-    /// supported.
-    ///
-    /// # Errors
-    /// The file is damaged.
-    pub(crate) fn read(&self, group: usize) -> Result<Vec<u64>> {
-        self.0.as_ref().map_or_else(|| Ok(Vec::new()), |file| numbers_of::<UInt64Type>(file, group))
+        Ok(NumberReader(file.transpose()?, PhantomData))
     }
 }

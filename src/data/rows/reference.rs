@@ -52,7 +52,8 @@ pub(crate) type HashReferenceBatch<'a> = dyn Fn(&ReferenceBatch) -> ContentHash 
 
 /// The reference of a strategy.
 pub struct ReferenceRows<'a> {
-    source: ReferenceRowSource<'a>,
+    pieces: PieceLoop<'a>,
+    read: Box<ReadReferenceBatch<'a>>,
     hashed: Option<HashedPass<'a>>,
 }
 
@@ -63,20 +64,17 @@ struct HashedPass<'a> {
     content: Mutex<ContentHash>,
 }
 
-enum ReferenceRowSource<'a> {
-    Memory(Vec<ReferenceBatch>),
-    Read { pieces: PieceLoop<'a>, read: Box<ReadReferenceBatch<'a>> },
-}
-
 impl<'a> ReferenceRows<'a> {
     /// Row groups, each read by `read`.
     pub fn of_groups(pieces: PieceLoop<'a>, read: Box<ReadReferenceBatch<'a>>) -> Self {
-        ReferenceRows { source: ReferenceRowSource::Read { pieces, read }, hashed: None }
+        ReferenceRows { pieces, read, hashed: None }
     }
 
     /// Rows in memory.
-    pub fn in_memory(groups: Vec<ReferenceBatch>) -> Self {
-        ReferenceRows { source: ReferenceRowSource::Memory(groups), hashed: None }
+    #[cfg(test)]
+    pub(crate) fn in_memory(groups: Vec<ReferenceBatch>) -> Self {
+        let pieces = PieceLoop::one_thread(groups.len());
+        ReferenceRows::of_groups(pieces, Box::new(move |g| Ok(groups[g].clone())))
     }
 
     /// The same rows, hashed in the first pass over them.
@@ -112,21 +110,13 @@ impl<'a> ReferenceRows<'a> {
     /// # Errors
     /// The rows cannot be read.
     pub fn first_rows(&self, n: usize) -> Result<Vec<FeatureRows>> {
-        let n_groups = match &self.source {
-            ReferenceRowSource::Memory(groups) => groups.len(),
-            ReferenceRowSource::Read { pieces, .. } => pieces.n,
-        };
         let (mut parts, mut missing) = (Vec::new(), n);
-        for g in 0..n_groups {
+        for g in 0..self.pieces.n {
             if missing == 0 {
                 break;
             }
-            let first =
-                |rows: &FeatureRows| rows.take(&(0..rows.n.min(missing)).collect::<Vec<_>>());
-            let part = match &self.source {
-                ReferenceRowSource::Memory(groups) => first(&groups[g].rows),
-                ReferenceRowSource::Read { read, .. } => first(&read(g)?.rows),
-            };
+            let rows = (self.read)(g)?.rows;
+            let part = rows.take(&(0..rows.n.min(missing)).collect::<Vec<_>>());
             missing -= part.n;
             parts.push(part);
         }
@@ -144,25 +134,13 @@ impl<'a> ReferenceRows<'a> {
         merge: impl Fn(&mut T, T),
     ) -> Result<T> {
         let show = self.begin();
-        match &self.source {
-            ReferenceRowSource::Memory(groups) => {
-                let mut sum = empty();
-                for group in groups {
-                    show(group);
-                    add(&mut sum, group);
-                }
-                Ok(sum)
-            }
-            ReferenceRowSource::Read { pieces, read } => {
-                let add = |sum: &mut T, g: usize| {
-                    let group = read(g)?;
-                    show(&group);
-                    add(sum, &group);
-                    Ok(group.rows.n as u64)
-                };
-                pieces.fold(empty, add, merge)
-            }
-        }
+        let add = |sum: &mut T, g: usize| {
+            let group = (self.read)(g)?;
+            show(&group);
+            add(sum, &group);
+            Ok(group.rows.n as u64)
+        };
+        self.pieces.fold(empty, add, merge)
     }
 
     /// One pass: `visit` gets every row group, on several threads; `merge` gets the results in
@@ -176,24 +154,17 @@ impl<'a> ReferenceRows<'a> {
         mut merge: impl FnMut(T),
     ) -> Result<()> {
         let show = self.begin();
-        match &self.source {
-            ReferenceRowSource::Memory(groups) => groups.iter().for_each(|group| {
-                show(group);
-                merge(visit(group));
-            }),
-            ReferenceRowSource::Read { pieces, read } => pieces.in_order(
-                |g| {
-                    let group = read(g)?;
-                    show(&group);
-                    Ok((group.rows.n as u64, visit(&group)))
-                },
-                |_, part| {
-                    merge(part);
-                    Ok(())
-                },
-            )?,
-        }
-        Ok(())
+        self.pieces.in_order(
+            |g| {
+                let group = (self.read)(g)?;
+                show(&group);
+                Ok((group.rows.n as u64, visit(&group)))
+            },
+            |_, part| {
+                merge(part);
+                Ok(())
+            },
+        )
     }
 
     /// Runs `n` independent tasks on the threads of the rows; results in order.
@@ -205,11 +176,8 @@ impl<'a> ReferenceRows<'a> {
         n: usize,
         task: &(dyn Fn(usize) -> Result<T> + Sync),
     ) -> Result<Vec<T>> {
-        let ReferenceRowSource::Read { pieces, .. } = &self.source else {
-            return (0..n).map(task).collect();
-        };
         let mut results = Vec::with_capacity(n);
-        PieceLoop { n, ..*pieces }.in_order(
+        PieceLoop { n, ..self.pieces }.in_order(
             |k| Ok((0, task(k)?)),
             |_, result| {
                 results.push(result);

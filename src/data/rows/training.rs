@@ -7,6 +7,8 @@
 //! that they were made from.
 
 use std::ops::Range;
+#[cfg(test)]
+use std::sync::LazyLock;
 
 use crate::data::FeatureRows;
 use crate::data::rows::RowsReader;
@@ -14,6 +16,7 @@ use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::RolesReader;
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::PieceLoop;
+#[cfg(test)]
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::table::file::BLOCK_ROWS;
 
@@ -73,9 +76,17 @@ impl TrainingBatch {
     }
 }
 
+/// Reads one row group of training rows, drawn again if that is asked for; on any thread.
+type ReadTrainingBatch<'a> =
+    dyn Fn(usize, Option<DrawnTraining>) -> Result<TrainingBatch> + Sync + 'a;
+
 /// The training rows of a model or a fold.
 pub struct TrainingRows<'a> {
-    source: TrainingSource<'a>,
+    pieces: PieceLoop<'a>,
+    read: Box<ReadTrainingBatch<'a>>,
+    /// Whether the rows have weights of their own.
+    weighted: bool,
+    draw: Option<DrawnTraining>,
 }
 
 /// Rows that are added to the training rows, read by row group in every pass of a model.
@@ -84,19 +95,6 @@ pub struct AddedTraining<'a> {
     pub n_groups: usize,
     /// Reads one row group; may be called on any thread.
     pub read: Box<dyn Fn(usize) -> Result<TrainingBatch> + Sync + 'a>,
-}
-
-enum TrainingSource<'a> {
-    Memory(Vec<TrainingBatch>),
-    Files {
-        reader: &'a RowsReader,
-        roles: &'a RolesReader,
-        fold: u8,
-        workers: &'a WorkerPool,
-        watch: StageWatch<'a>,
-        added: Vec<AddedTraining<'a>>,
-        draw: Option<DrawnTraining>,
-    },
 }
 
 /// How training rows are drawn again.
@@ -133,63 +131,39 @@ impl DrawnTraining {
 }
 
 impl<'a> TrainingRows<'a> {
-    /// The rows of a prepared file that train for a fold and have a label.
+    /// The rows of a prepared file that train for a fold and have a label, followed by the added
+    /// rows; read by the loop over some pieces.
     pub fn of_fold(
         reader: &'a RowsReader,
         roles: &'a RolesReader,
         fold: u8,
-        workers: &'a WorkerPool,
-        watch: StageWatch<'a>,
-    ) -> Self {
-        TrainingRows::with_added(reader, roles, fold, workers, watch, Vec::new())
-    }
-
-    /// The rows of [`TrainingRows::of_fold`], followed by the added rows.
-    pub fn with_added(
-        reader: &'a RowsReader,
-        roles: &'a RolesReader,
-        fold: u8,
-        workers: &'a WorkerPool,
-        watch: StageWatch<'a>,
+        pieces: PieceLoop<'a>,
         added: Vec<AddedTraining<'a>>,
     ) -> Self {
-        TrainingRows {
-            source: TrainingSource::Files {
-                reader,
-                roles,
-                fold,
-                workers,
-                watch,
-                added,
-                draw: None,
-            },
-        }
+        // Row groups are numbered across all parts.
+        let n = reader.n_groups() + added.iter().map(|part| part.n_groups).sum::<usize>();
+        let read = move |mut g: usize, draw| {
+            if g < reader.n_groups() {
+                return read_group(reader, (roles, fold), draw, g);
+            }
+            g -= reader.n_groups();
+            for part in &added {
+                match g.checked_sub(part.n_groups) {
+                    None => return (part.read)(g),
+                    Some(later) => g = later,
+                }
+            }
+            Ok(TrainingBatch::default())
+        };
+        let (pieces, weighted) = (PieceLoop { n, ..pieces }, reader.layout().weight.is_some());
+        TrainingRows { pieces, read: Box::new(read), weighted, draw: None }
     }
 
-    /// The same rows of a prepared file, drawn again if that is asked for. Added rows and rows in
-    /// memory stay as they are.
+    /// The same rows of a prepared file, drawn again if that is asked for. Added rows stay as they
+    /// are.
     #[must_use]
-    pub(crate) fn drawn(mut self, again: Option<DrawnTraining>) -> Self {
-        if let TrainingSource::Files { draw, .. } = &mut self.source {
-            *draw = again;
-        }
-        self
-    }
-
-    /// Rows in memory, each with weight 1.
-    pub fn in_memory(rows: FeatureRows, labels: Vec<bool>) -> Self {
-        TrainingRows::weighted(rows, labels, Vec::new())
-    }
-
-    /// Rows in memory with their weights; an empty list means 1 each.
-    pub fn weighted(rows: FeatureRows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
-        TrainingRows::in_groups(vec![TrainingBatch::in_memory(rows, labels, weights)])
-    }
-
-    /// Rows in memory in several groups, numbered from 0 in their order.
-    pub fn in_groups(mut groups: Vec<TrainingBatch>) -> Self {
-        groups.iter_mut().enumerate().for_each(|(number, group)| group.number = number);
-        TrainingRows { source: TrainingSource::Memory(groups) }
+    pub(crate) fn drawn(self, draw: Option<DrawnTraining>) -> Self {
+        TrainingRows { draw, ..self }
     }
 
     /// One pass: `visit` gets every row group, on several threads; `merge` gets the results in
@@ -220,37 +194,13 @@ impl<'a> TrainingRows<'a> {
         visit: impl Fn(&TrainingBatch) -> Result<T> + Sync,
         mut merge: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
-        match &self.source {
-            TrainingSource::Memory(groups) => {
-                groups.iter().try_for_each(|group| merge(visit(group)?))
-            }
-            TrainingSource::Files { reader, roles, fold, workers, watch, added, draw } => {
-                // Row groups are numbered across all parts.
-                let n_groups =
-                    reader.n_groups() + added.iter().map(|part| part.n_groups).sum::<usize>();
-                let read = |mut g: usize| {
-                    if g < reader.n_groups() {
-                        return read_group(reader, (roles, *fold), *draw, g);
-                    }
-                    g -= reader.n_groups();
-                    for part in added {
-                        match g.checked_sub(part.n_groups) {
-                            None => return (part.read)(g),
-                            Some(later) => g = later,
-                        }
-                    }
-                    Ok(TrainingBatch::default())
-                };
-                let pieces = PieceLoop { workers, watch: *watch, n: n_groups };
-                pieces.in_order(
-                    |g| {
-                        let group = TrainingBatch { number: g, ..read(g)? };
-                        Ok((group.rows.n as u64, visit(&group)?))
-                    },
-                    |_, part| merge(part),
-                )
-            }
-        }
+        self.pieces.in_order(
+            |g| {
+                let group = TrainingBatch { number: g, ..(self.read)(g, self.draw)? };
+                Ok((group.rows.n as u64, visit(&group)?))
+            },
+            |_, part| merge(part),
+        )
     }
 
     /// The largest weight; 1 where the rows have none.
@@ -258,12 +208,7 @@ impl<'a> TrainingRows<'a> {
     /// # Errors
     /// As [`TrainingRows::fold`].
     pub fn largest_weight(&self) -> Result<f64> {
-        let weighted = match &self.source {
-            TrainingSource::Memory(groups) => groups.iter().any(|group| !group.weights.is_empty()),
-            TrainingSource::Files { reader, draw, .. } => {
-                draw.is_some_and(|of| !of.copied) || reader.layout().weight.is_some()
-            }
-        };
+        let weighted = self.weighted || self.draw.is_some_and(|of| !of.copied);
         if !weighted {
             return Ok(1.0);
         }
@@ -280,10 +225,7 @@ impl<'a> TrainingRows<'a> {
     /// # Errors
     /// The run is stopped.
     pub fn check_running(&self) -> Result<()> {
-        match &self.source {
-            TrainingSource::Memory(_) => Ok(()),
-            TrainingSource::Files { watch, .. } => (watch.check)(),
-        }
+        (self.pieces.watch.check)()
     }
 
     /// The number of rows, after a check that both classes occur.
@@ -337,6 +279,37 @@ impl<'a> TrainingRows<'a> {
             },
         )?;
         Ok(counts)
+    }
+}
+
+#[cfg(test)]
+impl TrainingRows<'_> {
+    /// Rows in memory, each with weight 1.
+    pub(crate) fn in_memory(rows: FeatureRows, labels: Vec<bool>) -> Self {
+        TrainingRows::weighted(rows, labels, Vec::new())
+    }
+
+    /// Rows in memory with their weights; an empty list means 1 each.
+    pub(crate) fn weighted(rows: FeatureRows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
+        TrainingRows::in_groups(vec![TrainingBatch::in_memory(rows, labels, weights)])
+    }
+
+    /// Rows in memory in several groups.
+    pub(crate) fn in_groups(groups: Vec<TrainingBatch>) -> Self {
+        let pieces = PieceLoop::one_thread(groups.len());
+        let weighted = groups.iter().any(|group| !group.weights.is_empty());
+        let read = move |g: usize, _| Ok(groups[g].clone());
+        TrainingRows { pieces, read: Box::new(read), weighted, draw: None }
+    }
+}
+
+#[cfg(test)]
+impl PieceLoop<'static> {
+    /// So many pieces in memory, one after another.
+    pub(crate) fn one_thread(n: usize) -> Self {
+        static WORKERS: LazyLock<WorkerPool> =
+            LazyLock::new(|| WorkerPool::new(1).expect("a thread"));
+        PieceLoop { workers: &WORKERS, watch: StageWatch::SILENT, n }
     }
 }
 

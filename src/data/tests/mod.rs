@@ -21,7 +21,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
 use crate::data::prepare::params::KeepStep;
-use crate::data::prepare::params::{LabelParams, PrepareParams, SensitiveParams};
+use crate::data::prepare::params::{PrepareParams, SensitiveParams, SidesParams};
 use crate::data::prepare::{PrepareFindings, prepare};
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::data::source::ParquetSource;
@@ -47,8 +47,8 @@ pub(super) fn words(texts: &[&str]) -> Vec<Word> {
     texts.iter().map(|t| Word((*t).to_owned())).collect()
 }
 
-pub(super) fn label(name: &str, positive: &[&str]) -> Option<LabelParams> {
-    Some(LabelParams {
+pub(super) fn label(name: &str, positive: &[&str]) -> Option<SidesParams> {
+    Some(SidesParams {
         column: column(name),
         positive: words(positive),
         negative: None,

@@ -7,7 +7,7 @@ use crate::metric::catalog::ccm::switch_rate_by;
 use crate::metric::evidence::person::Eccm;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, katz_of, newcombe_of};
 use crate::metric::rate::{MetricValue, Rate};
-use crate::metric::value::gaps::computed;
+use crate::metric::value::group_reading::computed;
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{Metric, Reads};
 

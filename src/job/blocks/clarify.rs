@@ -21,24 +21,19 @@ pub struct ClarifyBlock {
     /// Of a label of several classes the one that is measured against all others. Default: each in
     /// turn. A class of the favourable side of the label counts as the favourable outcome, any
     /// other as the unfavourable one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive: Option<Word>,
     /// Where the outcomes of models are amounts, the amount above which an outcome, predicted or
     /// observed, counts as positive; one that equals it does not. Which side is favourable follows
     /// from `better` of the models. Without it the family is not measured of amounts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive_above: Option<Finite>,
     /// Column whose values are the strata of CDDPL; a derived one is allowed. Rows without a value
     /// of it are left out of CDDPL and counted. Default: CDDPL is not measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strata: Option<ColumnName>,
     /// Neighbours of the flip test where `flip_test` does not say; runs none by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("not" = {"multipleOf": 2},
         "x-range" = "an odd number; the votes of an even number of neighbours may tie"))]
     pub neighbours: Option<Count>,
     /// Runs the flip test FT over the numeric features. Default: it is not run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flip_test: Option<FlipTestBlock>,
 }
 
@@ -49,7 +44,6 @@ pub struct ClarifyBlock {
 pub struct FlipTestBlock {
     /// Neighbours that vote, an odd number. Default: `clarify.neighbours`, else 5. Where the
     /// favoured facet has fewer than twice as many people, one neighbour decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("not" = {"multipleOf": 2},
         "x-range" = "an odd number; the votes of an even number of neighbours may tie"))]
     pub neighbours: Option<Count>,
@@ -79,10 +73,8 @@ pub enum FeatureScale {
 impl ClarifyBlock {
     /// Whom it favours among the groups of an attribute; the reference where it does not say.
     pub fn favoured_of(&self, name: &ColumnName, data: &DataBlock) -> Option<FavouredGroups<Word>> {
-        self.favoured
-            .get(name)
-            .cloned()
-            .or_else(|| data.reference_of(name).map(|group| FavouredGroups::Groups(vec![group])))
+        let reference = || data.reference_of(name).map(|group| FavouredGroups::Groups(vec![group]));
+        self.favoured.get(name).cloned().or_else(reference)
     }
 
     /// Fills in what the block leaves to defaults.

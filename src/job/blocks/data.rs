@@ -28,7 +28,6 @@ pub struct DataBlock {
     pub rows: RowsBlock,
     /// Column that identifies a row (integers or text, unique). Default: the row number of the
     /// source is used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_id: Option<ColumnName>,
     /// Column that says whose row it is, where a person may have several (integers or text): an
     /// admission per row, for example. Rows of a person are not independent cases: intervals, gates
@@ -36,7 +35,6 @@ pub struct DataBlock {
     /// `min_denominator` count persons, and splits and folds keep all rows of a person together.
     /// Counts stay counts of rows, with persons next to them; `recourse` and `why` take one row of
     /// each person, drawn by the seed. Default: each row is a person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<ColumnName>,
     /// Side tables by name, whose columns are joined to the rows by a key: protected attributes
     /// often are in a separate file. Joined columns behave as columns of the rows.
@@ -60,17 +58,14 @@ pub struct DataBlock {
     /// Which prediction people want, of a job with `label: none`; of a label its key `favourable`
     /// says so. Default: the job names no side, the report says positive and negative, and
     /// `denied_by_group`, `favoured_by_group` and gates with `harm_to` are not to be asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub favourable: Option<FavourableClass>,
     /// The rows whose distributions strategies learn. Default: the training rows; where none
     /// does, those that are audited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<ReferenceBlock>,
     /// Column that says how many people a row represents: finite, 0 or above, not 0 everywhere.
     /// Default: one each. Training, metrics, intervals and gates take every person so often;
     /// numbers of people and recourse do not. `min_group_size`, `min_denominator` and `enough`
     /// count people whose weight is above 0, each once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<ColumnName>,
     /// Sensitive attributes by name.
     #[schemars(extend("x-least" = "add one, such as `sex: {groups: [Male, Female], \
@@ -95,7 +90,6 @@ pub struct DataBlock {
     pub bins: IndexMap<ColumnName, RecourseBins>,
     /// Which rows train and which are audited. Default: every row is audited, and no model can be
     /// trained here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitBlock>,
 }
 
@@ -110,12 +104,11 @@ pub struct ColumnBlock {
     /// `integer`, `boolean`, `percent` (`54.2 %` is 54.2) or `date`. A value that is none of the
     /// type ends the run. Default: of a Parquet column its own type, of a column of text files the
     /// narrowest of integers, numbers and text.
-    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub kind: Option<DeclaredType>,
     /// Whether only whole numbers make sense in a continuous column, so that counterfactuals hold
     /// no others. Default: where all values are whole, of `data.reference` where the job names
     /// one, else of the rows that are kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integer: Option<bool>,
     /// Whether blanks around the texts of the column are taken off as soon as they are read, and
     /// texts of only blanks are missing. Labels, groups, levels and keys are compared without these
@@ -145,17 +138,14 @@ impl ColumnBlock {
 #[serde(deny_unknown_fields)]
 pub struct JoinBlock {
     /// A Parquet file, a glob, or a folder of `key=value` folders.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "name a file or a glob", "x-address" = "object"))]
     pub parquet: Option<String>,
     /// A text file with one row per line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csv: Option<CsvBlock>,
     /// Whether a pattern that matches nothing is waited for, as of `data.rows`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wait: bool,
     /// A file that is written last into the folder, as of `data.rows`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "write `complete: _SUCCESS`"))]
     pub complete: Option<String>,
     /// The column of keys, of the same name in the rows and in the table. In the table each key
@@ -174,25 +164,19 @@ pub struct JoinBlock {
 #[serde(deny_unknown_fields)]
 pub struct RowsBlock {
     /// A Parquet file, a glob, or a folder of `key=value` folders; or a list of files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "name a file or a glob", "x-address" = "object"))]
     pub parquet: Option<ParquetRows>,
     /// A text file with one row per line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csv: Option<CsvBlock>,
     /// A public data set that cfaudit knows: its addresses, checksums, columns and traps.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalog: Option<CatalogRows>,
     /// Rows made by a seeded generator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<SyntheticBlock>,
     /// A program that writes the rows, such as a query of a database. It runs once in each `check`,
     /// `data` and run; its rows are copied into the cache and known by their hash.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<RowProgramBlock>,
     /// Rows that an engine such as Spark passes to the workers of a plan, part by part; the text
     /// names them, such as table and version, and is in the manifest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "name what the engine passes on, such as table and version"))]
     pub stream: Option<String>,
     /// Next to `parquet` or `csv`: a pattern that matches nothing is no error, the run ends with 4
@@ -201,7 +185,6 @@ pub struct RowsBlock {
     pub wait: bool,
     /// Next to `parquet` or `csv`: a file that is written last into the folder of the rows, such
     /// as `_SUCCESS`. As long as it is not there, the run ends with 4 and waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "write `complete: _SUCCESS`"))]
     pub complete: Option<String>,
 }
@@ -248,26 +231,19 @@ impl RowsBlock {
     pub fn source(&self) -> Option<RowSource<'_>> {
         self.sources().into_iter().next().map(|(_, source)| source)
     }
-
-    /// When its files are complete.
-    pub(crate) fn arrival(&self) -> Arrival<'_> {
-        Arrival { wait: self.wait, complete: self.complete.as_deref() }
-    }
 }
 
-impl JoinBlock {
-    /// When its files are complete.
-    pub(crate) fn arrival(&self) -> Arrival<'_> {
-        Arrival { wait: self.wait, complete: self.complete.as_deref() }
-    }
+/// The blocks whose files may be waited for.
+macro_rules! arriving {
+    ($($block:ident),+) => {$(impl $block {
+        /// When its files are complete.
+        pub(crate) fn arrival(&self) -> Arrival<'_> {
+            Arrival { wait: self.wait, complete: self.complete.as_deref() }
+        }
+    })+};
 }
 
-impl ReferenceBlock {
-    /// When its files are complete.
-    pub(crate) fn arrival(&self) -> Arrival<'_> {
-        Arrival { wait: self.wait, complete: self.complete.as_deref() }
-    }
-}
+arriving!(RowsBlock, JoinBlock, ReferenceBlock);
 
 /// Files of Parquet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -345,19 +321,16 @@ pub struct LabelColumn {
     pub positive: Vec<Word>,
     /// Values that count as negative. With them the list of values is closed: a row with any other
     /// value ends the run, which names it. Default: all values that are not positive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minItems" = 1, "x-noun" = "value that counts as negative"))]
     pub negative: Option<Vec<Word>>,
     /// The values of a label of several classes, each a separate class, as models predict them: a
     /// score per class, of which the highest decides; of equal scores that of the class named
     /// first. The list is closed: a row with any other value ends the run, which names it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minItems" = 1, "x-noun" = "class"))]
     pub classes: Option<Vec<Word>>,
     /// Which side people want; decides the words of the report.
     pub favourable: FavourableClass,
     /// What the two decisions are called on the page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "write the words, or remove the key"))]
     pub words: Option<DecisionWordsBlock>,
 }
@@ -405,15 +378,12 @@ pub struct ReferenceBlock {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wait: bool,
     /// A file that is written last into the folder, as of `data.rows`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "write `complete: _SUCCESS`"))]
     pub complete: Option<String>,
     /// Its label column. Default: that of `data.label`, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<ColumnName>,
     /// The values of its label that count as positive. Default: those of `data.label`; without
     /// one, 1 of a column that holds 0 and 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minItems" = 1, "x-noun" = "value that counts as positive"))]
     pub positive: Option<Vec<Word>>,
 }
@@ -426,27 +396,22 @@ pub struct ReferenceBlock {
 pub struct SensitiveBlock {
     /// The column; default: the column named like the attribute. With `map`, `bins` and `levels`
     /// it must be named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ColumnName>,
     /// Groups with the values that belong to each: `{White: [White], Asian: [Chinese, Indian]}`.
     /// Other values belong to no group, and are counted, unless `else` names one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-least" = "name groups with their values, such as `{White: [White]}`"))]
     pub map: Option<IndexMap<Word, Vec<Word>>>,
     /// The group of all values that `map` does not name. A missing value belongs to no group.
-    #[serde(default, rename = "else", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "else")]
     pub otherwise: Option<Word>,
     /// Edges of bins, ascending: `[17, 30, 45]` gives the groups `[17, 30]` and `(30, 45]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<Vec<Finite>>,
     /// Bins with their own names: `{young: [17, 30], old: [30, 120]}`, each `(lo, hi]`, the
     /// lowest with its left edge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-least" = "name bins, such as `{PartTime: [0, 25], FullTime: [25, 60]}`"))]
     pub levels: Option<IndexMap<Word, [Finite; 2]>>,
     /// Attributes above this one whose groups are joined: `[sex, age_band]` gives the groups
     /// `Male & (30, 45]`, ...
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minItems" = 1, "x-noun" = "column to cross"))]
     pub cross: Option<Vec<ColumnName>>,
     /// The groups to compare, at least two. Rows with other values are counted and named, never
@@ -456,10 +421,8 @@ pub struct SensitiveBlock {
     pub groups: Vec<Word>,
     /// The group that differences and ratios start from. May be left out for a cross of attributes:
     /// the cross of their references.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Word>,
     /// What the page calls the attribute, such as `race` for a column `race2`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "write the words, or remove the key"))]
     pub called: Option<String>,
     /// What the page calls the people of a group, in the plural: `{Male: men, Female: women}`.
@@ -497,30 +460,24 @@ pub struct FeaturesBlock {
 #[serde(deny_unknown_fields)]
 pub struct SplitBlock {
     /// Column whose values decide.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<ColumnName>,
     /// Values of `column` that train.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minItems" = 1, "x-noun" = "value of the column"))]
     pub train: Option<Vec<Word>>,
     /// Values of `column` that are audited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minItems" = 1, "x-noun" = "value of the column"))]
     pub audit: Option<Vec<Word>>,
     /// Shares drawn by the seed; they sum to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<SplitShares>,
     /// How `share` is drawn. Default: `rank`. `hash` has no strata, keeps the side of each row when
     /// rows are added, and works in shards.
     #[serde(default, skip_serializing_if = "SplitDraw::is_rank")]
     pub by: SplitDraw,
     /// Number of folds, at least 2: every row is audited once, by models fitted on the other folds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 2, "x-code" = "bad-split",
         "x-range" = "a number of folds from 2 on; 5 is usual"))]
     pub folds: Option<Count>,
     /// Within which strata rows are drawn (with `share` and `folds`). Default: `label-and-group`,
     /// or `none` without a label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stratify: Option<Stratification>,
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use crate::augment::knobs::AdasynArm;
+use crate::job::blocks::words::key_word;
 use crate::model::kind::ModelBlock;
 use crate::param::{ColumnName, Count, Finite, Fraction, Name, Word};
 
@@ -24,7 +25,6 @@ pub struct ExperimentBlock {
     pub arms: ArmsBlock,
     /// Number of folds, at least 2: all rows that are kept are audited once, by models trained on
     /// the other folds. Default: the rows of `data.split` train and are audited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 2, "maximum" = 254, "x-code" = "bad-split",
         "x-range" = "a number of folds from 2 to 254; 5 is usual"))]
     pub folds: Option<Count>,
@@ -35,22 +35,16 @@ pub struct ExperimentBlock {
 #[serde(deny_unknown_fields)]
 pub struct ArmsBlock {
     /// Every valid counterfactual.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<AllValidArm>,
     /// The counterfactuals that the base model of the fold decides otherwise than their originals.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switched: Option<SwitchedArm>,
     /// A fraction of the counterfactuals that match rules.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directed: Option<DirectedArm>,
     /// The fraction of the counterfactuals that is farthest from its nearest training row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diverse: Option<DiverseArm>,
     /// Synthetic rows between neighbours of the rarer class (ADASYN).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adasyn: Option<AdasynArm>,
     /// Counterfactuals, then synthetic rows made from training rows and counterfactuals together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cfs_adasyn: Option<CfsAdasynArm>,
 }
 
@@ -116,22 +110,16 @@ pub struct DirectedArm {
 pub struct DirectedRule {
     /// The attribute that is changed. Default: any; to be written where the set changes several
     /// and a group is named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<ColumnName>,
     /// The group of the row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_group: Option<Word>,
     /// The group of the counterfactual.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_group: Option<Word>,
     /// The label of the row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<LabelSide>,
     /// What the base model of the fold predicts of the row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_prediction: Option<LabelSide>,
     /// What the base model of the fold predicts of the counterfactual.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cf_prediction: Option<LabelSide>,
 }
 
@@ -196,69 +184,49 @@ pub enum FirstArm {
     Diverse,
 }
 
-impl FirstArm {
-    /// The name of the arm.
-    pub fn word(self) -> &'static str {
-        match self {
-            FirstArm::All => "all",
-            FirstArm::Switched => "switched",
-            FirstArm::Directed => "directed",
-            FirstArm::Diverse => "diverse",
-        }
-    }
-}
-
 impl ArmsBlock {
-    /// The names of the arms that are there, without `base`, in the order in which they are shown.
-    pub fn names(&self) -> Vec<&'static str> {
-        let there = [
-            ("all", self.all.is_some()),
-            ("switched", self.switched.is_some()),
-            ("directed", self.directed.is_some()),
-            ("diverse", self.diverse.is_some()),
-            ("adasyn", self.adasyn.is_some()),
-            ("cfs_adasyn", self.cfs_adasyn.is_some()),
-        ];
-        there.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
-    }
-}
-
-impl ArmsBlock {
-    /// The arms with what each adds in words, `base` first.
+    /// The arms that are there with what each adds in words, in the order in which they are shown,
+    /// `base` first.
     pub fn in_words(&self) -> Vec<(&'static str, String)> {
-        let word = |name: &'static str| {
-            let words = match name {
-                "all" => "every valid counterfactual of the training rows".to_owned(),
-                "switched" => {
-                    let by = match self.switched.unwrap_or_default().predictions {
-                        PredictionSource::InSample => "which has learned the rows",
-                        PredictionSource::OutOfFold => "trained without the row",
-                    };
-                    format!(
-                        "counterfactuals that the base model, {by}, decides otherwise than their \
-                         originals"
-                    )
-                }
-                "directed" => self.directed.as_ref().map(DirectedArm::in_words).unwrap_or_default(),
-                "diverse" => self.diverse.unwrap_or_default().in_words(),
-                "adasyn" => self.adasyn.unwrap_or_default().in_words(),
-                _ => {
-                    let both = self.cfs_adasyn.unwrap_or_default();
-                    let first = both.first.word();
-                    format!("the counterfactuals of {first}, then {}", both.adasyn().in_words())
-                }
-            };
-            (name, words)
-        };
-        std::iter::once(("base", "nothing".to_owned()))
-            .chain(self.names().into_iter().map(word))
-            .collect()
+        let all = |_| "every valid counterfactual of the training rows".to_owned();
+        let arms = [
+            ("base", Some("nothing".to_owned())),
+            ("all", self.all.map(all)),
+            ("switched", self.switched.map(SwitchedArm::in_words)),
+            ("directed", self.directed.as_ref().map(DirectedArm::in_words)),
+            ("diverse", self.diverse.map(DiverseArm::in_words)),
+            ("adasyn", self.adasyn.map(AdasynArm::in_words)),
+            ("cfs_adasyn", self.cfs_adasyn.map(CfsAdasynArm::in_words)),
+        ];
+        arms.into_iter().filter_map(|(name, words)| Some((name, words?))).collect()
+    }
+
+    /// The names of the arms that are there, without `base`.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.in_words().into_iter().skip(1).map(|(name, _)| name).collect()
     }
 }
 
 /// A fraction in per cent.
 fn in_per_cent(fraction: Fraction) -> String {
     format!("{} %", (fraction.get() * 1e8).round() / 1e6)
+}
+
+impl SwitchedArm {
+    fn in_words(self) -> String {
+        let by = match self.predictions {
+            PredictionSource::InSample => "which has learned the rows",
+            PredictionSource::OutOfFold => "trained without the row",
+        };
+        format!("counterfactuals that the base model, {by}, decides otherwise than their originals")
+    }
+}
+
+impl CfsAdasynArm {
+    fn in_words(self) -> String {
+        let first = key_word(&self.first);
+        format!("the counterfactuals of {first}, then {}", self.adasyn().in_words())
+    }
 }
 
 impl DiverseArm {
@@ -272,7 +240,7 @@ impl DiverseArm {
 }
 
 impl AdasynArm {
-    fn in_words(&self) -> String {
+    fn in_words(self) -> String {
         let (neighbours, beta) = (self.neighbours.get(), self.beta.get());
         let share = if beta == 1.0 { String::new() } else { format!(", {beta} of the difference") };
         let from = if self.ratio.get() == 1.0 {
@@ -289,18 +257,14 @@ impl AdasynArm {
 
 impl DirectedArm {
     fn in_words(&self) -> String {
-        let class = |class: LabelSide| match class {
-            LabelSide::Positive => "positive",
-            LabelSide::Negative => "negative",
-        };
         let rule = |(name, rule): (&Name, &DirectedRule)| {
             let said = [
                 rule.sensitive.as_ref().map(|a| format!("attribute {a}")),
                 rule.source_group.as_ref().map(|g| format!("from {g}")),
                 rule.target_group.as_ref().map(|g| format!("to {g}")),
-                rule.label.map(|c| format!("label {}", class(c))),
-                rule.original_prediction.map(|c| format!("predicted {}", class(c))),
-                rule.cf_prediction.map(|c| format!("counterfactual predicted {}", class(c))),
+                rule.label.map(|c| format!("label {}", key_word(&c))),
+                rule.original_prediction.map(|c| format!("predicted {}", key_word(&c))),
+                rule.cf_prediction.map(|c| format!("counterfactual predicted {}", key_word(&c))),
             ];
             format!("{name} ({})", said.into_iter().flatten().collect::<Vec<_>>().join(", "))
         };

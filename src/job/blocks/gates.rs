@@ -21,96 +21,73 @@ use crate::recourse::knobs::OneDefinition;
     {"required": ["why", "patterns_at_most"]}]))]
 pub struct GateBlock {
     /// Id of the metric, such as `nsr` or `demp_ratio`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
     /// Instead of a metric: the group that must not be harmed, `{sex: Female}`. Two shares
     /// must keep the limit, against each other group: of its people with the unfavourable decision
     /// those who would get the favourable one in the other group (`denied_by_group`), and of the
     /// other group's people with the favourable decision those who would get the unfavourable one
     /// in it (`favoured_by_group`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harm_to: Option<BTreeMap<ColumnName, Word>>,
     /// The arm of an experiment, `EXPERIMENT/ARM`, such as `augment/all` or `augment/base`.
     /// Default: the plain audit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
     /// The model; needed by every metric but those of graphs, such as `h_ga`. With `recourse` it is
     /// that of the block.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Name>,
     /// Instead of a metric: the attribute whose block under `recourse` is judged, by the
     /// number of subgroups in which it is unfair.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recourse: Option<ColumnName>,
     /// With `recourse`: what is unfair, such as `{equal-cost-of-effectiveness: {phi: 0.7}}`; one
     /// that the block judges.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<OneDefinition>,
     /// With `recourse`: who acts. Default: `macro`, or `micro` where the definition has no other
     /// view.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<RecourseView>,
     /// With `recourse`: no more subgroups may be unfair.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfair_subgroups_at_most: Option<u64>,
     /// With `recourse`: a subgroup counts from this score on, 0 or above. Default: any above 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0,
         "x-range" = "0 or more; by default every score above 0 counts"))]
     pub score_at_least: Option<Finite>,
     /// With `recourse`: a subgroup counts where the smaller of its two groups has so many affected
     /// people. Default: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest: Option<Count>,
     /// Instead of a metric: the block under `why` that is judged, by the number of confirmed
     /// patterns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Name>,
     /// With `why`: no more patterns may be confirmed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patterns_at_most: Option<u64>,
     /// The counterfactual set; needed by metrics of the families ccm, eccm and shift, and by those
     /// of graphs. A scenario of a graph-uncertain set is `SET/SCENARIO`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<SetName>,
     /// The sensitive attribute; default: the one that `direction`, `between` or `group` names,
     /// else every attribute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<ColumnName>,
     /// From which group to which: `{sex: [Female, Male]}`, or `any`: each ordered pair is judged,
     /// the worst decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<GateDirection>,
     /// Two groups, the first against the second: difference first - second, ratio first / second;
     /// `{race: [Asian, rest]}` takes all others together. Metrics of the family clarify take the
     /// favoured facet first. Or `worst_case`: the groups that are furthest apart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<GateBetween>,
     /// The class that is set against all others, where `data.label` has `classes`. Default: all
     /// classes together, for `acc`, `mcc`, `cr`, `sr`, `cmcc`, `acc_difference` and
     /// `mcc_difference`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Word>,
     /// One group, for metrics of the family performance: `{sex: Female}`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<BTreeMap<ColumnName, Word>>,
     /// The value must not be above this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Finite>,
     /// The value must not be below this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<Finite>,
     /// `baseline`: not the value is judged but its change from the run that `--baseline` names;
     /// without one the gate is skipped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<ChangeFrom>,
     /// With `against`: the value must not rise by more than this; a negative number asks for a
     /// fall.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rise_at_most: Option<Finite>,
     /// With `against`: the value must not fall by more than this; a negative number asks for a
     /// rise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fall_at_most: Option<Finite>,
     /// `interval`: the whole interval must keep the limit (pass, fail or inconclusive); `worlds`:
     /// the whole interval over causal graphs and refits of their coefficients must; `fit`: the
@@ -123,13 +100,11 @@ pub struct GateBlock {
     pub decide_by: GateDecideBy,
     /// `holm`: the comparisons of the gate are judged together, so that the chance to call any of
     /// them broken that is not stays that of one. Default: each is judged for itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family_error: Option<FamilywiseError>,
     /// The strength of a hidden cause, above 0 and below 0.99, that a pass must withstand, else it
     /// is inconclusive: the share that something that no column holds explains of what is left of
     /// the attribute, and of what is left of the score. Needs a set with
     /// `sensitivity: {hidden_cause: {}}`; a failed gate stays failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = STRONGEST,
         "x-range" = "a strength that a gate can withstand; write a share above 0 and below 0.99"))]
     pub withstands: Option<Finite>,
@@ -141,7 +116,6 @@ pub struct GateBlock {
     #[serde(default)]
     pub level: GateLevel,
     /// A note for the report.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 

@@ -14,7 +14,6 @@ use crate::param::{ColumnName, Count, Level, Name};
 pub struct MetricsBlock {
     /// Families of metrics. Default: all that the label and the sets allow, but for
     /// clarify and scores.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minItems" = 1,
         "x-noun" = "family, or remove the key to use all that the job allows"))]
     pub families: Option<Vec<MetricFamily>>,
@@ -40,7 +39,6 @@ pub struct MetricsBlock {
     /// A slice with fewer people who count is counted and named, and not measured.
     pub smallest_cell: Count,
     /// How the family clarify is measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub clarify: Option<ClarifyBlock>,
     /// Models compared on the same people, `{challenger: current}`: what a model's values are minus
     /// those of another, with paired intervals. Of the families performance, group, ccm and eccm.

@@ -4,6 +4,7 @@
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::param::{ColumnName, Word};
 
@@ -12,25 +13,18 @@ use crate::param::{ColumnName, Word};
 #[serde(deny_unknown_fields)]
 pub struct AboutBlock {
     /// The decision that the model makes, as a sentence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
     /// Who answers for the audit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// Version of the audited model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// What the audit is for, such as `yearly review before release 2026.11`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
     /// The people whom the rows represent, such as `applicants for a loan of up to 5,000`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub population: Option<String>,
     /// The time that the rows cover, such as `October 2026`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period: Option<String>,
     /// Where the rows come from, such as `application system, monthly extract`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// What the audit does not show and a reader must know, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -39,13 +33,10 @@ pub struct AboutBlock {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<String>,
     /// Who prepared the audit; what is left out is a blank line of the sign-off.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepared_by: Option<SignerBlock>,
     /// Who reviewed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewed_by: Option<SignerBlock>,
     /// Who approved it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<SignerBlock>,
 }
 
@@ -54,13 +45,10 @@ pub struct AboutBlock {
 #[serde(deny_unknown_fields)]
 pub struct SignerBlock {
     /// The role, such as `model validation`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// The name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The date as the page prints it; the program reads no clock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
 }
 
@@ -74,7 +62,6 @@ pub struct DecisionWordsBlock {
     /// The unfavourable decision as a participle: `refused`.
     pub unfavourable: String,
     /// What is decided about, with its article: `the loan`. Default: the participles are alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
 }
 
@@ -90,4 +77,12 @@ pub enum AnnexChoice {
     File,
     /// It does not, and the page has no links into it.
     None,
+}
+
+/// The word of a variant, or the key of one that holds something, as a job writes it.
+pub(crate) fn key_word(variant: &impl Serialize) -> String {
+    match json!(variant) {
+        Value::Object(map) => map.into_iter().next().map_or_else(String::new, |(key, _)| key),
+        word => word.as_str().unwrap_or_default().to_owned(),
+    }
 }

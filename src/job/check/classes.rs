@@ -3,18 +3,18 @@
 
 use crate::job::blocks::clarify::ClarifyBlock;
 use crate::job::messages as m;
-use crate::job::read::nearest::{list, suggest};
+use crate::job::read::nearest::list;
 use crate::job::read::tree::join;
-use crate::job::{GateBetween, GateBlock, LabelColumn, MetricFamily, ModelBlock};
-use crate::metric::Metric;
+use crate::job::{GateBetween, LabelColumn, MetricFamily, ModelBlock};
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::classes::measure::is_of_all_classes;
 use crate::model::kind::ModelKind;
 use crate::param::{ColumnName, Name, Word};
 
 use super::JobChecker;
+use super::gates::MetricGate;
 use super::models::score_keys_of;
-use super::names::REST;
+use super::names::{REST, numbered};
 
 /// The most classes: evidence has a cell for each class of label, prediction and counterfactual
 /// prediction.
@@ -32,42 +32,30 @@ impl JobChecker<'_> {
             self.say(format!("{at}[{i}]"), m::class_empty());
             return;
         }
-        if classes.len() < 2 {
-            self.say(at, m::class_only(&classes[0]));
+        let n = classes.len();
+        self.say(at, (n < 2).then(|| m::class_only(&classes[0])));
+        self.say(at, (n > MOST_CLASSES).then(|| m::classes_many(n, MOST_CLASSES)));
+        self.say("data.label.negative", label.negative.as_ref().map(|_| m::classes_and_negative()));
+        for (place, value) in numbered("data.label.positive".to_owned(), &label.positive) {
+            self.class(place, value, classes);
         }
-        if classes.len() > MOST_CLASSES {
-            self.say(at, m::classes_many(classes.len(), MOST_CLASSES));
-        }
-        if label.negative.is_some() {
-            self.say("data.label.negative", m::classes_and_negative());
-        }
-        for (i, value) in label.positive.iter().enumerate() {
-            self.class(format!("data.label.positive[{i}]"), value, classes);
-        }
-        if classes.len() > 1 && classes.iter().all(|class| label.positive.contains(class)) {
-            self.say("data.label.positive", m::classes_all_positive());
-        }
+        let is_all = n > 1 && classes.iter().all(|class| label.positive.contains(class));
+        self.say("data.label.positive", is_all.then(m::classes_all_positive));
     }
 
-    /// Complains about a class that the label does not have.
-    fn class(&mut self, at: String, class: &Word, classes: &[Word]) {
-        if !classes.contains(class) {
-            let near = suggest(class, "classes of the label", classes);
-            self.say(at, m::class_unknown(class, near));
-        }
+    /// Complains about a class that the label does not have; gives back whether it does.
+    fn class(&mut self, at: String, class: &Word, classes: &[Word]) -> bool {
+        let unknown = |near: String| m::class_unknown(class, near);
+        self.one_of(at, class, ("classes of the label", classes), unknown)
     }
 
     /// Checks what the block of the family clarify says about classes.
     pub(super) fn clarify_of_classes(&mut self, clarify: &ClarifyBlock) {
         let at = "metrics.clarify.positive";
-        match (self.job.data.label.classes(), &clarify.positive) {
-            (Some(classes), Some(class)) => {
-                self.class(at.to_owned(), class, classes);
-            }
-            (None, Some(_)) => {
-                self.say(at, m::decision_class_alone());
-            }
-            (_, None) => {}
+        let Some(class) = &clarify.positive else { return };
+        match self.job.data.label.classes() {
+            Some(classes) => _ = self.class(at.to_owned(), class, classes),
+            None => self.say(at, m::decision_class_alone()),
         }
     }
 
@@ -75,45 +63,34 @@ impl JobChecker<'_> {
     /// where it has none.
     pub(super) fn model_of_classes(&mut self, at: &str, name: &Name, model: &ModelBlock) {
         let classes = self.job.data.label.classes().map(<[Word]>::to_vec);
-        if let Some(scores) = &model.scores {
-            let mut files = vec![("factual", &scores.factual.column, &scores.factual.columns)];
-            files.extend(
-                scores
-                    .counterfactual
-                    .iter()
-                    .map(|file| ("counterfactual", &file.column, &file.columns)),
-            );
-            for (key, column, columns) in files {
-                let here = format!("{at}.scores.{key}");
-                match (&classes, column, columns) {
-                    (None, _, Some(_)) => {
-                        self.say(join(&here, "columns"), m::score_columns_alone());
-                    }
-                    (None, None, None) => {
-                        self.say(&here, m::score_column_missing(&here));
-                    }
-                    (None, Some(_), None) => {}
-                    (Some(classes), Some(_), _) => {
-                        self.say(
-                            join(&here, "column"),
-                            m::score_column_of_classes(columns_form(classes)),
-                        );
-                    }
-                    (Some(classes), None, None) => {
-                        self.say(&here, m::score_columns_missing(&here, columns_form(classes)));
-                    }
-                    (Some(classes), None, Some(columns)) => {
-                        self.columns_of_classes(&join(&here, "columns"), classes, columns)
-                    }
+        let files = model.scores.iter().flat_map(|scores| {
+            let factual = ("factual", &scores.factual.column, &scores.factual.columns);
+            let other = scores.counterfactual.iter();
+            let other = other.map(|of| ("counterfactual", &of.column, &of.columns));
+            std::iter::once(factual).chain(other)
+        });
+        for (key, column, columns) in files {
+            let here = format!("{at}.scores.{key}");
+            match (&classes, column, columns) {
+                (None, _, Some(_)) => self.say(join(&here, "columns"), m::score_columns_alone()),
+                (None, None, None) => self.say(&here, m::score_column_missing(&here)),
+                (None, Some(_), None) => {}
+                (Some(classes), Some(_), _) => {
+                    let said = m::score_column_of_classes(columns_form(classes));
+                    self.say(join(&here, "column"), said);
+                }
+                (Some(classes), None, None) => {
+                    self.say(&here, m::score_columns_missing(&here, columns_form(classes)));
+                }
+                (Some(classes), None, Some(columns)) => {
+                    self.columns_of_classes(&join(&here, "columns"), classes, columns)
                 }
             }
         }
         let Some(classes) = classes else { return };
         for kind in model.kinds().into_iter().filter(|kind| !matches!(kind, ModelKind::Scores(_))) {
-            self.say(
-                join(at, kind.key()),
-                m::model_of_one_score(name, classes.len(), columns_form(&classes)),
-            );
+            let said = m::model_of_one_score(name, classes.len(), columns_form(&classes));
+            self.say(join(at, kind.key()), said);
         }
         for key in score_keys_of(model) {
             self.say(join(at, key), m::scale_of_classes(key));
@@ -147,55 +124,42 @@ impl JobChecker<'_> {
     }
 
     /// The class that a gate asks about.
-    pub(super) fn gate_class(&mut self, at: &str, gate: &GateBlock, metric: &Metric) {
-        let Some(classes) = self.job.data.label.classes() else {
-            if gate.class.is_some() {
-                self.say(join(at, "class"), m::gate_class_alone());
+    pub(super) fn gate_class(&mut self, gate: &MetricGate<'_>) {
+        let (metric, label) = (gate.metric, self.job.data.label.column());
+        let Some((label, classes)) = label.and_then(|of| Some((of, of.classes.as_deref()?))) else {
+            return self.say(gate.key("class"), gate.class.as_ref().map(|_| m::gate_class_alone()));
+        };
+        let Some(class) = &gate.class else {
+            let has_rest = |words: &[Word; 2]| words.iter().any(|word| word.as_str() == REST);
+            let one_pair = match &gate.between {
+                Some(GateBetween::WorstCase) => false,
+                Some(GateBetween::Pair(map)) => !map.values().any(has_rest),
+                None => true,
+            };
+            if !is_of_all_classes(metric.id) {
+                let said = m::gate_class_missing(metric.id, gate.at, list(classes));
+                self.say(gate.at, said);
+            } else if !one_pair {
+                self.say(gate.key("between"), m::gate_class_total(metric.id, list(classes)));
             }
             return;
         };
-        if let Some(class) = &gate.class {
-            self.class(join(at, "class"), class, classes);
-            let other = self.job.clarify_class().filter(|only| *only != class);
-            if metric.family == MetricFamily::Clarify
-                && let Some(only) = other
-                && classes.contains(class)
-            {
-                self.say(join(at, "class"), m::gate_class_of_other(metric.id, only));
-            }
-            if HARM.contains(&metric.id) && classes.contains(class) {
-                self.class_of_harm(at, gate, metric, class);
-            }
+        if !self.class(gate.key("class"), class, classes) {
             return;
         }
-        let rest = |words: &[Word; 2]| words.iter().any(|word| word.as_str() == REST);
-        let one_pair = match &gate.between {
-            Some(GateBetween::WorstCase) => false,
-            Some(GateBetween::Pair(map)) => !map.values().any(rest),
-            None => true,
-        };
-        if !is_of_all_classes(metric.id) {
-            self.say(at, m::gate_class_missing(metric.id, at, list(classes)));
-        } else if !one_pair {
-            self.say(join(at, "between"), m::gate_class_total(metric.id, list(classes)));
+        let other = self.job.clarify_class().filter(|only| *only != class);
+        let other = other.filter(|_| metric.family == MetricFamily::Clarify);
+        self.say(gate.key("class"), other.map(|only| m::gate_class_of_other(metric.id, only)));
+        // A class that shares its side of the label with others: the classes against it are better
+        // and worse ones.
+        if HARM.contains(&metric.id) && !label.is_side(class) {
+            let sides: Vec<&Word> = classes.iter().filter(|class| label.is_side(class)).collect();
+            let said = match sides.as_slice() {
+                [] => m::gate_class_of_harm(gate.asked(), class),
+                sides => m::gate_class_of_harm_or(gate.asked(), class, list(sides)),
+            };
+            self.say(gate.key("class"), said);
         }
-    }
-
-    /// Complains about a gate on harm of a class that shares its side of the label with others:
-    /// the classes against it are better and worse ones.
-    fn class_of_harm(&mut self, at: &str, gate: &GateBlock, metric: &Metric, class: &Word) {
-        let Some(label) = self.job.data.label.column().filter(|label| !label.is_side(class)) else {
-            return;
-        };
-        let asked = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
-        let sides = label.classes.iter().flatten().filter(|class| label.is_side(class));
-        let sides: Vec<&Word> = sides.collect();
-        let said = if sides.is_empty() {
-            m::gate_class_of_harm(asked, class)
-        } else {
-            m::gate_class_of_harm_or(asked, class, list(&sides))
-        };
-        self.say(join(at, "class"), said);
     }
 }
 

@@ -41,19 +41,17 @@ pub(super) fn resolved(mut job: Job) -> Job {
         if metric.is_some_and(|metric| metric.family == MetricFamily::Graph) {
             gate.decide_by = GateDecideBy::Estimate;
         }
-    }
-    for gate in job.gates.values_mut().filter(|g| g.recourse.is_some() && g.view.is_none()) {
         let block = gate.recourse.as_ref().and_then(|attribute| job.recourse.get(attribute));
-        let definition = gate.definition.and_then(|d| d.definition(block?.no_way_costs));
-        let has = |view: &RecourseView| definition.is_some_and(|d| d.views().contains(view));
-        gate.view = [RecourseView::Macro, RecourseView::Micro]
-            .into_iter()
-            .find(|view| has(view) && block.is_some_and(|b| b.views.contains(view)));
-    }
-    for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none() && g.is_of_metric()) {
-        let named =
-            gate.named().into_iter().find_map(|(_, _, of)| of.first().map(|of| of.0.clone()));
-        gate.sensitive = named;
+        if let (Some(block), None) = (block, gate.view) {
+            let definition = gate.definition.and_then(|d| d.definition(block.no_way_costs));
+            let has = |view: &RecourseView| definition.is_some_and(|d| d.views().contains(view));
+            let judged = |view: &RecourseView| has(view) && block.views.contains(view);
+            gate.view = [RecourseView::Macro, RecourseView::Micro].into_iter().find(judged);
+        }
+        if gate.sensitive.is_none() && gate.is_of_metric() {
+            let mut named = gate.named().into_iter();
+            gate.sensitive = named.find_map(|(_, _, of)| of.first().map(|of| of.0.clone()));
+        }
     }
     job
 }
@@ -68,6 +66,7 @@ pub(crate) fn families(job: &Job) -> Vec<MetricFamily> {
 }
 
 fn default_families(job: &Job) -> Vec<MetricFamily> {
+    use MetricFamily::{Ccm, Eccm, Group, Performance, Shift};
     let mut families: Vec<MetricFamily> =
         job.has_fitted_sets().then_some(MetricFamily::CfQuality).into_iter().collect();
     if job.audits_amounts() {
@@ -80,16 +79,9 @@ fn default_families(job: &Job) -> Vec<MetricFamily> {
         asked.any(|(_, model)| model.scores_counterfactuals())
     };
     let sets = job.counterfactuals.values().any(is_scored);
-    let decisions = [
-        MetricFamily::Performance,
-        MetricFamily::Group,
-        MetricFamily::Ccm,
-        MetricFamily::Eccm,
-        MetricFamily::Shift,
-    ];
-    families.extend(decisions.into_iter().filter(|&family| {
-        (label || !needs_label(family)) && (sets || !needs_counterfactual(family))
-    }));
+    let can =
+        |of: &MetricFamily| (label || !needs_label(*of)) && (sets || !needs_counterfactual(*of));
+    families.extend([Performance, Group, Ccm, Eccm, Shift].into_iter().filter(can));
     families
 }
 

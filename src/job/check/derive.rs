@@ -13,6 +13,7 @@ use crate::job::resolve::roles::MAX_GROUPS;
 use crate::job::{CounterfactualSet, DataBlock, SensitiveBlock};
 use crate::param::{ColumnName, Finite, Word};
 
+use super::names::numbered;
 use super::{JobChecker, path};
 
 /// Where a derived column is declared: it may be made of what is above it.
@@ -51,48 +52,34 @@ impl JobChecker<'_> {
         }
     }
 
-    fn derivation(
-        &mut self,
-        block: DerivedIn,
-        at: &str,
-        name: &ColumnName,
-        derivation: &Derivation,
-    ) {
-        let forms = derivation.forms();
+    fn derivation(&mut self, block: DerivedIn, at: &str, name: &ColumnName, of: &Derivation) {
+        let forms = of.forms();
         let &[form] = forms.as_slice() else {
             let more = match block {
                 DerivedIn::Derive => ", `cross` and `sql`",
                 DerivedIn::Sensitive => " and `cross`",
             };
-            self.say(at, m::derived_forms(at, more, all_or_none(&forms)));
-            return;
+            return self.say(at, m::derived_forms(at, more, all_or_none(&forms)));
         };
-        match &derivation.from {
-            Some(_) if form == "cross" => {
-                self.say(format!("{at}.from"), m::cross_from(name));
-            }
-            Some(_) if form == "sql" => {
-                self.say(format!("{at}.from"), m::expression_from(name));
-            }
-            Some(from) => self.parent(block, format!("{at}.from"), name, from),
-            None if form != "cross" && form != "sql" => {
-                self.say(at, m::derived_from_missing(at, form));
-            }
-            None => {}
+        match (&of.from, form) {
+            (Some(_), "cross") => self.say(join(at, "from"), m::cross_from(name)),
+            (Some(_), "sql") => self.say(join(at, "from"), m::expression_from(name)),
+            (Some(from), _) => self.parent(block, join(at, "from"), name, from),
+            (None, "cross" | "sql") => {}
+            (None, _) => self.say(at, m::derived_from_missing(at, form)),
         }
-        if derivation.otherwise.is_some() && form != "map" {
-            self.say(format!("{at}.else"), m::else_of_bins(name));
+        let is_odd = of.otherwise.is_some() && form != "map";
+        self.say(join(at, "else"), is_odd.then(|| m::else_of_bins(name)));
+        self.map(at, name, of);
+        if let Some(edges) = &of.bins {
+            self.edges(&join(at, "bins"), edges);
         }
-        self.map(at, name, derivation);
-        if let Some(edges) = &derivation.bins {
-            self.edges(&format!("{at}.bins"), edges);
+        if let Some(levels) = &of.levels {
+            self.named_bins(&join(at, "levels"), levels);
         }
-        if let Some(levels) = &derivation.levels {
-            self.named_bins(&format!("{at}.levels"), levels);
-        }
-        self.cross(block, at, name, derivation);
-        if let Some(sql) = &derivation.sql {
-            let here = format!("{at}.sql");
+        self.cross(block, &join(at, "cross"), name, of);
+        if let Some(sql) = &of.sql {
+            let here = join(at, "sql");
             match sql::parse(sql) {
                 Ok(tree) => {
                     tree.columns.iter().for_each(|of| self.parent(block, here.clone(), name, of))
@@ -111,8 +98,7 @@ impl JobChecker<'_> {
     fn parent(&mut self, block: DerivedIn, at: String, name: &ColumnName, parent: &ColumnName) {
         let data = &self.job.data;
         if parent == name {
-            self.say(at, m::derived_of_itself(name));
-            return;
+            return self.say(at, m::derived_of_itself(name));
         }
         let made_for_attribute =
             data.sensitive.get(parent).is_some_and(SensitiveBlock::is_made_here);
@@ -131,35 +117,30 @@ impl JobChecker<'_> {
 
     fn map(&mut self, at: &str, name: &ColumnName, derivation: &Derivation) {
         let Some(map) = &derivation.map else { return };
-        let here = format!("{at}.map");
+        let here = join(at, "map");
         let mut seen: Vec<(&Word, &Word)> = Vec::new();
         for (group, values) in map {
             let list_at = join(&here, group.as_str());
             if !self.check_distinct(&list_at, "value of the column", values) {
                 continue;
             }
-            for (i, value) in values.iter().enumerate() {
-                if let Some((_, other)) = seen.iter().find(|(v, _)| *v == value) {
-                    self.say(format!("{list_at}[{i}]"), m::map_value_twice(value, other, group));
-                }
+            for (place, value) in numbered(list_at, values) {
+                let twice = seen.iter().find(|(v, _)| *v == value);
+                self.say(place, twice.map(|(_, other)| m::map_value_twice(value, other, group)));
             }
             seen.extend(values.iter().map(|value| (value, group)));
         }
-        if let Some(other) = derivation.otherwise.as_ref().filter(|other| map.contains_key(*other))
-        {
-            self.say(format!("{at}.else"), m::else_is_group(other));
-        }
+        let group = derivation.otherwise.as_ref().filter(|other| map.contains_key(*other));
+        self.say(join(at, "else"), group.map(m::else_is_group));
         let continuous = |from: &&ColumnName| self.job.data.features.continuous.contains(from);
-        if let Some(from) = derivation.from.as_ref().filter(continuous) {
-            self.say(here, m::map_of_numbers(name, from));
-        }
+        let from = derivation.from.as_ref().filter(continuous);
+        self.say(here, from.map(|from| m::map_of_numbers(name, from)));
     }
 
     /// Edges of bins.
     pub(super) fn edges(&mut self, here: &str, edges: &[Finite]) {
         if edges.len() < 2 {
-            self.say(here, m::bins_few());
-            return;
+            return self.say(here, m::bins_few());
         }
         if let Some(i) = (1..edges.len()).find(|&i| edges[i].get() <= edges[i - 1].get()) {
             self.say(format!("{here}[{i}]"), m::bins_order(edges[i].get(), edges[i - 1].get()));
@@ -171,41 +152,31 @@ impl JobChecker<'_> {
         let mut sorted: Vec<(f64, f64, &Word)> =
             levels.iter().map(|(name, [lo, hi])| (lo.get(), hi.get(), name)).collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for (lo, hi, name) in &sorted {
-            if lo >= hi {
-                self.say(join(here, name.as_str()), m::level_edges(lo, hi));
-                return;
-            }
+        if let Some((lo, hi, name)) = sorted.iter().find(|(lo, hi, _)| lo >= hi) {
+            return self.say(join(here, name.as_str()), m::level_edges(lo, hi));
         }
         if let Some(pair) = sorted.windows(2).find(|pair| pair[1].0 < pair[0].1) {
-            self.say(
-                join(here, pair[1].2.as_str()),
-                m::levels_overlap(pair[0].2, pair[1].2, pair[1].0, pair[0].1.min(pair[1].1)),
-            );
+            let ((_, end, first), (start, other, second)) = (pair[0], pair[1]);
+            let said = m::levels_overlap(first, second, start, end.min(other));
+            self.say(join(here, second.as_str()), said);
         }
     }
 
-    fn cross(&mut self, block: DerivedIn, at: &str, name: &ColumnName, derivation: &Derivation) {
+    fn cross(&mut self, block: DerivedIn, here: &str, name: &ColumnName, derivation: &Derivation) {
         let Some(parts) = &derivation.cross else { return };
-        let here = format!("{at}.cross");
         if parts.len() == 1 {
-            self.say(here, m::cross_one(name));
-            return;
+            return self.say(here, m::cross_one(name));
         }
-        for (i, part) in parts.iter().enumerate() {
-            let place = format!("{here}[{i}]");
-            match block {
-                DerivedIn::Derive => {
-                    self.parent(block, place.clone(), name, part);
-                    let features = &self.job.data.features;
-                    let numbers =
-                        matches!(features.ordinal.get(part), Some(OrdinalOrder::Numbers(_)));
-                    if features.continuous.contains(part) || numbers {
-                        self.say(place, m::cross_numbers(name, part));
-                    }
-                }
-                DerivedIn::Sensitive => self.crossed_attribute(place, name, part),
+        let features = &self.job.data.features;
+        for (place, part) in numbered(here.to_owned(), parts) {
+            if block == DerivedIn::Sensitive {
+                self.crossed_attribute(place, name, part);
+                continue;
             }
+            self.parent(block, place.clone(), name, part);
+            let numbers = features.continuous.contains(part)
+                || matches!(features.ordinal.get(part), Some(OrdinalOrder::Numbers(_)));
+            self.say(place, numbers.then(|| m::cross_numbers(name, part)));
         }
     }
 
@@ -249,23 +220,19 @@ impl JobChecker<'_> {
         }
         if let Some(i) = groups.iter().position(|group| group.as_str().is_empty()) {
             let place = if written { format!("{list_at}[{i}]") } else { at.to_owned() };
-            self.say(place, m::group_no_name(name));
-            return;
+            return self.say(place, m::group_no_name(name));
         }
         if groups.len() == 1 {
-            self.say(if written { &list_at } else { at }, m::groups_one(name));
-            return;
+            return self.say(if written { &list_at } else { at }, m::groups_one(name));
         }
         if let Some(i) = (1..groups.len()).find(|&i| groups[..i].contains(&groups[i])) {
-            self.say(at, m::groups_twice(name, &groups[i]));
-            return;
+            return self.say(at, m::groups_twice(name, &groups[i]));
         }
         let possible = data.possible_groups(name);
-        for (i, group) in attribute.groups.iter().enumerate() {
-            if !possible.is_empty() && !possible.contains(group) {
-                let near = suggest(group, "its groups", &possible);
-                self.say(format!("{list_at}[{i}]"), m::group_unknown(name, group, near));
-            }
+        for (place, group) in numbered(list_at, &attribute.groups).filter(|_| !possible.is_empty())
+        {
+            let unknown = |near: String| m::group_unknown(name, group, near);
+            self.one_of(place, group, ("its groups", &possible), unknown);
         }
         match data.reference_of(name) {
             None if attribute.cross.is_some() => {
@@ -273,11 +240,10 @@ impl JobChecker<'_> {
                 self.say(at, m::reference_missing_of_part(at, list(some)));
             }
             None => self.say(at, m::block_key_missing(at, "reference", "reference: GROUP")),
-            Some(reference) if !groups.contains(&reference) => {
-                let near = suggest(&reference, "its groups", &groups);
-                self.say(format!("{at}.reference"), m::reference_unknown(reference, name, near));
+            Some(of) => {
+                let unknown = |near: String| m::reference_unknown(&of, name, near);
+                self.one_of(join(at, "reference"), &of, ("its groups", &groups), unknown);
             }
-            Some(_) => {}
         }
     }
 
@@ -285,34 +251,25 @@ impl JobChecker<'_> {
     fn derived_features(&mut self) {
         let data = &self.job.data;
         let holds_names = |c: &ColumnName| data.is_derived(c) && !data.is_computed(c);
-        for (i, column) in data.features.continuous.iter().enumerate() {
-            if holds_names(column) {
-                let at = format!("data.features.continuous[{i}]");
-                self.say(at, m::derived_names_as_numbers(column));
-            }
+        let said = |c: &ColumnName| holds_names(c).then(|| m::derived_names_as_numbers(c));
+        let continuous = path(&["data", "features", "continuous"]);
+        for (place, column) in numbered(continuous, &data.features.continuous) {
+            self.say(place, said(column));
         }
         for (column, order) in data.features.ordinal.iter().filter(|(c, _)| data.is_derived(c)) {
             let at = path(&["data", "features", "ordinal", column.as_str()]);
             let OrdinalOrder::Levels(levels) = order else {
-                if holds_names(column) {
-                    self.say(at, m::derived_names_as_numbers(column));
-                }
+                self.say(at, said(column));
                 continue;
             };
-            let derived = data.derived();
-            let recipe = derived.iter().find(|(name, _)| name == column);
+            let recipe = data.derived().into_iter().find(|(name, _)| name == column);
             let names = recipe.map_or_else(Vec::new, |(_, recipe)| recipe.declared_names());
-            if names.is_empty() {
-                continue;
+            for (place, level) in numbered(at.clone(), levels).filter(|_| !names.is_empty()) {
+                let unknown = |near: String| m::order_level_unknown(column, level, near);
+                self.one_of(place, level, ("its names", &names), unknown);
             }
-            for (i, level) in levels.iter().enumerate().filter(|(_, level)| !names.contains(level))
-            {
-                let near = suggest(level, "its names", &names);
-                self.say(format!("{at}[{i}]"), m::order_level_unknown(column, level, near));
-            }
-            if let Some(name) = names.iter().find(|name| !levels.contains(name)) {
-                self.say(at, m::order_level_missing(name, column));
-            }
+            let missing = names.iter().find(|name| !levels.contains(name));
+            self.say(at, missing.map(|name| m::order_level_missing(name, column)));
         }
     }
 
@@ -321,12 +278,11 @@ impl JobChecker<'_> {
         let known = self.columns_read();
         for (column, words) in &data.missing.null_values {
             let at = path(&["data", "missing", "null_values", column.as_str()]);
+            let unused = |near: String| m::column_unused(column, near);
             if data.is_derived(column) {
                 let roots = Vec::from_iter(data.roots(column));
                 self.say(at, m::nulls_of_derived(column, list(&roots)));
-            } else if !known.contains(column) {
-                self.say(at, m::column_unused(column, suggest(column, "its columns", &known)));
-            } else {
+            } else if self.one_of(at.as_str(), column, ("its columns", &known), unused) {
                 self.check_distinct(&at, "value that means missing", words);
             }
         }
@@ -349,25 +305,23 @@ impl JobChecker<'_> {
     fn weight(&mut self) {
         let data = &self.job.data;
         let Some(weight) = &data.weight else { return };
-        if data.is_derived(weight) && !data.is_computed(weight) {
-            self.say("data.weight", m::weight_of_names(weight));
-            return;
-        }
-        if let Some(role) = self.role_of(weight) {
-            self.say("data.weight", m::role_twice("weight", weight, role));
-        }
+        let said = if data.is_derived(weight) && !data.is_computed(weight) {
+            Some(m::weight_of_names(weight))
+        } else {
+            self.role_of(weight).map(|role| m::role_twice("weight", weight, role))
+        };
+        self.say("data.weight", said);
     }
 
     /// The column of persons has one role. It may be the row id: then each row is its own person,
     /// as without `person`.
     pub(super) fn persons(&mut self) {
-        let data = &self.job.data;
-        if let Some(person) = &data.person
-            && data.row_id.as_ref() != Some(person)
-            && let Some(role) = self.role_of(person)
-        {
-            self.say("data.person", m::role_twice("person", person, role));
-        }
+        let (data, at) = (&self.job.data, "data.person");
+        let Some(person) = data.person.as_ref().filter(|of| data.row_id.as_ref() != Some(*of))
+        else {
+            return;
+        };
+        self.say(at, self.role_of(person).map(|role| m::role_twice("person", person, role)));
     }
 
     /// Naive changes nothing but the attribute and the columns that it is mapped from. Where no

@@ -3,8 +3,9 @@
 use crate::counterfactual::forms::ConditionOn;
 use crate::job::CounterfactualSet;
 use crate::job::blocks::experiments::{DirectedArm, DirectedRule, ExperimentBlock, FirstArm};
+use crate::job::blocks::words::key_word;
 use crate::job::messages as m;
-use crate::job::read::nearest::{list, suggest};
+use crate::job::read::nearest::list;
 use crate::job::read::tree::join;
 use crate::param::{ColumnName, Name};
 
@@ -19,68 +20,51 @@ impl<'a> JobChecker<'a> {
     }
 
     fn experiment(&mut self, at: &str, name: &Name, experiment: &ExperimentBlock) {
-        if self.lacks_label() {
-            self.say(at, m::experiment_no_label(name));
+        self.say(at, self.lacks_label().then(|| m::experiment_no_label(name)));
+        let (here, arms, of) = (join(at, "model"), &experiment.arms, &experiment.model);
+        if let Some(model) = self.model_named(here.as_str(), of) {
+            let own = path(&["models", of.as_str()]);
+            let is_other = !self.has_problem(&[&own]) && !model.is_trained();
+            self.say(here, is_other.then(|| m::experiment_not_trained(name, of)));
         }
-        self.model_of_experiment(at, name, experiment);
-        if experiment.folds.is_none() && self.lacks_split() {
-            self.say(at, m::experiment_no_split(name));
-        }
-        let set = self.set_of_experiment(at, name, experiment);
-        let arms = &experiment.arms;
-        let here = format!("{at}.arms");
+        let lacks_split = experiment.folds.is_none() && self.lacks_split();
+        self.say(at, lacks_split.then(|| m::experiment_no_split(name)));
+        let set = self.set_added(&join(at, "from"), name, &experiment.from);
+        let here = join(at, "arms");
         if arms.names().is_empty() {
-            self.say(here, m::experiment_no_arm(name));
-            return;
+            return self.say(here, m::experiment_no_arm(name));
         }
         if let Some(directed) = &arms.directed {
-            self.directed(&format!("{here}.directed"), directed, set);
+            self.directed(&join(&here, "directed"), directed, set);
         }
         let first = arms.cfs_adasyn.map(|both| both.first).filter(|first| *first != FirstArm::All);
-        if let Some(first) = first.map(FirstArm::word).filter(|arm| !arms.names().contains(arm)) {
-            self.say(format!("{here}.cfs_adasyn.first"), m::adasyn_arm_missing(first));
-        }
+        let first = first.map(|first| key_word(&first));
+        let missing = first.filter(|arm| !arms.names().contains(&arm.as_str()));
+        self.say(format!("{here}.cfs_adasyn.first"), missing.map(m::adasyn_arm_missing));
     }
 
-    fn model_of_experiment(&mut self, at: &str, name: &Name, experiment: &ExperimentBlock) {
-        let here = format!("{at}.model");
-        let Some(model) = self.model_named(here.as_str(), &experiment.model) else { return };
-        let own = path(&["models", experiment.model.as_str()]);
-        if !self.has_problem(&[&own]) && !model.is_trained() {
-            self.say(here, m::experiment_not_trained(name, &experiment.model));
+    /// The set whose counterfactuals are added.
+    fn set_added(&mut self, at: &str, name: &Name, from: &Name) -> Option<&'a CounterfactualSet> {
+        let sets = &self.job.counterfactuals;
+        if sets.is_empty() {
+            self.say(at, m::experiment_no_set(name, from));
+        } else {
+            self.check_known("counterfactual set", at, from, sets.keys());
         }
-    }
-
-    fn set_of_experiment(
-        &mut self,
-        at: &str,
-        name: &Name,
-        experiment: &ExperimentBlock,
-    ) -> Option<&'a CounterfactualSet> {
-        let (here, from) = (format!("{at}.from"), experiment.from.as_str());
-        let job = self.job;
-        if job.counterfactuals.is_empty() {
-            self.say(here, m::experiment_no_set(name, from));
-            return None;
-        }
-        if !self.check_known("counterfactual set", here.clone(), from, job.counterfactuals.keys()) {
-            return None;
-        }
-        let set = &job.counterfactuals[&experiment.from];
+        let set = sets.get(from)?;
         if set.graphs().is_some() {
-            self.say(here, m::experiment_of_graphs(from));
+            self.say(at, m::experiment_of_graphs(from));
             return None;
         }
         if let Some(ConditionOn::Prediction(model)) = set.knobs().map(|of| of.condition_on) {
-            self.say(here, m::experiment_of_prediction(from, model));
+            self.say(at, m::experiment_of_prediction(from, model));
         }
         Some(set)
     }
 
     fn directed(&mut self, at: &str, directed: &DirectedArm, set: Option<&CounterfactualSet>) {
         let set = set.filter(|_| self.is_sound(&["data.sensitive", "counterfactuals"]));
-        let attributes: Option<Vec<&ColumnName>> =
-            set.map(|set| set.attributes(self.job).collect());
+        let attributes = set.map(|set| set.attributes(self.job).collect::<Vec<_>>());
         for (name, rule) in &directed.rules {
             let here = join(&format!("{at}.rules"), name.as_str());
             if *rule == DirectedRule::default() {
@@ -105,23 +89,18 @@ impl<'a> JobChecker<'a> {
             (None, _) if rule.source_group.is_none() && rule.target_group.is_none() => return,
             (None, _) => {
                 let names: Vec<&str> = names.collect();
-                self.say(at, m::rule_without_attribute(name, names.len(), list(&names)));
-                return;
+                let said = m::rule_without_attribute(name, names.len(), list(&names));
+                return self.say(at, said);
             }
         };
+        let (from, to) = (rule.source_group.as_ref(), rule.target_group.as_ref());
         let groups = self.job.data.groups_of(attribute);
-        for (key, group) in
-            [("source_group", &rule.source_group), ("target_group", &rule.target_group)]
-        {
-            if let Some(group) = group.as_ref().filter(|group| !groups.contains(group)) {
-                let near = suggest(group, "its groups", &groups);
-                self.say(format!("{at}.{key}"), m::group_unknown(attribute, group, near));
-            }
+        for (key, group) in [("source_group", from), ("target_group", to)] {
+            let Some(group) = group else { continue };
+            let unknown = |near: String| m::group_unknown(attribute, group, near);
+            self.one_of(join(at, key), group, ("its groups", &groups), unknown);
         }
-        if let (Some(from), Some(to)) = (&rule.source_group, &rule.target_group)
-            && from == to
-        {
-            self.say(format!("{at}.target_group"), m::rule_group_itself(from));
-        }
+        let same = from.filter(|from| Some(*from) == to);
+        self.say(join(at, "target_group"), same.map(m::rule_group_itself));
     }
 }

@@ -14,34 +14,27 @@ use crate::param::ColumnName;
 
 use super::JobChecker;
 use super::defaults::families;
-use super::names::REST;
+use super::gates::MetricGate;
+use super::names::{REST, numbered};
 
 impl<'a> JobChecker<'a> {
     /// The key that selects the groups of the metric, and what it names.
-    pub(super) fn scope(
-        &mut self,
-        at: &str,
-        gate: &GateBlock,
-        metric: &Metric,
-        mut named: Vec<ColumnName>,
-    ) {
-        let data = &self.job.data;
+    pub(super) fn scope(&mut self, gate: &MetricGate<'_>, mut named: Vec<ColumnName>) {
+        let (data, metric, at) = (&self.job.data, gate.metric, gate.at);
+        let worst = matches!(gate.between, Some(GateBetween::WorstCase));
         let keys = [
             (GateScope::Direction, gate.direction.is_some()),
-            (GateScope::Pair, matches!(gate.between, Some(GateBetween::Pair(_)))),
-            (GateScope::WorstCase, matches!(gate.between, Some(GateBetween::WorstCase))),
+            (GateScope::Pair, gate.between.is_some() && !worst),
+            (GateScope::WorstCase, worst),
             (GateScope::Group, gate.group.is_some()),
         ];
+        let there = keys.into_iter().filter(|(_, there)| *there);
+        let there: Vec<(GateScope, &str)> = there.map(|(of, _)| (of, scope_key(of))).collect();
+        let by_facets = worst && self.is_by_facets(metric);
+        self.say(gate.key("between"), by_facets.then(|| m::worst_case_unmeasured(metric.id)));
         let mut fits = true;
-        if matches!(gate.between, Some(GateBetween::WorstCase)) && self.is_by_facets(metric) {
-            self.say(format!("{at}.between"), m::worst_case_unmeasured(metric.id));
-        }
-        for (scope, _) in
-            keys.iter().filter(|(scope, there)| *there && !metric.scopes().contains(scope))
-        {
-            let key = scope_key(*scope);
-            let worst = *scope == GateScope::WorstCase;
-            let form = if worst { "between: worst_case" } else { key };
+        for (scope, key) in there.iter().filter(|(scope, _)| !metric.scopes().contains(scope)) {
+            let form = if *scope == GateScope::WorstCase { "between: worst_case" } else { key };
             let said = match metric.scopes() {
                 [GateScope::Total] if metric.min_groups() > 2 => {
                     m::scope_of_any(metric.id, form, metric.id.trim_end_matches("_any"))
@@ -49,32 +42,29 @@ impl<'a> JobChecker<'a> {
                 [GateScope::Total] => m::scope_of_total(metric.id, form),
                 scopes => m::scope_wrong(metric.id, form, scope_forms(scopes)),
             };
-            self.say(format!("{at}.{key}"), said);
+            self.say(gate.key(key), said);
             fits = false;
         }
-        let there: Vec<&str> =
-            keys.iter().filter(|(_, there)| *there).map(|(scope, _)| scope_key(*scope)).collect();
         if fits && there.len() > 1 {
-            self.say(at, m::scope_two(at, all(&there)));
+            let keys: Vec<&str> = there.iter().map(|(_, key)| *key).collect();
+            self.say(at, m::scope_two(at, all(&keys)));
         }
-        if there.is_empty()
-            && gate.harm_to.is_none()
-            && !metric.scopes().contains(&GateScope::Total)
-        {
-            self.say(at, m::scope_none(at, metric.id, scope_forms(metric.scopes())));
-        }
+        let needs_one = gate.harm_to.is_none() && !metric.scopes().contains(&GateScope::Total);
+        let said = || m::scope_none(at, metric.id, scope_forms(metric.scopes()));
+        self.say(at, (there.is_empty() && needs_one).then(said));
         if let Some(attribute) = &gate.sensitive
-            && self.attribute(format!("{at}.sensitive"), attribute)
-            && let Some(other) = named.iter().find(|n| *n != attribute)
+            && self.attribute(gate.key("sensitive"), attribute)
         {
-            self.say(format!("{at}.sensitive"), m::scope_sensitive(attribute, other));
+            let other = named.iter().find(|other| *other != attribute);
+            let said = other.map(|other| m::scope_sensitive(attribute, other));
+            self.say(gate.key("sensitive"), said);
         }
         named.extend(gate.sensitive.clone());
-        self.enough_groups(at, metric, named.first());
+        self.enough_groups(gate, named.first());
         if let Some(GateBetween::Pair(map)) = &gate.between
             && fits
         {
-            self.compared(&format!("{at}.between"), metric, map);
+            self.compared(&gate.key("between"), metric, map);
         }
         if let (Some(attribute), Some(name)) = (named.first(), &gate.counterfactual)
             && metric.needs_counterfactual()
@@ -84,13 +74,6 @@ impl<'a> JobChecker<'a> {
         {
             self.say(at, m::scope_not_changed(name, attribute, list(changed)));
         }
-    }
-
-    /// The groups of an attribute, of which a gate names two in one place; none where there is a
-    /// problem with them.
-    fn compared_groups(&self, here: &str, attribute: &ColumnName) -> Option<Vec<Word>> {
-        let groups = self.job.data.groups_of(attribute);
-        (!self.has_problem(&[here]) && !groups.is_empty()).then_some(groups)
     }
 
     /// Whether a metric of two families is measured by the facets of Clarify only.
@@ -105,20 +88,23 @@ impl<'a> JobChecker<'a> {
             return;
         };
         let here = join(at, attribute.as_str());
-        let Some(groups) = self.compared_groups(&here, attribute) else { return };
+        let groups = self.job.data.groups_of(attribute);
+        if self.has_problem(&[&here]) || groups.is_empty() {
+            return;
+        }
         let is_rest = |group: &Word| group.as_str() == REST && !groups.contains(group);
+        // Who is favoured, by the job or as the reference.
+        let clarify = self.job.metrics.clarify.clone().unwrap_or_default();
+        let favoured = clarify.favoured_of(attribute, &self.job.data);
         // A metric of two families, only one of which is measured.
         let by_facets = self.is_by_facets(metric);
         if metric.family != MetricFamily::Clarify && !by_facets {
             let measured = groups.len() > 2
-                || self.favoured_of(attribute) == Some(FavouredGroups::Rest)
+                || favoured == Some(FavouredGroups::Rest)
                     && metric.also() == Some(MetricFamily::Clarify);
-            if (is_rest(first) || is_rest(second)) && !measured {
-                self.say(here, m::rest_of_two(attribute));
-            }
-            return;
+            let has_rest = is_rest(first) || is_rest(second);
+            return self.say(here, (has_rest && !measured).then(|| m::rest_of_two(attribute)));
         }
-        let favoured = self.favoured_of(attribute);
         let one = match &favoured {
             Some(FavouredGroups::Rest) => REST,
             Some(FavouredGroups::Groups(of)) => of.first().map_or("FAVOURED", Word::as_str),
@@ -129,38 +115,30 @@ impl<'a> JobChecker<'a> {
             _ => is_rest(group),
         };
         let fits = |a: &Word, b: &Word| is_first(a) && groups.contains(b) && !is_first(b);
-        let (fits, form) =
-            (fits(first, second) || by_facets && fits(second, first), format!("[{one}, GROUP]"));
-        if !fits {
-            self.say(here, m::favoured_first(metric.id, first, second, attribute, form));
-        }
-    }
-
-    /// Who is favoured, by the job or as the reference.
-    fn favoured_of(&self, attribute: &ColumnName) -> Option<FavouredGroups<Word>> {
-        self.job.metrics.clarify.clone().unwrap_or_default().favoured_of(attribute, &self.job.data)
+        let fits = fits(first, second) || by_facets && fits(second, first);
+        let form = format!("[{one}, GROUP]");
+        let said = || m::favoured_first(metric.id, first, second, attribute, form);
+        self.say(here, (!fits).then(said));
     }
 
     /// Complains where every attribute that a gate is about has too few groups for the metric.
-    fn enough_groups(&mut self, at: &str, metric: &Metric, named: Option<&ColumnName>) {
-        let data = &self.job.data;
-        let asked: Vec<&ColumnName> =
-            data.sensitive.keys().filter(|name| named.is_none_or(|named| named == *name)).collect();
+    fn enough_groups(&mut self, gate: &MetricGate<'_>, named: Option<&ColumnName>) {
+        let (data, least) = (&self.job.data, gate.metric.min_groups());
+        let is_asked = |name: &&ColumnName| named.is_none_or(|named| named == *name);
+        let mut asked = data.sensitive.keys().filter(is_asked).peekable();
         // Groups that only the data can tell are none here.
-        let too_few =
-            |name: &ColumnName| (1..metric.min_groups()).contains(&data.groups_of(name).len());
-        if !asked.is_empty() && asked.into_iter().all(too_few) {
-            self.say(format!("{at}.metric"), m::groups_few(metric.id, metric.min_groups()));
-        }
+        let too_few = |name: &ColumnName| (1..least).contains(&data.groups_of(name).len());
+        let are_few = asked.peek().is_some() && asked.all(too_few);
+        self.say(gate.key("metric"), are_few.then(|| m::groups_few(gate.metric.id, least)));
     }
 
     /// Checks the set and the groups that a gate names, and gives the attributes back.
     pub(super) fn named(&mut self, at: &str, gate: &'a GateBlock) -> Vec<ColumnName> {
         if let Some(set) = &gate.counterfactual {
-            self.set_named(&format!("{at}.counterfactual"), set, gate.model.as_ref());
+            self.set_named(&join(at, "counterfactual"), set, gate.model.as_ref());
         }
         let named = gate.named().into_iter();
-        named.filter_map(|(key, form, of)| self.people(&format!("{at}.{key}"), form, &of)).collect()
+        named.filter_map(|(key, form, of)| self.people(&join(at, key), form, &of)).collect()
     }
 
     /// One attribute with the groups it names; gives the attribute back where it is declared.
@@ -178,18 +156,15 @@ impl<'a> JobChecker<'a> {
         if !self.attribute(here.as_str(), attribute) {
             return None;
         }
+        let declared = self.job.data.groups_of(attribute);
         let rest = |group: &Word| group.as_str() == REST && at.ends_with(".between");
-        let places = groups.iter().enumerate().filter(|(_, group)| {
-            let is_group = self.job.data.groups_of(attribute).contains(group);
-            is_group || !rest(group)
-        });
-        let place = |i| if groups.len() > 1 { format!("{here}[{i}]") } else { here.clone() };
-        let places: Vec<_> = places.map(|(i, group)| (place(i), group)).collect();
-        self.groups_named(attribute, places);
-        if let [first, second] = groups
-            && first == second
-        {
-            self.say(format!("{here}[1]"), m::group_with_itself(first, attribute, form));
+        let places = numbered(here.clone(), groups);
+        let places = places.filter(|(_, group)| declared.contains(group) || !rest(group));
+        let place = |place: String| if groups.len() > 1 { place } else { here.clone() };
+        self.groups_named(attribute, places.map(|(at, group)| (place(at), group)));
+        if let [first, second] = groups {
+            let said = || m::group_with_itself(first, attribute, form);
+            self.say(format!("{here}[1]"), (first == second).then(said));
         }
         Some(attribute.clone())
     }

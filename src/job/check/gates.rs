@@ -1,22 +1,55 @@
-//! Checks gates against the metric catalog and against what the job declares.
+//! Checks gates against the metric catalog and against what the job declares; what decides a gate
+//! must be there.
+
+use std::ops::Deref;
 
 use crate::job::blocks::experiments::ExperimentBlock;
-use crate::job::messages as m;
+use crate::job::messages::{self as m, Said};
 use crate::job::read::nearest::list;
 use crate::job::read::tree::join;
 use crate::job::{
-    GateBetween, GateBlock, GateDecideBy, GateDirection, LabelRole, MetricFamily, ModelBlock,
+    CounterfactualSet, GateBetween, GateBlock, GateDecideBy, GateDirection, LabelRole,
+    MetricFamily, ModelBlock,
 };
 use crate::metric::asked::GateScope;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::cf_quality::MEASURES;
 use crate::metric::catalog::graph::FIT_WORSE;
+use crate::metric::value::hidden_cause::HIDDEN_RATES;
 use crate::metric::{Metric, Reads};
 use crate::param::{Finite, Name, SetName};
 
-use super::amounts::is_of_amounts;
 use super::defaults::families;
+use super::metrics::is_of_amounts;
 use super::{JobChecker, path};
+
+/// A gate on a metric, as the job names it.
+pub(super) struct MetricGate<'a> {
+    pub(super) at: &'a str,
+    pub(super) name: &'a Name,
+    gate: &'a GateBlock,
+    pub(super) metric: &'static Metric,
+}
+
+impl Deref for MetricGate<'_> {
+    type Target = GateBlock;
+
+    fn deref(&self) -> &GateBlock {
+        self.gate
+    }
+}
+
+impl MetricGate<'_> {
+    /// The path of one of its keys.
+    pub(super) fn key(&self, key: &str) -> String {
+        join(self.at, key)
+    }
+
+    /// What it asks, as its author knows it.
+    pub(super) fn asked(&self) -> &'static str {
+        if self.harm_to.is_some() { "harm_to" } else { self.metric.id }
+    }
+}
 
 impl<'a> JobChecker<'a> {
     /// The block `gates`.
@@ -31,39 +64,36 @@ impl<'a> JobChecker<'a> {
             return;
         }
         if let Some(attribute) = &gate.recourse {
-            self.recourse_gate(at, attribute, gate);
-            return;
+            return self.recourse_gate(at, attribute, gate);
         }
         if let Some(why) = &gate.why {
-            self.why_gate(at, why, gate);
-            return;
+            return self.why_gate(at, why, gate);
         }
         let Some(metric) = gate.metric.as_deref().or(gate.harm_to.as_ref().map(|_| HARM[0])) else {
             let form = "metric: ID` or `harm_to: {ATTRIBUTE: GROUP}";
             self.say(at, m::block_key_missing(at, "metric", form));
-            if gate.model.is_none() {
-                self.say(at, m::block_key_missing(at, "model", "model: NAME"));
-            }
-            return;
+            let lacks_model = gate.model.is_none();
+            let said = || m::block_key_missing(at, "model", "model: NAME");
+            return self.say(at, lacks_model.then(said));
         };
         if gate.harm_to.is_some() && !self.harm(at, gate) {
             return;
         }
         self.limit(at, name, gate);
         if let Some(model) = &gate.model {
-            self.model_named(format!("{at}.model"), model);
+            self.model_named(join(at, "model"), model);
         }
         self.arm(at, gate.arm.as_ref(), (gate.model.as_ref(), gate.counterfactual.as_ref()));
         let named = self.named(at, gate);
-        let here = format!("{at}.metric");
+        let here = join(at, "metric");
         if MEASURES.iter().any(|measure| measure.id == metric) {
-            self.say(here, m::gate_on_measure(metric));
-            return;
+            return self.say(here, m::gate_on_measure(metric));
         }
         let Some(metric) = self.metric_named(here, metric) else { return };
+        let gate = &MetricGate { at, name, gate, metric };
         match (&gate.model, metric.family) {
             (Some(_), MetricFamily::Graph) => {
-                self.say(format!("{at}.model"), m::gate_graph_model(metric.id));
+                self.say(gate.key("model"), m::gate_graph_model(metric.id));
             }
             (None, family) if family != MetricFamily::Graph => {
                 let models: Vec<&Name> = self.job.models.keys().collect();
@@ -76,45 +106,26 @@ impl<'a> JobChecker<'a> {
             }
             _ => {}
         }
-        self.evidence(at, gate, metric);
-        self.reachable(at, gate, metric);
-        self.gate_class(at, gate, metric);
-        self.scope(at, gate, metric, named);
-        let by_doubt = matches!(
-            gate.decide_by,
-            GateDecideBy::Worlds | GateDecideBy::Fit | GateDecideBy::Training | GateDecideBy::All
-        );
-        if by_doubt && metric.family == MetricFamily::Graph {
-            self.say(format!("{at}.decide_by"), m::graph_metric_decide(metric.id));
-        } else if by_doubt && gate.against.is_some() {
-            let said = match gate.decide_by {
-                GateDecideBy::Worlds => m::change_by_worlds(name),
-                _ => m::change_by_doubt(name),
-            };
-            self.say(format!("{at}.decide_by"), said);
-        } else if gate.decide_by == GateDecideBy::Worlds {
-            self.gate_worlds(at, name, gate);
-        } else if by_doubt {
-            self.gate_doubts(at, name, gate, metric);
-        }
-        self.gate_of_scores((at, name), gate, metric);
-        self.gate_scores(at, name, gate, metric);
-        if gate.family_error.is_some() {
-            self.family(at, name, gate);
-        }
-        self.gate_withstands(at, gate, metric);
+        self.set_of_gate(gate);
+        self.family_of_gate(gate);
+        self.reachable(gate);
+        self.gate_class(gate);
+        self.scope(gate, named);
+        self.decides(gate);
+        self.gate_of_scores(gate);
+        self.gate_withstands(gate);
     }
 
-    /// Complains about keys that contradict the groups and metrics of `harm_to`; gives
-    /// back whether there is none.
+    /// Complains about keys that contradict the groups and metrics of `harm_to`; gives back
+    /// whether there is none.
     fn harm(&mut self, at: &str, gate: &GateBlock) -> bool {
         let keys = [
             ("metric", gate.metric.is_some(), m::harm_metric()),
             ("direction", gate.direction.is_some(), m::harm_directions()),
             ("between", gate.between.is_some(), m::harm_directions()),
             ("group", gate.group.is_some(), m::harm_group()),
-            ("at_least", gate.at_least.is_some(), m::harm_at_least()),
-            ("fall_at_most", gate.fall_at_most.is_some(), m::harm_fall()),
+            ("at_least", gate.at_least.is_some(), m::harm_limit("at_most")),
+            ("fall_at_most", gate.fall_at_most.is_some(), m::harm_limit("rise_at_most")),
         ];
         let wrong = keys.into_iter().filter(|(_, there, _)| *there);
         wrong.map(|(key, _, said)| self.say(join(at, key), said)).count() == 0
@@ -128,108 +139,22 @@ impl<'a> JobChecker<'a> {
         (model, set): (Option<&Name>, Option<&SetName>),
     ) {
         let Some(arm) = arm else { return };
-        let here = format!("{at}.arm");
+        let (here, experiments) = (join(at, "arm"), &self.job.experiments);
         let of = |(name, experiment): (&Name, &ExperimentBlock)| {
             let arms = std::iter::once("base").chain(experiment.arms.names());
             arms.map(|arm| format!("{name}/{arm}")).collect::<Vec<_>>()
         };
-        let arms: Vec<String> = self.job.experiments.iter().flat_map(of).collect();
-        if !self.check_known("arm", here.clone(), arm, arms.iter()) {
+        if !self.check_known("arm", here.as_str(), arm, experiments.iter().flat_map(of)) {
             return;
         }
-        let of_arm = |name: &&Name| arm.split('/').next() == Some(name.as_str());
-        let experiments = &self.job.experiments;
-        let Some(name) = experiments.keys().find(of_arm) else { return };
-        let experiment = &experiments[name];
-        if let Some(model) = model.filter(|model| **model != experiment.model) {
-            self.say(here.clone(), m::arm_of_model(name, &experiment.model, model));
-        }
-        if let Some(set) = set.filter(|set| set.as_str() != experiment.from.as_str()) {
-            self.say(here, m::arm_of_set(name, &experiment.from, set));
-        }
-    }
-
-    /// Complains about a gate that is decided by fits, trainings, or by every doubt, where there
-    /// are none but people.
-    fn gate_doubts(&mut self, at: &str, name: &Name, gate: &GateBlock, metric: &Metric) {
-        let set = gate.counterfactual.as_ref().and_then(|name| self.set_of(name));
-        let has_graphs = set.is_some_and(|set| set.graphs().is_some());
-        // What an arm adds is made once, by the fit of the audited set.
-        let of_arm = gate.arm.is_some();
-        let set_has_fits = set.is_some_and(|set| set.doubt.is_some());
-        let has_fits = set_has_fits && !of_arm;
-        let by_all = gate.decide_by == GateDecideBy::All;
-        let model = gate.model.as_ref().and_then(|model| self.job.models.get(model));
-        let is_trained_again = model.is_some_and(|model| model.doubt.is_some());
-        let has_trainings = is_trained_again && metric.is_measured_again();
-        if by_all && gate.between == Some(GateBetween::WorstCase) {
-            self.say(format!("{at}.decide_by"), m::doubt_of_worst_case(name));
+        let Some((name, of)) = arm.split('/').next().and_then(|of| experiments.get_key_value(of))
+        else {
             return;
-        }
-        let unmeasured = if is_trained_again && !has_trainings {
-            Some(("its value is not measured for other trainings of the model", "model"))
-        } else if set_has_fits && of_arm {
-            Some(("values of arms are not measured for other fits of the set", "set"))
-        } else {
-            None
         };
-        if let Some((why, of)) = unmeasured.filter(|_| by_all) {
-            self.say(format!("{at}.decide_by"), m::doubt_unmeasured(name, why, of));
-            return;
-        }
-        let has = match gate.decide_by {
-            GateDecideBy::Fit => has_fits,
-            GateDecideBy::Training => has_trainings,
-            _ => has_fits || has_graphs || has_trainings,
-        };
-        if has {
-            return;
-        }
-        let by_training = gate.decide_by == GateDecideBy::Training;
-        let trains = model.is_some_and(ModelBlock::is_trained) && metric.is_measured_again();
-        let or = if trains && (by_training || by_all && of_arm) {
-            ", or add `doubt: {training: 5, resample: true}` to the model"
-        } else if by_training || of_arm || set.is_none_or(|set| set.knobs().is_none()) {
-            ""
-        } else {
-            ", or add `doubt: {fit: 20}` to the set"
-        };
-        let said = match gate.decide_by {
-            GateDecideBy::Training if !metric.is_measured_again() => {
-                m::gate_metric_no_trainings(name, metric.id, or)
-            }
-            GateDecideBy::Training => m::gate_no_trainings(name, or),
-            GateDecideBy::Fit if of_arm => m::gate_arm_no_fits(name, or),
-            GateDecideBy::Fit => m::gate_no_fits(name, or),
-            _ => m::gate_no_doubt(name, or),
-        };
-        self.say(format!("{at}.decide_by"), said);
-    }
-
-    /// Complains about a family of one, and of values without intervals.
-    fn family(&mut self, at: &str, name: &Name, gate: &GateBlock) {
-        let here = format!("{at}.family_error");
-        if gate.decide_by != GateDecideBy::Interval {
-            let by = match gate.decide_by {
-                GateDecideBy::Estimate => "the estimate, which has",
-                GateDecideBy::Fit => "fits, which have",
-                GateDecideBy::Training => "trainings, which have",
-                GateDecideBy::All => "every doubt, which together have",
-                GateDecideBy::Worlds | GateDecideBy::Interval => "graphs, which have",
-            };
-            self.say(here, m::family_no_rate(name, by));
-            return;
-        }
-        let everybody = gate.direction.is_none()
-            && gate.between.as_ref().is_none_or(|b| *b == GateBetween::WorstCase)
-            && gate.group.is_none();
-        let attributes = if gate.sensitive.is_some() { 1 } else { self.job.data.sensitive.len() };
-        if gate.harm_to.is_none()
-            && gate.direction != Some(GateDirection::Any)
-            && !(everybody && attributes > 1)
-        {
-            self.say(here, m::family_of_one(name));
-        }
+        let model = model.filter(|model| **model != of.model);
+        self.say(here.as_str(), model.map(|model| m::arm_of_model(name, &of.model, model)));
+        let set = set.filter(|set| set.as_str() != of.from.as_str());
+        self.say(here, set.map(|set| m::arm_of_set(name, &of.from, set)));
     }
 
     /// Exactly one limit, of the kind that the gate asks about.
@@ -243,40 +168,33 @@ impl<'a> JobChecker<'a> {
                 Some(_) => m::change_limits_value(name, key),
                 None => m::value_limits_change(key, name),
             };
-            self.say(format!("{at}.{key}"), said);
-            return;
+            return self.say(join(at, key), said);
         }
         let [(one, first), (other, second)] = asked;
         match (first, second) {
             (None, None) => {
-                let or = if gate.harm_to.is_some() {
-                    String::new()
-                } else {
-                    format!(" or `{other}: X`")
-                };
-                self.say(at, m::limit_none(name, one, or));
+                let either = gate.harm_to.is_none().then(|| format!(" or `{other}: X`"));
+                self.say(at, m::limit_none(name, one, either.unwrap_or_default()));
             }
-            (Some(_), Some(_)) => {
-                self.say(format!("{at}.{other}"), m::limit_two(name, one, other));
-            }
+            (Some(_), Some(_)) => self.say(join(at, other), m::limit_two(name, one, other)),
             _ => {}
         }
     }
 
     /// Complains about a limit outside of what the metric, or a change of it, can be: a percentage
     /// written without its hundredth, for instance.
-    fn reachable(&mut self, at: &str, gate: &GateBlock, metric: &Metric) {
-        let (least, most) = metric.range;
+    fn reachable(&mut self, gate: &MetricGate<'_>) {
+        let (least, most) = gate.metric.range;
         let range = match &gate.between {
             // Of what has directions a pair is the difference of its two.
-            Some(GateBetween::Pair(_)) if metric.scopes().contains(&GateScope::Direction) => {
+            Some(GateBetween::Pair(_)) if gate.metric.scopes().contains(&GateScope::Direction) => {
                 (least - most, most - least)
             }
             // The furthest groups are given so that a difference is not below 0, and a ratio not
             // above 1.
             Some(GateBetween::WorstCase) if (least, most) == (0.0, f64::INFINITY) => (0.0, 1.0),
             Some(GateBetween::WorstCase) => (least.max(0.0), most),
-            _ => metric.range,
+            _ => (least, most),
         };
         let width = range.1 - range.0;
         let limits = [
@@ -286,10 +204,8 @@ impl<'a> JobChecker<'a> {
             ("fall_at_most", gate.fall_at_most, (-width, width), "change"),
         ];
         for (key, limit, (lo, hi), of) in limits {
-            let Some(limit) = limit.map(Finite::get).filter(|limit| *limit < lo || *limit > hi)
-            else {
-                continue;
-            };
+            let limit = limit.map(Finite::get).filter(|limit| *limit < lo || *limit > hi);
+            let Some(limit) = limit else { continue };
             let bounds = match (lo.is_finite(), hi.is_finite()) {
                 (true, true) => format!("lies between {lo} and {hi}"),
                 (true, false) => format!("is never below {lo}"),
@@ -298,131 +214,254 @@ impl<'a> JobChecker<'a> {
             let said = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
                 // By its decimals: 1.013 / 100 is not 0.01013 in binary.
                 let share = format!("{limit}e-2").parse().unwrap_or(limit / 100.0);
-                m::limit_percent(of, metric.id, bounds, key, limit, share)
+                m::limit_percent(of, gate.metric.id, bounds, key, limit, share)
             } else {
-                m::limit_unreachable(of, metric.id, bounds, key, limit)
+                m::limit_unreachable(of, gate.metric.id, bounds, key, limit)
             };
-            self.say(format!("{at}.{key}"), said);
+            self.say(gate.key(key), said);
         }
     }
 
-    /// Complains about a gate on the fit of knowledge that is not compared.
-    fn fit_of_knowledge(&mut self, at: &str, gate: &GateBlock, metric: &Metric) {
-        let Some(asked) = gate.counterfactual.as_ref().filter(|_| metric.id == FIT_WORSE) else {
-            return;
-        };
-        let Some((set, scenario)) = asked.as_str().split_once('/') else { return };
-        let mut sets = self.job.counterfactuals.iter();
-        let graphs = sets.find(|(name, _)| name.as_str() == set).and_then(|(_, set)| set.graphs());
-        let Some(graphs) = graphs else { return };
+    /// The set that the metric needs, or does without.
+    fn set_of_gate(&mut self, gate: &MetricGate<'_>) {
+        let (named, of_graphs) = (self.job.sets(), gate.metric.family == MetricFamily::Graph);
+        let sets = named.iter().filter(|(_, set)| !of_graphs || set.graphs().is_some());
+        let sets: Vec<&str> = sets.map(|(name, _)| name.as_str()).collect();
+        let (id, here) = (gate.asked(), gate.key("counterfactual"));
+        match (&gate.counterfactual, gate.metric.needs_counterfactual()) {
+            (Some(_), false) => self.say(here, m::gate_superfluous_set(id)),
+            (None, true) if sets.is_empty() => self.say(gate.at, m::gate_needs_set(id, gate.at)),
+            (None, true) => {
+                self.say(gate.at, m::gate_names_no_set(id, gate.at, list(&sets)));
+            }
+            (Some(set), true) if named.iter().any(|(name, _)| name == set.as_str()) => {
+                if sets.is_empty() {
+                    self.say(here, m::graph_metric_no_graphs(id, set));
+                } else if !sets.contains(&set.as_str()) {
+                    self.say(here, m::graph_metric_other_set(id, set, list(&sets)));
+                }
+            }
+            _ => {}
+        }
+        // The fit of knowledge that is not compared.
+        let asked = gate.counterfactual.as_ref().and_then(|of| of.as_str().split_once('/'));
+        let Some((set, scenario)) = asked.filter(|_| gate.metric.id == FIT_WORSE) else { return };
+        let of = self.job.counterfactuals.get(set);
+        let Some(graphs) = of.and_then(|set| set.graphs()) else { return };
         let said = match graphs.fit_reference() {
             None => m::fit_not_asked(FIT_WORSE, set),
             Some(reference) if reference.as_str() == scenario => m::fit_of_compared(set, scenario),
             Some(_) => return,
         };
-        self.say(join(at, "counterfactual"), said);
+        self.say(gate.key("counterfactual"), said);
     }
 
-    /// The label, the set and the family that the metric depends on.
-    fn evidence(&mut self, at: &str, gate: &GateBlock, metric: &Metric) {
-        let named = self.job.sets();
+    /// The label and the family that the metric depends on.
+    fn family_of_gate(&mut self, gate: &MetricGate<'_>) {
+        let (metric, id, job) = (gate.metric, gate.asked(), self.job);
         let of_graphs = metric.family == MetricFamily::Graph;
-        let sets = named.iter().filter(|(_, set)| !of_graphs || set.graphs().is_some());
-        let sets: Vec<&str> = sets.map(|(name, _)| name.as_str()).collect();
-        let id = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
-        let family = metric.family.as_str();
-        let asked = join(at, if gate.harm_to.is_some() { "harm_to" } else { "metric" });
-        match (&gate.counterfactual, metric.needs_counterfactual()) {
-            (Some(_), false) => {
-                self.say(format!("{at}.counterfactual"), m::gate_superfluous_set(id));
-            }
-            (None, true) => {
-                let said = if sets.is_empty() {
-                    m::gate_needs_set(id, at)
-                } else {
-                    m::gate_names_no_set(id, at, list(&sets))
-                };
-                self.say(at, said);
-            }
-            (Some(set), true)
-                if of_graphs
-                    && !sets.contains(&set.as_str())
-                    && named.iter().any(|(name, _)| name == set.as_str()) =>
-            {
-                let said = if sets.is_empty() {
-                    m::graph_metric_no_graphs(id, set)
-                } else {
-                    m::graph_metric_other_set(id, set, list(&sets))
-                };
-                self.say(format!("{at}.counterfactual"), said);
-            }
-            _ => {}
-        }
-        self.fit_of_knowledge(at, gate, metric);
-        let of_amounts = self.job.audits_amounts();
-        let clarify = [Some(metric.family), metric.also()].contains(&Some(MetricFamily::Clarify));
-        if of_amounts != (metric.family == MetricFamily::Amounts)
+        let of_amounts = job.audits_amounts();
+        let both = [Some(metric.family), metric.also()];
+        let clarify = both.contains(&Some(MetricFamily::Clarify));
+        let measured = families(job);
+        let is_measured = both.into_iter().flatten().any(|family| measured.contains(&family));
+        // Without a list of families only these must be asked for; what else is missing has its own
+        // complaint.
+        let is_listed = job.metrics.families.is_some();
+        let is_asked =
+            is_listed || matches!(metric.family, MetricFamily::Clarify | MetricFamily::Scores);
+        let said = if of_amounts != (metric.family == MetricFamily::Amounts)
             && !(of_amounts && (is_of_amounts(metric) || clarify))
             && !of_graphs
-            && !self.job.models.is_empty()
+            && !job.models.is_empty()
         {
-            let said = if of_amounts { m::gate_of_no_amounts(id) } else { m::gate_of_amounts(id) };
-            self.say(asked, said);
+            if of_amounts { m::gate_of_no_amounts(id) } else { m::gate_of_amounts(id) }
         } else if metric.is_by_favourable() && !of_amounts && self.lacks_favourable() {
-            self.say(asked, m::gate_no_favourable(id));
-        } else if metric.needs_label && self.job.data.label == LabelRole::None {
-            self.say(asked, m::gate_no_label(id));
+            m::gate_no_favourable(id)
+        } else if metric.needs_label && job.data.label == LabelRole::None {
+            m::gate_no_label(id)
         } else if !of_graphs
             && (!of_amounts || clarify)
-            && let measured = families(self.job)
             && !measured.is_empty()
-            && [Some(metric.family),
-                metric.also()].into_iter().flatten().all(|family| !measured.contains(&family))
-            // Without a list of families only this one must be asked for; what else is missing has
-            // its own complaint.
-            && (self.job.metrics.families.is_some()
-                || matches!(metric.family, MetricFamily::Clarify | MetricFamily::Scores))
+            && !is_measured
+            && is_asked
         {
-            let said = if self.job.metrics.families.is_some() {
+            let family = metric.family.as_str();
+            let words: Vec<&str> = measured.iter().map(|of| of.as_str()).chain([family]).collect();
+            if is_listed {
                 m::gate_family_not_listed(id, family)
             } else {
-                let words: Vec<&str> =
-                    measured.iter().map(|family| family.as_str()).chain([family]).collect();
                 m::gate_family_unlisted(id, family, words.join(", "))
-            };
-            self.say(asked, said);
+            }
         } else if let Some(key) = metric.asked_by() {
-            let clarify = self.job.metrics.clarify.as_ref();
+            let clarify = job.metrics.clarify.as_ref();
             let (there, form) = match key {
                 "strata" => (clarify.is_some_and(|c| c.strata.is_some()), "strata: COLUMN"),
                 _ => (clarify.is_some_and(|c| c.flip_test.is_some()), "flip_test: {}"),
             };
-            if !there {
-                self.say(asked, m::clarify_key_missing(id, key, form));
+            if there {
+                return;
             }
-        }
+            m::clarify_key_missing(id, key, form)
+        } else {
+            return;
+        };
+        let asked = if gate.harm_to.is_some() { "harm_to" } else { "metric" };
+        self.say(gate.key(asked), said);
     }
 
     /// What a gate asks of scores.
-    fn gate_of_scores(&mut self, (at, name): (&str, &Name), gate: &GateBlock, metric: &Metric) {
-        if !metric.has_interval()
-            && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
-        {
-            self.say(join(at, "decide_by"), m::gate_no_interval(metric.id));
-        }
+    fn gate_of_scores(&mut self, gate: &MetricGate<'_>) {
         let Some(model) = gate.model.as_ref().and_then(|model| self.job.models.get(model)) else {
             return;
         };
+        let (metric, here) = (gate.metric, gate.key("metric"));
         let of_scores = matches!(metric.family, MetricFamily::Shift | MetricFamily::Scores);
+        // A metric that compares scores with shares of labels.
+        let needs_probability =
+            matches!(metric.reads, Reads::Scored(reading) if reading.needs_probability());
         if of_scores && !model.gives_scores() {
-            self.say(join(at, "metric"), m::gate_of_decisions(name, metric.id));
-        } else if needs_probability(metric) && ModelBlock::gives_points(model) {
-            self.say(join(at, "metric"), m::gate_of_points(name, metric.id));
+            self.say(here, m::gate_of_decisions(gate.name, metric.id));
+        } else if needs_probability && ModelBlock::gives_points(model) {
+            self.say(here, m::gate_of_points(gate.name, metric.id));
         }
     }
-}
 
-/// Whether a metric compares scores with shares of labels.
-fn needs_probability(metric: &Metric) -> bool {
-    matches!(metric.reads, Reads::Scored(reading) if reading.needs_probability())
+    fn set_asked(&self, gate: &MetricGate<'_>) -> Option<&'a CounterfactualSet> {
+        gate.counterfactual.as_ref().and_then(|name| self.set_of(name))
+    }
+
+    /// The key `decide_by`, and Holm's method.
+    fn decides(&mut self, gate: &MetricGate<'_>) {
+        let (at, name, id) = (gate.key("decide_by"), gate.name, gate.metric.id);
+        self.say(&at, self.undecided(gate));
+        let by_people = matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All);
+        let has_none = by_people && !gate.metric.has_interval();
+        self.say(&at, has_none.then(|| m::gate_no_interval(id)));
+        let has_graphs = self.set_asked(gate).is_some_and(|set| set.graphs().is_some());
+        let of_graphs = by_people && gate.metric.family == MetricFamily::Shift && has_graphs;
+        let by = if gate.against.is_some() { "estimate" } else { "worlds" };
+        self.say(at, of_graphs.then(|| m::gate_of_people(name, id, by)));
+        self.say(gate.key("family_error"), self.no_family(gate));
+    }
+
+    /// Why what decides a gate besides people does not: there is none of it, or not all.
+    fn undecided(&self, gate: &MetricGate<'_>) -> Option<Said> {
+        let (name, id, by) = (gate.name, gate.metric.id, gate.decide_by);
+        let (set, of_arm) = (self.set_asked(gate), gate.arm.is_some());
+        let has_graphs = set.is_some_and(|set| set.graphs().is_some());
+        match by {
+            GateDecideBy::Interval | GateDecideBy::Estimate => return None,
+            _ if gate.metric.family == MetricFamily::Graph => {
+                return Some(m::graph_metric_decide(id));
+            }
+            GateDecideBy::Worlds if gate.against.is_some() => {
+                return Some(m::change_by_worlds(name));
+            }
+            _ if gate.against.is_some() => return Some(m::change_by_doubt(name)),
+            GateDecideBy::Worlds => {
+                let sets = self.job.sets();
+                let graphs = sets.iter().filter(|(_, set)| set.graphs().is_some());
+                let graphs: Vec<&str> = graphs.map(|(name, _)| name.as_str()).collect();
+                return (!has_graphs).then(|| match graphs.as_slice() {
+                    [] => m::gate_no_graphs(name),
+                    graphs => m::gate_no_graphs_of(name, list(graphs)),
+                });
+            }
+            _ => {}
+        }
+        let (by_all, by_training) = (by == GateDecideBy::All, by == GateDecideBy::Training);
+        // What an arm adds is made once, by the fit of the audited set.
+        let set_has_fits = set.is_some_and(|set| set.doubt.is_some());
+        let model = gate.model.as_ref().and_then(|model| self.job.models.get(model));
+        let is_trained_again = model.is_some_and(|model| model.doubt.is_some());
+        let is_measured_again = gate.metric.is_measured_again();
+        if by_all && gate.between == Some(GateBetween::WorstCase) {
+            return Some(m::doubt_of_worst_case(name));
+        }
+        if by_all && is_trained_again && !is_measured_again {
+            let why = "its value is not measured for other trainings of the model";
+            return Some(m::doubt_unmeasured(name, why, "model"));
+        }
+        if by_all && set_has_fits && of_arm {
+            let why = "values of arms are not measured for other fits of the set";
+            return Some(m::doubt_unmeasured(name, why, "set"));
+        }
+        let has_fits = set_has_fits && !of_arm;
+        let has_trainings = is_trained_again && is_measured_again;
+        let has = match by {
+            GateDecideBy::Fit => has_fits,
+            GateDecideBy::Training => has_trainings,
+            _ => has_fits || has_graphs || has_trainings,
+        };
+        let trains = model.is_some_and(ModelBlock::is_trained) && is_measured_again;
+        let or = if trains && (by_training || by_all && of_arm) {
+            ", or add `doubt: {training: 5, resample: true}` to the model"
+        } else if by_training || of_arm || set.is_none_or(|set| set.knobs().is_none()) {
+            ""
+        } else {
+            ", or add `doubt: {fit: 20}` to the set"
+        };
+        (!has).then(|| match by {
+            GateDecideBy::Training if !is_measured_again => {
+                m::gate_metric_no_trainings(name, id, or)
+            }
+            GateDecideBy::Training => m::gate_no_trainings(name, or),
+            GateDecideBy::Fit if of_arm => m::gate_arm_no_fits(name, or),
+            GateDecideBy::Fit => m::gate_no_fits(name, or),
+            _ => m::gate_no_doubt(name, or),
+        })
+    }
+
+    /// Why the comparisons of a gate are no family: there is one, or their values have no
+    /// intervals.
+    fn no_family(&self, gate: &MetricGate<'_>) -> Option<Said> {
+        gate.family_error?;
+        let by = match gate.decide_by {
+            GateDecideBy::Interval => None,
+            GateDecideBy::Estimate => Some("the estimate, which has"),
+            GateDecideBy::Fit => Some("fits, which have"),
+            GateDecideBy::Training => Some("trainings, which have"),
+            GateDecideBy::All => Some("every doubt, which together have"),
+            GateDecideBy::Worlds => Some("graphs, which have"),
+        };
+        if let Some(by) = by {
+            return Some(m::family_no_rate(gate.name, by));
+        }
+        let everybody = gate.direction.is_none()
+            && gate.between.as_ref().is_none_or(|of| *of == GateBetween::WorstCase)
+            && gate.group.is_none();
+        let has_several = gate.sensitive.is_none() && self.job.data.sensitive.len() > 1;
+        let is_one = gate.harm_to.is_none()
+            && gate.direction != Some(GateDirection::Any)
+            && !(everybody && has_several);
+        is_one.then(|| m::family_of_one(gate.name))
+    }
+
+    /// Complains about a gate that is to withstand a hidden cause about which nothing is known.
+    fn gate_withstands(&mut self, gate: &MetricGate<'_>) {
+        if gate.withstands.is_none() {
+            return;
+        }
+        let graphs = self.set_asked(gate).and_then(|set| set.graphs());
+        let by = match gate.decide_by {
+            GateDecideBy::Interval | GateDecideBy::Worlds | GateDecideBy::Estimate => None,
+            by => Some(format!("decide_by: {}", by.word())),
+        };
+        let by = by.or(gate.family_error.map(|_| "family_error".to_owned()));
+        let one_rate = gate.harm_to.is_some() || gate.direction.is_some();
+        let is_rate = HIDDEN_RATES.contains(&gate.metric.id) && one_rate;
+        let said = if !is_rate || gate.against.is_some() {
+            m::withstands_of_other(list(&HIDDEN_RATES))
+        } else if let Some(by) = by {
+            m::withstands_by(by)
+        } else if gate.arm.is_some() {
+            m::withstands_of_arm()
+        } else if graphs.is_some_and(|graphs| graphs.hidden_cause().is_some()) {
+            return;
+        } else {
+            m::withstands_without()
+        };
+        self.say(gate.key("withstands"), said);
+    }
 }

@@ -15,15 +15,16 @@ use crate::counterfactual::graph_uncertain::knobs::{
 use crate::counterfactual::graph_uncertain::mechanism::{
     CellBins, ColumnBins, EquationKind, GraphLevels,
 };
-use crate::job::messages as m;
+use crate::job::messages::{self as m, Said};
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
-use crate::job::{CounterfactualSet, GateBlock, GateDecideBy, MetricFamily, ModelBlock};
-use crate::metric::Metric;
+use crate::job::{CounterfactualSet, GateBlock, GateDecideBy, ModelBlock};
 use crate::metric::value::hidden_cause::HIDDEN_RATES;
-use crate::param::{ColumnName, Count, Name};
+use crate::param::{ColumnName, Count, Finite, Name};
 
 use super::JobChecker;
+use super::models::noun;
+use super::names::numbered;
 
 /// The most variables of a graph.
 const MOST_VARIABLES: usize = 128;
@@ -43,26 +44,25 @@ fn not_linear(graphs: &GraphUncertainBlock) -> Option<(&'static str, &'static st
 
 impl JobChecker<'_> {
     /// What a graph-uncertain set asks for.
-    pub(super) fn graphs(
-        &mut self,
-        at: &str,
-        name: &Name,
-        set: &CounterfactualSet,
-        graphs: &GraphUncertainBlock,
-    ) {
-        let here = format!("{at}.{}", GraphUncertainBlock::WORD);
-        if set.placebo.is_some() {
-            self.say(format!("{at}.placebo"), m::placebo_of_graphs());
-        }
+    pub(super) fn graphs(&mut self, at: &str, name: &Name, set: &CounterfactualSet) {
+        let Some(graphs) = set.graphs() else { return };
+        let (data, here) = (&self.job.data, join(at, GraphUncertainBlock::WORD));
+        self.say(join(at, "placebo"), set.placebo.map(|_| m::placebo_of_graphs()));
         self.graph_files(&here, name, graphs);
-        self.graph_numbers(&here, graphs);
-        self.graph_fit(&here, graphs);
-        self.graph_rows(&here);
-        self.graph_levels(&here, graphs);
+        self.graph_source(&here, graphs);
+        // Rows that graphs cannot be learnt from.
+        self.say(&here, data.weight.as_ref().map(|_| m::graphs_of_weights()));
+        let by_folds = data.split.as_ref().is_some_and(|split| split.folds.is_some());
+        self.say(&here, by_folds.then(m::graphs_of_folds));
+        // Levels and mechanism that exclude each other.
+        let is_binned = matches!(graphs.mechanism, Some(EquationKind::Binned(_)));
+        let is_odd = graphs.levels == GraphLevels::Expected && is_binned;
+        self.say(join(&here, "mechanism"), is_odd.then(m::levels_of_cells));
         self.graph_hidden_cause(&here, graphs);
-        self.graph_needed(&here, name, graphs);
+        let needed = graphs.necessary.then(|| self.not_needed(name, graphs)).flatten();
+        self.say(join(&here, "necessary"), needed);
         if !graphs.makes_rows() {
-            self.graph_models(&here, name);
+            self.graph_models(&here, name, set);
         }
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive", "data.label"])
             || self.has_problem(&["data.sensitive", "data.features"])
@@ -70,45 +70,42 @@ impl JobChecker<'_> {
             return;
         }
         let attributes = self.attributes_of(set);
-        let [attribute] = attributes.as_slice() else {
-            if attributes.len() > 1 {
-                self.say(at, m::graphs_of_attributes(list(&attributes), &attributes[0]));
+        let attribute = match attributes.as_slice() {
+            [attribute] => attribute,
+            [] => return,
+            [first, ..] => {
+                return self.say(at, m::graphs_of_attributes(list(&attributes), first));
             }
-            return;
         };
-        if self.job.data.is_derived(self.job.data.column_of(attribute)) {
-            self.say(here, m::graphs_of_derived(attribute));
-            return;
+        if data.is_derived(data.column_of(attribute)) {
+            return self.say(here, m::graphs_of_derived(attribute));
         }
-        let variables = self.job.data.graph_variables(graphs, attribute);
+        let variables = data.graph_variables(graphs, attribute);
         if !self.graph_columns(&here, graphs, attribute, &variables) {
             return;
         }
         if !graphs.makes_rows() {
             self.followers(&here, &variables);
         }
-        if graphs.hidden_cause().is_some() && variables.iter().any(|v| v.as_str() == "any") {
-            self.say(format!("{here}.sensitivity"), m::hidden_cause_any());
-        }
+        let is_any =
+            graphs.hidden_cause().is_some() && variables.iter().any(|v| v.as_str() == "any");
+        self.say(join(&here, "sensitivity"), is_any.then(m::hidden_cause_any));
         self.cell_bins(&here, graphs, attribute, &variables);
         let names: Vec<String> = variables.iter().map(ToString::to_string).collect();
         let mut said: Vec<(String, String)> = Vec::new();
-        for scenario in graphs.knowledge.keys() {
-            for problem in graphs.problems(scenario, &names) {
-                let KnowledgeProblem { keys, below, what, names_no_variable } = problem;
-                let place = keys.iter().fold(here.clone(), |place, key| join(&place, key)) + &below;
-                // A graph is drawn once for all scenarios.
-                if said.contains(&(place.clone(), what.clone())) {
-                    continue;
-                }
-                said.push((place.clone(), what.clone()));
-                let said = if names_no_variable {
-                    m::knowledge_unknown(what, list(&names))
-                } else {
-                    m::knowledge_contradicts(what)
-                };
-                self.say(place, said);
+        for problem in graphs.knowledge.keys().flat_map(|of| graphs.problems(of, &names)) {
+            let KnowledgeProblem { keys, below, what, names_no_variable } = problem;
+            let place = keys.iter().fold(here.clone(), |place, key| join(&place, key)) + &below;
+            // A graph is drawn once for all scenarios.
+            if said.contains(&(place.clone(), what.clone())) {
+                continue;
             }
+            said.push((place.clone(), what.clone()));
+            let said = match names_no_variable {
+                true => m::knowledge_unknown(what, list(&names)),
+                false => m::knowledge_contradicts(what),
+            };
+            self.say(place, said);
         }
     }
 
@@ -116,80 +113,50 @@ impl JobChecker<'_> {
     /// names of files the slash is a dot.
     fn graph_files(&mut self, here: &str, name: &Name, graphs: &GraphUncertainBlock) {
         let file = |set: &Name, scenario: &Name| format!("{set}.{scenario}");
+        let before = self.job.counterfactuals.iter().take_while(|(other, _)| *other != name);
+        let before =
+            before.filter_map(|(other, set)| Some((other, set.graphs()?.knowledge.keys())));
+        let taken: Vec<(&Name, &Name)> =
+            before.flat_map(|(other, keys)| keys.map(move |key| (other, key))).collect();
         for scenario in graphs.knowledge.keys() {
-            let before = self.job.counterfactuals.iter().take_while(|(other, _)| *other != name);
-            let scenarios =
-                before.filter_map(|(other, set)| Some((other, set.graphs()?.knowledge.keys())));
-            let mut names = scenarios.flat_map(|(other, keys)| keys.map(move |key| (other, key)));
-            if let Some((other, twin)) =
-                names.find(|(other, twin)| file(other, twin) == file(name, scenario))
-            {
-                self.say(
-                    join(&format!("{here}.knowledge"), scenario.as_str()),
-                    m::graph_files_same(other, twin, name, scenario, file(name, scenario)),
-                );
-            }
+            let own = file(name, scenario);
+            let twin = taken.iter().find(|(other, twin)| file(other, twin) == own);
+            self.say(
+                join(&join(here, "knowledge"), scenario.as_str()),
+                twin.map(|(other, twin)| m::graph_files_same(other, twin, name, scenario, own)),
+            );
         }
     }
 
-    /// The scenario with which the fit of knowledge is compared.
-    fn graph_fit(&mut self, here: &str, graphs: &GraphUncertainBlock) {
-        let is_given = !matches!(graphs.discovery, GraphSource::Boss(_));
-        let problem = match (graphs.fit, is_given, graphs.knowledge.len()) {
-            (false, ..) => None,
-            (true, true, _) => Some(m::fit_of_given()),
-            (true, false, 0 | 1) => Some(m::fit_of_one()),
-            (true, false, _) => None,
-        };
-        if let Some(said) = problem {
-            self.say(format!("{here}.fit"), said);
-        }
-        let Some(against) = &graphs.against else { return };
-        let at = format!("{here}.against");
-        if !graphs.fit {
-            self.say(at, m::against_without_fit());
-            return;
-        }
-        self.check_known("scenario", at, against, graphs.knowledge.keys());
-    }
-
-    fn graph_numbers(&mut self, here: &str, graphs: &GraphUncertainBlock) {
+    /// Where the graphs come from, and the scenario with which the fit of knowledge is compared.
+    fn graph_source(&mut self, here: &str, graphs: &GraphUncertainBlock) {
         if let Some(file) = graphs.bag() {
             let ending = Path::new(file).extension().and_then(|ending| ending.to_str());
             let is = |of: &str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(of));
-            if !is("gml") && !is("json") {
-                self.say(format!("{here}.discovery.bag"), m::bag_ending(file));
-            }
+            let is_other = !is("gml") && !is("json");
+            self.say(format!("{here}.discovery.bag"), is_other.then(|| m::bag_ending(file)));
         }
-        if matches!(graphs.discovery, GraphSource::Boss(_)) && graphs.n_bootstraps() == 0 {
-            self.say(format!("{here}.bootstraps"), m::bootstraps_none());
-        }
-    }
-
-    /// Rows that graphs cannot be learnt from.
-    fn graph_rows(&mut self, here: &str) {
-        let data = &self.job.data;
-        if data.weight.is_some() {
-            self.say(here, m::graphs_of_weights());
-        }
-        if data.split.as_ref().is_some_and(|split| split.folds.is_some()) {
-            self.say(here, m::graphs_of_folds());
-        }
-    }
-
-    /// Levels and mechanism that exclude each other.
-    fn graph_levels(&mut self, here: &str, graphs: &GraphUncertainBlock) {
-        let is_binned = matches!(graphs.mechanism, Some(EquationKind::Binned(_)));
-        if graphs.levels == GraphLevels::Expected && is_binned {
-            self.say(format!("{here}.mechanism"), m::levels_of_cells());
+        let is_searched = matches!(graphs.discovery, GraphSource::Boss(_));
+        let draws_none = is_searched && graphs.n_bootstraps() == 0;
+        self.say(join(here, "bootstraps"), draws_none.then(m::bootstraps_none));
+        let said = match graphs.knowledge.len() {
+            _ if !graphs.fit => None,
+            _ if !is_searched => Some(m::fit_of_given()),
+            0 | 1 => Some(m::fit_of_one()),
+            _ => None,
+        };
+        self.say(join(here, "fit"), said);
+        let Some(against) = &graphs.against else { return };
+        let at = join(here, "against");
+        if graphs.fit {
+            self.check_known("scenario", at, against, graphs.knowledge.keys());
+        } else {
+            self.say(at, m::against_without_fit());
         }
     }
 
-    /// Statements that cannot be left out: nothing is linear, nothing is searched, or no gate asks.
-    fn graph_needed(&mut self, here: &str, name: &Name, graphs: &GraphUncertainBlock) {
-        if !graphs.necessary {
-            return;
-        }
+    /// Why no statement can be left out: nothing is linear, nothing is searched, or no gate asks.
+    fn not_needed(&self, name: &Name, graphs: &GraphUncertainBlock) -> Option<Said> {
         let is_given = !matches!(graphs.discovery, GraphSource::Boss(_));
         let other = not_linear(graphs).or(is_given.then_some(("discovery", "{boss: {}}")));
         let asks = |gate: &GateBlock| {
@@ -205,61 +172,25 @@ impl JobChecker<'_> {
                 && gate.decide_by != GateDecideBy::All;
             states && by_itself && (of_rate || gate.harm_to.is_some())
         };
-        let said = match other {
-            Some((key, word)) => m::necessary_not_linear(key, word),
-            None if self.job.gates.values().any(asks) => return,
-            None => m::necessary_without_gate(name, list(&HIDDEN_RATES)),
-        };
-        self.say(format!("{here}.necessary"), said);
+        match other {
+            Some((key, word)) => Some(m::necessary_not_linear(key, word)),
+            None if self.job.gates.values().any(asks) => None,
+            None => Some(m::necessary_without_gate(name, list(&HIDDEN_RATES))),
+        }
     }
 
     /// A hidden cause where nothing is linear, and strengths that are none.
     fn graph_hidden_cause(&mut self, here: &str, graphs: &GraphUncertainBlock) {
         let Some(asked) = graphs.hidden_cause() else { return };
         let at = format!("{here}.sensitivity.hidden_cause");
-        if let Some((key, word)) = not_linear(graphs) {
-            self.say(at.clone(), m::hidden_cause_not_linear(key, word));
+        let other = not_linear(graphs);
+        self.say(&at, other.map(|(key, word)| m::hidden_cause_not_linear(key, word)));
+        let strengths = join(&at, "strengths");
+        for (i, pair) in asked.strengths.windows(2).enumerate() {
+            let (before, after) = (pair[0].get(), pair[1].get());
+            let said = (before >= after).then(|| m::hidden_strengths_order(after));
+            self.say(format!("{strengths}[{}]", i + 1), said);
         }
-        let here = format!("{at}.strengths");
-        for (i, strength) in asked.strengths.iter().map(|s| s.get()).enumerate() {
-            if i > 0 && asked.strengths[i - 1].get() >= strength {
-                self.say(format!("{here}[{i}]"), m::hidden_strengths_order(strength));
-            }
-        }
-    }
-
-    /// Complains about a gate that is to withstand a hidden cause about which nothing is known.
-    pub(super) fn gate_withstands(&mut self, at: &str, gate: &GateBlock, metric: &Metric) {
-        if gate.withstands.is_none() {
-            return;
-        }
-        let here = join(at, "withstands");
-        let sets = self.job.sets();
-        let asks = |set: &CounterfactualSet| {
-            set.graphs().is_some_and(|graphs| graphs.hidden_cause().is_some())
-        };
-        let named = gate.counterfactual.as_ref();
-        let set = named.and_then(|of| sets.iter().find(|(name, _)| *name == of.as_str()));
-        let by = match gate.decide_by {
-            GateDecideBy::Interval | GateDecideBy::Worlds | GateDecideBy::Estimate => None,
-            GateDecideBy::Fit => Some("decide_by: fit"),
-            GateDecideBy::Training => Some("decide_by: training"),
-            GateDecideBy::All => Some("decide_by: all"),
-        };
-        let by = by.or(gate.family_error.map(|_| "family_error"));
-        let one_rate = gate.harm_to.is_some() || gate.direction.is_some();
-        let said = if !HIDDEN_RATES.contains(&metric.id) || !one_rate || gate.against.is_some() {
-            m::withstands_of_other(list(&HIDDEN_RATES))
-        } else if let Some(by) = by {
-            m::withstands_by(by)
-        } else if gate.arm.is_some() {
-            m::withstands_of_arm()
-        } else if set.is_some_and(|(_, set)| asks(set)) {
-            return;
-        } else {
-            m::withstands_without()
-        };
-        self.say(here, said);
     }
 
     /// Bins of the binned mechanism that are none.
@@ -293,30 +224,25 @@ impl JobChecker<'_> {
             if let ColumnBins::Count(n) = bins {
                 check_count(self, &place, *n);
             }
-            if !numbers.contains(&column) {
-                let near = suggest(column, "numbers of the graph", &numbers);
-                self.say(place, m::cell_bins_of_no_number(column, near));
-            } else if let ColumnBins::Edges(edges) = bins
-                && (edges.is_empty() || edges.windows(2).any(|pair| pair[0].get() >= pair[1].get()))
+            let unknown = |near: String| m::cell_bins_of_no_number(column, near);
+            let known = ("numbers of the graph", &numbers);
+            if self.one_of(place.as_str(), column, known, unknown)
+                && let ColumnBins::Edges(edges) = bins
             {
-                self.say(place, m::cell_edges_order(column));
+                let is_off = |pair: &[Finite]| pair[0].get() >= pair[1].get();
+                let is_wrong = edges.is_empty() || edges.windows(2).any(is_off);
+                self.say(place, is_wrong.then(|| m::cell_edges_order(column)));
             }
         }
     }
 
     /// Models that cannot be asked.
-    fn graph_models(&mut self, here: &str, name: &Name) {
-        let job = self.job;
-        let Some(set) = job.counterfactuals.get(name) else { return };
-        for (model, block) in job.models.iter().filter(|(model, _)| set.asks(model)) {
-            let Some((_, brought)) = block.brought() else { continue };
-            let elsewhere = block.made_elsewhere();
-            if !block.scores_counterfactuals() {
-                continue;
+    fn graph_models(&mut self, here: &str, name: &Name, set: &CounterfactualSet) {
+        for (model, block) in self.job.models.iter().filter(|(model, _)| set.asks(model)) {
+            if block.brought().is_some() && block.scores_counterfactuals() {
+                let is = if block.made_elsewhere().is_some() { "has" } else { "is" };
+                self.say(here, m::levels_of_model(name, model, is, noun(block)));
             }
-            let is = if elsewhere.is_some() { "has" } else { "is" };
-            let kind = brought.noun;
-            self.say(here, m::levels_of_model(name, model, is, kind));
         }
     }
 
@@ -328,35 +254,27 @@ impl JobChecker<'_> {
         attribute: &ColumnName,
         variables: &[ColumnName],
     ) -> bool {
-        let data = &self.job.data;
-        let at =
-            if graphs.variables.is_some() { format!("{here}.variables") } else { here.to_owned() };
+        let (data, is_named) = (&self.job.data, graphs.variables.is_some());
+        let at = if is_named { join(here, "variables") } else { here.to_owned() };
         let own = data.column_of(attribute);
         let mut known = data.inputs();
         known.retain(|column| !data.is_derived(column) && data.onehot_of(column).is_none());
-        if graphs.variables.is_some() {
-            for (i, column) in variables.iter().enumerate() {
-                let said = if known.contains(&column) {
-                    continue;
-                } else if data.label.named_column() == Some(column) {
-                    m::graph_label(column)
-                } else if data.is_derived(column) || data.onehot_of(column).is_some() {
-                    m::graph_derived(column)
-                } else {
-                    m::graph_unknown(column, suggest(column, "features", &known))
-                };
-                self.say(format!("{at}[{i}]"), said);
-            }
-            if !variables.contains(own) {
-                self.say(at.clone(), m::graph_lacks_attribute(own));
-            }
+        let is_other = |column: &&ColumnName| is_named && !known.contains(column);
+        for (place, column) in numbered(at.clone(), variables).filter(|(_, of)| is_other(of)) {
+            let said = if data.label.named_column() == Some(column) {
+                m::graph_label(column)
+            } else if data.is_derived(column) || data.onehot_of(column).is_some() {
+                m::graph_derived(column)
+            } else {
+                m::graph_unknown(column, suggest(column, "features", &known))
+            };
+            self.say(place, said);
         }
-        if variables.len() > MOST_VARIABLES {
-            self.say(at.clone(), m::graph_large(variables.len(), MOST_VARIABLES));
-        }
-        if variables.len() < 2 {
-            self.say(at.clone(), m::graph_of_one(own));
-        }
+        let lacks_own = is_named && !variables.contains(own);
+        self.say(&at, lacks_own.then(|| m::graph_lacks_attribute(own)));
+        let n = variables.len();
+        self.say(&at, (n > MOST_VARIABLES).then(|| m::graph_large(n, MOST_VARIABLES)));
+        self.say(&at, (n < 2).then(|| m::graph_of_one(own)));
         !self.has_problem(&[&at])
     }
 
@@ -369,40 +287,8 @@ impl JobChecker<'_> {
             let reads = |model: &ModelBlock| model.omitted().is_some_and(|of| !of.contains(column));
             let models = self.job.models.iter().filter(|(_, model)| reads(model));
             let readers: Vec<&Name> = models.map(|(name, _)| name).collect();
-            if !readers.is_empty() {
-                self.say(here, m::graph_reader(column, root, all(&readers)));
-            }
-        }
-    }
-
-    fn asks_graphs(&self, gate: &GateBlock) -> bool {
-        let set = gate.counterfactual.as_ref().and_then(|name| self.set_of(name));
-        set.is_some_and(|set| set.graphs().is_some())
-    }
-
-    /// Complains about a gate that waits for an interval of people where scores have none.
-    pub(super) fn gate_scores(&mut self, at: &str, name: &Name, gate: &GateBlock, metric: &Metric) {
-        if metric.family == MetricFamily::Shift
-            && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
-            && self.asks_graphs(gate)
-        {
-            let by = if gate.against.is_some() { "estimate" } else { "worlds" };
-            self.say(format!("{at}.decide_by"), m::gate_of_people(name, metric.id, by));
-        }
-    }
-
-    /// Complains about a gate that is decided by graphs where there are none.
-    pub(super) fn gate_worlds(&mut self, at: &str, name: &Name, gate: &GateBlock) {
-        if !self.asks_graphs(gate) {
-            let sets = self.job.sets();
-            let graphs = sets.iter().filter(|(_, set)| set.graphs().is_some());
-            let graphs: Vec<&str> = graphs.map(|(name, _)| name.as_str()).collect();
-            let said = if graphs.is_empty() {
-                m::gate_no_graphs(name)
-            } else {
-                m::gate_no_graphs_of(name, list(&graphs))
-            };
-            self.say(format!("{at}.decide_by"), said);
+            let said = || m::graph_reader(column, root, all(&readers));
+            self.say(here, (!readers.is_empty()).then(said));
         }
     }
 }

@@ -7,43 +7,38 @@
 //! or another that it depends on (as `messages.txt` says), could not be read, and where reading has
 //! already complained about the same key.
 
-mod amounts;
-mod clarify;
 mod classes;
-mod command;
 pub(crate) mod defaults;
 mod derive;
 mod experiments;
-mod exports;
 mod gate_scopes;
 mod gates;
 mod graphs;
-mod issue_places;
 mod metrics;
 mod models;
 mod names;
 mod recourse;
 mod rows;
 mod sets;
-mod split;
-mod threshold;
 mod unsupported;
 mod why;
-mod words;
 
-use crate::job::messages::Said;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
+
+use serde_json::json;
 
 use self::defaults::resolved;
 use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::hash::sha256;
 use crate::job::Job;
+use crate::job::messages::Said;
 use crate::job::read::load::{self, IncludedFile, LoadedJob};
 pub use crate::job::read::shape::JobPlaces;
 use crate::job::read::shape::{MAX_PROBLEMS, ReadJob, read_job};
 use crate::job::read::tree::join;
 use crate::job::resolve::flat::{DOLLAR, literal};
+use crate::job::schema::each_map;
 use crate::param::{KnobRefusal, Name};
 
 /// A job that holds every promise.
@@ -54,14 +49,10 @@ pub struct CheckedJob {
     pub job: Job,
     /// Where the parts of the job stand.
     pub places: JobPlaces,
-    /// The job file as the caller named it.
-    pub file: String,
     /// The files merged into it.
     pub includes: Vec<IncludedFile>,
     /// The `--set` values, as given.
     pub sets: Vec<String>,
-    /// The variables with the values they had.
-    pub vars: BTreeMap<String, String>,
     /// Dotted paths of the values that hold a variable.
     pub filled: BTreeSet<String>,
     /// The names of its counterfactual sets as tables and gates have them, each with the key of its
@@ -106,45 +97,29 @@ pub fn check(loaded: LoadedJob) -> Result<CheckedJob> {
             p.place.as_ref().is_none_or(|place| place.line == 0 || !seen.contains(place))
         }),
     );
-    let job = match job {
-        Some(job) if problems.len() < MAX_PROBLEMS => {
-            let mut checker = JobChecker {
-                job: &job,
-                places: &places,
-                damaged: &damaged,
-                n_refused: refused.len(),
-                problems: refused,
-            };
-            checker.rows();
-            checker.models();
-            checker.metrics();
-            checker.clarify();
-            checker.amounts();
-            checker.unsupported();
-            checker.persons();
-            checker.experiments();
-            checker.recourse();
-            checker.why();
-            checker.gates();
-            checker.exports();
-            checker.report();
-            checker.kept_rows();
-            checker.words();
-            problems.append(&mut checker.problems);
-            job
-        }
-        _ => return Err(Error::Job(in_order(problems, &file))),
-    };
-    if !problems.is_empty() {
-        return Err(Error::Job(in_order(problems, &file)));
+    if let Some(job) = job.as_ref().filter(|_| problems.len() < MAX_PROBLEMS) {
+        let (places, damaged, n_refused) = (&places, &damaged, refused.len());
+        let mut checker = JobChecker { job, places, damaged, n_refused, problems: refused };
+        checker.rows();
+        checker.models();
+        checker.metrics();
+        checker.unsupported();
+        checker.experiments();
+        checker.recourse();
+        checker.why();
+        checker.gates();
+        checker.report();
+        problems.append(&mut checker.problems);
     }
-    let vars = job.vars.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let Some(job) = job.filter(|_| problems.is_empty()) else {
+        return Err(Error::Job(in_order(problems, &file)));
+    };
     let job = resolved(job);
     let hash = sha256(to_yaml(&job).as_bytes());
     let key = |name: &str| Name::new(name.split('/').next().unwrap_or_default());
     let set_names =
         job.sets().into_iter().filter_map(|(name, _)| Some((name.clone(), key(&name)?))).collect();
-    Ok(CheckedJob { job, places, file, includes, sets, vars, filled, set_names, hash })
+    Ok(CheckedJob { job, places, includes, sets, filled, set_names, hash })
 }
 
 /// Problems in the order of the job file, then of the files it includes, then of the command line.
@@ -168,13 +143,15 @@ fn in_order(mut problems: Vec<JobProblem>, file: &str) -> Vec<JobProblem> {
     problems
 }
 
-/// The job as YAML, with all defaults written out; reads back to the same job. Text that looks like
-/// a variable is written with a variable that holds the dollar.
+/// The job as YAML, with all defaults written out; reads back to the same job. What is absent is
+/// left out; text that looks like a variable is written with a variable that holds the dollar.
 ///
 /// # Panics
 /// Never: a job holds nothing that YAML cannot write.
 pub fn to_yaml(job: &Job) -> String {
-    let text = serde_yaml::to_string(job)
+    let mut value = json!(job);
+    each_map(&mut value, &mut |map| map.retain(|_, value| !value.is_null()));
+    let text = serde_yaml::to_string(&value)
         .expect("a job consists of maps with text keys, lists, texts and finite numbers");
     // Keys hold none: the reader refuses them.
     if text.contains("${") { format!("vars:\n  {DOLLAR}: \"$\"\n{}", literal(&text)) } else { text }
@@ -209,9 +186,11 @@ struct JobChecker<'a> {
 }
 
 impl JobChecker<'_> {
-    /// Complains about what is at a path, or should be, where what that depends on is known.
-    fn say(&mut self, path: impl Into<String>, said: Said) {
-        let (Said { code, reads, what, hint }, path) = (said, path.into());
+    /// Complains about what is at a path, or should be, if there is something to say and what that
+    /// depends on is known.
+    fn say(&mut self, path: impl Into<String>, said: impl Into<Option<Said>>) {
+        let Some(Said { code, reads, what, hint }) = said.into() else { return };
+        let path = path.into();
         let is_refused = |of: &JobProblem| is_below(&path, &of.path);
         let is_known = self.is_sound(&[block_of(&path)]) && self.is_sound(reads);
         if !is_known || self.problems[..self.n_refused].iter().any(is_refused) {

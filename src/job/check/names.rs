@@ -1,10 +1,10 @@
 //! Names that a job uses, each resolved in one place: models, counterfactual sets, sensitive
 //! attributes with their groups, columns with their roles.
 
-use super::{JobChecker, path};
 use crate::data::prepare::derive::Derivation;
 use crate::data::prepare::params::KeepStep;
 use crate::data::sql;
+use crate::error::FilePlace;
 use crate::job::messages::{self as m, Said};
 use crate::job::read::nearest::suggest;
 use crate::job::read::tree::join;
@@ -12,6 +12,8 @@ use crate::job::{CounterfactualSet, DataBlock, LabelRole, ModelBlock};
 use crate::metric::Metric;
 use crate::metric::catalog::{catalog, find};
 use crate::param::{ColumnName, Name, SetName, Word};
+
+use super::{CheckedJob, JobChecker, path};
 
 /// The word that represents all other groups.
 pub(super) const REST: &str = "rest";
@@ -54,6 +56,21 @@ impl NamedColumn {
 }
 
 impl<'a> JobChecker<'a> {
+    /// Complains about a word that is none of the known ones, which are called `what`, with the
+    /// nearest of them; gives back whether it is one.
+    pub(super) fn one_of<T: AsRef<str>>(
+        &mut self,
+        at: impl Into<String>,
+        word: impl AsRef<str>,
+        (what, known): (&str, impl IntoIterator<Item = T>),
+        said: impl FnOnce(String) -> Said,
+    ) -> bool {
+        let (word, known): (&str, Vec<T>) = (word.as_ref(), known.into_iter().collect());
+        let is_known = known.iter().any(|known| known.as_ref() == word);
+        self.say(at, (!is_known).then(|| said(suggest(word, what, known))));
+        is_known
+    }
+
     /// Complains about a name that the job does not declare; gives back whether it does.
     pub(super) fn check_known<T: AsRef<str>>(
         &mut self,
@@ -63,9 +80,6 @@ impl<'a> JobChecker<'a> {
         names: impl IntoIterator<Item = T>,
     ) -> bool {
         let (name, names): (&str, Vec<T>) = (name.as_ref(), names.into_iter().collect());
-        if names.iter().any(|known| known.as_ref() == name) {
-            return true;
-        }
         let (code, declared) = match noun {
             "group" => ("unknown-group", "data.sensitive"),
             "column" => ("unknown-column", "data.features"),
@@ -80,31 +94,22 @@ impl<'a> JobChecker<'a> {
         };
         let columns = ["data.features", "data.sensitive", "data.derive"];
         if !self.are_names_sound(declared) || noun == "column" && !self.is_sound(&columns) {
-            return false;
+            return names.iter().any(|known| known.as_ref() == name);
         }
-        let near = suggest(name, &format!("known {noun}s"), names);
-        self.say(at, Said { code, ..m::name_unknown(noun, name, near) });
-        false
+        let unknown = |near: String| Said { code, ..m::name_unknown(noun, name, near) };
+        self.one_of(at, name, (&format!("known {noun}s"), names), unknown)
     }
 
     /// Complains about a list that is empty or names something twice.
-    pub(super) fn check_distinct<T: AsRef<str>>(
-        &mut self,
-        at: &str,
-        what: &str,
-        items: &[T],
-    ) -> bool {
-        if items.is_empty() {
-            self.say(at, m::list_empty(at, what));
-            return false;
+    pub(super) fn check_distinct(&mut self, at: &str, of: &str, items: &[impl AsRef<str>]) -> bool {
+        self.say(at, items.is_empty().then(|| m::list_empty(at, of)));
+        let is_earlier =
+            |i: &usize| items[..*i].iter().any(|other| other.as_ref() == items[*i].as_ref());
+        let twice = (1..items.len()).find(is_earlier);
+        if let Some(i) = twice {
+            self.say(format!("{at}[{i}]"), m::listed_twice(items[i].as_ref(), at));
         }
-        for (i, item) in items.iter().enumerate() {
-            if items[..i].iter().any(|other| other.as_ref() == item.as_ref()) {
-                self.say(format!("{at}[{i}]"), m::listed_twice(item.as_ref(), at));
-                return false;
-            }
-        }
-        true
+        !items.is_empty() && twice.is_none()
     }
 
     /// Whether all keys of a map of names are known: none was refused.
@@ -162,9 +167,8 @@ impl<'a> JobChecker<'a> {
         let names: Vec<String> = self.job.sets().into_iter().map(|(name, _)| name).collect();
         self.check_known("counterfactual set", at, name, names);
         let set = self.set_of(name)?;
-        if let Some(model) = model.filter(|model| !set.asks(model)) {
-            self.say(at, m::set_asked_not(name, model));
-        }
+        let unasked = model.filter(|model| !set.asks(model));
+        self.say(at, unasked.map(|model| m::set_asked_not(name, model)));
         Some(set)
     }
 
@@ -175,13 +179,10 @@ impl<'a> JobChecker<'a> {
 
     /// The metric of an id; none where there is none.
     pub(super) fn metric_named(&mut self, at: String, id: &str) -> Option<&'static Metric> {
-        let known = find(id);
-        if known.is_none() {
-            let mut ids: Vec<&str> = catalog().map(|known| known.id).collect();
-            ids.sort_unstable();
-            self.say(at, m::metric_unknown(id, suggest(id, "known metrics", ids)));
-        }
-        known
+        let mut ids: Vec<&str> = catalog().map(|known| known.id).collect();
+        ids.sort_unstable();
+        self.one_of(at, id, ("known metrics", ids), |near| m::metric_unknown(id, near));
+        find(id)
     }
 
     /// Complains about groups that an attribute does not have, each at its place; of an attribute
@@ -192,11 +193,9 @@ impl<'a> JobChecker<'a> {
         named: impl IntoIterator<Item = (String, &'w Word)>,
     ) {
         let declared = self.job.data.groups_of(attribute);
-        for (at, group) in named {
-            if declared.len() > 1 && !declared.contains(group) {
-                let near = suggest(group, "its groups", &declared);
-                self.say(at, m::group_unknown(attribute, group, near));
-            }
+        for (at, group) in named.into_iter().filter(|_| declared.len() > 1) {
+            let unknown = |near: String| m::group_unknown(attribute, group, near);
+            self.one_of(at, group, ("its groups", &declared), unknown);
         }
     }
 
@@ -279,9 +278,38 @@ impl DataBlock {
     }
 }
 
-/// The columns of a list, each with its place.
-fn numbered(at: String, columns: &[ColumnName]) -> impl Iterator<Item = (String, &ColumnName)> {
-    columns.iter().enumerate().map(move |(i, column)| (format!("{at}[{i}]"), column))
+/// Where the cause of a warning is written, which names a path of the job, or what the data call
+/// it: a column, an attribute or a set.
+impl CheckedJob {
+    /// The place of the key that a warning is about: that of the rows, where it is about a column
+    /// of them that no key names by itself, as an expression does.
+    pub(crate) fn place_of_issue(&self, of: &str) -> Option<&FilePlace> {
+        let paths = self.paths_of_issue(of);
+        paths.iter().find_map(|path| self.places.written(path)).or(self.places.at("data.rows"))
+    }
+
+    /// The paths that may say it, the most telling first.
+    fn paths_of_issue(&self, of: &str) -> Vec<String> {
+        let mut paths = vec![of.to_owned()];
+        for block in ["data.sensitive", "counterfactuals", "models", "data.derive", "data.join"] {
+            let mut steps: Vec<&str> = block.split('.').collect();
+            steps.push(of);
+            paths.push(path(&steps));
+        }
+        let named = self.job.data.named_columns().into_iter();
+        paths.extend(named.filter(|named| named.column.as_str() == of).map(|named| named.at));
+        paths.push(path(&["data", "features", "onehot", of]));
+        paths.push(path(&["data", "columns", of]));
+        paths
+    }
+}
+
+/// The items of a list, each with its place.
+pub(super) fn numbered<T>(
+    at: String,
+    items: impl IntoIterator<Item = T>,
+) -> impl Iterator<Item = (String, T)> {
+    items.into_iter().enumerate().map(move |(i, item)| (format!("{at}[{i}]"), item))
 }
 
 /// The path of an attribute.

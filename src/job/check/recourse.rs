@@ -2,18 +2,20 @@
 
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::prepare::params::OrdinalOrder;
+use crate::job::blocks::words::key_word;
 use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::schema::types_schema;
 use crate::job::{GateBlock, GateDecideBy};
-use crate::param::{ColumnName, Name, Word};
+use crate::param::{ColumnName, Word};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition};
 use crate::recourse::feature::{ChangeDirection, TraitPredicate};
 use crate::recourse::knobs::{
     self, ColumnChangeRule, ColumnCost, DefinitionSettings, NamedBins, RecourseBins, RecourseBlock,
 };
 
+use super::names::numbered;
 use super::{JobChecker, path};
 
 /// What recourse sees in a column.
@@ -28,10 +30,6 @@ enum RecourseKind {
     /// Levels without an order.
     Nominal,
 }
-
-/// Keys of gates that are about recourse.
-const RECOURSE_GATE_KEYS: [&str; 5] =
-    ["definition", "view", "unfair_subgroups_at_most", "score_at_least", "smallest"];
 
 /// Whether a column may change at all.
 fn moves(rule: &ColumnChangeRule) -> bool {
@@ -58,52 +56,39 @@ impl JobChecker<'_> {
                 self.named_bins(&format!("{at}.levels"), levels);
             }
         }
-        let features = &self.job.data.features;
-        if !features.continuous.contains(column) {
-            let near = suggest(column, "continuous features", &features.continuous);
-            let said = if self.job.data.listed_features().any(|listed| listed == column) {
-                m::bins_of_no_number(column, near)
-            } else {
-                m::bins_unknown(column, near)
-            };
-            self.say(at, said);
-        }
+        let data = &self.job.data;
+        let unknown = |near: String| match data.listed_features().any(|listed| listed == column) {
+            true => m::bins_of_no_number(column, near),
+            false => m::bins_unknown(column, near),
+        };
+        self.one_of(at, column, ("continuous features", &data.features.continuous), unknown);
     }
 
     fn one_recourse(&mut self, at: &str, attribute: &ColumnName, recourse: &RecourseBlock) {
-        self.asked_model(at, &recourse.model);
-        for (key, support) in
+        let (here, name) = (join(at, "model"), &recourse.model);
+        let model = self.model_named(here.as_str(), name);
+        let is_made = model.is_some_and(|model| model.made_elsewhere().is_some());
+        self.say(here, is_made.then(|| m::recourse_of_scores(name)));
+        for (key, of) in
             [("subgroups", recourse.subgroups.support), ("actions", recourse.actions.support)]
         {
-            if knobs::share(support).is_none() {
-                self.say(format!("{at}.{key}.support"), m::support_no_share(support.get()));
-            }
+            let is_none = knobs::share(of).is_none();
+            let said = is_none.then(|| m::support_no_share(of.get()));
+            self.say(format!("{at}.{key}.support"), said);
         }
         if self.is_sound(&["data.features", "data.sensitive", "data.derive", "data.bins"]) {
-            self.may_change(&format!("{at}.may_change"), attribute, recourse);
-            self.predicates(&format!("{at}.predicates"), attribute, recourse);
-            self.cost(&format!("{at}.cost"), attribute, recourse);
+            self.may_change(&join(at, "may_change"), attribute, recourse);
+            self.predicates(&join(at, "predicates"), attribute, recourse);
+            self.cost(&join(at, "cost"), attribute, recourse);
         }
-        self.definitions(&format!("{at}.definitions"), &recourse.definitions);
+        self.definitions(&join(at, "definitions"), &recourse.definitions);
         self.views(at, recourse);
-        let mean = recourse.definitions.mean_recourse.is_some();
-        match recourse.no_way_costs {
-            Some(_) if !mean => {
-                self.say(format!("{at}.no_way_costs"), m::no_way_cost_unused());
-            }
-            None if mean => {
+        match (recourse.no_way_costs, recourse.definitions.mean_recourse.is_some()) {
+            (Some(_), false) => self.say(join(at, "no_way_costs"), m::no_way_cost_unused()),
+            (None, true) => {
                 self.say(format!("{at}.definitions.mean-recourse"), m::no_way_cost_missing());
             }
             _ => {}
-        }
-    }
-
-    /// A model that can be asked about people as they could be.
-    fn asked_model(&mut self, at: &str, name: &Name) {
-        let here = format!("{at}.model");
-        let model = self.model_named(here.as_str(), name);
-        if model.is_some_and(|model| model.made_elsewhere().is_some()) {
-            self.say(here, m::recourse_of_scores(name));
         }
     }
 
@@ -120,28 +105,21 @@ impl JobChecker<'_> {
         {
             return None;
         }
-        if let Some(bins) = data.bins.get(column) {
-            return Some(RecourseKind::Ordered(
-                bins.of(column).into_iter().map(|bin| Word(bin.name)).collect(),
-            ));
-        }
-        match features.ordinal.get(column) {
-            Some(OrdinalOrder::Levels(levels)) => {
-                return Some(RecourseKind::Ordered(levels.clone()));
+        let derived = data.derived().into_iter().find(|(name, _)| name == column);
+        let ordered = |levels| Some(RecourseKind::Ordered(levels));
+        match (data.bins.get(column), features.ordinal.get(column), derived) {
+            (Some(bins), ..) => {
+                ordered(bins.of(column).into_iter().map(|bin| Word(bin.name)).collect())
             }
-            Some(OrdinalOrder::Numbers(_)) => return Some(RecourseKind::OrderedNumbers),
-            None => {}
+            (_, Some(OrdinalOrder::Levels(levels)), _) => ordered(levels.clone()),
+            (_, Some(OrdinalOrder::Numbers(_)), _) => Some(RecourseKind::OrderedNumbers),
+            _ if features.continuous.contains(column) => Some(RecourseKind::Numbers),
+            // Bins have an order regardless of the listed kind.
+            (.., Some((_, recipe @ DerivationRecipe::Bins { .. }))) => {
+                ordered(recipe.declared_names())
+            }
+            _ => data.inputs().contains(&column).then_some(RecourseKind::Nominal),
         }
-        if features.continuous.contains(column) {
-            return Some(RecourseKind::Numbers);
-        }
-        // Bins have an order regardless of the listed kind.
-        if let Some((_, recipe @ DerivationRecipe::Bins { .. })) =
-            data.derived().iter().find(|(name, _)| name == column)
-        {
-            return Some(RecourseKind::Ordered(recipe.declared_names()));
-        }
-        data.inputs().contains(&column).then_some(RecourseKind::Nominal)
     }
 
     /// Whether a column is that of the attribute, what it is derived from, or made of that.
@@ -154,12 +132,8 @@ impl JobChecker<'_> {
 
     /// Whether a column follows from a feature.
     fn follows(&self, column: &ColumnName) -> bool {
-        let data = &self.job.data;
-        data.is_derived(column)
-            && data
-                .roots(column)
-                .iter()
-                .any(|root| data.listed_features().any(|listed| listed == root))
+        let (data, roots) = (&self.job.data, self.job.data.roots(column));
+        data.is_derived(column) && data.listed_features().any(|listed| roots.contains(listed))
     }
 
     /// Complains about a column that recourse does not see.
@@ -169,22 +143,23 @@ impl JobChecker<'_> {
         attribute: &ColumnName,
         column: &ColumnName,
     ) -> Option<RecourseKind> {
-        if let Some(seen) = self.recourse_kind(attribute, column) {
-            return Some(seen);
+        let (data, seen) = (&self.job.data, self.recourse_kind(attribute, column));
+        if seen.is_some() {
+            return seen;
         }
-        if self.concerns_attribute(attribute, column)
-            && (self.job.data.is_derived(column) || self.job.data.inputs().contains(&column))
+        let said = if self.concerns_attribute(attribute, column)
+            && (data.is_derived(column) || data.inputs().contains(&column))
         {
-            self.say(here, m::action_of_attribute(column, attribute));
-        } else if let Some(group) = self.job.data.onehot_of(column) {
-            self.say(here, m::action_of_onehot(column, group));
-        } else if self.job.data.is_derived(column) && self.follows(column) {
-            self.say(here, m::action_of_derived(column));
+            m::action_of_attribute(column, attribute)
+        } else if let Some(group) = data.onehot_of(column) {
+            m::action_of_onehot(column, group)
+        } else if self.follows(column) {
+            m::action_of_derived(column)
         } else {
-            let mut names = self.job.data.movable();
-            names.retain(|name| *name != attribute);
-            self.say(here, m::graph_unknown(column, suggest(column, "features", names)));
-        }
+            let names = data.movable().into_iter().filter(|name| *name != attribute);
+            m::graph_unknown(column, suggest(column, "features", names))
+        };
+        self.say(here, said);
         None
     }
 
@@ -193,23 +168,19 @@ impl JobChecker<'_> {
             let here = join(at, column.as_str());
             let Some(seen) = self.check_recourse_column(&here, attribute, column) else { continue };
             let (direction, _) = rule.direction();
-            if matches!(direction, ChangeDirection::Up | ChangeDirection::Down)
-                && seen == RecourseKind::Nominal
-            {
-                self.say(here.clone(), m::action_no_order(column));
-            }
+            let is_ordered = matches!(direction, ChangeDirection::Up | ChangeDirection::Down);
+            let lacks_order = is_ordered && seen == RecourseKind::Nominal;
+            self.say(&here, lacks_order.then(|| m::action_no_order(column)));
             let RecourseKind::Ordered(levels) = &seen else { continue };
-            for (i, level) in rule.not_to().iter().enumerate() {
-                if !levels.contains(level) {
-                    let near = suggest(level, "its levels", levels);
-                    let place = format!("{here}.{}.not_to[{i}]", word(rule));
-                    self.say(place, m::action_level_unknown(column, level, near));
-                }
+            for (place, level) in
+                numbered(format!("{here}.{}.not_to", key_word(rule)), rule.not_to())
+            {
+                let unknown = |near: String| m::level_unknown(column, level, near);
+                self.one_of(place, level, ("its levels", levels), unknown);
             }
         }
-        if !recourse.may_change.values().any(moves) && !self.has_problem(&[at]) {
-            self.say(at, m::actions_empty());
-        }
+        let is_empty = !recourse.may_change.values().any(moves) && !self.has_problem(&[at]);
+        self.say(at, is_empty.then(m::actions_empty));
     }
 
     /// Traits "at or above" need an order, and a column that no action changes: people of one such
@@ -221,17 +192,15 @@ impl JobChecker<'_> {
             if *predicate == TraitPredicate::Equals {
                 continue;
             }
-            let rule = recourse.may_change.get(column);
-            match seen {
-                RecourseKind::Nominal => self.say(here, m::predicate_no_order(column)),
-                RecourseKind::Numbers => self.say(here, m::predicate_no_bins(column)),
-                RecourseKind::Ordered(_) | RecourseKind::OrderedNumbers
-                    if rule.is_some_and(moves) =>
-                {
-                    self.say(here, m::predicate_may_change(column));
+            let may_change = recourse.may_change.get(column).is_some_and(moves);
+            let said = match seen {
+                RecourseKind::Nominal => Some(m::predicate_no_order(column)),
+                RecourseKind::Numbers => Some(m::predicate_no_bins(column)),
+                RecourseKind::Ordered(_) | RecourseKind::OrderedNumbers => {
+                    may_change.then(|| m::predicate_may_change(column))
                 }
-                RecourseKind::Ordered(_) | RecourseKind::OrderedNumbers => {}
-            }
+            };
+            self.say(here, said);
         }
     }
 
@@ -243,72 +212,60 @@ impl JobChecker<'_> {
         for (column, cost) in &recourse.cost.columns {
             let here = join(&format!("{at}.columns"), column.as_str());
             let Some(seen) = self.check_recourse_column(&here, attribute, column) else { continue };
+            let is_number = matches!(seen, RecourseKind::Numbers | RecourseKind::OrderedNumbers);
+            let is_ordered =
+                matches!(seen, RecourseKind::Ordered(_) | RecourseKind::OrderedNumbers);
             let (fits, what) = match cost {
-                ColumnCost::RangeShare | ColumnCost::Absolute => (
-                    matches!(seen, RecourseKind::Numbers | RecourseKind::OrderedNumbers),
-                    "no numbers, so its values have no difference",
-                ),
-                ColumnCost::Ordinal => (
-                    matches!(seen, RecourseKind::Ordered(_) | RecourseKind::OrderedNumbers),
-                    "no positions to count",
-                ),
+                ColumnCost::RangeShare | ColumnCost::Absolute => {
+                    (is_number, "no numbers, so its values have no difference")
+                }
+                ColumnCost::Ordinal => (is_ordered, "no positions to count"),
                 ColumnCost::Nominal => (true, ""),
             };
-            if !fits {
-                let said = match seen {
-                    RecourseKind::Nominal => m::cost_of_names(column, what),
-                    RecourseKind::Ordered(_) => m::cost_of_levels(column, what),
-                    RecourseKind::Numbers | RecourseKind::OrderedNumbers => {
-                        m::cost_of_numbers(column, what)
-                    }
-                };
-                self.say(here, said);
-            }
+            let said = match seen {
+                RecourseKind::Nominal => m::cost_of_names(column, what),
+                RecourseKind::Ordered(_) => m::cost_of_levels(column, what),
+                _ => m::cost_of_numbers(column, what),
+            };
+            self.say(here, (!fits).then_some(said));
         }
     }
 
     fn definitions(&mut self, at: &str, definitions: &DefinitionSettings) {
-        if !definitions.any() {
-            self.say(at, m::definitions_empty());
-        }
+        self.say(at, (!definitions.any()).then(m::definitions_empty));
         let phis = [
             ("equal-choice", &definitions.equal_choice),
             ("equal-cost-of-effectiveness", &definitions.equal_cost_of_effectiveness),
         ];
         for (key, phis) in phis.into_iter().filter_map(|(key, phis)| Some((key, phis.as_ref()?))) {
-            let here = format!("{at}.{key}.phi");
-            for (i, phi) in
-                phis.phi.iter().enumerate().filter(|(_, phi)| knobs::share(**phi).is_none())
-            {
-                self.say(format!("{here}[{i}]"), m::share_of_group(phi.get()));
+            for (place, phi) in numbered(format!("{at}.{key}.phi"), &phis.phi) {
+                let is_none = knobs::share(*phi).is_none();
+                self.say(place, is_none.then(|| m::share_of_group(phi.get())));
             }
         }
         let Some(within) = &definitions.equal_effectiveness_within_budget else { return };
-        let at = format!("{at}.equal-effectiveness-within-budget");
-        if within.budgets.is_empty() && within.budget_percentiles.is_empty() {
-            self.say(at.clone(), m::budgets_empty());
-        }
-        for (i, number) in within.budget_percentiles.iter().enumerate() {
-            if knobs::percentile(*number).is_none() {
-                let place = format!("{at}.budget_percentiles[{i}]");
-                self.say(place, m::percentile_range(number.get()));
-            }
+        let at = join(at, "equal-effectiveness-within-budget");
+        let lacks = within.budgets.is_empty() && within.budget_percentiles.is_empty();
+        self.say(&at, lacks.then(m::budgets_empty));
+        for (place, number) in numbered(join(&at, "budget_percentiles"), &within.budget_percentiles)
+        {
+            let is_none = knobs::percentile(*number).is_none();
+            self.say(place, is_none.then(|| m::percentile_range(number.get())));
         }
     }
 
     /// Complains about a definition that none of the views has: it would be judged nowhere.
     fn views(&mut self, at: &str, recourse: &RecourseBlock) {
-        if self.has_problem(&[&format!("{at}.views")]) {
+        if self.has_problem(&[&join(at, "views")]) {
             return;
         }
-        let mut unseen: Vec<RecourseDefinition> = recourse.definitions(|_| Vec::new());
-        unseen.retain(|d| !recourse.views.iter().any(|view| d.views().contains(view)));
-        if let Some(definition) = unseen.first() {
+        let is_seen =
+            |of: &RecourseDefinition| recourse.views.iter().any(|view| of.views().contains(view));
+        let unseen = recourse.definitions(|_| Vec::new()).into_iter().find(|of| !is_seen(of));
+        if let Some(definition) = unseen {
             let has = definition.views().first().map_or("", |view| view.id());
-            self.say(
-                format!("{at}.definitions.{}", definition.id()),
-                m::view_not_listed(definition.id(), has),
-            );
+            let place = format!("{at}.definitions.{}", definition.id());
+            self.say(place, m::view_not_listed(definition.id(), has));
         }
     }
 
@@ -316,7 +273,8 @@ impl JobChecker<'_> {
     pub(super) fn keys_of_gate(&mut self, at: &str, gate: &GateBlock) -> bool {
         let about = |key: &str| match key {
             "recourse" | "level" | "note" => None,
-            _ if RECOURSE_GATE_KEYS.contains(&key) => Some("recourse"),
+            "definition" | "view" | "unfair_subgroups_at_most" => Some("recourse"),
+            "score_at_least" | "smallest" => Some("recourse"),
             "patterns_at_most" | "why" => Some("patterns"),
             _ => Some("a metric"),
         };
@@ -343,8 +301,8 @@ impl JobChecker<'_> {
             }
             let said = match about {
                 _ if is_named => m::gate_key_foreign(key, about, own),
-                "patterns" => m::gate_key_of_why(key, about, own),
-                _ => m::gate_key_of_recourse(key, about, own),
+                "patterns" => m::gate_key_alone(key, about, own, "why: NAME"),
+                _ => m::gate_key_alone(key, about, own, "recourse: ATTRIBUTE"),
             };
             self.say(here, said);
             is_whole = false;
@@ -373,28 +331,19 @@ impl JobChecker<'_> {
         let Some(definition) =
             asked.definition(block.no_way_costs).filter(|definition| judged.contains(definition))
         else {
-            let names: Vec<String> = judged
-                .iter()
-                .map(|d| format!("{} {}", d.id(), d.parameter()).trim_end().to_owned())
-                .collect();
-            self.say(format!("{at}.definition"), m::definition_not_judged(attribute, list(&names)));
-            return;
+            let name = |d: &RecourseDefinition| {
+                format!("{} {}", d.id(), d.parameter()).trim_end().to_owned()
+            };
+            let names = list(&Vec::from_iter(judged.iter().map(name)));
+            return self.say(join(at, "definition"), m::definition_not_judged(attribute, names));
         };
         let Some(view) = gate.view else { return };
-        if RecourseCriterion::new(definition, view).is_none() {
-            self.say(format!("{at}.view"), m::definition_no_view(definition.id(), view.as_ref()));
-        } else if !block.views.contains(&view) {
-            self.say(format!("{at}.view"), m::view_not_judged(attribute, view.as_ref()));
-        }
-    }
-}
-
-/// The word of a rule.
-fn word(rule: &ColumnChangeRule) -> &'static str {
-    match rule {
-        ColumnChangeRule::Never(_) => "never",
-        ColumnChangeRule::Any(_) => "any",
-        ColumnChangeRule::Up(_) => "up",
-        ColumnChangeRule::Down(_) => "down",
+        let said = if RecourseCriterion::new(definition, view).is_none() {
+            Some(m::definition_no_view(definition.id(), view.as_ref()))
+        } else {
+            let is_judged = block.views.contains(&view);
+            (!is_judged).then(|| m::view_not_judged(attribute, view.as_ref()))
+        };
+        self.say(join(at, "view"), said);
     }
 }

@@ -1,24 +1,26 @@
-//! Checks the `data` block: the source, the roles of columns, groups, splits, generated columns.
+//! Checks the `data` block: the source, the roles of columns, groups, how rows are divided into
+//! those that train and those that are audited, generated columns, and words of the page about
+//! groups and columns.
 
-use crate::job::messages as m;
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 
 use crate::data::prepare::params::{KeepCondition, KeepStep, MissingRule};
+use crate::data::rows::split::Stratification;
 use crate::data::source::catalog::DATA_SETS;
 use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::synthetic::{Mechanism, SyntheticBlock};
 use crate::data::sql;
-use crate::job::RowSource;
 use crate::job::blocks::data::ROW_SOURCES;
+use crate::job::messages as m;
 use crate::job::read::nearest::{all, all_or_none, suggest};
 use crate::job::read::tree::join;
-use crate::param::{ColumnName, Finite, Fraction, Name, Word};
+use crate::job::{RowSource, SplitBlock};
+use crate::param::{ColumnName, Finite, Name, Word};
 
-use super::names::{LABEL, NamedColumn, ROW_ID, SOURCE, sensitive_at};
+use super::names::{LABEL, NamedColumn, ROW_ID, SOURCE, numbered, sensitive_at};
 use super::{JobChecker, block_of, path};
-
-/// How far a sum of shares may be from 1.
-pub(super) const SUM_SLACK: f64 = 1e-9;
 
 impl JobChecker<'_> {
     /// The whole `data` block.
@@ -33,6 +35,7 @@ impl JobChecker<'_> {
         self.keep();
         self.split();
         self.generated_columns();
+        self.persons();
     }
 
     fn source(&mut self) {
@@ -56,34 +59,26 @@ impl JobChecker<'_> {
             RowSource::Synthetic(synthetic) => self.synthetic(synthetic),
             RowSource::Command(program) => {
                 self.row_program("data.rows.command", program);
-                if !program.watch.is_empty() {
-                    self.say("data.rows.command.watch", m::row_program_watch());
-                }
+                let watches = !program.watch.is_empty();
+                self.say("data.rows.command.watch", watches.then(m::row_program_watch));
             }
         }
     }
 
     fn synthetic(&mut self, synthetic: &SyntheticBlock) {
-        let columns = &synthetic.columns;
-        for (i, (name, mechanism)) in columns.iter().enumerate() {
+        for (i, (name, mechanism)) in synthetic.columns.iter().enumerate() {
             let at = path(&["data", "rows", "synthetic", "columns", name.as_str()]);
-            match mechanism {
-                Mechanism::Bernoulli(_) => {}
-                Mechanism::Levels(levels) => self.levels(&join(&at, "levels"), levels),
-                Mechanism::Linear(linear) => {
-                    self.parents(&format!("{at}.linear.effects"), i, &linear.effects, columns);
+            let (key, effects) = match mechanism {
+                Mechanism::Bernoulli(_) => continue,
+                Mechanism::Levels(levels) => {
+                    let (at, sum) = (join(&at, "levels"), levels.values().map(|p| p.get()).sum());
+                    self.say(&at, is_off(sum).then(|| m::probabilities_sum(&at, rounded(sum))));
+                    continue;
                 }
-                Mechanism::Logit(logit) => {
-                    self.parents(&format!("{at}.logit.effects"), i, &logit.effects, columns);
-                }
-            }
-        }
-    }
-
-    fn levels(&mut self, at: &str, levels: &IndexMap<Word, Fraction>) {
-        let sum: f64 = levels.values().map(|p| p.get()).sum();
-        if (sum - 1.0).abs() > SUM_SLACK {
-            self.say(at, m::probabilities_sum(at, rounded(sum)));
+                Mechanism::Linear(linear) => ("linear", &linear.effects),
+                Mechanism::Logit(logit) => ("logit", &logit.effects),
+            };
+            self.parents(&join(&join(&at, key), "effects"), i, effects, &synthetic.columns);
         }
     }
 
@@ -111,14 +106,9 @@ impl JobChecker<'_> {
                 Some((i, ..)) if i == position => m::effect_of_itself(child),
                 Some((i, name, ..)) if i > position => m::effect_below(child, name),
                 Some((_, name, Mechanism::Levels(levels), Some(level))) => {
-                    if levels.keys().any(|known| known.as_str() == level) {
-                        continue;
-                    }
-                    m::effect_level_unknown(
-                        name,
-                        level,
-                        suggest(level, "its levels", levels.keys()),
-                    )
+                    let unknown = |near: String| m::level_unknown(name, level, near);
+                    self.one_of(join(at, parent), level, ("its levels", levels.keys()), unknown);
+                    continue;
                 }
                 Some((_, name, Mechanism::Levels(levels), None)) => {
                     let example = levels.keys().next();
@@ -140,17 +130,12 @@ impl JobChecker<'_> {
             match (&join.parquet, &join.csv) {
                 (Some(_), None) => {}
                 (None, Some(csv)) => self.csv(&format!("{at}.csv"), csv),
-                (parquet, _) => {
-                    let found = if parquet.is_some() { "both" } else { "none" };
-                    self.say(at.as_str(), m::join_sources(&at, found));
-                }
+                (Some(_), Some(_)) => self.say(&at, m::join_sources(&at, "both")),
+                (None, None) => self.say(&at, m::join_sources(&at, "none")),
             }
-            if data.is_derived(&join.on) || data.is_joined(&join.on) {
-                self.say(format!("{at}.on"), m::join_key_derived(&join.on));
-            }
-            let here = format!("{at}.columns");
-            for (i, column) in join.columns.iter().enumerate() {
-                let place = format!("{here}[{i}]");
+            let is_made = data.is_derived(&join.on) || data.is_joined(&join.on);
+            self.say(format!("{at}.on"), is_made.then(|| m::join_key_derived(&join.on)));
+            for (place, column) in numbered(format!("{at}.columns"), &join.columns) {
                 let other = joined.iter().find(|(known, _)| *known == column);
                 let said = if *column == join.on {
                     m::joined_key(column)
@@ -177,14 +162,11 @@ impl JobChecker<'_> {
 
     fn label(&mut self) {
         let Some(label) = self.job.data.label.column() else { return };
-        if self.job.data.favourable.is_some() {
-            self.say("data.favourable", m::favourable_twice());
-        }
+        self.say("data.favourable", self.job.data.favourable.map(|_| m::favourable_twice()));
         self.label_classes(label);
-        for (i, word) in label.negative.iter().flatten().enumerate() {
-            if label.positive.contains(word) {
-                self.say(format!("data.label.negative[{i}]"), m::label_both_sides(word));
-            }
+        let negative = label.negative.iter().flatten();
+        for (place, word) in numbered("data.label.negative".to_owned(), negative) {
+            self.say(place, label.positive.contains(word).then(|| m::label_both_sides(word)));
         }
     }
 
@@ -193,28 +175,20 @@ impl JobChecker<'_> {
             let at = path(&["data", "sensitive", name.as_str()]);
             self.made_here(&at, name, attribute);
             self.groups(&at, name, attribute);
-            let column = self.job.data.column_of(name);
-            let other = self
-                .job
-                .data
-                .sensitive
-                .keys()
-                .take_while(|n| *n != name)
-                .find(|n| self.job.data.column_of(n) == column);
-            if let Some(other) = other {
-                self.say(at.clone(), m::attributes_of_one_column(name, other, column));
-            }
-            let roles = [
-                (LABEL, self.job.data.label.named_column()),
-                (ROW_ID, self.job.data.row_id.as_ref()),
-            ];
-            for (role, taken) in roles {
-                let Some(taken) = taken else { continue };
-                if taken == column {
-                    self.say(at.clone(), m::role_twice("sensitive column", column, role));
-                } else if self.job.data.roots(column).contains(taken) {
-                    self.say(at.clone(), m::sensitive_of_role(name, taken, role));
-                }
+            let data = &self.job.data;
+            let column = data.column_of(name);
+            let mut above = data.sensitive.keys().take_while(|other| *other != name);
+            let other = above.find(|other| data.column_of(other) == column);
+            self.say(&at, other.map(|other| m::attributes_of_one_column(name, other, column)));
+            let roles = [(LABEL, data.label.named_column()), (ROW_ID, data.row_id.as_ref())];
+            for (role, taken) in roles.into_iter().filter_map(|(role, of)| Some((role, of?))) {
+                let said = if taken == column {
+                    Some(m::role_twice("sensitive column", column, role))
+                } else {
+                    let is_root = data.roots(column).contains(taken);
+                    is_root.then(|| m::sensitive_of_role(name, taken, role))
+                };
+                self.say(&at, said);
             }
         }
     }
@@ -241,24 +215,20 @@ impl JobChecker<'_> {
             let attribute = data.sensitive.keys().find(|name| data.column_of(name) == column);
             // A derived column is a feature only where it is listed.
             let may_be_listed = is_feature && data.is_derived(column);
-            match attribute.filter(|_| !may_be_listed && self.is_sound(&["data.sensitive"])) {
-                Some(attribute) if is_feature => {
-                    self.say(at, m::sensitive_listed(column, attribute));
-                    continue;
-                }
-                Some(attribute) => {
-                    self.say(at, m::sensitive_ignored(column, attribute));
-                    continue;
-                }
-                None if is_feature => {}
-                None => continue,
+            let own = attribute.filter(|_| !may_be_listed && self.is_sound(&["data.sensitive"]));
+            self.say(
+                at,
+                own.map(|attribute| match is_feature {
+                    true => m::sensitive_listed(column, attribute),
+                    false => m::sensitive_ignored(column, attribute),
+                }),
+            );
+            if own.is_some() || !is_feature {
+                continue;
             }
-            let label = data.label.named_column();
-            let below =
-                label.filter(|label| *label != column && data.roots(column).contains(*label));
-            if let Some(label) = below {
-                self.say(at, m::feature_of_label(column, label));
-            }
+            let label = data.label.named_column().filter(|label| *label != column);
+            let below = label.filter(|label| data.roots(column).contains(*label));
+            self.say(at, below.map(|label| m::feature_of_label(column, label)));
             let mut taken = named.iter().filter(|other| other.excludes_features());
             let is_known = |at: &str| self.is_sound(&[block_of(at)]);
             let taken = taken.find(|other| other.column == *column && is_known(&other.at));
@@ -274,16 +244,11 @@ impl JobChecker<'_> {
         };
         for (name, group) in &data.features.onehot {
             let at = path(&["data", "features", "onehot", name.as_str()]);
-            if group.len() < 2 {
-                let how_many = if group.is_empty() { "no" } else { "one" };
-                self.say(&at, m::onehot_small(name, how_many));
-            }
-            if is_column(name) {
-                self.say(&at, m::onehot_name(name));
-            }
-            let derived = group.iter().enumerate().filter(|(_, column)| data.is_derived(column));
-            for (i, column) in derived {
-                self.say(format!("{at}[{i}]"), m::onehot_derived(column));
+            let how_many = if group.is_empty() { "no" } else { "one" };
+            self.say(&at, (group.len() < 2).then(|| m::onehot_small(name, how_many)));
+            self.say(&at, is_column(name).then(|| m::onehot_name(name)));
+            for (place, column) in numbered(at, group) {
+                self.say(place, data.is_derived(column).then(|| m::onehot_derived(column)));
             }
         }
     }
@@ -291,34 +256,28 @@ impl JobChecker<'_> {
     fn missing(&mut self) {
         let missing = &self.job.data.missing;
         for (kind, rule) in [("continuous", missing.continuous), ("ordinal", missing.ordinal)] {
-            if rule == MissingRule::Level {
-                self.say(format!("data.missing.{kind}"), m::missing_level(kind));
-            }
+            let is_level = rule == MissingRule::Level;
+            self.say(format!("data.missing.{kind}"), is_level.then(|| m::missing_level(kind)));
         }
     }
 
     fn keep(&mut self) {
-        for (i, step) in self.job.data.keep.iter().enumerate() {
-            let at = format!("data.keep[{i}]");
+        for (at, step) in numbered("data.keep".to_owned(), &self.job.data.keep) {
             let conditions = match step {
                 KeepStep::Columns(conditions) => conditions,
                 KeepStep::Sql(step) => {
                     if let Err(problem) = sql::parse(&step.sql) {
-                        self.bad_sql(&format!("{at}.sql"), &problem);
+                        self.bad_sql(&join(&at, "sql"), &problem);
                     }
                     continue;
                 }
             };
-            if conditions.is_empty() {
-                self.say(at.clone(), m::filter_empty());
-            }
+            self.say(&at, conditions.is_empty().then(m::filter_empty));
             for (column, condition) in conditions {
-                if let KeepCondition::Between([low, high]) = condition
-                    && low.get() > high.get()
-                {
-                    let here = join(&join(&at, column.as_str()), "between");
-                    self.say(here, m::between_order(low.get(), high.get()));
-                }
+                let KeepCondition::Between([low, high]) = condition else { continue };
+                let (low, high) = (low.get(), high.get());
+                let here = join(&join(&at, column.as_str()), "between");
+                self.say(here, (low > high).then(|| m::between_order(low, high)));
             }
         }
     }
@@ -336,10 +295,11 @@ impl JobChecker<'_> {
             role: SOURCE,
             column: column.clone(),
         });
+        let columns = ("generated columns", synthetic.columns.keys());
         for NamedColumn { at, column, .. } in named.into_iter().chain(strata) {
-            if !synthetic.columns.contains_key(&column) && !is_made(&column) {
-                let near = suggest(&column, "generated columns", synthetic.columns.keys());
-                self.say(at, m::not_generated(column, near));
+            if !is_made(&column) {
+                let unknown = |near: String| m::not_generated(&column, near);
+                self.one_of(at, &column, columns.clone(), unknown);
             }
         }
         for (name, attribute) in &data.sensitive {
@@ -349,15 +309,87 @@ impl JobChecker<'_> {
                 Some(Mechanism::Bernoulli(_) | Mechanism::Logit(_)) => vec!["0", "1"],
                 _ => continue,
             };
-            for (i, group) in attribute.groups.iter().enumerate() {
-                if !levels.contains(&group.as_str()) {
-                    let near = suggest(group, "generated levels", &levels);
-                    let at = format!("{}.groups[{i}]", sensitive_at(name));
-                    self.say(at, m::group_never_generated(group, name, near));
-                }
+            for (at, group) in numbered(join(&sensitive_at(name), "groups"), &attribute.groups) {
+                let unknown = |near: String| m::group_never_generated(group, name, near);
+                self.one_of(at, group, ("generated levels", &levels), unknown);
             }
         }
     }
+
+    pub(super) fn split(&mut self) {
+        let Some(split) = &self.job.data.split else { return };
+        let (at, strata) = ("data.split", "data.split.stratify");
+        let found = self.written(at, &["column", "share", "folds"]);
+        let &[form] = found.as_slice() else {
+            return self.say(at, m::split_forms(all_or_none(&found)));
+        };
+        if split.column.is_some() {
+            self.column_split(split);
+        } else {
+            self.refuse_keys(at, &["train", "audit"], |key| m::split_list_alone(key, form));
+        }
+        if let Some(share) = split.share {
+            let sum = share.train.get() + share.audit.get();
+            if is_off(sum) {
+                self.say("data.split.share", m::shares_sum(rounded(sum)));
+            } else {
+                let is_nobody = share.audit.get() == 0.0;
+                self.say("data.split.share.audit", is_nobody.then(m::nobody_audited));
+            }
+        }
+        let by_hash = !split.by.is_rank();
+        let draws = split.share.is_some();
+        self.say("data.split.by", (by_hash && !draws).then(m::hash_without_share));
+        let has_strata = split.stratify.is_some_and(|by| by != Stratification::None);
+        self.say(strata, (by_hash && draws && has_strata).then(m::strata_of_hash));
+        let lacks_label = has_strata && split.column.is_none() && self.lacks_label();
+        self.say(strata, lacks_label.then(m::strata_no_label));
+    }
+
+    fn column_split(&mut self, split: &SplitBlock) {
+        for (key, values) in [("train", &split.train), ("audit", &split.audit)] {
+            self.say("data.split", values.is_none().then(|| m::split_list_missing(key)));
+        }
+        if let (Some(train), Some(audit)) = (&split.train, &split.audit)
+            && let Some(i) = audit.iter().position(|value| train.contains(value))
+        {
+            self.say(format!("data.split.audit[{i}]"), m::split_both_sides(&audit[i]));
+        }
+        self.say("data.split.stratify", split.stratify.map(|_| m::strata_of_column()));
+    }
+
+    /// `data.sensitive.NAME.words` and `data.names`.
+    pub(super) fn words(&mut self) {
+        let data = &self.job.data;
+        for (name, attribute) in &data.sensitive {
+            let groups = data.groups_of(name);
+            for (i, (group, words)) in attribute.words.iter().enumerate() {
+                let at = join(&join(&sensitive_at(name), "words"), group.as_str());
+                let is_twice = attribute.words.values().take(i).any(|earlier| earlier == words);
+                self.say(&at, is_twice.then(|| m::words_twice(name, words)));
+                // Of bins without a list of groups only the data know them.
+                if !groups.is_empty() {
+                    self.check_known("group", at, group, &groups);
+                }
+            }
+        }
+        let mut named = data.named_columns();
+        named.retain(NamedColumn::has_values);
+        let names = data.sensitive.keys().chain(named.iter().map(|named| &named.column));
+        let names = names.chain(data.features.onehot.keys());
+        // An attribute and its column mostly share their name.
+        let mut seen = BTreeSet::new();
+        let known: Vec<_> = names.filter(|name| seen.insert(name.as_str())).collect();
+        for column in data.names.keys() {
+            let at = path(&["data", "names", column.as_str()]);
+            self.check_known("column", at, column, &known);
+        }
+    }
+}
+
+/// Whether a sum of shares is not 1.
+pub(super) fn is_off(sum: f64) -> bool {
+    (sum - 1.0).abs() > 1e-9
 }
 
 /// A sum for people: without the last digits that come from adding.

@@ -8,49 +8,56 @@
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::fit::{ExternalSource, StrategyPlan};
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
-use crate::counterfactual::strategy::{self, StrategyBlock};
+use crate::counterfactual::strategy;
 use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::params::OrdinalOrder;
-use crate::job::messages as m;
+use crate::job::messages::{self as m, Said};
 use crate::job::read::nearest::{all, all_or_none, list, suggest};
 use crate::job::read::tree::join;
-use crate::job::{CounterfactualSet, ModelBlock};
+use crate::job::{CounterfactualSet, MetricFamily, ModelBlock};
 use crate::param::{ColumnName, Name};
 
+use super::defaults::families;
+use super::models::noun;
+use super::names::numbered;
 use super::{JobChecker, path};
 
 /// The name of the rows as they are, where sets are called by their names.
 const FACTUAL: &str = "factual";
 
 impl JobChecker<'_> {
-    /// The people whom the report is to show.
+    /// What a run leaves: its page with people whom it shows and maps, rows, and forms of other
+    /// tools.
     pub(super) fn report(&mut self) {
-        let (cases, at) = (self.job.report.cases, "report.cases");
-        if cases == 0 {
-            return;
-        }
-        if self.job.counterfactuals.values().all(|set| set.graphs().is_some()) {
-            self.say(at, m::cases_no_set());
-        } else if self.job.data.label.classes().is_some() {
-            self.say(at, m::cases_of_classes());
-        }
+        self.exports();
+        self.kept_rows();
+        self.words();
+        let job = self.job;
+        let moved = families(job).contains(&MetricFamily::CfQuality) && job.has_fitted_sets();
+        let map = job.report.map.filter(|_| !moved);
+        self.say("report.map", map.map(|_| m::map_no_set()));
+        let said = if job.counterfactuals.values().all(|set| set.graphs().is_some()) {
+            Some(m::cases_no_set())
+        } else {
+            job.data.label.classes().map(|_| m::cases_of_classes())
+        };
+        self.say("report.cases", said.filter(|_| job.report.cases > 0));
     }
 
     /// The rows that are to be kept, and those to score, which models have whose scores come in
     /// files.
-    pub(super) fn kept_rows(&mut self) {
-        let mut scores = self.job.models.values().filter_map(|model| model.made_elsewhere());
+    fn kept_rows(&mut self) {
+        let job = self.job;
+        let mut scores = job.models.values().filter_map(|model| model.made_elsewhere());
         let waits = scores.any(|of| of.factual.parquet.is_some() || of.counterfactual.is_some());
-        if self.job.run.to_score.is_some() && !waits {
-            self.say("run.to_score", m::handed_out_without_scores());
-        }
-        if !self.job.run.keeps_counterfactuals() {
+        let is_idle = job.run.to_score.is_some() && !waits;
+        self.say("run.to_score", is_idle.then(m::handed_out_without_scores));
+        if !job.run.keeps_counterfactuals() {
             return;
         }
         let at = "run.keep_rows";
-        if self.job.counterfactuals.values().all(CounterfactualSet::makes_no_rows) {
-            self.say(at, m::kept_no_set());
-        }
+        let makes_none = job.counterfactuals.values().all(CounterfactualSet::makes_no_rows);
+        self.say(at, makes_none.then(m::kept_no_set));
         let keys =
             ["row_id", "sensitive", "from_group", "to_group", "cf_index", "valid", "changed"];
         let files = "the files of counterfactuals";
@@ -60,96 +67,53 @@ impl JobChecker<'_> {
     /// One counterfactual set.
     pub(super) fn set(&mut self, name: &Name, set: &CounterfactualSet) {
         let at = path(&["counterfactuals", name.as_str()]);
-        if name.as_str() == FACTUAL {
-            self.say(at.clone(), m::set_named_factual(FACTUAL));
-        }
-        self.strategy(&at, name, set);
+        self.say(&at, (name.as_str() == FACTUAL).then(|| m::set_named_factual(FACTUAL)));
+        let keys = set.keys();
+        let strategies = || m::set_strategies(name, all_or_none(&keys), strategy::examples());
+        self.say(&at, (keys.len() != 1).then(strategies));
         self.naive_reaches(&at, set);
-        self.changed_attributes(&at, set);
-        let mut strategies = set.strategies().into_iter();
-        let fitted = strategies.find_map(|of| Some((of, of.knobs().plan()?)));
-        if let Some((strategy, plan)) = fitted {
-            self.fitted(&at, (name, strategy), set, &plan);
+        for (place, attribute) in numbered(join(&at, "sensitive"), set.sensitive.iter().flatten()) {
+            self.attribute(place, attribute);
         }
-        if let Some(graphs) = set.graphs() {
-            self.graphs(&at, name, set, graphs);
+        self.fitted(&at, name, set);
+        self.graphs(&at, name, set);
+        if set.placebo.is_some() {
+            self.placebo(&join(&at, "placebo"), set);
         }
-        self.placebo(&at, set);
-        self.doubt(&at, set);
-        self.asked_models(&at, set);
-    }
-
-    /// The models that score a set.
-    fn asked_models(&mut self, at: &str, set: &CounterfactualSet) {
-        for (i, model) in set.models.iter().flatten().enumerate() {
-            self.model_named(format!("{at}.models[{i}]"), model);
-        }
-    }
-
-    fn strategy(&mut self, at: &str, name: &Name, set: &CounterfactualSet) {
-        let found = set.keys();
-        if found.len() != 1 {
-            self.say(at, m::set_strategies(name, all_or_none(&found), strategy::examples()));
-        }
-    }
-
-    fn changed_attributes(&mut self, at: &str, set: &CounterfactualSet) {
-        for (i, attribute) in set.sensitive.iter().flatten().enumerate() {
-            self.attribute(format!("{at}.sensitive[{i}]"), attribute);
+        self.say(join(&at, "doubt"), set.doubt.and_then(|_| self.no_doubt(set)));
+        for (place, model) in numbered(join(&at, "models"), set.models.iter().flatten()) {
+            self.model_named(place, model);
         }
     }
 
     fn placebo(&mut self, at: &str, set: &CounterfactualSet) {
-        if set.placebo.is_none() {
-            return;
-        }
-        if set.knobs().is_some_and(|knobs| knobs.external().is_some()) {
-            self.say(format!("{at}.placebo"), m::placebo_of_external());
-        }
-        if set.knobs().is_none() {
-            return;
-        }
+        let Some(knobs) = set.knobs() else { return };
+        self.say(at, knobs.external().map(|_| m::placebo_of_external()));
         let elsewhere = self.job.models.iter().find(|(_, model)| !model.is_trained_here());
-        if let Some((name, model)) = elsewhere {
-            let why = model.brought().map_or("trained elsewhere", |(_, model)| model.noun);
-            self.say(format!("{at}.placebo"), m::placebo_of_model(name, why));
-        }
+        self.say(at, elsewhere.map(|(name, model)| m::placebo_of_model(name, noun(model))));
     }
 
-    /// Complains where a set cannot be fitted again, or not be scored again.
-    fn doubt(&mut self, at: &str, set: &CounterfactualSet) {
-        if set.doubt.is_none() {
-            return;
-        }
-        let here = format!("{at}.doubt");
-        let refused = match set.knobs() {
-            _ if set.graphs().is_some() => Some(m::fit_doubt_of_graphs()),
-            None => Some(m::fit_doubt_of_naive()),
-            Some(knobs) if knobs.external().is_some() => Some(m::fit_doubt_of_external()),
-            Some(_) => None,
-        };
-        if let Some(said) = refused {
-            self.say(here, said);
-            return;
+    /// Why a set cannot be fitted again, or not be scored again.
+    fn no_doubt(&self, set: &CounterfactualSet) -> Option<Said> {
+        match set.knobs() {
+            _ if set.graphs().is_some() => return Some(m::fit_doubt_of_graphs()),
+            None => return Some(m::fit_doubt_of_naive()),
+            Some(knobs) if knobs.external().is_some() => return Some(m::fit_doubt_of_external()),
+            Some(_) => {}
         }
         let asked =
             |(name, model): &(&Name, &ModelBlock)| set.asks(name) && model.scores_counterfactuals();
         let mut models = self.job.models.iter().filter(asked);
-        if let Some((name, model)) = models.find(|(_, model)| !model.is_asked_in_process()) {
-            let why = model.brought().map_or("trained elsewhere", |(_, model)| model.noun);
-            self.say(here, m::fit_doubt_of_model(name, why));
-        }
+        let (name, model) = models.find(|(_, model)| !model.is_asked_in_process())?;
+        Some(m::fit_doubt_of_model(name, noun(model)))
     }
 
-    /// What a strategy that is fitted asks for, in the set of this name under this key.
-    fn fitted(
-        &mut self,
-        at: &str,
-        (name, strategy): (&Name, StrategyBlock<'_>),
-        set: &CounterfactualSet,
-        knobs: &StrategyPlan<'_>,
-    ) {
-        let key = strategy.key();
+    /// What a strategy that is fitted asks for.
+    fn fitted(&mut self, at: &str, name: &Name, set: &CounterfactualSet) {
+        let mut strategies = set.strategies().into_iter();
+        let fitted = strategies.find_map(|of| Some((of, of.knobs().plan()?)));
+        let Some((strategy, knobs)) = fitted else { return };
+        let (key, knobs) = (strategy.key(), &knobs);
         let here = format!("{at}.{key}");
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
             return;
@@ -182,24 +146,18 @@ impl JobChecker<'_> {
         knobs: &StrategyPlan<'_>,
     ) {
         let data = &self.job.data;
-        let columns = data.movable();
-        if let Some((key, names)) = knobs.named_features() {
-            for (i, column) in names.iter().enumerate() {
-                self.moves(format!("{here}.{key}[{i}]"), column, attributes);
-            }
-        }
-        let free = |attribute: &ColumnName| {
-            let set = data.set_with(attribute);
-            columns.iter().any(|column| knobs.may_move(column.as_str()) && !set.contains(*column))
-        };
-        let stuck: Vec<&ColumnName> =
-            attributes.iter().filter(|attribute| !free(attribute)).collect();
-        if let Some(attribute) = stuck
-            .first()
-            .filter(|_| knobs.named_features().is_none_or(|(key, _)| key == "keep_fixed"))
+        let (columns, named) = (data.movable(), knobs.named_features());
+        for (place, column) in named.into_iter().flat_map(|(key, of)| numbered(join(here, key), of))
         {
-            self.say(here, m::nothing_to_move(key, name, attribute));
+            self.moves(place, column, attributes);
         }
+        let is_stuck = |attribute: &&ColumnName| {
+            let set = data.set_with(attribute);
+            !columns.iter().any(|of| knobs.may_move(of.as_str()) && !set.contains(*of))
+        };
+        let stuck = attributes.iter().find(is_stuck);
+        let stuck = stuck.filter(|_| named.is_none_or(|(key, _)| key == "keep_fixed"));
+        self.say(here, stuck.map(|attribute| m::nothing_to_move(key, name, attribute)));
     }
 
     /// Complains about a column that no strategy moves.
@@ -228,9 +186,8 @@ impl JobChecker<'_> {
         let listed = data.movable();
         for attribute in attributes {
             for number in data.binned_below(attribute) {
-                if listed.contains(&&number) && !knobs.may_move(number.as_str()) {
-                    self.say(here, m::binned_not_moved(attribute, number));
-                }
+                let is_stuck = listed.contains(&&number) && !knobs.may_move(number.as_str());
+                self.say(here, is_stuck.then(|| m::binned_not_moved(attribute, number)));
             }
         }
     }
@@ -243,22 +200,20 @@ impl JobChecker<'_> {
             }
             ConditionOn::Label | ConditionOn::RawLabel | ConditionOn::Nothing => {}
             ConditionOn::Prediction(name) => {
-                let here = format!("{at}.prediction");
-                let model = self.model_named(here.as_str(), name);
-                let Some(model) = model else { return };
-                if scores_in_file(model) {
-                    self.say(here, m::condition_of_scores(name));
-                    return;
-                }
+                let here = join(at, "prediction");
+                let Some(model) = self.model_named(here.as_str(), name) else { return };
                 let trained = data.split.is_some() && data.reference.is_none();
-                if !self.learns_labels() && (trained || data.reference.is_some()) {
-                    let said = if trained {
-                        m::reference_no_label(name)
-                    } else {
-                        m::reference_no_own_label(name)
-                    };
-                    self.say(here, said);
-                }
+                let elsewhere = model.made_elsewhere();
+                let said = if elsewhere.is_some_and(|scores| scores.factual.parquet.is_some()) {
+                    m::condition_of_scores(name)
+                } else if self.learns_labels() || !trained && data.reference.is_none() {
+                    return;
+                } else if trained {
+                    m::reference_no_label(name)
+                } else {
+                    m::reference_no_own_label(name)
+                };
+                self.say(here, said);
             }
         }
     }
@@ -271,14 +226,13 @@ impl JobChecker<'_> {
 
     fn ranges(&mut self, here: &str, knobs: &StrategyPlan<'_>) {
         for (column, bounds) in knobs.range {
-            let at = join(&format!("{here}.range"), column.as_str());
-            if self.number_that_moves(&at, column, knobs, false) && bounds.0.get() > bounds.1.get()
-            {
-                self.say(at, m::range_order(column, bounds.0.get(), bounds.1.get()));
-            }
+            let at = join(&join(here, "range"), column.as_str());
+            let (least, most) = (bounds.0.get(), bounds.1.get());
+            let fits = self.number_that_moves(&at, column, knobs, false) && least > most;
+            self.say(at, fits.then(|| m::range_order(column, least, most)));
         }
         for column in knobs.direction.keys() {
-            let at = join(&format!("{here}.direction"), column.as_str());
+            let at = join(&join(here, "direction"), column.as_str());
             self.number_that_moves(&at, column, knobs, true);
         }
     }
@@ -292,63 +246,49 @@ impl JobChecker<'_> {
         levels: bool,
     ) -> bool {
         let features = &self.job.data.features;
-        let ordinal_of = features.ordinal.get(column);
-        let ordered = features.continuous.contains(column)
-            || ordinal_of.is_some_and(|o| levels || matches!(o, OrdinalOrder::Numbers(_)));
-        if !ordered {
-            let is_known = |o: &OrdinalOrder| levels || matches!(o, OrdinalOrder::Numbers(_));
-            let ordinal = features.ordinal.iter().filter(|(_, order)| is_known(order));
-            let known = features.continuous.iter().chain(ordinal.map(|(name, _)| name));
-            let what = if levels { "features with an order" } else { "features with numbers" };
-            let near = suggest(column, what, known);
-            let is_level = features.nominal.contains(column) || ordinal_of.is_some();
-            let said = if is_level {
-                m::levels_not_numbers(column, near)
-            } else {
-                m::graph_unknown(column, near)
-            };
-            self.say(at, said);
+        let ordinal = features.ordinal.iter();
+        let ordinal = ordinal.filter(|(_, o)| levels || matches!(o, OrdinalOrder::Numbers(_)));
+        let ordinal = ordinal.map(|(name, _)| name);
+        let known: Vec<&ColumnName> = features.continuous.iter().chain(ordinal).collect();
+        let what = if levels { "features with an order" } else { "features with numbers" };
+        let is_level = features.nominal.contains(column) || features.ordinal.contains_key(column);
+        let unknown = |near: String| match is_level {
+            true => m::levels_not_numbers(column, near),
+            false => m::graph_unknown(column, near),
+        };
+        if !self.one_of(at, column, (what, known), unknown) {
             return false;
         }
-        if self.job.data.is_derived(column) || !knobs.may_move(column.as_str()) {
-            self.say(at, m::check_not_moved(column));
-            return false;
-        }
-        true
+        let moves = !self.job.data.is_derived(column) && knobs.may_move(column.as_str());
+        self.say(at, (!moves).then(|| m::check_not_moved(column)));
+        moves
     }
 
     fn counterparts(&mut self, here: &str, knobs: &StrategyPlan<'_>) {
+        let data = &self.job.data;
+        let sensitive = data.sensitive.keys().map(|name| data.column_of(name));
+        let nominal = data.features.nominal.iter().chain(sensitive);
+        let nominal = nominal.filter(|column| !data.is_derived(column));
+        let nominal: Vec<_> = nominal.chain(data.features.onehot.keys()).collect();
         for (column, pairs) in knobs.counterpart.into_iter().flatten() {
-            let at = join(&format!("{here}.counterpart"), column.as_str());
-            let data = &self.job.data;
-            let sensitive = data.sensitive.keys().map(|name| data.column_of(name));
-            let nominal = data.features.nominal.iter().chain(sensitive);
-            let nominal = nominal.filter(|column| !data.is_derived(column));
-            let nominal: Vec<_> = nominal.chain(data.features.onehot.keys()).collect();
-            if !nominal.contains(&column) {
-                let near = suggest(column, "nominal features", nominal);
-                self.say(at, m::nominal_unknown(column, near));
+            let at = join(&join(here, "counterpart"), column.as_str());
+            let unknown = |near: String| m::nominal_unknown(column, near);
+            if !self.one_of(at.as_str(), column, ("nominal features", &nominal), unknown) {
                 continue;
             }
             if !knobs.may_move(column.as_str()) {
                 self.say(at, m::counterpart_not_moved(column));
                 continue;
             }
-            if pairs.is_empty() {
-                self.say(at.clone(), m::counterpart_empty(column));
-            }
+            self.say(&at, pairs.is_empty().then(|| m::counterpart_empty(column)));
             let group = data.features.onehot.get(column);
-            let words = pairs.iter().flat_map(|(from, to)| [(from, from), (from, to)]);
-            for (from, word) in words {
-                if let Some(group) = group
-                    && group.iter().all(|column| column.as_str() != word.as_str())
-                {
-                    let near = suggest(word, "its columns", group);
-                    self.say(join(&at, from.as_str()), m::counterpart_unknown(column, word, near));
+            for (from, to) in pairs {
+                let at = join(&at, from.as_str());
+                for (word, group) in [from, to].into_iter().zip(group.into_iter().cycle()) {
+                    let unknown = |near: String| m::counterpart_unknown(column, word, near);
+                    self.one_of(at.as_str(), word, ("its columns", group), unknown);
                 }
-            }
-            for (from, _) in pairs.iter().filter(|(from, to)| from == to) {
-                self.say(join(&at, from.as_str()), m::counterpart_itself(from));
+                self.say(at, (from == to).then(|| m::counterpart_itself(from)));
             }
         }
     }
@@ -359,132 +299,96 @@ impl JobChecker<'_> {
         attributes: &[ColumnName],
         entries: &[DecorrelateBlock],
     ) {
-        if !entries.is_empty() && !self.learns_labels() {
-            self.say(format!("{here}.decorrelate"), m::decorrelate_no_label());
-        }
-        for (i, entry) in entries.iter().enumerate() {
-            let at = format!("{here}.decorrelate[{i}]");
-            if !self.attribute(format!("{at}.sensitive"), &entry.sensitive) {
+        let here = join(here, "decorrelate");
+        let lacks_label = !entries.is_empty() && !self.learns_labels();
+        self.say(&here, lacks_label.then(m::decorrelate_no_label));
+        let data = &self.job.data;
+        for (i, (at, entry)) in numbered(here, entries).enumerate() {
+            let (own, here) = (&entry.sensitive, join(&at, "sensitive"));
+            if !self.attribute(here.as_str(), own) {
                 continue;
             }
-            if entries[..i].iter().any(|other| other.sensitive == entry.sensitive) {
-                self.say(format!("{at}.sensitive"), m::decorrelate_twice(&entry.sensitive));
-            }
-            let own = self.job.data.set_with(&entry.sensitive);
-            let clash = attributes
-                .iter()
-                .find(|attribute| !self.job.data.set_with(attribute).is_disjoint(&own));
-            if let Some(attribute) = clash {
-                let others: Vec<&ColumnName> = attributes
-                    .iter()
-                    .filter(|a| self.job.data.set_with(a).is_disjoint(&own))
-                    .collect();
-                let said = if others.is_empty() {
-                    m::decorrelate_changed(attribute, &entry.sensitive)
-                } else {
-                    m::decorrelate_changed_of(attribute, &entry.sensitive, list(&others))
-                };
-                self.say(format!("{at}.sensitive"), said);
-            }
-            if let MovableFeatures::These(names) = &entry.moves {
-                for (k, column) in names.iter().enumerate() {
-                    let at = format!("{at}.move[{k}]");
-                    self.moves(at.clone(), column, std::slice::from_ref(&entry.sensitive));
-                    let data = &self.job.data;
-                    let says = |a: &&ColumnName| {
-                        data.set_with(a).contains(column) || data.binned_below(a).contains(column)
-                    };
-                    if let Some(attribute) = attributes
-                        .iter()
-                        .find(says)
-                        .filter(|_| clash.is_none() && !data.is_derived(column))
-                    {
-                        self.say(at, m::kept_group_moved(column, attribute));
-                    }
+            let is_twice = entries[..i].iter().any(|other| other.sensitive == *own);
+            self.say(&here, is_twice.then(|| m::decorrelate_twice(own)));
+            let set = data.set_with(own);
+            let is_apart = |other: &&ColumnName| data.set_with(other).is_disjoint(&set);
+            let clash = attributes.iter().find(|attribute| !is_apart(attribute));
+            let said = clash.map(|attribute| {
+                let others: Vec<&ColumnName> = attributes.iter().filter(is_apart).collect();
+                match others.as_slice() {
+                    [] => m::decorrelate_changed(attribute, own),
+                    others => m::decorrelate_changed_of(attribute, own, list(others)),
                 }
+            });
+            self.say(here, said);
+            let MovableFeatures::These(names) = &entry.moves else { continue };
+            for (at, column) in numbered(join(&at, "move"), names) {
+                self.moves(at.clone(), column, std::slice::from_ref(own));
+                let says = |a: &&ColumnName| {
+                    data.set_with(a).contains(column) || data.binned_below(a).contains(column)
+                };
+                let kept = attributes.iter().find(says);
+                let kept = kept.filter(|_| clash.is_none() && !data.is_derived(column));
+                self.say(at, kept.map(|attribute| m::kept_group_moved(column, attribute)));
             }
         }
     }
 
-    /// What is said about single columns.
-    pub(super) fn single_columns(&mut self) {
-        let continuous = &self.job.data.features.continuous;
-        for (name, says) in &self.job.data.columns {
-            if says.integer.is_some() && !continuous.contains(name) {
-                let near = suggest(name, "continuous features", continuous);
-                let at = path(&["data", "columns", name.as_str(), "integer"]);
-                self.say(at, m::integer_unknown(name, near));
-            }
-        }
-        self.spellings();
-    }
-
-    /// What the job says about columns fits their types and roles: only texts have blanks around
+    /// What is said about single columns fits their types and roles: only texts have blanks around
     /// them and capital letters, and only columns that are read have a type.
-    fn spellings(&mut self) {
-        let data = &self.job.data;
-        let known = self.columns_read();
+    pub(super) fn single_columns(&mut self) {
+        let (data, known) = (&self.job.data, self.columns_read());
         let features = &data.features;
+        let roots = |name: &ColumnName| list(&Vec::from_iter(data.roots(name)));
+        let unread = |name: &ColumnName| {
+            let is_unread = !known.contains(name);
+            is_unread.then(|| m::column_unused(name, suggest(name, "its columns", &known)))
+        };
         for (name, says) in &data.columns {
             let at = path(&["data", "columns", name.as_str()]);
-            let Some(kind) = says.kind else { continue };
-            let is_text = matches!(kind, DeclaredType::Text | DeclaredType::Date);
-            if data.is_derived(name) {
-                let roots: Vec<ColumnName> = data.roots(name).into_iter().collect();
-                self.say(at, m::column_type_derived(name, list(&roots)));
-            } else if !is_text && !says.spelling().is_plain() {
-                self.say(at, m::spelling_of_numbers(name));
-            } else if says.integer == Some(false) && kind == DeclaredType::Integer {
-                self.say(at, m::integer_with_decimals(name));
-            } else if !known.contains(name) {
-                self.unread_column(at, name, &known);
+            if says.integer.is_some() {
+                let unknown = |near: String| m::integer_unknown(name, near);
+                let known = ("continuous features", &features.continuous);
+                self.one_of(join(&at, "integer"), name, known, unknown);
             }
-        }
-        for (name, says) in data.columns.iter().filter(|(_, says)| !says.spelling().is_plain()) {
-            let key = if says.trim { "trim" } else { "case" };
-            let at = join(&path(&["data", "columns", name.as_str()]), key);
+            let (is_plain, is_derived) = (says.spelling().is_plain(), data.is_derived(name));
+            let is_text = matches!(says.kind, Some(DeclaredType::Text | DeclaredType::Date));
+            let said = match says.kind {
+                None => None,
+                Some(_) if is_derived => Some(m::column_type_derived(name, roots(name))),
+                Some(_) if !is_text && !is_plain => Some(m::spelling_of_numbers(name)),
+                Some(DeclaredType::Integer) if says.integer == Some(false) => {
+                    Some(m::integer_with_decimals(name))
+                }
+                Some(_) => unread(name),
+            };
+            self.say(&at, said);
             let numbers = features.continuous.contains(name)
                 || features.onehot.values().flatten().any(|column| column == name)
                 || matches!(features.ordinal.get(name), Some(OrdinalOrder::Numbers(_)))
                 || data.weight.as_ref() == Some(name);
-            if data.is_derived(name) {
-                let roots: Vec<ColumnName> = data.roots(name).into_iter().collect();
-                self.say(at, m::spelling_derived(name, list(&roots)));
-            } else if data.row_id.as_ref() == Some(name) {
-                self.say(at, m::spelling_of_id(name));
-            } else if numbers {
-                self.say(at, m::spelling_no_letters(name));
-            } else if says.kind.is_none() && !known.contains(name) {
-                self.unread_column(at, name, &known);
-            }
+            let said = match says.kind {
+                _ if is_plain => None,
+                _ if is_derived => Some(m::spelling_derived(name, roots(name))),
+                _ if data.row_id.as_ref() == Some(name) => Some(m::spelling_of_id(name)),
+                _ if numbers => Some(m::spelling_no_letters(name)),
+                Some(_) => None,
+                None => unread(name),
+            };
+            self.say(join(&at, if says.trim { "trim" } else { "case" }), said);
         }
-    }
-
-    /// A column that no part of the job reads.
-    fn unread_column(&mut self, at: String, name: &ColumnName, known: &[ColumnName]) {
-        self.say(at, m::column_unused(name, suggest(name, "its columns", known)));
     }
 
     /// The file of the reference.
     pub(super) fn reference(&mut self) {
-        let at = "data.reference";
-        let Some(reference) = &self.job.data.reference else { return };
-        let label = self.job.data.label.column().is_some();
-        if reference.positive.is_some() && reference.label.is_none() && !label {
-            self.say(at, m::reference_positive_alone());
-        }
-        let is_listed =
-            |of: &&ColumnName| self.job.data.listed_features().any(|other| other == *of);
-        if let Some(column) = reference.label.as_ref().filter(is_listed) {
-            self.say("data.reference.label", m::reference_label_feature(column));
-        }
-        if !self.job.has_fitted_sets() {
-            self.say(at, m::reference_unused());
-        }
+        let (data, at) = (&self.job.data, "data.reference");
+        let Some(reference) = &data.reference else { return };
+        let own = data.label.column().is_some() || reference.label.is_some();
+        let is_alone = reference.positive.is_some() && !own;
+        self.say(at, is_alone.then(m::reference_positive_alone));
+        let is_listed = |of: &&ColumnName| data.listed_features().any(|other| other == *of);
+        let listed = reference.label.as_ref().filter(is_listed);
+        self.say("data.reference.label", listed.map(m::reference_label_feature));
+        self.say(at, (!self.job.has_fitted_sets()).then(m::reference_unused));
     }
-}
-
-/// Whether the scores of the rows as they are are in a file that may come later.
-fn scores_in_file(model: &ModelBlock) -> bool {
-    model.made_elsewhere().is_some_and(|scores| scores.factual.parquet.is_some())
 }

@@ -11,7 +11,7 @@ use crate::data::column::roles::{
 use crate::data::source::file_profile::{FileProfile, LevelShares};
 use crate::data::source::list_words;
 use crate::data::values::ValueClass;
-use crate::error::{Fault, Result};
+use crate::error::Result;
 use crate::job::FavourableClass;
 use crate::metric::evidence::labels::{FavourableShare, LowestShare, share, shares_differ};
 use crate::param::ColumnName;
@@ -20,42 +20,23 @@ use crate::param::ColumnName;
 pub(super) const NOMINAL_LEVELS_AT_MOST: usize = 100;
 
 /// What people want to see, and what not.
-pub(super) const WANTED_WORDS: [&str; 15] = [
-    "grant", "approve", "accept", "granted", "approved", "accepted", "admitted", "hired", "paid",
-    "repaid", "passed", "pass", "good", "offered", "selected",
-];
+pub(super) const WANTED_WORDS: &str = "grant approve accept granted approved accepted admitted \
+    hired paid repaid passed pass good offered selected";
 
-pub(super) const UNWANTED_WORDS: [&str; 18] = [
-    "decline",
-    "refused",
-    "rejected",
-    "denied",
-    "declined",
-    "refuse",
-    "reject",
-    "deny",
-    "default",
-    "defaulted",
-    "failed",
-    "fail",
-    "bad",
-    "fraud",
-    "dismissed",
-    "recid",
-    "recidivism",
-    "arrest",
-];
+pub(super) const UNWANTED_WORDS: &str = "decline refused rejected denied declined refuse reject \
+    deny default defaulted failed fail bad fraud dismissed recid recidivism arrest";
 
 /// Words in a name that turn what follows.
-pub(super) const NEGATIONS: [&str; 4] = ["no", "not", "non", "un"];
+pub(super) const NEGATIONS: &str = "no not non un";
 
 /// Words that say that something is so, and that it is not.
-pub(super) const YES_WORDS: [&str; 6] = ["1", "1.0", "true", "yes", "y", "positive"];
+pub(super) const YES_WORDS: &str = "1 1.0 true yes y positive";
 
-pub(super) const NO_WORDS: [&str; 6] = ["0", "0.0", "false", "no", "n", "negative"];
+pub(super) const NO_WORDS: &str = "0 0.0 false no n negative";
 
-pub(super) fn is_among(words: &[&str], text: &str) -> bool {
-    words.contains(&text.to_lowercase().as_str())
+pub(super) fn is_among(words: &str, text: &str) -> bool {
+    let text = text.to_lowercase();
+    words.split(' ').any(|word| word == text)
 }
 
 /// A role that was found for a column that is neither label nor attribute.
@@ -110,12 +91,11 @@ pub(super) fn person_column<'a>(
 /// called after something bad, and once more for each negation in its name.
 pub(super) fn side(label: &ColumnProfile, positive: &str) -> FavourableClass {
     let parts = parts(&label.name);
-    let turns = parts.iter().filter(|part| NEGATIONS.contains(&part.as_str())).count();
-    let is_bad =
-        parts.iter().any(|part| UNWANTED_WORDS.contains(&part.as_str())) != (turns % 2 == 1);
-    if is_among(&UNWANTED_WORDS, positive)
-        || (is_among(&YES_WORDS, positive) && is_bad)
-        || (is_among(&NO_WORDS, positive) && !is_bad)
+    let turns = parts.iter().filter(|part| is_among(NEGATIONS, part)).count();
+    let is_bad = parts.iter().any(|part| is_among(UNWANTED_WORDS, part)) != (turns % 2 == 1);
+    if is_among(UNWANTED_WORDS, positive)
+        || (is_among(YES_WORDS, positive) && is_bad)
+        || (is_among(NO_WORDS, positive) && !is_bad)
     {
         FavourableClass::Negative
     } else {
@@ -134,17 +114,17 @@ pub(super) fn positive(
             return Ok(wished);
         }
         let known = list_words(levels.iter().map(|(level, _)| format!("`{level}`")), 10);
-        let fault = Fault::new("unknown-label-value", format!("the label has no value `{wished}`"))
-            .in_file(&wishes.data);
-        return Err(fault.in_column(&label.name).hint(format!("its values are {known}")).into());
+        let what = format!("the label has no value `{wished}`");
+        let fault = wishes.fault("unknown-label-value", what).in_column(&label.name);
+        return Err(fault.hint(format!("its values are {known}")).into());
     }
-    let one_of = |words: &[&str]| levels.iter().find(|(level, _)| is_among(words, level));
-    let found = one_of(&YES_WORDS).or_else(|| one_of(&WANTED_WORDS));
+    let one_of = |words: &str| levels.iter().find(|(level, _)| is_among(words, level));
+    let found = one_of(YES_WORDS).or_else(|| one_of(WANTED_WORDS));
     // Of two values the one that denies nothing; else the rarer class is what models are mostly
     // made to find.
     let affirmed = || {
         levels.iter().find(|(level, _)| {
-            levels.len() == 2 && !is_among(&NO_WORDS, level) && one_of(&NO_WORDS).is_some()
+            levels.len() == 2 && !is_among(NO_WORDS, level) && one_of(NO_WORDS).is_some()
         })
     };
     let found = found.or_else(affirmed).or_else(|| levels.iter().min_by_key(|(_, n)| *n));

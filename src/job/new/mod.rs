@@ -35,8 +35,9 @@ use crate::data::column::roles::{is_row_id, is_weight};
 use crate::data::source::file_profile::{FileProfile, ProfiledRows};
 use crate::data::source::list_words;
 use crate::data::values::{ValueClass, float_text};
-use crate::error::{Error, Fault, Result};
+use crate::error::Result;
 use crate::job::FavourableClass;
+use crate::job::blocks::words::key_word;
 use crate::job::read::nearest::suggest;
 use crate::job::resolve::flat::{DOLLAR, literal};
 use crate::param::Name;
@@ -56,9 +57,11 @@ pub struct FirstJob {
 /// A column that the caller names is not there, or twice, or has two roles; the label is none, an
 /// attribute has no groups, or scores are not within 0 and 1.
 pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
-    let two_roles = |what: String, column: &str| -> Error {
-        let fault = Fault::new("two-roles", what).in_file(&wishes.data).in_column(column);
-        fault.hint("a column has one role: label, scores, row id or sensitive attribute").into()
+    let two_roles = |what: String, column: &str| {
+        let fault = wishes.fault("two-roles", what).in_column(column);
+        Err(fault
+            .hint("a column has one role: label, scores, row id or sensitive attribute")
+            .into())
     };
     let is_there = |name: &str| glance.columns.iter().any(|look| look.name == name);
     let aequitas = wishes.label.is_none() && is_there("score") && is_there("label_value");
@@ -66,11 +69,9 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
         (Some(label), _) => column(glance, wishes, label)?,
         (None, true) => column(glance, wishes, "label_value")?,
         (None, false) => {
-            let fault =
-                Fault::new("missing-column", "no label column is given").in_file(&wishes.data);
-            return Err(fault
-                .hint(format!("write `--label COLUMN`; {}", columns_in_words(glance)))
-                .into());
+            let fault = wishes.fault("missing-column", "no label column is given");
+            let hint = format!("write `--label COLUMN`; {}", columns_in_words(glance));
+            return Err(fault.hint(hint).into());
         }
     };
     let score = match &wishes.score {
@@ -81,7 +82,7 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
     if let Some(score) = score {
         if score.name == label.name {
             let what = format!("the column of scores `{}` is the label too", score.name);
-            return Err(two_roles(what, &score.name));
+            return two_roles(what, &score.name);
         }
         check_scores(score, wishes)?;
     }
@@ -95,34 +96,22 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
     for name in &wishes.sensitive {
         let look = column(glance, wishes, name)?;
         if taken(look) || sensitive.iter().any(|other| other.name == look.name) {
-            return Err(two_roles(
-                format!("the sensitive column `{name}` has another role too"),
-                name,
-            ));
+            return two_roles(format!("the sensitive column `{name}` has another role too"), name);
         }
         sensitive.push(look);
     }
+    let candidates = glance.columns.iter().filter(|look| !taken(look) && has_groups(look));
     if sensitive.is_empty() && aequitas {
-        sensitive = glance
-            .columns
-            .iter()
-            .filter(|look| !taken(look) && has_groups(look) && usable(&look.name))
-            .collect();
+        sensitive = candidates.clone().filter(|look| usable(&look.name)).collect();
     }
     if sensitive.is_empty() {
-        let candidates = glance
-            .columns
-            .iter()
-            .filter(|look| !taken(look) && has_groups(look))
-            .map(|look| format!("`{}`", look.name));
-        let candidates: Vec<String> = candidates.collect();
-        let fault =
-            Fault::new("missing-column", "no sensitive attribute is given").in_file(&wishes.data);
+        let candidates: Vec<String> = candidates.map(|look| format!("`{}`", look.name)).collect();
         let like = if candidates.is_empty() {
             columns_in_words(glance)
         } else {
             format!("with few values are {}", list_words(candidates, 10))
         };
+        let fault = wishes.fault("missing-column", "no sensitive attribute is given");
         return Err(fault.hint(format!("write `--sensitive COLUMN`; {like}")).into());
     }
     let (mut text, mut guesses) = (String::new(), Vec::new());
@@ -146,29 +135,21 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
                 Some(why) if usable(&look.name) => GuessedRole::Ignored(comment_text(why)),
                 _ => role(look, &glance.columns, &attributes, &label.name),
             };
-            let others = glance
-                .columns
-                .iter()
-                .filter(|look| !taken(look) && !sensitive.iter().any(|s| s.name == look.name));
+            let is_sensitive = |look: &ColumnProfile| sensitive.iter().any(|s| s.name == look.name);
+            let others = glance.columns.iter().filter(|of| !taken(of) && !is_sensitive(of));
             let roles: Vec<(&ColumnProfile, GuessedRole)> =
                 others.map(|look| (look, role(look))).collect();
             let decided = decision_column(&roles, &leaks.decisions);
+            let favours = favourable == FavourableClass::Positive;
             let found = match &decided {
                 Some(Decided { look, favourable, .. }) => {
+                    let is_wanted = |value: &str| favourable.contains(&value);
                     let what = format!("decisions by {}", look.name);
-                    lowest_shares(
-                        glance,
-                        (look, &|value| favourable.contains(&value), &what),
-                        &sensitive,
-                    )?
+                    lowest_shares(glance, (look, &is_wanted, &what), &sensitive)?
                 }
                 None => {
-                    let favours = favourable == FavourableClass::Positive;
-                    lowest_shares(
-                        glance,
-                        (label, &|value| (value == positive) == favours, "labels"),
-                        &sensitive,
-                    )?
+                    let is_wanted = |value: &str| (value == positive) == favours;
+                    lowest_shares(glance, (label, &is_wanted, "labels"), &sensitive)?
                 }
             };
             let doubt = |look: &ColumnProfile| match &decided {
@@ -186,12 +167,13 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
                 .map(|(look, found)| at_risk((look, found), doubt(look), is_guess, &mut guesses))
                 .collect();
             let onehot = onehot(glance, &roles);
-            let nominal = roles.iter().filter(|(_, role)| matches!(role, GuessedRole::Nominal));
-            let features =
-                roles.iter().filter(|(_, role)| !matches!(role, GuessedRole::Ignored(_)));
-            let features: Vec<&ColumnProfile> = features.map(|(look, _)| *look).collect();
-            let texts = sensitive.iter().copied().chain(nominal.map(|(look, _)| *look));
-            let spelt = std::iter::once(label).chain(texts);
+            let looks = |wanted: fn(&GuessedRole) -> bool| {
+                roles.iter().filter(move |(_, role)| wanted(role)).map(|(look, _)| *look)
+            };
+            let nominal = looks(|role| matches!(role, GuessedRole::Nominal));
+            let features = looks(|role| !matches!(role, GuessedRole::Ignored(_)));
+            let features: Vec<&ColumnProfile> = features.collect();
+            let spelt = [label].into_iter().chain(sensitive.iter().copied()).chain(nominal);
             let of_group = |look: &ColumnProfile| {
                 onehot.iter().any(|(_, of)| of.iter().any(|column| column.name == look.name))
             };
@@ -293,7 +275,7 @@ fn data(
         ));
     }
     let favourable = wishes.favourable.unwrap_or_else(|| side(label, &positive));
-    let side = if favourable == FavourableClass::Negative { "negative" } else { "positive" };
+    let side = key_word(&favourable);
     let known = format!("whether people want {} as {}", word(&positive), label.name);
     if wishes.favourable.is_none() {
         guesses.push(format!(
@@ -330,21 +312,11 @@ fn data(
     if let Some(wished) = &wishes.reference
         && !sensitive.iter().any(|look| look.levels.contains_key(&look.level_of(wished)))
     {
-        let fault =
-            Fault::new("unknown-group", format!("no sensitive attribute has a group `{wished}`"))
-                .in_file(&wishes.data);
-        let held: Vec<&str> = sensitive
-            .iter()
-            .flat_map(|look| look.levels.keys())
-            .map(String::as_str)
-            .take(10)
-            .collect();
-        return Err(fault
-            .hint(format!(
-                "give one of the groups with `--reference`; {}",
-                suggest(wished, "the data hold", held)
-            ))
-            .into());
+        let what = format!("no sensitive attribute has a group `{wished}`");
+        let held = sensitive.iter().flat_map(|look| look.levels.keys()).take(10);
+        let held = suggest(wished, "the data hold", held);
+        let hint = format!("give one of the groups with `--reference`; {held}");
+        return Err(wishes.fault("unknown-group", what).hint(hint).into());
     }
     let values = context!(
         what,
@@ -392,20 +364,14 @@ fn columns<'a>(
             DeclaredType::Percent => "DECIDE: numbers with a percent sign, read without it",
             _ => "whole numbers",
         };
-        let kind = serde_json::to_string(&kind).unwrap_or_default();
-        lines.entry(&look.name).or_insert(format!("{}   # {why}", kind.trim_matches('"')));
+        lines.entry(&look.name).or_insert(format!("{}   # {why}", key_word(&kind)));
     }
     for look in spelt {
         let joined = look.joined.iter().map(|texts| {
-            let texts: Vec<String> = texts.iter().map(|text| format!("`{text}`")).collect();
-            texts.join(" and ")
+            texts.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(" and ")
         });
-        let joined = list_words(joined, 10);
-        let says = look.spelling.in_a_job();
-        lines.insert(
-            &look.name,
-            format!("{says}   # DECIDE: one value each? {}", comment_text(&joined)),
-        );
+        let (says, joined) = (look.spelling.in_a_job(), comment_text(&list_words(joined, 10)));
+        lines.insert(&look.name, format!("{says}   # DECIDE: one value each? {joined}"));
     }
     if !lines.is_empty() {
         line!(text, "  columns:");
@@ -428,11 +394,9 @@ fn missing_values(
     };
     let (mut list, mut why) = (Vec::new(), IndexSet::new());
     for look in named.iter().chain(features) {
-        let mut words: Vec<String> = Vec::new();
-        if look.class == ValueClass::Text {
-            let new = look.missing_words.keys().filter(|null| !known.contains(&null.as_str()));
-            words.extend(new.map(|null| word(null)));
-        }
+        let is_text = look.class == ValueClass::Text;
+        let new = look.missing_words.keys().filter(|null| !known.contains(&null.as_str()));
+        let mut words: Vec<String> = new.filter(|_| is_text).map(|null| word(null)).collect();
         if !words.is_empty() {
             why.insert("words that usually mean missing");
         }

@@ -25,6 +25,13 @@ pub struct NewJobOptions {
     pub reference: Option<String>,
 }
 
+impl NewJobOptions {
+    /// What is wrong with the data that the caller names.
+    pub(super) fn fault(&self, code: &'static str, what: impl Into<String>) -> Fault {
+        Fault::new(code, what).in_file(&self.data)
+    }
+}
+
 /// Values of a label or groups of an attribute that a job lists.
 pub(super) const LEVELS_LISTED: usize = 50;
 
@@ -36,9 +43,8 @@ pub(super) fn column<'a>(
 ) -> Result<&'a ColumnProfile> {
     let known: Vec<&str> = glance.columns.iter().map(|look| look.name.as_str()).collect();
     if is_duplicated(glance, name) {
-        let fault = Fault::new("duplicate-column", format!("several columns are called `{name}`"))
-            .in_file(&wishes.data)
-            .in_column(name);
+        let what = format!("several columns are called `{name}`");
+        let fault = wishes.fault("duplicate-column", what).in_column(name);
         return Err(fault.hint("give them different names").into());
     }
     let found = glance.columns.iter().find(|look| look.name == name);
@@ -66,7 +72,7 @@ pub(super) fn check_scores(score: &ColumnProfile, wishes: &NewJobOptions) -> Res
         return Ok(());
     }
     let what = "the column of scores holds no numbers";
-    let fault = Fault::new("bad-scores", what).in_file(&wishes.data).in_column(&score.name);
+    let fault = wishes.fault("bad-scores", what).in_column(&score.name);
     Err(fault
         .hint("a score is a number; of decisions alone no job is written: `docs/jobs.md` has one")
         .into())
@@ -78,30 +84,20 @@ pub(super) fn levels<'a>(
     wishes: &NewJobOptions,
     at_least: usize,
 ) -> Result<Vec<(&'a String, u64)>> {
-    let fault =
-        |code, what: String| Fault::new(code, what).in_file(&wishes.data).in_column(&look.name);
-    if look.has_more_levels || look.levels.len() > LEVELS_LISTED {
-        let n = if look.has_more_levels {
-            format!("more than {}", MAX_LISTED)
-        } else {
-            look.levels.len().to_string()
-        };
-        let fault = fault(
-            "too-many-levels",
-            format!("the column has {n} different values, but should have few"),
-        );
-        return Err(fault
-            .hint("name another column, and derive classes of this one in the job: `bins`, `map`")
-            .into());
-    }
-    if look.levels.len() < at_least {
-        let fault = fault(
-            "one-class",
-            format!("the column has {} different values, and needs {at_least}", look.levels.len()),
-        );
-        return Err(fault.hint("name another column").into());
-    }
-    Ok(look.levels.iter().map(|(level, n)| (level, *n)).collect())
+    let n = look.levels.len();
+    let (code, what, hint) = if look.has_more_levels || n > LEVELS_LISTED {
+        let more = format!("more than {MAX_LISTED}");
+        let n = if look.has_more_levels { more } else { n.to_string() };
+        let hint = "name another column, and derive classes of this one in the job: `bins`, `map`";
+        let what = format!("the column has {n} different values, but should have few");
+        ("too-many-levels", what, hint)
+    } else if n < at_least {
+        let what = format!("the column has {n} different values, and needs {at_least}");
+        ("one-class", what, "name another column")
+    } else {
+        return Ok(look.levels.iter().map(|(level, n)| (level, *n)).collect());
+    };
+    Err(wishes.fault(code, what).in_column(&look.name).hint(hint).into())
 }
 
 pub(super) fn groups(look: &ColumnProfile, wishes: &NewJobOptions) -> Result<Vec<(String, u64)>> {

@@ -1,7 +1,5 @@
 //! Words, names and blocks of a new job as YAML writes them.
 
-use std::fmt::Write as _;
-
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior};
@@ -78,20 +76,11 @@ pub(super) fn words<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
 
 /// The name of a job from that of its file.
 pub(super) fn name(data: &str) -> String {
-    let stem = data
-        .trim_end_matches(['/', '*'])
-        .rsplit('/')
-        .next()
-        .unwrap_or_default()
-        .split('.')
-        .next()
-        .unwrap_or_default();
-    let mut name: String = stem
-        .to_lowercase()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    name = name.trim_matches('-').chars().take(60).collect();
+    let file = data.trim_end_matches(['/', '*']).rsplit('/').next().unwrap_or_default();
+    let stem = file.split('.').next().unwrap_or_default().to_lowercase();
+    let plain = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
+    let name = plain.collect::<String>();
+    let name: String = name.trim_matches('-').chars().take(60).collect();
     if Name::new(&name).is_some() { name } else { "audit".to_owned() }
 }
 
@@ -99,32 +88,29 @@ pub(super) fn name(data: &str) -> String {
 /// the values.
 pub(super) fn csv_block(path: &str, csv: &CsvBlock) -> (String, String) {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let sign = |sign: char| quoted(&sign.to_string());
     let plain = CsvBlock::at(&csv.path);
-    let mut keys = format!("path: {path}");
-    let mut found = Vec::new();
-    if csv.delimiter != plain.delimiter {
-        let _ = write!(keys, ", delimiter: {}", quoted(&csv.delimiter.to_string()));
-    }
-    if csv.encoding != plain.encoding {
-        let _ = write!(keys, ", encoding: windows-1252");
-        found.push("the file is not valid UTF-8");
-    }
-    if csv.decimal != plain.decimal {
-        let _ = write!(keys, ", decimal: {}", quoted(&csv.decimal.to_string()));
-    }
-    if let Some(sign) = csv.thousands {
-        let _ = write!(keys, ", thousands: {}", quoted(&sign.to_string()));
-    }
-    if (csv.decimal, csv.thousands) != (plain.decimal, plain.thousands) {
-        found.push("at least one column writes numbers this way: check the values");
-    }
-    if !csv.null_values.is_empty() {
-        let words: Vec<String> = csv.null_values.iter().map(|null| quoted(null.as_str())).collect();
-        let _ = write!(keys, ", null_values: [{}]", words.join(", "));
-        found.push("words among numbers, treated as missing");
-    }
+    let is_encoded = csv.encoding != plain.encoding;
+    let is_other = (csv.decimal, csv.thousands) != (plain.decimal, plain.thousands);
+    let nulls: Vec<String> = csv.null_values.iter().map(|null| quoted(null.as_str())).collect();
+    let has_nulls = !nulls.is_empty();
+    let keys = [
+        ("path", Some(path.to_owned())),
+        ("delimiter", (csv.delimiter != plain.delimiter).then(|| sign(csv.delimiter))),
+        ("encoding", is_encoded.then(|| "windows-1252".to_owned())),
+        ("decimal", (csv.decimal != plain.decimal).then(|| sign(csv.decimal))),
+        ("thousands", csv.thousands.map(sign)),
+        ("null_values", has_nulls.then(|| format!("[{}]", nulls.join(", ")))),
+    ];
+    let keys = keys.into_iter().filter_map(|(key, value)| Some(format!("{key}: {}", value?)));
+    let found = [
+        is_encoded.then_some("the file is not valid UTF-8"),
+        is_other.then_some("at least one column writes numbers this way: check the values"),
+        has_nulls.then_some("words among numbers, treated as missing"),
+    ];
+    let found: Vec<&str> = found.into_iter().flatten().collect();
     let why = if found.is_empty() { String::new() } else { format!("   # {}", found.join("; ")) };
-    (keys, why)
+    (Vec::from_iter(keys).join(", "), why)
 }
 
 pub(super) use line;

@@ -147,14 +147,13 @@ fn absent(path: &Path, is_included: bool) -> Said {
     let name_of = |path: &Path| {
         path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
     };
-    let mut files: Vec<String> =
-        files::list(folder).unwrap_or_default().iter().map(|path| name_of(path)).collect();
-    files.retain(|f| f.ends_with(".yaml") || f.ends_with(".yml"));
-    let near = nearest(&name_of(path), files.iter().map(String::as_str))
-        .map(|near| path.with_file_name(near).display().to_string());
-    match near {
-        Some(near) if is_included => m::included_absent_near(path.display(), near),
-        Some(near) => m::job_absent_near(path.display(), near),
+    let files = files::list(folder).unwrap_or_default().into_iter().map(|path| name_of(&path));
+    let files: Vec<String> =
+        files.filter(|file| file.ends_with(".yaml") || file.ends_with(".yml")).collect();
+    let near = nearest(&name_of(path), files.iter().map(String::as_str));
+    match near.map(|near| path.with_file_name(near).display().to_string()) {
+        Some(near) if is_included => m::file_absent_near("included", path.display(), near),
+        Some(near) => m::file_absent_near("job", path.display(), near),
         None if is_included => m::included_absent(path.display()),
         None if folder.is_dir() => m::job_absent(path.display()),
         None => m::job_absent_folder(path.display(), folder.display()),
@@ -219,31 +218,28 @@ impl IncludeMerge {
     }
 
     fn include(&mut self, from: &Path, item: &YamlNode) -> Result<YamlNode, Vec<JobProblem>> {
-        let at = || Some(item.place.clone());
-        let one = |problem: JobProblem| vec![problem];
-        let written = match item.scalar() {
-            Some(scalar) if !scalar.is_null() => &scalar.text,
-            _ => {
-                return Err(one(fault(at(), m::include_no_path(item.describe()))));
-            }
+        let fail = |said| Err(vec![fault(Some(item.place.clone()), said)]);
+        let scalar = item.scalar().filter(|scalar| !scalar.is_null());
+        let Some(YamlScalar { text: written, .. }) = scalar else {
+            return fail(m::include_no_path(item.describe()));
         };
         if written.contains("${") {
-            return Err(one(fault(at(), m::include_variable(written))));
+            return fail(m::include_variable(written));
         }
         let path = from.parent().unwrap_or(Path::new("")).join(written);
         let file = path.display().to_string();
-        let bytes = read(&path, Some(&item.place)).map_err(|error| match error {
-            Error::Job(problems) => problems,
-            other => one(fault(at(), m::include_unreadable(&file, other.cause()))),
-        })?;
+        let bytes = match read(&path, Some(&item.place)) {
+            Ok(bytes) => bytes,
+            Err(Error::Job(problems)) => return Err(problems),
+            Err(other) => return fail(m::include_unreadable(&file, other.cause())),
+        };
         let key = canonical(&path);
         if let Some(start) = self.chain.iter().position(|(seen, _)| *seen == key) {
-            let names: Vec<String> =
-                self.chain[start..].iter().map(|(_, name)| format!("`{name}`")).collect();
-            return Err(one(fault(at(), m::include_circle(names.join(" -> "), file))));
+            let names = self.chain[start..].iter().map(|(_, name)| format!("`{name}`"));
+            return fail(m::include_circle(Vec::from_iter(names).join(" -> "), file));
         }
         if self.includes.len() >= MAX_INCLUDES {
-            return Err(one(fault(at(), m::includes_many(MAX_INCLUDES))));
+            return fail(m::includes_many(MAX_INCLUDES));
         }
         let sha256 = sha256(&bytes);
         self.includes.push(IncludedFile { path: file.clone(), sha256 });
@@ -255,21 +251,16 @@ impl IncludeMerge {
 }
 
 fn format_number(file: &str, root: &YamlNode, required: bool) -> Result<(), Vec<JobProblem>> {
-    let fail = |at, said| Err(vec![fault(at, said)]);
-    let Some(node) = root.get("cfaudit") else {
-        return if required {
-            fail(Some(root.place.clone()), m::format_missing(file))
-        } else {
-            Ok(())
-        };
+    let number = |node: &YamlNode| node.scalar().filter(|s| !s.quoted)?.text.parse::<u64>().ok();
+    let (place, said) = match root.get("cfaudit").map(|node| (node, number(node))) {
+        None if required => (&root.place, m::format_missing(file)),
+        None | Some((_, Some(1..=FORMAT))) => return Ok(()),
+        Some((node, Some(newer))) if newer > FORMAT => {
+            (&node.place, m::format_newer(file, newer, FORMAT))
+        }
+        Some((node, _)) => (&node.place, m::format_no_number(node.describe())),
     };
-    let number = node.scalar().filter(|s| !s.quoted).and_then(|s| s.text.parse::<u64>().ok());
-    let at = Some(node.place.clone());
-    match number {
-        Some(1..=FORMAT) => Ok(()),
-        Some(newer) if newer > FORMAT => fail(at, m::format_newer(file, newer, FORMAT)),
-        _ => fail(at, m::format_no_number(node.describe())),
-    }
+    Err(vec![fault(Some(place.clone()), said)])
 }
 
 /// Two trees as one: maps merged key by key, all else taken from `above`.
@@ -280,14 +271,8 @@ fn merged(below: YamlNode, above: YamlNode) -> YamlNode {
             for (key, node) in more {
                 match entries.iter_mut().find(|(k, _)| k.text == key.text) {
                     Some(entry) => {
-                        let old = std::mem::replace(
-                            &mut entry.1,
-                            YamlNode {
-                                value: YamlValue::Seq(Vec::new()),
-                                place: node.place.clone(),
-                            },
-                        );
-                        *entry = (key, merged(old, node));
+                        let empty = YamlNode::empty(node.place.clone());
+                        *entry = (key, merged(std::mem::replace(&mut entry.1, empty), node));
                     }
                     None => entries.push((key, node)),
                 }
@@ -308,43 +293,29 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
     let Some((mut path, text)) = set_parts(set) else {
         return Err(fail(m::set_form(shorten(set))));
     };
-    let variables: Vec<String> = root
-        .get("vars")
-        .and_then(YamlNode::entries)
-        .unwrap_or(&[])
-        .iter()
-        .map(|(k, _)| k.text.clone())
-        .collect();
+    let variables = root.get("vars").and_then(YamlNode::entries).unwrap_or(&[]).iter();
+    let variables: Vec<&str> = variables.map(|(key, _)| key.text.as_str()).collect();
     if let [name] = path.as_slice() {
-        if variables.contains(name) {
+        if variables.contains(&name.as_str()) {
             path.insert(0, "vars".to_owned());
         } else if !can_be_set(name) {
-            return Err(fail(m::variable_undeclared(
-                name,
-                suggest(name, "declared under `vars`", variables.iter().map(String::as_str)),
-            )));
+            let near = suggest(name, "declared under `vars`", variables);
+            return Err(fail(m::variable_undeclared(name, near)));
         }
     }
     let mut value = if path[0] == "vars" && !text.starts_with(['"', '\'']) {
         // A variable is text: no quoting is needed beyond the shell's.
-        YamlNode {
-            value: YamlValue::Scalar(YamlScalar { text: text.to_owned(), quoted: text.is_empty() }),
-            place: place.clone(),
-        }
+        YamlNode::text(text, text.is_empty(), place.clone())
     } else {
-        tree::parse("", text).map_err(|problems| {
-            problems
-                .into_iter()
-                .map(|p| {
-                    // A value on the command line has no lines that could be indented.
-                    let hint = p.hint.filter(|hint| *hint != m::yaml_lines().hint).or_else(|| {
-                        let quoted = format!("--set '{}=\"{text}\"'", path.join("."));
-                        Some(format!("quote the value for YAML and for the shell: `{quoted}`"))
-                    });
-                    JobProblem { place: Some(place.clone()), hint, ..p }
-                })
-                .collect::<Vec<_>>()
-        })?
+        let told = |problem: JobProblem| {
+            // A value on the command line has no lines that could be indented.
+            let hint = problem.hint.filter(|hint| *hint != m::yaml_lines().hint);
+            let quoted = format!("--set '{}=\"{text}\"'", path.join("."));
+            let quote = format!("quote the value for YAML and for the shell: `{quoted}`");
+            JobProblem { place: Some(place.clone()), hint: hint.or(Some(quote)), ..problem }
+        };
+        let parsed = tree::parse("", text);
+        parsed.map_err(|problems| problems.into_iter().map(told).collect::<Vec<_>>())?
     };
     set_place(&mut value, &place);
     let mut node = root;
@@ -363,18 +334,12 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
         };
         let named = BY_NAME.iter().find(|(map, _)| above_is(map));
         if let (None, Some((_, noun))) = (known, named) {
-            return Err(fail(m::set_unknown(
-                noun,
-                key,
-                suggest(key, "known names", entries.iter().map(|(k, _)| k.text.as_str())),
-            )));
+            let near = suggest(key, "known names", entries.iter().map(|(k, _)| k.text.as_str()));
+            return Err(fail(m::name_unknown(noun, key, near)));
         }
         let at = known.unwrap_or_else(|| {
-            let empty = YamlScalar { text: String::new(), quoted: false };
-            entries.push((
-                YamlMapKey { text: key.clone(), place: place.clone() },
-                YamlNode { value: YamlValue::Scalar(empty), place: place.clone() },
-            ));
+            let added = YamlMapKey { text: key.clone(), place: place.clone() };
+            entries.push((added, YamlNode::empty(place.clone())));
             entries.len() - 1
         });
         node = &mut entries[at].1;
@@ -547,20 +512,16 @@ impl VariableFiller {
             return variable.text.clone();
         }
         let known: Vec<&str> = self.variables.iter().map(|v| v.name.as_str()).collect();
-        let guess = name.and_then(|name| nearest(name, known.iter().copied())).map(str::to_owned);
-        let said = match name {
-            Some(name) => m::variable_unknown(
-                name,
-                suggest(name, "declared under `vars`", known.iter().copied()),
-            ),
+        let guess = name.and_then(|name| nearest(name, known.iter().copied()));
+        let guess = self.variables.iter().position(|v| Some(v.name.as_str()) == guess);
+        let near = name.map(|name| (name, suggest(name, "declared under `vars`", known)));
+        let said = match near {
+            Some((name, near)) => m::variable_unknown(name, near),
             None => m::variable_only(shorten(inner)),
         };
         self.problem(path, place, said);
         // The one that was probably meant is not unused as well.
-        self.variables
-            .iter_mut()
-            .filter(|v| Some(&v.name) == guess.as_ref())
-            .for_each(|v| v.used = true);
+        guess.into_iter().for_each(|i| self.variables[i].used = true);
         None
     }
 }

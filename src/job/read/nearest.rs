@@ -7,12 +7,8 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let plain = |s: &str| s.to_lowercase().replace(['-', ' ', '.'], "_");
     let word = plain(word);
     let limit = (word.chars().count() / 3).max(1);
-    known
-        .into_iter()
-        .map(|k| (distance(&word, &plain(k)), k))
-        .filter(|(d, _)| *d <= limit)
-        .min_by_key(|(d, _)| *d)
-        .map(|(_, k)| k)
+    let known = known.into_iter().map(|known| (distance(&word, &plain(known)), known));
+    known.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, known)| known)
 }
 
 /// Levenshtein's distance where the exchange of two neighbours counts as one step; of long words
@@ -31,15 +27,10 @@ pub(crate) fn suggest<T: AsRef<str>>(
     let (word, known): (&str, Vec<T>) = (word.as_ref(), known.into_iter().collect());
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
     let same = synonym(word).filter(|same| known.contains(same));
-    let guess = same
-        .or_else(|| nearest(word, known.iter().copied()))
-        .map(|k| format!("did you mean `{k}`? "))
-        .unwrap_or_default();
-    if known.is_empty() {
-        format!("{guess}{what}: none")
-    } else {
-        format!("{guess}{what}: {}", list(&known))
-    }
+    let guess = same.or_else(|| nearest(word, known.iter().copied()));
+    let guess = guess.map(|known| format!("did you mean `{known}`? ")).unwrap_or_default();
+    let known = if known.is_empty() { "none".to_owned() } else { list(&known) };
+    format!("{guess}{what}: {known}")
 }
 
 /// Words in backticks, separated by commas.

@@ -16,10 +16,11 @@
 //!
 //! What a single key may hold within its type is said at the key, too, and breaks no other rule:
 //! `x-range` says which numbers, also of a list or a map, the bounds next to it allow, with a hint
-//! after a semicolon, and `x-code` under which code if not `bad-value`; `x-noun` what a list names, each once, and at
-//! least one with `minItems` (a `file` is a path, and a `variable` one of the environment);
-//! `x-least` what to do about a list or a map with nothing in it; `x-plain` that a text is a path without placeholders; `x-filled` what to do about a text that is blank; `x-address` whether
-//! a file may be in an object store (`object`) or not (`local`).
+//! after a semicolon, and `x-code` under which code if not `bad-value`; `x-noun` what a list names,
+//! each once, and at least one with `minItems` (a `file` is a path, and a `variable` one of the
+//! environment); `x-least` what to do about a list or a map with nothing in it; `x-plain` that a
+//! text is a path without placeholders; `x-filled` what to do about a text that is blank;
+//! `x-address` whether a file may be in an object store (`object`) or not (`local`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -94,7 +95,7 @@ pub(crate) fn read_job(root: &YamlNode, unknown: Vec<String>) -> ReadJob {
         problems: Vec::new(),
         refused: Vec::new(),
     };
-    let value = reader.value(schema, root, At { path: "", owner: &root.place });
+    let value = reader.value(schema, At { path: "", owner: &root.place, node: root });
     let ShapeReader { places, mut problems, damaged, refused, .. } = reader;
     let job = serde_json::from_value(value);
     if let (Err(error), true) = (&job, problems.is_empty()) {
@@ -108,11 +109,19 @@ fn problem(path: &str, place: &FilePlace, Said { code, what, hint, .. }: Said) -
     JobProblem { code, path: path.to_owned(), place: Some(place.clone()), what, hint }
 }
 
-/// Where a value is: its path, and the place of the key it is under.
+/// A value as it is written: its path, and the place of the key it is under.
 #[derive(Clone, Copy)]
 struct At<'a> {
     path: &'a str,
     owner: &'a FilePlace,
+    node: &'a YamlNode,
+}
+
+impl<'a> At<'a> {
+    /// Where what is there stands: a scalar where it is written, else its key.
+    fn place(self) -> &'a FilePlace {
+        if self.node.scalar().is_some() { &self.node.place } else { self.owner }
+    }
 }
 
 struct ShapeReader {
@@ -302,91 +311,91 @@ impl ShapeReader {
     fn wrong(
         &mut self,
         schema: &'static Json,
-        node: &YamlNode,
         at: At<'_>,
         expected: &str,
         say: fn(&str, &str, String) -> Said,
     ) -> Json {
-        if node.scalar().is_some_and(YamlScalar::is_null) {
+        if at.node.scalar().is_some_and(YamlScalar::is_null) {
             let said = m::value_empty(at.path, expected);
-            return self.refuse(schema, at.path, &node.place, said);
+            return self.refuse(schema, at.path, &at.node.place, said);
         }
         // Where there are several forms, quotes make no difference.
         let of_forms = branches(schema).is_some() && get(schema, "x-is").is_some();
-        let found = match node.scalar() {
+        let found = match at.node.scalar() {
             Some(scalar) if of_forms => format!("`{}`", shorten(&scalar.text)),
-            _ => node.describe(),
+            _ => at.node.describe(),
         };
-        let place = if of_forms && node.entries().is_some() { at.owner } else { &node.place };
+        let place = if of_forms && at.node.entries().is_some() { at.owner } else { &at.node.place };
         self.refuse(schema, at.path, place, say(at.path, expected, found))
     }
 
     /// Complains about a value of the right type that is not allowed.
-    fn refuse_value(
-        &mut self,
-        schema: &'static Json,
-        node: &YamlNode,
-        at: At<'_>,
-        found: &str,
-        is: &str,
-    ) -> Json {
+    fn refuse_value(&mut self, schema: &'static Json, at: At<'_>, found: &str, is: &str) -> Json {
         let said = if is.contains("from 0 to 1") || is.contains("between 0 and 1") {
             m::share_refused(at.path, found, is)
         } else {
             m::value_refused(at.path, found, is)
         };
-        self.refuse(schema, at.path, &node.place, said)
+        self.refuse(schema, at.path, &at.node.place, said)
     }
 
     /// One value, with what its key says about it.
-    fn value(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
-        let place = if node.scalar().is_some() { &node.place } else { at.owner };
-        self.places.0.insert(at.path.to_owned(), place.clone());
-        let (damaged, value) = (self.damaged.len(), self.typed(schema, node, at));
+    fn value(&mut self, schema: &'static Json, at: At<'_>) -> Json {
+        self.places.0.insert(at.path.to_owned(), at.place().clone());
+        let (damaged, value) = (self.damaged.len(), self.typed(schema, at));
         if self.damaged.len() == damaged {
-            self.restrict(schema, node, at, &value);
+            self.restrict(schema, at, &value);
         }
         value
     }
 
     /// Complains about a value of its type that its key does not allow.
-    fn restrict(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>, value: &Json) {
+    fn restrict(&mut self, schema: &'static Json, at: At<'_>, value: &Json) {
         if let Some(range) = get(schema, "x-range") {
-            self.check_range(schema, node, at.path, (value, range));
+            self.check_scalars(at.node, at.path, value, &|of, path, value| {
+                value.as_f64().filter(|number| !is_within(schema, *number))?;
+                let (is, hint) = range.split_once("; ").unwrap_or((range, ""));
+                let said = m::value_refused(path, shorten(&of.text), is);
+                let code = get(schema, "x-code").unwrap_or(said.code);
+                Some(Said { code, hint: hint.to_owned(), ..said })
+            });
         }
         let is_empty = value.as_array().is_some_and(Vec::is_empty)
             || value.as_object().is_some_and(Map::is_empty);
         if let Some(hint) = get(schema, "x-least").filter(|_| is_empty) {
-            let place = if node.scalar().is_some() { &node.place } else { at.owner };
-            self.refused.push(problem(at.path, place, m::nothing_listed(at.path, hint)));
+            let said = m::nothing_listed(at.path, hint);
+            self.refused.push(problem(at.path, at.place(), said));
         }
         let noun = get(schema, "x-noun");
         if let Some(hint) = get(schema, "x-filled") {
-            let is_blank = |of: &YamlScalar| of.quoted && of.text.trim().is_empty();
-            let said = |of: &YamlScalar, at: &str| is_blank(of).then(|| m::text_empty(at, hint));
-            self.check_texts(node, at.path, &said);
+            self.check_scalars(at.node, at.path, value, &|of, path, _| {
+                let is_blank = of.quoted && of.text.trim().is_empty();
+                is_blank.then(|| m::text_empty(path, hint))
+            });
         }
         if schema.get("x-plain").is_some() || noun == Some("file") {
-            self.check_texts(node, at.path, &|of, _| {
+            self.check_scalars(at.node, at.path, value, &|of, _, _| {
                 let argument = CommandArgument(of.text.clone());
                 argument.placeholders().first().map(m::command_path_placeholder)
             });
         }
         if noun == Some("variable") {
             let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
-            self.check_texts(node, at.path, &|of, _| {
+            self.check_scalars(at.node, at.path, value, &|of, _, _| {
                 (!is_name(&of.text)).then(|| m::environment_name(of.text.escape_debug()))
             });
         }
         if let Some(kind) = get(schema, "x-address") {
-            self.check_texts(node, at.path, &|of, path| address(&of.text, kind == "object", path));
+            self.check_scalars(at.node, at.path, value, &|of, path, _| {
+                address(&of.text, kind == "object", path)
+            });
         }
         if let (Some(noun), Some(items)) = (noun, value.as_array()) {
             let twice = (1..items.len()).find(|&i| items[..i].contains(&items[i]));
             if items.is_empty() && schema.get("minItems").is_some() {
                 let said = m::list_empty(at.path, noun);
                 self.refused.push(problem(at.path, at.owner, said));
-            } else if let (Some(i), YamlValue::Seq(nodes)) = (twice, &node.value) {
+            } else if let (Some(i), YamlValue::Seq(nodes)) = (twice, &at.node.value) {
                 let item = items[i].as_str().map_or_else(|| items[i].to_string(), str::to_owned);
                 let said = m::listed_twice(item, at.path);
                 let path = format!("{}[{i}]", at.path);
@@ -395,86 +404,57 @@ impl ShapeReader {
         }
     }
 
-    /// Complains about a number, or one of a list or a map, that is out of range.
-    fn check_range(
+    /// Complains about scalars in a value and below it.
+    fn check_scalars(
         &mut self,
-        schema: &'static Json,
         node: &YamlNode,
         path: &str,
-        (value, range): (&Json, &'static str),
+        value: &Json,
+        said: &dyn Fn(&YamlScalar, &str, &Json) -> Option<Said>,
     ) {
         match &node.value {
-            YamlValue::Scalar(found) => {
-                if value.as_f64().is_some_and(|number| !is_within(schema, number)) {
-                    let (is, hint) = range.split_once("; ").unwrap_or((range, ""));
-                    let said = m::value_refused(path, shorten(&found.text), is);
-                    let code = get(schema, "x-code").unwrap_or(said.code);
-                    let said = Said { code, hint: hint.to_owned(), ..said };
-                    self.refused.push(problem(path, &node.place, said));
-                }
+            YamlValue::Scalar(scalar) => {
+                let said = said(scalar, path, value);
+                self.refused.extend(said.map(|said| problem(path, &node.place, said)));
             }
             YamlValue::Seq(items) => {
                 for (i, item) in items.iter().enumerate() {
-                    self.check_range(schema, item, &format!("{path}[{i}]"), (&value[i], range));
+                    self.check_scalars(item, &format!("{path}[{i}]"), &value[i], said);
                 }
             }
             YamlValue::Map(entries) => {
                 for (key, item) in entries {
-                    let (path, value) = (join(path, &key.text), &value[&key.text]);
-                    self.check_range(schema, item, &path, (value, range));
+                    self.check_scalars(item, &join(path, &key.text), &value[&key.text], said);
                 }
-            }
-        }
-    }
-
-    /// Complains about texts in a value and below it.
-    fn check_texts(
-        &mut self,
-        node: &YamlNode,
-        path: &str,
-        said: &dyn Fn(&YamlScalar, &str) -> Option<Said>,
-    ) {
-        match &node.value {
-            YamlValue::Scalar(scalar) => {
-                let said = said(scalar, path);
-                self.refused.extend(said.map(|said| problem(path, &node.place, said)));
-            }
-            YamlValue::Seq(items) => {
-                let each = items.iter().enumerate();
-                each.for_each(|(i, item)| self.check_texts(item, &format!("{path}[{i}]"), said));
-            }
-            YamlValue::Map(entries) => {
-                let each = entries.iter();
-                each.for_each(|(key, item)| self.check_texts(item, &join(path, &key.text), said));
             }
         }
     }
 
     /// One value of its type.
-    fn typed(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
+    fn typed(&mut self, schema: &'static Json, at: At<'_>) -> Json {
         let schema = self.resolve(schema);
         if self.unknown.iter().any(|path| path == at.path) {
             return self.blank(schema);
         }
         if branches(schema).is_some() || !words(schema).is_empty() {
-            return self.alternatives(schema, node, at);
+            return self.alternatives(schema, at);
         }
         match kinds(schema).first().copied() {
-            Some("object") if is_map(schema) => self.map(schema, node, at),
-            Some("object") => self.block(schema, node, at),
-            Some("array") => self.list(schema, node, at),
-            Some("boolean") => match node.scalar().and_then(boolean) {
+            Some("object") if is_map(schema) => self.map(schema, at),
+            Some("object") => self.block(schema, at),
+            Some("array") => self.list(schema, at),
+            Some("boolean") => match at.node.scalar().and_then(boolean) {
                 Some(value) => json!(value),
-                None => self.wrong(schema, node, at, "`true` or `false`", wrong_type),
+                None => self.wrong(schema, at, "`true` or `false`", wrong_type),
             },
-            Some(kind @ ("number" | "integer")) => self.number(schema, kind, node, at),
-            _ => self.text(schema, node, at),
+            Some(kind @ ("number" | "integer")) => self.number(schema, kind, at),
+            _ => self.text(schema, at),
         }
     }
 
-    fn text(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
-        let Some(scalar) = node.scalar().filter(|scalar| !scalar.is_null()) else {
-            return self.wrong(schema, node, at, "a text", wrong_type);
+    fn text(&mut self, schema: &'static Json, at: At<'_>) -> Json {
+        let Some(scalar) = at.node.scalar().filter(|scalar| !scalar.is_null()) else {
+            return self.wrong(schema, at, "a text", wrong_type);
         };
         let text = &scalar.text;
         if schema.get("maxLength") == Some(&json!(1)) {
@@ -482,17 +462,17 @@ impl ShapeReader {
             return if text.chars().count() == 1 {
                 json!(text)
             } else {
-                self.wrong(schema, node, at, "one character", wrong_type)
+                self.wrong(schema, at, "one character", wrong_type)
             };
         }
         if is_of_form(schema, text) {
             return json!(text);
         }
         let is = form_of(schema).map(|form| form.is).or(get(schema, "x-is"));
-        self.refuse_value(schema, node, at, text, is.unwrap_or_default())
+        self.refuse_value(schema, at, text, is.unwrap_or_default())
     }
 
-    fn number(&mut self, schema: &'static Json, kind: &str, node: &YamlNode, at: At<'_>) -> Json {
+    fn number(&mut self, schema: &'static Json, kind: &str, at: At<'_>) -> Json {
         let most = match get(schema, "format") {
             Some("uint8") => u8::MAX.into(),
             Some("uint16") => u16::MAX.into(),
@@ -504,62 +484,54 @@ impl ShapeReader {
             (_, u64::MAX) => "a whole number of at least 0".to_owned(),
             _ => format!("a whole number from 0 to {most}"),
         };
-        let Some(YamlScalar { text, quoted }) = node.scalar() else {
-            return self.wrong(schema, node, at, &expected, wrong_type);
+        let Some(YamlScalar { text, quoted }) = at.node.scalar() else {
+            return self.wrong(schema, at, &expected, wrong_type);
         };
-        let found = match number(text) {
-            Some(_) if *quoted => {
-                return self.wrong(schema, node, at, &expected, |path, expected, found| {
-                    m::number_quoted(path, expected, found)
-                });
-            }
+        let (found, say): (_, fn(&str, &str, String) -> Said) = match number(text) {
+            Some(_) if *quoted => (None, |path, is, found| m::number_quoted(path, is, found)),
             None if text.contains('_') && number(&text.replace('_', "")).is_some() => {
-                return self.wrong(schema, node, at, &expected, |path, expected, found| {
-                    m::number_underscore(path, expected, found)
-                });
+                (None, |path, is, found| m::number_underscore(path, is, found))
             }
             None if text.ends_with('%') => {
-                return self.wrong(schema, node, at, &expected, |path, expected, found| {
-                    m::number_percent(path, expected, found)
-                });
+                (None, |path, is, found| m::number_percent(path, is, found))
             }
-            found => found.flatten(),
+            found => (found.flatten(), wrong_type),
         };
         let fits = |found: &Number| match found.as_u64() {
             Some(whole) => whole <= most,
             None => kind == "number",
         };
         let Some(found) = found.filter(fits) else {
-            return self.wrong(schema, node, at, &expected, wrong_type);
+            return self.wrong(schema, at, &expected, say);
         };
         let float = found.as_f64().unwrap_or_default();
         match get(schema, "x-is") {
             Some(is) if !is_within(schema, float) => {
                 let shown = if kind == "number" { float.to_string() } else { found.to_string() };
-                self.refuse_value(schema, node, at, &shown, is)
+                self.refuse_value(schema, at, &shown, is)
             }
             _ => Json::Number(found),
         }
     }
 
     /// A word, a variant, or one of several forms.
-    fn alternatives(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
+    fn alternatives(&mut self, schema: &'static Json, at: At<'_>) -> Json {
         let forms = self.forms(schema);
         let is = get(schema, "x-is");
         let expected = is.map_or_else(|| format!("one of {}", list(&forms.known)), str::to_owned);
         let object = forms.of_kind("object");
-        match &node.value {
+        match &at.node.value {
             YamlValue::Scalar(scalar) if scalar.is_null() && is.is_none() && object.is_some() => {
                 json!({})
             }
             YamlValue::Scalar(scalar) if scalar.is_null() => {
-                self.wrong(schema, node, at, &expected, wrong_type)
+                self.wrong(schema, at, &expected, wrong_type)
             }
             YamlValue::Seq(_) => match forms.of_kind("array") {
-                Some(form) => self.value(form, node, at),
-                None => self.wrong(schema, node, at, &expected, wrong_type),
+                Some(form) => self.value(form, at),
+                None => self.wrong(schema, at, &expected, wrong_type),
             },
-            YamlValue::Scalar(scalar) => self.word(schema, &forms, scalar, node, at),
+            YamlValue::Scalar(scalar) => self.word(schema, &forms, scalar, at),
             YamlValue::Map(entries) => {
                 let content = match entries.as_slice() {
                     [(key, value)] => {
@@ -573,8 +545,8 @@ impl ShapeReader {
                 match (entries.as_slice(), content) {
                     ([(key, value)], Some(content)) => {
                         let path = join(at.path, &key.text);
-                        let value =
-                            self.value(content, value, At { path: &path, owner: &key.place });
+                        let at = At { path: &path, owner: &key.place, node: value };
+                        let value = self.value(content, at);
                         json!({&key.text: value})
                     }
                     _ if object.is_some() => {
@@ -586,11 +558,11 @@ impl ShapeReader {
                                 let said = m::variant_alone(at.path, &key.text, example);
                                 self.refuse(schema, at.path, at.owner, said)
                             }
-                            _ => self.value(object.unwrap_or(schema), node, at),
+                            _ => self.value(object.unwrap_or(schema), at),
                         }
                     }
                     _ if forms.variants.is_empty() && is.is_some() => {
-                        self.wrong(schema, node, at, &expected, wrong_type)
+                        self.wrong(schema, at, &expected, wrong_type)
                     }
                     ([(key, value)], _) if forms.words.contains(&key.text.as_str()) => {
                         if value.entries().is_some_and(<[_]>::is_empty) {
@@ -614,7 +586,7 @@ impl ShapeReader {
                         let found: Vec<&str> = entries.iter().map(|(k, _)| &*k.text).collect();
                         let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
                         let said = m::variant_one_of(at.path, found, list(&forms.known));
-                        self.refuse(schema, at.path, &node.place, said)
+                        self.refuse(schema, at.path, &at.node.place, said)
                     }
                 }
             }
@@ -627,7 +599,6 @@ impl ShapeReader {
         schema: &'static Json,
         forms: &Forms,
         scalar: &YamlScalar,
-        node: &YamlNode,
         at: At<'_>,
     ) -> Json {
         let text = scalar.text.as_str();
@@ -640,7 +611,7 @@ impl ShapeReader {
             kinds(content).first() == Some(&"object") && content.get("required").is_none()
         };
         if let Some(content) = forms.variant(text).filter(|of| is.is_none() || is_free(of)) {
-            return json!({text: self.bare(content, text, node, at.path)});
+            return json!({text: self.bare(content, text, at.node, at.path)});
         }
         let is_number = !scalar.quoted && number(text).is_some();
         let figure = forms.of_kind("number").or(forms.of_kind("integer"));
@@ -649,9 +620,9 @@ impl ShapeReader {
             let least = form["minimum"].as_f64().map_or(f64::MIN, |least| least.min(1.0));
             let found = number(text).flatten().and_then(|found| found.as_f64());
             return if found.is_some_and(|found| found >= least) {
-                self.value(form, node, at)
+                self.value(form, at)
             } else {
-                self.wrong(schema, node, at, is.unwrap_or_default(), wrong_type)
+                self.wrong(schema, at, is.unwrap_or_default(), wrong_type)
             };
         }
         let plain = !is_number && (scalar.quoted || boolean(scalar).is_none());
@@ -660,16 +631,14 @@ impl ShapeReader {
             return json!(text);
         }
         match is {
-            Some(is) if schema.get("x-near").is_none() => {
-                self.wrong(schema, node, at, is, wrong_type)
-            }
+            Some(is) if schema.get("x-near").is_none() => self.wrong(schema, at, is, wrong_type),
             None if forms.of_kind("object").is_some() => {
-                self.wrong(schema, node, at, "a map", wrong_type)
+                self.wrong(schema, at, "a map", wrong_type)
             }
             _ => {
                 let near = suggest(text, "known words", forms.known.iter().copied());
                 let said = m::word_unknown(at.path, shorten(text), near);
-                self.refuse(schema, at.path, &node.place, said)
+                self.refuse(schema, at.path, &at.node.place, said)
             }
         }
     }
@@ -677,11 +646,9 @@ impl ShapeReader {
     /// What a bare word holds: an empty map where a map is expected, else the word lacks its value.
     fn bare(&mut self, content: &'static Json, word: &str, node: &YamlNode, block: &str) -> Json {
         let (path, content) = (join(block, word), self.resolve(content));
-        let at = At { path: &path, owner: &node.place };
         if kinds(content).first() == Some(&"object") {
-            let empty = YamlScalar { text: String::new(), quoted: false };
-            let empty = YamlNode { value: YamlValue::Scalar(empty), place: node.place.clone() };
-            return self.value(content, &empty, at);
+            let empty = YamlNode::empty(node.place.clone());
+            return self.value(content, At { path: &path, owner: &node.place, node: &empty });
         }
         let expected = match kinds(content).first().copied() {
             _ if get(content, "x-is").is_some() => get(content, "x-is").unwrap_or_default(),
@@ -693,45 +660,38 @@ impl ShapeReader {
     }
 
     /// The value of the key `short`, which replaces its block.
-    fn short(&mut self, schema: &'static Json, short: &str, node: &YamlNode, at: At<'_>) -> Json {
+    fn short(&mut self, schema: &'static Json, short: &str, at: At<'_>) -> Json {
         let field = &schema["properties"][short];
         let is_list = kinds(self.resolve(field)).contains(&"array");
-        if node.scalar().is_some_and(YamlScalar::is_null) || is_list == node.scalar().is_some() {
+        if at.node.scalar().is_some_and(YamlScalar::is_null)
+            || is_list == at.node.scalar().is_some()
+        {
             let is = get(schema, "x-is").unwrap_or_default();
-            return self.wrong(schema, node, at, is, wrong_type);
+            return self.wrong(schema, at, is, wrong_type);
         }
-        json!({short: self.value(field, node, at)})
+        json!({short: self.value(field, at)})
     }
 
     /// A map with known keys.
-    fn block(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
-        if let (Some(short), false) = (get(schema, "x-short"), is_map_node(node)) {
-            return self.short(schema, short, node, at);
+    fn block(&mut self, schema: &'static Json, at: At<'_>) -> Json {
+        if let (Some(short), false) = (get(schema, "x-short"), is_map_node(at.node)) {
+            return self.short(schema, short, at);
         }
         let keys = keys(schema);
         let known: Vec<&str> = keys.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-        let Some(entries) = node.entries() else {
-            return match node.scalar() {
-                Some(scalar) if schema.get("x-bare").is_some() => {
-                    let key = YamlMapKey { text: scalar.text.clone(), place: node.place.clone() };
-                    match keys.and_then(|keys| keys.get(&key.text)) {
-                        Some(content) => {
-                            json!({&key.text: self.bare(content, &key.text, node, at.path)})
-                        }
-                        None => {
-                            self.unknown_key(&key, &known, at.path);
-                            self.blank(schema)
-                        }
-                    }
-                }
-                _ if known.is_empty() => {
-                    self.wrong(schema, node, at, "a map with no keys", wrong_type)
-                }
-                _ => {
-                    let expected = format!("a map with the keys {}", list(&known));
-                    self.wrong(schema, node, at, &expected, wrong_type)
-                }
+        let Some(entries) = at.node.entries() else {
+            let word = at.node.scalar().filter(|_| schema.get("x-bare").is_some());
+            let Some(word) = word.map(|scalar| scalar.text.clone()) else {
+                let keys = format!("a map with the keys {}", list(&known));
+                let is = if known.is_empty() { "a map with no keys" } else { &keys };
+                return self.wrong(schema, at, is, wrong_type);
             };
+            if let Some(content) = keys.and_then(|keys| keys.get(&word)) {
+                return json!({&word: self.bare(content, &word, at.node, at.path)});
+            }
+            let key = YamlMapKey { text: word, place: at.node.place.clone() };
+            self.unknown_key(&key, &known, at.path);
+            return self.blank(schema);
         };
         let (mut value, mut presumed) = (Map::new(), Vec::new());
         for (key, node) in entries {
@@ -742,22 +702,18 @@ impl ShapeReader {
                 continue;
             };
             let path = join(at.path, &key.text);
-            let read = self.value(field, node, At { path: &path, owner: &key.place });
+            let read = self.value(field, At { path: &path, owner: &key.place, node });
             value.insert(key.text.clone(), read);
         }
         for key in texts(schema.get("required")) {
-            let Some(field) = keys.and_then(|keys| keys.get(key)) else { continue };
-            if value.contains_key(key) {
-                continue;
-            }
+            let field = keys.and_then(|keys| keys.get(key)).filter(|_| !value.contains_key(key));
+            let Some(field) = field else { continue };
             let path = join(at.path, key);
-            let blank = if presumed.contains(&key) || self.unknown.contains(&path) {
-                self.blank(field)
-            } else {
+            if !presumed.contains(&key) && !self.unknown.contains(&path) {
                 let said = m::key_missing(in_words(at.path), key, example(key));
-                self.refuse(field, &path, at.owner, said)
-            };
-            value.insert(key.to_owned(), blank);
+                self.refuse(field, &path, at.owner, said);
+            }
+            value.insert(key.to_owned(), self.blank(field));
         }
         Json::Object(value)
     }
@@ -776,9 +732,9 @@ impl ShapeReader {
     }
 
     /// A map whose keys are names.
-    fn map(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
-        let Some(entries) = node.entries() else {
-            return self.wrong(schema, node, at, "a map", wrong_type);
+    fn map(&mut self, schema: &'static Json, at: At<'_>) -> Json {
+        let Some(entries) = at.node.entries() else {
+            return self.wrong(schema, at, "a map", wrong_type);
         };
         let patterns = schema.get("patternProperties").and_then(Json::as_object);
         let pattern = patterns.and_then(|patterns| patterns.iter().next());
@@ -793,28 +749,28 @@ impl ShapeReader {
                 self.problems.push(problem(&path, &key.place, said));
                 continue;
             }
-            let read = self.value(item, node, At { path: &path, owner: &key.place });
+            let read = self.value(item, At { path: &path, owner: &key.place, node });
             value.insert(key.text.clone(), read);
         }
         Json::Object(value)
     }
 
-    fn list(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
+    fn list(&mut self, schema: &'static Json, at: At<'_>) -> Json {
         let exact = schema.get("minItems").filter(|least| schema.get("maxItems") == Some(*least));
         let expected = exact.map_or_else(|| "a list".to_owned(), |n| format!("a list of {n}"));
-        let YamlValue::Seq(items) = &node.value else {
-            return self.wrong(schema, node, at, &expected, wrong_type);
+        let YamlValue::Seq(items) = &at.node.value else {
+            return self.wrong(schema, at, &expected, wrong_type);
         };
-        if exact.is_some_and(|n| *n != json!(items.len())) {
-            let found = format!("a list of {}", items.len());
+        let found = format!("a list of {}", items.len());
+        if exact.is_some() && expected != found {
             let said = m::type_wrong(at.path, expected, found);
-            return self.refuse(schema, at.path, &node.place, said);
+            return self.refuse(schema, at.path, &at.node.place, said);
         }
         let read = |(i, item): (usize, &YamlNode)| {
             let path = format!("{}[{i}]", at.path);
             let form = schema.get("prefixItems").and_then(|forms| forms.get(i));
             let form = form.unwrap_or(&schema["items"]);
-            self.value(form, item, At { path: &path, owner: &item.place })
+            self.value(form, At { path: &path, owner: &item.place, node: item })
         };
         items.iter().enumerate().map(read).collect()
     }

@@ -9,7 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
+use granit_parser::{
+    ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput, StructureStyle,
+};
 
 use crate::error::{FilePlace, JobProblem};
 use crate::job::messages::{self as m, Said};
@@ -67,6 +69,17 @@ impl YamlScalar {
 }
 
 impl YamlNode {
+    /// Nothing at all.
+    pub(crate) fn empty(place: FilePlace) -> Self {
+        YamlNode::text("", false, place)
+    }
+
+    /// One word, number or text.
+    pub(crate) fn text(text: &str, quoted: bool, place: FilePlace) -> Self {
+        let value = YamlValue::Scalar(YamlScalar { text: text.to_owned(), quoted });
+        YamlNode { value, place }
+    }
+
     /// The scalar, if it is one.
     pub fn scalar(&self) -> Option<&YamlScalar> {
         match &self.value {
@@ -103,8 +116,8 @@ impl YamlNode {
     }
 }
 
-/// The dotted path of messages, such as `gates.four-fifths.metric`, with one more key; a key with a dot, a space, a bracket or a quote is written in
-/// quotes.
+/// The dotted path of messages, such as `gates.four-fifths.metric`, with one more key; a key with a
+/// dot, a space, a bracket or a quote is written in quotes.
 pub(crate) fn join(path: &str, key: &str) -> String {
     let dot = if path.is_empty() { "" } else { "." };
     if key.is_empty() || key.contains(['.', '"', '[', ']', ' ', '=']) {
@@ -130,239 +143,188 @@ pub(crate) fn shorten(text: &str) -> String {
 /// Everything that is wrong with the YAML itself; after a syntax error the rest cannot be read.
 pub(crate) fn parse(file: &str, source: &str) -> Result<YamlNode, Vec<JobProblem>> {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
-    let mut builder = YamlBuilder {
+    let options =
+        granit_parser::options! { flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
+    let mut reader = YamlReader {
         file,
+        source,
+        events: Parser::new_from_str_with_options(source, options),
         open: Vec::new(),
         anchors: BTreeMap::new(),
         nodes: 0,
-        root: None,
         problems: Vec::new(),
     };
-    let options =
-        granit_parser::options! { flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
-    for next in Parser::new_from_str_with_options(source, options) {
-        let step = match next {
-            Ok((event, span)) => builder.event(event, span),
-            Err(error) => Err(Box::new(builder.syntax(source, &error))),
-        };
-        if let Err(problem) = step {
-            builder.problems.push(*problem);
-            return Err(builder.problems);
-        }
+    let root = reader.document();
+    let (root, fatal) = root.map_or_else(|fatal| (None, Some(*fatal)), |root| (root, None));
+    reader.problems.extend(fatal);
+    if reader.problems.is_empty() {
+        Ok(root.unwrap_or_else(|| YamlNode::empty(place(file, 1, 0))))
+    } else {
+        Err(reader.problems)
     }
-    if !builder.problems.is_empty() {
-        return Err(builder.problems);
-    }
-    let empty = || YamlNode {
-        value: YamlValue::Scalar(YamlScalar { text: String::new(), quoted: false }),
-        place: place(file, 1, 0),
-    };
-    Ok(builder.root.unwrap_or_else(empty))
 }
 
 fn place(file: &str, line: usize, column: usize) -> FilePlace {
     FilePlace { file: file.to_owned(), line: line as u64, column: column as u64 + 1 }
 }
 
-/// A collection whose end has not been read.
-struct OpenCollection {
-    node: YamlNode,
-    /// The key that waits for its value.
-    key: Option<YamlMapKey>,
-    anchor: usize,
-    /// Nodes read before this one.
-    before: usize,
-    /// Whether it is written in brackets or braces.
-    brackets: bool,
-    /// The keys of a map so far, with their lines.
-    seen: BTreeMap<String, u64>,
-}
-
-struct YamlBuilder<'a> {
+struct YamlReader<'a> {
     file: &'a str,
-    open: Vec<OpenCollection>,
-    /// Finished nodes that an alias may copy, with their number of nodes and their depth.
-    anchors: BTreeMap<usize, (YamlNode, usize, usize)>,
+    source: &'a str,
+    events: Parser<'a, StrInput<'a>>,
+    /// Where the lists and maps begin whose end has not been read, each with the bracket in which
+    /// it is written, if it is.
+    open: Vec<(FilePlace, Option<char>)>,
+    /// Finished values that an alias may copy, with their number of nodes and their depth.
+    anchors: BTreeMap<usize, (YamlValue, usize, usize)>,
     nodes: usize,
-    root: Option<YamlNode>,
     problems: Vec<JobProblem>,
 }
 
-type YamlResult = Result<(), Box<JobProblem>>;
+type YamlResult<T> = Result<T, Box<JobProblem>>;
 
-impl YamlBuilder<'_> {
-    fn event(&mut self, event: Event<'_>, span: Span) -> YamlResult {
-        let at = place(self.file, span.start.line(), span.start.col());
-        if let Some(tag) = event.tag() {
-            return Err(problem(at, m::tag_refused(tag)));
-        }
-        match event {
-            Event::DocumentStart(..) if self.root.is_some() => {
-                Err(problem(at, m::documents_many()))
+impl<'a> YamlReader<'a> {
+    fn document(&mut self) -> YamlResult<Option<YamlNode>> {
+        let mut root = None;
+        while let Some((event, span)) = self.next()? {
+            if root.is_some() && matches!(event, Event::DocumentStart(..)) {
+                return Err(problem(self.place(&span), m::documents_many()));
             }
+            root = self.node(event, &span)?.or(root);
+        }
+        Ok(root)
+    }
+
+    fn place(&self, span: &Span) -> FilePlace {
+        place(self.file, span.start.line(), span.start.col())
+    }
+
+    fn next(&mut self) -> YamlResult<Option<(Event<'a>, Span)>> {
+        let Some(next) = self.events.next() else { return Ok(None) };
+        let (event, span) = next.map_err(|error| self.syntax(&error))?;
+        match event.tag() {
+            Some(tag) => Err(problem(self.place(&span), m::tag_refused(tag))),
+            None => Ok(Some((event, span))),
+        }
+    }
+
+    /// The next event of a list or a map; none at its end.
+    fn inner(&mut self) -> YamlResult<Option<(Event<'a>, Span)>> {
+        let is_end = |event: &Event<'_>| matches!(event, Event::SequenceEnd | Event::MappingEnd);
+        let next = self.next()?.filter(|(event, _)| !is_end(event));
+        if next.is_none() {
+            self.open.pop();
+        }
+        Ok(next)
+    }
+
+    /// The value that an event begins, with all that is inside it; none of an event that begins
+    /// none.
+    fn node(&mut self, event: Event<'a>, span: &Span) -> YamlResult<Option<YamlNode>> {
+        let (at, before) = (self.place(span), self.nodes);
+        let (value, anchor) = match event {
             Event::Scalar(text, style, anchor, _) => {
                 // The parser calls nothing at all `~`.
                 let nothing = style == ScalarStyle::Plain && span.start.index() == span.end.index();
                 let text = if nothing { String::new() } else { text.into_owned() };
-                let node = YamlNode {
-                    value: YamlValue::Scalar(YamlScalar {
-                        text,
-                        quoted: style != ScalarStyle::Plain,
-                    }),
-                    place: at,
-                };
-                self.count(1, &node.place)?;
-                self.remember_anchor(anchor, &node, 1, 0)?;
-                self.place_node(node)
+                self.count(1, &at)?;
+                let quoted = style != ScalarStyle::Plain;
+                (YamlValue::Scalar(YamlScalar { text, quoted }), anchor)
             }
             Event::SequenceStart(style, anchor, _) => {
-                self.start(YamlValue::Seq(Vec::new()), style, anchor, at)
+                self.start(style, '[', &at)?;
+                let mut items = Vec::new();
+                while let Some((event, span)) = self.inner()? {
+                    items.extend(self.node(event, &span)?);
+                }
+                (YamlValue::Seq(items), anchor)
             }
             Event::MappingStart(style, anchor, _) => {
-                self.start(YamlValue::Map(Vec::new()), style, anchor, at)
-            }
-            Event::SequenceEnd | Event::MappingEnd => {
-                let Some(open) = self.open.pop() else { return Ok(()) };
-                self.remember_anchor(
-                    open.anchor,
-                    &open.node,
-                    self.nodes - open.before,
-                    depth(&open.node),
-                )?;
-                self.place_node(open.node)
+                self.start(style, '{', &at)?;
+                (YamlValue::Map(self.entries()?), anchor)
             }
             Event::Alias(id) => {
-                let Some((node, size, depth)) = self.anchors.get(&id) else {
+                let Some((value, size, depth)) = self.anchors.get(&id).cloned() else {
                     return Err(problem(at, m::alias_inside()));
                 };
-                let (node, size, depth) =
-                    (YamlNode { value: node.value.clone(), place: at }, *size, *depth);
-                self.count(size, &node.place)?;
-                self.check_depth(depth, &node.place)?;
-                self.place_node(node)
+                self.count(size, &at)?;
+                self.check_depth(depth, &at)?;
+                return Ok(Some(YamlNode { value, place: at }));
             }
-            _ => Ok(()),
-        }
-    }
-
-    fn start(
-        &mut self,
-        value: YamlValue,
-        style: StructureStyle,
-        anchor: usize,
-        at: FilePlace,
-    ) -> YamlResult {
-        self.check_depth(1, &at)?;
-        let before = self.nodes;
-        self.count(1, &at)?;
-        self.open.push(OpenCollection {
-            node: YamlNode { value, place: at },
-            key: None,
-            anchor,
-            before,
-            brackets: style == StructureStyle::Flow,
-            seen: BTreeMap::new(),
-        });
-        Ok(())
-    }
-
-    fn count(&mut self, more: usize, at: &FilePlace) -> YamlResult {
-        self.nodes += more;
-        if self.nodes <= MAX_NODES {
-            return Ok(());
-        }
-        Err(problem(at.clone(), m::nodes_many(MAX_NODES)))
-    }
-
-    fn check_depth(&self, more: usize, at: &FilePlace) -> YamlResult {
-        if self.open.len() + more <= MAX_DEPTH {
-            return Ok(());
-        }
-        Err(problem(at.clone(), m::nested_deep(MAX_DEPTH)))
-    }
-
-    /// Remembers a finished node for aliases; the copy counts against the budget too.
-    fn remember_anchor(
-        &mut self,
-        anchor: usize,
-        node: &YamlNode,
-        size: usize,
-        depth: usize,
-    ) -> YamlResult {
-        if anchor != 0 {
-            self.count(size, &node.place)?;
-            self.anchors.insert(anchor, (node.clone(), size, depth));
-        }
-        Ok(())
-    }
-
-    /// Puts a finished node where it belongs: a key, the value of a key, an item, or the document.
-    fn place_node(&mut self, mut node: YamlNode) -> YamlResult {
-        let Some(open) = self.open.last_mut() else {
-            self.root = Some(node);
-            return Ok(());
+            _ => return Ok(None),
         };
-        match &mut open.node.value {
-            YamlValue::Seq(items) => items.push(node),
-            YamlValue::Map(entries) => match open.key.take() {
-                Some(key) => {
-                    if node.scalar().is_some_and(|s| s.text.is_empty() && !s.quoted) {
-                        node.place = key.place.clone();
-                    }
-                    if let Some(line) = open.seen.get(&key.text) {
-                        self.problems
-                            .push(*problem(key.place, m::key_twice(shorten(&key.text), line)));
-                    } else {
-                        open.seen.insert(key.text.clone(), key.place.line);
-                        entries.push((key, node));
-                    }
-                }
-                None => match node.value {
-                    YamlValue::Scalar(scalar) if scalar.text == "<<" && !scalar.quoted => {
-                        return Err(problem(node.place, m::merge_key()));
-                    }
-                    YamlValue::Scalar(scalar) if scalar.text.is_empty() => {
-                        return Err(problem(node.place, m::key_empty()));
-                    }
-                    YamlValue::Scalar(scalar) => {
-                        open.key = Some(YamlMapKey { text: scalar.text, place: node.place })
-                    }
-                    _ => {
-                        return Err(problem(node.place, m::key_no_text()));
-                    }
-                },
-            },
-            YamlValue::Scalar(_) => {}
+        if anchor != 0 {
+            // The copy counts against the budget too.
+            let size = self.nodes - before;
+            self.count(size, &at)?;
+            self.anchors.insert(anchor, (value.clone(), size, depth(&value)));
         }
+        Ok(Some(YamlNode { value, place: at }))
+    }
+
+    fn start(&mut self, style: StructureStyle, bracket: char, at: &FilePlace) -> YamlResult<()> {
+        self.check_depth(1, at)?;
+        self.count(1, at)?;
+        self.open.push((at.clone(), (style == StructureStyle::Flow).then_some(bracket)));
         Ok(())
+    }
+
+    /// The keys of a map and their values, each key once.
+    fn entries(&mut self) -> YamlResult<Vec<(YamlMapKey, YamlNode)>> {
+        let (mut entries, mut lines, mut waiting) = (Vec::new(), BTreeMap::new(), None);
+        while let Some((event, span)) = self.inner()? {
+            let Some(mut node) = self.node(event, &span)? else { continue };
+            let Some(key) = waiting.take() else {
+                waiting = Some(key_of(node)?);
+                continue;
+            };
+            if node.scalar().is_some_and(|s| s.text.is_empty() && !s.quoted) {
+                node.place.clone_from(&key.place);
+            }
+            if let Some(line) = lines.get(&key.text) {
+                let said = m::key_twice(shorten(&key.text), line);
+                self.problems.push(*problem(key.place, said));
+            } else {
+                lines.insert(key.text.clone(), key.place.line);
+                entries.push((key, node));
+            }
+        }
+        Ok(entries)
+    }
+
+    fn count(&mut self, more: usize, at: &FilePlace) -> YamlResult<()> {
+        self.nodes += more;
+        let is_within = self.nodes <= MAX_NODES;
+        if is_within { Ok(()) } else { Err(problem(at.clone(), m::nodes_many(MAX_NODES))) }
+    }
+
+    fn check_depth(&self, more: usize, at: &FilePlace) -> YamlResult<()> {
+        let is_within = self.open.len() + more <= MAX_DEPTH;
+        if is_within { Ok(()) } else { Err(problem(at.clone(), m::nested_deep(MAX_DEPTH))) }
     }
 
     /// A syntax error in words for the author of a job, with the two traps of the format named:
     /// `${...}` and `>50K` without quotes.
-    fn syntax(&self, source: &str, error: &ScanError) -> JobProblem {
+    fn syntax(&self, error: &ScanError) -> Box<JobProblem> {
         let mark = error.marker();
         let at = |column| place(self.file, mark.line(), column);
-        let line: Vec<char> =
-            source.lines().nth(mark.line().saturating_sub(1)).unwrap_or("").chars().collect();
+        let line = self.source.lines().nth(mark.line().saturating_sub(1)).unwrap_or("");
+        let line: Vec<char> = line.chars().collect();
         if let Some((column, text)) = bare_variable(&line, mark.col()) {
-            return *problem(at(column), m::quote_variable(text));
+            return problem(at(column), m::quote_variable(text));
         }
         if let Some((column, text)) = bare_indicator(&line, mark.col(), error.kind()) {
-            return *problem(at(column), m::quote_indicator(text, line[column]));
+            return problem(at(column), m::quote_indicator(text, line[column]));
         }
         if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
-            return *problem(at(mark.col()), m::nested_deep(MAX_DEPTH));
+            return problem(at(mark.col()), m::nested_deep(MAX_DEPTH));
         }
-        if let Some(open) = self
-            .open
-            .last()
-            .filter(|open| open.brackets && open.node.place.line < mark.line() as u64)
-        {
-            let bracket = if matches!(open.node.value, YamlValue::Seq(_)) { '[' } else { '{' };
-            return *problem(open.node.place.clone(), m::bracket_open(bracket, mark.line()));
+        match self.open.last() {
+            Some((open, Some(bracket))) if open.line < mark.line() as u64 => {
+                problem(open.clone(), m::bracket_open(bracket, mark.line()))
+            }
+            _ => problem(at(mark.col()), in_words(error.kind())),
         }
-        let said = in_words(error.kind());
-        *problem(at(mark.col()), said)
     }
 }
 
@@ -370,15 +332,26 @@ fn problem(at: FilePlace, Said { code, what, hint, .. }: Said) -> Box<JobProblem
     Box::new(JobProblem { code, path: String::new(), place: Some(at), what, hint: Some(hint) })
 }
 
-/// Levels of lists and maps from here down, itself included.
-fn depth(node: &YamlNode) -> usize {
-    match &node.value {
-        YamlValue::Seq(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        YamlValue::Map(entries) => {
-            1 + entries.iter().map(|(_, node)| depth(node)).max().unwrap_or(0)
+/// A value as a key of a map.
+fn key_of(YamlNode { value, place }: YamlNode) -> YamlResult<YamlMapKey> {
+    match value {
+        YamlValue::Scalar(scalar) if scalar.text == "<<" && !scalar.quoted => {
+            Err(problem(place, m::merge_key()))
         }
-        YamlValue::Scalar(_) => 0,
+        YamlValue::Scalar(scalar) if scalar.text.is_empty() => Err(problem(place, m::key_empty())),
+        YamlValue::Scalar(scalar) => Ok(YamlMapKey { text: scalar.text, place }),
+        YamlValue::Seq(_) | YamlValue::Map(_) => Err(problem(place, m::key_no_text())),
     }
+}
+
+/// Levels of lists and maps from here down, itself included.
+fn depth(value: &YamlValue) -> usize {
+    let deepest = match value {
+        YamlValue::Seq(items) => items.iter().map(|item| depth(&item.value)).max(),
+        YamlValue::Map(entries) => entries.iter().map(|(_, node)| depth(&node.value)).max(),
+        YamlValue::Scalar(_) => return 0,
+    };
+    1 + deepest.unwrap_or(0)
 }
 
 /// The last bare `${...}` of a line that begins before the error.
@@ -440,9 +413,9 @@ fn in_words(kind: &ErrorKind) -> Said {
         ErrorKind::MisplacedFlowCollectionEnd => m::yaml_bracket_none(),
         ErrorKind::ExpectedFlowMappingSeparator
         | ErrorKind::UnexpectedEofFlowMapping
-        | ErrorKind::UnexpectedEofImplicitFlowMapping => m::yaml_brace_missing(),
+        | ErrorKind::UnexpectedEofImplicitFlowMapping => m::yaml_bracket_missing('}'),
         ErrorKind::ExpectedFlowSequenceSeparator | ErrorKind::UnexpectedEofFlowSequence => {
-            m::yaml_bracket_missing()
+            m::yaml_bracket_missing(']')
         }
         ErrorKind::InvalidQuotedScalarIndent => m::yaml_quote_above(),
         ErrorKind::UnclosedQuotedScalar => m::yaml_quote_open(),

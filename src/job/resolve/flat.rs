@@ -41,11 +41,9 @@ fn walk(path: &mut Vec<String>, value: &Value, found: &mut BTreeMap<Vec<String>,
         Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
             items.iter().enumerate().for_each(|(i, item)| below(i.to_string(), item));
         }
-        Value::String(text) => {
-            found.insert(path.clone(), text.clone());
-        }
         other => {
-            found.insert(path.clone(), other.to_string());
+            let text = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+            found.insert(path.clone(), text);
         }
     }
 }

@@ -1,7 +1,5 @@
 //! What follows from a checked job: groups, classes, columns that a model may read.
 
-pub(crate) mod clarify;
-mod classes;
-pub(crate) mod experiments;
 pub(crate) mod flat;
+mod label;
 pub(crate) mod roles;

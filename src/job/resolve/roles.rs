@@ -17,13 +17,24 @@ use crate::data::rows::role_counts::HashSplit;
 use crate::data::rows::split::Stratification;
 use crate::data::spelling::Spelling;
 use crate::job::{
-    CounterfactualSet, DataBlock, FavourableClass, Job, LabelColumn, ModelBlock, SensitiveBlock,
+    CounterfactualSet, DataBlock, FactualScores, FavourableClass, FeaturesBlock, Job, LabelColumn,
+    ModelBlock, SensitiveBlock,
 };
 use crate::param::{ColumnName, Seed, Word};
 use crate::why::knobs::WhyBlock;
 
 /// Most combinations of groups that a cross is written out for; with more it is refused.
 pub(crate) const MAX_GROUPS: usize = 65_534;
+
+/// A part of a cross that is a column, whatever it holds.
+fn whole(column: &ColumnName) -> CrossPart {
+    CrossPart { column: column.clone(), groups: None }
+}
+
+/// The names that a derived column can hold; none where only the data can tell.
+fn names_held(derivation: &Derivation) -> Vec<Word> {
+    derivation.recipe(whole).map_or_else(Vec::new, |recipe| recipe.declared_names())
+}
 
 impl SensitiveBlock {
     /// The form in which the attribute is derived in place; one without any form for an attribute
@@ -48,21 +59,21 @@ impl SensitiveBlock {
 
 impl ModelBlock {
     /// The columns of the rows that the model names: scores, thresholds, expected scores.
-    pub fn columns(&self) -> impl Iterator<Item = &ColumnName> {
-        let factual = self
-            .numbers_made_elsewhere()
-            .into_iter()
-            .map(|scores| &scores.factual)
-            .filter(|factual| factual.parquet.is_none());
+    pub fn columns<'a>(&'a self) -> impl Iterator<Item = &'a ColumnName> {
+        let factual = self.numbers_made_elsewhere().into_iter().map(|scores| &scores.factual);
+        let factual = factual.filter(|factual| factual.parquet.is_none());
+        let columns = |of: &'a FactualScores| of.columns.iter().flat_map(IndexMap::values);
         factual
-            .flat_map(|factual| {
-                factual
-                    .column
-                    .iter()
-                    .chain(factual.columns.iter().flat_map(|columns| columns.values()))
-            })
+            .flat_map(move |of| of.column.iter().chain(columns(of)))
             .chain(self.threshold.column())
             .chain(self.expect.as_ref().map(|expect| &expect.column))
+    }
+}
+
+impl CounterfactualSet {
+    /// The attributes that it changes, in the job's order.
+    pub fn attributes<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = &'a ColumnName> {
+        job.data.sensitive.keys().filter(|name| self.changes(name))
     }
 }
 
@@ -87,11 +98,10 @@ impl Job {
     pub fn sets(&self) -> Vec<(String, &CounterfactualSet)> {
         let named = self.counterfactuals.iter().flat_map(|(name, set)| match set.graphs() {
             None => vec![(name.to_string(), set)],
-            Some(graphs) => graphs
-                .knowledge
-                .keys()
-                .map(|scenario| (format!("{name}/{scenario}"), set))
-                .collect(),
+            Some(graphs) => {
+                let scenarios = graphs.knowledge.keys();
+                scenarios.map(|scenario| (format!("{name}/{scenario}"), set)).collect()
+            }
         });
         named.collect()
     }
@@ -106,12 +116,10 @@ impl Job {
         };
         let model = self.models.get(block.model.as_str());
         if set.sets_attribute_only() {
-            Some(FeatureObstacle::NothingMoves)
-        } else if model.is_none_or(|model| model.made_elsewhere().is_some()) {
-            Some(FeatureObstacle::MadeElsewhere)
-        } else {
-            None
+            return Some(FeatureObstacle::NothingMoves);
         }
+        let is_made = model.is_none_or(|model| model.made_elsewhere().is_some());
+        is_made.then_some(FeatureObstacle::MadeElsewhere)
     }
 }
 
@@ -184,16 +192,8 @@ impl DataBlock {
     /// source as continuous, ordinal, nominal.
     pub fn graph_columns(&self, attribute: &ColumnName) -> Vec<ColumnName> {
         let own = self.column_of(attribute);
-        let features = self
-            .features
-            .continuous
-            .iter()
-            .chain(self.features.ordinal.keys())
-            .chain(&self.features.nominal);
-        std::iter::once(own)
-            .chain(features.filter(|c| *c != own && !self.is_derived(c)))
-            .cloned()
-            .collect()
+        let features = self.single_features().filter(|c| *c != own && !self.is_derived(c));
+        [own].into_iter().chain(features).cloned().collect()
     }
 
     /// The column of an attribute: the one it is derived into, which has its name, else `from`,
@@ -325,11 +325,8 @@ impl DataBlock {
     /// The derived columns in order, with what they are made of; those whose form is not whole are
     /// left out.
     pub fn derived(&self) -> Vec<(ColumnName, DerivationRecipe)> {
-        let whole = |column: &ColumnName| CrossPart { column: column.clone(), groups: None };
-        let columns = self
-            .derive
-            .iter()
-            .filter_map(|(name, derivation)| Some((name.clone(), derivation.recipe(whole)?)));
+        let columns = self.derive.iter();
+        let columns = columns.filter_map(|(name, of)| Some((name.clone(), of.recipe(whole)?)));
         let made_here = self.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here());
         let made_here = made_here.filter_map(|(name, attribute)| {
             Some((name.clone(), attribute.derivation().recipe(|p| self.part(name, p))?))
@@ -364,11 +361,7 @@ impl DataBlock {
 
     /// The names that a column of `derive` can hold; none where only the data can tell.
     fn names_of_column(&self, column: &ColumnName) -> Vec<Word> {
-        let whole = |column: &ColumnName| CrossPart { column: column.clone(), groups: None };
-        self.derive
-            .get(column)
-            .and_then(|d| d.recipe(whole))
-            .map_or_else(Vec::new, |recipe| recipe.declared_names())
+        self.derive.get(column).map_or_else(Vec::new, names_held)
     }
 
     /// The groups of an attribute: those written, else every name that its column can hold. Empty
@@ -390,22 +383,13 @@ impl DataBlock {
                 cross.iter().filter_map(|part| self.part(name, part).groups).collect();
             let product = lists.iter().try_fold(1_usize, |n, list| n.checked_mul(list.len()));
             let known = lists.len() == cross.len() && product.is_some_and(|n| n <= MAX_GROUPS);
-            return if known {
-                combinations(&lists.iter().map(Vec::as_slice).collect::<Vec<_>>())
-            } else {
-                Vec::new()
-            };
+            let lists: Vec<&[Word]> = lists.iter().map(Vec::as_slice).collect();
+            return if known { combinations(&lists) } else { Vec::new() };
         }
-        match attribute.is_made_here() {
-            true => {
-                let whole =
-                    |column: &ColumnName| CrossPart { column: column.clone(), groups: None };
-                attribute
-                    .derivation()
-                    .recipe(whole)
-                    .map_or_else(Vec::new, |recipe| recipe.declared_names())
-            }
-            false => self.names_of_column(self.column_of(name)),
+        if attribute.is_made_here() {
+            names_held(&attribute.derivation())
+        } else {
+            self.names_of_column(self.column_of(name))
         }
     }
 
@@ -455,73 +439,64 @@ impl DataBlock {
 
     /// The columns listed as features, by kind in the order of the job.
     pub fn listed_features(&self) -> impl Iterator<Item = &ColumnName> {
-        let onehot = self.features.onehot.values().flatten();
-        self.features
-            .continuous
-            .iter()
-            .chain(self.features.ordinal.keys())
-            .chain(&self.features.nominal)
-            .chain(onehot)
+        self.single_features().chain(self.features.onehot.values().flatten())
+    }
+
+    /// Those of a column each.
+    fn single_features(&self) -> impl Iterator<Item = &ColumnName> {
+        let FeaturesBlock { continuous, ordinal, nominal, .. } = &self.features;
+        continuous.iter().chain(ordinal.keys()).chain(nominal)
     }
 
     /// What a model trained here reads before it omits any: sensitive columns that are not derived,
     /// then the listed features.
     pub fn inputs(&self) -> Vec<&ColumnName> {
-        let sensitive = self
-            .sensitive
-            .keys()
-            .map(|name| self.column_of(name))
-            .filter(|column| !self.is_derived(column));
+        let sensitive = self.sensitive.keys().map(|name| self.column_of(name));
+        let sensitive = sensitive.filter(|column| !self.is_derived(column));
         sensitive.chain(self.listed_features()).collect()
     }
 
     /// What strategies may move: features and sensitive columns that are not derived, and one-hot
     /// groups by their names.
     pub fn movable(&self) -> Vec<&ColumnName> {
-        let columns = self
-            .inputs()
-            .into_iter()
-            .filter(|column| !self.is_derived(column) && self.onehot_of(column).is_none());
-        columns.chain(self.features.onehot.keys()).collect()
+        let mut columns = self.inputs();
+        columns.retain(|column| !self.is_derived(column) && self.onehot_of(column).is_none());
+        columns.into_iter().chain(self.features.onehot.keys()).collect()
     }
 
     /// The one-hot group that a column belongs to.
     pub fn onehot_of(&self, column: &ColumnName) -> Option<&ColumnName> {
-        self.features
-            .onehot
-            .iter()
-            .find(|(_, columns)| columns.contains(column))
-            .map(|(name, _)| name)
+        let mut groups = self.features.onehot.iter();
+        groups.find(|(_, columns)| columns.contains(column)).map(|(name, _)| name)
     }
 
     /// The columns that are set when an attribute is: its own, and those that it is mapped or
     /// crossed from.
     pub fn set_with(&self, attribute: &ColumnName) -> BTreeSet<ColumnName> {
-        self.columns_below(attribute).0
+        self.below(self.column_of(attribute), DerivationRecipe::is_one_way).0
     }
 
     /// The numbers that an attribute is binned from, itself or in parts.
     pub fn binned_below(&self, attribute: &ColumnName) -> BTreeSet<ColumnName> {
-        self.columns_below(attribute).1
+        self.below(self.column_of(attribute), DerivationRecipe::is_one_way).1
     }
 
-    /// The columns that are set with an attribute, and the numbers below that are not, because they
-    /// are binned.
-    fn columns_below(
+    /// A column with what it is derived from; apart, what a recipe that is an end is made of.
+    pub(crate) fn below(
         &self,
-        attribute: &ColumnName,
+        column: &ColumnName,
+        is_end: impl Fn(&DerivationRecipe) -> bool,
     ) -> (BTreeSet<ColumnName>, BTreeSet<ColumnName>) {
-        let mut set = BTreeSet::from([self.column_of(attribute).clone()]);
-        let mut binned = BTreeSet::new();
+        let (mut all, mut apart) = (BTreeSet::from([column.clone()]), BTreeSet::new());
         // Parents are above, so one way up meets them all.
         for (name, recipe) in self.derived().iter().rev() {
-            if !set.contains(name) {
+            if !all.contains(name) {
                 continue;
             }
             let parents = recipe.parents().into_iter().cloned();
-            if recipe.is_one_way() { binned.extend(parents) } else { set.extend(parents) }
+            if is_end(recipe) { apart.extend(parents) } else { all.extend(parents) }
         }
-        (set, binned)
+        (all, apart)
     }
 
     /// The columns of the source by which exact duplicates are found: all that the job names but

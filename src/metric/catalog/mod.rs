@@ -68,12 +68,3 @@ pub fn catalog() -> impl Iterator<Item = &'static Metric> {
 pub fn find(id: &str) -> Option<&'static Metric> {
     catalog().find(|metric| metric.id == id)
 }
-
-/// The id closest to a word that is none, for a hint; none where nothing is close. The case of
-/// letters does not count.
-pub fn nearest(word: &str) -> Option<&'static str> {
-    let word = word.to_ascii_lowercase();
-    let (distance, id) =
-        catalog().map(|metric| (strsim::levenshtein(&word, metric.id), metric.id)).min()?;
-    (distance <= (word.chars().count() / 3).max(1)).then_some(id)
-}

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use crate::metric::estimate::dual::Dual;
-use crate::metric::estimate::influence::{Influence, UnitInfluence};
+use crate::metric::estimate::influence::Influence;
 use crate::metric::estimate::{Estimate, NO_SPREAD};
-use crate::metric::evidence::units::{MatrixUnits, UnitSums};
+use crate::metric::evidence::units::{UnitKind, UnitSums};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share, z_of_level};
 use crate::metric::student_interval::{degrees_of_freedom, log_student};
 
@@ -25,45 +25,29 @@ const FEW_UNITS: &str = "few units: a row or column of the matrix holds fewer th
 /// Units that each margin must hold for an interval.
 const LEAST_OF_MARGIN: u64 = 5;
 
-/// What each kind of units adds to a value with these derivatives by the cells.
-fn influence(kinds: &[MatrixUnits], gradient: &[f64]) -> Influence {
-    let (mut each, mut scale) = (Vec::new(), 0.0);
-    for (key, filled, sums) in kinds.iter().filter(|(_, filled, _)| !filled.is_empty()) {
-        let terms = || filled.iter().map(|&(cell, n)| gradient[cell] * n as f64);
-        let most: f64 = terms().map(f64::abs).sum();
-        let (adds, squares) = (terms().sum(), sums.squares());
-        scale += most * most * squares;
-        each.push(UnitInfluence { key: *key, adds, squares, n: sums.people() });
-    }
-    Influence { units: each, scale }
-}
-
 impl Estimate {
-    /// A function of the table that the cells of some units make. The value is the caller's.
-    pub(crate) fn of_cells<const N: usize>(
+    /// A function of the table to whose cells those of some units lead. The value is the caller's.
+    pub(crate) fn of_cells(
         value: f64,
-        units: &UnitSums<N>,
-        table: impl Fn(&[u64; N]) -> [u64; 4],
+        units: &UnitSums,
+        table: impl Fn(usize) -> Option<usize>,
         function: CellFunction,
     ) -> Self {
-        let cells = table(&units.weight()).map(|weight| weight as f64);
-        let n_units = units.n_units(|cells| table(cells) != [0; 4]) as f64;
-        let kinds = units.kinds().iter().map(|kind| {
-            let cells = table(&kind.cells).into_iter().enumerate();
-            (kind.key, cells.filter(|(_, n)| *n > 0).collect(), kind.sums)
-        });
-        let kinds: Vec<MatrixUnits> = kinds.collect();
+        let units = units.mapped(4, table);
         match function {
-            CellFunction::Correlation => Estimate::correlation(value, 2, kinds),
+            CellFunction::Correlation => Estimate::correlation(value, 2, units.kinds()),
             CellFunction::Positive(function) => {
+                let (cells, kinds) =
+                    (units.weight::<4>().map(|weight| weight as f64), units.kinds());
+                let n_units = units.n_units(|_| true) as f64;
                 let gradient = function(Dual::cells(cells)).gradient;
-                let own = influence(&kinds, &gradient);
+                let own = Influence::of_kinds(kinds, &gradient);
                 let sum = own.squares();
                 if value <= 0.0 || n_units < 2.0 || sum <= 1e-24 * value * value {
                     return Estimate::other(value, own, Rc::new(|_| Err(NO_SPREAD)));
                 }
                 let most: f64 = (0..4).map(|i| gradient[i].abs() * cells[i]).sum();
-                let size = influence(&kinds, &gradient.map(f64::abs)).squares();
+                let size = Influence::of_kinds(kinds, &gradient.map(f64::abs)).squares();
                 let df = degrees_of_freedom(n_units, most * most / size);
                 let variance = n_units / (n_units - 1.0) * sum;
                 let at = move |level| Ok(log_student(value, variance, df, level));
@@ -74,11 +58,11 @@ impl Estimate {
 
     /// The correlation of two variables of so many classes, from the cells of the matrix that the
     /// units of each kind fill, ascending by key. The value is the caller's.
-    pub(crate) fn correlation(value: f64, classes: usize, kinds: Vec<MatrixUnits>) -> Self {
+    pub(crate) fn correlation(value: f64, classes: usize, kinds: &[UnitKind]) -> Self {
         let square = classes * classes;
         let (mut cells, mut units) = (vec![0.0; square], vec![[0_u64; 2]; classes]);
         let mut n_units = 0;
-        for (_, filled, sums) in &kinds {
+        for UnitKind { cells: filled, sums, .. } in kinds {
             let mut held = vec![[false; 2]; classes];
             for &(cell, n) in filled {
                 cells[cell] += n as f64 * sums.sum() as f64;
@@ -90,9 +74,9 @@ impl Estimate {
                     *n += if held { sums.people() } else { 0 };
                 });
             }
-            n_units += if filled.is_empty() { 0 } else { sums.people() };
+            n_units += sums.people();
         }
-        let own = influence(&kinds, &correlation_gradient(classes, &cells));
+        let own = Influence::of_kinds(kinds, &correlation_gradient(classes, &cells));
         let held = units.iter().flatten().filter(|n| **n > 0);
         if held.min().is_none_or(|n| *n < LEAST_OF_MARGIN) {
             return Estimate::other(value, own, Rc::new(|_| Err(FEW_UNITS)));
@@ -103,11 +87,11 @@ impl Estimate {
         let drawn: Vec<f64> = cells.iter().map(|cell| cell + each * mean).collect();
         let gradient = correlation_gradient(classes, &drawn);
         let added = each * mean * mean * gradient.iter().map(|by| by * by).sum::<f64>();
-        let sum = influence(&kinds, &gradient).squares() + added;
+        let sum = Influence::of_kinds(kinds, &gradient).squares() + added;
         let variance = n / (n - 1.0) * (n + 2.0) / n * sum;
         let share = f64::midpoint(value, 1.0);
         let size = if share <= 0.0 || share >= 1.0 || variance <= 0.0 {
-            total * total / influence(&kinds, &vec![1.0; square]).squares()
+            total * total / Influence::of_kinds(kinds, &vec![1.0; square]).squares()
         } else {
             4.0 * share * (1.0 - share) / variance
         };

@@ -1,5 +1,7 @@
 //! What each unit adds to a value, and how two values go together because some units are in both.
 
+use crate::metric::evidence::units::UnitKind;
+
 /// What the units of one kind add.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnitInfluence {
@@ -22,6 +24,19 @@ pub(crate) struct Influence {
 }
 
 impl Influence {
+    /// What each kind of units adds to a value with these derivatives by the cells.
+    pub(crate) fn of_kinds(kinds: &[UnitKind], gradient: &[f64]) -> Self {
+        let mut all = Influence { units: Vec::new(), scale: 0.0 };
+        for UnitKind { key, cells, sums } in kinds {
+            let terms = || cells.iter().map(|&(cell, n)| gradient[cell] * n as f64);
+            let most: f64 = terms().map(f64::abs).sum();
+            let (adds, squares) = (terms().sum(), sums.squares());
+            all.scale += most * most * squares;
+            all.units.push(UnitInfluence { key: *key, adds, squares, n: sums.people() });
+        }
+        all
+    }
+
     /// The sum over units of the squares.
     pub(crate) fn squares(&self) -> f64 {
         self.units.iter().map(|of| of.adds * of.adds * of.squares).sum()

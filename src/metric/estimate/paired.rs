@@ -10,28 +10,35 @@ use std::rc::Rc;
 
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::influence::{Influence, UnitInfluence};
-use crate::metric::evidence::units::UnitSums;
+use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
 use crate::metric::student_interval::{degrees_of_freedom, student};
 
 impl Estimate {
-    /// `of` counts the rows below both shares, those of the first alone, and those of the second
-    /// alone; none where no row is below them.
-    pub(crate) fn paired<const N: usize>(
-        units: &UnitSums<N>,
-        of: impl Fn(&[u64; N]) -> [u64; 3],
-    ) -> Option<Self> {
-        let [all, gained, lost] = of(&units.weight()).map(|weight| weight as f64);
+    /// `of` says what a row of each cell counts, 0 or 1: below both shares, as a case of the first
+    /// alone, and as one of the second alone; none where no row is below them.
+    pub(crate) fn paired(units: &UnitSums, of: impl Fn(usize) -> [u64; 3]) -> Option<Self> {
+        let counted: Vec<[u64; 3]> = (0..units.rows().len()).map(of).collect();
+        let sum = |cells: &mut dyn Iterator<Item = (usize, u64)>| {
+            let mut sum = [0; 3];
+            for (cell, n) in cells {
+                sum.iter_mut().zip(counted[cell]).for_each(|(sum, one)| *sum += n * one);
+            }
+            sum.map(|weight: u64| weight as f64)
+        };
+        let [all, gained, lost] = sum(&mut units.rows().iter().map(|of| of.sum()).enumerate());
         if all == 0.0 {
             return None;
         }
         let value = (gained - lost) / all;
         let of_row = (gained + lost) / all - value * value;
-        let rows = units.rows_of(|cells| of(cells)[0]);
+        let mut rows = WeightSums::default();
+        let below = units.rows().iter().zip(&counted).filter(|(_, [below, ..])| *below > 0);
+        below.for_each(|(of, _)| rows += *of);
         let (mut each, mut n_units) = (Vec::new(), 0);
         let [mut agree, mut differ] = [0.0; 2];
         for kind in units.kinds() {
-            let [below, plus, minus] = of(&kind.cells).map(|weight| weight as f64);
+            let [below, plus, minus] = sum(&mut kind.cells.iter().copied());
             if below > 0.0 {
                 let (adds, squares) = ((plus - minus - value * below) / all, kind.sums.squares());
                 n_units += kind.sums.people();

@@ -19,7 +19,7 @@
 use crate::metric::estimate::influence::{Influence, UnitInfluence};
 use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
-use crate::metric::rate::Rate;
+use crate::metric::rate::{Rate, Undefined};
 
 /// A share that has a value.
 #[derive(Debug, Clone)]
@@ -75,14 +75,25 @@ pub(crate) struct UnitsBelow {
 }
 
 impl Share {
-    /// What `of` counts of some units; none where nothing is below it. `of` is linear in the cells.
-    pub(crate) fn new<const N: usize>(
-        units: &UnitSums<N>,
-        of: impl Fn(&[u64; N]) -> Rate,
-    ) -> Option<Self> {
-        let rows = units.rows_of(|cells| of(cells).denominator).into();
-        let each = units.kinds().iter().map(|kind| (kind.key, of(&kind.cells), kind.sums));
-        Share::of_units(of(&units.weight()), rows, each)
+    /// The share of which `of` says what a row of each cell counts, 0 or 1 on top and below; none
+    /// where nothing is below it.
+    pub(crate) fn new(units: &UnitSums, of: impl Fn(usize) -> Rate) -> Option<Self> {
+        let each: Vec<Rate> = (0..units.rows().len()).map(of).collect();
+        let mut below = WeightSums::default();
+        let counted = units.rows().iter().zip(&each).filter(|(_, of)| of.denominator > 0);
+        counted.for_each(|(rows, _)| below += *rows);
+        let sum = |cells: &mut dyn Iterator<Item = (usize, u64)>| {
+            let none = Rate { numerator: 0, denominator: 0, empty: Undefined::EmptyGroup };
+            cells.fold(none, |sum, (cell, n)| Rate {
+                numerator: sum.numerator + n * each[cell].numerator,
+                denominator: sum.denominator + n * each[cell].denominator,
+                ..sum
+            })
+        };
+        let all = sum(&mut units.rows().iter().map(|rows| rows.sum()).enumerate());
+        let kinds = units.kinds().iter();
+        let kinds = kinds.map(|of| (of.key, sum(&mut of.cells.iter().copied()), of.sums));
+        Share::of_units(all, below.into(), kinds)
     }
 
     /// The share `rate` of these rows, and what each kind of units has on top of it and below it,

@@ -37,6 +37,18 @@ macro_rules! additive {
         additive!($type { $($field),+ });
         additive!(accumulated $type);
     };
+    // With a field `supported`, see [`SupportedOnly`](crate::metric::evidence::supported).
+    (supported $type:ty { $($field:ident),+ } or $so_far:ident) => {
+        impl crate::metric::evidence::additive::Additive for $type {
+            fn absorb(&mut self, other: &Self) {
+                let mut supported = std::mem::take(&mut self.supported);
+                supported.absorb(&other.supported, || self.$so_far(), || other.$so_far());
+                self.supported = supported;
+                $(self.$field.absorb(&other.$field);)+
+            }
+        }
+        additive!(accumulated $type);
+    };
     (accumulated $type:ty) => {
         impl crate::exec::accumulator::Accumulator for $type {
             fn merge(&mut self, other: Self) {

@@ -5,22 +5,19 @@
 //! ([`counts`](crate::metric::evidence::counts)): people without a label count wherever no label is
 //! needed, and are in a separate matrix.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::Hash;
-use std::ops::AddAssign;
+use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::matrix::ClassMatrix;
+use crate::metric::evidence::outcome_patterns::PatternTally;
 use crate::metric::evidence::person::{Confusion, ScoredCounterfactual, ScoredPerson};
-use crate::metric::evidence::score_grid::ScoreGrid;
-use crate::metric::evidence::strata::Strata;
+use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::supported::SupportedOnly;
-use crate::metric::evidence::units::{MatrixUnits, WeightSums, units_of_persons};
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums, units_of_persons};
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 
 /// One person as scored.
@@ -88,13 +85,13 @@ impl ClassCounterfactual<'_> {
 pub(crate) struct FactualClassCounts {
     classes: usize,
     weighted: bool,
-    /// By group, the rows of each cell of the matrix and what they weigh, row by row.
+    /// By group, then of no declared group, the rows of each label and prediction, each unknown 0 or
+    /// the class from 1 on.
     cells: Vec<Vec<WeightSums>>,
-    /// What the rows of each person weigh by group and cell; none where each row is a person.
-    persons: Option<PersonClassCells>,
+    /// What the rows of each person weigh by group and cell of the matrix; none where each row is a
+    /// person.
+    persons: Option<PersonCells<1>>,
     one_vs_all: Vec<FactualCounts>,
-    /// People without a group by label and prediction, each unknown 0 or the class from 1 on.
-    without_group: KeyedSums<(u32, u32), WeightSums>,
 }
 
 /// The label and the prediction of some people, each unknown or a class; how many they are, and
@@ -107,10 +104,9 @@ impl FactualClassCounts {
         FactualClassCounts {
             classes,
             weighted: false,
-            cells: vec![vec![WeightSums::default(); classes * classes]; groups],
+            cells: vec![vec![WeightSums::default(); (classes + 1) * (classes + 1)]; groups + 1],
             persons: None,
             one_vs_all: vec![FactualCounts::new(groups); classes],
-            without_group: KeyedSums::default(),
         }
     }
 
@@ -123,32 +119,20 @@ impl FactualClassCounts {
     /// The same, counted by this unit too.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
-        let (weighted, persons) = (unit.weighted, unit.persons.then(PersonClassCells::default));
+        let (weighted, persons) = (unit.weighted, unit.persons.then(PersonCells::new));
         FactualClassCounts { weighted, persons, ..self.map_classes(|of| of.counted_by(unit)) }
     }
 
-    /// The same where scores as such are measured, of which there are none yet.
+    /// The same where each class against all others begins with these counts of nobody.
     #[must_use]
-    pub(crate) fn with_scores(self, scores: &LabelledScores) -> Self {
-        self.map_classes(|counts| counts.with_scores(scores.clone()))
-    }
-
-    /// The same where people fall into strata, of which none holds anybody yet.
-    #[must_use]
-    pub(crate) fn with_strata(self, strata: &Strata) -> Self {
-        self.map_classes(|counts| counts.with_strata(strata.clone()))
+    pub(crate) fn with_one_vs_rest(self, nobody: &FactualCounts) -> Self {
+        self.map_classes(|_| nobody.clone())
     }
 
     /// The same without the scores of people.
     #[must_use]
     pub(crate) fn without_scores(self) -> Self {
         self.map_classes(FactualCounts::without_scores)
-    }
-
-    /// The same where curves of every threshold are asked for.
-    #[must_use]
-    pub(crate) fn with_grid(self, grid: ScoreGrid) -> Self {
-        self.map_classes(|counts| counts.with_grid(grid))
     }
 
     /// Adds one row. `keys` are those of the person and of the row.
@@ -159,23 +143,35 @@ impl FactualClassCounts {
         let tied = person.is_tied();
         for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
             let one = person.one_vs_rest(class);
-            counts.groups[person.group].add(one.label, one.predicted, tied);
+            let unit = (person.group, keys.0, person.weight);
+            counts.add(unit, one.label, one.predicted, tied);
             let labelled = (one.label, one.score.unwrap_or(f64::NAN));
             counts.add_score(person.group, labelled, person.weight, keys);
-            let unit = (person.group, keys.0, person.weight);
-            counts.add_unit(unit, one.label, one.predicted);
         }
+        self.add_state(person.group, person.label, person.predicted, person.weight);
         let (Some(label), Some(predicted)) = (person.label, person.predicted) else { return };
-        assert!(
-            label < self.classes && predicted < self.classes,
-            "class {label} or {predicted} of {}",
-            self.classes
-        );
-        let cell = label * self.classes + predicted;
-        self.cells[person.group][cell] += WeightSums::one(person.weight);
         if let Some(persons) = self.persons.as_mut().filter(|_| person.weight > 0) {
-            persons.add((keys.0, person.group as u32, cell as u32), person.weight);
+            let row = person.group * self.classes + label;
+            persons.at(keys.0, row * self.classes + predicted)[0] += person.weight;
         }
+    }
+
+    fn add_state(
+        &mut self,
+        place: usize,
+        label: Option<usize>,
+        predicted: Option<usize>,
+        weight: u64,
+    ) {
+        let classes = self.classes;
+        let state = |of: Option<usize>| {
+            of.map_or(0, |of| {
+                assert!(of < classes, "class {of} of {classes}");
+                1 + of
+            })
+        };
+        let cell = state(label) * (classes + 1) + state(predicted);
+        self.cells[place][cell] += WeightSums::one(weight);
     }
 
     /// Adds the stratum of a row, in addition to the row itself. `key` is the person's own.
@@ -199,36 +195,25 @@ impl FactualClassCounts {
             let is = |of: Option<usize>| of.map(|of| of == class);
             counts.add_ungrouped(word, weight, is(label), is(predicted));
         }
-        if word == u32::MAX && weight > 0 {
-            let state = |of: Option<usize>| of.map_or(0, |of| of as u32 + 1);
-            let cell = (state(label), state(predicted));
-            self.without_group.add(cell, WeightSums::one(weight));
+        if word == u32::MAX {
+            self.add_state(self.groups(), label, predicted, weight);
         }
     }
 
-    /// The people without a group by label and prediction, in order.
-    pub(crate) fn without_group(&self) -> Vec<ClassState> {
-        let mut cells: Vec<_> = self.without_group.0.iter().collect();
-        cells.sort_unstable_by_key(|(cell, _)| **cell);
-        let class = |of: u32| (of as usize).checked_sub(1);
-        let state = |(cell, sums): (&(u32, u32), &WeightSums)| {
-            ([class(cell.0), class(cell.1)], sums.people(), sums.sum())
+    /// Some people by label and prediction, in order; those of no declared group where `of` is none.
+    pub(crate) fn states(&self, of: Option<GroupSelection>) -> Vec<ClassState> {
+        let places = match of {
+            Some(of) => of.groups(self.groups()).collect(),
+            None => vec![self.groups()],
         };
-        cells.into_iter().map(state).collect()
-    }
-
-    /// The people of some groups without a prediction by label, unknown or a class; weights are 0
-    /// where nobody has one.
-    pub(crate) fn without_prediction(&self, of: GroupSelection) -> Vec<ClassState> {
-        let of_class = |class: Option<usize>| {
-            // Whom one class leaves out, all leave out.
-            let counts = self.one_vs_all.get(class.unwrap_or(0))?;
-            let (rows, weights) = counts.states(of);
-            let cell = if class.is_some() { 6 } else { 0 };
-            Some(([class, None], rows[cell], weights.map_or(0, |weights| weights[cell])))
+        let state = |cell: usize| {
+            let mut sums = WeightSums::default();
+            places.iter().for_each(|&place: &usize| sums += self.cells[place][cell]);
+            let classes = [cell / (self.classes + 1), cell % (self.classes + 1)];
+            (classes.map(|of| of.checked_sub(1)), sums.people(), sums.sum())
         };
-        let labels = [None].into_iter().chain((0..self.classes).map(Some));
-        labels.filter_map(of_class).filter(|(_, n, _)| *n > 0).collect()
+        let cells = 0..(self.classes + 1) * (self.classes + 1);
+        cells.map(state).filter(|(_, n, _)| *n > 0).collect()
     }
 
     /// Adds a row of weight 0 of a group, which counts for nothing.
@@ -243,42 +228,30 @@ impl FactualClassCounts {
 
     /// Number of groups.
     pub(crate) fn groups(&self) -> usize {
-        self.cells.len()
+        self.cells.len() - 1
     }
 
-    fn sum(&self, of: GroupSelection, number: impl Fn(WeightSums) -> u64) -> ClassMatrix {
-        let mut all = ClassMatrix::new(self.classes);
-        for group in of.groups(self.groups()) {
-            let cells = self.cells[group].iter().enumerate();
-            cells.for_each(|(cell, sums)| all.add(cell, number(*sums)));
-        }
-        all
-    }
-
-    /// Labels (rows) against predictions (columns) of some people.
-    pub(crate) fn matrix(&self, of: GroupSelection) -> ClassMatrix {
-        self.sum(of, WeightSums::people)
-    }
-
-    /// The same in units of weight; none where nobody has a weight.
-    pub(crate) fn weight_matrix(&self, of: GroupSelection) -> Option<ClassMatrix> {
-        self.weighted.then(|| self.sum(of, WeightSums::sum))
+    /// Number of classes.
+    pub(crate) fn classes(&self) -> usize {
+        self.classes
     }
 
     /// The units of some people by the cells of the matrix that they fill.
-    pub(crate) fn units(&self, of: GroupSelection) -> ClassUnits {
+    pub(crate) fn units(&self, of: GroupSelection) -> UnitSums {
         let groups: Vec<usize> = of.groups(self.groups()).collect();
         let (mut rows, square) = (Vec::new(), self.classes * self.classes);
         for &group in &groups {
-            let cells = self.cells[group].iter().enumerate();
+            let states = self.cells[group].chunks_exact(self.classes + 1).skip(1);
+            let cells = (0..).zip(states.flat_map(|of_label| &of_label[1..]));
             let filled = cells.filter(|(_, sums)| sums.people() > 0);
-            let unit = |(cell, sums): (usize, &WeightSums)| {
-                ((group * square + cell) as u64, vec![(cell, 1)], *sums)
-            };
-            rows.extend(filled.map(unit));
+            rows.extend(filled.map(|(cell, sums)| UnitKind {
+                key: (group * square + cell) as u64,
+                cells: vec![(cell, 1)],
+                sums: *sums,
+            }));
         }
-        let of_persons = |persons| persons_at(persons, &groups, |cell| cell);
-        ClassUnits { persons: self.persons.as_ref().map(of_persons), rows }
+        let persons = self.persons.as_ref().map(|of| persons_at(of, square, &groups));
+        UnitSums::new(square, self.weighted, rows, persons)
     }
 
     /// The evidence of each class against all others, in order.
@@ -287,19 +260,7 @@ impl FactualClassCounts {
     }
 }
 
-additive!(accumulated FactualClassCounts {
-    cells, persons, without_group, one_vs_all
-});
-
-/// What happened to people who behave alike: their group, label and prediction, and the number of
-/// their counterfactuals by target group and prediction, ascending.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-struct ClassPattern {
-    group: u32,
-    label: u32,
-    predicted: u32,
-    outcomes: Vec<(u32, u32, u32)>,
-}
+additive!(accumulated FactualClassCounts { cells, persons, one_vs_all });
 
 /// Counterfactuals under one model, one sensitive attribute and one counterfactual set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -308,10 +269,10 @@ pub(crate) struct SwitchClassCounts {
     groups: usize,
     weighted: bool,
     /// People of each pattern and what they weigh.
-    people: KeyedSums<ClassPattern, WeightSums>,
-    /// What the rows of each person weigh by direction and cell of the extended matrix; none where
-    /// each row is a person.
-    persons: Option<PersonClassCells>,
+    people: PatternTally,
+    /// What the rows of each person weigh by direction and cell of the matrix; none where each row
+    /// is a person.
+    persons: Option<PersonCells<1>>,
     one_vs_all: Vec<CounterfactualCounts>,
     /// The same people by their supported counterfactuals alone, without each class against all
     /// others.
@@ -323,7 +284,7 @@ impl SwitchClassCounts {
     /// Nobody yet, for this number of classes and of groups.
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
         let one_vs_all = vec![CounterfactualCounts::new(groups); classes];
-        let (people, supported) = (KeyedSums::default(), SupportedOnly::default());
+        let (people, supported) = (PatternTally::new(groups, classes), SupportedOnly::default());
         let (weighted, persons) = (false, None);
         SwitchClassCounts { classes, groups, weighted, people, persons, one_vs_all, supported }
     }
@@ -348,7 +309,7 @@ impl SwitchClassCounts {
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         let one_vs_all =
             self.one_vs_all.into_iter().map(|counts| counts.counted_by(unit)).collect();
-        let (weighted, persons) = (unit.weighted, unit.persons.then(KeyedSums::default));
+        let (weighted, persons) = (unit.weighted, unit.persons.then(PersonCells::new));
         SwitchClassCounts { weighted, persons, one_vs_all, ..self }
     }
 
@@ -401,31 +362,20 @@ impl SwitchClassCounts {
         person: &ClassPerson<'_>,
         counterfactuals: &[ClassCounterfactual<'_>],
     ) {
-        // People without a label are behind those of the last class.
-        let label = person.label.unwrap_or(self.classes);
-        let Some(predicted) = person.predicted else { return };
-        let mut outcomes = BTreeMap::new();
-        for (to, after) in counterfactuals.iter().filter_map(|cf| Some((cf.to, cf.predicted?))) {
-            let known = label <= self.classes
-                && [predicted, after].iter().all(|class| *class < self.classes);
-            assert!(known, "class {label}, {predicted} or {after} of {}", self.classes);
-            *outcomes.entry((to as u32, after as u32)).or_default() += 1;
-            if let Some(persons) = self.persons.as_mut().filter(|_| person.weight > 0) {
-                let cell = (label * self.classes + predicted) * self.classes + after;
-                let direction = person.group * self.groups + to;
-                persons.add((key, direction as u32, cell as u32), person.weight);
-            }
-        }
-        if !outcomes.is_empty() {
-            let outcomes =
-                outcomes.into_iter().map(|((to, after), times)| (to, after, times)).collect();
-            let kind = ClassPattern {
-                group: person.group as u32,
-                label: label as u32,
-                predicted: predicted as u32,
-                outcomes,
-            };
-            self.people.add(kind, WeightSums::one(person.weight));
+        let moved = counterfactuals.iter().map(|cf| (cf.to, cf.predicted));
+        self.people.add(
+            (person.group, person.label, person.predicted),
+            moved.clone(),
+            person.weight,
+        );
+        let (Some(predicted), Some(persons)) = (person.predicted, &mut self.persons) else {
+            return;
+        };
+        let known = moved.filter_map(|(to, after)| Some((to, after?)));
+        for (to, after) in known.filter(|_| person.weight > 0) {
+            let direction = person.group * self.groups + to;
+            let place = (direction * self.classes + predicted) * self.classes + after;
+            persons.at(key, place)[0] += person.weight;
         }
     }
 
@@ -440,11 +390,6 @@ impl SwitchClassCounts {
         self.classes
     }
 
-    /// Whether people have weights.
-    pub(crate) fn is_weighted(&self) -> bool {
-        self.weighted
-    }
-
     /// Predictions before (rows) and after (columns) of one direction, or of all counterfactuals.
     #[cfg(test)]
     pub(crate) fn matrix(&self, direction: Option<(usize, usize)>) -> ClassMatrix {
@@ -457,7 +402,7 @@ impl SwitchClassCounts {
         direction: Option<(usize, usize)>,
         label: Option<usize>,
     ) -> ClassMatrix {
-        self.sum(WeightSums::people, direction, Some(label.unwrap_or(self.classes)))
+        self.sum(WeightSums::people, direction, Some(label))
     }
 
     /// The matrix of all labels in units of weight; none where nobody has a weight.
@@ -472,8 +417,7 @@ impl SwitchClassCounts {
         direction: Option<(usize, usize)>,
         label: Option<usize>,
     ) -> Option<ClassMatrix> {
-        let label = Some(label.unwrap_or(self.classes));
-        self.weighted.then(|| self.sum(WeightSums::sum, direction, label))
+        self.weighted.then(|| self.sum(WeightSums::sum, direction, Some(label)))
     }
 
     /// The evidence of each class against all others, in order.
@@ -485,20 +429,21 @@ impl SwitchClassCounts {
         ScopeIndex { groups: self.groups }
     }
 
+    /// The cells of a direction, or of all, and of the people with a label or without, or of all.
     fn sum(
         &self,
         number: impl Fn(WeightSums) -> u64,
         direction: Option<(usize, usize)>,
-        label: Option<usize>,
+        label: Option<Option<usize>>,
     ) -> ClassMatrix {
         let mut all = ClassMatrix::new(self.classes);
-        let of_label = |kind: &ClassPattern| label.is_none_or(|own| own == kind.label as usize);
-        for (kind, sums) in self.people.0.iter().filter(|(kind, _)| of_label(kind)) {
-            for &(to, after, times) in &kind.outcomes {
-                let own = (kind.group as usize, to as usize);
-                if direction.is_none_or(|direction| direction == own) {
-                    let cell = kind.predicted as usize * self.classes + after as usize;
-                    all.add(cell, number(*sums) * u64::from(times));
+        let wanted = label.map(|label| label.map(|label| label as u32));
+        let people = self.people.people();
+        let held = people.iter().filter(|(kind, _)| wanted.is_none_or(|label| label == kind.label));
+        for (kind, sums) in held {
+            for (to, cell, times) in kind.cells(self.classes) {
+                if direction.is_none_or(|direction| direction == (kind.group as usize, to)) {
+                    all.add(cell, number(*sums) * times);
                 }
             }
         }
@@ -507,109 +452,42 @@ impl SwitchClassCounts {
 
     /// The units of every scope, by its number, by the cells of the matrix that they fill; rows of
     /// weight 0 are in none. Walks over all patterns: ask once.
-    pub(crate) fn units(&self) -> Vec<ClassUnits> {
+    pub(crate) fn units(&self) -> Vec<UnitSums> {
         let places = self.scope_index();
         let mut kinds = vec![BTreeMap::<Vec<(usize, u64)>, WeightSums>::new(); places.len()];
-        for (kind, sums) in &self.people.0 {
+        for (kind, sums) in self.people.people() {
             let mut filled: BTreeMap<usize, BTreeMap<usize, u64>> = BTreeMap::new();
-            for &(to, after, times) in &kind.outcomes {
-                let cell = kind.predicted as usize * self.classes + after as usize;
-                for place in places.scopes_of(kind.group as usize, to as usize) {
-                    *filled.entry(place).or_default().entry(cell).or_default() += u64::from(times);
+            for (to, cell, times) in kind.cells(self.classes) {
+                for place in places.scopes_of(kind.group as usize, to) {
+                    *filled.entry(place).or_default().entry(cell).or_default() += times;
                 }
             }
             for (place, cells) in filled {
-                *kinds[place].entry(cells.into_iter().collect()).or_default() += *sums;
+                *kinds[place].entry(cells.into_iter().collect()).or_default() += sums;
             }
         }
         let square = self.classes * self.classes;
         let of_scope = |(place, kinds): (usize, BTreeMap<_, _>)| {
-            let persons = self.persons.as_ref().map(|persons| {
-                persons_at(persons, &places.numbers_of(place), |cell| cell % square)
-            });
+            let held = || places.numbers_of(place);
+            let persons = self.persons.as_ref().map(|of| persons_at(of, square, &held()));
             let numbers = (place as u64) << 32..;
-            let rows = numbers.zip(kinds).map(|(key, (cells, sums))| (key, cells, sums));
-            ClassUnits { persons, rows: rows.collect() }
+            let rows = numbers.zip(kinds).map(|(key, (cells, sums))| UnitKind { key, cells, sums });
+            UnitSums::new(square, self.weighted, rows.collect(), persons)
         };
         kinds.into_iter().enumerate().map(of_scope).collect()
     }
 }
 
-impl Additive for SwitchClassCounts {
-    fn absorb(&mut self, other: &Self) {
-        let mut supported = std::mem::take(&mut self.supported);
-        let (so_far, theirs) = (|| self.of_classes_alone(), || other.of_classes_alone());
-        supported.absorb(&other.supported, so_far, theirs);
-        self.supported = supported;
-        self.people.absorb(&other.people);
-        self.persons.absorb(&other.persons);
-        self.one_vs_all.absorb(&other.one_vs_all);
-    }
-}
+additive!(supported SwitchClassCounts { people, persons, one_vs_all } or of_classes_alone);
 
-additive!(accumulated SwitchClassCounts);
-
-/// What the rows of persons weigh, by key, group or direction, and cell.
-type PersonClassCells = KeyedSums<(u64, u32, u32)>;
-
-/// The units of a scope by the cells of a matrix of classes that they fill.
-#[derive(Debug, Clone)]
-pub(crate) struct ClassUnits {
-    /// Kinds of rows.
-    pub(crate) rows: Vec<MatrixUnits>,
-    /// Persons, ascending by key, each with what the rows weigh; none where each row is a person.
-    pub(crate) persons: Option<Vec<MatrixUnits>>,
-}
-
-/// Each person with a row at some places, ascending by key.
-fn persons_at(
-    persons: &PersonClassCells,
-    places: &[usize],
-    cell_of: impl Fn(usize) -> usize,
-) -> Vec<MatrixUnits> {
+/// Each person with a row at some groups or directions, ascending by key, from what the rows of
+/// persons weigh by these and so many cells.
+fn persons_at(persons: &PersonCells<1>, cells: usize, held: &[usize]) -> Vec<UnitKind> {
     let mut all: BTreeMap<(u64, usize), u64> = BTreeMap::new();
-    for (&(key, place, cell), weight) in &persons.0 {
-        if places.contains(&(place as usize)) {
-            *all.entry((key, cell_of(cell as usize))).or_default() += weight;
+    persons.each(|(key, place), [weight]| {
+        if held.contains(&(place / cells)) {
+            *all.entry((key, place % cells)).or_default() += weight;
         }
-    }
+    });
     units_of_persons(all.into_iter().map(|((key, cell), weight)| (key, cell, weight)))
-}
-
-/// Sums by key, written in the order of their keys.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct KeyedSums<K: Eq + Hash, T = u64>(HashMap<K, T>);
-
-impl<K: Eq + Hash, T> Default for KeyedSums<K, T> {
-    fn default() -> Self {
-        KeyedSums(HashMap::new())
-    }
-}
-
-impl<K: Eq + Hash, T: Copy + Default + AddAssign> KeyedSums<K, T> {
-    fn add(&mut self, key: K, n: T) {
-        *self.0.entry(key).or_default() += n;
-    }
-}
-
-impl<K: Eq + Hash + Clone, T: Additive + Clone> Additive for KeyedSums<K, T> {
-    fn absorb(&mut self, other: &Self) {
-        self.0.absorb(&other.0);
-    }
-}
-
-impl<K: Serialize + Ord + Hash, T: Serialize> Serialize for KeyedSums<K, T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut sorted: Vec<(&K, &T)> = self.0.iter().collect();
-        sorted.sort_unstable_by_key(|(key, _)| *key);
-        sorted.serialize(serializer)
-    }
-}
-
-impl<'de, K: Deserialize<'de> + Eq + Hash, T: Deserialize<'de>> Deserialize<'de>
-    for KeyedSums<K, T>
-{
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(KeyedSums(Vec::<(K, T)>::deserialize(deserializer)?.into_iter().collect()))
-    }
 }

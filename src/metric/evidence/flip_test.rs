@@ -395,18 +395,16 @@ impl FlipTestResult {
     }
 
     /// The comparison of a scope, and the units of facet d by what their neighbours say.
-    pub(crate) fn facet(&self, scope: MetricScope) -> Option<(FacetFlips, UnitSums<3>)> {
+    pub(crate) fn facet(&self, scope: MetricScope) -> Option<(FacetFlips, UnitSums)> {
         let number = self.facets.iter().position(|facet| facet.scope == scope)?;
         let facet = self.facets[number];
         let plain = |sums: WeightSums| WeightSums::ones(sums.people());
         let rows = if self.weighted { facet.votes } else { facet.votes.map(plain) };
-        let kind = |(cell, sums)| {
-            let mut cells = [0; 3];
-            cells[cell] = 1;
-            UnitKind { key: cell as u64, cells, sums }
-        };
+        let kind = |(cell, sums)| UnitKind { key: cell as u64, cells: vec![(cell, 1)], sums };
         let persons = self.persons.as_ref().map(|persons| persons.sums(|place| place == number));
-        Some((facet, UnitSums::new(rows.into_iter().enumerate().map(kind).collect(), persons)))
+        let persons = persons.map(|all| all.into_iter().map(UnitKind::person).collect());
+        let kinds = rows.into_iter().enumerate().map(kind).collect();
+        Some((facet, UnitSums::new(3, self.weighted, kinds, persons)))
     }
 }
 

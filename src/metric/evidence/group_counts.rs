@@ -5,23 +5,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::person::{Confusion, StateCells, answer_state};
+use crate::metric::evidence::units::WeightSums;
+
+/// The place of a row in [`StateCells`].
+pub(crate) fn state_cell(label: Option<bool>, predicted: Option<bool>) -> usize {
+    3 * answer_state(label) + answer_state(predicted)
+}
 
 /// The factual rows of one group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GroupFactualCounts {
     /// By label and prediction, each unknown, no or yes.
-    cells: [[u64; 3]; 3],
+    cells: [WeightSums; 9],
     at_threshold: u64,
     /// Rows of weight 0, in no cell.
-    #[serde(default)]
     weightless: u64,
 }
 
 impl GroupFactualCounts {
-    /// Adds one row: its label and prediction where known, and whether its score lies exactly at
-    /// the threshold.
-    pub(crate) fn add(&mut self, label: Option<bool>, predicted: Option<bool>, at_threshold: bool) {
-        self.cells[answer_state(label)][answer_state(predicted)] += 1;
+    /// Adds one row with what it weighs, 1 where nobody has a weight: its label and prediction where
+    /// known, and whether its score lies exactly at the threshold.
+    pub(crate) fn add(
+        &mut self,
+        label: Option<bool>,
+        predicted: Option<bool>,
+        at_threshold: bool,
+        weight: u64,
+    ) {
+        if weight == 0 {
+            return self.add_weightless();
+        }
+        self.cells[state_cell(label, predicted)] += WeightSums::one(weight);
         self.at_threshold += u64::from(at_threshold);
     }
 
@@ -36,35 +50,49 @@ impl GroupFactualCounts {
     }
 
     /// By label and prediction, each unknown, no or yes.
+    pub(crate) fn cells(&self) -> &[WeightSums; 9] {
+        &self.cells
+    }
+
+    /// How many they are.
     pub(crate) fn states(&self) -> StateCells {
-        let mut all = [0; 9];
-        all.copy_from_slice(self.cells.as_flattened());
-        all
+        self.cells.map(WeightSums::people)
+    }
+
+    /// What they weigh in whole units.
+    pub(crate) fn weights(&self) -> StateCells {
+        self.cells.map(WeightSums::sum)
+    }
+
+    /// The rows of some labels and predictions.
+    fn of(&self, holds: impl Fn(usize, usize) -> bool) -> u64 {
+        let cells = self.cells.iter().enumerate().filter(|(i, _)| holds(i / 3, i % 3));
+        cells.map(|(_, sums)| sums.people()).sum()
     }
 
     /// Rows that count.
     pub(crate) fn n(&self) -> u64 {
-        self.cells.as_flattened().iter().sum()
+        self.of(|_, _| true)
     }
 
     /// Rows with the positive label.
     pub(crate) fn n_positive(&self) -> u64 {
-        self.cells[2].iter().sum()
+        self.of(|label, _| label == 2)
     }
 
     /// Rows with a positive prediction.
     pub(crate) fn n_predicted_positive(&self) -> u64 {
-        self.cells.iter().map(|row| row[2]).sum()
+        self.of(|_, predicted| predicted == 2)
     }
 
     /// Rows without a label.
     pub(crate) fn n_missing_label(&self) -> u64 {
-        self.cells[0].iter().sum()
+        self.of(|label, _| label == 0)
     }
 
     /// Rows without a score, so without a prediction.
     pub(crate) fn n_missing_score(&self) -> u64 {
-        self.cells.iter().map(|row| row[0]).sum()
+        self.of(|_, predicted| predicted == 0)
     }
 
     /// Rows with a score exactly at the threshold.
@@ -94,7 +122,7 @@ mod tests {
             (None, None),
             (Some(true), Some(false)),
         ] {
-            counts.add(label, predicted, predicted == Some(true));
+            counts.add(label, predicted, predicted == Some(true), 3);
         }
         assert_eq!((counts.n(), counts.n_positive(), counts.n_predicted_positive()), (5, 2, 2));
         assert_eq!(

@@ -1,39 +1,24 @@
 //! People by what happened to them: the one structure behind every counterfactual matrix.
 //!
 //! A pattern is a person's group, label and prediction, and for every target group how many of
-//! their counterfactuals are predicted positive, negative, or have no score. From the number of
+//! their counterfactuals are predicted to be of each class, or have no score. From the number of
 //! people per pattern follow the cells of every scope (in some of which a person counts once per
-//! counterfactual), the people with any switch, and the units of people behind intervals.
+//! counterfactual), the people with any switch, and the units of people behind intervals. A label
+//! of two sides has the classes 0, no, and 1, yes.
 //!
-//! Choice: with at most sixty groups and one counterfactual per target a pattern is a number of two
-//! bits per target. People are counted by it, with at most five groups in an array (72 cells for
-//! two); anything else is counted by the pattern itself. All give the same patterns.
+//! Choice: with two classes, at most sixty groups and one counterfactual per target a pattern is a
+//! number of two bits per target. People are counted by it, with at most five groups in an array
+//! (72 cells for two); anything else is counted by the pattern itself. All give the same patterns.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::AddAssign;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::metric::evidence::additive::Additive;
-use crate::metric::evidence::person::{
-    ECCM_CELLS, Eccm, ScoredCounterfactual, SwitchCells, answer_of_state, answer_state, cell_index,
-};
-use crate::metric::evidence::units::WeightSums;
+use crate::metric::evidence::person::{ECCM_CELLS, Eccm, SwitchCells, cell_index};
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::ScopeIndex;
-
-/// What happened to a person's counterfactuals in one target group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) struct TargetOutcome {
-    /// The target group.
-    pub to: u32,
-    /// Counterfactuals predicted positive.
-    pub positive: u32,
-    /// Counterfactuals predicted negative.
-    pub negative: u32,
-    /// Counterfactuals without a score.
-    pub missing: u32,
-}
 
 /// What people who behave alike have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -41,40 +26,34 @@ pub(crate) struct PersonPattern {
     /// Their group.
     pub group: u32,
     /// Their label, where known.
-    pub label: Option<bool>,
+    pub label: Option<u32>,
     /// Their prediction, where there is a score.
-    pub predicted: Option<bool>,
-    /// By target group, ascending; a target without counterfactuals is left out.
-    pub outcomes: Vec<TargetOutcome>,
+    pub predicted: Option<u32>,
+    /// The target groups of counterfactuals, their predictions and how many there are, ascending.
+    pub outcomes: Vec<(u32, Option<u32>, u32)>,
 }
 
-/// What is summed over people who behave alike.
-pub(crate) trait PatternSummand: Copy + Default + PartialEq + AddAssign + Additive {
-    /// Their number, with what they weigh: 1 where it is their number alone.
-    fn sums(self) -> WeightSums;
-}
-
-impl PatternSummand for u64 {
-    fn sums(self) -> WeightSums {
-        WeightSums::ones(self)
+impl PersonPattern {
+    /// The target groups, each with a cell of the matrix of predictions before and after, and how
+    /// often a person fills it; none where a prediction is missing.
+    pub(crate) fn cells(&self, classes: usize) -> impl Iterator<Item = (usize, usize, u64)> {
+        self.outcomes.iter().filter_map(move |&(to, after, times)| {
+            let cell = self.predicted? as usize * classes + after? as usize;
+            Some((to as usize, cell, u64::from(times)))
+        })
     }
 }
 
-impl PatternSummand for WeightSums {
-    fn sums(self) -> WeightSums {
-        self
-    }
-}
-
-/// People by pattern, summed; mergeable.
+/// People by pattern: how many they are, and what they weigh; mergeable.
 #[derive(Debug, Clone)]
-pub(crate) struct PatternTally<T: PatternSummand = u64> {
+pub(crate) struct PatternTally {
     groups: usize,
+    classes: usize,
     /// By code; empty where there are too many groups.
-    dense: Vec<T>,
+    dense: Vec<WeightSums>,
     /// By code, where there are too many groups for an array.
-    coded: HashMap<u128, T>,
-    general: HashMap<PersonPattern, T>,
+    coded: HashMap<u128, WeightSums>,
+    general: HashMap<PersonPattern, WeightSums>,
 }
 
 /// The most groups for which an array is used: 11,520 cells.
@@ -84,36 +63,43 @@ const DENSE_GROUPS: usize = 5;
 /// ten for group, label and prediction.
 const CODED_GROUPS: usize = 60;
 
-impl<T: PatternSummand> PatternTally<T> {
-    /// Nobody yet, for this number of groups.
-    pub(crate) fn new(groups: usize) -> Self {
-        let cells =
-            if groups <= DENSE_GROUPS { (groups * 9) << (2 * groups.saturating_sub(1)) } else { 0 };
+impl PatternTally {
+    /// Nobody yet, for this number of groups and of classes.
+    pub(crate) fn new(groups: usize, classes: usize) -> Self {
+        let cells = (groups * 9) << (2 * groups.min(DENSE_GROUPS).saturating_sub(1));
+        let cells = if groups <= DENSE_GROUPS && classes == 2 { cells } else { 0 };
         PatternTally {
             groups,
-            dense: vec![T::default(); cells],
+            classes,
+            dense: vec![WeightSums::default(); cells],
             coded: HashMap::new(),
             general: HashMap::new(),
         }
     }
 
-    /// Adds one person with all their counterfactuals, and what they add to the sum.
+    /// Adds one person with the target groups and predictions of all their counterfactuals and what
+    /// they weigh, 1 where nobody has a weight; one of weight 0 is not there.
     ///
     /// # Panics
-    /// Where a group is not below the number of groups, or a counterfactual leads to the person's
+    /// Where a group or a class is not below its number, or a counterfactual leads to the person's
     /// own group.
     #[inline]
     pub(crate) fn add(
         &mut self,
-        (group, label, predicted): (usize, Option<bool>, Option<bool>),
-        counterfactuals: &[ScoredCounterfactual],
-        adds: T,
+        (group, label, predicted): (usize, Option<usize>, Option<usize>),
+        moved: impl Iterator<Item = (usize, Option<usize>)> + Clone,
+        weight: u64,
     ) {
+        let adds = WeightSums::one(weight);
+        if weight == 0 {
+            return;
+        }
         assert!(group < self.groups, "group {group} of {}", self.groups);
-        if self.groups <= CODED_GROUPS
-            && let Some(code) = self.targets_code(group, counterfactuals)
+        if self.classes == 2
+            && self.groups <= CODED_GROUPS
+            && let Some(code) = self.targets_code(group, moved.clone())
         {
-            let factual = (group * 3 + answer_state(label)) * 3 + answer_state(predicted);
+            let factual = (group * 3 + state(label)) * 3 + state(predicted);
             let code = ((factual as u128) << (2 * (self.groups - 1))) + code;
             if self.dense.is_empty() {
                 *self.coded.entry(code).or_default() += adds;
@@ -122,17 +108,17 @@ impl<T: PatternSummand> PatternTally<T> {
             }
             return;
         }
-        for counterfactual in counterfactuals {
-            check_target(group, counterfactual.to, self.groups);
-        }
-        *self.general.entry(pattern(group, label, predicted, counterfactuals)).or_default() += adds;
+        let known = moved.clone().filter_map(|(_, class)| class).chain(label).chain(predicted);
+        known.for_each(|class| assert!(class < self.classes, "class {class} of {}", self.classes));
+        moved.clone().for_each(|(to, _)| check_target(group, to, self.groups));
+        *self.general.entry(pattern(group, label, predicted, moved)).or_default() += adds;
     }
 
     /// The sums by pattern, in order.
-    pub(crate) fn people(&self) -> BTreeMap<PersonPattern, T> {
-        let mut all: BTreeMap<PersonPattern, T> =
+    pub(crate) fn people(&self) -> BTreeMap<PersonPattern, WeightSums> {
+        let mut all: BTreeMap<PersonPattern, WeightSums> =
             self.general.iter().map(|(pattern, &people)| (pattern.clone(), people)).collect();
-        let dense = (0..).zip(&self.dense).filter(|(_, people)| **people != T::default());
+        let dense = (0..).zip(&self.dense).filter(|(_, people)| people.people() > 0);
         for (code, &people) in dense.chain(self.coded.iter().map(|(&code, people)| (code, people)))
         {
             *all.entry(self.decode(code)).or_default() += people;
@@ -140,21 +126,23 @@ impl<T: PatternSummand> PatternTally<T> {
         all
     }
 
-    /// People by the cells that they fill, in every scope by its number. People who fill none are
-    /// left out.
-    pub(crate) fn cell_profiles(&self) -> ScopeCellProfiles<T> {
+    /// People by the cells that they fill, in every scope by its number; `weighted` says whether
+    /// they have weights. People who fill none are left out.
+    pub(crate) fn cell_profiles(&self, weighted: bool) -> ScopeCellProfiles {
         let places = ScopeIndex { groups: self.groups };
-        let mut kinds: Vec<BTreeMap<SwitchCells, T>> = vec![BTreeMap::new(); places.len()];
+        let mut kinds: Vec<BTreeMap<SwitchCells, WeightSums>> = vec![BTreeMap::new(); places.len()];
         for (pattern, people) in self.people() {
             let Some(predicted) = pattern.predicted else { continue };
-            let from = pattern.group as usize;
+            let (from, label) = (pattern.group as usize, pattern.label.map(|label| label == 1));
             let mut all = [0; ECCM_CELLS];
-            for outcome in &pattern.outcomes {
+            for of_target in pattern.outcomes.chunk_by(|a, b| a.0 == b.0) {
                 let mut cells = [0; ECCM_CELLS];
-                cells[cell_index(pattern.label, predicted, true)] = u64::from(outcome.positive);
-                cells[cell_index(pattern.label, predicted, false)] = u64::from(outcome.negative);
+                for &(_, after, times) in of_target {
+                    let Some(after) = after else { continue };
+                    cells[cell_index(label, predicted == 1, after == 1)] = u64::from(times);
+                }
                 all.iter_mut().zip(cells).for_each(|(sum, count)| *sum += count);
-                let to = outcome.to as usize;
+                let to = of_target[0].0 as usize;
                 *kinds[places.direction(from, to)].entry(cells).or_default() += people;
                 if places.has_rest() {
                     *kinds[places.rest_to_one(to)].entry(cells).or_default() += people;
@@ -165,22 +153,34 @@ impl<T: PatternSummand> PatternTally<T> {
                 *kinds[places.one_to_rest(from)].entry(all).or_default() += people;
             }
         }
-        let profiles = kinds.into_iter().map(CellProfiles::new).collect();
-        ScopeCellProfiles { scope_index: places, profiles }
+        let of_scope = |(place, mut kinds): (usize, BTreeMap<SwitchCells, WeightSums>)| {
+            kinds.remove(&[0; ECCM_CELLS]);
+            // No kind of another scope has such a number.
+            let numbers = (place as u64) << 32..;
+            let kinds =
+                numbers.zip(kinds).map(|(key, (cells, sums))| UnitKind::new(key, &cells, sums));
+            UnitSums::new(ECCM_CELLS, weighted, kinds.collect(), None)
+        };
+        let units = kinds.into_iter().enumerate().map(of_scope).collect();
+        ScopeCellProfiles { scope_index: places, units }
     }
 
     /// Two bits per other group, 0 for none, else 1 + the state of the prediction; none where a
     /// target comes twice.
     #[inline]
-    fn targets_code(&self, group: usize, counterfactuals: &[ScoredCounterfactual]) -> Option<u128> {
+    fn targets_code(
+        &self,
+        group: usize,
+        moved: impl Iterator<Item = (usize, Option<usize>)>,
+    ) -> Option<u128> {
         let mut code = 0;
-        for counterfactual in counterfactuals {
-            check_target(group, counterfactual.to, self.groups);
-            let shift = 2 * (counterfactual.to - usize::from(counterfactual.to > group));
+        for (to, predicted) in moved {
+            check_target(group, to, self.groups);
+            let shift = 2 * (to - usize::from(to > group));
             if (code >> shift) & 3 != 0 {
                 return None;
             }
-            code |= (1 + answer_state(counterfactual.predicted) as u128) << shift;
+            code |= (1 + state(predicted) as u128) << shift;
         }
         Some(code)
     }
@@ -190,25 +190,29 @@ impl<T: PatternSummand> PatternTally<T> {
         let group = factual / 9;
         let outcomes = (0..self.groups - 1).filter_map(|place| {
             let prediction = ((code >> (2 * place)) as usize & 3).checked_sub(1)?;
-            let mut outcome = TargetOutcome {
-                to: (place + usize::from(place >= group)) as u32,
-                positive: 0,
-                negative: 0,
-                missing: 0,
-            };
-            *outcome.count_mut(answer_of_state(prediction)) = 1;
-            Some(outcome)
+            let to = place + usize::from(place >= group);
+            Some((to as u32, of_state(prediction), 1))
         });
         PersonPattern {
             group: group as u32,
-            label: answer_of_state(factual / 3 % 3),
-            predicted: answer_of_state(factual % 3),
+            label: of_state(factual / 3 % 3),
+            predicted: of_state(factual % 3),
             outcomes: outcomes.collect(),
         }
     }
 }
 
-impl<T: PatternSummand> Additive for PatternTally<T> {
+/// A class as a number, not known being 0.
+fn state(class: Option<usize>) -> usize {
+    class.map_or(0, |class| 1 + class)
+}
+
+/// The reverse.
+fn of_state(state: usize) -> Option<u32> {
+    state.checked_sub(1).map(|class| class as u32)
+}
+
+impl Additive for PatternTally {
     fn absorb(&mut self, other: &Self) {
         self.dense.absorb(&other.dense);
         self.coded.absorb(&other.coded);
@@ -220,50 +224,45 @@ impl PatternTally {
     /// Counterfactuals without a score of the people of a group.
     pub(crate) fn n_missing(&self, group: usize) -> u64 {
         let missing = |pattern: &PersonPattern| {
-            pattern.outcomes.iter().map(|outcome| u64::from(outcome.missing)).sum::<u64>()
+            let missing = pattern.outcomes.iter().filter(|(_, after, _)| after.is_none());
+            missing.map(|(.., times)| u64::from(*times)).sum::<u64>()
         };
         self.people()
             .iter()
             .filter(|(pattern, _)| pattern.group as usize == group)
-            .map(|(pattern, people)| people * missing(pattern))
+            .map(|(pattern, people)| people.people() * missing(pattern))
             .sum()
     }
 }
 
-/// Patterns as they are written: the number of groups, and people by pattern in order.
+/// Patterns as they are written: people by pattern in order.
 #[derive(Serialize, Deserialize)]
-struct PatternTallyRepr<T> {
+struct PatternTallyRepr {
     groups: usize,
-    people: Vec<(PersonPattern, T)>,
+    classes: usize,
+    people: Vec<(PersonPattern, WeightSums)>,
 }
 
-impl<T: PatternSummand + Serialize> Serialize for PatternTally<T> {
+impl Serialize for PatternTally {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        PatternTallyRepr { groups: self.groups, people: self.people().into_iter().collect() }
-            .serialize(serializer)
+        let people = self.people().into_iter().collect();
+        let (groups, classes) = (self.groups, self.classes);
+        PatternTallyRepr { groups, classes, people }.serialize(serializer)
     }
 }
 
-impl<'de, T: PatternSummand + Deserialize<'de>> Deserialize<'de> for PatternTally<T> {
+impl<'de> Deserialize<'de> for PatternTally {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let PatternTallyRepr { groups, people } = PatternTallyRepr::<T>::deserialize(deserializer)?;
-        Ok(PatternTally { general: people.into_iter().collect(), ..PatternTally::new(groups) })
+        let of = PatternTallyRepr::deserialize(deserializer)?;
+        let general = of.people.into_iter().collect();
+        Ok(PatternTally { general, ..PatternTally::new(of.groups, of.classes) })
     }
 }
 
-impl<T: PatternSummand> PartialEq for PatternTally<T> {
+impl PartialEq for PatternTally {
     fn eq(&self, other: &Self) -> bool {
-        self.groups == other.groups && self.people() == other.people()
-    }
-}
-
-impl TargetOutcome {
-    fn count_mut(&mut self, predicted: Option<bool>) -> &mut u32 {
-        match predicted {
-            Some(true) => &mut self.positive,
-            Some(false) => &mut self.negative,
-            None => &mut self.missing,
-        }
+        (self.groups, self.classes) == (other.groups, other.classes)
+            && self.people() == other.people()
     }
 }
 
@@ -276,20 +275,19 @@ fn check_target(group: usize, to: usize, groups: usize) {
 
 fn pattern(
     group: usize,
-    label: Option<bool>,
-    predicted: Option<bool>,
-    counterfactuals: &[ScoredCounterfactual],
+    label: Option<usize>,
+    predicted: Option<usize>,
+    moved: impl Iterator<Item = (usize, Option<usize>)>,
 ) -> PersonPattern {
-    let mut outcomes: Vec<TargetOutcome> = Vec::with_capacity(counterfactuals.len());
-    for counterfactual in counterfactuals {
-        let to = counterfactual.to as u32;
-        let at = outcomes.binary_search_by_key(&to, |outcome| outcome.to).unwrap_or_else(|at| {
-            outcomes.insert(at, TargetOutcome { to, positive: 0, negative: 0, missing: 0 });
-            at
-        });
-        *outcomes[at].count_mut(counterfactual.predicted) += 1;
+    let class = |of: Option<usize>| of.map(|class| class as u32);
+    let mut outcomes = BTreeMap::new();
+    moved.for_each(|(to, after)| *outcomes.entry((to as u32, class(after))).or_default() += 1);
+    PersonPattern {
+        group: group as u32,
+        label: class(label),
+        predicted: class(predicted),
+        outcomes: outcomes.into_iter().map(|((to, after), times)| (to, after, times)).collect(),
     }
-    PersonPattern { group: group as u32, label, predicted, outcomes }
 }
 
 /// People by their prediction and by whether any of their counterfactuals is predicted otherwise,
@@ -329,113 +327,81 @@ impl AnySwitch {
         2 * usize::from(predicted) + usize::from(switches)
     }
 
-    /// Where the people of a kind are in it, by the cells that one of them fills.
-    pub(crate) fn index_of(kind: &SwitchCells) -> usize {
-        let eccm = Eccm(*kind);
-        AnySwitch::index(eccm.cp() + eccm.sn() > 0, eccm.sp() + eccm.sn() > 0)
+    /// The same people by whether anything switches, each once.
+    pub(crate) fn units(rows: &UnitSums) -> Vec<UnitKind> {
+        let any = |kind: &UnitKind| {
+            let eccm = Eccm(kind.all());
+            let index = AnySwitch::index(eccm.cp() + eccm.sn() > 0, eccm.sp() + eccm.sn() > 0);
+            UnitKind { key: kind.key, cells: vec![(index, 1)], sums: kind.sums }
+        };
+        rows.kinds().iter().map(any).collect()
     }
 }
 
-/// The people of every scope.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ScopeCellProfiles<T = u64> {
+/// The people of every scope by the cells of the extended matrix, as rows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ScopeCellProfiles {
     pub(crate) scope_index: ScopeIndex,
-    pub(crate) profiles: Vec<CellProfiles<T>>,
+    units: Vec<UnitSums>,
 }
 
-impl<T> ScopeCellProfiles<T> {
+impl ScopeCellProfiles {
     /// The people of group `from` by what they fill as members of `to`.
-    pub(crate) fn direction(&self, from: usize, to: usize) -> &CellProfiles<T> {
+    pub(crate) fn direction(&self, from: usize, to: usize) -> &UnitSums {
         self.at(self.scope_index.direction(from, to))
     }
 
     /// All people: with G groups each fills G - 1 cells or more.
-    pub(crate) fn total(&self) -> &CellProfiles<T> {
+    pub(crate) fn total(&self) -> &UnitSums {
         self.at(self.scope_index.total())
     }
 
     /// The people of group `from` by what they fill as members of all others; none with fewer than
     /// three groups.
     #[cfg(test)]
-    pub(crate) fn one_to_rest(&self, from: usize) -> Option<&CellProfiles<T>> {
+    pub(crate) fn one_to_rest(&self, from: usize) -> Option<&UnitSums> {
         self.scope_index.has_rest().then(|| self.at(self.scope_index.one_to_rest(from)))
     }
 
     /// The people of all other groups by what they fill as members of `to`; none with fewer than
     /// three groups.
     #[cfg(test)]
-    pub(crate) fn rest_to_one(&self, to: usize) -> Option<&CellProfiles<T>> {
+    pub(crate) fn rest_to_one(&self, to: usize) -> Option<&UnitSums> {
         self.scope_index.has_rest().then(|| self.at(self.scope_index.rest_to_one(to)))
     }
 
     /// The people of a scope by its number.
-    pub(crate) fn at(&self, place: usize) -> &CellProfiles<T> {
-        &self.profiles[place]
+    pub(crate) fn at(&self, place: usize) -> &UnitSums {
+        &self.units[place]
     }
 }
 
-/// Kinds of people by the cells that one of them fills, with the sum over each kind: of people,
-/// their number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CellProfiles<T = u64>(pub(crate) Vec<(SwitchCells, T)>);
-
-impl<T: PatternSummand> CellProfiles<T> {
-    fn new(mut kinds: BTreeMap<SwitchCells, T>) -> Self {
-        kinds.remove(&[0; ECCM_CELLS]);
-        CellProfiles(kinds.into_iter().collect())
-    }
-
-    /// The kinds as units.
-    pub(crate) fn kinds(&self) -> Vec<(SwitchCells, WeightSums)> {
-        self.0.iter().map(|(cells, sum)| (*cells, sum.sums())).collect()
-    }
-
-    /// People by whether any of their counterfactuals switches, each once.
-    pub(crate) fn any_switch(&self) -> AnySwitch {
-        let mut cells = [0; 4];
-        self.0.iter().for_each(|(kind, sum)| cells[AnySwitch::index_of(kind)] += sum.sums().sum());
-        AnySwitch(cells)
-    }
-
-    /// The extended matrix: each counterfactual as often as its people.
+impl UnitSums {
+    /// The extended matrix that rows fill, each counterfactual as often as its people.
     pub(crate) fn eccm(&self) -> Eccm {
-        let mut cells = [0; ECCM_CELLS];
-        for (kind, people) in &self.0 {
-            for (sum, count) in cells.iter_mut().zip(kind) {
-                *sum += count * people.sums().sum();
-            }
-        }
-        Eccm(cells)
+        Eccm(self.people())
     }
 }
 
-impl CellProfiles {
-    /// People who have a label, or all.
-    pub(crate) fn counted(&self, needs_label: bool) -> u64 {
-        let counts = |kind: &SwitchCells| !needs_label || Eccm(*kind).n_labelled() > 0;
-        self.0.iter().filter(|(kind, _)| counts(kind)).map(|(_, people)| people).sum()
-    }
-
-    /// People in all.
-    pub(crate) fn people(&self) -> u64 {
-        self.0.iter().map(|(_, people)| people).sum()
-    }
+/// Whether a cell of the extended matrix holds people with a label.
+pub(crate) fn has_label(cell: usize) -> bool {
+    cell < 8
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PatternTally, pattern};
+    use super::{AnySwitch, PatternTally, has_label, pattern};
     use crate::metric::evidence::additive::Additive;
-    use crate::metric::evidence::person::ScoredCounterfactual;
+    use crate::metric::evidence::units::{UnitSums, WeightSums};
     use crate::num::seed::RandomStream;
 
-    type PatternPerson = (usize, Option<bool>, Option<bool>, Vec<ScoredCounterfactual>);
+    type PatternPerson = (usize, Option<usize>, Option<usize>, Vec<(usize, Option<usize>)>);
 
     /// Random people: group, label, prediction, counterfactuals.
     fn people(groups: usize, per_target: u64, n: usize) -> Vec<PatternPerson> {
         let mut stream = RandomStream::new(11, &format!("people {groups} {per_target}"));
         let mut below = |n: u64| stream.u64() % n;
-        let answers = [None, Some(false), Some(true)];
+        let answers = [None, Some(0), Some(1)];
         (0..n)
             .map(|_| {
                 let group = below(groups as u64) as usize;
@@ -443,13 +409,7 @@ mod tests {
                 let mut counterfactuals = Vec::new();
                 for to in (0..groups).rev().filter(|&to| to != group) {
                     for _ in 0..below(per_target + 1) {
-                        counterfactuals.push(ScoredCounterfactual {
-                            to,
-                            predicted: answers[below(3) as usize],
-                            score: None,
-                            rounded: false,
-                            unsupported: 0,
-                        });
+                        counterfactuals.push((to, answers[below(3) as usize]));
                     }
                 }
                 (group, label, predicted, counterfactuals)
@@ -463,80 +423,64 @@ mod tests {
             [(1, 1), (2, 1), (2, 3), (3, 1), (4, 2), (5, 1), (6, 1), (7, 2), (60, 1), (61, 1)]
         {
             let (mut patterns, mut general) =
-                (PatternTally::new(groups), PatternTally::new(groups));
+                (PatternTally::new(groups, 2), PatternTally::new(groups, 2));
             general.dense.clear();
             for (group, label, predicted, counterfactuals) in people(groups, per_target, 2000) {
-                patterns.add((group, label, predicted), &counterfactuals, 1_u64);
+                patterns.add((group, label, predicted), counterfactuals.iter().copied(), 1);
                 *general
                     .general
-                    .entry(pattern(group, label, predicted, &counterfactuals))
-                    .or_default() += 1_u64;
+                    .entry(pattern(group, label, predicted, counterfactuals.into_iter()))
+                    .or_default() += WeightSums::ones(1);
             }
             assert_eq!(patterns.general.is_empty(), groups <= 60 && per_target == 1);
             assert_eq!(patterns.coded.is_empty(), groups <= 5 || groups > 60);
             assert_eq!(patterns.people(), general.people(), "{groups} groups");
-            assert_eq!(patterns.people().values().sum::<u64>(), 2000);
+            assert_eq!(patterns.people().values().map(|of| of.people()).sum::<u64>(), 2000);
         }
     }
 
     #[test]
     fn any_partition_merges_to_the_same() {
         for (groups, per_target) in [(2, 1), (3, 2), (6, 1)] {
-            let mut whole = PatternTally::new(groups);
-            let mut parts = vec![PatternTally::new(groups); 5];
+            let mut whole = PatternTally::new(groups, 2);
+            let mut parts = vec![PatternTally::new(groups, 2); 5];
             for (i, (group, label, predicted, counterfactuals)) in
                 people(groups, per_target, 1000).into_iter().enumerate()
             {
-                whole.add((group, label, predicted), &counterfactuals, 1_u64);
-                parts[i * i % 5].add((group, label, predicted), &counterfactuals, 1);
+                let moved = counterfactuals.into_iter();
+                whole.add((group, label, predicted), moved.clone(), 1);
+                parts[i * i % 5].add((group, label, predicted), moved, 1);
             }
-            let mut merged = PatternTally::new(groups);
+            let mut merged = PatternTally::new(groups, 2);
             parts.iter().rev().for_each(|part| merged.absorb(part));
             assert_eq!(merged, whole);
-            assert_eq!(merged.cell_profiles(), whole.cell_profiles());
+            assert_eq!(merged.cell_profiles(true), whole.cell_profiles(true));
         }
     }
 
     #[test]
     fn a_person_counts_once_per_counterfactual() {
-        let mut patterns = PatternTally::new(3);
-        let cf = |to, yes| ScoredCounterfactual {
-            to,
-            predicted: Some(yes),
-            score: None,
-            rounded: false,
-            unsupported: 0,
+        let mut patterns = PatternTally::new(3, 2);
+        let mut add = |factual, moved: &[(usize, Option<usize>)]| {
+            patterns.add(factual, moved.iter().copied(), 1);
         };
-        patterns.add((0, Some(true), Some(true)), &[cf(1, true), cf(2, false)], 1_u64);
-        patterns.add(
-            (1, Some(false), Some(false)),
-            &[cf(0, true), cf(0, true), cf(0, false)],
-            1_u64,
-        );
-        patterns.add((2, None, Some(true)), &[cf(0, true)], 1_u64);
-        patterns.add(
-            (2, Some(true), Some(true)),
-            &[ScoredCounterfactual {
-                to: 0,
-                predicted: None,
-                score: None,
-                rounded: false,
-                unsupported: 0,
-            }],
-            1_u64,
-        );
-        let spreads = patterns.cell_profiles();
+        add((0, Some(1), Some(1)), &[(1, Some(1)), (2, Some(0))]);
+        add((1, Some(0), Some(0)), &[(0, Some(1)), (0, Some(1)), (0, Some(0))]);
+        add((2, None, Some(1)), &[(0, Some(1))]);
+        add((2, Some(1), Some(1)), &[(0, None)]);
+        let spreads = patterns.cell_profiles(false);
         let total = spreads.total();
-        assert_eq!((total.people(), total.eccm().n()), (3, 6));
-        assert_eq!((total.counted(true), total.eccm().n_labelled()), (2, 5));
         let eccm = total.eccm();
+        assert_eq!((total.n_rows(|_| true), eccm.n()), (3, 6));
+        assert_eq!((total.n_rows(has_label), eccm.n_labelled()), (2, 5));
         assert_eq!((eccm.tcp(), eccm.tsn(), eccm.tsp(), eccm.tcn()), (1, 1, 2, 1));
         let direction = spreads.direction(0, 2);
-        assert_eq!((direction.people(), direction.eccm().sn()), (1, 1));
+        assert_eq!((direction.n_rows(|_| true), direction.eccm().sn()), (1, 1));
         assert_eq!((patterns.n_missing(2), patterns.n_missing(0)), (1, 0));
         let direction = spreads.direction(2, 0);
-        assert_eq!((direction.people(), direction.counted(true), direction.eccm().cp()), (1, 0, 1));
-        let any = total.any_switch();
+        let people = [direction.n_rows(|_| true), direction.n_rows(has_label)];
+        assert_eq!((people, direction.eccm().cp()), ([1, 0], 1));
+        let any = AnySwitch(UnitSums::new(4, false, AnySwitch::units(total), None).people());
         assert_eq!((any.of(false, true), any.of(true, true), any.of(true, false)), (1, 1, 1));
     }
 }

@@ -19,9 +19,7 @@ use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::person::ECCM_CELLS;
 use crate::metric::evidence::person_sums::PersonCells;
-use crate::metric::evidence::units::{
-    MatrixUnits, UnitKind, UnitSums, WeightSums, units_of_persons,
-};
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums, units_of_persons};
 
 /// What a side says: none, or one of the cells of its matrix.
 const STATES: usize = 1 + ECCM_CELLS;
@@ -130,96 +128,44 @@ pub(crate) struct PairedScopes<'a> {
 }
 
 impl PairedScopes<'_> {
-    /// The units with a row at the places that a condition holds of.
-    pub(crate) fn units(&self, holds: impl Fn(usize) -> bool) -> PairedUnits {
+    /// The units with a row at the places that a condition holds of, by what both sides say there;
+    /// see [`said`].
+    pub(crate) fn units(&self, holds: impl Fn(usize) -> bool) -> UnitSums {
         let here = |code: u32, n: u64| {
             let cell = PairedCell::of_code(code);
-            holds(cell.place).then_some((code as usize % (STATES * STATES), n))
+            holds(cell.place).then_some((code as usize % PAIRED_CELLS, n))
         };
-        let mut kinds: Vec<MatrixUnits> = Vec::new();
-        for (key, (cells, sums)) in (0..).zip(&self.counts.kinds) {
-            let cells: Vec<_> =
-                cells.iter().filter_map(|&(code, n)| here(code, u64::from(n))).collect();
-            if !cells.is_empty() {
-                kinds.push((key, cells, *sums));
-            }
-        }
+        let kinds = (0..).zip(&self.counts.kinds).map(|(key, (cells, sums))| {
+            let cells = cells.iter().filter_map(|&(code, n)| here(code, u64::from(n)));
+            UnitKind { key, cells: cells.collect(), sums: *sums }
+        });
+        let kinds = kinds.filter(|kind| !kind.cells.is_empty()).collect();
         let persons = self.persons.as_ref().map(|persons| {
             let here = |&(key, code, weight): &(u64, u32, u64)| {
                 here(code, weight).map(|(cell, weight)| (key, cell, weight))
             };
             units_of_persons(persons.iter().filter_map(here))
         });
-        PairedUnits { kinds, persons, is_weighted: self.counts.weighted }
+        UnitSums::new(PAIRED_CELLS, self.counts.weighted, kinds, persons)
     }
 }
 
-/// The units of one scope by what both sides say.
-pub(crate) struct PairedUnits {
-    kinds: Vec<MatrixUnits>,
-    /// What each person's rows weigh by cell, ascending by key.
-    persons: Option<Vec<MatrixUnits>>,
-    /// Whether people have weights.
-    pub(crate) is_weighted: bool,
+/// Cells by what both sides say.
+pub(crate) const PAIRED_CELLS: usize = STATES * STATES;
+
+/// What the two sides say in one of these cells: none, or a cell of their matrix.
+pub(crate) fn said(cell: usize) -> [Option<usize>; 2] {
+    PairedCell::of_code(cell as u32).cells
 }
 
-/// The cells of a matrix of N that each of the two sides fills, none or one.
-fn cells_of(code: usize) -> [Option<usize>; 2] {
-    PairedCell::of_code(code as u32).cells
-}
-
-impl PairedUnits {
-    /// The cells that units fill, each as the sides name it.
-    pub(crate) fn cells(&self) -> impl Iterator<Item = [Option<usize>; 2]> + '_ {
-        self.kinds.iter().flat_map(|(_, cells, _)| cells).map(|&(code, _)| cells_of(code))
-    }
-
-    /// The units by cells that follow from those of both sides: `of` says what a row in the cells
-    /// of the first and the second side counts in each. Units that count nowhere are left out.
-    pub(crate) fn seen<const N: usize>(
-        &self,
-        of: impl Fn([Option<usize>; 2]) -> [u64; N],
-    ) -> UnitSums<N> {
-        let seen = |cells: &[(usize, u64)]| {
-            let mut sum = [0; N];
-            for &(code, n) in cells {
-                sum.iter_mut().zip(of(cells_of(code))).for_each(|(sum, one)| *sum += n * one);
-            }
-            (sum != [0; N]).then_some(sum)
-        };
-        let kinds = self.kinds.iter().filter_map(|(key, cells, sums)| {
-            Some(UnitKind { key: *key, cells: seen(cells)?, sums: *sums })
-        });
-        let persons = self.persons.as_ref().map(|persons| {
-            persons.iter().filter_map(|(key, cells, _)| Some((*key, seen(cells)?))).collect()
-        });
-        UnitSums::new(kinds.collect(), persons)
-    }
-
-    /// The units of one side, 0 or 1, by the cells of its matrix.
-    pub(crate) fn side<const N: usize>(&self, side: usize) -> UnitSums<N> {
-        self.seen(|cells| {
-            let mut one = [0; N];
-            if let Some(cell) = cells[side].and_then(|cell| one.get_mut(cell)) {
-                *cell = 1;
-            }
-            one
-        })
-    }
-
-    /// Rows, not persons, that fill a cell of one side of which a condition holds.
-    pub(crate) fn rows(&self, side: usize, holds: impl Fn(usize) -> bool) -> u64 {
-        let is_in = |cells: &[(usize, u64)]| {
-            cells.iter().any(|&(code, _)| cells_of(code)[side].is_some_and(&holds))
-        };
-        let held = self.kinds.iter().filter(|(_, cells, _)| is_in(cells));
-        held.map(|(_, _, sums)| sums.people()).sum()
-    }
+/// The units of one side, 0 or 1, by the so many cells of its matrix.
+pub(crate) fn units_of_side(units: &UnitSums, side: usize, cells: usize) -> UnitSums {
+    units.mapped(cells, |cell| said(cell)[side].filter(|cell| *cell < cells))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PairedCell, PairedCounts};
+    use super::{PairedCell, PairedCounts, said, units_of_side};
     use crate::exec::accumulator::Accumulator;
     use crate::metric::evidence::counting_unit::CountingUnit;
     use crate::num::seed::h;
@@ -270,11 +216,11 @@ mod tests {
                 filled.iter().for_each(|&cell| weight[cell] += 1 + i % 3);
                 rows += u64::from(!filled.is_empty());
             }
-            let found = units.side::<12>(side);
-            assert_eq!((found.weight(), units.rows(side, |_| true)), (weight, rows));
+            let found = units_of_side(&units, side, 12);
+            assert_eq!((found.weight(), found.n_rows(|_| true)), (weight, rows));
             assert!(found.kinds().iter().all(|kind| kind.key % 2 == 1 && kind.key < 40));
         }
-        let both = units.seen(|[one, other]| [u64::from(one.is_some() && other.is_some())]);
+        let both = units.mapped(1, |cell| said(cell).iter().all(Option::is_some).then_some(0));
         let expected: u64 = (0..500)
             .filter(|i| i % 2 == 1)
             .map(|i| {

@@ -8,11 +8,6 @@ pub(crate) fn answer_state(answer: Option<bool>) -> usize {
     answer.map_or(0, |yes| 1 + usize::from(yes))
 }
 
-/// The reverse of [`answer_state`].
-pub(crate) fn answer_of_state(state: usize) -> Option<bool> {
-    (state > 0).then_some(state == 2)
-}
-
 /// Numbers by label and prediction, each unknown, no or yes: at 3 label + prediction.
 pub(crate) type StateCells = [u64; 9];
 

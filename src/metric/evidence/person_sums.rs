@@ -30,9 +30,7 @@ impl<const N: usize, T: Copy + Default + Ord + Additive> PersonCells<N, T> {
 
     /// Adds other rows.
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (&at, theirs) in &other.0 {
-            self.0.entry(at).or_insert([T::default(); N]).absorb(theirs);
-        }
+        self.0.absorb(&other.0);
     }
 
     /// Each person with a row at some places, ascending by key, with the sums over these.
@@ -158,14 +156,6 @@ impl PersonSwitchCounts {
 }
 
 additive!(PersonSwitchCounts { cells, any });
-
-/// How many different persons these are.
-pub(crate) fn distinct(keys: impl Iterator<Item = u64>) -> u64 {
-    let mut keys: Vec<u64> = keys.collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys.len() as u64
-}
 
 /// Bytes of an entry while it is gathered, merged, written and read: 24 to 30 numbers, each at most
 /// twice because tables grow by doubling, and its text.

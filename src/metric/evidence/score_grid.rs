@@ -8,7 +8,7 @@
 //! its scale, even where the share is rounded to 0 or 1.
 //!
 //! Cells hold whole numbers: any partition of the rows, merged in any order, gives the same.
-//! Memory: 8 bytes a cell, with weights 40; three lists of cells for each group, five for each
+//! Memory: 8 bytes a cell, with weights 32; three lists of cells for each group, five for each
 //! direction. A list without people takes nothing, and files hold only cells with people.
 
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ const CELLS: usize = GRID_STEPS + 2;
 
 /// Bytes that the cells of a direction, or of a group, take at most.
 pub(crate) fn bytes_of_direction(weighted: bool) -> u64 {
-    5 * CELLS as u64 * if weighted { 40 } else { 8 }
+    5 * CELLS as u64 * if weighted { 32 } else { 8 }
 }
 
 /// How scores are compared with the thresholds of the grid.
@@ -65,59 +65,41 @@ impl ScoreGrid {
 /// Rows by the number of thresholds at which they are positive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct GridCells {
+    /// Where nobody has a weight.
     rows: FilledCells<u64, CELLS>,
-    /// What they weigh; none where nobody has a weight.
+    /// Where people have weights.
     weights: FilledCells<WeightSums, CELLS>,
-}
-
-/// Rows, and what they weigh.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct RowsAndWeights {
-    /// Rows.
-    pub(crate) rows: u64,
-    /// Their weights; of nobody where people have none.
-    pub(crate) weights: WeightSums,
-}
-
-impl RowsAndWeights {
-    /// Both together.
-    pub(crate) fn plus(mut self, other: Self) -> Self {
-        self.rows += other.rows;
-        self.weights += other.weights;
-        self
-    }
-
-    /// What is left without some of them.
-    pub(crate) fn less(self, some: Self) -> Self {
-        RowsAndWeights {
-            rows: self.rows.saturating_sub(some.rows),
-            weights: self.weights.less(some.weights),
-        }
-    }
 }
 
 impl GridCells {
     fn add(&mut self, cell: usize, weight: Option<u64>) {
-        self.rows.fill()[cell] += 1;
-        if let Some(weight) = weight {
-            self.weights.fill()[cell] += WeightSums::one(weight);
+        match weight {
+            Some(weight) => self.weights.fill()[cell] += WeightSums::one(weight),
+            None => self.rows.fill()[cell] += 1,
         }
     }
 
-    fn cell(&self, i: usize) -> RowsAndWeights {
-        RowsAndWeights { rows: self.rows.at(i), weights: self.weights.at(i) }
+    fn cell(&self, i: usize) -> WeightSums {
+        let mut sums = WeightSums::ones(self.rows.at(i));
+        sums += self.weights.at(i);
+        sums
     }
 
     /// Everybody.
-    fn all(&self) -> RowsAndWeights {
-        (0..CELLS).fold(RowsAndWeights::default(), |sum, i| sum.plus(self.cell(i)))
+    fn all(&self) -> WeightSums {
+        self.upto(CELLS).last().unwrap_or_default()
     }
 
     /// Those who are negative at each step.
-    fn negative(&self) -> impl Iterator<Item = RowsAndWeights> {
-        let mut sum = RowsAndWeights::default();
-        (0..=GRID_STEPS).map(move |step| {
-            sum = sum.plus(self.cell(step));
+    fn negative(&self) -> impl Iterator<Item = WeightSums> {
+        self.upto(GRID_STEPS + 1)
+    }
+
+    /// The sums up to each of so many cells.
+    fn upto(&self, cells: usize) -> impl Iterator<Item = WeightSums> {
+        let mut sum = WeightSums::default();
+        (0..cells).map(move |i| {
+            sum += self.cell(i);
             sum
         })
     }
@@ -154,10 +136,7 @@ impl RowGridCounts {
 
     /// The rows of some groups at each step, by label (unknown, no, yes), those who are negative
     /// first.
-    pub(crate) fn steps(
-        &self,
-        groups: impl Iterator<Item = usize>,
-    ) -> Vec<[[RowsAndWeights; 2]; 3]> {
+    pub(crate) fn steps(&self, groups: impl Iterator<Item = usize>) -> Vec<[[WeightSums; 2]; 3]> {
         let mut of_label = <[GridCells; 3]>::default();
         for group in groups {
             of_label.absorb(&self.cells[group]);
@@ -190,7 +169,7 @@ additive!(MovedCells { all, up, down });
 additive!(SwitchGridCounts { moved });
 
 /// Counterfactuals at a threshold: by the prediction of the row, then by their own, no before yes.
-pub(crate) type SwitchesAtStep = [[RowsAndWeights; 2]; 2];
+pub(crate) type SwitchesAtStep = [[WeightSums; 2]; 2];
 
 /// The counterfactuals of each direction by the cells of both scores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -246,7 +225,7 @@ impl SwitchGridCounts {
             [&sum.up, &sum.down].map(|way| way.each_ref().map(GridCells::negative));
         let up = up_from.zip(up_to).map(|(from, to)| from.less(to));
         let down = down_to.zip(down_from).map(|(to, from)| to.less(from));
-        let at_step = |((below, gained), lost): ((RowsAndWeights, _), _)| {
+        let at_step = |((below, gained), lost): ((WeightSums, _), _)| {
             [[below.less(gained), gained], [lost, all.less(below).less(lost)]]
         };
         negative.zip(up).zip(down).map(at_step).collect()

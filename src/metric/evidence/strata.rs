@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::person_sums::PersonCells;
-use crate::metric::evidence::units::WeightSums;
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums, units_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::GroupSelection;
 
@@ -100,40 +100,44 @@ impl Strata {
         self.missing[group]
     }
 
-    /// Those of two facets with a stratum who carry information: persons, where one may have
-    /// several rows, else people who weigh more than 0; of the first, of the second, and of both
-    /// together. None where each row is a person who counts as one.
-    pub(crate) fn carriers(&self, a: GroupSelection, d: GroupSelection) -> Option<[u64; 3]> {
-        let holds = |of: GroupSelection| {
-            let mut held = vec![false; self.groups];
-            of.groups(self.groups).for_each(|group| held[group] = true);
-            held
-        };
-        let (of_a, of_d) = (holds(a), holds(d));
-        if let Some(persons) = &self.persons {
-            let count = |held: &dyn Fn(usize) -> bool| {
-                persons.sums(|place| held(place % self.groups)).len() as u64
-            };
-            return Some([
-                count(&|group| of_a[group]),
-                count(&|group| of_d[group]),
-                count(&|group| of_a[group] || of_d[group]),
-            ]);
-        }
-        let sum = |held: &[bool]| {
-            let cells = self.cells.iter().enumerate();
-            let here = cells.filter(|(place, _)| held[place % self.groups]);
-            here.flat_map(|(_, cells)| cells).map(|sums| sums.people()).sum::<u64>()
-        };
-        self.weighted.then(|| [sum(&of_a), sum(&of_d), sum(&of_a) + sum(&of_d)])
+    /// Number of groups.
+    pub(crate) fn n_groups(&self) -> usize {
+        self.groups
     }
 
-    /// The people of a comparison, the first facet favoured.
-    pub(crate) fn facets(&self, a: GroupSelection, d: GroupSelection) -> Vec<FacetStratum> {
-        self.facets_of(WeightSums::people, a, d)
+    /// The group of a cell of [`Strata::units`].
+    pub(crate) fn group_of(&self, cell: usize) -> usize {
+        cell / 2 % self.groups.max(1)
     }
 
-    fn facets_of(
+    /// Its stratum.
+    pub(crate) fn stratum_of(&self, cell: usize) -> usize {
+        cell / 2 / self.groups.max(1)
+    }
+
+    /// The units of some groups by stratum, group and prediction, in this order.
+    pub(crate) fn units(&self, held: impl Fn(usize) -> bool) -> UnitSums {
+        let cells = self.cells.as_flattened();
+        let here = |cell: &usize| held(self.group_of(*cell));
+        let rows = (0..cells.len()).filter(|cell| here(cell) && cells[*cell].people() > 0);
+        let rows = rows.map(|cell| UnitKind {
+            key: cell as u64,
+            cells: vec![(cell, 1)],
+            sums: cells[cell],
+        });
+        let persons = self.persons.as_ref().map(|persons| {
+            let mut all = Vec::new();
+            persons.each(|(key, place), weights| {
+                let own = (2 * place..).zip(weights).filter(|(cell, n)| **n > 0 && here(cell));
+                all.extend(own.map(|(cell, weight)| (key, cell, *weight)));
+            });
+            units_of_persons(all.into_iter())
+        });
+        UnitSums::new(cells.len(), self.weighted, rows.collect(), persons)
+    }
+
+    /// A number of the rows of a comparison, the first facet favoured.
+    pub(crate) fn facets(
         &self,
         number: fn(WeightSums) -> u64,
         a: GroupSelection,
@@ -148,36 +152,6 @@ impl Strata {
             .chunks_exact(self.groups.max(1))
             .map(|cells| FacetStratum { a: sum(cells, a), d: sum(cells, d) })
             .collect()
-    }
-
-    /// What they weigh; none where nobody has a weight.
-    pub(crate) fn weighted_facets(
-        &self,
-        a: GroupSelection,
-        d: GroupSelection,
-    ) -> Option<Vec<FacetStratum>> {
-        self.weighted.then(|| self.facets_of(WeightSums::sum, a, d))
-    }
-
-    /// Rows of each stratum and group by prediction: stratum by stratum, in each group by group.
-    pub(crate) fn cells(&self) -> &[[WeightSums; 2]] {
-        &self.cells
-    }
-
-    /// What the rows of each person weigh, at the places of [`Strata::cells`]; none where each row
-    /// is a person.
-    pub(crate) fn persons(&self) -> Option<&PersonCells<2>> {
-        self.persons.as_ref()
-    }
-
-    /// Number of groups.
-    pub(crate) fn n_groups(&self) -> usize {
-        self.groups
-    }
-
-    /// What rows weigh, 1 where they have no weights.
-    pub(crate) fn sums(&self, a: GroupSelection, d: GroupSelection) -> Vec<FacetStratum> {
-        self.facets_of(WeightSums::sum, a, d)
     }
 }
 
@@ -274,6 +248,7 @@ mod tests {
         undefined_strata,
     };
     use crate::metric::evidence::additive::Additive;
+    use crate::metric::evidence::units::WeightSums;
     use crate::metric::rate::Undefined;
     use crate::num::seed::RandomStream;
 
@@ -342,7 +317,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Strata>(&written).unwrap(), whole);
         assert_eq!(written, serde_json::to_string(&merged).unwrap());
         let (a, d) = (GroupSelection::One(0), GroupSelection::Rest(0));
-        assert_eq!(whole.weighted_facets(a, d).unwrap(), plain.facets(a, d));
-        assert!(plain.weighted_facets(a, d).is_none() && plain.n_missing(0) > 50);
+        assert_eq!(whole.facets(WeightSums::sum, a, d), plain.facets(WeightSums::people, a, d));
+        assert!(!plain.units(|_| true).are_weighted() && plain.n_missing(0) > 50);
     }
 }

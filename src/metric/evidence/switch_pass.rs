@@ -275,7 +275,7 @@ mod tests {
                 let nobody = nobody(groups, weighted);
                 let (found, scored) = gathered(&people, &nobody, parts);
                 assert_eq!(found, counts, "{groups} {parts}");
-                assert_eq!(scored, counts.cell_profiles().total().people());
+                assert_eq!(scored, counts.cell_profiles().total().n_rows(|_| true));
                 // Where drawings have finer bins, the coarse ones are made of these.
                 let (drawn, _) = gathered(&people, &nobody.with_bins(), parts);
                 for (from, to) in counts.scope_index().directions() {

@@ -102,110 +102,192 @@ impl AddAssign for WeightSums {
 }
 
 /// Units that fill the same cells.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct UnitKind<const N: usize> {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct UnitKind {
     /// The person, or a number of the kind that no other kind of the same audit has.
     pub(crate) key: u64,
-    /// What one of them fills for each unit of weight; of a person all that the rows weigh, by
-    /// cell.
-    pub(crate) cells: [u64; N],
+    /// The cells that one of them fills, ascending, and how often for each unit of weight; of a
+    /// person what the rows weigh, by cell.
+    pub(crate) cells: Vec<(usize, u64)>,
     /// How many they are, and what they weigh; of a person one.
     pub(crate) sums: WeightSums,
 }
 
-/// Units that fill the same cells of a matrix of classes: their key, each cell and how often one of
-/// them fills it for each unit of weight, and what they weigh.
-pub(crate) type MatrixUnits = (u64, Vec<(usize, u64)>, WeightSums);
+impl UnitKind {
+    /// From what one of them fills of all cells.
+    pub(crate) fn new(key: u64, cells: &[u64], sums: WeightSums) -> Self {
+        let filled = cells.iter().copied().enumerate().filter(|(_, n)| *n > 0);
+        UnitKind { key, cells: filled.collect(), sums }
+    }
+
+    /// A person.
+    pub(crate) fn person<const N: usize>((key, cells): (u64, [u64; N])) -> Self {
+        UnitKind::new(key, &cells, WeightSums::ones(1))
+    }
+
+    /// All cells, filled or not.
+    pub(crate) fn all<const N: usize>(&self) -> [u64; N] {
+        let mut all = [0; N];
+        self.cells.iter().for_each(|&(cell, n)| all[cell] = n);
+        all
+    }
+
+    fn fills(&self, holds: impl Fn(usize) -> bool) -> bool {
+        self.cells.iter().any(|(cell, _)| holds(*cell))
+    }
+
+    /// The same by cells that follow from these; none where none does.
+    fn mapped(&self, to: impl Fn(usize) -> Option<usize>) -> Option<Self> {
+        let seen = self.cells.iter().filter_map(|&(cell, n)| Some((to(cell)?, n)));
+        let mut cells: Vec<(usize, u64)> = seen.collect();
+        cells.sort_unstable_by_key(|(cell, _)| *cell);
+        cells.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
+        (!cells.is_empty()).then_some(UnitKind { cells, ..*self })
+    }
+}
+
+/// One row of a cell alone.
+pub(crate) fn alone<const N: usize>(cell: usize) -> [u64; N] {
+    std::array::from_fn(|at| u64::from(at == cell))
+}
 
 /// Persons as units, from what their rows weigh by person and cell, ascending.
-pub(crate) fn units_of_persons(cells: impl Iterator<Item = (u64, usize, u64)>) -> Vec<MatrixUnits> {
-    let mut found: Vec<MatrixUnits> = Vec::new();
+pub(crate) fn units_of_persons(cells: impl Iterator<Item = (u64, usize, u64)>) -> Vec<UnitKind> {
+    let mut found: Vec<UnitKind> = Vec::new();
     for (key, cell, weight) in cells {
-        match found.last_mut().filter(|own| own.0 == key) {
-            Some(own) => own.1.push((cell, weight)),
-            None => found.push((key, vec![(cell, weight)], WeightSums::ones(1))),
+        match found.last_mut().filter(|own| own.key == key) {
+            Some(own) => own.cells.push((cell, weight)),
+            None => {
+                let (cells, sums) = (vec![(cell, weight)], WeightSums::ones(1));
+                found.push(UnitKind { key, cells, sums });
+            }
         }
     }
     found
 }
 
 /// The units of one scope.
-#[derive(Debug, Clone)]
-pub(crate) struct UnitSums<const N: usize> {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct UnitSums {
     /// The rows of each cell, each counterfactual being one.
-    rows: [WeightSums; N],
-    kinds: Vec<UnitKind<N>>,
-    by_person: bool,
+    rows: Vec<WeightSums>,
+    of_rows: Vec<UnitKind>,
+    of_persons: Option<Vec<UnitKind>>,
+    weighted: bool,
 }
 
-impl<const N: usize> UnitSums<N> {
-    /// From kinds of rows, each with the cells that one row fills, and where a person may have
-    /// several rows from what the rows of each person weigh by cell, ascending by key.
-    pub(crate) fn new(kinds: Vec<UnitKind<N>>, persons: Option<Vec<(u64, [u64; N])>>) -> Self {
-        let mut rows = [WeightSums::default(); N];
-        for kind in &kinds {
-            for (sum, n) in rows.iter_mut().zip(kind.cells) {
-                *sum += kind.sums.times(n);
-            }
+impl UnitSums {
+    /// From kinds of rows by so many cells, and where a person may have several rows from the
+    /// persons, ascending by key; `weighted` says whether rows have weights.
+    pub(crate) fn new(
+        cells: usize,
+        weighted: bool,
+        of_rows: Vec<UnitKind>,
+        of_persons: Option<Vec<UnitKind>>,
+    ) -> Self {
+        let mut rows = vec![WeightSums::default(); cells];
+        for kind in &of_rows {
+            kind.cells.iter().for_each(|&(cell, n)| rows[cell] += kind.sums.times(n));
         }
-        let person = |(key, cells)| UnitKind { key, cells, sums: WeightSums::ones(1) };
-        let by_person = persons.is_some();
-        let kinds = match persons {
-            Some(persons) => persons.into_iter().map(person).collect(),
-            None => kinds,
-        };
-        UnitSums { rows, kinds, by_person }
+        UnitSums { rows, of_rows, of_persons, weighted }
+    }
+
+    /// The same rows with their persons, ascending by key; none where each row is a person.
+    pub(crate) fn with_persons(&self, of_persons: Option<Vec<UnitKind>>) -> Self {
+        UnitSums { of_persons, ..self.clone() }
+    }
+
+    /// The same units by so many other cells, to which some of these lead.
+    pub(crate) fn mapped(&self, cells: usize, to: impl Fn(usize) -> Option<usize>) -> Self {
+        let map = |kinds: &Vec<UnitKind>| kinds.iter().filter_map(|of| of.mapped(&to)).collect();
+        UnitSums::new(cells, self.weighted, map(&self.of_rows), self.of_persons.as_ref().map(map))
     }
 
     /// Whether each unit is one row.
     pub(crate) fn are_rows(&self) -> bool {
-        let is_row = |kind: &UnitKind<N>| kind.cells.iter().sum::<u64>() <= 1;
-        !self.by_person && self.kinds.iter().all(is_row)
+        let is_row = |kind: &UnitKind| kind.cells.iter().map(|(_, n)| n).sum::<u64>() <= 1;
+        !self.are_persons() && self.of_rows.iter().all(is_row)
     }
 
     /// Whether a unit is a person with all rows.
     pub(crate) fn are_persons(&self) -> bool {
-        self.by_person
+        self.of_persons.is_some()
+    }
+
+    /// Whether rows have weights.
+    pub(crate) fn are_weighted(&self) -> bool {
+        self.weighted
+    }
+
+    /// Whether each row is a person who counts as one.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.weighted && !self.are_persons()
     }
 
     /// Each kind of units, ascending by key.
-    pub(crate) fn kinds(&self) -> &[UnitKind<N>] {
-        &self.kinds
+    pub(crate) fn kinds(&self) -> &[UnitKind] {
+        self.of_persons.as_ref().unwrap_or(&self.of_rows)
     }
 
     /// The rows of each cell.
-    pub(crate) fn rows(&self) -> [WeightSums; N] {
-        self.rows
+    pub(crate) fn rows(&self) -> &[WeightSums] {
+        &self.rows
     }
 
-    /// What the rows of each cell weigh in whole units.
-    pub(crate) fn weight(&self) -> [u64; N] {
-        self.rows.map(WeightSums::sum)
+    /// How many the rows of each cell are.
+    pub(crate) fn people<const N: usize>(&self) -> [u64; N] {
+        std::array::from_fn(|cell| self.rows[cell].people())
     }
 
-    /// The rows of some cells; `times` says how often a row of a cell counts, 0 or 1.
-    pub(crate) fn rows_of(&self, times: impl Fn(&[u64; N]) -> u64) -> WeightSums {
-        let mut sum = WeightSums::default();
-        for (cell, rows) in self.rows.iter().enumerate() {
-            let mut one = [0; N];
-            one[cell] = 1;
-            if times(&one) > 0 {
-                sum += *rows;
-            }
-        }
-        sum
+    /// What the rows of each cell weigh in whole units, 1 each where they have no weights.
+    pub(crate) fn weight<const N: usize>(&self) -> [u64; N] {
+        std::array::from_fn(|cell| self.rows[cell].sum())
     }
 
-    /// Units of which a condition on the cells holds.
-    pub(crate) fn n_units(&self, holds: impl Fn(&[u64; N]) -> bool) -> u64 {
-        let held = self.kinds.iter().filter(|kind| holds(&kind.cells));
+    /// Rows, not persons, that fill a cell of which a condition holds.
+    pub(crate) fn n_rows(&self, holds: impl Fn(usize) -> bool) -> u64 {
+        let held = self.of_rows.iter().filter(|kind| kind.fills(&holds));
         held.map(|kind| kind.sums.people()).sum()
     }
 
-    /// The keys of the persons for which a condition holds, ascending; none where each row is a
-    /// person.
-    pub(crate) fn persons(&self, holds: impl Fn(&[u64; N]) -> bool) -> Option<Vec<u64>> {
-        let held = self.kinds.iter().filter(|kind| holds(&kind.cells));
-        self.by_person.then(|| held.map(|kind| kind.key).collect())
+    /// Units that fill such a cell.
+    pub(crate) fn n_units(&self, holds: impl Fn(usize) -> bool) -> u64 {
+        let held = self.kinds().iter().filter(|kind| kind.fills(&holds));
+        held.map(|kind| kind.sums.people()).sum()
     }
+
+    /// The keys of the persons that fill such a cell, ascending; none where each row is a person.
+    pub(crate) fn persons(&self, holds: impl Fn(usize) -> bool) -> Option<Vec<u64>> {
+        let held = self.of_persons.as_ref()?.iter().filter(|kind| kind.fills(&holds));
+        Some(held.map(|kind| kind.key).collect())
+    }
+
+    /// Different people of some scopes who fill such a cell; of rows these have none in common.
+    /// None where each row is a person who counts as one.
+    pub(crate) fn n_together<'a>(
+        scopes: impl Iterator<Item = &'a UnitSums>,
+        holds: impl Fn(usize) -> bool,
+    ) -> Option<u64> {
+        let (mut all, mut weighed) = (Vec::new(), 0);
+        for units in scopes {
+            match units.persons(&holds) {
+                Some(persons) => all.extend(persons),
+                None if units.weighted => weighed += units.n_units(&holds),
+                None => return None,
+            }
+        }
+        Some(distinct(all.into_iter()) + weighed)
+    }
+}
+
+/// How many different persons these are.
+pub(crate) fn distinct(keys: impl Iterator<Item = u64>) -> u64 {
+    let mut keys: Vec<u64> = keys.collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.len() as u64
 }

@@ -24,8 +24,7 @@ fn measured(groups: &[[u64; 4]], weighted: bool) -> Vec<MeasuredValue> {
         for ((label, predicted), n) in kinds.into_iter().zip(cells) {
             for _ in 0..*n {
                 key += 1;
-                counts.groups[group].add(Some(label), Some(predicted), false);
-                counts.add_unit((group, key, 3), Some(label), Some(predicted));
+                counts.add((group, key, 3), Some(label), Some(predicted), false);
             }
         }
     }

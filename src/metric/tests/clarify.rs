@@ -32,7 +32,7 @@ fn counts(groups: &[Confusion]) -> FactualCounts {
         for (n, label, predicted) in
             [(c.tp, true, true), (c.fp, false, true), (c.fn_, true, false), (c.tn, false, false)]
         {
-            (0..n).for_each(|_| counts.groups[group].add(Some(label), Some(predicted), false));
+            (0..n).for_each(|_| counts.add((group, 0, 1), Some(label), Some(predicted), false));
         }
     }
     counts
@@ -120,7 +120,7 @@ fn predictions_add_to_the_difference_of_the_labels() {
     let dpl = one(&plain, "dpl", MetricScope::Pair(0, 1)).interval.unwrap();
     close(dpl.lo, -0.206_340_651_668_195_32);
     close(dpl.hi, 0.527_842_521_754_300_1);
-    let mut weighed = counts(&groups).counted_by(CountingUnit::WEIGHT);
+    let mut weighed = FactualCounts::new(groups.len()).counted_by(CountingUnit::WEIGHT);
     let mut key = 0;
     for (group, c) in groups.iter().enumerate() {
         for (n, label, predicted) in
@@ -128,7 +128,7 @@ fn predictions_add_to_the_difference_of_the_labels() {
         {
             for _ in 0..n {
                 key += 1;
-                weighed.add_unit((group, key, 3), Some(label), Some(predicted));
+                weighed.add((group, key, 3), Some(label), Some(predicted), false);
             }
         }
     }
@@ -139,7 +139,7 @@ fn predictions_add_to_the_difference_of_the_labels() {
     let turned = measure_factual(&counts(&groups), None, &turned);
     close(one(&turned, "bias_change", MetricScope::Pair(0, 1)).value.unwrap(), -0.3);
     let mut unlabelled = counts(&[groups[0], Confusion::default()]);
-    (0..7).for_each(|i| unlabelled.groups[1].add(None, Some(i < 4), false));
+    (0..7).for_each(|i| unlabelled.add((1, 0, 1), None, Some(i < 4), false));
     let unlabelled = measure_factual(&unlabelled, None, &settings);
     for id in ["dpl", "bias_change"] {
         let m = one(&unlabelled, id, MetricScope::Pair(0, 1));
@@ -387,7 +387,7 @@ fn audited(rows: &OracleColumns, facet: &str, stratum: &str) -> ClarifyFixture {
             rows.numbers["y"][i].map(|y| y == 1.0),
             rows.numbers["score"][i].map(|score| score >= 0.5),
         );
-        counts.groups[group].add(label, predicted, false);
+        counts.add((group, 0, 1), label, predicted, false);
         counts.add_stratum(group, (i as u64, 1), predicted, Some(place(&strata, &stratum) as u32));
         looked.push(FlipTestPerson {
             row: i as u64,

@@ -51,8 +51,8 @@ fn alone(
     let mut counts = CounterfactualCounts::new(groups).counted_by(unit);
     for (i, (person, cfs)) in (0..).zip(people) {
         let person = ScoredPerson { weight: weights.map_or(1, |weight| weight(i)), ..*person };
-        factual.groups[person.group].add(person.label, person.predicted, false);
-        factual.add_unit((person.group, i, person.weight), person.label, person.predicted);
+        let row = (person.group, i, person.weight);
+        factual.add(row, person.label, person.predicted, false);
         counts.add_person(i, &person, cfs);
     }
     (factual, counts)

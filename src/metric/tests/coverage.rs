@@ -17,7 +17,7 @@ use crate::metric::estimate::Estimate;
 use crate::metric::estimate::curve::CellFunction;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::person::Eccm;
-use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums, alone};
 use crate::metric::interval::{
     IntervalProcedure, METHODS, ValueInterval, newcombe, wilson, z_of_level,
 };
@@ -169,19 +169,20 @@ fn values_of_counts() {
             let units = [0, 1].map(|side: usize| {
                 let kind = |cell: usize| UnitKind {
                     key: (4 * side + cell) as u64,
-                    cells: std::array::from_fn(|at| u64::from(at == cell)),
+                    cells: vec![(cell, 1)],
                     sums: WeightSums::ones(samples[side][cell]),
                 };
                 let held = (0..4).filter(|cell| samples[side][*cell] > 0);
-                UnitSums::<4>::new(held.map(kind).collect(), None)
+                UnitSums::new(4, false, held.map(kind).collect(), None)
             });
             let of_cmcc = |side: usize| {
                 let value = cmcc(&eccm(samples[side])).ok()?;
-                let table = |[cn, sp, sn, cp]: &[u64; 4]| [*cp, *sp, *sn, *cn];
+                // CP, SP, SN, CN.
+                let table = |cell: usize| Some([3, 1, 2, 0][cell]);
                 Some(Estimate::of_cells(value, &units[side], table, CellFunction::Correlation))
             };
             let of_rate = |of: fn(&Eccm) -> Rate| {
-                Share::new(&units[0], |cells| of(&eccm(*cells))).map(Estimate::from)
+                Share::new(&units[0], |cell| of(&eccm(alone(cell)))).map(Estimate::from)
             };
             let ratio = of_rate(psr).zip(of_rate(nsr)).filter(|(_, nsr)| nsr.value > 0.0);
             let gap = of_cmcc(0).zip(of_cmcc(1)).map(|(a, b)| a.minus(&b));

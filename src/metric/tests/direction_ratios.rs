@@ -14,24 +14,31 @@ use crate::metric::value::switches::measure_counterfactual;
 /// For each of two groups how many people turn positive in the other group, and how many there are
 /// with the negative label and prediction.
 fn measured(groups: [(u64, u64); 2]) -> Vec<MeasuredValue> {
+    measured_cells(groups.map(|(switches, n)| [0, 0, 0, 0, 0, 0, n - switches, switches]))
+}
+
+/// For each of two groups the people who stay and who switch, of the true positives, the false
+/// positives, the false negatives and the true negatives.
+fn measured_cells(groups: [[u64; 8]; 2]) -> Vec<MeasuredValue> {
     let mut counts = CounterfactualCounts::new(2);
-    for (group, (switches, n)) in groups.into_iter().enumerate() {
-        for i in 0..n {
+    for (group, cells) in groups.into_iter().enumerate() {
+        for (c, n) in cells.into_iter().enumerate() {
+            let (label, predicted) = ([0, 1, 4, 5].contains(&c), c < 4);
             let person = ScoredPerson {
                 group,
-                label: Some(false),
-                predicted: Some(false),
+                label: Some(label),
+                predicted: Some(predicted),
                 score: None,
                 weight: 1,
             };
             let moved = ScoredCounterfactual {
                 to: 1 - group,
-                predicted: Some(i < switches),
+                predicted: Some(predicted == c.is_multiple_of(2)),
                 score: None,
                 rounded: false,
                 unsupported: 0,
             };
-            counts.add(&person, &[moved]);
+            (0..n).for_each(|_| counts.add(&person, &[moved]));
         }
     }
     let families = vec![MetricFamily::Ccm, MetricFamily::Eccm];
@@ -69,6 +76,35 @@ fn three_of_ten_over_one_of_twenty_is_six() {
     let of_ratio = |m: &&MeasuredValue| m.metric.is_of_two_directions();
     let scopes: Vec<MetricScope> = measured.iter().filter(of_ratio).map(|m| m.scope).collect();
     assert_eq!(scopes, [FORTH, BACK].repeat(9));
+}
+
+/// All nine by hand, such as TPSR 3 of 10 over 2 of 20 and TSPR 6 of 7 over 1 of 3, and of two of
+/// them Katz's interval.
+#[test]
+fn each_ratio_is_one_rate_over_the_other() {
+    let measured = measured_cells([[7, 3, 6, 2, 3, 1, 12, 6], [18, 2, 9, 1, 8, 2, 9, 1]]);
+    for (id, value) in [
+        ("sr_ratio", (12.0 / 40.0) / (6.0 / 50.0)),
+        ("psr_ratio", (7.0 / 22.0) / (3.0 / 20.0)),
+        ("nsr_ratio", (5.0 / 18.0) / (3.0 / 30.0)),
+        ("tpsr_ratio", (3.0 / 10.0) / (2.0 / 20.0)),
+        ("fpsr_ratio", (2.0 / 8.0) / (1.0 / 10.0)),
+        ("tnsr_ratio", (6.0 / 18.0) / (1.0 / 10.0)),
+        ("fnsr_ratio", (1.0 / 4.0) / (2.0 / 10.0)),
+        ("tsnr_ratio", (3.0 / 5.0) / (2.0 / 3.0)),
+        ("tspr_ratio", (6.0 / 7.0) / (1.0 / 3.0)),
+    ] {
+        near(one(&measured, id, FORTH).value.unwrap(), value);
+        near(one(&measured, id, BACK).value.unwrap(), 1.0 / value);
+    }
+    for (id, lo, hi) in [
+        ("tpsr_ratio", 0.593_586_745_042_891_6, 15.162_063_632_923_061),
+        ("tsnr_ratio", 0.307_624_005_875_364_1, 2.633_084_494_479_202),
+    ] {
+        let interval = one(&measured, id, FORTH).interval.unwrap();
+        near(interval.lo, lo);
+        near(interval.hi, hi);
+    }
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn a_group_is_named_only_by_clear_numbers() {
     let factual = |positive: &[u64], n: u64| {
         let mut factual = FactualCounts::new(positive.len());
         for (group, &positive) in positive.iter().enumerate() {
-            (0..n).for_each(|i| factual.groups[group].add(None, Some(i < positive), false));
+            (0..n).for_each(|i| factual.add((group, 0, 1), None, Some(i < positive), false));
         }
         measure_factual(
             &factual,
@@ -230,7 +230,7 @@ fn the_group_with_fewer_favourable_predictions_is_impaired() {
     for (group, per_label) in [(0, 20), (1, 10)] {
         for label in [true, false] {
             (0..50)
-                .for_each(|i| factual.groups[group].add(Some(label), Some(i < per_label), false));
+                .for_each(|i| factual.add((group, 0, 1), Some(label), Some(i < per_label), false));
         }
     }
     let measure =

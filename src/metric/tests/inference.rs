@@ -53,8 +53,8 @@ fn measured(case: &Value) -> Vec<MeasuredValue> {
             continue;
         }
         let key = row["unit"].as_u64().unwrap();
-        factual.groups[person.group].add(person.label, person.predicted, false);
-        factual.add_unit((person.group, key, person.weight), person.label, person.predicted);
+        let own = (person.group, key, person.weight);
+        factual.add(own, person.label, person.predicted, false);
         let moved: Vec<ScoredCounterfactual> = row["cf"]
             .as_array()
             .unwrap()

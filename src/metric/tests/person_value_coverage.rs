@@ -158,8 +158,7 @@ fn intervals(groups: &[Vec<ClusteredRow>; 2], by_person: bool) -> Vec<Option<Val
     for (group, rows) in groups.iter().enumerate() {
         for row in rows {
             let (label, predicted) = (Some(row.label), Some(row.score >= 0.5));
-            counts.groups[group].add(label, predicted, false);
-            counts.add_unit((group, key(group, row), 1), label, predicted);
+            counts.add((group, key(group, row), 1), label, predicted, false);
             counts.add_score(group, (label, row.score), 1, (key(group, row), row.row));
         }
     }

@@ -48,8 +48,7 @@ fn gathered_by_weight(
     for (i, &(key, group, case)) in rows.iter().enumerate() {
         let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
         let weight = weights.map_or(1, |weights| weights[i]);
-        factual.groups[group].add(None, Some(case), false);
-        factual.add_unit((group, key, weight), None, Some(case));
+        factual.add((group, key, weight), None, Some(case), false);
         let person =
             ScoredPerson { group, label: None, predicted: Some(false), score: None, weight };
         let moved = |to| ScoredCounterfactual {
@@ -262,7 +261,7 @@ fn a_person_with_one_row_is_a_person() {
         (0..90).map(|i| (i * 31, (i % 2) as usize, stream.u01() < 0.3)).collect();
     let (mut factual, mut counts) = (FactualCounts::new(2), CounterfactualCounts::new(2));
     for &(_, group, case) in &rows {
-        factual.groups[group].add(None, Some(case), false);
+        factual.add((group, 0, 1), None, Some(case), false);
         let person =
             ScoredPerson { group, label: None, predicted: Some(false), score: None, weight: 1 };
         let to = 1 - group;

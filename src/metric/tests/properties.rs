@@ -12,7 +12,7 @@ use crate::metric::noise::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::noise::repeats::SetRepeat;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
-use crate::metric::value::gaps;
+use crate::metric::value::group_reading::GroupReading;
 use crate::metric::value::measured::measure_factual;
 use crate::metric::value::settings::{
     FavourableClass, FavouredGroups, MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP,
@@ -42,7 +42,7 @@ fn empty_counts_are_undefined_and_never_nan() {
             Reads::Shift(value) => value(&shift_of_none),
             // None of them reads counts.
             Reads::Flips | Reads::Graphs | Reads::Amount(_) | Reads::Scored(_) => continue,
-            _ => gaps::value(metric, FavourableClass::Positive, &none, &none),
+            _ => GroupReading::new(metric, FavourableClass::Positive).two(&none, &none),
         };
         assert_eq!(value, Err(Undefined::EmptyGroup), "{}", metric.id);
     }
@@ -455,7 +455,7 @@ fn copies_do_not_narrow_an_interval() {
 fn small_groups_and_denominators_are_flagged() {
     let mut factual = FactualCounts::new(2);
     for (group, label, n) in [(0, true, 40), (0, false, 40), (1, true, 3), (1, false, 20)] {
-        (0..n).for_each(|i| factual.groups[group].add(Some(label), Some(i % 2 == 0), false));
+        (0..n).for_each(|i| factual.add((group, 0, 1), Some(label), Some(i % 2 == 0), false));
     }
     let measured = measure_factual(&factual, None, &settings());
     assert!(one(&measured, "tpr", MetricScope::Group(0)).flags.is_empty());

@@ -288,12 +288,12 @@ fn every_metric_is_measured_and_of_nobody_none() {
     assert_eq!(all.len(), 8 * 4 + 3 * 6 + 6);
     // People without a label.
     let mut counts = FactualCounts::new(1).with_scores(none());
-    counts.groups[0].add(None, Some(true), false);
+    counts.add((0, 0, 1), None, Some(true), false);
     counts.add_score(0, (None, 0.7), 1, (1, 1));
     assert!(measured(&counts).iter().all(|m| m.value == Err(Undefined::NoLabel)));
     // People who weigh nothing.
     let mut counts = FactualCounts::new(1).with_scores(none());
-    counts.groups[0].add(Some(true), Some(true), false);
+    counts.add((0, 0, 1), Some(true), Some(true), false);
     counts.add_score(0, (Some(true), 0.7), 0, (1, 1));
     assert!(measured(&counts).iter().all(|m| m.value == Err(Undefined::ZeroWeight)));
     assert!(measured(&FactualCounts::new(2)).is_empty());

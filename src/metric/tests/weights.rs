@@ -58,8 +58,8 @@ fn gather(
         vec![CounterfactualCounts::new(groups).counted_by(CountingUnit::WEIGHT); parts];
     for (i, (key, person, cfs)) in people.iter().enumerate() {
         let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
-        factual.groups[person.group].add(person.label, person.predicted, false);
-        factual.add_unit((person.group, *key, person.weight), person.label, person.predicted);
+        let row = (person.group, *key, person.weight);
+        factual.add(row, person.label, person.predicted, false);
         factual.add_stratum(person.group, (*key, person.weight), person.predicted, stratum(person));
         counts.add(person, cfs);
     }
@@ -112,7 +112,9 @@ fn a_weight_is_so_many_people() {
             unweighed(&repeated(&people), groups, &plain),
         );
         assert_eq!(by_weight.len(), by_number.len());
-        let once = unweighed(&people, groups, &plain);
+        // Those of weight 0 are not there.
+        let some: WeightedPeople = people.iter().filter(|of| of.1.weight > 0).cloned().collect();
+        let once = unweighed(&some, groups, &plain);
         let mut compared = BTreeSet::new();
         for (w, p) in by_weight.iter().zip(&by_number) {
             assert_eq!((w.metric.id, w.scope, w.impaired), (p.metric.id, p.scope, p.impaired));
@@ -127,17 +129,12 @@ fn a_weight_is_so_many_people() {
                 w.metric.id,
                 w.scope
             );
-            // In strata rows of weight 0 are not there.
-            if matches!(w.metric.reads, Reads::Strata(_) | Reads::StrataRate(_)) {
-                continue;
-            }
             let counted = one(&once, w.metric.id, w.scope);
             assert_eq!(
                 (w.n_rows, w.numerator, w.denominator),
                 (counted.n_rows, counted.numerator, counted.denominator)
             );
-            // The groups that are furthest apart are others by weight. People of weight 0 are not
-            // enough, so that more may be small.
+            // The groups that are furthest apart are others by weight.
             if w.scope != MetricScope::WorstCase {
                 let mut small = counted.flags.iter().filter(|flag| flag.starts_with("small_"));
                 let holds = |flag| w.flags.contains(flag);
@@ -268,7 +265,7 @@ fn people_of_weight_zero_carry_nothing() {
     }
 }
 
-/// Who could be divided by may be there and weigh nothing: undefined with that reason, never 0.
+/// Who weighs nothing is not there: values are undefined as without these people, never 0.
 #[test]
 fn those_who_weigh_nothing_leave_no_value() {
     let person = |label, predicted, weight| ScoredPerson {
@@ -293,17 +290,17 @@ fn those_who_weigh_nothing_leave_no_value() {
     let plain = MeasureSettings { level: None, ..settings() };
     let all = gather(&people, 2, 1, &plain).measured;
     let value = |id: &str, scope| one(&all, id, scope).value;
-    assert_eq!(value("tpr", MetricScope::Group(0)), Err(Undefined::ZeroWeight));
+    assert_eq!(value("tpr", MetricScope::Group(0)), Err(Undefined::NoActualPositive));
     assert_eq!(
         (
             one(&all, "tpr", MetricScope::Group(0)).denominator,
             one(&all, "tpr", MetricScope::Group(0)).weights
         ),
-        (Some(1), Some((0, 0)))
+        (Some(0), Some((0, 0)))
     );
     assert_eq!(value("fpr", MetricScope::Group(0)), Ok(0.4));
     assert_eq!(value("tpr", MetricScope::Group(1)), Err(Undefined::EmptyGroup));
-    assert_eq!(value("tpsr", MetricScope::Direction(0, 1)), Err(Undefined::ZeroWeight));
+    assert_eq!(value("tpsr", MetricScope::Direction(0, 1)), Err(Undefined::NoTruePositive));
     assert_eq!(value("fnsr", MetricScope::Direction(0, 1)), Err(Undefined::NoFalseNegative));
     assert_eq!(value("bacc", MetricScope::Group(0)), Err(Undefined::OperandMissing));
     assert_eq!(value("rmscd", MetricScope::Direction(0, 1)), Ok(0.125));
@@ -315,16 +312,16 @@ fn those_who_weigh_nothing_leave_no_value() {
     for m in &none {
         let scope = m.scope;
         assert!(m.value.is_err(), "{} in {scope:?}", m.metric.id);
-        if matches!(scope, MetricScope::Direction(0, 1))
-            && !["p2nr", "fnsr", "tspr", "fspr", "cmcc", "pcp", "psdr"].contains(&m.metric.id)
-        {
-            assert_eq!(m.value, Err(Undefined::ZeroWeight), "{}", m.metric.id);
+        if matches!(scope, MetricScope::Direction(0, 1)) {
+            let of_scores = matches!(m.metric.reads, Reads::Shift(_));
+            let reason = if of_scores { Undefined::ZeroWeight } else { Undefined::EmptyGroup };
+            assert_eq!(m.value, Err(reason), "{}", m.metric.id);
         }
         assert!(
-            m.numerator.is_none_or(|n| n <= 3) && m.weights.is_none_or(|weights| weights == (0, 0))
+            m.numerator.is_none_or(|n| n == 0) && m.weights.is_none_or(|weights| weights == (0, 0))
         );
     }
-    assert_eq!(one(&none, "acc", MetricScope::Total).n_rows, 3);
+    assert_eq!(one(&none, "acc", MetricScope::Total).n_rows, 0);
 }
 
 /// People who all weigh the same are not surer than people without weights, even where a rate of
@@ -380,8 +377,7 @@ fn without_weights_there_are_none() {
         gathered.measured.iter().all(|m| m.weights.is_none() && !m.ci_method.contains("blocks"))
     );
     assert!(
-        gathered.factual.weight(GroupSelection::All).is_none()
-            && gathered.counts.weight_profiles().is_none()
+        gathered.factual.weight(GroupSelection::All).is_none() && !gathered.counts.is_weighted()
     );
     assert!(!serde_json::to_string(&gathered.counts).unwrap().contains("weighed"));
     assert!(second(&people, &gathered.counts, 1, &settings()).spreads.is_some());
@@ -405,9 +401,8 @@ fn coverage() {
             for key in 0..n {
                 let (group, positive, weight) =
                     ((key % 2) as usize, stream.u01() < p, 1 + (stream.u01() * 10.0) as u64);
-                counts.groups[group].add(Some(true), Some(positive), false);
                 let unit = (group, key, weight + u64::from(positive));
-                counts.add_unit(unit, Some(true), Some(positive));
+                counts.add(unit, Some(true), Some(positive), false);
             }
             let measured = measure_factual(&counts, None, &settings());
             held[0].add(one(&measured, "pprev", MetricScope::Total).interval, truth);
@@ -435,17 +430,15 @@ const STATED: [(u64, f64, [IntervalCoverage; 2]); 5] = [
 fn weights_add_up() {
     let people = keyed(people(3, 2, 500), |i| 1 + i % 9);
     let gathered = gather(&people, 3, 1, &MeasureSettings { level: None, ..settings() });
-    let (weights, mut cells) = (gathered.counts.weight_profiles().unwrap(), Eccm::default());
+    let (weights, mut cells) = (gathered.counts.cell_profiles(), Eccm::default());
     for (from, to) in gathered.counts.scope_index().directions() {
-        let own = weights.direction(from, to).eccm();
+        let own = Eccm(weights.direction(from, to).weight());
         cells.0.iter_mut().zip(own.0).for_each(|(sum, own)| *sum += own);
     }
-    assert_eq!(weights.total().eccm(), cells);
-    let (whole, mut parts) =
-        (gathered.factual.weight_confusion(GroupSelection::All).unwrap(), Confusion::default());
-    (0..3).for_each(|group| {
-        parts.merge(&gathered.factual.weight_confusion(GroupSelection::One(group)).unwrap())
-    });
+    assert_eq!(weights.total().weight(), cells.0);
+    let weights = |who| Confusion::from_cells(gathered.factual.units(who).weight());
+    let (whole, mut parts) = (weights(GroupSelection::All), Confusion::default());
+    (0..3).for_each(|group| parts.merge(&weights(GroupSelection::One(group))));
     assert_eq!(whole, parts);
     let all = people.iter().map(|(_, person, _)| person.weight).sum::<u64>();
     assert_eq!(gathered.factual.weight(GroupSelection::All), Some(all));

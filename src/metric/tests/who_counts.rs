@@ -131,22 +131,18 @@ fn is_feature(column: &str) -> bool {
 
 /// What was counted and measured.
 struct CountingResult {
+    /// Everybody, also those of weight 0, whom the program leaves out.
     factual: FactualCounts,
     counts: CounterfactualCounts,
+    /// By what they weigh, where they have weights.
+    weighed: FactualCounts,
     flips: Option<FlipTestResult>,
     measured: Vec<MeasuredValue>,
+    /// The same of everybody without weights.
+    of_everybody: Vec<MeasuredValue>,
 }
 
 fn measure(case: &CountingCase, settings: &MeasureSettings) -> CountingResult {
-    let mut factual = FactualCounts::new(case.groups);
-    let mut counts = CounterfactualCounts::new(case.groups);
-    if case.weighed {
-        (factual, counts) =
-            (factual.counted_by(CountingUnit::WEIGHT), counts.counted_by(CountingUnit::WEIGHT));
-    }
-    if case.n_strata > 0 {
-        factual = factual.with_strata(Strata::new(case.n_strata, case.groups, case.weighed));
-    }
     let width = case.features.first().map_or(0, Vec::len);
     let knobs = FlipTestSettings {
         neighbours: Count::new(5).unwrap(),
@@ -154,14 +150,7 @@ fn measure(case: &CountingCase, settings: &MeasureSettings) -> CountingResult {
         max_people: Count::new(1 << 20).unwrap(),
     };
     let mut crowd = FlipTestSample::new(width, &knobs, Seed(42));
-    for (i, (key, person, cfs)) in case.people.iter().enumerate() {
-        factual.groups[person.group].add(person.label, person.predicted, person.score == Some(0.5));
-        factual.add_stratum(person.group, (*key, person.weight), person.predicted, case.strata[i]);
-        counts.add(person, cfs);
-        if case.weighed {
-            let unit = (person.group, *key, person.weight);
-            factual.add_unit(unit, person.label, person.predicted);
-        }
+    for (i, (key, person, _)) in case.people.iter().enumerate() {
         if let (Some(predicted), Some(features)) = (person.predicted, case.features.get(i)) {
             let ScoredPerson { group, weight, .. } = *person;
             crowd.add(FlipTestPerson { row: *key, key: *key, group, predicted, weight }, features);
@@ -177,11 +166,29 @@ fn measure(case: &CountingCase, settings: &MeasureSettings) -> CountingResult {
     let mut flips = test.empty();
     (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
     let flips = (width > 0).then_some(flips);
-    let mut measured = measure_factual(&factual, flips.as_ref(), settings);
-    let people = case.people.iter().map(|(_, person, cfs)| (*person, cfs.clone())).collect();
-    let evidence = second(&people, &counts, 1, settings);
-    measured.extend(measure_counterfactual(&counts, Some(&evidence), None, settings));
-    CountingResult { factual, counts, flips, measured }
+    let counted = |weighted: bool| {
+        let unit = CountingUnit { weighted, persons: false };
+        let mut factual = FactualCounts::new(case.groups).counted_by(unit);
+        let mut counts = CounterfactualCounts::new(case.groups).counted_by(unit);
+        if case.n_strata > 0 {
+            factual = factual.with_strata(Strata::new(case.n_strata, case.groups, weighted));
+        }
+        for ((key, person, cfs), stratum) in case.people.iter().zip(&case.strata) {
+            let weight = if weighted { person.weight } else { 1 };
+            let row = (person.group, *key, weight);
+            factual.add(row, person.label, person.predicted, person.score == Some(0.5));
+            factual.add_stratum(person.group, (*key, weight), person.predicted, *stratum);
+            counts.add(person, cfs);
+        }
+        let mut measured = measure_factual(&factual, flips.as_ref(), settings);
+        let people = case.people.iter().map(|(_, person, cfs)| (*person, cfs.clone())).collect();
+        let evidence = second(&people, &counts, 1, settings);
+        measured.extend(measure_counterfactual(&counts, Some(&evidence), None, settings));
+        (factual, counts, measured)
+    };
+    let (weighed, _, measured) = counted(case.weighed);
+    let (factual, counts, of_everybody) = counted(false);
+    CountingResult { factual, counts, weighed, flips, measured, of_everybody }
 }
 
 fn texts(of: &Json) -> Vec<&str> {
@@ -202,12 +209,11 @@ impl CheckedCounts {
         for (metric, reason) in
             reasons.as_object().into_iter().flatten().filter(|(metric, _)| is_metric(metric))
         {
-            let value = one(&found.measured, &id(metric), scope).value;
-            assert_eq!(
-                value.unwrap_err().code(),
-                reason.as_str().unwrap(),
-                "{metric} in {scope:?}"
-            );
+            let value = one(&found.measured, &id(metric), scope).value.unwrap_err().code();
+            // Who weighs nothing is not there, so that the reason is that of nobody.
+            if reason != "zero_weight" {
+                assert_eq!(value, reason.as_str().unwrap(), "{metric} in {scope:?}");
+            }
             self.reasons += 1;
         }
     }
@@ -221,7 +227,7 @@ impl CheckedCounts {
         expected: &Json,
     ) {
         assert_eq!(
-            Some(one(&found.measured, metric, scope).n_rows),
+            Some(one(&found.of_everybody, metric, scope).n_rows),
             expected.as_u64(),
             "{metric} in {scope:?}"
         );
@@ -451,7 +457,7 @@ fn check(
 
 /// What people weigh, or themselves where nobody has a weight.
 fn cells(found: &CountingResult, who: GroupSelection) -> Confusion {
-    found.factual.weight_confusion(who).unwrap_or_else(|| found.factual.confusion(who))
+    Confusion::from_cells(found.weighed.units(who).weight())
 }
 
 fn check_gaps(

@@ -39,16 +39,18 @@ use crate::metric::catalog::find;
 use crate::metric::estimate::OPERAND_MISSING;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::SampleBasis;
-use crate::metric::evidence::person_sums::distinct;
 use crate::metric::evidence::units::WeightSums;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
+use crate::metric::evidence::units::distinct;
+use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe_of, wilson_of_share};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::student_interval::{GroupTerms, UnitTerm, log_student, student};
 use crate::metric::value::interval_choice::{
     IntervalOrReason, MeasureContext, ONE_OF_TWO, is_clear, mean_gap,
 };
-use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople, finite_or_overflow};
+use crate::metric::value::measured_value::{
+    MeasuredValue, PersonBasis, SubjectValue, ValuePeople, finite_or_overflow,
+};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::impaired;
 use crate::num::summary::{quantile, weighted_quantile};
@@ -152,8 +154,8 @@ impl AmountSample {
     }
 
     /// The people behind a value of all rows.
-    fn people(&self, rate: Option<Rate>, share: Option<&Share>) -> ValuePeople {
-        ValuePeople::one(self.n(), rate).with_person_basis(self.person_basis(share))
+    fn people(&self) -> ValuePeople {
+        ValuePeople::one(self.n(), None).with_person_basis(self.person_basis(None))
     }
 
     fn mean(&self) -> MetricValue {
@@ -179,10 +181,8 @@ impl AmountSample {
     fn terms(&self, scale: f64) -> GroupTerms {
         let below = self.weight * scale;
         let term = |entry: &AmountEntry| entry.weight as f64 * (entry.value - self.mean) / below;
-        if self.basis.persons {
-            return GroupTerms::of_persons(self.by_person(term).collect());
-        }
-        GroupTerms::of_rows(self.entries.iter().map(|entry| UnitTerm::one(term(entry))))
+        let rows = self.entries.iter().map(|entry| UnitTerm::one(entry.person, term(entry)));
+        GroupTerms::new(rows.collect(), self.basis.persons)
     }
 
     /// Student's interval of the mean.
@@ -217,26 +217,29 @@ impl AmountSample {
     }
 
     /// The share of the rows that are cases, by weight.
-    fn rate(&self, is_case: impl Fn(&AmountEntry) -> bool) -> AmountRate {
-        let add = |entry: &AmountEntry| {
-            let case = u64::from(is_case(entry));
-            [case, case * entry.weight, entry.weight]
+    fn rate(&self, is_case: impl Fn(&AmountEntry) -> bool) -> SubjectValue {
+        let empty = Undefined::EmptyGroup;
+        let rate = |[numerator, denominator]: [u64; 2]| Rate { numerator, denominator, empty };
+        let sum = |of: &dyn Fn(&AmountEntry) -> u64| {
+            let cases = self.entries.iter().filter(|entry| is_case(entry)).map(of).sum();
+            rate([cases, self.entries.iter().map(of).sum()])
         };
-        let mut all = [0; 3];
-        self.entries.iter().map(add).for_each(|own| {
-            all.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
-        });
-        let rate =
-            |numerator, denominator| Rate { numerator, denominator, empty: Undefined::EmptyGroup };
-        let weights = rate(all[1], all[2]);
+        let (people, weights) = (sum(&|_| 1), sum(&|entry| entry.weight));
         let mut rows = WeightSums::default();
         self.entries.iter().for_each(|entry| rows += WeightSums::one(entry.weight));
-        let cases = self.by_person(|entry| add(entry)[1]);
+        let cases = self.by_person(|of| if is_case(of) { of.weight } else { 0 });
         let each = cases.zip(self.by_person(|entry| entry.weight));
-        let each =
-            each.map(|((key, cases), (_, weight))| (key, rate(cases, weight), WeightSums::ones(1)));
+        let each = each
+            .map(|((key, cases), (_, weight))| (key, rate([cases, weight]), WeightSums::ones(1)));
         let share = Share::of_units(weights, rows.into(), each);
-        AmountRate { people: rate(all[0], self.n()), share, weights }
+        SubjectValue {
+            value: weights.value(),
+            rate: Some(people),
+            weights: self.basis.weighted.then_some(weights),
+            n: self.n(),
+            basis: self.person_basis(share.as_ref()),
+            share,
+        }
     }
 
     /// Woodruff's interval of a quantile.
@@ -267,61 +270,35 @@ impl AmountSample {
     }
 }
 
-/// A share of people.
-struct AmountRate {
-    people: Rate,
-    weights: Rate,
-    share: Option<Share>,
-}
-
-impl AmountRate {
-    fn interval(&self, z: f64) -> IntervalOrReason {
-        self.share.as_ref().map(|share| share.wilson(z)).ok_or(OPERAND_MISSING)
-    }
-}
-
 /// Why equal amounts have no interval.
 const ALL_EQUAL: &str = "boundary: all amounts are equal";
 
-/// Two groups whose means are compared.
-struct AmountPair<'a>(&'a AmountSample, &'a AmountSample);
+/// Why the difference of two quantiles has no interval.
+const FEW_IN_A_GROUP: &str = "boundary: too few people in a group for this quantile";
 
-impl AmountPair<'_> {
-    fn difference(&self, level: f64) -> IntervalOrReason {
-        let AmountPair(a, b) = self;
-        mean_gap(a.mean - b.mean, a.terms(1.0).gap(&b.terms(1.0)), level)
+// The mean of a group compared with that of another.
+impl AmountSample {
+    fn difference(&self, other: &Self, level: f64) -> IntervalOrReason {
+        let spread = self.terms(1.0).gap(&other.terms(1.0));
+        mean_gap(self.mean - other.mean, spread, level)
     }
 
-    fn ratio(&self, level: f64) -> IntervalOrReason {
-        let AmountPair(a, b) = self;
-        let Some(spread) = a.terms(a.mean).gap(&b.terms(b.mean)) else {
-            return Err(ONE_OF_TWO);
-        };
+    fn ratio(&self, other: &Self, level: f64) -> IntervalOrReason {
+        let spread = self.terms(self.mean).gap(&other.terms(other.mean)).ok_or(ONE_OF_TWO)?;
         if spread.half_width(level).is_none() {
             return Err(ALL_EQUAL);
         }
-        let ratio = a.mean / b.mean;
+        let ratio = self.mean / other.mean;
         Ok(log_student(ratio, spread.variance * ratio * ratio, spread.df, level))
     }
 
-    fn persons(&self) -> Option<u64> {
-        let AmountPair(a, b) = self;
-        let keys = || a.by_person(|_| 0_u64).chain(b.by_person(|_| 0_u64)).map(|(key, _)| key);
-        a.basis.persons.then(|| distinct(keys()))
+    /// The people of both.
+    fn people_with(&self, other: &Self) -> ValuePeople {
+        let keys = || [self, other].into_iter().flat_map(|of| of.by_person(|_| 0_u64));
+        let all = self.basis.persons.then(|| distinct(keys().map(|(key, _)| key)));
+        ValuePeople::two([self.n(), other.n()], None)
+            .with_persons(all, &[self.person_basis(None), other.person_basis(None)])
     }
-}
-
-/// The interval of the difference of two quantiles from their own.
-fn quantile_gap((a, b): (f64, f64), ends: Option<[ValueInterval; 2]>) -> IntervalOrReason {
-    let Some([of_a, of_b]) = ends else {
-        return Err("boundary: too few people in a group for this quantile");
-    };
-    let d = a - b;
-    Ok(ValueInterval {
-        lo: d - libm::hypot(a - of_a.lo, of_b.hi - b),
-        hi: d + libm::hypot(of_a.hi - a, b - of_b.lo),
-        method: IntervalProcedure::WoodruffGap,
-    })
 }
 
 /// Amounts that are being measured.
@@ -343,9 +320,7 @@ impl AmountMeasurement<'_> {
     }
 
     fn mean(&self, of: (&str, MetricScope), sample: &AmountSample) -> Option<MeasuredValue> {
-        self.value(of, sample.mean(), sample.people(None, None), || {
-            sample.student(self.context.level())
-        })
+        self.value(of, sample.mean(), sample.people(), || sample.student(self.context.level()))
     }
 
     fn quantile(
@@ -354,7 +329,7 @@ impl AmountMeasurement<'_> {
         (sample, q): (&AmountSample, f64),
     ) -> Option<MeasuredValue> {
         let value = sample.quantile(q);
-        self.value(of, value, sample.people(None, None), || {
+        self.value(of, value, sample.people(), || {
             sample.woodruff(q, value.unwrap_or(f64::NAN), self.context.z)
         })
     }
@@ -362,26 +337,20 @@ impl AmountMeasurement<'_> {
     /// The share of a direction, and whom it puts at a disadvantage.
     fn share(
         &self,
-        of: (&str, MetricScope),
-        (sample, rate): (&AmountSample, &AmountRate),
+        (id, scope): (&str, MetricScope),
+        found: &SubjectValue,
         settings: &MeasureSettings,
     ) -> Option<MeasuredValue> {
-        let value = if sample.basis.weighted { rate.weights } else { rate.people }.value();
-        let by_person = sample.basis.persons.then_some(rate.share.as_ref()).flatten();
-        let people = sample.people(Some(rate.people), by_person);
-        let measured = self.value(of, value, people, || rate.interval(self.context.z))?;
+        let metric = of(id).or_else(|| find(id))?;
+        let interval = self.context.interval(found.value, || {
+            found.share.as_ref().map(|share| share.wilson(self.context.z)).ok_or(OPERAND_MISSING)
+        });
+        let measured = found.measured(&self.context, (metric, scope), interval);
         let ends = measured.interval.map(|ends| (ends.lo, ends.hi));
         let clear = is_clear(measured.ideal, ends, None);
-        let changed = Some(rate.people.numerator);
-        let worse = impaired(measured.metric, of.1, (value, clear), changed, settings);
-        let weights = sample.basis.weighted.then_some(rate.weights);
-        Some(
-            measured
-                .with_rate(Some(rate.people), weights)
-                .with_size(rate.share.as_ref())
-                .with_impaired(worse)
-                .with_switches(changed, None),
-        )
+        let worse = impaired(metric, scope, (found.value, clear), measured.numerator, settings);
+        let changed = measured.numerator;
+        Some(measured.with_impaired(worse).with_switches(changed, None))
     }
 }
 
@@ -402,37 +371,33 @@ pub(crate) fn measure_amounts(
     }
     for (rank, a) in groups.iter().enumerate() {
         for (other, b) in groups.iter().enumerate().skip(rank + 1) {
-            let (scope, pair) = (MetricScope::Pair(rank, other), AmountPair(a, b));
-            let bases = [a.person_basis(None), b.person_basis(None)];
-            let people = ValuePeople::two([a.n(), b.n()], None);
-            let people = people.with_persons(pair.persons(), &bases);
+            let (scope, level) = (MetricScope::Pair(rank, other), with.context.level());
+            let people = a.people_with(b);
             let means = a.mean().and_then(|a| Ok((a, b.mean()?)));
             let means = means.map_err(|_| Undefined::OperandMissing);
-            let turned = AmountPair(b, a);
+            let of = ("amount_mean_difference", scope);
             let difference = means.map(|(a, b)| a - b);
-            found.extend(with.value(("amount_mean_difference", scope), difference, people, || {
-                pair.difference(with.context.level())
-            }));
-            let quotient = |a: f64, b: f64| match (a > 0.0, b > 0.0) {
-                (true, true) => Ok(a / b),
-                _ => Err(Undefined::NotPositive),
-            };
+            found.extend(with.value(of, difference, people, || a.difference(b, level)));
             // In both orders: how a reciprocal changes does not follow from how the ratio does.
-            let ratio = means.and_then(|(a, b)| quotient(a, b));
-            let of = ("amount_mean_ratio", scope);
-            found.extend(with.value(of, ratio, people, || pair.ratio(with.context.level())));
-            let ratio = means.and_then(|(a, b)| quotient(b, a));
-            let of = ("amount_mean_ratio", MetricScope::Pair(other, rank));
-            found.extend(with.value(of, ratio, people, || turned.ratio(with.context.level())));
+            let turned = (MetricScope::Pair(other, rank), b, a, means.map(|(a, b)| (b, a)));
+            for (scope, a, b, means) in [(scope, a, b, means), turned] {
+                let ratio = means.and_then(|(a, b)| match a > 0.0 && b > 0.0 {
+                    true => Ok(a / b),
+                    false => Err(Undefined::NotPositive),
+                });
+                let of = ("amount_mean_ratio", scope);
+                found.extend(with.value(of, ratio, people, || a.ratio(b, level)));
+            }
             for (place, (_, _, id)) in QUANTILES.into_iter().enumerate() {
                 let (Some(a), Some(b)) = (&quantiles[rank][place], &quantiles[other][place]) else {
                     continue;
                 };
                 let both = a.value.and_then(|a| Ok((a, b.value?)));
                 let both = both.map_err(|_| Undefined::OperandMissing);
-                let ends = a.interval.zip(b.interval).map(|(a, b)| [a, b]);
                 found.extend(with.value((id, scope), both.map(|(a, b)| a - b), people, || {
-                    quantile_gap(both.unwrap_or((f64::NAN, f64::NAN)), ends)
+                    let ends = a.interval.zip(b.interval).ok_or(FEW_IN_A_GROUP)?;
+                    let of = both.unwrap_or((f64::NAN, f64::NAN));
+                    Ok(newcombe_of(of, ends, 0.0, IntervalProcedure::WoodruffGap))
                 }));
             }
         }
@@ -483,7 +448,7 @@ pub(crate) fn measure_amount_changes(
         (HARM[0], better),
         (HARM[1], worse),
     ];
-    let of = |(id, rate)| with.share((id, scope), (&flags, rate), settings);
+    let of = |(id, rate)| with.share((id, scope), rate, settings);
     all.extend(shares.into_iter().filter_map(of));
     all
 }

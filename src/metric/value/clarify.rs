@@ -6,17 +6,16 @@ use crate::metric::estimate::Estimate;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::{FlipTestResult, facets_of};
 use crate::metric::evidence::strata::{FacetStratum, Strata};
+use crate::metric::evidence::units::{WeightSums, alone};
 use crate::metric::interval::ValueInterval;
-use crate::metric::rate::by_weight;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
-use crate::metric::scope::MetricScope;
+use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::disparity::cddpl;
 use crate::metric::value::gaps::first_is_impaired;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::is_clear;
-use crate::metric::value::measured::{
-    FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople,
-};
+use crate::metric::value::measured::{FactualMeasurement, FactualSubject};
+use crate::metric::value::measured_value::{MeasuredValue, ValuePeople};
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{Metric, MetricFamily, Reads};
 use rayon::prelude::*;
@@ -88,7 +87,12 @@ impl FactualMeasurement<'_> {
         let seen = |strata: Vec<FacetStratum>| {
             if turn { strata.into_iter().map(FacetStratum::swap_classes).collect() } else { strata }
         };
-        let (people, weights) = (seen(strata.facets(a, d)), strata.weighted_facets(a, d).map(seen));
+        let holds =
+            |who: GroupSelection, group| who.groups(strata.n_groups()).any(|of| of == group);
+        let units = strata.units(|group| holds(a, group) || holds(d, group));
+        let is_second = |cell| holds(d, strata.group_of(cell));
+        let [people, cells] = [WeightSums::people, WeightSums::sum]
+            .map(|number: fn(WeightSums) -> u64| seen(strata.facets(number, a, d)));
         let rate = |strata: &[FacetStratum]| match metric.reads {
             Reads::StrataRate(rate) => Some(rate(strata)),
             _ => None,
@@ -99,11 +103,7 @@ impl FactualMeasurement<'_> {
             }
             _ => rate(strata).map_or(Err(Undefined::OperandMissing), Rate::value),
         };
-        let value = match &weights {
-            _ if strata.are_groups => Err(Undefined::StratumIsGroup),
-            None => of(&people),
-            Some(weights) => by_weight(of(weights), || of(&people)),
-        };
+        let value = if strata.are_groups { Err(Undefined::StratumIsGroup) } else { of(&cells) };
         let all = match metric.id {
             "cddpl" => Some(true),
             "cddpl_defined_strata_only" => Some(false),
@@ -112,16 +112,24 @@ impl FactualMeasurement<'_> {
         let (interval, ci_method) = match all {
             None => (None, "none: it describes these people".to_owned()),
             Some(all) => self.context.interval(value, || {
-                let of = value.ok().map(|value| cddpl(strata, (a, d), value, turn, all));
+                let place = |cell| (strata.stratum_of(cell), is_second(cell));
+                let of = value.ok().map(|value| {
+                    let facets = strata.facets(WeightSums::sum, a, d);
+                    cddpl((&facets, &units), place, value, (turn, all))
+                });
                 self.context.estimated(of)
             }),
         };
         let sum = |side: fn(&FacetStratum) -> [u64; 2]| people.iter().flat_map(side).sum::<u64>();
         let (n_a, n_d) = (sum(|s| s.a), sum(|s| s.d));
         let counted = rate(&people).filter(|_| !strata.are_groups);
-        let people = ValuePeople::two([n_a, n_d], None).with_carriers(strata.carriers(a, d));
+        let carriers = (!units.is_plain()).then(|| {
+            let n = |held: &dyn Fn(bool) -> bool| units.n_units(|cell| held(is_second(cell)));
+            [n(&|second| !second), n(&|second| second), n(&|_| true)]
+        });
+        let people = ValuePeople::two([n_a, n_d], None).with_carriers(carriers);
         self.measured_facets(metric, scope, value, people, (interval, ci_method))
-            .with_rate(counted, weights.as_deref().and_then(rate))
+            .with_rate(counted, rate(&cells).filter(|_| units.are_weighted()))
     }
 
     /// The flip test of two facets.
@@ -145,11 +153,14 @@ impl FactualMeasurement<'_> {
             _ => Err(Undefined::EmptyGroup),
         };
         let value = match flips.is_weighted() {
-            true => by_weight(of(units.weight()), || of(facet.cells())),
+            true => of(units.weight()).map_err(|_| {
+                // Who could be looked at may be there and weigh nothing.
+                of(facet.cells()).err().unwrap_or(Undefined::ZeroWeight)
+            }),
             false => of(facet.cells()),
         };
         let (interval, mut ci_method) = self.context.interval(value, || {
-            self.context.estimated(Estimate::paired(&units, |cells| counted(*cells)))
+            self.context.estimated(Estimate::paired(&units, |cell| counted(alone(cell))))
         });
         if interval.is_some() {
             ci_method.push_str(", their neighbours fixed");

@@ -27,19 +27,22 @@ use rayon::prelude::*;
 use super::gaps;
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::estimate::Estimate;
-use crate::metric::evidence::paired_counts::{PairedCounts, PairedUnits};
-use crate::metric::evidence::person::{Confusion, ECCM_CELLS, Eccm, SwitchCells};
-use crate::metric::evidence::units::{UnitSums, WeightSums};
+use crate::metric::evidence::outcome_patterns::has_label;
+use crate::metric::evidence::paired_counts::{PAIRED_CELLS, PairedCounts, said, units_of_side};
+use crate::metric::evidence::person::{CONFUSION_CELLS, ECCM_CELLS};
+use crate::metric::evidence::units::UnitSums;
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
-use crate::metric::rate::{MetricValue, Rate, by_weight};
+use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::swap_effect::SwapEffect;
+use crate::metric::value::group_reading::GroupReading;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext};
 use crate::metric::value::largest::{largest_estimate, smaller_ratio_estimate};
 use crate::metric::value::measured::FactualSubject;
-use crate::metric::value::scope_people::estimate_of_cells;
-use crate::metric::value::settings::{FavourableClass, MeasureSettings};
+use crate::metric::value::measured_value::{CellNumbers, Subject};
+use crate::metric::value::scope_people::ScopePeople;
+use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads, difference};
 
 /// One metric of two models.
@@ -79,20 +82,65 @@ impl ComparedValue {
 }
 
 /// The people of one scope: under both models, and what both say.
-struct ComparedSubject {
-    sides: [FactualSubject; 2],
-    units: PairedUnits,
+struct ComparedSubject<S> {
+    sides: [S; 2],
+    units: UnitSums,
 }
 
-impl ComparedSubject {
-    fn new(units: PairedUnits) -> Self {
-        let side = |side: usize| FactualSubject::of_units(units.side(side), units.is_weighted);
-        ComparedSubject { sides: [side(0), side(1)], units }
+impl<S: Subject> ComparedSubject<S> {
+    /// What `of` makes of the units of each side with so many cells.
+    fn new(units: UnitSums, cells: usize, of: impl Fn(UnitSums) -> S) -> Self {
+        let sides = [0, 1].map(|side| of(units_of_side(&units, side, cells)));
+        ComparedSubject { sides, units }
     }
 
-    /// People whom a metric counts.
-    fn n(&self, metric: &Metric, side: usize) -> u64 {
-        self.sides[side].people.people(metric.needs_label)
+    /// A metric of these people; `label_of` is by what label cells count.
+    fn compared(
+        &self,
+        context: &MeasureContext<'_>,
+        (metric, scope): (&'static Metric, MetricScope),
+        of: S::Reading,
+        label_of: impl Fn(usize) -> usize,
+    ) -> ComparedValue {
+        let found = self.sides.each_ref().map(|side| side.read(of));
+        let values = found.each_ref().map(|found| found.value);
+        let n_rows = found[0].n.min(found[1].n);
+        compared(context, (metric, scope), values, n_rows, || {
+            self.paired_rates(of, label_of).or_else(|| {
+                let side = |m: usize| self.sides[m].estimate(of, &found[m]);
+                Some(side(0)?.minus(&side(1)?))
+            })
+        })
+    }
+
+    /// The difference of a rate of both sides where the same rows are below it: which ones are,
+    /// depends on the label and not on what is predicted, and both sides score them all. Else none.
+    fn paired_rates(&self, of: S::Reading, label_of: impl Fn(usize) -> usize) -> Option<Estimate> {
+        let [first, _] = &self.sides;
+        let cells = 0..first.units(of).rows().len();
+        let alone = cells.clone().map(|cell| first.rate(of, CellNumbers::Alone(cell)));
+        let alone: Vec<Rate> = alone.collect::<Option<_>>()?;
+        // What a row counts below the rate and on top of it, in none of these cells or in one.
+        let counted = |cell: Option<usize>| {
+            let rate = cell.and_then(|cell| alone.get(cell));
+            rate.map_or([0, 0], |rate| [rate.denominator, rate.numerator])
+        };
+        let below = |cell: Option<usize>| counted(cell)[0];
+        let depends = cells.clone().any(|i| {
+            (0..i).any(|j| label_of(i) == label_of(j) && below(Some(i)) != below(Some(j)))
+        });
+        let mut held = (0..PAIRED_CELLS).filter(|cell| self.units.rows()[*cell].people() > 0);
+        let differs = |cell: usize| {
+            let [first, second] = said(cell);
+            below(first) != below(second)
+        };
+        if depends || held.any(differs) {
+            return None;
+        }
+        Estimate::paired(&self.units, |cell| {
+            let [[below, one], [_, other]] = said(cell).map(counted);
+            [below, one.saturating_sub(other), other.saturating_sub(one)]
+        })
     }
 }
 
@@ -103,12 +151,17 @@ pub(crate) fn compare_rows(
 ) -> Vec<ComparedValue> {
     let (context, scopes, n) = (MeasureContext::new(settings), counts.scopes(), counts.groups());
     let subjects = GroupSubjects::new(n, true, |who| {
-        ComparedSubject::new(scopes.units(|place| who.groups(n).any(|group| group == place)))
+        let units = scopes.units(|place| who.groups(n).any(|group| group == place));
+        ComparedSubject::new(units, CONFUSION_CELLS, FactualSubject::new)
     });
     let labelled = subjects.all.sides.iter().any(|side| side.people.n() > 0);
     let is_compared = |metric: &Metric| labelled || !metric.needs_label;
+    // TP, FP, FN, TN, then without a label.
+    let label_of = |cell: usize| [1, 0, 1, 0, 2, 2][cell];
     let performance = |metric: &'static Metric| {
-        let value = |scope| compare_subject(&context, metric, scope, subjects.single(scope));
+        let of = GroupReading::new(metric, settings.favourable);
+        let value =
+            |scope| subjects.single(scope).compared(&context, (metric, scope), of, label_of);
         let scopes = subjects.singles().into_iter().filter(|_| is_compared(metric));
         scopes.map(value).collect()
     };
@@ -123,77 +176,38 @@ pub(crate) fn compare_rows(
     out
 }
 
-/// One metric of one group or of all.
-fn compare_subject(
-    context: &MeasureContext<'_>,
-    metric: &'static Metric,
-    scope: MetricScope,
-    subject: &ComparedSubject,
-) -> ComparedValue {
-    let rate = match metric.reads {
-        Reads::Rate(rate) => Some(move |cells| rate(&Confusion::from_cells(cells))),
-        _ => None,
-    };
-    let values = subject.sides.each_ref().map(|side| match metric.reads {
-        Reads::Rate(rate) => side.value(|c| rate(c).value()),
-        Reads::Score(score) | Reads::Benefit(score) => side.value(score),
-        _ => unreachable!("`{}` is not a metric of one group", metric.id),
-    });
-    let n_rows = subject.n(metric, 0).min(subject.n(metric, 1));
-    compared(context, (metric, scope), values, n_rows, || {
-        // TP, FP, FN, TN, then without a label.
-        let paired = |rate| paired_rates(&subject.units, rate, |cell| [1, 0, 1, 0, 2, 2][cell]);
-        rate.and_then(paired).or_else(|| {
-            let side = |m: usize| subject.sides[m].estimate(metric, values[m], |c| *c);
-            Some(side(0)?.minus(&side(1)?))
-        })
-    })
-}
-
 /// One metric of two subjects.
 fn compare_gap(
     context: &MeasureContext<'_>,
     metric: &'static Metric,
     scope: MetricScope,
-    [a, b]: [&ComparedSubject; 2],
+    [a, b]: [&ComparedSubject<FactualSubject>; 2],
 ) -> ComparedValue {
-    let favourable = context.settings.favourable;
-    let of = |a: &Confusion, b: &Confusion| gaps::value(metric, favourable, a, b);
+    let of = GroupReading::new(metric, context.settings.favourable);
     let sides = [0, 1].map(|m| [&a.sides[m], &b.sides[m]]);
-    let values = sides.map(|[a, b]| {
-        let of_people = || of(&a.people, &b.people);
-        match a.weight.is_some() {
-            true => by_weight(of(a.cells(), b.cells()), of_people),
-            false => of_people(),
-        }
-    });
-    let n = |m: usize| a.n(metric, m) + b.n(metric, m);
-    compared(context, (metric, scope), values, n(0).min(n(1)), || {
-        let [first, second] = sides.map(|sides| gap_estimate(metric, favourable, sides));
+    let values = sides.map(|[a, b]| of.two(&a.cells, &b.cells));
+    let n = |[a, b]: [&FactualSubject; 2]| {
+        a.people.people(metric.needs_label) + b.people.people(metric.needs_label)
+    };
+    compared(context, (metric, scope), values, n(sides[0]).min(n(sides[1])), || {
+        let [first, second] = sides.map(|sides| gap_estimate(of, sides));
         Some(first?.minus(&second?))
     })
 }
 
 /// A gap of two subjects with its interval.
-fn gap_estimate(
-    metric: &Metric,
-    favourable: FavourableClass,
-    [a, b]: [&FactualSubject; 2],
-) -> Option<Estimate> {
-    let seen = |c: &Confusion| *c;
-    match metric.reads {
+fn gap_estimate(of: GroupReading, subjects: [&FactualSubject; 2]) -> Option<Estimate> {
+    let found = subjects.map(|subject| subject.read(of));
+    match of.metric.reads {
         Reads::WidestGap(rates) => {
-            let gaps = rates.iter().map(|rate| gaps::rate_gap(rate, a, b));
+            let gaps = rates.iter().map(|rate| gaps::rate_gap(rate, subjects));
             largest_estimate(gaps.collect::<Option<_>>()?)
         }
         Reads::FavourableMinRatio => {
-            let share = |of: &FactualSubject| of.share(|c| gaps::favourable_rate(c, favourable));
-            smaller_ratio_estimate([share(a)?, share(b)?])
+            let [x, y] = found.map(|found| found.share);
+            smaller_ratio_estimate([x?, y?])
         }
-        _ => {
-            let shares = gaps::shares_of_gap(metric, favourable, [a, b], seen);
-            gaps::gap_estimate(metric, (a, b), shares, seen)
-        }
+        _ => gaps::gap_estimate(of, subjects, &found),
     }
 }
 
@@ -207,12 +221,11 @@ pub(crate) fn compare_switches(
     let scopes = ScopeIndex::new(counts.groups());
     let units_of = |place: usize| {
         let held = scopes.numbers_of(place);
-        rows.units(|direction| held.contains(&direction))
+        let units = rows.units(|direction| held.contains(&direction));
+        ComparedSubject::new(units, ECCM_CELLS, |units| ScopePeople::of_cells(units, settings))
     };
-    let labelled = {
-        let total = units_of(scopes.total());
-        (0..2).any(|side| total.rows(side, has_label) > 0)
-    };
+    let total = units_of(scopes.total());
+    let labelled = total.sides.iter().any(|side| side.cells().n_rows(has_label) > 0);
     let is_compared = |metric: &&'static Metric| {
         let is_of_cells = switch_rate(metric, settings).is_some()
             || matches!(metric.reads, Reads::SwitchScore(_));
@@ -225,75 +238,14 @@ pub(crate) fn compare_switches(
         .filter(is_compared)
         .collect();
     let in_scope = |(place, scope): (usize, MetricScope)| {
-        let units = units_of(place);
-        let sides = [units.side(0), units.side(1)];
-        let compare =
-            |metric: &&'static Metric| compare_scope(&context, (*metric, scope), (&units, &sides));
+        let people = units_of(place);
+        let compare = |metric: &&'static Metric| {
+            people.compared(&context, (*metric, scope), metric, |cell| cell / 4)
+        };
         metrics.iter().map(compare).collect::<Vec<_>>()
     };
     let scopes: Vec<(usize, MetricScope)> = scopes.scopes().collect();
     scopes.into_par_iter().map(in_scope).collect::<Vec<_>>().into_iter().flatten().collect()
-}
-
-/// Whether a cell of the extended matrix holds people with a label.
-fn has_label(cell: usize) -> bool {
-    cell < 8
-}
-
-/// One metric of one scope.
-fn compare_scope(
-    context: &MeasureContext<'_>,
-    (metric, scope): (&'static Metric, MetricScope),
-    (units, sides): (&PairedUnits, &[UnitSums<ECCM_CELLS>; 2]),
-) -> ComparedValue {
-    let settings = context.settings;
-    let rate = switch_rate(metric, settings);
-    let of = |cells: SwitchCells| match (rate, metric.reads) {
-        (Some(rate), _) => rate(&Eccm(cells)).value(),
-        (None, Reads::SwitchScore(score)) => score(&Eccm(cells)),
-        _ => unreachable!("`{}` is not a metric of cells", metric.id),
-    };
-    let values = sides.each_ref().map(|side| {
-        let people = || of(side.rows().map(WeightSums::people));
-        if units.is_weighted { by_weight(of(side.weight()), people) } else { people() }
-    });
-    let n = |side| units.rows(side, |cell| !metric.needs_label || has_label(cell));
-    compared(context, (metric, scope), values, n(0).min(n(1)), || {
-        let paired = |rate: fn(&Eccm) -> Rate| {
-            paired_rates(units, move |cells: SwitchCells| rate(&Eccm(cells)), |cell| cell / 4)
-        };
-        rate.and_then(paired).or_else(|| {
-            let side = |m: usize| estimate_of_cells(&sides[m], metric, values[m], settings);
-            Some(side(0)?.minus(&side(1)?))
-        })
-    })
-}
-
-/// The difference of a rate of both sides where the same rows are below it: which ones are, depends
-/// on the label and not on what is predicted, and both sides score them all. Else none.
-fn paired_rates<const N: usize>(
-    units: &PairedUnits,
-    rate: impl Fn([u64; N]) -> Rate,
-    label_of: impl Fn(usize) -> usize,
-) -> Option<Estimate> {
-    let alone: [Rate; N] = std::array::from_fn(|cell| {
-        let mut one = [0; N];
-        one[cell] = 1;
-        rate(one)
-    });
-    let below = |cell: usize| alone[cell].denominator;
-    let depends =
-        (0..N).any(|i| (0..i).any(|j| label_of(i) == label_of(j) && below(i) != below(j)));
-    let below = |cell: Option<usize>| cell.map_or(0, below);
-    if depends || units.cells().any(|[first, second]| below(first) != below(second)) {
-        return None;
-    }
-    let cases = |cell: Option<usize>| cell.map_or(0, |cell| alone[cell].numerator);
-    let seen = units.seen(|[first, second]| {
-        let [one, other] = [cases(first), cases(second)];
-        [below(first), one.saturating_sub(other), other.saturating_sub(one)]
-    });
-    Estimate::paired(&seen, |cells| *cells)
 }
 
 fn compared(

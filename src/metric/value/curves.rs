@@ -24,13 +24,12 @@ use crate::metric::catalog::{catalog, find};
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, Eccm};
-use crate::metric::evidence::score_grid::{RowsAndWeights, ScoreGrid};
-use crate::metric::evidence::units::{UnitSums, WeightSums};
+use crate::metric::evidence::score_grid::ScoreGrid;
+use crate::metric::evidence::units::{UnitSums, WeightSums, alone};
 use crate::metric::interval::{IntervalProcedure, katz_of, wilson_of_share, z_of_level};
-use crate::metric::rate::by_weight;
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::gaps::favourable_rate;
+use crate::metric::value::group_reading::favourable_rate;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, Reads, ratio};
 
@@ -66,13 +65,6 @@ pub(crate) struct ThresholdCurve {
     pub(crate) points: Vec<CurvePoint>,
 }
 
-/// People at a threshold by the cells that they fill.
-struct CellsAtThreshold<const N: usize> {
-    people: [u64; N],
-    /// What they weigh; none where nobody has a weight.
-    weights: Option<[WeightSums; N]>,
-}
-
 /// A rate of people at a threshold.
 struct RateAtThreshold {
     people: Rate,
@@ -81,32 +73,22 @@ struct RateAtThreshold {
     effective: f64,
 }
 
-impl<const N: usize> CellsAtThreshold<N> {
-    fn new(cells: [RowsAndWeights; N], weighted: bool) -> Self {
-        CellsAtThreshold {
-            people: cells.map(|of| of.rows),
-            weights: weighted.then(|| cells.map(|of| of.weights)),
-        }
-    }
-
-    fn rate(&self, of: &dyn Fn([u64; N]) -> Rate) -> RateAtThreshold {
-        let people = of(self.people);
-        let Some(weights) = &self.weights else {
-            let effective = people.denominator as f64;
-            return RateAtThreshold { people, value: people.value(), effective };
-        };
-        let value = by_weight(of(weights.map(WeightSums::sum)).value(), || people.value());
+impl RateAtThreshold {
+    /// That of the people of some cells.
+    fn new<const N: usize>(cells: &[WeightSums; N], of: &dyn Fn([u64; N]) -> Rate) -> Self {
         let mut below = WeightSums::default();
-        for (i, sums) in weights.iter().enumerate() {
-            if of(std::array::from_fn(|at| u64::from(at == i))).denominator > 0 {
+        for (i, sums) in cells.iter().enumerate() {
+            if of(alone(i)).denominator > 0 {
                 below += *sums;
             }
         }
-        RateAtThreshold { people, value, effective: below.effective() }
+        RateAtThreshold {
+            people: of(cells.map(WeightSums::people)),
+            value: of(cells.map(WeightSums::sum)).value(),
+            effective: below.effective(),
+        }
     }
-}
 
-impl RateAtThreshold {
     /// Rows over the design effect.
     fn divided(self, design: Option<f64>) -> Self {
         let effective = self.effective / design.unwrap_or(f64::NAN);
@@ -153,25 +135,19 @@ fn quantile(settings: &MeasureSettings) -> Option<f64> {
 
 /// Cells at every threshold of the grid, then at that of the job.
 struct CellsByThreshold<const N: usize> {
-    cells: Vec<CellsAtThreshold<N>>,
+    cells: Vec<[WeightSums; N]>,
     /// The units at the threshold of the job.
-    units: UnitSums<N>,
+    units: UnitSums,
 }
 
 impl<const N: usize> CellsByThreshold<N> {
-    fn new(
-        steps: impl Iterator<Item = [RowsAndWeights; N]>,
-        people: [u64; N],
-        units: UnitSums<N>,
-        weighted: bool,
-    ) -> Self {
-        let mut cells: Vec<_> = steps.map(|of| CellsAtThreshold::new(of, weighted)).collect();
-        cells.push(CellsAtThreshold { people, weights: weighted.then(|| units.rows()) });
-        CellsByThreshold { cells, units }
+    fn new(steps: impl Iterator<Item = [WeightSums; N]>, units: UnitSums) -> Self {
+        let now = std::array::from_fn(|cell| units.rows()[cell]);
+        CellsByThreshold { cells: steps.chain([now]).collect(), units }
     }
 
     fn share(&self, of: &dyn Fn([u64; N]) -> Rate) -> Option<Share> {
-        Share::new(&self.units, |cells| of(*cells))
+        Share::new(&self.units, |cell| of(alone(cell)))
     }
 
     /// A rate at every threshold, on its effective number: the design effect is that at the
@@ -179,7 +155,7 @@ impl<const N: usize> CellsByThreshold<N> {
     fn rates(&self, of: &dyn Fn([u64; N]) -> Rate) -> Vec<RateAtThreshold> {
         let design = self.share(of).map(|share| share.design());
         let design = design.or_else(|| self.units.are_rows().then_some(1.0));
-        self.cells.iter().map(|cells| cells.rate(of).divided(design)).collect()
+        self.cells.iter().map(|cells| RateAtThreshold::new(cells, of).divided(design)).collect()
     }
 
     fn curve(
@@ -203,8 +179,7 @@ fn rows_by_threshold(
         let [[no_label_no, no_label_yes], [tn, fp], [fn_, tp]] = labels;
         [tp, fp, fn_, tn, no_label_yes, no_label_no]
     });
-    let (now, units) = (counts.confusion(who).to_cells(), counts.units(who));
-    Some(CellsByThreshold::new(steps, now, units, grid.grid().weighted))
+    Some(CellsByThreshold::new(steps, counts.units(who)))
 }
 
 /// Counts from which rates are known at every threshold.
@@ -276,15 +251,12 @@ fn switches_by_threshold(
 ) -> Option<CellsByThreshold<ECCM_CELLS>> {
     let grid = counts.grid()?;
     let steps = grid.steps(counts.scope_index().directions_of(place)).into_iter().map(|switches| {
-        let mut cells = [RowsAndWeights::default(); ECCM_CELLS];
+        let mut cells = [WeightSums::default(); ECCM_CELLS];
         cells[ECCM_CELLS - 4..].copy_from_slice(switches.as_flattened());
         cells
     });
-    let profiles = counts.cell_profiles();
-    let weights = counts.weight_profiles().map(|weights| weights.at(place).kinds());
-    let kinds = weights.unwrap_or_else(|| profiles.at(place).kinds());
-    let (now, units) = (profiles.at(place).eccm().0, counts.units(place, kinds));
-    Some(CellsByThreshold::new(steps, now, units, grid.grid().weighted))
+    let rows = counts.cell_profiles();
+    Some(CellsByThreshold::new(steps, counts.units(place, rows.at(place))))
 }
 
 impl CurveEvidence for CounterfactualCounts {

@@ -109,7 +109,7 @@ mod tests {
         let of = [(Some(true), true, tp), (Some(true), false, fn_), (Some(false), true, fp)];
         let others = [(Some(false), false, tn), (None, true, unlabelled)];
         for (label, predicted, n) in of.into_iter().chain(others) {
-            (0..n).for_each(|_| counts.groups[0].add(label, Some(predicted), false));
+            (0..n).for_each(|_| counts.add((0, 0, 1), label, Some(predicted), false));
         }
         ModelSanity::of_sides(&counts, false)
     }
@@ -138,7 +138,7 @@ mod tests {
         let mut counts = FactualCounts::new(1).with_scores(none);
         for (positive, scores) in [true, false].into_iter().zip(scores) {
             for (row, &score) in (0..).zip(scores) {
-                counts.groups[0].add(Some(positive), Some(score >= 0.5), false);
+                counts.add((0, 0, 1), Some(positive), Some(score >= 0.5), false);
                 counts.add_score(0, (Some(positive), score), 1, (row, row));
             }
         }

@@ -7,150 +7,130 @@ use crate::metric::estimate::Estimate;
 use crate::metric::estimate::curve::CellFunction;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::outcome_patterns::{AnySwitch, CellProfiles};
-use crate::metric::evidence::person::{ECCM_CELLS, Eccm, SwitchCells};
-use crate::metric::evidence::units::{UnitSums, WeightSums};
+use crate::metric::evidence::outcome_patterns::{AnySwitch, has_label};
+use crate::metric::evidence::person::{ECCM_CELLS, Eccm};
+use crate::metric::evidence::shift::ScoreShift;
+use crate::metric::evidence::units::{UnitSums, alone};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_people};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::measured::{PersonBasis, person_basis};
+use crate::metric::value::measured_value::{CellNumbers, Subject};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{ImpairedGroupRule, Metric, Reads, WorseEnd};
 
 /// The people of one scope.
 pub(crate) struct ScopePeople<'a> {
-    profiles: &'a CellProfiles,
     /// The units of the scope.
-    units: UnitSums<ECCM_CELLS>,
+    units: UnitSums,
     /// The same by whether anything switches; none where the cells say it.
-    any: Option<UnitSums<4>>,
-    weighted: bool,
+    any: Option<UnitSums>,
+    /// Their scores; none where the family shift is not asked for.
+    pub(crate) shift: Option<&'a ScoreShift>,
+    settings: &'a MeasureSettings,
 }
 
 impl<'a> ScopePeople<'a> {
-    /// Those of a scope, by its number and by what it is.
+    /// Those of a scope, by its number and by what it is; `rows` are its rows.
     pub(crate) fn new(
         counts: &CounterfactualCounts,
         (place, scope): (usize, MetricScope),
-        (profiles, weights): (&'a CellProfiles, Option<&'a CellProfiles<WeightSums>>),
+        rows: &UnitSums,
+        shift: Option<&'a ScoreShift>,
+        settings: &'a MeasureSettings,
     ) -> Self {
-        let kinds = weights.map_or_else(|| profiles.kinds(), CellProfiles::kinds);
         let groups = any_groups(counts.scope_index(), scope);
-        ScopePeople {
-            profiles,
-            any: groups.map(|groups| counts.any_units(groups, place, &kinds)),
-            units: counts.units(place, kinds),
-            weighted: weights.is_some(),
-        }
+        let any = groups.map(|groups| counts.any_units(groups, rows));
+        ScopePeople { units: counts.units(place, rows), any, shift, settings }
     }
 
-    /// The share that a rate is, whatever it reads; none of what is no rate, and where nothing is
-    /// below it.
-    pub(crate) fn share(&self, metric: &Metric, settings: &MeasureSettings) -> Option<Share> {
-        match (metric.reads, &self.any) {
-            (Reads::AnySwitch(of), Some(any)) => Share::new(any, |cells| of(&AnySwitch(*cells))),
-            _ => self.rate(switch_rate(metric, settings)?),
-        }
+    /// Those of some units, by their cells alone.
+    pub(crate) fn of_cells(units: UnitSums, settings: &'a MeasureSettings) -> Self {
+        ScopePeople { units, any: None, shift: None, settings }
+    }
+
+    /// The units by the cells of the extended matrix.
+    pub(crate) fn cells(&self) -> &UnitSums {
+        &self.units
+    }
+
+    /// Whether it is asked whether anything switches.
+    pub(crate) fn has_any(&self) -> bool {
+        self.any.is_some()
     }
 
     /// A rate of the cells.
-    fn rate(&self, of: impl Fn(&Eccm) -> Rate) -> Option<Share> {
-        rate_of_cells(&self.units, of)
-    }
-
-    /// A value that cells give, with its interval; none of another, and where it is undefined.
-    pub(crate) fn estimate(
-        &self,
-        metric: &Metric,
-        value: MetricValue,
-        settings: &MeasureSettings,
-    ) -> Option<Estimate> {
-        match metric.reads {
-            Reads::AnySwitch(_) => self.share(metric, settings).map(Estimate::from),
-            _ => estimate_of_cells(&self.units, metric, value, settings),
-        }
-    }
-
-    /// The persons whom a metric counts, ascending by key; none where each row is a person.
-    pub(crate) fn counted_persons(&self, metric: &Metric) -> Option<Vec<u64>> {
-        self.units.persons(|cells| is_counted(metric, cells))
-    }
-
-    /// The people who carry a value of this scope alone; none where each row is a person who counts
-    /// as one.
-    pub(crate) fn person_basis(
-        &self,
-        metric: &Metric,
-        of: Option<&Share>,
-        settings: &MeasureSettings,
-    ) -> Option<PersonBasis> {
-        let is_rate =
-            matches!(metric.reads, Reads::AnySwitch(_)) || switch_rate(metric, settings).is_some();
-        let counts = |cells: &_| is_counted(metric, cells);
-        person_basis(&self.units, self.weighted, counts, is_rate.then_some(of))
+    fn rate_of_cells(&self, of: impl Fn(&Eccm) -> Rate) -> Option<Share> {
+        Share::new(&self.units, |cell| of(&Eccm(alone(cell))))
     }
 
     /// People whose prediction switches, persons where a person may have several rows: those that a
-    /// switch rate counts, or that a rate of consistency lacks. People of weight 0 do not count.
-    /// None of what names nobody.
-    pub(crate) fn switched(&self, metric: &Metric, settings: &MeasureSettings) -> Option<u64> {
+    /// switch rate counts, or that a rate of consistency lacks. None of what names nobody.
+    pub(crate) fn switched(&self, metric: &Metric) -> Option<u64> {
         let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
-        Some(self.units.n_units(|cells| {
-            let e = Eccm(*cells);
-            match (switch_rate(metric, settings).map(|rate| rate(&e)), worse) {
+        let rate = switch_rate(metric, self.settings);
+        let switches: [bool; ECCM_CELLS] = std::array::from_fn(|cell| {
+            let e = Eccm(alone(cell));
+            match (rate.map(|rate| rate(&e)), worse) {
                 (None, _) => e.sp() + e.sn() > 0,
                 (Some(rate), WorseEnd::High) => rate.numerator > 0,
                 (Some(rate), WorseEnd::Low) => rate.numerator < rate.denominator,
             }
-        }))
-    }
-
-    /// People whom a metric counts.
-    pub(crate) fn n(&self, metric: &Metric) -> u64 {
-        self.profiles.counted(metric.needs_label)
+        });
+        Some(self.units.n_units(|cell| switches[cell]))
     }
 
     /// The interval of a distance where nobody's score moves; none of a metric that says no
     /// distance.
     pub(crate) fn unmoved_interval(&self, metric: &Metric, z: f64) -> Option<ValueInterval> {
-        let pairs = self.rate(|e| e.rate(0, e.n(), Undefined::EmptyGroup))?;
+        let pairs = self.rate_of_cells(|e| e.rate(0, e.n(), Undefined::EmptyGroup))?;
         unmoved(metric, pairs.size, z)
     }
 }
 
-/// A rate of the cells of some units.
-fn rate_of_cells(units: &UnitSums<ECCM_CELLS>, of: impl Fn(&Eccm) -> Rate) -> Option<Share> {
-    Share::new(units, |cells| of(&Eccm(*cells)))
-}
+impl Subject for ScopePeople<'_> {
+    type Reading = &'static Metric;
 
-/// A value of the cells of some units with its interval; none of another, and where it is
-/// undefined.
-pub(crate) fn estimate_of_cells(
-    units: &UnitSums<ECCM_CELLS>,
-    metric: &Metric,
-    value: MetricValue,
-    settings: &MeasureSettings,
-) -> Option<Estimate> {
-    match metric.id {
-        "p2nr" => {
-            let rates = [ccm::psr, ccm::nsr].map(|of| rate_of_cells(units, of).map(Estimate::from));
-            let [psr, nsr] = rates;
-            Some(psr?.over(&nsr?))
+    fn units(&self, of: &'static Metric) -> &UnitSums {
+        match (of.reads, &self.any) {
+            (Reads::AnySwitch(_), Some(any)) => any,
+            _ => &self.units,
         }
-        "cmcc" => {
-            let table = |cells: &SwitchCells| {
-                let e = Eccm(*cells);
-                [e.cp(), e.sp(), e.sn(), e.cn()]
-            };
-            Some(Estimate::of_cells(value.ok()?, units, table, CellFunction::Correlation))
-        }
-        _ => rate_of_cells(units, switch_rate(metric, settings)?).map(Estimate::from),
     }
-}
 
-/// Whether a metric counts the people who fill these cells.
-fn is_counted(metric: &Metric, cells: &SwitchCells) -> bool {
-    if metric.needs_label { Eccm(*cells).n_labelled() > 0 } else { Eccm(*cells).n() > 0 }
+    fn counts(&self, of: &'static Metric, cell: usize) -> bool {
+        !of.needs_label || has_label(cell)
+    }
+
+    fn rate(&self, of: &'static Metric, by: CellNumbers) -> Option<Rate> {
+        match (of.reads, &self.any) {
+            (Reads::AnySwitch(rate), Some(any)) => Some(rate(&AnySwitch(by.of(any)))),
+            _ => switch_rate(of, self.settings).map(|rate| rate(&Eccm(by.of(&self.units)))),
+        }
+    }
+
+    fn score(&self, of: &'static Metric) -> MetricValue {
+        match (of.reads, self.shift) {
+            (Reads::SwitchScore(score), _) => score(&Eccm(self.units.weight())),
+            (Reads::Shift(value), Some(shift)) => value(shift),
+            _ => unreachable!("`{}` is not measured in this scope", of.id),
+        }
+    }
+
+    fn score_estimate(&self, of: &'static Metric, value: f64) -> Option<Estimate> {
+        match of.id {
+            "p2nr" => {
+                let [psr, nsr] =
+                    [ccm::psr, ccm::nsr].map(|of| self.rate_of_cells(of).map(Estimate::from));
+                Some(psr?.over(&nsr?))
+            }
+            "cmcc" => {
+                // CP, SP, SN, CN.
+                let table = |cell: usize| Some([3, 1, 2, 0][cell % 4]);
+                Some(Estimate::of_cells(value, &self.units, table, CellFunction::Correlation))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The interval of a distance where the score of none of so many people moves; none of a metric

@@ -11,18 +11,17 @@ use rayon::prelude::*;
 
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::outcome_patterns::{
-    AnySwitch, CellProfiles, PatternSummand, ScopeCellProfiles,
-};
+use crate::metric::evidence::outcome_patterns::{AnySwitch, ScopeCellProfiles};
 use crate::metric::evidence::person::Eccm;
-use crate::metric::evidence::person_sums::distinct;
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
+use crate::metric::evidence::units::UnitSums;
 use crate::metric::noise::placebo::{PlaceboBand, PlaceboEvidence};
-use crate::metric::rate::{MetricValue, Rate, by_weight};
+use crate::metric::noise::repeats::SetRepeat;
+use crate::metric::rate::MetricValue;
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
-use crate::metric::value::measured::{MeasuredValue, ValuePeople};
+use crate::metric::value::measured_value::{MeasuredValue, Subject, SubjectValue, people_of_two};
 use crate::metric::value::scope_people::{ScopePeople, any_groups};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
@@ -39,21 +38,13 @@ pub(crate) fn measure_counterfactual(
     placebo: Option<&PlaceboEvidence>,
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
-    let (places, spreads, weights) =
-        (counts.scope_index(), counts.cell_profiles(), counts.weight_profiles());
-    let second = shift.map(|shift| &shift.second);
-    let of_people = shifts(counts, second.filter(|_| weights.is_none()));
-    let evidence = ScopeEvidence::new(&spreads, of_people);
-    let of_weights = |of: &_| ScopeEvidence::new(of, shifts(counts, second));
-    let weighed = weights.as_ref().map(of_weights);
-    let noise = PlaceboNoise::new(placebo, weighed.as_ref().unwrap_or(&evidence));
+    let (places, rows) = (counts.scope_index(), counts.cell_profiles());
+    let evidence = ScopeEvidence::new(counts, &rows, shift.map(|shift| &shift.second));
     let audit = SwitchMeasurement {
         context: MeasureContext::new(settings),
         scope_index: places,
-        evidence,
-        weighted: weighed,
         shift,
-        noise,
+        noise: PlaceboNoise::new(placebo, &evidence),
     };
     let families = [MetricFamily::Ccm, MetricFamily::Eccm, MetricFamily::Shift]
         .into_iter()
@@ -61,36 +52,41 @@ pub(crate) fn measure_counterfactual(
     let metrics: Vec<&'static Metric> =
         families.flat_map(|family| audit.context.metrics(family)).collect();
     let people = |place: usize, scope| {
-        let kinds = (spreads.at(place), weights.as_ref().map(|of| of.at(place)));
-        ScopePeople::new(counts, (place, scope), kinds)
+        let shift = evidence[place].shift.as_deref();
+        ScopePeople::new(counts, (place, scope), rows.at(place), shift, settings)
     };
-    let direction = |from, to| people(places.direction(from, to), MetricScope::Direction(from, to));
     let both_ways = |(a, b): (usize, usize)| {
         let mut out = Vec::new();
-        let (forth, back) = (direction(a, b), direction(b, a));
+        let scopes = [(a, b), (b, a)];
+        let people = scopes
+            .map(|(from, to)| people(places.direction(from, to), MetricScope::Direction(from, to)));
         for metric in metrics.iter().filter(|metric| !matches!(metric.reads, Reads::AnySwitch(_))) {
-            let one =
-                audit.switch(metric, MetricScope::Direction(a, b), places.direction(a, b), &forth);
-            let other =
-                audit.switch(metric, MetricScope::Direction(b, a), places.direction(b, a), &back);
-            out.push(audit.gap((a, b), (&one, &forth), (&other, &back)));
+            let [one, other] = [0, 1].map(|side: usize| {
+                let (from, to) = scopes[side];
+                let found = people[side].read(*metric);
+                let scope = (places.direction(from, to), MetricScope::Direction(from, to));
+                let measured = audit.switch(metric, scope, &people[side], &found);
+                MeasuredDirection { people: &people[side], found, measured }
+            });
+            out.push(audit.gap((a, b), [&one, &other]));
             if metric.is_of_two_directions() {
                 // Each order of a ratio has its row.
-                out.push(audit.gap((b, a), (&other, &back), (&one, &forth)));
+                out.push(audit.gap((b, a), [&other, &one]));
             } else {
-                out.extend([one, other]);
+                out.extend([one.measured, other.measured]);
             }
         }
         out
     };
     let together = |(place, scope): (usize, MetricScope)| {
         let people = people(place, scope);
-        let any = audit.evidence[place].any.is_some();
         let measured = metrics
             .iter()
-            .filter(|metric| any || !matches!(metric.reads, Reads::AnySwitch(_)))
+            .filter(|metric| people.has_any() || !matches!(metric.reads, Reads::AnySwitch(_)))
             .filter(|metric| !metric.is_of_two_directions());
-        measured.map(|metric| audit.switch(metric, scope, place, &people)).collect()
+        measured
+            .map(|metric| audit.switch(metric, (place, scope), &people, &people.read(*metric)))
+            .collect()
     };
     let pairs: Vec<(usize, usize)> = places.directions().filter(|(a, b)| a < b).collect();
     let others: Vec<(usize, MetricScope)> =
@@ -100,42 +96,40 @@ pub(crate) fn measure_counterfactual(
     out.into_iter().flatten().collect()
 }
 
-/// What the values of one scope are made of.
+/// What the values of one scope are made of, by what people weigh.
 struct ScopeEvidence {
     eccm: Eccm,
     /// None where it would say what the extended matrix says, or nothing.
     any: Option<AnySwitch>,
-    /// None where the family shift is not asked for, and of people where they have weights.
+    /// None where the family shift is not asked for.
     shift: Option<Box<ScoreShift>>,
 }
 
 impl ScopeEvidence {
-    /// That of all scopes, by people or by what they weigh.
-    fn new<T: PatternSummand>(
-        scopes: &ScopeCellProfiles<T>,
-        shifts: Vec<Option<Box<ScoreShift>>>,
+    /// That of all scopes by number, the rows of which these are.
+    fn new(
+        counts: &CounterfactualCounts,
+        rows: &ScopeCellProfiles,
+        second: Option<&ShiftPass>,
     ) -> Vec<ScopeEvidence> {
-        let (places, profiles) = (scopes.scope_index, &scopes.profiles);
-        let each = profiles.iter().zip(shifts);
-        let of = |(profiles, shift): (&CellProfiles<T>, _)| ScopeEvidence {
-            eccm: profiles.eccm(),
-            any: None,
-            shift,
+        let sums = second.map(|second| (second, counts.shifts_by_scope()));
+        let places = rows.scope_index;
+        let shift = |place: usize| {
+            let (second, sums) = sums.as_ref()?;
+            Some(Box::new(second.at(place).score_shift(&sums[place])))
         };
-        let mut all: Vec<ScopeEvidence> = each.map(of).collect();
-        for (place, scope) in places.scopes() {
-            all[place].any = any_groups(places, scope).map(|_| profiles[place].any_switch());
+        let of = |place| ScopeEvidence {
+            eccm: Eccm(rows.at(place).weight()),
+            any: None,
+            shift: shift(place),
+        };
+        let mut all: Vec<ScopeEvidence> = (0..places.len()).map(of).collect();
+        let asked = places.scopes().filter(|(_, scope)| any_groups(places, *scope).is_some());
+        for (place, _) in asked {
+            let any = UnitSums::new(4, false, AnySwitch::units(rows.at(place)), None);
+            all[place].any = Some(AnySwitch(any.weight()));
         }
         all
-    }
-
-    /// The evidence that values follow from.
-    fn of_values(counts: &CounterfactualCounts, second: Option<&ShiftPass>) -> Vec<ScopeEvidence> {
-        let shifts = shifts(counts, second);
-        match counts.weight_profiles() {
-            Some(weights) => ScopeEvidence::new(&weights, shifts),
-            None => ScopeEvidence::new(&counts.cell_profiles(), shifts),
-        }
     }
 
     /// The same people with no score that moves.
@@ -147,34 +141,17 @@ impl ScopeEvidence {
         }
     }
 
-    fn rate(&self, metric: &Metric, settings: &MeasureSettings) -> Option<Rate> {
-        match (metric.reads, self.any) {
-            (Reads::AnySwitch(rate), Some(any)) => Some(rate(&any)),
-            _ => switch_rate(metric, settings).map(|rate| rate(&self.eccm)),
-        }
-    }
-
     fn value(&self, metric: &Metric, settings: &MeasureSettings) -> MetricValue {
-        match (metric.reads, self.rate(metric, settings), &self.shift) {
-            (_, Some(rate), _) => rate.value(),
+        match (metric.reads, self.any, &self.shift) {
+            (Reads::AnySwitch(rate), Some(any), _) => rate(&any).value(),
             (Reads::SwitchScore(score), ..) => score(&self.eccm),
             (Reads::Shift(value), _, Some(shift)) => value(shift),
-            _ => unreachable!("`{}` is not measured in this scope", metric.id),
+            _ => match switch_rate(metric, settings) {
+                Some(rate) => rate(&self.eccm).value(),
+                None => unreachable!("`{}` is not measured in this scope", metric.id),
+            },
         }
     }
-}
-
-/// The scores of all scopes by number.
-fn shifts(
-    counts: &CounterfactualCounts,
-    second: Option<&ShiftPass>,
-) -> Vec<Option<Box<ScoreShift>>> {
-    let Some(second) = second else { return vec![None; counts.scope_index().len()] };
-    let sums = counts.shifts_by_scope();
-    sums.iter()
-        .enumerate()
-        .map(|(place, sums)| Some(Box::new(second.at(place).score_shift(sums))))
-        .collect()
 }
 
 /// What the placebo gives, by scope.
@@ -195,7 +172,9 @@ impl PlaceboNoise {
             Some(PlaceboEvidence::Repeats(repeats)) => PlaceboNoise::Repeats(
                 repeats
                     .iter()
-                    .map(|repeat| ScopeEvidence::of_values(&repeat.counts, repeat.second.as_ref()))
+                    .map(|SetRepeat { counts, second, .. }| {
+                        ScopeEvidence::new(counts, &counts.cell_profiles(), second.as_ref())
+                    })
                     .collect(),
             ),
         }
@@ -214,14 +193,17 @@ impl PlaceboNoise {
     }
 }
 
-/// Everything that values are computed from.
+/// One direction with its value.
+struct MeasuredDirection<'a> {
+    people: &'a ScopePeople<'a>,
+    found: SubjectValue,
+    measured: MeasuredValue,
+}
+
+/// What all values have in common.
 struct SwitchMeasurement<'a> {
     context: MeasureContext<'a>,
     scope_index: ScopeIndex,
-    /// Of people.
-    evidence: Vec<ScopeEvidence>,
-    /// In units of weight; none where nobody has a weight.
-    weighted: Option<Vec<ScopeEvidence>>,
     shift: Option<&'a ShiftEvidence>,
     noise: PlaceboNoise,
 }
@@ -239,44 +221,27 @@ impl SwitchMeasurement<'_> {
     fn switch(
         &self,
         metric: &'static Metric,
-        scope: MetricScope,
-        place: usize,
+        (place, scope): (usize, MetricScope),
         people: &ScopePeople<'_>,
+        found: &SubjectValue,
     ) -> MeasuredValue {
-        let of = &self.evidence[place];
-        let weighed = self.weighted.as_ref().map(|weighed| &weighed[place]);
         let settings = self.context.settings;
-        let (rate, n_rows) = (of.rate(metric, settings), people.n(metric));
-        let weights = weighed.and_then(|weighed| weighed.rate(metric, settings));
-        let value = match (weighed, metric.reads) {
-            (None, _) => of.value(metric, settings),
-            // Score metrics tell pairs that weigh nothing from pairs that are not there.
-            (Some(weighed), Reads::Shift(_)) => weighed.value(metric, settings),
-            (Some(weighed), _) => {
-                by_weight(weighed.value(metric, settings), || of.value(metric, settings))
-            }
-        };
-        let shift = weighed.unwrap_or(of).shift.as_deref();
-        let share = people.share(metric, settings);
-        let (interval, method) = self.context.interval(value, || {
+        let (interval, method) = self.context.interval(found.value, || {
             if !matches!(metric.reads, Reads::Shift(_)) {
-                return self.context.estimated(people.estimate(metric, value, settings));
+                return self.context.estimated(people.estimate(metric, found));
             }
-            let still = shift.is_some_and(|shift| shift.absolute == 0.0);
+            let still = people.shift.is_some_and(|shift| shift.absolute == 0.0);
             match still.then(|| people.unmoved_interval(metric, self.context.z)).flatten() {
                 Some(interval) => Ok(interval),
                 None => self.shift_interval(metric, scope),
             }
         });
         let placebo = self.noise.band(|evidence| evidence[place].value(metric, settings));
-        let switched = value.is_ok().then(|| people.switched(metric, settings)).flatten();
-        let basis = people.person_basis(metric, share.as_ref(), settings);
+        let switched = found.value.is_ok().then(|| people.switched(metric)).flatten();
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
-        let impaired = impaired(metric, scope, (value, clear), switched, settings);
-        let people = ValuePeople::one(n_rows, rate).with_person_basis(basis);
-        MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
-            .with_rate(rate, weights)
-            .with_size(share.as_ref())
+        let impaired = impaired(metric, scope, (found.value, clear), switched, settings);
+        found
+            .measured(&self.context, (metric, scope), (interval, method))
             .with_switches(switched, placebo)
             .with_impaired(impaired)
     }
@@ -285,10 +250,9 @@ impl SwitchMeasurement<'_> {
     fn gap(
         &self,
         (a, b): (usize, usize),
-        one: (&MeasuredValue, &ScopePeople<'_>),
-        other: (&MeasuredValue, &ScopePeople<'_>),
+        [one, other]: [&MeasuredDirection<'_>; 2],
     ) -> MeasuredValue {
-        let ((forth, of_forth), (back, of_back)) = (one, other);
+        let (forth, back) = (&one.measured, &other.measured);
         let (metric, scope) = (forth.metric, MetricScope::Difference(a, b));
         let (from_a, from_b) = (self.scope_index.direction(a, b), self.scope_index.direction(b, a));
         let is_ratio = metric.is_of_two_directions();
@@ -300,13 +264,8 @@ impl SwitchMeasurement<'_> {
             if matches!(metric.reads, Reads::Shift(_)) {
                 return self.shift_interval(metric, scope);
             }
-            let of = |(value, people): (&MeasuredValue, &ScopePeople<'_>)| {
-                people.estimate(metric, value.value, settings)
-            };
-            let of_two = of(one).zip(of(other)).map(|(x, y)| match is_ratio {
-                true => x.over(&y),
-                false => x.minus(&y),
-            });
+            let [x, y] = [one, other].map(|of| of.people.estimate(metric, &of.found));
+            let of_two = x.zip(y).map(|(x, y)| if is_ratio { x.over(&y) } else { x.minus(&y) });
             self.context.estimated(of_two)
         });
         let placebo = self.noise.band(|evidence| {
@@ -321,13 +280,7 @@ impl SwitchMeasurement<'_> {
         let ideal = if is_ratio { metric.ideal } else { Some(0.0) };
         let clear = is_clear(ideal, interval.map(|i| (i.lo, i.hi)), placebo);
         let impaired = impaired(metric, scope, (value, clear), switched, settings);
-        let denominators = forth.denominator.zip(back.denominator);
-        let persons = of_forth.counted_persons(metric).zip(of_back.counted_persons(metric));
-        let all = persons.map(|(all, others)| distinct(all.into_iter().chain(others)));
-        // Without several rows of a person those of the two groups are different people.
-        let all = all.or_else(|| Some(forth.persons?.n + back.persons?.n));
-        let people = ValuePeople::two([forth.n_rows, back.n_rows], denominators)
-            .with_persons(all, &[forth.persons, back.persons]);
+        let people = people_of_two(metric, [one, other].map(|of| (of.people, &of.found)));
         let has_one = [forth, back].iter().any(|of| of.value == Ok(1.0));
         MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
             .with_switches(switched, placebo)

@@ -8,7 +8,7 @@ use super::case::{RecourseOracleCase, RecourseOracleColumn, json, parquet};
 use super::sentence::text;
 use super::{changed_text, judge, search, share};
 use crate::recourse::actions::RecoursePlan;
-use crate::recourse::ask::DistinctRows;
+use crate::recourse::ask::{DecisionModel as _, DistinctRows};
 use crate::recourse::budget::{Percentile, budgets};
 use crate::recourse::definition::{
     RecourseCriterion, RecourseDefinition, RecourseView, trade_off_bound,
@@ -90,7 +90,12 @@ fn check(name: &str) {
     let distinct = DistinctRows::new(&plan, &needed);
     assert_eq!(distinct.rows.len(), counts("distinct_counterfactual_rows"));
     let helped = plan.query_model(&needed, &case.model).unwrap();
-    assert_eq!(distinct.query_model(&plan, &needed, &case.model).unwrap(), helped);
+    let mut favourable = Vec::new();
+    for (row, change) in &distinct.rows {
+        let changes = plan.change_set(*change as usize);
+        case.model.decide(&[*row], &changes, &mut favourable).unwrap();
+    }
+    assert_eq!(distinct.answers(&plan, &needed, &favourable), helped);
     assert!((0..plan.n_subgroups()).any(|s| plan.n(s) != [0; 2]));
 
     // Actions.

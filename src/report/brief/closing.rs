@@ -9,13 +9,12 @@ use crate::folder::manifest::ModelWords;
 use crate::report::brief::harm::HarmResult;
 use crate::report::brief::population;
 use crate::report::brief::voice::AuditVoice;
-use crate::report::page::PageBlock;
 use crate::report::page::number::count_of;
 use crate::report::page::words::capital;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::{QualityKey, whole};
 use crate::report::read::words::people;
-use crate::report::section::{graphs, hidden_cause};
+use crate::report::section::hidden_cause;
 use crate::table::GroupRow;
 
 /// What the job did and did not do, by which the sentences are chosen, and those of the job.
@@ -23,7 +22,7 @@ pub(crate) fn not_shown(
     audit: &AuditFolder,
     results: &[HarmResult],
     voice: &AuditVoice<'_>,
-) -> PageBlock {
+) -> Value {
     let m = &audit.manifest;
     let has = |strategies: &[&str]| {
         m.counterfactuals.iter().any(|set| strategies.contains(&set.strategy.as_str()))
@@ -43,7 +42,9 @@ pub(crate) fn not_shown(
     };
     let mut values = audit.measures.values().flat_map(BTreeMap::values);
     let issues = &audit.issues;
-    let facts = context! {
+    let scenarios = audit.graphs.scenarios.iter();
+    let contradictions: Vec<_> = scenarios.filter_map(|of| of.causes_of_the_attribute()).collect();
+    context! {
         part => "not_shown", entry => has(&["naive"]).then(|| entry(audit, results, voice)),
         no_test => results.is_empty(),
         untested => untested.map(|a| voice.attribute(&a.name)).collect::<Value>(),
@@ -55,13 +56,12 @@ pub(crate) fn not_shown(
         trained => trained.as_ref().map(|(models, _)| models.as_str()),
         whose => trained.as_ref().map(|(_, whose)| *whose), scores => of_kind("scores"),
         decisions => of_kind("decision"), label => m.label.is_some(),
-        not_compared => population::not_compared(audit, voice).into_iter().collect::<Value>(),
+        not_compared => population::not_compared(audit, voice),
         without_label => issues.iter().any(|i| i.state.as_deref() == Some("without_label")),
         recourse => !audit.recourse.comparisons.is_empty(), arms => !m.experiments.is_empty(),
-        contradictions => graphs::knowledge::contradictions(audit),
+        contradictions => Value::from(Serde(&contradictions)),
         limitations => m.words.limitations.iter().map(|words| words.trim()).collect::<Value>(),
-    };
-    PageBlock::Part("closing.html", facts)
+    }
 }
 
 /// What the test of one entry changes: only attributes that such a test is about.

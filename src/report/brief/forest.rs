@@ -220,5 +220,5 @@ pub(crate) fn section(
         blocks => Value::from(Serde(&blocks)), more => some.len() - shown.len(),
         n_nobody => nobody.len(), nobody => Value::from(Serde(&named)),
     };
-    Some(PageBlock::Part("forest.html", facts))
+    Some(PageBlock("forest.html", facts))
 }

@@ -99,6 +99,15 @@ impl HarmResult {
     }
 }
 
+/// What switches of a metric are.
+pub(crate) fn side_of(metric: &str) -> SwitchSide {
+    match HARM.iter().position(|harm| *harm == metric) {
+        Some(0) => SwitchSide::Gained,
+        Some(_) => SwitchSide::Lost,
+        None => SwitchSide::Either,
+    }
+}
+
 /// The metrics that tell of switches, with their sides: by the side that people want where the job
 /// names it, else by the prediction; of several classes whether the class is another one.
 fn metrics(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<(&'static str, SwitchSide)> {
@@ -107,7 +116,7 @@ fn metrics(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<(&'static str, Sw
     }
     match voice.decision() {
         DecisionVoice::Predicted => vec![("psr", SwitchSide::Gained), ("nsr", SwitchSide::Lost)],
-        _ => vec![(HARM[0], SwitchSide::Gained), (HARM[1], SwitchSide::Lost)],
+        _ => HARM.map(|metric| (metric, side_of(metric))).to_vec(),
     }
 }
 

@@ -20,10 +20,9 @@ use crate::report::brief::harm::{HarmResult, findings, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limit_part::LimitPart;
 use crate::report::brief::limits::{self, AuditLimit};
-use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
+use crate::report::brief::shares::{ClearGap, GroupShareFacts, ModelShares};
 use crate::report::brief::support::UnsupportedSwitches;
 use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledModel};
-use crate::report::draw::plot::PlotPoint;
 use crate::report::page::number::NumberFormat;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::ResultKey;
@@ -63,14 +62,6 @@ struct SwitchFacts<'a> {
     result: &'a HarmResult,
     ends: Option<(f64, f64)>,
     compared: usize,
-}
-
-/// The share of a group.
-#[derive(Serialize)]
-struct GroupShareFacts {
-    group: CalledGroup,
-    point: PlotPoint,
-    counts: (i64, i64),
 }
 
 /// How the sentence about a switch starts.
@@ -290,25 +281,18 @@ impl<'a> BriefInputs<'a> {
                 },
                 no_limit: !self.limits.is_empty() && !self.is_judged(result),
             },
-            HeroFinding::Gap(shares, gap, limit, compared) => {
-                let share = |of: &GroupFavourableShare| GroupShareFacts {
-                    group: voice.called_group(&shares.attribute, &of.key.from),
-                    point: of.point,
-                    counts: of.counts,
-                };
-                HeroSentence::Gap {
-                    model: voice.called_model(&shares.model),
-                    low: share(gap.low),
-                    high: share(gap.high),
-                    ratio: limit
-                        .filter(|limit| limit.kind == NumberFormat::Plain)
-                        .and_then(|limit| limit.parts.first())
-                        .filter(|part| part.value.is_some()),
-                    limit,
-                    none_broken,
-                    compared,
-                }
-            }
+            HeroFinding::Gap(shares, gap, limit, compared) => HeroSentence::Gap {
+                model: voice.called_model(&shares.model),
+                low: gap.low.facts(voice),
+                high: gap.high.facts(voice),
+                ratio: limit
+                    .filter(|limit| limit.kind == NumberFormat::Plain)
+                    .and_then(|limit| limit.parts.first())
+                    .filter(|part| part.value.is_some()),
+                limit,
+                none_broken,
+                compared,
+            },
             HeroFinding::Total(limit) => HeroSentence::Total { limit },
             HeroFinding::Limit(limit) => {
                 HeroSentence::Limit { limit, furthest: self.furthest(limit) }
@@ -346,14 +330,9 @@ impl<'a> BriefInputs<'a> {
 
     /// The shares of two groups that do not clearly differ, where nothing else was measured.
     fn unclear_shares(&self) -> Option<[GroupShareFacts; 2]> {
-        let [ModelShares { attribute, groups, .. }] = self.shares else { return None };
+        let [ModelShares { groups, .. }] = self.shares else { return None };
         let [first, second] = groups.as_slice() else { return None };
-        let share = |of: &GroupFavourableShare| GroupShareFacts {
-            group: self.voice.called_group(attribute, &of.key.from),
-            point: of.point,
-            counts: of.counts,
-        };
-        self.results.is_empty().then(|| [share(first), share(second)])
+        self.results.is_empty().then(|| [first, second].map(|of| of.facts(self.voice)))
     }
 
     /// Of a limit on the groups that are furthest apart, the highest and the lowest; none of

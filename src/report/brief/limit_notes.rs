@@ -1,10 +1,12 @@
 //! What is next to a limit: how many people would decide it, and between which thresholds none
 //! keeps it.
 
+use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::curves::{LEAST_BROKEN_STEPS, broken_run};
+use crate::report::brief::harm::side_of;
 use crate::report::brief::limit_part::{LimitBound, LimitNeed};
 use crate::report::brief::voice::AuditVoice;
-use crate::report::draw::plot::{AxisUnit, SwitchSide};
+use crate::report::draw::plot::AxisUnit;
 use crate::report::page::number::unit;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
@@ -28,19 +30,14 @@ pub(super) fn need(row: &GateRow, voice: &AuditVoice<'_>, of_persons: bool) -> O
             }
         });
     };
-    let side = match row.metric.as_str() {
-        "denied_by_group" => Some(SwitchSide::Gained),
-        "favoured_by_group" => Some(SwitchSide::Lost),
-        "sr" => Some(SwitchSide::Either),
-        _ => None,
-    };
+    let has_side = HARM.contains(&row.metric.as_str()) || row.metric == "sr";
     let is_pair = !row.from_group.is_empty() && !row.to_group.is_empty();
     Some(match n - today {
         ..=0 => LimitNeed::AsManyAgain,
         1_000_001.. => LimitNeed::TooClose,
         more => LimitNeed::More {
             n: rounded_up(more),
-            side: side.filter(|_| is_pair),
+            side: (has_side && is_pair).then(|| side_of(&row.metric)),
             from: voice.called_group(&row.sensitive, &row.from_group),
         },
     })

@@ -11,13 +11,13 @@ use crate::gate::reason::{GateCount, GateFindings};
 use crate::metric::GapTransform;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
-use crate::report::brief::harm::HarmResult;
+use crate::report::brief::harm::{HarmResult, side_of};
 use crate::report::brief::limit_notes::{need, no_threshold};
 use crate::report::brief::limit_part::{
     GroupAhead, LimitBound, LimitNeed, LimitPart, LimitQuestion, PartLabel,
 };
 use crate::report::brief::voice::{AuditVoice, CalledModel, CalledRate};
-use crate::report::draw::plot::{AxisUnit, ForbiddenSide, PlotPoint, PlotScale, SwitchSide};
+use crate::report::draw::plot::{AxisUnit, ForbiddenSide, PlotPoint, PlotScale};
 use crate::report::page::PageBlock;
 use crate::report::page::digits::{ends_text, value_text};
 use crate::report::page::number::NumberFormat;
@@ -116,11 +116,12 @@ pub(crate) fn all(
     glossary: &mut PageGlossary<'_>,
 ) -> Vec<AuditLimit> {
     let deciding = audit.gates.iter().filter(|row| row.decides == 1);
-    let mut limits: Vec<AuditLimit> =
-        deciding.map(|row| GateShape::of(audit, voice, row).limit(glossary)).collect();
-    limits.sort_by(|a, b| {
-        a.rank().cmp(&b.rank()).then(b.excess().total_cmp(&a.excess())).then(a.name.cmp(&b.name))
+    let limit = |row| (GateRow::excess(row), GateShape::of(audit, voice, row).limit(glossary));
+    let mut limits: Vec<(f64, AuditLimit)> = deciding.map(limit).collect();
+    limits.sort_by(|(x, a), (y, b)| {
+        a.rank().cmp(&b.rank()).then(y.total_cmp(x)).then(a.name.cmp(&b.name))
     });
+    let mut limits: Vec<AuditLimit> = limits.into_iter().map(|(_, limit)| limit).collect();
     set_scales(&mut limits);
     limits
 }
@@ -173,17 +174,6 @@ impl AuditLimit {
         let place = order.iter().position(|verdict| *verdict == self.verdict);
         (place.unwrap_or(order.len()), self.warns, !self.of_harm)
     }
-
-    /// How far the value lies beyond the limit; below 0 where it keeps it.
-    fn excess(&self) -> f64 {
-        self.parts.first().and_then(|part| part.value).map_or(f64::NEG_INFINITY, |value| match self
-            .bound
-        {
-            LimitBound::AtLeast => self.limit - value,
-            LimitBound::FallAtMost => -value - self.limit,
-            LimitBound::AtMost | LimitBound::RiseAtMost => value - self.limit,
-        })
-    }
 }
 
 /// A gate and what its question and its parts depend on.
@@ -214,10 +204,6 @@ fn difference_of(metric: &str) -> Option<&'static str> {
 fn verdict(row: &GateRow) -> &str {
     let known = ["fail", "pass", "skipped"].contains(&row.verdict.as_str());
     if known { row.verdict.as_str() } else { "inconclusive" }
-}
-
-fn side_of(metric: &str) -> SwitchSide {
-    if metric == HARM[0] { SwitchSide::Gained } else { SwitchSide::Lost }
 }
 
 impl<'a> GateShape<'a> {
@@ -567,7 +553,7 @@ pub(crate) fn section(audit: &AuditFolder, limits: &[AuditLimit]) -> PageBlock {
         folds => audit.manifest.experiments.iter().any(|of| of.folds.is_some()),
         limits => Value::from(Serde(&limits_shown)), folded => Value::from(Serde(&folded)),
     };
-    PageBlock::Part("limits.html", facts)
+    PageBlock("limits.html", facts)
 }
 
 /// How many limits there are of each verdict.

@@ -28,11 +28,10 @@ use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits::LimitTally;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::evidence;
-use crate::report::page::PageBlock;
-use crate::report::page::brief::{BriefPage, BriefSection, SectionTitle};
-use crate::report::page::number;
+use crate::report::page::brief::BriefPage;
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::capital;
+use crate::report::page::{PageBlock, PageSection, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words;
 use crate::table::IssueRow;
@@ -71,15 +70,6 @@ pub(crate) fn page<'a>(
         brief,
         evidence,
     }
-}
-
-fn section(
-    id: &'static str,
-    title: SectionTitle,
-    short: &'static str,
-    blocks: Vec<PageBlock>,
-) -> BriefSection {
-    BriefSection { id, title, short, blocks }
 }
 
 /// The worst of the states that hold some people more often than others: missing labels, which
@@ -183,7 +173,7 @@ fn unbound(audit: &AuditFolder) -> BTreeSet<&str> {
     unbound.map(|answer| answer.path.as_str()).collect()
 }
 
-fn brief(inputs: &BriefInputs<'_>) -> Vec<BriefSection> {
+fn brief(inputs: &BriefInputs<'_>) -> Vec<PageSection> {
     let BriefInputs { audit, voice, results, limits, .. } = *inputs;
     let finding = inputs.choose_hero();
     let tally = Value::from(Serde(&LimitTally::of(limits)));
@@ -195,29 +185,32 @@ fn brief(inputs: &BriefInputs<'_>) -> Vec<BriefSection> {
         unbound => unbound(audit).into_iter().collect::<Value>(),
         chart => inputs.hero_chart(&finding),
     };
-    let part = |template, facts| vec![PageBlock::Part(template, facts)];
-    let title = SectionTitle::from;
-    let mut sections =
-        vec![section("verdict", title("Verdict"), "Verdict", part("hero.html", verdict))];
+    let titled = |title, template, heading, block| PageSection {
+        heading: Some(PageBlock(template, heading)),
+        ..PageSection::new(title, vec![block])
+    };
+    let mut sections = vec![PageSection::of_facts(VERDICT, "hero.html", verdict)];
     if !limits.is_empty() {
-        let heading = context!(part => "heading", tally);
-        let heading = SectionTitle::Part("limits.html", heading);
-        sections.push(section("limits", heading, "Limits", vec![limits::section(audit, limits)]));
+        let (heading, block) = (context!(part => "heading", tally), limits::section(audit, limits));
+        sections.push(titled(("limits", "Limits"), "limits.html", heading, block));
     }
     if let Some(all) = forest::section(audit, results, voice, limits) {
-        let heading = SectionTitle::Part("forest.html", forest::heading(results));
-        sections.push(section("all", heading, "All results", vec![all]));
+        let heading = forest::heading(results);
+        sections.push(titled(("all", "All results"), "forest.html", heading, all));
     }
-    let not = closing::not_shown(audit, results, voice);
-    let heading = title("What this audit does not show");
-    sections.push(section("not", heading, "What is not shown", vec![not]));
-    let sign = part("closing.html", closing::sign_off(audit, voice));
-    sections.push(section("sign", title("Sign-off"), "Sign-off", sign));
+    let not = ["not", "What this audit does not show", "What is not shown"];
+    let not_shown = closing::not_shown(audit, results, voice);
+    sections.push(PageSection::in_short(not, "closing.html", not_shown));
+    let sign = closing::sign_off(audit, voice);
+    sections.push(PageSection::of_facts(("sign", "Sign-off"), "closing.html", sign));
     sections
 }
 
+/// Anchor and heading of the first section.
+const VERDICT: (&str, &str) = ("verdict", "Verdict");
+
 /// The page of a run that waits for scores.
-fn waiting(inputs: &BriefInputs<'_>) -> BriefSection {
+fn waiting(inputs: &BriefInputs<'_>) -> PageSection {
     let audit = inputs.audit;
     let m = &audit.manifest;
     let audited = i64::try_from(m.rows.audited).unwrap_or(i64::MAX);
@@ -228,8 +221,7 @@ fn waiting(inputs: &BriefInputs<'_>) -> BriefSection {
             .then(|| Value::from(Serde(&LimitTally::of(inputs.limits)))),
         annex => inputs.annex,
     };
-    let blocks = vec![PageBlock::Part("waits.html", facts)];
-    section("verdict", "Verdict".into(), "Verdict", blocks)
+    PageSection::of_facts(VERDICT, "waits.html", facts)
 }
 
 #[cfg(test)]

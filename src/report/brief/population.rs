@@ -1,11 +1,14 @@
 //! Everybody is somewhere: the people of the audit by group, those without a group among them, and
 //! the groups that no sentence compares.
 
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+
 use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
-use crate::report::brief::voice::{AuditVoice, DecisionVoice};
+use crate::report::brief::voice::{AuditVoice, CalledGroup, DecisionVoice};
 use crate::report::draw::plot::PlotPoint;
-use crate::report::page::number::{count, count_of};
+use crate::report::page::number::count;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words::people;
 use crate::table::PopulationRow;
@@ -17,9 +20,6 @@ const GROUPS_AT_MOST: usize = 4;
 /// From so many people without a group on the chart of groups has a row for them; or from one in a
 /// hundred on.
 const MANY_WITHOUT_GROUP: i64 = 30;
-
-/// Groups that one sentence names.
-const NAMED_AT_MOST: usize = 8;
 
 /// The audited rows of an attribute, whatever the model.
 fn audited<'a>(
@@ -103,39 +103,25 @@ impl PeopleWithoutGroup {
 
 /// Groups that no result is about, or that are one person: who they are, and why; none where there
 /// is none.
-pub(crate) fn not_compared(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<String> {
-    let mut said = Vec::new();
-    for attribute in audit.manifest.attributes.iter().map(|attribute| attribute.name.as_str()) {
-        let rows: Vec<&PopulationRow> =
-            audited(audit, attribute).filter(|row| row.declared).collect();
-        let named = |is: &dyn Fn(&PopulationRow) -> bool| {
-            let found: Vec<String> = rows
-                .iter()
-                .filter(|row| is(row))
-                .filter_map(|row| Some(voice.group(attribute, row.group.as_deref()?)))
-                .collect();
-            let more = found.len().saturating_sub(NAMED_AT_MOST);
-            let names = found.iter().take(NAMED_AT_MOST).cloned().collect::<Vec<_>>().join(", ");
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            (!found.is_empty()).then(|| format!("{names}{more}"))
+pub(crate) fn not_compared(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<Value> {
+    type Is = fn(&PopulationRow) -> bool;
+    let kinds: [(&str, Is); 3] = [
+        ("nobody", |row| row.rows == 0),
+        ("weightless", |row| row.rows > 0 && row.weight == Some(0.0)),
+        ("one", |row| row.rows == 1),
+    ];
+    let of_attribute = |by: &str| {
+        let of_kind = |(what, is): (&str, Is)| {
+            let rows = || audited(audit, by).filter(|row| row.declared && is(row));
+            let named =
+                rows().filter_map(|row| Some(voice.called_group(by, row.group.as_deref()?)));
+            let groups: Vec<CalledGroup> = named.collect();
+            let n: i64 = rows().map(|row| row.rows).sum();
+            let by = Value::from(Serde(&voice.called_attribute(by)));
+            let some = !groups.is_empty();
+            some.then(|| context!(what, by, groups => Value::from(Serde(&groups)), n))
         };
-        let by = voice.attribute(attribute);
-        if let Some(names) = named(&|row| row.rows == 0) {
-            said.push(format!("By {by}, nobody is in {names}."));
-        }
-        if let Some(names) = named(&|row| row.rows > 0 && row.weight == Some(0.0)) {
-            let n: i64 =
-                rows.iter().filter(|row| row.weight == Some(0.0)).map(|row| row.rows).sum();
-            let them = count_of(n, "row", "rows");
-            said.push(format!(
-                "By {by}, {names} weigh nothing ({them} of weight 0): no result is about them."
-            ));
-        }
-        if let Some(names) = named(&|row| row.rows == 1) {
-            said.push(format!(
-                "By {by}, one person is in each of these: {names}. No sentence compares them."
-            ));
-        }
-    }
-    said
+        kinds.into_iter().filter_map(of_kind).collect::<Vec<_>>()
+    };
+    audit.manifest.attributes.iter().flat_map(|attribute| of_attribute(&attribute.name)).collect()
 }

@@ -76,6 +76,22 @@ impl ClearGap<'_> {
     }
 }
 
+/// The share of a group.
+#[derive(Serialize)]
+pub(crate) struct GroupShareFacts {
+    group: CalledGroup,
+    pub(crate) point: PlotPoint,
+    counts: (i64, i64),
+}
+
+impl GroupFavourableShare {
+    /// As sentences need it.
+    pub(crate) fn facts(&self, voice: &AuditVoice<'_>) -> GroupShareFacts {
+        let group = voice.called_group(&self.key.attribute, &self.key.from);
+        GroupShareFacts { group, point: self.point, counts: self.counts }
+    }
+}
+
 /// The shares of all groups under all models, in the order of the job.
 pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<ModelShares> {
     let turned = audit.manifest.favourable_is_positive() == Some(false)
@@ -105,13 +121,7 @@ fn share(
     (attribute, model, group): (&str, &str, &str),
     turned: bool,
 ) -> Option<GroupFavourableShare> {
-    let key = ResultKey {
-        model: model.to_owned(),
-        attribute: attribute.to_owned(),
-        scope: "group".to_owned(),
-        from: group.to_owned(),
-        ..ResultKey::default()
-    };
+    let key = ResultKey::new([model, "", attribute], "group", [group, ""]);
     let measure = audit.measure(&key, "pprev")?;
     let (part, whole) = measure.counts?;
     let value = measure.value?;
@@ -148,13 +158,9 @@ impl ModelShares {
     /// harm twice as many; none where no interval of a difference leaves out zero.
     pub(crate) fn clear_gap(&self, audit: &AuditFolder) -> Option<ClearGap<'_>> {
         let least = |low: &GroupFavourableShare, high: &GroupFavourableShare| {
-            let pair = |from: &ResultKey, to: &ResultKey| ResultKey {
-                scope: "pair".to_owned(),
-                from: from.from.clone(),
-                to: to.from.clone(),
-                ..low.key.clone()
-            };
-            let pairs = [pair(&low.key, &high.key), pair(&high.key, &low.key)];
+            let of = [self.model.as_str(), "", self.attribute.as_str()];
+            let ends = [low.key.from.as_str(), high.key.from.as_str()];
+            let pairs = [ends, [ends[1], ends[0]]].map(|ends| ResultKey::new(of, "pair", ends));
             let difference = pairs.iter().find_map(|key| audit.measure(key, "pprev_difference"));
             // Where the job does not measure the difference, intervals that do not meet are clear.
             let apart = low.point.interval.zip(high.point.interval);

@@ -404,11 +404,6 @@ impl<'a> AuditVoice<'a> {
         Some(self.say("done", &[Value::from(Serde(&self.by_label(metric)?))]))
     }
 
-    /// The people whom such a rate is a share of: `with the favourable label`.
-    pub(crate) fn among(&self, metric: &str) -> Option<String> {
-        Some(self.say("among", &[Value::from(Serde(&self.by_label(metric)?))]))
-    }
-
     /// What one of the two decisions is called, that of the side gained or lost.
     pub(crate) fn decided(&self, side: SwitchSide) -> String {
         self.say("decided", &[Value::from(Serde(&side))])
@@ -498,6 +493,10 @@ mod tests {
         AttributeWords, DecisionNames, LabelWords, Manifest, SetKnob, SetWords,
     };
     use crate::report::draw::plot::SwitchSide;
+
+    fn among(voice: &AuditVoice<'_>, metric: &str) -> String {
+        voice.say("among", &[Value::from(Serde(&voice.by_label(metric)))])
+    }
 
     fn knob(name: &str, value: impl Into<serde_json::Value>) -> SetKnob {
         SetKnob { name: name.to_owned(), value: value.into() }
@@ -601,7 +600,7 @@ mod tests {
         };
         assert_eq!(worse_off("F"), "women are worse off");
         assert_eq!(worse_off("X"), "group X is worse off");
-        let by_label = |metric| (voice.done(metric).unwrap(), voice.among(metric).unwrap());
+        let by_label = |metric| (voice.done(metric).unwrap(), among(&voice, metric));
         let told = |done: &str, label: &str| (done.to_owned(), format!("with the {label} label"));
         assert_eq!(by_label("fnr"), told("wrongly refused", "favourable"));
         assert_eq!(by_label("fpr"), told("wrongly granted", "unfavourable"));
@@ -673,7 +672,7 @@ mod tests {
         });
         let said = |manifest: &Manifest, metric| {
             let voice = AuditVoice::new(manifest, false);
-            format!("{} {}", voice.done(metric).unwrap(), voice.among(metric).unwrap())
+            format!("{} {}", voice.done(metric).unwrap(), among(&voice, metric))
         };
         let flagged = "wrongly flagged with the favourable label";
         assert_eq!(said(&manifest, "fpr"), flagged);

@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn changes_in_words_add_up() {
         let mut bins = [(-0.05, -0.025, 1), (-0.025, 0.0, 2), (0.0, 0.025, 6), (0.025, 0.05, 1)]
-            .map(|(lo, hi, n)| (lo, hi, WeightedCount::from_count(n)));
+            .map(|(lo, hi, n)| (lo, hi, WeightedCount::new(n, None)));
         let words = change_in_words(&bins, false).replace('\u{202f}', " ");
         assert_eq!(
             words,

@@ -97,7 +97,7 @@ pub(crate) fn share_bars(name: &str, counts: SwitchCounts, top: f64) -> String {
         (SwitchSide::Gained, counts.gain, GAIN, "tx-gain", 52.0),
     ];
     for (side, n, label, class, y) in sides.into_iter().filter(|side| side.1 > 0) {
-        let words = format!("{} {} {label}", side.letter().0, count(n));
+        let words = format!("{} {} {label}", side.letter(), count(n));
         let y = if both { y } else { 45.0 };
         svg.text_beside(&format!("{anchor}.{class}"), (Percent(keep), dx), y, &words);
     }
@@ -586,7 +586,7 @@ mod tests {
 
     fn histogram(n: i64, height: fn(i64) -> i64) -> Vec<HistogramBin> {
         let at = |i: i64| i as f64 / 100.0 - 1.0;
-        (0..n).map(|i| (at(i), at(i + 1), WeightedCount::from_count(height(i)))).collect()
+        (0..n).map(|i| (at(i), at(i + 1), WeightedCount::new(height(i), None))).collect()
     }
 
     #[test]

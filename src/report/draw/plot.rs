@@ -157,12 +157,12 @@ impl SwitchSide {
         }
     }
 
-    /// The triangle as a letter, with the class of its hue.
-    pub(crate) fn letter(self) -> (&'static str, &'static str) {
+    /// The shape as a letter.
+    pub(crate) fn letter(self) -> &'static str {
         match self {
-            SwitchSide::Lost => ("\u{25bc}", "lostword"),
-            SwitchSide::Gained => ("\u{25b2}", "gainword"),
-            SwitchSide::Either => ("\u{25cf}", "sideword"),
+            SwitchSide::Lost => "\u{25bc}",
+            SwitchSide::Gained => "\u{25b2}",
+            SwitchSide::Either => "\u{25cf}",
         }
     }
 }
@@ -201,66 +201,71 @@ pub(crate) enum ForbiddenSide {
     Below,
 }
 
-/// A row of a table as a drawing: marks in the middle of its height.
-struct PlotCell {
-    scale: PlotScale,
-    svg: Svg,
+/// A mark in a row of a chart; without a place it is not there. Macros of `charts.html` say which
+/// marks a row has.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RowMark {
+    /// The ticks, and zero.
+    Grid,
+    /// A bar of a class between two values, from a height and so high, in per cent.
+    Span(String, Option<(f64, f64)>, f64, f64),
+    /// A line from top to bottom.
+    Line(String, Option<f64>),
+    /// A whisker in the middle, of a hue.
+    Whisker(String, Option<(f64, f64)>),
+    /// A shape in the middle, of a hue.
+    Mark(String, String, Option<f64>),
+    /// A value as a shape in its hue, with its interval. Where it has a second range this is so far
+    /// below, and the others are moved by so much.
+    Point(PlotPoint, String, String, f64, f64),
 }
 
-impl PlotCell {
-    fn bare(scale: PlotScale) -> Self {
-        PlotCell { scale, svg: Svg::default() }
-    }
-
-    /// With hairlines at the ticks, and the line of zero.
-    fn new(scale: PlotScale) -> Self {
-        let (mut row, (lo, hi)) = (PlotCell::bare(scale), scale.ends());
-        for tick in scale.ticks().into_iter().filter(|tick| *tick > lo && *tick != 0.0) {
-            row.line("g", tick);
+/// A row of a chart.
+pub(crate) fn plot_cell(scale: PlotScale, marks: &[RowMark], title: &str) -> String {
+    let mut svg = Svg::default();
+    let x = |value| scale.x(value);
+    let whisker = |svg: &mut Svg, hue: &str, (a, b): (f64, f64), dy| {
+        let ends = ([a.min(b), a.max(b)].map(x), ["50%"; 2]);
+        svg.line_moved(&format!("w.{hue}"), ends, dy);
+    };
+    for mark in marks {
+        match mark {
+            RowMark::Grid => {
+                let (lo, hi) = scale.ends();
+                for tick in scale.ticks().into_iter().filter(|tick| *tick > lo && *tick != 0.0) {
+                    svg.vertical("g", x(tick));
+                }
+                if lo <= 0.0 && hi >= 0.0 {
+                    svg.vertical("z", x(0.0));
+                }
+            }
+            RowMark::Span(class, Some((a, b)), top, height) => {
+                let [from, to] = [a.min(*b), a.max(*b)].map(|value| scale.at(value));
+                if to > from {
+                    let y = [Percent(*top), Percent(*height)];
+                    svg.rect(class, [Percent(from), Percent(to - from)], y);
+                }
+            }
+            RowMark::Line(class, Some(at)) => svg.vertical(class, x(*at)),
+            RowMark::Whisker(hue, Some(ends)) => whisker(&mut svg, hue, *ends, 0.0),
+            RowMark::Mark(shape, hue, Some(at)) => {
+                svg.mark(shape, &format!("m.{hue}"), x(*at), "50%");
+            }
+            RowMark::Point(point, shape, hue, off, below) => {
+                let dy = if point.second.is_some() { *off } else { 0.0 };
+                if let Some(ends) = point.interval {
+                    whisker(&mut svg, hue, ends, dy);
+                }
+                if let Some((lo, hi)) = point.second {
+                    second_whisker(&mut svg, [lo, hi].map(x), "50%", *below);
+                }
+                svg.mark_moved(shape, &format!("m.{hue}"), (x(point.value), "50%"), dy);
+            }
+            _ => {}
         }
-        if lo <= 0.0 && hi >= 0.0 {
-            row.line("z", 0.0);
-        }
-        row
     }
-
-    fn line(&mut self, class: &str, value: f64) {
-        self.svg.vertical(class, self.scale.x(value));
-    }
-
-    /// A rectangle over a range.
-    fn span(&mut self, class: &str, range: (f64, f64), y: [&str; 2]) {
-        let [from, to] = [range.0.min(range.1), range.0.max(range.1)].map(|v| self.scale.at(v));
-        self.svg.rect(class, [Percent(from), Percent(to - from)], y);
-    }
-
-    /// A thick line over an interval, in the middle of the row or so many pixels off.
-    fn whisker(&mut self, (lo, hi): (f64, f64), class: &str, dy: f64) {
-        let (x, class) = ([lo, hi].map(|v| self.scale.x(v)), format!("w.{class}"));
-        self.svg.line_moved(&class, (x, ["50%"; 2]), dy);
-    }
-
-    fn mark(&mut self, value: f64, (shape, class): (&str, &str), dy: f64) {
-        let class = format!("m.{class}");
-        self.svg.mark_moved(shape, &class, (self.scale.x(value), "50%"), dy);
-    }
-
-    /// A value with its interval; where there is a second one, so many pixels off and the other
-    /// below it.
-    fn point(&mut self, point: PlotPoint, (shape, hue): (&str, &str), [off, below]: [f64; 2]) {
-        let dy = if point.second.is_some() { off } else { 0.0 };
-        if let Some(ends) = point.interval {
-            self.whisker(ends, hue, dy);
-        }
-        if let Some((lo, hi)) = point.second {
-            second_whisker(&mut self.svg, [lo, hi].map(|v| self.scale.x(v)), "50%", below);
-        }
-        self.mark(point.value, (shape, hue), dy);
-    }
-
-    fn told(self, title: &str) -> String {
-        self.svg.told("", None, (title, ""))
-    }
+    svg.told("", None, (title, ""))
 }
 
 /// A thin line with ends over another interval.
@@ -271,109 +276,6 @@ pub(crate) fn second_whisker(svg: &mut Svg, x: [Percent; 2], y: impl MarkPlace, 
     svg.line("", x, [y, y]);
     x.into_iter().for_each(|x| svg.mark("end", "", x, y));
     svg.raw("</g>");
-}
-
-/// A value against a limit: a bar from zero, the limit as a line, its forbidden side hatched.
-pub(crate) fn bullet(
-    scale: PlotScale,
-    point: PlotPoint,
-    (limit, side): (f64, ForbiddenSide),
-    title: &str,
-) -> String {
-    let mut row = PlotCell::bare(scale);
-    let forbidden = match side {
-        ForbiddenSide::Above => (limit, scale.ends().1),
-        ForbiddenSide::Below => (scale.ends().0, limit),
-    };
-    if scale.at(forbidden.1) > scale.at(forbidden.0) {
-        row.span("no", forbidden, ["12%", "76%"]);
-    }
-    row.span("bar", (0.0, point.value), ["33%", "34%"]);
-    row.line("z", 0.0);
-    row.line("lim", limit);
-    row.point(point, ("dot", ""), [-2.0, 6.0]);
-    row.told(title)
-}
-
-/// A share of people who switch: its intervals, the result of shuffled groups as a band behind,
-/// and the limit where there is one.
-pub(crate) fn forest_row(
-    scale: PlotScale,
-    point: PlotPoint,
-    side: SwitchSide,
-    band: Option<(f64, f64)>,
-    limit: Option<f64>,
-    title: &str,
-) -> String {
-    let mut row = PlotCell::new(scale);
-    if let Some(band) = band.filter(|(lo, hi)| lo < hi) {
-        row.span("band", band, ["15%", "70%"]);
-    }
-    if let Some(limit) = limit {
-        row.line("lim", limit);
-    }
-    row.point(point, side.mark(), [-3.0, 5.0]);
-    row.told(title)
-}
-
-/// A share of a group with its interval, and another share of it as a ring.
-pub(crate) fn group_row(
-    scale: PlotScale,
-    point: PlotPoint,
-    ring: Option<f64>,
-    title: &str,
-) -> String {
-    let mut row = PlotCell::new(scale);
-    if let Some(ends) = point.interval {
-        row.whisker(ends, "", 0.0);
-    }
-    if let Some(ring) = ring {
-        row.mark(ring, ("ring", "open.grey"), 0.0);
-    }
-    row.mark(point.value, ("dot", ""), 0.0);
-    row.told(title)
-}
-
-/// A value before as a ring and after as a dot, joined by a line that is thick where the change is
-/// clear.
-pub(crate) fn dumbbell_row(
-    scale: PlotScale,
-    (before, after): (f64, f64),
-    clear: bool,
-    title: &str,
-) -> String {
-    let mut row = PlotCell::new(scale);
-    let class = if clear { "" } else { "faint" };
-    row.whisker((before.min(after), before.max(after)), class, 0.0);
-    row.mark(before, ("ring", "open"), 0.0);
-    row.mark(after, ("dot", ""), 0.0);
-    row.told(title)
-}
-
-/// The row of a group of several: its share as it is as a ring, as members of the reference as a
-/// triangle, and a dashed line through all rows for the reference as it is.
-pub(crate) fn share_row(
-    scale: PlotScale,
-    as_they_are: f64,
-    as_reference: Option<f64>,
-    reference: Option<f64>,
-    title: &str,
-) -> String {
-    let mut row = PlotCell::new(scale);
-    if let Some(reference) = reference {
-        row.line("refline", reference);
-    }
-    match as_reference {
-        None => row.mark(as_they_are, ("dot", ""), 0.0),
-        Some(other) => {
-            let lost = other < as_they_are;
-            let mark = if lost { SwitchSide::Lost } else { SwitchSide::Gained }.mark();
-            row.whisker((as_they_are.min(other), as_they_are.max(other)), mark.1, 0.0);
-            row.mark(as_they_are, ("ring", "open"), 0.0);
-            row.mark(other, mark, 0.0);
-        }
-    }
-    row.told(title)
 }
 
 /// The numbers below, or above, the rows of a table.
@@ -542,23 +444,10 @@ fn stretches(n: usize, has: impl Fn(usize) -> bool) -> Vec<std::ops::Range<usize
     found
 }
 
-/// What a key of a chart represents; `blocks.html` draws it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum KeyShape {
-    /// A value with the interval of people.
-    Interval,
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{
-        AxisUnit, DEFS, ForbiddenSide, PlotPoint, PlotScale, SwitchSide, axis, bullet,
-        dumbbell_row, forest_row, group_row, round_up, share_row,
-    };
+    use super::{AxisUnit, DEFS, PlotScale, axis, plot_cell, round_up};
     use crate::report::draw::svg::MarkPlace as _;
-
-    const BARE: PlotPoint = PlotPoint { value: 0.0, interval: None, second: None };
 
     #[test]
     fn scales_end_at_round_numbers() {
@@ -610,48 +499,6 @@ mod tests {
     }
 
     #[test]
-    fn a_bullet_hatches_the_forbidden_side() {
-        let scale = PlotScale::new(0.0, 0.6);
-        let point =
-            PlotPoint { value: 0.46, interval: Some((0.44, 0.48)), second: Some((0.1, 0.6)) };
-        let above = bullet(scale, point, (0.1, ForbiddenSide::Above), "x");
-        assert!(above.contains(r#"<rect class="no" x="16.67%" width="83.33%""#), "{above}");
-        assert!(above.contains(r#"<line class="lim" x1="16.67%""#));
-        assert!(above.contains(r#"<rect class="bar" x="0%" width="76.67%""#));
-        assert_eq!(above.matches("#end").count(), 2);
-        let below = bullet(scale, point, (0.3, ForbiddenSide::Below), "x");
-        assert!(below.contains(r#"<rect class="no" x="0%" width="50%""#), "{below}");
-        // A limit at the end of the scale forbids nothing that is drawn.
-        let none = bullet(scale, BARE, (0.6, ForbiddenSide::Above), "x");
-        assert!(!none.contains("class=\"no\"") && !none.contains("class=\"w\""), "{none}");
-        let change = bullet(
-            PlotScale::new(-0.02, 0.02),
-            PlotPoint { value: -0.01, ..BARE },
-            (0.01, ForbiddenSide::Above),
-            "x",
-        );
-        assert!(change.contains(r#"<rect class="bar" x="25%" width="25%""#), "{change}");
-    }
-
-    #[test]
-    fn lost_points_down_and_gained_up() {
-        let scale = PlotScale::new(0.0, 1.0);
-        let point = PlotPoint { value: 1.0, interval: Some((0.9, 1.0)), second: None };
-        let lost = forest_row(scale, point, SwitchSide::Lost, Some((0.0, 0.0)), None, "x");
-        assert!(lost.contains("#dn") && lost.contains("w lost") && !lost.contains("band"));
-        let gained =
-            forest_row(scale, point, SwitchSide::Gained, Some((0.01, 0.02)), Some(0.1), "x");
-        assert!(gained.contains("#up") && gained.contains("band") && gained.contains("lim"));
-        assert_eq!(SwitchSide::Lost.letter().1, "lostword");
-        let down = share_row(scale, 0.4, Some(0.2), Some(0.4), "x");
-        assert!(down.contains("#dn") && down.contains("refline"));
-        assert!(share_row(scale, 0.4, None, None, "x").contains("#dot"));
-        let faint = dumbbell_row(scale, (0.2, 0.1), false, "x");
-        assert!(faint.contains(r#"w faint" x1="10%" x2="20%""#), "{faint}");
-        assert!(group_row(scale, point, Some(0.5), "x").contains("open grey"));
-    }
-
-    #[test]
     fn the_label_of_the_limit_wins() {
         let drawn = axis(PlotScale::new(0.0, 0.6), AxisUnit::Percent, Some((0.1, "limit 10 %")));
         assert!(!drawn.contains(">0<") && !drawn.contains(">20<"), "{drawn}");
@@ -663,7 +510,7 @@ mod tests {
 
     #[test]
     fn names_are_escaped_and_every_mark_is_defined() {
-        let row = group_row(PlotScale::new(0.0, 1.0), BARE, None, "<script>\"&'\u{0}");
+        let row = plot_cell(PlotScale::new(0.0, 1.0), &[], "<script>\"&'\u{0}");
         assert!(row.contains("&lt;script&gt;&quot;&amp;&#39;\u{2400}"), "{row}");
         for shape in ["dn", "up", "dot", "ring", "end", "tip", "i-fail", "p-lost", "p-no"] {
             assert!(DEFS.contains(&format!("id=\"{shape}\"")), "{shape}");

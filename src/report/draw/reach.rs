@@ -41,6 +41,7 @@ pub(crate) fn reach_curves(
     steps: &[(f64, [f64; 2])],
     most: f64,
     ends: &[ReachEnd; 2],
+    target: Option<f64>,
 ) -> String {
     let across = PlotScale::new(0.0, most);
     let mut plot = Plot::new(across, PlotScale::new(0.0, 1.0), [6.0, 84.0]);
@@ -49,6 +50,9 @@ pub(crate) fn reach_curves(
     }
     for (share, text) in [(1.0, "100\u{a0}%"), (0.5, "50")] {
         plot.svg.text("t.st.halo", "0", plot.y(share) + 11.0, text);
+    }
+    if let Some(target) = target {
+        plot.svg.across("ln.thin", plot.y(target));
     }
     let mut paths = Svg::default();
     for (g, class) in [(1, "ln.dash.ve"), (0, "ln.ve")] {
@@ -93,13 +97,14 @@ mod tests {
     #[test]
     fn curves_rise_where_the_costs_are_and_labels_keep_apart() {
         let steps = [(1.0, [0.5, 0.0]), (2.0, [0.5, 1.0])];
-        let svg = reach_curves("x", &steps, 4.0, &[end(0.5, "a 50 %"), end(1.0, "b 100 %")]);
+        let svg =
+            reach_curves("x", &steps, 4.0, &[end(0.5, "a 50 %"), end(1.0, "b 100 %")], Some(0.7));
         assert!(svg.contains(r#"class="ln ve" d="M0 100H25.0V50.0H50.0V50.0H100""#), "{svg}");
         assert!(svg.contains(r#"class="ln dash ve" d="M0 100H25.0V100.0H50.0V0.0H100""#), "{svg}");
         assert!(svg.contains(r#"y="52">a 50 %"#) && svg.contains(r#"y="10">b 100"#), "{svg}");
-        let same = reach_curves("x", &steps, 4.0, &[end(0.5, "a"), end(0.5, "b")]);
+        let same = reach_curves("x", &steps, 4.0, &[end(0.5, "a"), end(0.5, "b")], None);
         assert!(same.contains(r#"y="44.5">a<"#) && same.contains(r#"y="59.5">b<"#), "{same}");
-        let none = reach_curves("x", &[], 0.0, &[end(0.0, "a"), end(0.0, "b")]);
+        let none = reach_curves("x", &[], 0.0, &[end(0.0, "a"), end(0.0, "b")], None);
         assert!(!none.contains("NaN") && none.contains(r#"d="M0 100H100""#), "{none}");
     }
 }

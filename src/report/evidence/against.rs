@@ -5,13 +5,13 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::metric::catalog::ccm::HARM;
+use crate::report::brief::harm::side_of;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::plot::{PlotScale, SwitchSide};
-use crate::report::page::brief::BriefSection;
+use crate::report::page::PageSection;
 use crate::report::page::number::NumberFormat;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::short;
-use crate::report::section::against::MODELS_AS_GIVEN;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 12;
@@ -45,12 +45,11 @@ fn changes(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Ver
         };
         let attribute = row.key.sensitive.as_str();
         let pair = (row.key.from_group.as_str(), row.key.to_group.as_str());
-        let what = if metric == HARM[0] {
-            voice.switch_label(SwitchSide::Gained, attribute, pair)
-        } else if metric == HARM[1] {
-            voice.switch_label(SwitchSide::Lost, attribute, pair)
-        } else {
-            voice.measured(metric).unwrap_or_else(|| glossary.show(metric).name)
+        let what = match side_of(metric) {
+            SwitchSide::Either => {
+                voice.measured(metric).unwrap_or_else(|| glossary.show(metric).name)
+            }
+            side => voice.switch_label(side, attribute, pair),
         };
         let set = row.key.counterfactual.as_str();
         let set =
@@ -84,7 +83,7 @@ fn changes(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Ver
 pub(super) fn section(
     inputs: &BriefInputs<'_>,
     glossary: &mut PageGlossary<'_>,
-) -> Option<BriefSection> {
+) -> Option<PageSection> {
     let baseline = inputs.audit.manifest.baseline.as_ref()?;
     let found = changes(inputs, glossary);
     let clearly = |reading: &str| found.iter().filter(|c| c.clear && c.reading == reading).count();
@@ -94,9 +93,8 @@ pub(super) fn section(
         run => &baseline.run, version => &baseline.version, all => found.len(),
         worse => clearly("worse"), better => clearly("better"),
         scale => Value::from(Serde(&scale)), shown => Value::from(Serde(shown)),
-        as_given => MODELS_AS_GIVEN,
     };
     let short = "Against the last version";
     let names = ["against", "What changed since the last version?", short];
-    Some(BriefSection::of_facts(names, "changes.html", facts))
+    Some(PageSection::in_short(names, "changes.html", facts))
 }

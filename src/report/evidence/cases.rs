@@ -12,8 +12,7 @@ use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::DecisionVoice;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::draw::score_track::{TrackMark, score_track};
-use crate::report::page::PageBlock;
-use crate::report::page::brief::BriefSection;
+use crate::report::page::PageSection;
 use crate::report::page::words::{RichText, capital, level, short};
 use crate::report::read::cases::{CaseFeature, ReportedCase};
 use crate::report::read::panel::ResultKey;
@@ -43,7 +42,7 @@ fn shown<'a>(inputs: &BriefInputs<'a>, finding: &HeroFinding<'a>) -> Vec<&'a Rep
 pub(super) fn section<'a>(
     inputs: &BriefInputs<'a>,
     finding: &HeroFinding<'a>,
-) -> Option<BriefSection> {
+) -> Option<PageSection> {
     let cases = shown(inputs, finding);
     let first = cases.first()?;
     let card = |(i, case): (usize, &&ReportedCase)| card(inputs, i, case);
@@ -52,12 +51,8 @@ pub(super) fn section<'a>(
         set => inputs.voice.set_label(&first.set),
         cards => cases.iter().enumerate().map(card).collect::<Value>(),
     };
-    Some(BriefSection {
-        id: "cases",
-        title: "What it means for single people".into(),
-        short: "Cases",
-        blocks: vec![PageBlock::Part("cases.html", facts)],
-    })
+    let names = ["cases", "What it means for single people", "Cases"];
+    Some(PageSection::in_short(names, "cases.html", facts))
 }
 
 /// The side of a switch from one decision to the other.

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::{CalledGroup, CalledModel, CalledSet};
 use crate::report::draw::plot::{PlotPoint, PlotScale};
-use crate::report::page::brief::BriefSection;
+use crate::report::page::PageSection;
 use crate::report::read::classes::ClassTallies;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::tally::WeightedCount;
@@ -81,7 +81,7 @@ fn moves<'a>(inputs: &BriefInputs<'a>) -> Vec<ClassMove<'a>> {
 }
 
 /// The section; none of a label of two sides, and without counterfactuals.
-pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     if !inputs.audit.classes.are_there() || directions(inputs).next().is_none() {
         return None;
     }
@@ -95,5 +95,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         level => any.then_some(inputs.audit.manifest.level.get()),
     };
     let names = ["classes", "Which class would people get instead?", "Classes"];
-    Some(BriefSection::of_facts(names, "class_moves.html", facts))
+    Some(PageSection::in_short(names, "class_moves.html", facts))
 }

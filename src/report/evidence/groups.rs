@@ -4,28 +4,22 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::shares::{GroupFavourableShare, GroupRowFacts, ModelShares};
+use crate::report::brief::shares::{
+    GroupFavourableShare, GroupRowFacts, GroupShareFacts, ModelShares,
+};
 use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledModel};
-use crate::report::draw::plot::{PlotPoint, PlotScale};
-use crate::report::page::PageBlock;
-use crate::report::page::brief::BriefSection;
+use crate::report::draw::plot::PlotScale;
+use crate::report::page::PageSection;
 
 /// Rows of groups on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 30;
-
-/// The share of a group.
-#[derive(Serialize)]
-struct GapEnd {
-    group: CalledGroup,
-    point: PlotPoint,
-}
 
 /// What opens the section.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum GroupsLead {
     /// The gap that harms most.
-    Gap { model: CalledModel, low: Box<GapEnd>, high: Box<GapEnd> },
+    Gap { model: CalledModel, low: Box<GroupShareFacts>, high: Box<GroupShareFacts> },
     /// Nobody gets the favourable decision.
     Nobody,
     /// Everybody gets it.
@@ -78,11 +72,8 @@ fn lead(inputs: &BriefInputs<'_>) -> GroupsLead {
             GroupsLead::Unclear
         };
     };
-    let end = |share: &GroupFavourableShare| {
-        let group = voice.called_group(&of.attribute, &share.key.from);
-        Box::new(GapEnd { group, point: share.point })
-    };
-    GroupsLead::Gap { model: voice.called_model(&of.model), low: end(gap.low), high: end(gap.high) }
+    let [low, high] = [gap.low, gap.high].map(|share| Box::new(share.facts(voice)));
+    GroupsLead::Gap { model: voice.called_model(&of.model), low, high }
 }
 
 fn apart(inputs: &BriefInputs<'_>, of: &ModelShares) -> Option<GapDistance> {
@@ -101,7 +92,7 @@ fn apart(inputs: &BriefInputs<'_>, of: &ModelShares) -> Option<GapDistance> {
 }
 
 /// The section; none where no group was measured.
-pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     if inputs.shares.is_empty() {
         return None;
     }
@@ -128,10 +119,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         shown,
         left,
     };
-    Some(BriefSection {
-        id: "groups",
-        title: "Groups as they are: do they get the same decisions?".into(),
-        short: "Groups as they are",
-        blocks: vec![PageBlock::Part("as_they_are.html", Value::from(Serde(&facts)))],
-    })
+    let title = "Groups as they are: do they get the same decisions?";
+    let names = ["groups", title, "Groups as they are"];
+    Some(PageSection::in_short(names, "as_they_are.html", Value::from(Serde(&facts))))
 }

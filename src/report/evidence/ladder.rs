@@ -12,7 +12,7 @@ use crate::report::brief::harm::{HarmResult, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::draw::panel::LadderBlock;
-use crate::report::page::brief::BriefSection;
+use crate::report::page::PageSection;
 use crate::report::page::digits::value_text;
 use crate::report::page::number::NumberFormat;
 use crate::report::page::words::short;
@@ -71,7 +71,7 @@ fn ladder<'a>(inputs: &BriefInputs<'a>, mine: &[&'a HarmResult]) -> QuestionLadd
 }
 
 /// The section; none with a single set.
-pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let of_question = |of: ForestQuestion<'_>| -> Vec<&HarmResult> {
         inputs.results.iter().filter(|result| question(result) == of).collect()
     };
@@ -106,5 +106,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         seconds => seconds.into_iter().collect::<Value>(),
     };
     let names = ["ladder", "How the answer depends on the assumptions", "Assumptions"];
-    Some(BriefSection::of_facts(names, "ladder.html", facts))
+    Some(PageSection::in_short(names, "ladder.html", facts))
 }

@@ -17,14 +17,14 @@ mod why;
 mod worlds;
 
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::page::brief::BriefSection;
+use crate::report::page::PageSection;
 use crate::report::page::terms::PageGlossary;
 
 /// The sections that have something to show.
 pub(crate) fn sections(
     inputs: &BriefInputs<'_>,
     glossary: &mut PageGlossary<'_>,
-) -> Vec<BriefSection> {
+) -> Vec<PageSection> {
     let sections = [
         groups::section(inputs),
         switches::section(inputs),

@@ -18,11 +18,10 @@ use crate::report::brief::shares::{GroupFavourableShare, ModelShares};
 use crate::report::brief::voice::DecisionVoice;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::evidence::retraining::{self, ArmRateChange, JUDGED_CORRECTLY};
-use crate::report::evidence::why;
-use crate::report::page::PageBlock;
-use crate::report::page::brief::BriefSection;
+use crate::report::evidence::why::{self, WhyFeature, WhyQuestion};
+use crate::report::page::PageSection;
 use crate::report::page::digits::{counts_text, ends_text, value_text};
-use crate::report::page::number::{NumberFormat, count};
+use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::short;
 use crate::report::read::panel::{ReportedValue, ResultKey};
@@ -99,12 +98,8 @@ impl<'a> PathWalk<'a, '_, '_> {
             key.scope == "total" && !key.set.is_empty() && is_there
         });
         let compared = totals.count();
-        let key = ResultKey {
-            scope: "total".to_owned(),
-            from: String::new(),
-            to: String::new(),
-            ..finding.key.clone()
-        };
+        let ResultKey { model, set, attribute, .. } = &finding.key;
+        let key = ResultKey::new([model, set, attribute], "total", ["", ""]);
         let switched = inputs.audit.measure(&key, "sr")?;
         let all = harm::result(inputs.voice, &key, ("sr", SwitchSide::Either), switched)?;
         let limit = limits::of_result(inputs.limits, finding);
@@ -224,15 +219,14 @@ impl<'a> PathWalk<'a, '_, '_> {
         });
         let of = told.unwrap_or(everybody);
         let people = context! {
-            who => why::people(inputs, of), does => why::switch(inputs, of), carried => compared,
+            question => Value::from(Serde(&WhyQuestion::of(inputs, of))), carried => compared,
         };
         let Some((row, rate, ends)) = clear else { return Some(("everybody", people)) };
         let others = row.k_others.zip(row.n_others).filter(|(_, n)| *n > 0);
         let others = others
             .map(|(k, n)| value_text(NumberFormat::Share, k as f64 / n as f64, row.lo.zip(row.hi)));
         let facts = context! {
-            traits => why::traits(row.pattern.as_str()), counts => format!("{} of {}",
-                count(row.k), count(row.n)),
+            traits => row.pattern.as_str(), counts => number::of(row.k, row.n),
             share => number(NumberFormat::Share, rate, Some(ends), compared), others, ..people
         };
         Some(("traits", facts))
@@ -250,10 +244,11 @@ impl<'a> PathWalk<'a, '_, '_> {
         });
         let block = rows.min_by_key(|row| row.metric != **metric);
         let features = block.map_or_else(Vec::new, |row| why::features(inputs, row.why.as_str()));
+        let entry = Value::from(Serde(&inputs.voice.called_attribute(&key.attribute)));
         let Some(first) = features.first() else {
             // What such a set changes needs no measuring.
-            let entry = context!(name => inputs.voice.attribute(&key.attribute), share => ());
-            return inputs.voice.is_of_the_entry(&key.set).then_some(("entry", entry));
+            let is_of_the_entry = inputs.voice.is_of_the_entry(&key.set);
+            return is_of_the_entry.then(|| ("entry", context!(entry, share => ())));
         };
         let value = first.decision?;
         let ends = first.decision_lo.zip(first.decision_hi).map(|ends| {
@@ -265,12 +260,9 @@ impl<'a> PathWalk<'a, '_, '_> {
             Some(_) if first.feature == first.sensitive => "entry",
             Some(_) => "feature",
         };
-        let name = match code {
-            "entry" => inputs.voice.attribute(&key.attribute),
-            _ => why::feature_name(inputs, first),
-        };
+        let feature = Value::from(Serde(&WhyFeature::of(inputs, first)));
         let share = number(NumberFormat::Share, value, ends, features.len());
-        Some((code, context!(name, share)))
+        Some((code, context!(entry, feature, share)))
     }
 
     /// A gap between two groups as they are, by a metric of pairs, where enough people are behind
@@ -456,7 +448,7 @@ fn walk(walk: &mut PathWalk<'_, '_, '_>) -> Vec<TakenStep> {
 pub(super) fn section(
     inputs: &BriefInputs<'_>,
     glossary: &mut PageGlossary<'_>,
-) -> Option<BriefSection> {
+) -> Option<PageSection> {
     let finding = match inputs.choose_hero() {
         HeroFinding::Switch(result, ..) => Some(result),
         _ => findings(inputs.audit, inputs.results).into_iter().next(),
@@ -486,12 +478,8 @@ pub(super) fn section(
         steps => taken.iter().filter(has_data).map(line).collect::<Value>(),
         missing => missing.collect::<Value>(), lines => lines.flatten(),
     };
-    Some(BriefSection {
-        id: "path",
-        title: "What to do next?".into(),
-        short: "What to do next",
-        blocks: vec![PageBlock::Part("path.html", facts)],
-    })
+    let names = ["path", "What to do next?", "What to do next"];
+    Some(PageSection::in_short(names, "path.html", facts))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledModel};
 use crate::report::draw::plot::{AxisUnit, PlotPoint, PlotScale};
 use crate::report::draw::thresholds::ReliabilityDot;
-use crate::report::page::brief::BriefSection;
+use crate::report::page::PageSection;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::read::score_tables::ReportedCurve;
 
@@ -35,15 +35,9 @@ struct RankedGroups<'a> {
     keys: Vec<ResultKey>,
 }
 
+/// The key of what a model decides about an attribute as people are.
 fn key(model: &str, attribute: &str, (scope, from, to): (&str, &str, &str)) -> ResultKey {
-    ResultKey {
-        model: model.to_owned(),
-        attribute: attribute.to_owned(),
-        scope: scope.to_owned(),
-        from: from.to_owned(),
-        to: to.to_owned(),
-        ..ResultKey::default()
-    }
+    ResultKey::new([model, "", attribute], scope, [from, to])
 }
 
 /// Every model and attribute whose scores were measured.
@@ -253,7 +247,7 @@ fn curves<'a>(inputs: &BriefInputs<'a>) -> Vec<ThresholdPanel<'a>> {
 }
 
 /// The section; none where scores as such were not measured.
-pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let all = measured(inputs);
     if all.is_empty() {
         return None;
@@ -278,5 +272,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         least => LEAST_CASES,
     };
     let title = "Do scores rank people alike, and mean what they say?";
-    Some(BriefSection::of_facts(["ranking", title, "Ranking"], "ranking.html", facts))
+    Some(PageSection::in_short(["ranking", title, "Ranking"], "ranking.html", facts))
 }

@@ -5,20 +5,21 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::draw::reach::{ReachEnd, reach_bars, reach_curves};
-use crate::report::page::brief::BriefSection;
+use crate::report::draw::reach::{ReachEnd, reach_bars};
+use crate::report::page::PageSection;
 use crate::report::page::digits::value_text;
 use crate::report::page::number::{NumberFormat, count, three_digits};
 use crate::report::section::recourse;
-use crate::report::section::recourse::cards::{UnfairSubgroup, UnfairSubgroups, unfair_subgroups};
-use crate::report::section::recourse::curve::end_of;
+use crate::report::section::recourse::cards::{
+    UnfairSubgroup, UnfairSubgroups, end_of, unfair_subgroups,
+};
 
 /// Subgroups of a comparison on the page, and comparisons.
 const SUBGROUPS_AT_MOST: usize = 4;
 const COMPARISONS_AT_MOST: usize = 2;
 
 /// The section; none where the job asks for no recourse.
-pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     if !recourse::is_there(inputs.audit) {
         return None;
     }
@@ -30,7 +31,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         pictures => pictures.collect::<Value>(),
     };
     let names = ["recourse", "Recourse: who can change the decision?", "Recourse"];
-    Some(BriefSection::of_facts(names, "reach.html", facts))
+    Some(PageSection::in_short(names, "reach.html", facts))
 }
 
 /// The worst subgroups of a comparison, on one axis of costs.
@@ -61,10 +62,6 @@ fn panel(
 ) -> Value {
     let curves = &subgroup.curves;
     let groups = curves.names.map(|group| few_letters(&inputs.voice.group(recourse, group)));
-    let share = |step: usize, g: usize| {
-        let helped = curves.steps.get(step).map_or(0, |(_, helped)| helped[g]);
-        helped as f64 / curves.n[g].max(1) as f64
-    };
     let percent = |share: f64| value_text(NumberFormat::Share, share, None);
     let last = curves.steps.len().saturating_sub(1);
     let at = subgroup.cost.map_or(last, |cost| {
@@ -74,25 +71,18 @@ fn panel(
     });
     let cost = curves.steps.get(at).map_or(0.0, |(cost, _)| *cost);
     let bar = |g: usize| {
-        let share = share(at, g);
+        let share = curves.share(at, g);
         ReachEnd {
             share,
             text: format!("{} of {} {}", percent(share), count(curves.n[g]), groups[g]),
         }
     };
-    let end = |g: usize| {
-        let share = share(last, g);
-        ReachEnd { share, text: format!("{} {}", groups[g], percent(share)) }
-    };
-    let steps: Vec<(f64, [f64; 2])> = (0..curves.steps.len())
-        .map(|step| (curves.steps[step].0, [share(step, 0), share(step, 1)]))
-        .collect();
     let within = format!("within cost {}", three_digits(cost));
-    let (bars, ends) = ([bar(0), bar(1)], [end(0), end(1)]);
+    let bars = [bar(0), bar(1)];
     let told = format!("{within}: {}; {}", bars[0].text, bars[1].text);
     let title = format!("Share helped by cost: {}", subgroup.traits);
     context! {
         traits => &subgroup.traits, within, bars => reach_bars(&told, &bars),
-        curves => reach_curves(&title, &steps, most, &ends),
+        curves => curves.drawing(&title, most, groups, None),
     }
 }

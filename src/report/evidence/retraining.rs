@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use crate::folder::manifest::{ArmWords, ExperimentWords};
 use crate::metric::catalog::ccm::HARM;
-use crate::report::brief::harm::{HarmResult, result};
+use crate::report::brief::harm::{HarmResult, result, side_of};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::draw::panel::TradeOffArm;
-use crate::report::draw::plot::{PlotPoint, PlotScale, SwitchSide};
-use crate::report::page::brief::BriefSection;
+use crate::report::draw::plot::{PlotPoint, PlotScale};
+use crate::report::page::PageSection;
 use crate::report::page::number::NumberFormat;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::short;
@@ -152,21 +152,18 @@ fn worst_rate(
 ) -> Option<HarmResult> {
     // Where the job names a favourable side, the two rates that tell of harm.
     let has_harm = inputs.results.iter().any(|of| HARM.contains(&of.metric));
-    let sides: &[(&'static str, SwitchSide)] = match has_harm {
-        true => &[(HARM[0], SwitchSide::Gained), (HARM[1], SwitchSide::Lost)],
-        false => &[("sr", SwitchSide::Either)],
-    };
+    let metrics: &[&'static str] = if has_harm { &HARM } else { &["sr"] };
     let mut worst: Option<(f64, HarmResult)> = None;
     for (key, values) in base.measures.iter() {
         if key.scope != "direction" || key.set != words.counterfactual {
             continue;
         }
-        for side in sides {
-            let Some(measure) = values.get(side.0) else { continue };
+        for metric in metrics {
+            let Some(measure) = values.get(*metric) else { continue };
             let Some((_, whole)) = measure.counts else { continue };
             let harmed = measure.interval.map_or(0.0, |(lo, _)| lo) * whole as f64;
             if worst.as_ref().is_none_or(|(most, _)| harmed > *most) {
-                let found = result(inputs.voice, key, *side, measure);
+                let found = result(inputs.voice, key, (metric, side_of(metric)), measure);
                 worst = found.map(|found| (harmed, found)).or(worst);
             }
         }
@@ -234,11 +231,8 @@ pub(super) fn changes(
         let attribute = row.sensitive.as_str();
         let pair = (row.from_group.as_str(), row.to_group.as_str());
         let (label, is_harm) = match (metric, scope) {
-            ("denied_by_group", "direction") => {
-                (voice.switch_label(SwitchSide::Gained, attribute, pair), true)
-            }
-            ("favoured_by_group", "direction") => {
-                (voice.switch_label(SwitchSide::Lost, attribute, pair), true)
+            (metric, "direction") if HARM.contains(&metric) => {
+                (voice.switch_label(side_of(metric), attribute, pair), true)
             }
             ("acc", "total") => (JUDGED_CORRECTLY.to_owned(), false),
             ("acc", "group") => {
@@ -347,7 +341,7 @@ fn experiment<'a>(
 pub(super) fn section(
     inputs: &BriefInputs<'_>,
     glossary: &mut PageGlossary<'_>,
-) -> Option<BriefSection> {
+) -> Option<PageSection> {
     let experiments = &inputs.audit.manifest.experiments;
     if experiments.is_empty() {
         return None;
@@ -361,5 +355,5 @@ pub(super) fn section(
         correctly => JUDGED_CORRECTLY, trainings => DecidingRange::TRAININGS.short,
     };
     let names = ["retraining", "Did retraining help?", "Retraining"];
-    Some(BriefSection::of_facts(names, "retraining.html", facts))
+    Some(PageSection::in_short(names, "retraining.html", facts))
 }

@@ -10,7 +10,7 @@ use crate::report::brief::harm::{HarmResult, directions};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::panel::{central, highest};
 use crate::report::draw::plot::{AxisUnit, PlotScale};
-use crate::report::page::brief::BriefSection;
+use crate::report::page::PageSection;
 use crate::report::page::number::three_digits;
 use crate::report::read::audit::ScoreHistograms;
 use crate::report::read::tally::HistogramBin;
@@ -56,7 +56,7 @@ struct ScorePanel<'a> {
 }
 
 /// The section; none where no score was measured.
-pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let audit = inputs.audit;
     let moves =
         |result: &&HarmResult| audit.score_moves(&result.key).all(|value| value != Some(0.0));
@@ -115,5 +115,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         scales => scales.collect::<Value>(),
     };
     let names = ["scores", "How far do scores move?", "Scores"];
-    Some(BriefSection::of_facts(names, "scores.html", facts))
+    Some(PageSection::in_short(names, "scores.html", facts))
 }

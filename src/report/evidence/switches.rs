@@ -9,7 +9,7 @@ use crate::report::brief::harm::{HarmResult, directions, switches};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::{CalledAttribute, CalledModel, CalledSet};
 use crate::report::draw::panel::SwitchCounts;
-use crate::report::page::brief::BriefSection;
+use crate::report::page::PageSection;
 
 /// Directions that are drawn; the others are in the annex.
 const MOSAICS_AT_MOST: usize = 12;
@@ -63,7 +63,7 @@ fn still(inputs: &BriefInputs<'_>) -> Vec<StillSet> {
 }
 
 /// The section; none where no counterfactual was counted.
-pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let (found, still) = (switched(inputs), still(inputs));
     if found.is_empty() && still.is_empty() {
         return None;
@@ -75,5 +75,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         still => Value::from(Serde(&still[..still.len().min(STILL_AT_MOST)])),
     };
     let names = ["switches", "Whose decision would change?", "Who switches"];
-    Some(BriefSection::of_facts(names, "mosaics.html", facts))
+    Some(PageSection::in_short(names, "mosaics.html", facts))
 }

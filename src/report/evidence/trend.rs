@@ -9,7 +9,7 @@ use crate::report::brief::limit_part::LimitPart;
 use crate::report::brief::limits::AuditLimit;
 use crate::report::draw::plot::PlotPoint;
 use crate::report::draw::trend::TrendRun;
-use crate::report::page::brief::BriefSection;
+use crate::report::page::PageSection;
 use crate::report::read::judged::JudgedValue;
 use crate::table::HistoryRow;
 
@@ -51,7 +51,7 @@ fn runs(inputs: &BriefInputs<'_>, limit: &AuditLimit, part: &LimitPart) -> Vec<T
 }
 
 /// The section; none without earlier runs.
-pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let earlier = inputs.audit.manifest.history.len();
     if earlier == 0 {
         return None;
@@ -68,5 +68,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         trends => Value::from(Serde(&found[..found.len().min(CHARTS_AT_MOST)])),
     };
     let names = ["trend", "How were the limits kept from run to run?", "Trend"];
-    Some(BriefSection::of_facts(names, "trend.html", facts))
+    Some(PageSection::in_short(names, "trend.html", facts))
 }

@@ -1,46 +1,86 @@
-//! Who switches more often than the others, and through what: the traits that were confirmed and
-//! what each feature adds, two sentences and a picture for each block of the job.
+//! *Why*: who switches more often than the others, and through which features; the sentences are in
+//! `why.html` and, where the reading path says them too, in `pattern.html`.
 
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
+
+use crate::report::brief::harm::side_of;
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::draw::plot::{
-    AxisUnit, KeyShape, PlotPoint, PlotScale, SwitchSide, axis, forest_row,
+use crate::report::brief::voice::{
+    CalledAttribute, CalledGroup, CalledModel, CalledRate, CalledSet,
 };
-use crate::report::page::PageBlock;
-use crate::report::page::brief::BriefSection;
-use crate::report::page::digits::{ends_text, value_text};
-use crate::report::page::number::{NumberFormat, count, count_of};
-use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
-use crate::report::page::words::{RichText, capital, short};
+use crate::report::draw::plot::{PlotPoint, PlotScale, SwitchSide};
+use crate::report::page::PageSection;
 use crate::table::has_flag;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 
-/// Blocks that are shown; the others are in the table.
+/// Blocks told on the page; the table has all.
 const BLOCKS_AT_MOST: usize = 6;
-
-/// Features of a block that are drawn.
+/// Features drawn of a block; the others become one line.
 const FEATURES_AT_MOST: usize = 6;
 
-/// What a block tells, of its second half.
-struct ToldBlock<'a> {
-    everybody: &'a SwitchPatternRow,
-    /// People in the half that was searched.
-    searched: i64,
-    told: Vec<&'a SwitchPatternRow>,
-    confirmed: usize,
-    carried: usize,
-    /// What each feature adds for those who switch, the most first; of several directions the one
-    /// with the most people.
-    features: Vec<&'a SwitchFeatureRow>,
+/// Of whom a block asks, and what is a switch.
+#[derive(Serialize)]
+pub(super) struct WhyQuestion<'a> {
+    model: CalledModel,
+    set: Option<CalledSet>,
+    arm: &'a str,
+    metric: &'a str,
+    side: SwitchSide,
+    /// Where a metric by label is asked for.
+    rate: Option<CalledRate>,
+    from: Option<CalledGroup>,
+    to: Option<CalledGroup>,
 }
 
-/// The features of those who switch, of the direction with the most of them; none of so few people
-/// that nothing can be said.
+impl<'a> WhyQuestion<'a> {
+    pub(super) fn of(inputs: &BriefInputs<'_>, row: &'a SwitchPatternRow) -> Self {
+        let (voice, metric) = (inputs.voice, row.metric.as_str());
+        let some = |name: &'a str| Some(name).filter(|name| !name.is_empty());
+        let group = |name: &'a str| Some(voice.called_group(&row.sensitive, some(name)?));
+        WhyQuestion {
+            model: voice.called_model(&row.model),
+            set: some(&row.counterfactual).map(|set| voice.called_set(set)),
+            arm: &row.arm,
+            metric,
+            side: side_of(metric),
+            rate: voice.by_label(metric),
+            from: group(&row.from_group),
+            to: group(&row.to_group),
+        }
+    }
+}
+
+/// A feature through which people switch.
+#[derive(Serialize)]
+pub(super) struct WhyFeature<'a> {
+    row: &'a SwitchFeatureRow,
+    /// The attribute, where the feature is its entry.
+    entry: Option<CalledAttribute>,
+    /// What it adds to the switches.
+    point: Option<PlotPoint>,
+}
+
+impl<'a> WhyFeature<'a> {
+    pub(super) fn of(inputs: &BriefInputs<'_>, row: &'a SwitchFeatureRow) -> Self {
+        let is_entry = row.feature == row.sensitive;
+        let ends = row.decision_lo.zip(row.decision_hi);
+        WhyFeature {
+            row,
+            entry: is_entry.then(|| inputs.voice.called_attribute(&row.sensitive)),
+            point: row.decision.map(|value| PlotPoint::new(value, ends)),
+        }
+    }
+}
+
+/// What each feature adds to the switches of a block, of the direction with the most people; none
+/// where too few are explained.
 pub(super) fn features<'a>(inputs: &BriefInputs<'a>, why: &str) -> Vec<&'a SwitchFeatureRow> {
     let own = || {
         let rows = inputs.audit.switch_features.iter();
         rows.filter(|row| row.why == *why && row.people == "switched" && row.n > 0)
     };
-    // Of equal directions the first.
     let is_small = |row: &&SwitchFeatureRow| has_flag(&row.flags, "small_denominator");
     let most = own().rev().max_by_key(|row| row.of);
     let Some(most) = most.filter(|row| !is_small(row)) else { return Vec::new() };
@@ -52,369 +92,103 @@ pub(super) fn features<'a>(inputs: &BriefInputs<'a>, why: &str) -> Vec<&'a Switc
     found
 }
 
-fn blocks<'a>(inputs: &BriefInputs<'a>) -> Vec<ToldBlock<'a>> {
-    let rows = &inputs.audit.patterns;
-    let second = || rows.iter().filter(|row| row.half.as_str() == "second");
-    let block = |everybody: &'a SwitchPatternRow| {
-        let own = || second().filter(|row| row.why == everybody.why && !row.pattern.is_empty());
-        let mut told: Vec<&SwitchPatternRow> = own().filter(|row| row.told.is_some()).collect();
-        told.sort_by_key(|row| row.told);
-        let first =
-            rows.iter().filter(|row| row.half.as_str() == "first" && row.why == everybody.why);
-        ToldBlock {
-            everybody,
-            searched: first.filter(|row| row.pattern.is_empty()).map(|row| row.n).sum(),
-            told,
-            confirmed: own().filter(|row| row.confirmed == Some(1)).count(),
-            carried: own().count(),
-            features: features(inputs, everybody.why.as_str()),
-        }
-    };
-    second().filter(|row| row.pattern.is_empty()).map(block).collect()
-}
-
-fn side(row: &SwitchPatternRow) -> SwitchSide {
-    match row.metric.as_str() {
-        "denied_by_group" => SwitchSide::Gained,
-        "favoured_by_group" => SwitchSide::Lost,
-        _ => SwitchSide::Either,
-    }
-}
-
-/// `refused women`, `people`.
-pub(super) fn people(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
-    let (attribute, group) = (row.sensitive.as_str(), row.from_group.as_str());
-    let of_group = |rest: &str| match group {
-        "" => format!("people{rest}"),
-        _ => format!("{}{rest}", inputs.voice.people(attribute, group)),
-    };
-    match row.metric.as_str() {
-        "denied_by_group" | "favoured_by_group" if !group.is_empty() => {
-            inputs.voice.switchable(side(row), attribute, group)
-        }
-        "denied_by_group" => of_group(" with the unfavourable decision"),
-        "favoured_by_group" => of_group(" with the favourable decision"),
-        "nsr" => of_group(" predicted positive"),
-        "psr" => of_group(" predicted negative"),
-        metric => match inputs.voice.among(metric) {
-            Some(among) => of_group(&format!(" {among}")),
-            None => of_group(""),
-        },
-    }
-}
-
-/// `would be granted the loan as men`, `are wrongly refused`.
-pub(super) fn switch(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
-    if let Some(done) = inputs.voice.done(row.metric.as_str()) {
-        return format!("are {done}");
-    }
-    let would = match row.metric.as_str() {
-        "nsr" => "would be predicted negative".to_owned(),
-        "psr" => "would be predicted positive".to_owned(),
-        _ => inputs.voice.would(side(row)),
-    };
-    match row.to_group.as_str() {
-        "" => format!("{would} as another group"),
-        to => format!("{would} {}", inputs.voice.as_group(row.sensitive.as_str(), to)),
-    }
-}
-
-/// A pattern as it is read: `income above 29.63, occupation = Sales`.
-pub(super) fn traits(pattern: &str) -> String {
-    let words = short(pattern).replace(" = above ", " above ").replace(" = up to ", " up to ");
-    words.replace(" = (", " in (")
-}
-
-pub(super) fn rate_text(row: &SwitchPatternRow) -> String {
-    let ends = row.lo.zip(row.hi);
-    row.rate.map_or_else(String::new, |rate| value_text(NumberFormat::Share, rate, ends))
-}
-
-/// Which retrained models decide: ` (arm augment/all)`; nothing of the audited model.
-fn arm(row: &SwitchPatternRow) -> String {
-    match row.arm.as_str() {
-        "" => String::new(),
-        arm => format!(" (arm {})", short(arm)),
-    }
-}
-
-/// `By the logistic model (entry only): with occupation = Sales, 58 % of refused women would be
-/// granted the loan as men (87 of 150; 50 to 66), against 24 % of the others.`
-fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
-    let of = block.everybody;
-    let who = people(inputs, of);
-    let set = match of.counterfactual.as_str() {
-        "" => String::new(),
-        set => format!(" ({})", inputs.voice.set_label(set)),
-    };
-    let by = format!("By {}{}{set}: ", inputs.voice.model(of.model.as_str()), arm(of));
-    let Some(row) = block.told.first() else {
-        let found = match block.confirmed {
-            0 => "no trait was confirmed with more switches",
-            _ => {
-                "no confirmed pattern clearly exceeds the shorter patterns that it is derived from"
-            }
-        };
-        let rate = format!("{} of {} {}", count(of.k), count(of.n), switch(inputs, of));
-        return format!("{by}{found} among {who}: {rate}.");
-    };
-    let ends = row.lo.zip(row.hi);
-    let ends =
-        ends.map_or_else(String::new, |ends| format!("; {}", ends_text(NumberFormat::Share, ends)));
-    let others = row.k_others.zip(row.n_others).filter(|(_, n)| *n > 0);
-    let others = others.map_or_else(String::new, |(k, n)| {
-        let rate = k as f64 / n as f64;
-        format!(
-            ", against {} of the others",
-            value_text(NumberFormat::Share, rate, row.lo.zip(row.hi))
-        )
-    });
-    format!(
-        "{by}with {}, {} of {who} {} ({} of {}{ends}){others}.",
-        traits(row.pattern.as_str()),
-        rate_text(row),
-        switch(inputs, row),
-        count(row.k),
-        count(row.n)
-    )
-}
-
-fn second_sentence(block: &ToldBlock<'_>) -> String {
-    let (carried, confirmed) = (block.carried, block.confirmed);
-    if carried == 0 {
-        return "No trait stood out on the half of the people that was searched. The numbers are \
-                those of the other half."
-            .to_owned();
-    }
-    let which = if carried == 1 { "1 pattern was" } else { "" };
-    let found =
-        if which.is_empty() { format!("{carried} patterns were") } else { which.to_owned() };
-    let kept = match confirmed {
-        0 => "none was".to_owned(),
-        1 => "1 was".to_owned(),
-        n => format!("{n} were"),
-    };
-    format!(
-        "{found} found on one half of the people, and {kept} confirmed on the other half. The \
-         numbers are those of the other half."
-    )
-}
-
-/// `occupation`, `the entry for sex`.
-pub(super) fn feature_name(inputs: &BriefInputs<'_>, row: &SwitchFeatureRow) -> String {
-    if row.feature == row.sensitive {
-        format!("the entry for {}", inputs.voice.attribute(row.sensitive.as_str()))
-    } else {
-        short(row.feature.as_str()).into_owned()
-    }
-}
-
-/// `Of these switches, 45 % come about through occupation; 61 % would not happen if occupation
-/// alone kept its value (87 of 142; 53 to 69).`
-fn through_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Option<String> {
-    let first = block.features.first()?;
-    let share = first.decision.filter(|share| *share > 0.0)?;
-    let ends = first.decision_lo.zip(first.decision_hi);
-    let name = feature_name(inputs, first);
-    let direction = match block.everybody.to_group.as_str() {
-        "" => {
-            let (attribute, from) = (first.sensitive.as_str(), first.from_group.as_str());
-            let to = inputs.voice.as_group(attribute, first.to_group.as_str());
-            format!(" of {} {to}", inputs.voice.people(attribute, from))
-        }
-        _ => String::new(),
-    };
-    let most =
-        block.features.iter().max_by_key(|row| (row.undone, row.feature == first.feature))?;
-    let rate = most.undone_rate?;
-    let undone_ends = most.undone_lo.zip(most.undone_hi);
-    let interval = undone_ends
-        .map_or_else(String::new, |ends| format!("; {}", ends_text(NumberFormat::Share, ends)));
-    let kept =
-        if most.feature == first.feature { "it".to_owned() } else { feature_name(inputs, most) };
-    Some(format!(
-        "Of the switches{direction}, {} come about through {name}; {} would not happen if {kept} \
-         alone stayed the same ({} of {}{interval}).",
-        value_text(NumberFormat::Share, share, ends),
-        value_text(NumberFormat::Share, rate, undone_ends),
-        count(most.undone.unwrap_or(0)),
-        count(most.n)
-    ))
-}
-
-/// Why no feature is named, where the job asks through what people switch; none where one is.
-fn unexplained(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Option<String> {
-    let of = block.everybody;
-    let rows = || inputs.audit.switch_features.iter().filter(|row| row.why == of.why);
-    if !block.features.is_empty() || rows().next().is_none() {
-        return None;
-    }
-    let nobody = || rows().filter(|row| row.n == 0);
-    Some(if rows().all(|row| row.n == 0 && no_switch(row)) {
-        "Nobody switches, so there is no switch to explain by features.".to_owned()
-    } else if nobody().any(|row| has_flag(&row.flags, "asks_at_most")) {
-        "Nobody could be explained by features: that would ask the model for more rows than \
-         `asks_at_most` allows."
-            .to_owned()
-    } else if nobody().any(|row| !no_switch(row)) {
-        "Nobody could be explained by features: mixtures of their features have no score."
-            .to_owned()
-    } else {
-        "Too few people switch to say through which feature.".to_owned()
+/// The first feature, and the one that alone would undo most switches.
+fn through(
+    inputs: &BriefInputs<'_>,
+    everybody: &SwitchPatternRow,
+    features: &[&SwitchFeatureRow],
+) -> Option<Value> {
+    let first = *features.first()?;
+    first.decision.filter(|share| *share > 0.0)?;
+    let most = features.iter().max_by_key(|row| (row.undone, row.feature == first.feature))?;
+    let undone = PlotPoint::new(most.undone_rate?, most.undone_lo.zip(most.undone_hi));
+    let called = |group: &str| inputs.voice.called_group(&first.sensitive, group);
+    let direction = [called(&first.from_group), called(&first.to_group)];
+    let direction = Some(direction).filter(|_| everybody.to_group.is_empty());
+    let [first_facts, most_facts] = [first, most].map(|row| WhyFeature::of(inputs, row));
+    Some(context! {
+        first => Value::from(Serde(&first_facts)), most => Value::from(Serde(&most_facts)),
+        is_first => most.feature == first.feature, undone => Value::from(Serde(&undone)),
+        direction => Value::from(Serde(&direction)),
     })
 }
 
-/// Whether a row is about people among whom nobody switches.
-fn no_switch(row: &SwitchFeatureRow) -> bool {
-    ["nobody_counted", "nobody_switches"].iter().any(|flag| has_flag(&row.flags, flag))
-}
-
-/// The picture of what each feature adds: its own axis, a row for each.
-fn feature_lines(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Vec<PlotLine> {
-    let Some(first) = block.features.first() else { return Vec::new() };
-    let point = |row: &SwitchFeatureRow| {
-        let interval = row.decision_lo.zip(row.decision_hi);
-        Some(PlotPoint { value: row.decision?, interval, second: None })
+/// Why no feature is told although the block asks for features.
+fn unexplained(inputs: &BriefInputs<'_>, why: &str) -> Option<&'static str> {
+    let rows = || inputs.audit.switch_features.iter().filter(|row| row.why == *why);
+    rows().next()?;
+    let no_switch = |row: &SwitchFeatureRow| {
+        ["nobody_counted", "nobody_switches"].iter().any(|flag| has_flag(&row.flags, flag))
     };
-    let drawn = &block.features[..block.features.len().min(FEATURES_AT_MOST)];
-    let extent = drawn.iter().filter_map(|row| point(row)).flat_map(PlotPoint::extent);
-    let scale = PlotScale::around_zero(extent);
-    let heading = RichText::new().text("Through what ").small(format!(
-        "share of the switches; of {} explained, how many would not happen if it alone stayed the \
-         same",
-        count(first.n)
-    ));
-    let mut lines =
-        vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None)), PlotLine::Sub(heading)];
-    for row in drawn {
-        let Some(point) = point(row) else { continue };
-        let label = feature_name(inputs, row);
-        let text = value_text(NumberFormat::Share, point.value, point.interval);
-        let ends =
-            point.interval.map_or_else(String::new, |ends| ends_text(NumberFormat::Share, ends));
-        let title = match ends.as_str() {
-            "" => format!("{label}: {text} of the switches"),
-            ends => format!("{label}: {text} of the switches, interval {ends}"),
-        };
-        lines.push(PlotLine::Row(Box::new(PlotRow {
-            people: count(row.undone.unwrap_or(0)).into(),
-            drawing: forest_row(scale, point, SwitchSide::Either, None, None, &title),
-            label: RichText::new().quote(label),
-            value: text,
-            ends,
-            ..PlotRow::default()
-        })));
-    }
-    let rest = &block.features[drawn.len()..];
-    if !rest.is_empty() {
-        let sum: f64 = rest.iter().filter_map(|row| row.decision).sum();
-        lines.push(PlotLine::Fold(RichText::new().text(format!(
-            "{} for {}.",
-            count_of(rest.len() as i64, "further feature accounts", "further features account"),
-            value_text(NumberFormat::Share, sum, None)
-        ))));
-    }
-    lines
+    let mut nobody = rows().filter(|row| row.n == 0);
+    Some(if rows().all(|row| row.n == 0 && no_switch(row)) {
+        "no_switch"
+    } else if nobody.clone().any(|row| has_flag(&row.flags, "asks_at_most")) {
+        "asks_at_most"
+    } else if nobody.any(|row| !no_switch(row)) {
+        "no_score"
+    } else {
+        "too_few"
+    })
 }
 
-fn line(inputs: &BriefInputs<'_>, row: &SwitchPatternRow, scale: PlotScale) -> Option<PlotLine> {
-    let value = row.rate?;
-    let interval = row.lo.zip(row.hi);
-    let label = match row.pattern.as_str() {
-        "" => format!("all {}, this half", people(inputs, row)),
-        pattern => traits(pattern),
-    };
-    let point = PlotPoint { value, interval, second: None };
-    let text = rate_text(row);
-    let ends = interval.map_or_else(String::new, |ends| ends_text(NumberFormat::Share, ends));
-    let title = format!("{label}: {text}, interval {ends}");
-    Some(PlotLine::Row(Box::new(PlotRow {
-        people: format!("{} of {}", count(row.k), count(row.n)).into(),
-        drawing: forest_row(scale, point, side(row), None, None, &title),
-        label: RichText::new().quote(label),
-        value: text,
-        ends,
-        ..PlotRow::default()
-    })))
+/// A block: the row of everybody on the half that was tested, and what explains its switches.
+fn block(
+    inputs: &BriefInputs<'_>,
+    everybody: &SwitchPatternRow,
+    explained: &[&SwitchFeatureRow],
+) -> Value {
+    let patterns = || inputs.audit.patterns.iter().filter(|row| row.why == everybody.why);
+    let carried = || patterns().filter(|row| row.half == "second" && !row.pattern.is_empty());
+    let mut rows: Vec<&SwitchPatternRow> = carried().filter(|row| row.told.is_some()).collect();
+    rows.sort_by_key(|row| row.told);
+    rows.push(everybody);
+    let point = |row: &SwitchPatternRow| Some(PlotPoint::new(row.rate?, row.lo.zip(row.hi)));
+    let rows: Vec<_> = rows.into_iter().filter_map(|row| Some((row, point(row)?))).collect();
+    let extent = rows.iter().flat_map(|(_, point)| point.extent());
+    let drawn = &explained[..explained.len().min(FEATURES_AT_MOST)];
+    let features: Vec<WhyFeature<'_>> =
+        drawn.iter().map(|row| WhyFeature::of(inputs, row)).collect();
+    let ends = features.iter().filter_map(|of| of.point).flat_map(PlotPoint::extent);
+    let rest = &explained[drawn.len()..];
+    let without = Some(everybody.why.as_str()).filter(|_| explained.is_empty());
+    context! {
+        why => everybody.why.as_str(), carried => carried().count(),
+        question => Value::from(Serde(&WhyQuestion::of(inputs, everybody))),
+        searched => everybody.n > 0
+            && !rows.is_empty()
+            && patterns().any(|row| row.half == "first" && row.pattern.is_empty() && row.n > 0),
+        confirmed => carried().filter(|row| row.confirmed == Some(1)).count(),
+        scale => Value::from(Serde(&PlotScale::from_zero(extent, 1.0))),
+        rows => Value::from(Serde(&rows)), through => through(inputs, everybody, explained),
+        unexplained => without.and_then(|why| unexplained(inputs, why)),
+        feature_scale => Value::from(Serde(&PlotScale::around_zero(ends))),
+        features => Value::from(Serde(&features)), n_rest => rest.len(),
+        rest => rest.iter().filter_map(|row| row.decision).sum::<f64>(),
+    }
 }
 
-/// The section; none where the job does not ask why.
-pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
-    let found = blocks(inputs);
-    if found.is_empty() {
+/// The section, where the job asks why.
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
+    let rows = inputs.audit.patterns.iter();
+    let rows = rows.filter(|row| row.half == "second" && row.pattern.is_empty());
+    let asked: Vec<(&SwitchPatternRow, Vec<&SwitchFeatureRow>)> =
+        rows.map(|row| (row, features(inputs, &row.why))).collect();
+    if asked.is_empty() {
         return None;
-    }
-    let mut page: Vec<PageBlock> = Vec::new();
-    for block in found.iter().take(BLOCKS_AT_MOST) {
-        let of = block.everybody;
-        if of.n == 0 || block.searched == 0 {
-            let nobody = format!(
-                "Nothing was looked at: too few people count among {} to search one half of them \
-                 and test the other.",
-                people(inputs, of)
-            );
-            page.push(BriefBlock::Lead(RichText::new().quote(nobody)).into());
-            continue;
-        }
-        page.push(BriefBlock::Lead(RichText::new().quote(first_sentence(inputs, block))).into());
-        let through = through_sentence(inputs, block).or_else(|| unexplained(inputs, block));
-        let second = through.clone().unwrap_or_else(|| second_sentence(block));
-        page.push(PageBlock::Text(RichText::new().quote(second)));
-        let rows: Vec<&SwitchPatternRow> =
-            block.told.iter().copied().chain([block.everybody]).collect();
-        let extent = rows.iter().flat_map(|row| [row.rate, row.hi].into_iter().flatten());
-        let scale = PlotScale::from_zero(extent, 1.0);
-        let set = if of.counterfactual.is_empty() {
-            String::new()
-        } else {
-            format!(", {}", inputs.voice.set_label(of.counterfactual.as_str()))
-        };
-        let heading = RichText::new().quote(capital(&people(inputs, of))).text(" ").small(format!(
-            "{}; {}{}{set}",
-            switch(inputs, of),
-            short(of.model.as_str()),
-            arm(of)
-        ));
-        let mut lines = vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))];
-        lines.push(PlotLine::Sub(heading));
-        lines.extend(rows.into_iter().filter_map(|row| line(inputs, row, scale)));
-        let mut bodies = vec![PlotBody { block: false, lines }];
-        if through.is_some() {
-            let lines = feature_lines(inputs, block);
-            bodies.extend((!lines.is_empty()).then_some(PlotBody { block: true, lines }));
-            let found = RichText::new().quote(second_sentence(block));
-            bodies[0].lines.push(PlotLine::Fold(found));
-        }
-        let label = format!("Who switches, {}", short(of.why.as_str()));
-        page.push(BriefBlock::Plots(PlotTable { label, class: "forest", bodies }).into());
-    }
-    let mut note = RichText::new().key(KeyShape::Interval, "share who switch, with its interval");
-    note = note.text(" All tested patterns, on both halves, are in the table switch_patterns.");
-    if found.iter().any(|block| !block.features.is_empty()) {
-        note = note.text(
-            " Shares of features are means of Shapley values, which add up to all switches; the \
-             table switch_features has them for scores too, and for people who do not switch.",
-        );
     }
     let flagged = |flag: &str| {
-        let of_patterns = found.iter().map(|block| &block.everybody.flags);
-        let of_features = found.iter().flat_map(|block| &block.features).map(|row| &row.flags);
-        of_patterns.chain(of_features).any(|flags| has_flag(flags, flag))
+        let of_features = asked.iter().flat_map(|(_, features)| features).map(|row| &row.flags);
+        let mut all = asked.iter().map(|(row, _)| &row.flags).chain(of_features);
+        all.any(|flags| has_flag(flags, flag))
     };
-    if flagged("unweighted") {
-        note = note.text(" Everybody counts once here: weights are not used.");
-    }
-    if flagged("missing_scores") {
-        note = note.text(" People with a mixture of features that has no score are not explained.");
-    }
-    if found.len() > BLOCKS_AT_MOST {
-        note = note.text(format!(" It also has {} more questions.", found.len() - BLOCKS_AT_MOST));
-    }
-    page.push(PageBlock::Note(note));
-    Some(BriefSection {
-        id: "why",
-        title: "Who switches more often than the others?".into(),
-        short: "Why",
-        blocks: page,
-    })
+    let shown = asked.iter().take(BLOCKS_AT_MOST);
+    let facts = context! {
+        explained => asked.iter().any(|(_, features)| !features.is_empty()),
+        unweighted => flagged("unweighted"), missing_scores => flagged("missing_scores"),
+        more => asked.len().saturating_sub(BLOCKS_AT_MOST),
+        blocks => shown.map(|(row, features)| block(inputs, row, features)).collect::<Value>(),
+    };
+    let names = ["why", "Who switches more often than the others?", "Why"];
+    Some(PageSection::in_short(names, "why.html", facts))
 }

@@ -8,7 +8,7 @@ use minijinja::value::{Serde, Value};
 use crate::report::brief::harm::{HarmResult, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::world::{feature_shapes, moved_share};
-use crate::report::page::brief::BriefSection;
+use crate::report::page::PageSection;
 use crate::report::page::words::short;
 use crate::report::read::quality::{FeatureQuality, QualityKey};
 
@@ -27,7 +27,7 @@ fn direction<'a>(inputs: &BriefInputs<'a>) -> Option<(&'a HarmResult, QualityKey
 }
 
 /// The section; none without a set that moves features, or where their quality was not measured.
-pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let (result, pair) = direction(inputs)?;
     let quality = &inputs.audit.quality;
     let mut moved: Vec<&FeatureQuality> =
@@ -57,5 +57,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         }),
     };
     let names = ["worlds", "Do the changed people look real?", "Changed people"];
-    Some(BriefSection::of_facts(names, "worlds.html", facts))
+    Some(PageSection::in_short(names, "worlds.html", facts))
 }

@@ -15,21 +15,28 @@ pub(crate) struct Below {
 }
 
 impl Below {
-    /// Of a table that shows these.
-    pub(crate) fn of<'a>(measures: impl IntoIterator<Item = &'a ReportedValue>) -> Self {
-        let mut below = Below::default();
-        for measure in measures {
-            if measure.placebo.is_some_and(|(lo, hi)| lo < hi) {
-                below.repeats = below.repeats.max(measure.repeats);
-            }
-            if measure.value.is_some() {
-                below.weighted |= measure.weights.is_some();
-                below.counted |= measure.counts.is_some();
-                below.levels.extend(measure.level.filter(|_| measure.interval.is_some()));
-            }
+    /// Of a cell that shows this.
+    pub(crate) fn of(measure: &ReportedValue) -> Self {
+        let is_there = measure.value.is_some();
+        let level = measure.level.filter(|_| is_there && measure.interval.is_some());
+        Below {
+            levels: level.into_iter().collect(),
+            counted: is_there && measure.counts.is_some(),
+            weighted: is_there && measure.weights.is_some(),
+            repeats: measure.repeats.filter(|_| measure.placebo.is_some_and(|(lo, hi)| lo < hi)),
         }
-        below.levels.sort_by(f64::total_cmp);
-        below.levels.dedup();
-        below
+    }
+
+    /// Of two cells.
+    pub(crate) fn and(mut self, other: &Below) -> Self {
+        self.levels.extend(&other.levels);
+        self.levels.sort_by(f64::total_cmp);
+        self.levels.dedup();
+        Below {
+            levels: self.levels,
+            counted: self.counted || other.counted,
+            weighted: self.weighted || other.weighted,
+            repeats: self.repeats.max(other.repeats),
+        }
     }
 }

@@ -6,59 +6,7 @@ use minijinja::value::{Serde, Value};
 use crate::folder::manifest::Manifest;
 use crate::report::draw::palette;
 use crate::report::draw::plot::DEFS;
-use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, render, values};
-
-/// A section of the brief or of the evidence.
-pub(crate) struct BriefSection {
-    /// Anchor.
-    pub(crate) id: &'static str,
-    /// Heading.
-    pub(crate) title: SectionTitle,
-    /// Heading in the list of contents.
-    pub(crate) short: &'static str,
-    /// Content.
-    pub(crate) blocks: Vec<PageBlock>,
-}
-
-impl BriefSection {
-    /// A section of one template, and the facts that it gets as `f`.
-    pub(crate) fn of_facts(
-        [id, title, short]: [&'static str; 3],
-        template: &'static str,
-        facts: Value,
-    ) -> Self {
-        let blocks = vec![PageBlock::Part(template, facts)];
-        BriefSection { id, title: title.into(), short, blocks }
-    }
-}
-
-/// A heading.
-pub(crate) enum SectionTitle {
-    /// Words.
-    Words(RichText),
-    /// A template, and the facts that it gets as `f`.
-    Part(&'static str, Value),
-}
-
-impl From<&'static str> for SectionTitle {
-    fn from(words: &'static str) -> Self {
-        SectionTitle::Words(words.into())
-    }
-}
-
-impl From<&SectionTitle> for Value {
-    fn from(title: &SectionTitle) -> Self {
-        match title {
-            SectionTitle::Words(words) => {
-                context!(template => "", facts => Value::from(()), words => words)
-            }
-            SectionTitle::Part(template, facts) => {
-                context!(template => *template, facts => facts, words => Vec::<Value>::new())
-            }
-        }
-    }
-}
+use crate::report::page::{PageSection, render};
 
 /// `report.html`.
 pub(crate) struct BriefPage<'a> {
@@ -71,25 +19,21 @@ pub(crate) struct BriefPage<'a> {
     /// What every sentence may depend on.
     pub(crate) voice: Value,
     /// The brief: the first section is the verdict.
-    pub(crate) brief: Vec<BriefSection>,
+    pub(crate) brief: Vec<PageSection>,
     /// The evidence.
-    pub(crate) evidence: Vec<BriefSection>,
+    pub(crate) evidence: Vec<PageSection>,
 }
 
 impl BriefPage<'_> {
     /// The page as HTML.
     pub(crate) fn html(&self) -> String {
         let m = self.manifest;
-        let section = |section: &BriefSection| {
-            let BriefSection { id, title, short, blocks } = section;
-            context!(id => *id, title, short => *short, blocks => values(blocks))
-        };
         let foot = foot(&m.job, &m.run, m.words.version.as_deref());
         let css = [&palette::css(), include_str!("report.css"), include_str!("chart.css"), &foot];
         let page = context! {
             title => &self.title, m => Value::from(Serde(m)), has_cases => self.has_cases,
             briefs => self.brief.len(), defs => DEFS, css => css.concat(),
-            sections => self.brief.iter().chain(&self.evidence).map(section).collect::<Value>(),
+            sections => self.brief.iter().chain(&self.evidence).map(Value::from).collect::<Value>(),
         };
         render::page("report.html", Some(self.voice.clone()), page)
     }

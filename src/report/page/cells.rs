@@ -5,18 +5,21 @@ use crate::report::page::below::Below;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
 use crate::report::page::{DASH, PageCell, PageTable, ReportRow, terms};
+use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 
 /// A value with counts and interval as a cell.
 pub(crate) fn cell(measure: Option<&ReportedValue>, kind: NumberFormat) -> PageCell {
     let Some(measure) = measure else { return DASH.into() };
+    let below = Below::of(measure);
     let Some(value) = measure.value else {
-        return PageCell::new("undefined", [terms::why(measure)]);
+        return PageCell { below, ..PageCell::new("undefined", [terms::why(measure)]) };
     };
     let counts = measure.counts.map(|(part, whole)| number::of(part, whole));
     let interval = measure.interval.map(|(lo, hi)| kind.interval(value, lo, hi));
     let few = measure.small.then(|| "few cases".to_owned());
-    PageCell::new(kind.value(value), counts.into_iter().chain(interval).chain(few))
+    let small = counts.into_iter().chain(interval).chain(few);
+    PageCell { below, ..PageCell::new(kind.value(value), small) }
 }
 
 /// A value with counts and interval, and the band of the placebo and the range of other fits and
@@ -52,52 +55,76 @@ pub(crate) fn whiskers(
 /// How the cells of a table of values are made.
 type CellFn = fn(Option<&ReportedValue>, NumberFormat) -> PageCell;
 
+/// The value of a key and a metric.
+type ValueFn<'t, 'a, K> = Box<dyn Fn(&K, &str) -> Option<&'a ReportedValue> + 't>;
+
+/// Where the values of a row are.
+pub(crate) trait CellPlace {
+    /// The scope of what they are about.
+    fn scope(&self) -> &str;
+}
+
+impl CellPlace for ResultKey {
+    fn scope(&self) -> &str {
+        &self.scope
+    }
+}
+
+/// A class, one against all others.
+impl CellPlace for (&str, &ResultKey) {
+    fn scope(&self) -> &str {
+        &self.1.scope
+    }
+}
+
 /// Values with a row per key and a column per metric.
-pub(crate) struct ValuesByKey<'t, 'a> {
+pub(crate) struct ValuesByKey<'t, 'a, K> {
     /// The head over the heads of rows.
     pub(crate) first: &'t str,
     /// The head and the key of each row.
-    pub(crate) keys: &'t [(RichText, ResultKey)],
+    pub(crate) keys: &'t [(RichText, K)],
     /// The metrics; those of which no key has a value are left out.
     pub(crate) metrics: &'t [&'static str],
-    /// Where values come from.
-    pub(crate) at: &'t dyn Fn(&ResultKey, &str) -> Option<&'a ReportedValue>,
     /// How a value is shown.
     pub(crate) cell: CellFn,
+    /// What anchors of cells begin with, and how many rows have them.
+    pub(crate) anchors: (&'t str, usize),
+    /// Where values come from.
+    pub(crate) at: ValueFn<'t, 'a, K>,
 }
 
-impl<'a> ValuesByKey<'_, 'a> {
-    /// The metrics of which any key has a value.
-    pub(crate) fn present(&self) -> Vec<&'static str> {
-        let there = |metric: &&str| self.keys.iter().any(|(_, k)| (self.at)(k, metric).is_some());
-        self.metrics.iter().copied().filter(there).collect()
+impl<'t, 'a: 't> ValuesByKey<'t, 'a, ResultKey> {
+    /// Values of an audit.
+    pub(crate) fn of(
+        audit: &'a AuditFolder,
+        first: &'t str,
+        keys: &'t [(RichText, ResultKey)],
+        metrics: &'t [&'static str],
+    ) -> Self {
+        let at = Box::new(|key: &ResultKey, metric: &str| audit.measure(key, metric));
+        ValuesByKey { first, keys, metrics, cell, anchors: ("", 0), at }
     }
+}
 
-    /// What is below its values.
-    pub(crate) fn below(&self) -> Below {
-        let of = move |key| self.metrics.iter().filter_map(move |metric| (self.at)(key, metric));
-        Below::of(self.keys.iter().flat_map(|(_, key)| of(key)))
-    }
-
+impl<K: CellPlace> ValuesByKey<'_, '_, K> {
     /// The table; none where no key has a value. `head` gives the head of a metric's column.
     pub(crate) fn table(&self, head: &mut dyn FnMut(&str) -> RichText) -> Option<PageTable> {
-        let metrics = self.present();
-        if metrics.is_empty() {
-            return None;
-        }
+        let there = |metric: &&str| self.keys.iter().any(|(_, k)| (self.at)(k, metric).is_some());
+        let metrics: Vec<&str> = self.metrics.iter().copied().filter(there).collect();
         let heads: Vec<RichText> = metrics.iter().map(|metric| head(metric)).collect();
-        let cell = |key: &ResultKey, metric: &str| {
-            let measure = (self.at)(key, metric);
-            let mut cell = (self.cell)(measure, terms::kind(metric, &key.scope));
-            cell.small.extend(measure.and_then(|of| how(of, metric)).map(RichText::from));
-            cell
+        let row = |(i, (name, key)): (usize, &(RichText, K))| {
+            let cell = |metric: &&str| {
+                let measure = (self.at)(key, metric);
+                let mut cell = (self.cell)(measure, terms::kind(metric, key.scope()));
+                cell.small.extend(measure.and_then(|of| how(of, metric)).map(RichText::from));
+                let (id, n) = self.anchors;
+                cell.at(if i < n { format!("{id}-{i}-{metric}") } else { String::new() })
+            };
+            ReportRow::new(name.clone(), metrics.iter().map(cell))
         };
-        let row = |(name, key): &(RichText, ResultKey)| {
-            ReportRow::new(name.clone(), metrics.iter().map(|metric| cell(key, metric)))
-        };
-        let rows = self.keys.iter().map(row);
+        let rows = self.keys.iter().enumerate().map(row);
         let table = PageTable::new(std::iter::once(self.first.into()).chain(heads), rows);
-        Some(PageTable { below: self.below(), ..table })
+        (!metrics.is_empty()).then_some(table)
     }
 }
 

@@ -11,7 +11,6 @@ pub(crate) mod cells;
 pub(crate) mod digits;
 pub(crate) mod glossary;
 pub(crate) mod number;
-pub(crate) mod plots;
 pub(crate) mod render;
 pub(crate) mod terms;
 pub(crate) mod words;
@@ -22,8 +21,6 @@ use serde::Serialize;
 
 use crate::report::draw::{palette, plot};
 use crate::report::page::below::Below;
-use crate::report::page::glossary::GlossaryEntry;
-use crate::report::page::plots::BriefBlock;
 use crate::report::page::words::RichText;
 
 /// A page of numbered sections: `annex.html`, or what two folders differ in.
@@ -40,55 +37,42 @@ pub(crate) struct SectionPage {
     pub(super) stand_in: Option<String>,
     /// Whether it is the annex of the page that is next to it.
     pub(super) is_annex: bool,
+    /// Whether it has positions of single rows.
+    pub(super) has_maps: bool,
     /// The sections in order.
     pub(super) sections: Vec<PageSection>,
 }
 
-/// One section; its number is its place on the page.
+/// One section of a page; its number is its place on it.
 pub(crate) struct PageSection {
     /// Anchor.
     pub(super) id: &'static str,
     /// Heading.
     pub(super) title: &'static str,
+    /// Heading in the list of contents.
+    pub(super) short: &'static str,
+    /// What says the heading, where it depends on what was found.
+    pub(super) heading: Option<PageBlock>,
     /// Content.
     pub(super) blocks: Vec<PageBlock>,
 }
 
-/// A piece of a section.
-pub(crate) enum PageBlock {
-    /// A paragraph.
-    Text(RichText),
-    /// A paragraph in small print.
-    Note(RichText),
-    /// A table.
-    Table(PageTable),
-    /// Metrics with formula and source.
-    Glossary(Vec<GlossaryEntry>),
-    /// A template, and the facts that it gets as `f`.
-    Part(&'static str, Value),
-    /// A block of the brief or of the evidence.
-    Brief(BriefBlock),
-}
+/// A piece of a section: a template, and the facts that it gets as `f`.
+pub(crate) struct PageBlock(pub(super) &'static str, pub(super) Value);
 
-impl From<BriefBlock> for PageBlock {
-    fn from(block: BriefBlock) -> Self {
-        PageBlock::Brief(block)
+impl From<&PageBlock> for Value {
+    fn from(PageBlock(template, facts): &PageBlock) -> Self {
+        context!(template => *template, facts)
     }
 }
 
 /// A table: the first cell of each row is its heading.
 #[derive(Default)]
 pub(crate) struct PageTable {
-    /// What the table says.
-    pub(super) caption: RichText,
     /// Column headings; the first stands over the row headings.
     pub(super) head: Vec<RichText>,
     /// Rows.
     pub(super) rows: Vec<ReportRow>,
-    /// Whether cells are words rather than numbers.
-    pub(super) prose: bool,
-    /// What is below its values.
-    pub(super) below: Below,
 }
 
 impl PageTable {
@@ -98,15 +82,7 @@ impl PageTable {
         rows: impl IntoIterator<Item = ReportRow>,
     ) -> Self {
         let head = head.into_iter().map(Into::into).collect();
-        PageTable { head, rows: rows.into_iter().collect(), ..PageTable::default() }
-    }
-
-    /// A table of words.
-    pub(super) fn of_words(
-        head: impl IntoIterator<Item = impl Into<RichText>>,
-        rows: impl IntoIterator<Item = ReportRow>,
-    ) -> Self {
-        PageTable { prose: true, ..PageTable::new(head, rows) }
+        PageTable { head, rows: rows.into_iter().collect() }
     }
 
     /// The table; none without a row.
@@ -140,6 +116,9 @@ pub(crate) struct PageCell {
     pub(super) small: Vec<RichText>,
     /// Step of the heat scale.
     pub(super) heat: Option<usize>,
+    /// What the caption says of its small print.
+    #[serde(skip)]
+    pub(super) below: Below,
 }
 
 impl ReportRow {
@@ -186,90 +165,84 @@ impl<W: Into<RichText>> From<W> for PageCell {
 }
 
 impl PageSection {
-    /// A section of one template, and the facts that it gets as `f`.
+    /// A section of several templates.
+    pub(super) fn new((id, title): (&'static str, &'static str), blocks: Vec<PageBlock>) -> Self {
+        PageSection { id, title, short: title, heading: None, blocks }
+    }
+
+    /// A section of one template.
     pub(super) fn of_facts(
-        (id, title): (&'static str, &'static str),
+        names: (&'static str, &'static str),
         template: &'static str,
         facts: Value,
     ) -> Self {
-        PageSection { id, title, blocks: vec![PageBlock::Part(template, facts)] }
+        PageSection::new(names, vec![PageBlock(template, facts)])
+    }
+
+    /// The same with another heading in the list of contents.
+    pub(super) fn in_short(
+        [id, title, short]: [&'static str; 3],
+        template: &'static str,
+        facts: Value,
+    ) -> Self {
+        PageSection { short, ..PageSection::of_facts((id, title), template, facts) }
+    }
+}
+
+impl From<&PageSection> for Value {
+    fn from(section: &PageSection) -> Self {
+        let PageSection { id, title, short, heading, blocks } = section;
+        let heading = heading.as_ref().map(Value::from);
+        let blocks: Value = blocks.iter().map(Value::from).collect();
+        context!(id => *id, title => *title, short => *short, heading, blocks)
     }
 }
 
 impl SectionPage {
     /// The page as HTML.
     pub(super) fn html(&self) -> String {
-        let sections: Value = self
-            .sections
-            .iter()
-            .enumerate()
-            .map(|(i, s)| {
-                context!(number => i + 1, id => s.id, title => s.title, blocks =>
-                values(&s.blocks))
-            })
-            .collect();
         let page = context! {
             title => &self.title, job => &self.job, run => &self.run, program => &self.program,
             stand_in => &self.stand_in, is_annex => self.is_annex,
+            has_maps => self.has_maps,
             css => format!("{}{}{}", palette::css(), include_str!("chart.css"),
                 include_str!("sections.css")),
-            defs => plot::DEFS, sections => sections,
+            defs => plot::DEFS,
+            sections => self.sections.iter().map(Value::from).collect::<Value>(),
         };
         render::page("sections.html", None, page)
     }
 }
 
-fn values(blocks: &[PageBlock]) -> Value {
-    blocks.iter().map(value).collect()
-}
-
-fn value(block: &PageBlock) -> Value {
-    match block {
-        PageBlock::Brief(block) => Value::from(Serde(block)),
-        PageBlock::Text(words) => context!(kind => "text", words => words),
-        PageBlock::Note(words) => context!(kind => "note", words => words),
-        PageBlock::Part(template, facts) => {
-            context!(kind => "part", template => *template, facts => facts)
-        }
-        PageBlock::Table(table) => table_value(table),
-        PageBlock::Glossary(entries) => {
-            context!(kind => "glossary", items => Value::from(Serde(entries)))
-        }
-    }
-}
-
 impl From<PageTable> for Value {
     fn from(table: PageTable) -> Self {
-        table_value(&table)
-    }
-}
-
-fn table_value(table: &PageTable) -> Value {
-    let shown: Vec<usize> = (0..table.head.len())
-        .filter(|&column| column == 0 || table.says_something(column))
-        .collect();
-    let head: Vec<&RichText> = shown.iter().map(|&column| &table.head[column]).collect();
-    // Where a page is narrow the cells of a table of words are below each other, each with the
-    // head of its column.
-    let labels: Vec<String> = head.iter().filter(|_| table.prose).map(|of| of.plain()).collect();
-    let row = |row: &ReportRow| {
-        let cells = shown.iter().filter_map(|&column| row.cells.get(column.checked_sub(1)?));
-        let cells: Vec<&PageCell> = cells.collect();
-        context!(id => &row.id, head => &row.head, cells => Value::from(Serde(&cells)))
-    };
-    context! {
-        kind => "table", caption => &table.caption, prose => table.prose, labels,
-        below => Value::from(Serde(&table.below)), head => Value::from(Serde(&head)),
-        rows => table.rows.iter().map(row).collect::<Value>(),
+        table.value()
     }
 }
 
 impl PageTable {
-    /// Whether a column of numbers has a value in any row, or is a place that something leads to;
-    /// words always stay.
+    fn value(&self) -> Value {
+        let shown: Vec<usize> = (0..self.head.len())
+            .filter(|&column| column == 0 || self.says_something(column))
+            .collect();
+        let head: Vec<&RichText> = shown.iter().map(|&column| &self.head[column]).collect();
+        let row = |row: &ReportRow| {
+            let cells = shown.iter().filter_map(|&column| row.cells.get(column.checked_sub(1)?));
+            let cells: Vec<&PageCell> = cells.collect();
+            context!(id => &row.id, head => &row.head, cells => Value::from(Serde(&cells)))
+        };
+        let below = self.rows.iter().flat_map(|row| &row.cells).map(|cell| &cell.below);
+        context! {
+            head => Value::from(Serde(&head)),
+            below => Value::from(Serde(&below.fold(Below::default(), Below::and))),
+            rows => self.rows.iter().map(row).collect::<Value>(),
+        }
+    }
+
+    /// Whether a column has a value in any row, or is a place that something leads to.
     fn says_something(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().filter_map(|row| row.cells.get(column - 1));
-        self.prose || self.rows.is_empty() || cells.any(|cell| !cell.is_empty())
+        self.rows.is_empty() || cells.any(|cell| !cell.is_empty())
     }
 }
 

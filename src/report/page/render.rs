@@ -9,13 +9,13 @@ use serde::Deserialize;
 
 use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::report::draw::chart;
+use crate::report::draw::pair_map::pair_map;
 use crate::report::draw::panel::{
     LadderBlock, SwitchCounts, TradeOffArm, change_bars, ladder, mosaic, score_bars, share_bars,
     trade_off,
 };
 use crate::report::draw::plot::{
-    AxisUnit, ForbiddenSide, PlotPoint, PlotScale, SwitchSide, axis, bullet, dumbbell_row,
-    forest_row, group_row, share_row,
+    AxisUnit, ForbiddenSide, PlotPoint, PlotScale, RowMark, SwitchSide, axis, plot_cell,
 };
 use crate::report::draw::thresholds::{ReliabilityDot, reliability, threshold_curve};
 use crate::report::draw::trend::{TrendLimit, TrendRun, trend};
@@ -33,10 +33,11 @@ macro_rules! templates {
 }
 
 /// Every template, by name.
-pub(crate) const TEMPLATES: [(&str, &str); 47] = templates![
+pub(crate) const TEMPLATES: [(&str, &str); 54] = templates![
     "report.html" "page",
     "sections.html" "page",
     "blocks.html" "page",
+    "charts.html" "page",
     "words.html" "page",
     "voice.html" "page",
     "closing.html" "brief",
@@ -55,18 +56,23 @@ pub(crate) const TEMPLATES: [(&str, &str); 47] = templates![
     "ladder.html" "evidence",
     "mosaics.html" "evidence",
     "path.html" "evidence",
+    "pattern.html" "evidence",
     "ranking.html" "evidence",
     "reach.html" "evidence",
     "retraining.html" "evidence",
     "scores.html" "evidence",
     "trend.html" "evidence",
+    "why.html" "evidence",
     "worlds.html" "evidence",
     "against.html" "section",
     "all_results.html" "section",
     "amounts.html" "section",
     "classes.html" "section",
+    "compared.html" "section",
     "experiments.html" "section",
+    "folders.html" "section",
     "gates.html" "section",
+    "glossary.html" "section",
     "graphs.html" "section/graphs",
     "groups.html" "section",
     "hidden_cause.html" "section",
@@ -75,6 +81,7 @@ pub(crate) const TEMPLATES: [(&str, &str); 47] = templates![
     "models.html" "section",
     "plausibility.html" "section/plausibility",
     "provenance.html" "section",
+    "definition.html" "section/recourse",
     "outcome.html" "section/recourse",
     "recourse.html" "section/recourse",
     "shift.html" "section",
@@ -133,6 +140,7 @@ fn bare() -> Environment<'static> {
             kind.0.interval(v.unwrap_or(lo), lo, hi)
         },
     );
+    environment.add_filter("grouped", |text: &str| number::grouped_in(text));
     environment.add_filter("without_end", |text: &str| text.trim_end_matches('.').to_owned());
     // As the job writes it.
     environment.add_filter("as_written", |v: f64| v.to_string());
@@ -185,31 +193,11 @@ pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
 /// Drawings, whose titles templates say.
 fn add_drawings(environment: &mut Environment<'static>) {
     type On = Serde<PlotScale>;
-    type Point = Serde<PlotPoint>;
-    type Limit = Serde<(f64, ForbiddenSide)>;
-    /// The band of noise, and a limit.
-    type Around = Serde<(Option<(f64, f64)>, Option<f64>)>;
     let drawn = Value::from_safe_string;
-    environment.add_function("bullet", move |on: On, point: Point, limit: Limit, title: Value| {
-        drawn(bullet(on.0, point.0, limit.0, &plain(&title)))
-    });
     environment.add_function(
-        "forest_row",
-        move |on: On, point: Point, side: Serde<SwitchSide>, around: Around, title: Value| {
-            let (band, limit) = around.0;
-            drawn(forest_row(on.0, point.0, side.0, band, limit, &plain(&title)))
-        },
-    );
-    environment.add_function(
-        "group_row",
-        move |on: On, point: Point, ring: Option<f64>, title: Value| {
-            drawn(group_row(on.0, point.0, ring, &plain(&title)))
-        },
-    );
-    environment.add_function(
-        "share_row",
-        move |on: On, before: f64, after: Option<f64>, line: Option<f64>, title: Value| {
-            drawn(share_row(on.0, before, after, line, &plain(&title)))
+        "plot_cell",
+        move |on: On, marks: Serde<Vec<RowMark>>, title: Value| {
+            drawn(plot_cell(on.0, &marks.0, &plain(&title)))
         },
     );
     environment.add_function(
@@ -315,9 +303,13 @@ fn add_drawings(environment: &mut Environment<'static>) {
         drawn(mosaic(&plain(&title), counts.0))
     });
     environment.add_function(
-        "dumbbell_row",
-        move |on: On, before: f64, after: f64, clear: bool, title: Value| {
-            drawn(dumbbell_row(on.0, (before, after), clear, &plain(&title)))
+        "pair_map",
+        move |pairs: Serde<Vec<[f64; 4]>>,
+              ends: Serde<[[f64; 2]; 2]>,
+              id: String,
+              title: Value,
+              desc: Value| {
+            drawn(pair_map(&pairs.0, ends.0, &id, (&plain(&title), &plain(&desc))))
         },
     );
     environment.add_function("verdict_mark", move |verdict: &str| {

@@ -1,12 +1,16 @@
 //! What the codes of tables and manifest mean in words: metrics, reasons, strategies, methods of
 //! intervals, sides of a decision.
 
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+
 use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
 use crate::metric::swap_effect::{RatioOrder, SwapEffect};
 use crate::metric::{Metric, MetricUnit, Reads};
+use crate::report::page::PageBlock;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
@@ -24,6 +28,11 @@ impl<'a> PageGlossary<'a> {
     /// Nothing shown yet.
     pub(crate) fn new(catalog: &'a dyn Fn(&str) -> Option<GlossaryEntry>) -> Self {
         PageGlossary { catalog, shown: Vec::new() }
+    }
+
+    /// The metrics that were shown, with formula and source.
+    pub(crate) fn block(&self) -> PageBlock {
+        PageBlock("glossary.html", context!(entries => Value::from(Serde(&self.shown))))
     }
 
     /// The entry of a metric that the page shows from now on; a metric that the catalog does not

@@ -6,8 +6,6 @@ use std::borrow::Cow;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use crate::report::draw::plot::KeyShape;
-
 /// A part of a sentence; `words` of `blocks.html` lays it out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", content = "text", rename_all = "snake_case")]
@@ -25,14 +23,10 @@ enum TextSpan {
     Metric { symbol: String, id: String, name: String },
     /// The number that matters.
     Strong(String),
-    /// A link to a place on the page; `to` says in print where that is.
-    Link { text: String, href: String, to: String },
     /// A drawing next to words that say the same.
     Drawing(String),
     /// Small print.
     Small(String),
-    /// A key of a chart, and what it represents.
-    Key { shape: KeyShape, text: String },
 }
 
 /// A sentence or a phrase.
@@ -87,15 +81,6 @@ impl RichText {
         self.with(TextSpan::Strong(text.into()))
     }
 
-    /// Adds a link to `#anchor`, which is in the section titled `to`.
-    pub(crate) fn link(self, text: impl Into<String>, anchor: &str, to: &str) -> Self {
-        self.with(TextSpan::Link {
-            text: text.into(),
-            href: format!("#{anchor}"),
-            to: to.to_owned(),
-        })
-    }
-
     /// Adds a drawing of [`crate::report::draw::chart`].
     pub(crate) fn drawing(self, svg: String) -> Self {
         self.with(TextSpan::Drawing(svg))
@@ -104,11 +89,6 @@ impl RichText {
     /// Adds small print.
     pub(crate) fn small(self, text: impl Into<String>) -> Self {
         self.with(TextSpan::Small(text.into()))
-    }
-
-    /// Adds a key of a chart, and what it represents.
-    pub(crate) fn key(self, shape: KeyShape, text: impl Into<String>) -> Self {
-        self.with(TextSpan::Key { shape, text: text.into() })
     }
 
     /// Adds other words.
@@ -132,9 +112,7 @@ impl RichText {
                 | TextSpan::Quote(text)
                 | TextSpan::Code(text)
                 | TextSpan::Strong(text)
-                | TextSpan::Small(text)
-                | TextSpan::Key { text, .. }
-                | TextSpan::Link { text, .. } => text.into(),
+                | TextSpan::Small(text) => text.into(),
                 TextSpan::Metric { symbol, .. } => symbol.into(),
                 TextSpan::Drawing(_) => "".into(),
             })

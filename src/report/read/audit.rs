@@ -24,8 +24,8 @@ use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::table::file::read_rows;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
-    AmountRow, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, DRAWN_SIDES, FilterRow,
-    GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, KnowledgeFitRow, MetricRow,
+    AmountRow, ArmFoldRow, ArmRow, CfMapRow, ChangeRow, ComparisonRow, CountRow, DRAWN_SIDES,
+    FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, KnowledgeFitRow, MetricRow,
     MetricTable, NeededKnowledgeRow, PopulationRow, ScoreShiftRow, SupportCountRow, SupportRow,
     TableRow, ThresholdRow,
 };
@@ -68,6 +68,7 @@ pub(crate) struct AuditFolder {
     histograms: BTreeMap<ResultKey, ScoreHistograms>,
     /// Quality of the counterfactuals.
     pub(crate) quality: QualityTables,
+    pub(crate) map: Vec<CfMapRow>,
     /// The people whom the job shows.
     pub(crate) cases: Vec<ReportedCase>,
     /// Causal graphs.
@@ -256,6 +257,7 @@ impl AuditFolder {
             scores: ScoreTables::read(&tables)?,
             recourse: recourse::RecourseTables::read(&tables)?,
             quality: QualityTables::of(&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?),
+            map: sorted(&tables)?,
             cases: cases_of(&read_rows(&tables)?),
             graphs: GraphEvidence::of(
                 (&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?),

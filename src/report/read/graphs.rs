@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use crate::folder::manifest::AttributeWords;
 use crate::metric::value::worlds::FOLLOWS_FROM;
 use crate::table::{EdgeRow, GraphRow, NodeRow, SharedText, WorldPeopleRow};
@@ -38,7 +40,7 @@ pub(crate) struct ScenarioGraphs {
 }
 
 /// An edge.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct ScenarioEdge {
     /// Share of graphs.
     pub(crate) share: f64,
@@ -47,7 +49,7 @@ pub(crate) struct ScenarioEdge {
 }
 
 /// An encoded column.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct ScenarioNode {
     pub(crate) variable: String,
     pub(crate) level: String,
@@ -73,8 +75,13 @@ pub(crate) struct ScenarioBootstrap {
 }
 
 /// What the attribute follows from.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Causes<'a> {
+    /// The set, and its scenario.
+    pub(crate) set: &'a str,
+    pub(crate) scenario: &'a str,
+    /// The attribute, as graphs call it.
+    pub(crate) attribute: &'a str,
     /// Share of graphs in which it follows from any other variable.
     pub(crate) share: f64,
     /// What it follows from in [`FOLLOWS_FROM`] of the graphs or more, with the share of each, the
@@ -172,6 +179,17 @@ impl GraphEvidence {
     }
 }
 
+impl ScenarioNode {
+    /// What its range over graphs and refits shows: `most` where a few graphs differ from the rest.
+    pub(crate) fn ends_kind(&self) -> Option<&'static str> {
+        self.ends.map(|(lo, hi)| match (lo, hi) {
+            (0.0, 0.0) if self.mean != 0.0 => "still",
+            _ if self.mean < lo || self.mean > hi => "most",
+            _ => "all",
+        })
+    }
+}
+
 /// An edge by cause and effect with its shares in two scenarios.
 pub(crate) type EdgeShift = ((String, String), f64, f64);
 
@@ -188,7 +206,10 @@ impl ScenarioGraphs {
         let following: i64 = self.bootstraps.iter().map(|b| b.following).sum();
         let graphs: i64 = self.bootstraps.iter().map(|b| b.graphs).sum();
         let share = if graphs > 0 { following as f64 / graphs as f64 } else { 0.0 };
-        (share >= FOLLOWS_FROM).then_some(Causes { share, each })
+        let set = self.set.as_str();
+        let scenario = set.split_once('/').map_or(set, |(_, name)| name);
+        let attribute = self.sensitive.as_str();
+        (share >= FOLLOWS_FROM).then_some(Causes { set, scenario, attribute, share, each })
     }
 
     /// Whether a variable is in a tier.

@@ -1,10 +1,12 @@
 //! A panel of the page: the values of one attribute, set and model.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use serde::Serialize;
 
 use crate::folder::manifest::WrittenValue;
-use crate::report::page::number;
-use crate::report::page::words::RichText;
+use crate::report::read::grouped::grouped;
 use crate::report::read::tally::WeightedCount;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::{
@@ -44,7 +46,7 @@ impl ResultKey {
 }
 
 /// One value of `metrics`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct ReportedValue {
     /// The family.
     pub(crate) family: String,
@@ -94,7 +96,7 @@ pub(crate) struct ReportedValue {
 }
 
 /// A value over causal graphs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct GraphSpread {
     /// Percentiles; none of a single graph.
     pub(crate) ends: Option<(f64, f64)>,
@@ -113,13 +115,6 @@ pub(crate) struct GraphSpread {
     pub(crate) n_undefined: i64,
     /// Cases below a rate, where they are the same in all graphs.
     pub(crate) whole: Option<i64>,
-}
-
-impl GraphSpread {
-    /// Whether all graphs are of one bootstrap, or of the rows as they are: nothing was refitted.
-    pub(crate) fn is_of_one_fit(&self) -> bool {
-        self.between.is_some() && self.within.is_none()
-    }
 }
 
 /// Counterfactuals by label (0: none, 1: negative, 2: positive), factual and counterfactual
@@ -182,42 +177,13 @@ pub(crate) struct AuditPanel {
 }
 
 impl AuditPanel {
-    /// What was written in a direction, such as `race = Black, sex = Female`; of several values of
-    /// a column the three most frequent, with their numbers. None where the attribute is an
-    /// unchanged column.
-    pub(crate) fn written_in(&self, from: &str, to: &str) -> Option<RichText> {
-        let mine: Vec<&WrittenValue> =
-            self.written.iter().filter(|w| w.from_group == from && w.to_group == to).collect();
-        let mut columns: Vec<&str> = mine.iter().map(|w| w.column.as_str()).collect();
-        columns.dedup();
-        let mut words = RichText::new();
-        for (i, column) in columns.iter().enumerate() {
-            let mut values: Vec<&WrittenValue> =
-                mine.iter().filter(|w| w.column == *column).copied().collect();
-            values.sort_by_key(|w| std::cmp::Reverse(w.n));
-            words = words.text(if i > 0 { ", " } else { "" }).code(*column).text(" = ");
-            for (k, value) in values.iter().take(3).enumerate() {
-                words = words.text(if k > 0 { " or " } else { "" }).name(&value.value);
-                if values.len() > 1 {
-                    words = words.text(format!(
-                        " ({})",
-                        number::count(i64::try_from(value.n).unwrap_or(i64::MAX))
-                    ));
-                }
-            }
-            words = if values.len() > 3 {
-                words.text(format!(" or {} more", values.len() - 3))
-            } else {
-                words
-            };
-        }
-        (!columns.is_empty()).then_some(words)
-    }
-
-    /// Whether a direction writes several values to one column, so that their numbers are reported.
-    pub(crate) fn writes_several(&self, from: &str, to: &str) -> bool {
-        let mine = || self.written.iter().filter(|w| w.from_group == from && w.to_group == to);
-        mine().any(|value| mine().filter(|other| other.column == value.column).count() > 1)
+    /// The columns that a direction writes to, and the values written to each, the most frequent
+    /// first.
+    pub(crate) fn written_in(&self, from: &str, to: &str) -> Vec<(&str, Vec<&WrittenValue>)> {
+        let mine = self.written.iter().filter(|w| w.from_group == from && w.to_group == to);
+        let mut columns = grouped(mine.map(|w| (w.column.as_str(), w)));
+        columns.iter_mut().for_each(|(_, values)| values.sort_by_key(|w| Reverse(w.n)));
+        columns
     }
 
     fn key(&self, scope: &str, from: &str, to: &str) -> ResultKey {

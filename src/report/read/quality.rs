@@ -8,11 +8,13 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::report::read::panel::ResultKey;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, SetPair, finite};
 
 /// A set, an attribute and a direction; of all directions together the groups are empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct QualityKey {
     /// The counterfactual set.
     pub(crate) set: String,

@@ -87,13 +87,8 @@ impl ScoreTables {
             row.arm.is_empty() && row.slice.is_empty() && row.class.is_empty()
         };
         for row in read_rows::<ReliabilityRow>(tables)?.into_iter().filter(plain) {
-            let key = ResultKey {
-                model: row.model.to_string(),
-                attribute: row.sensitive.to_string(),
-                scope: if row.group.is_empty() { "total" } else { "group" }.to_owned(),
-                from: row.group.to_string(),
-                ..ResultKey::default()
-            };
+            let scope = if row.group.is_empty() { "total" } else { "group" };
+            let key = ResultKey::new([&row.model, "", &row.sensitive], scope, [&row.group, ""]);
             bins.entry(key).or_default().push(row);
         }
         bins.values_mut().for_each(|of| of.sort_by_key(|row| row.bin));

@@ -12,11 +12,6 @@ pub(crate) struct WeightedCount {
 }
 
 impl WeightedCount {
-    /// Cases that count once each.
-    pub(crate) fn from_count(n: i64) -> Self {
-        WeightedCount { n, weight: n as f64 }
-    }
-
     /// Cases with what they weigh in a table; once each where it says nothing.
     pub(crate) fn new(n: i64, weight: Option<f64>) -> Self {
         let n = n.max(0);

@@ -7,16 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
 
-use crate::folder::manifest::{JobChange, RunComparison};
+use crate::folder::manifest::RunComparison;
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::chart;
 use crate::report::draw::plot::round_up;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
-use crate::report::page::{DASH, PageCell, PageSection, PageTable, ReportRow};
+use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::section::models::{clearness, place};
 use crate::table::{ChangeRow, REFITTED, WITH_FITS};
 
@@ -26,11 +27,6 @@ const DRAWN_AT_MOST: usize = 60;
 /// Values of the job listed.
 const JOB_AT_MOST: usize = 60;
 
-/// What intervals of changes do not show.
-pub(crate) const MODELS_AS_GIVEN: &str = "Intervals are over people and take both models as given; \
-                                          a model retrained with another seed may also differ \
-                                          clearly.";
-
 /// The section.
 pub(crate) fn section(
     compared: &RunComparison,
@@ -39,22 +35,18 @@ pub(crate) fn section(
     glossary: &mut PageGlossary<'_>,
 ) -> PageSection {
     let rows = ordered(changes);
-    let words = sentence(&rows);
-    // What is between backticks on a terminal is code on a page.
-    let words = words.split('`').enumerate().fold(RichText::new(), |words, (i, part)| {
-        if i % 2 == 0 { words.text(part.to_owned()) } else { words.code(part) }
-    });
     let clear: Vec<&ChangeRow> = rows.iter().copied().filter(|row| is_clear(row)).collect();
     let all_clear = clear.len();
     let clear = table(&clear[..all_clear.min(rows_shown)], glossary);
     let (panels, same, more_same) = drawn(changes, glossary);
+    let differs = &compared.differs[..compared.differs.len().min(JOB_AT_MOST)];
     let facts = context! {
         job => &compared.job, run => &compared.run, version => &compared.version,
-        rows => compared.rows, comparable => comparable(compared),
-        pairing => number::grouped_in(&compared.pairing), differs => differs(compared),
-        all_differs => compared.differs.len(), sentence => words, clear, all_clear,
-        refitted => refitted_in_words(&rows), panels, same, more_same,
-        left_out => left_out_in_words(&rows), methods => methods(&rows),
+        rows => compared.rows,
+        tally => Value::from(Serde(&ComparisonTally::of(compared, &rows))),
+        pairing => number::grouped_in(&compared.pairing), all_differs => compared.differs.len(),
+        differs => Value::from(Serde(differs)), clear, all_clear, panels, same, more_same,
+        methods => methods(&rows),
     };
     PageSection::of_facts(("against", "Against the last version"), "against.html", facts)
 }
@@ -81,62 +73,65 @@ pub(crate) fn is_clear(row: &ChangeRow) -> bool {
 }
 
 /// Whether it is known if a change is clear.
-pub(crate) fn is_judged(row: &ChangeRow) -> bool {
+fn is_judged(row: &ChangeRow) -> bool {
     row.status == "compared" && row.difference.is_some()
 }
 
-/// How many changes are clear, in one sentence.
-pub(crate) fn sentence(rows: &[&ChangeRow]) -> String {
-    let any = |status: &str| rows.iter().any(|row| row.status.as_str() == status);
-    if !any("compared") && any("refitted") {
-        return "No change is judged: no set is known to have been fitted on the same rows in both \
-                runs."
-            .to_owned();
-    }
-    if !any("compared") && any("not_comparable") {
-        return "No value has the same meaning in both runs.".to_owned();
-    }
-    if !any("compared") {
-        return "The two runs have no value in common: they measure different models, sets, \
-                attributes, groups or metrics."
-            .to_owned();
-    }
-    let all = rows.iter().filter(|row| is_judged(row)).count();
-    let clear = rows.iter().filter(|row| is_clear(row)).count();
-    let level = rows.iter().find_map(|row| row.level);
-    let level = level.map_or_else(String::new, |level| format!(" at {}", number::level(level)));
-    format!(
-        "{clear} of {all} changes are clear: 0 is not in their interval{level}. Among many changes \
-         some are clear by chance; a gate `against: baseline` with `family_error: holm` corrects \
-         for that. {MODELS_AS_GIVEN}"
-    )
+/// What the sentences about a comparison depend on; `compared.html` has them.
+#[derive(Serialize)]
+pub(crate) struct ComparisonTally<'a> {
+    /// Whether definitions are the same; `forced` where all is compared although they are not.
+    comparable: &'static str,
+    /// What there is to judge.
+    status: &'static str,
+    clear: usize,
+    /// All that are judged.
+    all: usize,
+    level: Option<f64>,
+    /// Changes that are not judged because of the rows their sets were fitted on: why, how many, of
+    /// which sets.
+    refitted: Vec<(&'a str, usize, BTreeSet<&'a str>)>,
+    /// What could not be compared, and how many values.
+    left_out: Vec<(&'static str, usize)>,
 }
 
-/// Whether equal names mean equal things, in words.
-pub(crate) fn comparable(compared: &RunComparison) -> &'static str {
-    match (compared.comparable, compared.forced) {
-        (true, _) => {
-            "yes: groups, label, strategies, thresholds and settings of metrics are defined alike"
+impl<'a> ComparisonTally<'a> {
+    /// Of these changes.
+    pub(crate) fn of(compared: &RunComparison, rows: &[&'a ChangeRow]) -> Self {
+        let n = |status: &str| rows.iter().filter(|row| row.status == status).count();
+        let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for row in rows.iter().filter(|row| row.status == "refitted") {
+            let words = row.ci_method.as_str();
+            let reason = words.strip_prefix(REFITTED).unwrap_or(words);
+            by_reason.entry(reason).or_default().push(&row.key.counterfactual);
         }
-        (false, false) => {
-            "in part: a definition differs, and only values with the same meaning are compared"
+        let undefined = rows.iter().filter(|r| r.status == "compared" && r.difference.is_none());
+        let status = match (n("compared"), n("refitted"), n("not_comparable")) {
+            (1.., ..) => "judged",
+            (_, 1.., _) => "refitted",
+            (.., 1..) => "not_comparable",
+            _ => "nothing",
+        };
+        let mut left_out: Vec<(&str, usize)> =
+            ["not_comparable", "only_old", "only_new"].map(|status| (status, n(status))).to_vec();
+        left_out.push(("undefined", undefined.count()));
+        left_out.retain(|(_, n)| *n > 0);
+        let of_reason =
+            |(reason, sets): (_, Vec<_>)| (reason, sets.len(), sets.into_iter().collect());
+        ComparisonTally {
+            comparable: match (compared.comparable, compared.forced) {
+                (true, _) => "yes",
+                (false, false) => "part",
+                (false, true) => "forced",
+            },
+            status,
+            clear: rows.iter().filter(|row| is_clear(row)).count(),
+            all: rows.iter().filter(|row| is_judged(row)).count(),
+            level: rows.iter().find_map(|row| row.level),
+            refitted: by_reason.into_iter().map(of_reason).collect(),
+            left_out,
         }
-        (false, true) => "no: a definition differs, but all values are compared, as requested",
     }
-}
-
-/// The values of the jobs that differ; none where the jobs are equal.
-fn differs(compared: &RunComparison) -> Option<PageTable> {
-    let value = |value: &Option<String>| {
-        value.as_ref().map_or_else(|| DASH.into(), |v| RichText::new().quote(v))
-    };
-    let row = |change: &JobChange| {
-        let breaks = if change.breaks.is_empty() { "none" } else { &change.breaks };
-        let cells = [value(&change.old), value(&change.new), breaks.into()];
-        ReportRow::new(RichText::new().code(&change.path), cells)
-    };
-    let head = ["Value of the job", "Last version", "This version", "Values whose meaning changed"];
-    PageTable::of_words(head, compared.differs.iter().take(JOB_AT_MOST).map(row)).filled()
 }
 
 /// Every direction with its old and new rates side by side, by attribute, set and model; those of
@@ -248,27 +243,6 @@ fn table(clear: &[&ChangeRow], glossary: &mut PageGlossary<'_>) -> Option<PageTa
     PageTable::new(head, clear.iter().map(row)).filled()
 }
 
-/// How many changes are not judged because their set was fitted again, of which sets, and what
-/// helps; none where no set was.
-pub(crate) fn refitted_in_words(rows: &[&ChangeRow]) -> Option<String> {
-    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.status == "refitted") {
-        let words = row.ci_method.as_str();
-        by_reason
-            .entry(words.strip_prefix(REFITTED).unwrap_or(words))
-            .or_default()
-            .push(row.key.counterfactual.as_str());
-    }
-    let words = by_reason.into_iter().map(|(reason, sets)| {
-        let n = sets.len();
-        let named: Vec<&str> = BTreeSet::from_iter(sets).into_iter().collect();
-        let of = if named.len() == 1 { "the set" } else { "the sets" };
-        format!("{n} changes of {of} {} (refitted: {reason})", named.join(", "))
-    });
-    let words: Vec<String> = words.collect();
-    (!words.is_empty()).then(|| words.join("; "))
-}
-
 /// How the intervals of changes are made, and of how many.
 fn methods(rows: &[&ChangeRow]) -> Value {
     // Of two values or shares: with what the same people add to both, or as if of other people.
@@ -288,23 +262,4 @@ fn methods(rows: &[&ChangeRow]) -> Value {
     };
     let counted = methods.into_iter().map(|(id, paired, of)| (id, n(paired, of)));
     counted.filter(|(_, n)| *n > 0).map(|(id, n)| context!(id, n)).collect()
-}
-
-/// How many values were not compared, and why; empty where all were.
-pub(crate) fn left_out_in_words(rows: &[&ChangeRow]) -> String {
-    let n = |status: &str| rows.iter().filter(|row| row.status.as_str() == status).count();
-    let undefined =
-        rows.iter().filter(|row| row.status == "compared" && row.difference.is_none()).count();
-    let parts = [
-        (n("not_comparable"), "changed their meaning"),
-        (n("only_old"), "are only in the last version"),
-        (n("only_new"), "are only in this version"),
-        (undefined, "are undefined in one of the two"),
-    ];
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, what)| format!("{n} values {what}"))
-        .collect();
-    parts.join("; ")
 }

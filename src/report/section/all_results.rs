@@ -5,7 +5,6 @@ use minijinja::context;
 
 use crate::report::brief::harm::{self, HarmResult, ranked};
 use crate::report::brief::voice::{AuditVoice, DecisionVoice};
-use crate::report::page::below::Below;
 use crate::report::page::cells::cell;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, capital};
@@ -25,14 +24,13 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     if shown.is_empty() {
         return None;
     }
-    let measures = shown.iter().filter_map(|r| audit.measure(&r.key, r.metric));
     let second = harm::second_words(shown.iter().copied());
     let has = |range: DecidingRange| shown.iter().any(|result| result.second == Some(range));
     let second = if second.is_empty() { DecidingRange::GRAPHS.other } else { &second };
     let head = ["Who", "Model", "Set", "Metric", "Share", &capital(second), "Shuffled groups"];
     let head = head.map(RichText::from).into_iter().chain(["Worse off".into()]);
     let rows = shown.iter().map(|result| row(audit, result, glossary));
-    let table = PageTable { below: Below::of(measures), ..PageTable::new(head, rows) };
+    let table = PageTable::new(head, rows);
     let facts = context! {
         amounts => matches!(voice.decision(), DecisionVoice::Amounts { .. }),
         more => ranked.len() - shown.len(), table, fits => has(DecidingRange::FITS),

@@ -5,11 +5,10 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::metric::catalog::place::PageList;
-use crate::report::page::below::Below;
-use crate::report::page::cells::cell;
-use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::cells::ValuesByKey;
+use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
-use crate::report::page::{PageCell, PageSection, PageTable, ReportRow, number};
+use crate::report::page::{PageCell, PageSection, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::table::AmountRow;
@@ -63,7 +62,7 @@ fn table(
     let change = |a: &String, b: &String| (RichText::direction(a, b), key("direction", [a, b]));
     let others = |i: usize| groups.iter().enumerate().filter(move |(k, _)| *k != i);
     let pairs = groups.iter().enumerate().flat_map(|(i, a)| others(i).map(move |b| ((i, a), b)));
-    let (list, rows): (_, Vec<(RichText, ResultKey)>) = match id {
+    let (list, mut rows): (_, Vec<(RichText, ResultKey)>) = match id {
         "groups" => (PageList::AmountGroups, groups.iter().map(group).collect()),
         "gaps" => {
             let once = pairs.filter(|(a, b)| a.0 < b.0);
@@ -71,27 +70,20 @@ fn table(
         }
         _ => (PageList::AmountChanges, pairs.map(|((_, a), (_, b))| change(a, b)).collect()),
     };
-    let there =
-        |(_, key): &&(_, ResultKey)| list.ids().iter().any(|id| audit.measure(key, id).is_some());
-    let rows: Vec<&(RichText, ResultKey)> = rows.iter().filter(there).collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let of_key = |key| list.ids().iter().filter_map(move |id| audit.measure(key, id));
-    let below = Below::of(rows.iter().flat_map(|(_, key)| of_key(key)));
-    let is_counted = list != PageList::AmountGaps;
-    let first = if is_counted { vec!["Who", "Counted"] } else { vec!["Groups"] };
-    let heads: Vec<RichText> = list.ids().iter().map(|id| glossary.head(id)).collect();
-    let head = first.into_iter().map(RichText::from).chain(heads);
-    let row = |(name, key): &&(RichText, ResultKey)| {
-        let counted = is_counted.then(|| counts(audit, key));
-        let value = |id: &&str| cell(audit.measure(key, id), terms::kind(id, &key.scope));
-        let cells = list.ids().iter().map(value);
-        ReportRow::new(name.clone(), counted.into_iter().chain(cells))
-    };
+    rows.retain(|(_, key)| list.ids().iter().any(|id| audit.measure(key, id).is_some()));
     let more = rows.len().saturating_sub(ROWS_AT_MOST);
-    let table = PageTable::new(head, rows.iter().take(ROWS_AT_MOST).map(row));
-    Some(context!(id, model, attribute, set, more, table => PageTable { below, ..table }))
+    rows.truncate(ROWS_AT_MOST);
+    let is_counted = list != PageList::AmountGaps;
+    let first = if is_counted { "Who" } else { "Groups" };
+    let values = ValuesByKey::of(audit, first, &rows, list.ids());
+    let mut table = values.table(&mut |id| glossary.head(id))?;
+    if is_counted {
+        table.head.insert(1, "Counted".into());
+        for (row, (_, key)) in table.rows.iter_mut().zip(&rows) {
+            row.cells.insert(0, counts(audit, key));
+        }
+    }
+    Some(context!(id, model, attribute, set, more, table))
 }
 
 /// How many have an amount, and of these how many one of 0 or below.

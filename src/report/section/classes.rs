@@ -12,10 +12,9 @@ use minijinja::value::Value;
 
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::palette;
-use crate::report::page::below::Below;
-use crate::report::page::cells::cell;
+use crate::report::page::cells::{ValuesByKey, cell};
 use crate::report::page::number::{self, NumberFormat};
-use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
@@ -106,29 +105,19 @@ impl ClassResults {
     }
 
     /// A row per class, with what it is against all others; none where no class has any value.
-    fn one_vs_all(
+    fn one_vs_all<'k>(
         &self,
-        key: &ResultKey,
-        (shown, metrics): (&[&str], &[&str]),
+        key: &'k ResultKey,
+        (shown, metrics): (&[&'k str], &[&'static str]),
         of: RichText,
         glossary: &mut PageGlossary<'_>,
     ) -> Option<Value> {
-        let there =
-            |metric: &&str| shown.iter().any(|class| self.measure(class, key, metric).is_some());
-        let metrics: Vec<&str> = metrics.iter().copied().filter(there).collect();
-        if metrics.is_empty() {
-            return None;
-        }
-        let heads: Vec<RichText> = metrics.iter().map(|metric| glossary.head(metric)).collect();
-        let value = |class: &'_ str, metric: &str| self.measure(class, key, metric);
-        let row = |class: &&str| {
-            let cells = metrics.iter().map(|m| cell(value(class, m), terms::kind(m, &key.scope)));
-            ReportRow::new(RichText::new().name(*class), cells)
-        };
-        let head = std::iter::once("Class".into()).chain(heads);
-        let table = PageTable::new(head, shown.iter().map(row));
-        let values = shown.iter().flat_map(|class| metrics.iter().map(|m| value(class, m)));
-        let table = PageTable { below: Below::of(values.flatten()), ..table };
+        let named = |class: &&'k str| (RichText::new().name(*class), (*class, key));
+        let keys: Vec<_> = shown.iter().map(named).collect();
+        let at = |of: &(&str, &ResultKey), metric: &str| self.measure(of.0, of.1, metric);
+        let (first, anchors, at) = ("Class", ("", 0), Box::new(at));
+        let values = ValuesByKey { first, keys: &keys, metrics, cell, anchors, at };
+        let table = values.table(&mut |metric| glossary.head(metric))?;
         Some(context!(of, table))
     }
 }
@@ -149,7 +138,7 @@ pub(crate) fn of_panel(
     let matrix = |(of, key)| classes.matrix(&key, &shown, of, "Predicted", weighted);
     let metrics = PageList::ClassSwitches.ids();
     let one = |(of, key)| classes.one_vs_all(&key, (&shown, metrics), of, glossary);
-    Some(PageBlock::Part(
+    Some(PageBlock(
         "classes.html",
         context! {
             all => classes.names.len(), shown => shown.len(), is_of_labels => false, told => 0,
@@ -194,7 +183,7 @@ pub(crate) fn of_groups(
     let metrics = PageList::ClassGroups.ids();
     let one = |(of, key)| classes.one_vs_all(&key, (&shown, metrics), of, glossary);
     let all = std::iter::once(("All groups".into(), total.clone()));
-    Some(PageBlock::Part(
+    Some(PageBlock(
         "classes.html",
         context! {
             all => classes.names.len(), shown => shown.len(), is_of_labels => true,

@@ -12,7 +12,6 @@ use minijinja::value::Value;
 
 use crate::folder::manifest::{ArmWords, ExperimentWords};
 use crate::metric::catalog::place::PageList;
-use crate::report::page::below::Below;
 use crate::report::page::cells::cell_with_placebo;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
@@ -224,39 +223,26 @@ impl<'a> ExperimentNumbers<'a> {
     }
 
     /// What every arm was trained on, a fold on average.
-    fn added(&self, audit: &AuditFolder) -> PageTable {
-        let rows = self.words.arms.iter().enumerate().map(|(place, arm)| {
+    fn added(&self, audit: &AuditFolder) -> Value {
+        let row = |(place, arm): (usize, &ArmWords)| {
             let name = format!("{}/{}", self.words.name, arm.name);
             let mine: Vec<&ArmRow> =
                 audit.added.iter().filter(|row| row.arm.as_str() == name).collect();
             let sum = |of: fn(&ArmRow) -> i64| mine.iter().map(|row| of(row)).sum::<i64>();
-            let mean = |n: i64| number::count((n as f64 / mine.len().max(1) as f64).round() as i64);
-            let (before, positive, extra) =
-                (sum(|row| row.n_rows), sum(|row| row.n_positive), sum(|row| row.n_added_positive));
-            let (candidates, taken, synthetic) = (
-                sum(|row| row.n_candidates),
-                sum(|row| row.n_counterfactuals),
-                sum(|row| row.n_synthetic),
-            );
+            let mean = |n: i64| (n as f64 / mine.len().max(1) as f64).round() as i64;
+            let positive = sum(|row| row.n_positive + row.n_added_positive);
+            let [taken, synthetic] = [sum(|row| row.n_counterfactuals), sum(|row| row.n_synthetic)];
+            let (before, candidates) = (sum(|row| row.n_rows), sum(|row| row.n_candidates));
             let after = before + taken + synthetic;
-            let of = (candidates > 0).then(|| format!("of {}", mean(candidates)));
-            let share = if after > 0 { (positive + extra) as f64 / after as f64 } else { 0.0 };
-            let nothing = place > 0 && before > 0 && taken + synthetic == 0;
-            let remark = nothing.then_some("found no rows to add and is equal to the base");
-            let cells = [
-                PageCell::new(arm.words.as_str(), remark),
-                PageCell::new(mean(taken), of),
-                mean(synthetic).into(),
-                mean(after).into(),
-                NumberFormat::Share.value(share).into(),
-            ];
-            ReportRow::new(RichText::new().name(&arm.name), cells)
-        });
-        // Rows are counted here, without weights.
-        let positive = if audit.manifest.weight.is_some() { "Positive rows" } else { "Positive" };
-        let added = "Rows added to the training rows";
-        let head = ["Arm", added, "Counterfactuals", "Synthetic rows", "Rows trained on", positive];
-        PageTable::of_words(head, rows)
+            context! {
+                arm => &arm.name, words => &arm.words, taken => mean(taken),
+                nothing => place > 0 && before > 0 && taken + synthetic == 0,
+                candidates => (candidates > 0).then(|| mean(candidates)),
+                synthetic => mean(synthetic), after => mean(after),
+                share => if after > 0 { positive as f64 / after as f64 } else { 0.0 },
+            }
+        };
+        self.words.arms.iter().enumerate().map(row).collect()
     }
 
     /// The thresholds of the arms, where they were fitted: the lowest and the highest of each.
@@ -317,17 +303,13 @@ impl<'a> ExperimentNumbers<'a> {
 
     /// A table with the arms in columns; none where no arm has any of the values.
     fn table(&self, head: &str, rows: Vec<(RichText, ResultKey, &str)>) -> Option<PageTable> {
-        let mut measures: Vec<&ReportedValue> = Vec::new();
         let row = |(head, key, metric): (RichText, ResultKey, &str)| {
             let mine = || self.arms.iter().map(|(arm, of)| (*arm, of.measure(&key, metric)));
-            measures.extend(mine().filter_map(|(_, measure)| measure));
             let has_any = mine().any(|(_, measure)| measure.is_some());
             let cells = mine().map(|(arm, of)| self.cell(arm, of, &key, metric));
             has_any.then(|| ReportRow::new(head, cells))
         };
-        let rows: Vec<ReportRow> = rows.into_iter().filter_map(row).collect();
-        let table = PageTable::new(self.head(head), rows).filled()?;
-        Some(PageTable { below: Below::of(measures), ..table })
+        PageTable::new(self.head(head), rows.into_iter().filter_map(row)).filled()
     }
 
     /// The arms as heads of columns.

@@ -165,24 +165,11 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
         limit => of_limit(gate.limit), decides, value => gate.value.map(shown),
         interval => ends.map(|(value, (lo, hi))| kind.interval(value, lo, hi)),
         baseline => gate.value.and(gate.baseline_value).map(|value| of_value.value(value)),
-        cases, enough => gate.enough, why, caution,
+        cases, enough => gate.enough, why, caution => Value::from(Serde(&caution)),
     }
 }
 
 /// By verdict and level, then by how far beyond the limit; ties in the order of the table.
 fn worst_first(a: &GateRow, b: &GateRow) -> Ordering {
-    severity(a).cmp(&severity(b)).then(excess(b).total_cmp(&excess(a)))
-}
-
-/// How far a value lies beyond the limit of its gate; below 0 where it keeps it.
-fn excess(gate: &GateRow) -> f64 {
-    let (Some(value), limit) = (gate.value, gate.limit) else {
-        return f64::NEG_INFINITY;
-    };
-    match gate.rule_words().0 {
-        "at_least" => limit - value,
-        // The limit of a fall is the size of the fall.
-        "fall_at_most" => -value - limit,
-        _ => value - limit,
-    }
+    severity(a).cmp(&severity(b)).then(b.excess().total_cmp(&a.excess()))
 }

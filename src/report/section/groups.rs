@@ -13,7 +13,6 @@ use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
 use crate::metric::swap_effect::{RatioOrder, SwapEffect};
 use crate::report::brief::voice::AuditVoice;
-use crate::report::page::below::Below;
 use crate::report::page::cells::{ValuesByKey, cell, how, whiskers};
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
@@ -89,7 +88,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
             groups, names => &subject.groups, shown => subject.groups.len().min(GROUPS_AT_MOST),
             smallest => subject.smallest(),
         };
-        blocks.push(PageBlock::Part("groups.html", facts));
+        blocks.push(PageBlock("groups.html", facts));
         let at = |scope: &str, from: &str, to: &str| subject.at(scope, from, to);
         blocks.extend(classes::of_groups(audit, &subject.groups, &at, glossary));
         let facts = context! {
@@ -97,15 +96,12 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
             reversed => subject.asked_in_reverse(glossary), worst => subject.worst(glossary),
             rests => subject.rests(glossary),
         };
-        blocks.push(PageBlock::Part("groups.html", facts));
+        blocks.push(PageBlock("groups.html", facts));
         blocks.push(subject.clarify(glossary));
     }
-    blocks.extend((more > 0).then(|| PageBlock::Part("groups.html", context!(part => "", more))));
-    (!blocks.is_empty()).then_some(PageSection {
-        id: "groups",
-        title: "Groups as they are",
-        blocks,
-    })
+    blocks.extend((more > 0).then(|| PageBlock("groups.html", context!(part => "", more))));
+    let has_any = !blocks.is_empty();
+    has_any.then(|| PageSection::new(("groups", "Groups as they are"), blocks))
 }
 
 /// An attribute under a model.
@@ -152,8 +148,7 @@ impl<'a> GroupsSubject<'a> {
         list: PageList,
         head: &mut dyn FnMut(&str) -> RichText,
     ) -> Option<PageTable> {
-        let at = |key: &ResultKey, metric: &str| self.audit.measure(key, metric);
-        ValuesByKey { first, keys, metrics: list.ids(), at: &at, cell }.table(head)
+        ValuesByKey::of(self.audit, first, keys, list.ids()).table(head)
     }
 
     /// A row per metric with its value at one key, and the group at a disadvantage.
@@ -170,9 +165,7 @@ impl<'a> GroupsSubject<'a> {
             let impaired = PageCell::name(measure.map_or("", |m| m.impaired.as_str()));
             ReportRow::new(head(metric), [value, impaired])
         };
-        let table = PageTable::new(IMPAIRED, metrics.iter().map(row));
-        let values = metrics.iter().filter_map(|metric| self.audit.measure(key, metric));
-        PageTable { below: Below::of(values), ..table }
+        PageTable::new(IMPAIRED, metrics.iter().map(row))
     }
 
     fn two_groups(&self, groups: [&String; 2], glossary: &mut PageGlossary<'_>) -> PageTable {
@@ -206,26 +199,18 @@ impl<'a> GroupsSubject<'a> {
             let done = voice.done(metric);
             ReportRow::new(done.into_iter().fold(head, |h, done| h.text(" ").small(done)), cells)
         };
-        let table = PageTable::new(head, metrics.iter().map(row));
-        let shown = keys.iter().flat_map(|k| metrics.iter().filter_map(|m| audit.measure(k, m)));
-        PageTable { below: Below::of(shown), ..table }
+        PageTable::new(head, metrics.iter().map(row))
     }
 
     fn many_groups(&self, glossary: &mut PageGlossary<'_>) -> Option<PageTable> {
         let groups = self.groups.iter().take(GROUPS_AT_MOST);
         let mut keys: Vec<(RichText, ResultKey)> =
             groups.map(|g| (self.sized(g), self.at("group", g, ""))).collect();
+        let anchors = (self.id.as_str(), keys.len());
         keys.push(("All groups".into(), self.at("total", "", "")));
-        let list = PageList::GroupColumns;
-        let mut table = self.by_key("Group (people)", &keys, list, &mut |m| glossary.head(m))?;
-        let keys: Vec<ResultKey> = keys.into_iter().map(|(_, key)| key).collect();
-        let metrics = self.present(list, &keys);
-        for (g, row) in table.rows.iter_mut().take(keys.len() - 1).enumerate() {
-            for (cell, metric) in row.cells.iter_mut().zip(&metrics) {
-                cell.id = format!("{}-{g}-{metric}", self.id);
-            }
-        }
-        Some(table)
+        let metrics = PageList::GroupColumns.ids();
+        let values = ValuesByKey::of(self.audit, "Group (people)", &keys, metrics);
+        ValuesByKey { anchors, ..values }.table(&mut |m| glossary.head(m))
     }
 
     /// The smallest groups with their people: what few people tell is uncertain, and those of a
@@ -326,9 +311,7 @@ impl<'a> GroupsSubject<'a> {
             ReportRow::new(glossary.title(metric), cells)
         };
         let head = ["Metric", "Value", "Highest", "Lowest", "Furthest from all"];
-        let table = PageTable::new(head, metrics.iter().map(row)).filled()?;
-        let values = metrics.iter().filter_map(|metric| self.audit.measure(&key, metric));
-        Some(PageTable { below: Below::of(values), ..table })
+        PageTable::new(head, metrics.iter().map(row)).filled()
     }
 
     /// Each group against all others together.
@@ -382,7 +365,7 @@ impl<'a> GroupsSubject<'a> {
                 })
                 .collect();
             let facts = context!(part => "clarify_classes", tables);
-            return PageBlock::Part("groups.html", facts);
+            return PageBlock("groups.html", facts);
         }
         let everybody: Vec<(&str, &ReportedValue)> = PageList::ClarifyTotals
             .ids()
@@ -403,22 +386,12 @@ impl<'a> GroupsSubject<'a> {
                 let head = glossary.title(metric).text(", everybody");
                 ReportRow::new(head, [value, PageCell::none()])
             }));
-            let values = lists.map(PageList::ids).concat();
-            let values = values.iter().filter_map(|metric| audit.measure(key, metric));
-            let table = PageTable { below: Below::of(values), ..table };
             tables.push(context!(id => "clarify", sides, table));
         } else if !found.is_empty() {
-            let at = |key: &ResultKey, metric: &str| audit.measure(key, metric);
-            let metrics = lists.map(PageList::ids).concat();
-            let keys = found.as_slice();
             for (list, id) in lists.into_iter().zip(["outcomes", "deserts", "notes"]) {
                 let first = "Favoured facet and d";
-                let table = self.by_key(first, keys, list, &mut |m| glossary.head(m));
-                let of_all = ValuesByKey { first, keys, metrics: &metrics, at: &at, cell };
-                let below = of_all.below();
-                tables.extend(table.map(|table| {
-                    context!(id, table => PageTable { below, ..table }, shown => found.len(), all)
-                }));
+                let table = self.by_key(first, &found, list, &mut |m| glossary.head(m));
+                tables.extend(table.map(|table| context!(id, table, shown => found.len(), all)));
             }
             of_everybody.extend(everybody.iter().map(|(metric, value)| {
                 let PageCell { main, small, .. } = cell(Some(value), terms::kind(metric, "total"));
@@ -437,7 +410,7 @@ impl<'a> GroupsSubject<'a> {
         });
         let changes: Vec<Value> = changes.collect();
         let facts = context!(part => "clarify", tables, of_everybody, changes);
-        PageBlock::Part("groups.html", facts)
+        PageBlock("groups.html", facts)
     }
 }
 

@@ -16,10 +16,9 @@ use crate::metric::rate::Undefined;
 use crate::metric::value::hidden_cause::HiddenPush;
 use crate::report::draw::plot::{ForbiddenSide, PlotPoint};
 use crate::report::draw::thresholds::strength_curves;
+use crate::report::page::PageSection;
 use crate::report::page::number::{NumberFormat, three_digits};
 use crate::report::page::terms::PageGlossary;
-use crate::report::page::words::RichText;
-use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::ScenarioGraphs;
 use crate::report::read::grouped::grouped;
@@ -193,7 +192,7 @@ fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option
         row => Value::from(Serde(first)), metric => glossary.show(&first.key.metric).name, limit,
         clause => Undefined::of_code(&first.undefined).map_or("", Undefined::clause),
         turning => finding.turning(ANY_TARGET).map(|(_, row)| Value::from(Serde(row))),
-        columns => columns(finding), table => table(finding).map(Value::from),
+        columns => columns(finding), strengths => Value::from(Serde(&strengths(finding))),
         drawing => drawing(finding),
     })
 }
@@ -212,28 +211,14 @@ fn columns(finding: &HiddenFinding<'_>) -> Vec<Value> {
 }
 
 /// The rate at every strength, pushed down and up.
-fn table(finding: &HiddenFinding<'_>) -> Option<PageTable> {
-    let cell = |row: Option<&HiddenCauseRow>| -> PageCell {
-        let Some((row, value)) = row.and_then(|row| Some((row, row.value?))) else {
-            return PageCell::none();
-        };
-        let ends = row.world_lo.zip(row.world_hi);
-        let ends = ends.map_or_else(String::new, |(lo, hi)| {
-            format!(" ({})", NumberFormat::Share.interval(value, lo, hi))
-        });
-        RichText::from(share(value)).small(ends).into()
+fn strengths<'a>(
+    finding: &HiddenFinding<'a>,
+) -> Vec<(&'a HiddenCauseRow, Option<&'a HiddenCauseRow>)> {
+    let up = |down: &HiddenCauseRow| {
+        finding.of(ANY_TARGET, "up").find(|up| up.strength == down.strength)
     };
-    let rows: Vec<ReportRow> = finding
-        .of(ANY_TARGET, "down")
-        .filter(|row| row.undefined.is_empty())
-        .map(|down| {
-            let up = finding.of(ANY_TARGET, "up").find(|up| up.strength == down.strength);
-            ReportRow::new(RichText::from(share(down.strength)), [cell(Some(down)), cell(up)])
-        })
-        .collect();
-    let head =
-        ["Strength", "Pushed to lower scores", "Pushed to higher scores"].map(RichText::from);
-    (!rows.is_empty()).then(|| PageTable::new(head, rows))
+    let rows = finding.of(ANY_TARGET, "down").filter(|row| row.undefined.is_empty());
+    rows.map(|down| (down, up(down))).collect()
 }
 
 fn drawing(finding: &HiddenFinding<'_>) -> Option<String> {

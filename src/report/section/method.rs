@@ -35,11 +35,11 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
         few_cases => values().any(|measure| measure.small), glossary => !glossary.shown.is_empty(),
         clarify => glossary.shown.iter().any(|entry| entry.family == "clarify"),
     };
-    let mut blocks = vec![PageBlock::Part("method.html", facts)];
+    let mut blocks = vec![PageBlock("method.html", facts)];
     if !glossary.shown.is_empty() {
-        blocks.push(PageBlock::Glossary(glossary.shown.clone()));
+        blocks.push(glossary.block());
     }
-    PageSection { id: "method", title: "How it was done", blocks }
+    PageSection::new(("method", "How it was done"), blocks)
 }
 
 /// The knobs of a set, as words.

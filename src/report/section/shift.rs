@@ -38,7 +38,7 @@ pub(crate) fn section(
         return None;
     }
     let facts = context!(part => "introduction", weighted => audit.manifest.weight.is_some());
-    let mut blocks = vec![PageBlock::Part("shift.html", facts)];
+    let mut blocks = vec![PageBlock("shift.html", facts)];
     for panel in panels {
         let scale = model_words(audit, &panel.model).and_then(ModelWords::scale_in_words);
         let facts = context! {
@@ -47,13 +47,13 @@ pub(crate) fn section(
             scale => scale.map(|words| RichText::new().quote(&words)),
             drawings => drawings(audit, panel), table => table(audit, panel, glossary),
         };
-        blocks.push(PageBlock::Part("shift.html", facts));
+        blocks.push(PageBlock("shift.html", facts));
     }
     if audit.measures.values().any(|m| m.contains_key("jscd")) {
         let symbol = glossary.show("jscd").symbol;
-        blocks.push(PageBlock::Part("shift.html", context!(part => "shape", symbol)));
+        blocks.push(PageBlock("shift.html", context!(part => "shape", symbol)));
     }
-    Some(PageSection { id: "scores", title: "How far scores move", blocks })
+    Some(PageSection::new(("scores", "How far scores move"), blocks))
 }
 
 /// Whether a metric was measured by a model that gives scores.
@@ -172,9 +172,7 @@ fn table(
         let gap = RichText::direction(a, b).text(" minus ").and(RichText::direction(b, a));
         keys.push((gap, panel.difference(a, b)));
     }
-    let (at, metrics) = (|key: &ResultKey, m: &str| audit.measure(key, m), PageList::ScoreShifts);
     keys.retain(|(_, key)| audit.measures.contains_key(key));
-    let (first, metrics) = ("Direction", metrics.ids());
-    ValuesByKey { first, keys: &keys, metrics, at: &at, cell: cell_with_placebo }
-        .table(&mut |m| glossary.head(m))
+    let values = ValuesByKey::of(audit, "Direction", &keys, PageList::ScoreShifts.ids());
+    ValuesByKey { cell: cell_with_placebo, ..values }.table(&mut |m| glossary.head(m))
 }

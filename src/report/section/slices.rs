@@ -9,7 +9,6 @@ use minijinja::value::Value;
 use crate::metric::MetricFamily;
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
-use crate::report::page::below::Below;
 use crate::report::page::cells::cell;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -132,7 +131,6 @@ fn table(
     slices.truncate(audit.rows_shown());
     let shown = slices.len();
     let values = |slice| columns.iter().map(move |column| at(slice, column));
-    let below = Below::of(slices.iter().flat_map(|(_, slice)| values(slice).flatten()));
     let heads = columns.iter().map(|column| column.head.clone());
     let head = ["Slice", "People"].map(RichText::from).into_iter().chain(heads);
     let rows = slices.iter().map(|(name, slice)| {
@@ -144,6 +142,5 @@ fn table(
             .map(|(column, measure)| cell(measure, terms::kind(column.metric, &column.key.scope)));
         ReportRow::new(in_parts(name), std::iter::once(people.into()).chain(cells))
     });
-    let table = PageTable { below, ..PageTable::new(head, rows) };
-    Some(context!(attribute, model, all, shown, table))
+    Some(context!(attribute, model, all, shown, table => PageTable::new(head, rows)))
 }

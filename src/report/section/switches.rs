@@ -11,7 +11,6 @@ use minijinja::value::{Serde, Value};
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::palette;
 use crate::report::draw::plot::round_up;
-use crate::report::page::below::Below;
 use crate::report::page::cells::{ValuesByKey, cell, cell_with_placebo, whiskers};
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
@@ -53,11 +52,11 @@ pub(crate) fn section(
         weighted => audit.manifest.weight.is_some(), all => panels.len(),
         hidden => panels.iter().filter(|p| p.drawn == 0).count(),
     };
-    let mut blocks = vec![PageBlock::Part("switches.html", facts)];
+    let mut blocks = vec![PageBlock("switches.html", facts)];
     for panel in panels.into_iter().filter(|p| p.drawn > 0) {
         blocks.extend(panel_blocks(audit, panel, glossary));
     }
-    Some(PageSection { id: "switches", title: "Who switches", blocks })
+    Some(PageSection::new(("switches", "Who switches"), blocks))
 }
 
 /// `sex, set flip (naive), model gbm`.
@@ -97,15 +96,16 @@ fn panel_blocks(
         _ => 1,
     };
     let matrices = sides.chunks(in_one).map(|sides| matrix(sides, weighted));
+    let caution = graphs::knowledge::caution(audit, &panel.set, &panel.attribute);
     let facts = context! {
         part => "panel", id => format!("p{}", panel.id), heading => heading(panel),
         strategy => &panel.strategy, set => Value::from(Serde(&set.cloned().unwrap_or_default())),
         written => written_to,
         graphs => terms::follows_graphs(&panel.strategy),
-        caution => graphs::knowledge::caution(audit, &panel.set, &panel.attribute),
+        caution => Value::from(Serde(&caution)),
         overview, drawn => drawn(panel), matrices => matrices.collect::<Value>(),
     };
-    let mut blocks = vec![PageBlock::Part("switches.html", facts)];
+    let mut blocks = vec![PageBlock("switches.html", facts)];
     blocks.extend(classes::of_panel(audit, panel, glossary));
     let is_by_metric = panel.directions.len() <= 2;
     let rates = if is_by_metric {
@@ -118,20 +118,21 @@ fn panel_blocks(
         directions => panel.directions.iter().map(|d| RichText::direction(&d.from, &d.to)).collect::<Value>(),
         rest => against_the_rest(audit, panel, glossary),
     };
-    blocks.push(PageBlock::Part("switches.html", facts));
+    blocks.push(PageBlock("switches.html", facts));
     blocks
 }
 
 /// What represents the groups of a derived attribute, for the directions that are drawn.
-fn written(panel: &AuditPanel) -> Option<Value> {
-    let drawn = || panel.directions.iter().take(panel.drawn);
+fn written(panel: &AuditPanel) -> Value {
+    let drawn = panel.directions.iter().take(panel.drawn);
     let row = |d: &PanelDirection| {
-        let head = RichText::direction(&d.from, &d.to);
-        Some(ReportRow::new(head, [panel.written_in(&d.from, &d.to)?]))
+        let columns = panel.written_in(&d.from, &d.to);
+        let several = columns.iter().any(|(_, values)| values.len() > 1);
+        let facts = Value::from(Serde(&columns));
+        let some = !columns.is_empty();
+        some.then(|| context!(from => &d.from, to => &d.to, columns => facts, several))
     };
-    let table = PageTable::of_words(["Direction", "Written"], drawn().filter_map(row)).filled()?;
-    let several = drawn().any(|d| panel.writes_several(&d.from, &d.to));
-    Some(context!(table, several))
+    drawn.filter_map(row).collect()
 }
 
 /// A direction of a matrix.
@@ -262,9 +263,7 @@ fn by_metric(
         }));
         ReportRow::new(glossary.title(metric), cells)
     };
-    let table = PageTable::new(head, shown.iter().map(row));
-    let values = keys.iter().flat_map(|k| shown.iter().filter_map(|m| audit.measure(k, m)));
-    PageTable { below: Below::of(values), ..table }
+    PageTable::new(head, shown.iter().map(row))
 }
 
 /// More than two directions: a row per direction.
@@ -273,25 +272,19 @@ fn by_direction(
     panel: &AuditPanel,
     glossary: &mut PageGlossary<'_>,
 ) -> PageTable {
-    let at = |key: &ResultKey, metric: &str| audit.measure(key, metric);
     let named = |d: &PanelDirection| (RichText::direction(&d.from, &d.to), panel.direction(d));
-    let keys: Vec<(RichText, ResultKey)> =
+    let mut keys: Vec<(RichText, ResultKey)> =
         panel.directions.iter().take(panel.drawn).map(named).collect();
-    let (first, list) = ("Direction", PageList::SwitchColumns.ids());
-    let of = |keys, metrics| ValuesByKey { first, keys, metrics, at: &at, cell: cell_with_placebo };
-    // The columns and the words are those of the directions alone.
-    let drawn = of(&keys, list);
-    let (metrics, below) = (drawn.present(), drawn.below());
-    let total = [("All directions".into(), panel.total())];
-    let total = total.into_iter().filter(|(_, key)| audit.measures.contains_key(key));
-    let keys: Vec<(RichText, ResultKey)> = keys.iter().cloned().chain(total).collect();
-    let mut table = of(&keys, &metrics).table(&mut |m| glossary.head(m)).unwrap_or_default();
-    for (d, row) in table.rows.iter_mut().take(panel.drawn).enumerate() {
-        for (cell, metric) in row.cells.iter_mut().zip(&metrics) {
-            cell.id = format!("p{}-{d}-{metric}", panel.id);
-        }
-    }
-    PageTable { below, ..table }
+    // The columns are those of the directions alone.
+    let is_there = |m: &&str| keys.iter().any(|(_, key)| audit.measure(key, m).is_some());
+    let metrics: Vec<&'static str> =
+        PageList::SwitchColumns.ids().iter().copied().filter(is_there).collect();
+    let total = ("All directions".into(), panel.total());
+    keys.extend(Some(total).filter(|(_, key)| audit.measures.contains_key(key)));
+    let id = format!("p{}", panel.id);
+    let values = ValuesByKey::of(audit, "Direction", &keys, &metrics);
+    let values = ValuesByKey { cell: cell_with_placebo, anchors: (&id, panel.drawn), ..values };
+    values.table(&mut |m| glossary.head(m)).unwrap_or_default()
 }
 
 /// More than two groups: the people with any counterfactual that switches, and each group against
@@ -333,11 +326,7 @@ fn against_the_rest(
     };
     let total = ReportRow::new("All groups", cells(&panel.total(), &panel.total(), None));
     let rows = groups[..shown].iter().map(of_group).chain([total]);
-    let keys: Vec<ResultKey> = groups.iter().map(|group| panel.one_to_rest(group)).collect();
-    let all_metrics = [metrics, &["sr"]].concat();
-    let values = keys.iter().flat_map(|k| all_metrics.iter().map(|m| audit.measure(k, m)));
-    let table = PageTable { below: Below::of(values.flatten()), ..PageTable::new(head, rows) };
-    Some(context!(table, shown, all))
+    Some(context!(table => PageTable::new(head, rows), shown, all))
 }
 
 /// Switch rates of all ordered pairs at one glance.

@@ -432,19 +432,20 @@ fn statements_that_a_verdict_needs_are_told() {
 /// Graphs of one bootstrap have no refits: the page calls no interval one of refits, and warns.
 #[test]
 fn graphs_that_were_fitted_once_are_told() {
-    let told = |bootstraps: i64, within: Option<f64>| {
+    let told = |sets: &[&'static str], bootstraps: i64, within: Option<f64>| {
         let html = changed(&two_groups(), &same, &|tables| {
-            let graph = |bootstrap: i64| GraphRow {
-                counterfactual: "world".into(),
+            let graph = |set: &'static str, bootstrap: i64| GraphRow {
+                counterfactual: set.into(),
                 sensitive: ATTRIBUTE.into(),
                 bootstrap,
                 drawn: "all".into(),
                 graphs: 2,
                 ..GraphRow::default()
             };
-            write_rows(tables, &(0..bootstraps).map(graph).collect::<Vec<_>>()).unwrap();
-            let node = NodeRow {
-                counterfactual: "world".into(),
+            let graphs = sets.iter().flat_map(|set| (0..bootstraps).map(move |of| graph(set, of)));
+            write_rows(tables, &graphs.collect::<Vec<_>>()).unwrap();
+            let node = |set: &&'static str| NodeRow {
+                counterfactual: (*set).into(),
                 sensitive: ATTRIBUTE.into(),
                 node: ATTRIBUTE.into(),
                 level: "Female".into(),
@@ -454,7 +455,7 @@ fn graphs_that_were_fitted_once_are_told() {
                 r#move: 1.0,
                 ..NodeRow::default()
             };
-            write_rows(tables, &[node]).unwrap();
+            write_rows(tables, &sets.iter().map(node).collect::<Vec<_>>()).unwrap();
             let people = |from: &'static str, to: &'static str, mean: Option<f64>| WorldPeopleRow {
                 model: "gbm".into(),
                 counterfactual: "world".into(),
@@ -479,7 +480,7 @@ fn graphs_that_were_fitted_once_are_told() {
         });
         section(&html, "graphs")
     };
-    let once = told(1, None);
+    let once = told(&["world"], 1, None);
     for said in [
         "Few bootstraps: world is based on a single fit. A single fit does not show how much \
          refits of the coefficients, or graphs of other rows, change a value. Use 100",
@@ -491,9 +492,14 @@ fn graphs_that_were_fitted_once_are_told() {
         assert!(once.contains(said), "{said}\n{once}");
     }
     assert!(!once.contains("graphs and refits 10.0"), "{once}");
-    let several = told(50, Some(0.2));
+    let several = told(&["world"], 50, Some(0.2));
     assert!(several.contains("graphs and refits 10.0 to 30.0"), "{several}");
     assert!(!several.contains("Few bootstraps") && !several.contains("single fit"), "{several}");
+    // A scenario without any rate or variance has no column among them.
+    let beside = told(&["world", "zero"], 50, Some(0.2));
+    for said in ["Rate world ", "Direction world Male → Female 0.00500", "Variable world zero"] {
+        assert!(beside.contains(said) && !beside.contains("Rate world zero"), "{said}\n{beside}");
+    }
 }
 
 #[test]

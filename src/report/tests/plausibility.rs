@@ -9,7 +9,7 @@ use crate::counterfactual::quality::shapes::MAX_LEVELS;
 use crate::report::draw::palette;
 use crate::report::read::quality::REST_BIN;
 use crate::table::file::write_rows;
-use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, SetPair};
+use crate::table::{CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, SetPair};
 
 fn pair([set, attribute, from, to]: [&str; 4]) -> SetPair {
     SetPair {
@@ -33,6 +33,8 @@ pub(super) struct QualitySample {
     pub(super) approximate: bool,
     /// Whether levels are empty, blank and more than are distinguished.
     pub(super) odd_levels: bool,
+    /// The job asks for a map; there is none for this reason, which is empty where there is one.
+    pub(super) map: Option<&'static str>,
 }
 
 impl QualitySample {
@@ -44,6 +46,7 @@ impl QualitySample {
             farther: false,
             approximate: false,
             odd_levels: false,
+            map: None,
         }
     }
 
@@ -67,6 +70,27 @@ impl QualitySample {
         write_rows(tables, &quality).unwrap();
         write_rows(tables, &features).unwrap();
         write_rows(tables, &shapes).unwrap();
+        if let Some(undefined) = self.map {
+            let is_there = undefined.is_empty();
+            let only = |value: f64| is_there.then_some(value);
+            let row = |[from, to]: [&str; 2], number: i64| CfMapRow {
+                pair: pair(["world", "group of people", from, to]),
+                number,
+                x: only(number as f64),
+                y: only(0.5),
+                x_cf: only(2.0),
+                y_cf: only(-0.5),
+                share_x: only(0.4),
+                share_y: only(0.25),
+                tied: false,
+                undefined: undefined.into(),
+            };
+            let pairs =
+                if is_there { vec![["Female", "Male"], ["Male", "Female"]] } else { vec![[""; 2]] };
+            let rows = pairs.iter().flat_map(|pair| (0..3).map(|number| row(*pair, number)));
+            let rows: Vec<CfMapRow> = rows.take(if is_there { 6 } else { 1 }).collect();
+            write_rows(tables, &rows).unwrap();
+        }
     }
 
     fn measures(&self, frame: &mut Vec<CfQualityRow>, key: [&str; 4]) {
@@ -492,4 +516,26 @@ fn drawings_need_no_colour() {
     ] {
         assert!(css.contains(rule), "{rule}");
     }
+}
+
+#[test]
+fn a_map_says_what_it_does_not_show() {
+    let of = |map| with(QualitySample { map, ..QualitySample::new() });
+    let html = page("worlds-map", &of(Some("")));
+    let text = section(&html, "plausibility");
+    for said in [
+        "Map: each dot is a row, and its line ends at its counterfactual",
+        "Male → Female: 3 of 150 rows, drawn by the seed of the run",
+        "which hold 40.0 % (across) and 25.0 % (up) of its variance.",
+        "may still differ in the 35.0 % of the variance that the map does not show",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert_eq!(html.matches(r#"class="edge" d="M"#).count(), 2);
+    assert!(html.contains(">Male \u{2192} Female</title>"), "names are not marked up in drawings");
+    assert!(html.contains("by <code>report.map</code>") && !html.contains("no row of a person"));
+    let none = page("worlds-no-map", &of(Some("few_components")));
+    let text = section(&none, "plausibility");
+    let said = "There is no map of this set: its reference varies in fewer than two directions.";
+    assert!(text.contains(said), "{text}");
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::report::page::render::{TEMPLATES, environment};
 
 /// The templates whose branches are counted.
-const COUNTED: [&str; 9] = [
+const COUNTED: [&str; 11] = [
     "as_they_are.html",
     "forest.html",
     "gates.html",
@@ -18,8 +18,10 @@ const COUNTED: [&str; 9] = [
     "knowledge.html",
     "limit.html",
     "limits.html",
+    "pattern.html",
     "shares.html",
     "voice.html",
+    "why.html",
 ];
 
 /// Macros that only words outside of pages use.
@@ -410,6 +412,58 @@ fn groups() -> Vec<Value> {
     leads.map(facts).to_vec()
 }
 
+/// Graphs of a scenario in which the attribute follows from these.
+fn causes(each: Value) -> Value {
+    json!({"set": "s/low", "scenario": "low", "attribute": "race", "share": 0.4, "each": each})
+}
+
+/// Facts of who switches, and through what.
+fn whys() -> Vec<Value> {
+    let question = |metric: &str, side: &str| {
+        json!({"model": {"name": "m", "ambiguous": false}, "set": sets()[0], "arm": "more",
+            "metric": metric, "side": side, "rate": null, "from": group("F"), "to": group("M")})
+    };
+    let row = |pattern: &str, others: Value| json!([{"pattern": pattern, "k": 3, "n": 9, "k_others": 1, "n_others": others}, point()]);
+    let feature = |entry: Value| {
+        json!({"row": {"feature": "job", "undone": null, "n": 4}, "entry": entry,
+            "point": point()})
+    };
+    let rest = json!({"interval": null, "value": 0.5, "second": null});
+    let through = json!({"first": feature(json!(null)), "most": feature(attribute(false)),
+        "is_first": false, "undone": rest, "direction": [group("F"), group("M")]});
+    let block = json!({"why": "who", "carried": 0, "question": question("sr", "either"),
+        "searched": true, "confirmed": 0, "scale": scale(), "rows": [row("", json!(null))],
+        "through": null, "unexplained": "too_few", "feature_scale": scale(), "features": [],
+        "n_rest": 0, "rest": 0.0});
+    let features =
+        json!([feature(json!(null)), with(&feature(attribute(true)), json!({"point": rest}))]);
+    let told = json!({"rows": [row("job = a", json!(5)), row("", json!(null))], "carried": 2,
+        "confirmed": 1, "through": through, "features": features, "n_rest": 2});
+    let plain = json!({"from": null, "to": null, "set": null, "arm": ""});
+    let asked = |metric: &str, side: &str| with(&question(metric, side), plain.clone());
+    let label = json!({"kind": "by_label", "right": false, "gets": "favourable",
+        "label": "unfavourable"});
+    let mut blocks = vec![
+        block.clone(),
+        with(&block, told),
+        with(&block, json!({"unexplained": null, "carried": 1, "confirmed": 2})),
+        with(&block, json!({"searched": false, "question": question("denied_by_group", "gained")})),
+    ];
+    let questions = [
+        asked("denied_by_group", "gained"),
+        asked("favoured_by_group", "lost"),
+        asked("nsr", "either"),
+        asked("psr", "either"),
+        with(&asked("fnr", "either"), json!({"rate": label})),
+    ];
+    blocks.extend(questions.map(|of| with(&block, json!({"question": of}))));
+    let note = |is: bool| {
+        json!({"explained": is, "unweighted": is, "missing_scores": is, "more": usize::from(is),
+            "blocks": blocks})
+    };
+    [true, false].map(note).to_vec()
+}
+
 /// Facts of gates.
 fn gates() -> Value {
     let rich = json!([{"kind": "text", "text": "rich"}]);
@@ -418,11 +472,13 @@ fn gates() -> Value {
         "place": {"kind": "pair", "first": "a", "between": "over", "second": "b"},
         "verdict": "fail", "decides_gate": true, "warns": true, "bound": "at most",
         "limit": "5 %", "decides": "interval", "value": "3 %", "interval": "1 to 2",
-        "baseline": "4", "cases": "9", "enough": 3, "why": "w", "caution": rich});
+        "baseline": "4", "cases": "9", "enough": 3, "why": "w", "caution": causes(json!([]))});
     let pair =
         |kind: &str| json!({"place": {"kind": kind, "from": "a", "to": "b", "how": "denied"}});
     let one = |kind: &str| json!({"place": {"kind": kind, "group": "a"}});
     let mut all = vec![gate.clone()];
+    let some = [json!([["age", 0.4]]), json!([["age", 0.3]]), json!(vec![("age", 0.3); 5])];
+    all.extend(some.map(|each| with(&gate, json!({"caution": causes(each)}))));
     all.extend(["difference", "harm", "direction"].map(|kind| with(&gate, pair(kind))));
     let ones = ["rest", "group", "rest_first", "furthest", "everybody"];
     all.extend(ones.map(|kind| with(&gate, one(kind))));
@@ -493,6 +549,12 @@ fn every_branch_of_a_template_is_reached() {
         pages.extend(verdicts().into_iter().chain(tallied).map(|facts| ("hero.html", facts)));
         pages.extend(forests().into_iter().map(|facts| ("forest.html", facts)));
         pages.extend(groups().into_iter().map(|facts| ("as_they_are.html", facts)));
+        pages.extend(whys().into_iter().map(|facts| ("why.html", facts)));
+        for all in [vec![causes(json!([]))], vec![causes(json!([])); 2]] {
+            let page = "{% from \"knowledge.html\" import contradictions %}{{ contradictions(f) }}";
+            let context = minijinja::context!(f => minijinja::Value::from(Serde(&all)));
+            environment.render_str(page, context).unwrap();
+        }
         for (name, facts) in pages {
             let page = format!(
                 "{{% from \"blocks.html\" import table_frame, words %}}{{% from \"words.html\" \
@@ -507,6 +569,53 @@ fn every_branch_of_a_template_is_reached() {
     let reached = reached.lock().unwrap();
     let missed: Vec<&String> = branches.difference(&reached).collect();
     assert!(branches.len() > 300 && missed.is_empty(), "{missed:#?}");
+}
+
+/// A row of a chart.
+fn drawn(call: &str) -> String {
+    let names = "bullet, dumbbell_row, forest_row, group_row, share_row";
+    let page = format!("{{% from \"charts.html\" import {names} %}}{{{{ {call} }}}}");
+    environment(None).render_str(&page, ()).unwrap()
+}
+
+#[test]
+fn a_bullet_hatches_the_forbidden_side() {
+    let scale = "{\"lo\": 0.0, \"hi\": 0.6}";
+    let point = "{\"value\": 0.46, \"interval\": [0.44, 0.48], \"second\": [0.1, 0.6]}";
+    let above = drawn(&format!("bullet({scale}, {point}, [0.1, \"above\"], \"x\")"));
+    assert!(above.contains(r#"<rect class="no" x="16.67%" width="83.33%""#), "{above}");
+    assert!(above.contains(r#"<line class="lim" x1="16.67%""#));
+    assert!(above.contains(r#"<rect class="bar" x="0%" width="76.67%""#));
+    assert_eq!(above.matches("#end").count(), 2);
+    let below = drawn(&format!("bullet({scale}, {point}, [0.3, \"below\"], \"x\")"));
+    assert!(below.contains(r#"<rect class="no" x="0%" width="50%""#), "{below}");
+    // A limit at the end of the scale forbids nothing that is drawn.
+    let bare = "{\"value\": 0.0, \"interval\": none, \"second\": none}";
+    let none = drawn(&format!("bullet({scale}, {bare}, [0.6, \"above\"], \"x\")"));
+    assert!(!none.contains("class=\"no\"") && !none.contains("class=\"w\""), "{none}");
+    let change = "{\"value\": -0.01, \"interval\": none, \"second\": none}";
+    let around = "{\"lo\": -0.02, \"hi\": 0.02}";
+    let change = drawn(&format!("bullet({around}, {change}, [0.01, \"above\"], \"x\")"));
+    assert!(change.contains(r#"<rect class="bar" x="25%" width="25%""#), "{change}");
+}
+
+#[test]
+fn lost_points_down_and_gained_up() {
+    let scale = "{\"lo\": 0.0, \"hi\": 1.0}";
+    let point = "{\"value\": 1.0, \"interval\": [0.9, 1.0], \"second\": none}";
+    let forest = |side: &str, around: &str| {
+        drawn(&format!("forest_row({scale}, {point}, \"{side}\", {around}, \"x\")"))
+    };
+    let lost = forest("lost", "[[0.0, 0.0], none]");
+    assert!(lost.contains("#dn") && lost.contains("w lost") && !lost.contains("band"));
+    let gained = forest("gained", "[[0.01, 0.02], 0.1]");
+    assert!(gained.contains("#up") && gained.contains("band") && gained.contains("lim"));
+    let down = drawn(&format!("share_row({scale}, 0.4, 0.2, 0.4, \"x\")"));
+    assert!(down.contains("#dn") && down.contains("refline"));
+    assert!(drawn(&format!("share_row({scale}, 0.4, none, none, \"x\")")).contains("#dot"));
+    let faint = drawn(&format!("dumbbell_row({scale}, 0.2, 0.1, false, \"x\")"));
+    assert!(faint.contains(r#"w faint" x1="10%" x2="20%""#), "{faint}");
+    assert!(drawn(&format!("group_row({scale}, {point}, 0.5, \"x\")")).contains("open grey"));
 }
 
 #[test]

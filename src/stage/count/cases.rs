@@ -16,9 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::data::source_view::shown_in_source;
 use crate::data::{FeatureColumn, FeatureRows, MISSING_GROUP};
 use crate::error::Result;
-use crate::job::ModelBlock;
 use crate::num::seed::{h, named_seed};
-use crate::param::{Name, Seed};
+use crate::param::Seed;
 use crate::stage::count::SetScoreInputs;
 use crate::stage::count::evidence::{CountInputs, ScoredGroup};
 use crate::stage::kinds::CasesStage;
@@ -27,7 +26,7 @@ use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
 use crate::table::file::write_rows;
 use crate::table::{CfExampleRow, SharedText};
-use crate::unit::{AuditUnit, UnitKind};
+use crate::unit::AuditUnit;
 
 impl StageInput<CasesStage> {
     /// The cases of the job; none where it shows none.
@@ -38,20 +37,14 @@ impl StageInput<CasesStage> {
 }
 
 impl Stage for CasesStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Cases;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let wanted = b.input("report.cases", |job| job.report.cases);
         let seed = b.seed();
         let (rows, mut parts) = (RowInputs::of_job(b)?, Vec::new());
-        let scoring = |(_, model): &(&Name, &ModelBlock)| model.scores_counterfactuals();
-        for (name, _) in plan.job.models.iter().filter(scoring) {
-            for applied in plan.applied_sets().into_iter().filter(|set| set.graphs().is_none()) {
-                let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
-                parts.push((name.as_str(), applied.set, sources));
-            }
+        for (name, _, applied) in plan.scored_sets().filter(|(.., set)| set.graphs().is_none()) {
+            let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
+            parts.push((name.as_str(), applied.set, sources));
         }
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
         rows.work(parts.len() as u64, move |ctx, row_context| {

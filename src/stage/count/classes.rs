@@ -8,20 +8,18 @@
 use std::path::{Path, PathBuf};
 
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::{
-    CounterfactualKeys, CounterfactualReader, ScoreReader, SupportReader,
-};
-use crate::data::rows::split::RowRoles;
+use crate::data::rows::aligned::ScoreReader;
 use crate::data::{Layout, MISSING, MISSING_CLASS, MISSING_GROUP};
 use crate::error::Result;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
+use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::{FactualClassCounts, most_likely_class};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{
-    CountSettings, check_weight_total, counting_unit, no_rows_counted, no_scores, no_strata, ranks,
-    weight_units, words_of_ungrouped,
+    CountInputs, CountSettings, ScoredGroup, check_weight_total, counting_unit, no_rows_counted,
+    no_scores, no_strata, ranks, weight_units, words_of_ungrouped,
 };
 use crate::stage::row_context::RowContext;
 
@@ -63,7 +61,7 @@ impl ClassScores {
 }
 
 /// The scores of a row group, row by row or counterfactual by counterfactual.
-struct ClassScoreGroup {
+pub(crate) struct ClassScoreGroup {
     n_classes: usize,
     scores: Vec<Option<f64>>,
 }
@@ -76,20 +74,8 @@ impl ClassScoreGroup {
     }
 }
 
-/// What a pass over scored counterfactuals reads.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ClassCountInputs<'a> {
-    /// Position of the attribute.
-    pub attribute: usize,
-    /// The counterfactuals.
-    pub counterfactuals: &'a CounterfactualReader,
-    /// Their unsupported values.
-    pub support: &'a SupportReader,
-    /// Scores of the rows.
-    pub scores: &'a ClassScores,
-    /// Scores of the counterfactuals.
-    pub scores_cf: &'a ClassScores,
-}
+/// What a pass over counterfactuals with the scores of all classes reads; the highest decides.
+pub(crate) type ClassCountInputs<'a> = CountInputs<'a, &'a ClassScores, ()>;
 
 /// How the scores of a class are compared with the thresholds of a grid. The job has none: the
 /// highest score decides.
@@ -118,29 +104,22 @@ pub(crate) fn gather_rows(
     let strata = no_strata(layout, attribute);
     let empty = || {
         let unit = counting_unit(layout);
-        let none = FactualClassCounts::new(n_classes(layout), ranks.len());
-        let none = none.counted_by(unit);
-        let none = if blocks.curves { none.with_grid(class_grid(layout)) } else { none };
-        let none = match &strata {
-            Some(strata) => none.with_strata(strata),
-            None => none,
-        };
-        if blocks.scores {
-            none.with_scores(&no_scores(layout, ScoreScale::default()))
-        } else {
-            none
+        let mut one = FactualCounts::new(ranks.len()).counted_by(unit);
+        if blocks.curves {
+            one = one.with_grid(class_grid(layout));
         }
+        if let Some(strata) = &strata {
+            one = one.with_strata(strata.clone());
+        }
+        if blocks.scores {
+            one = one.with_scores(no_scores(layout, ScoreScale::default()));
+        }
+        let none = FactualClassCounts::new(n_classes(layout), ranks.len()).counted_by(unit);
+        none.with_one_vs_rest(&one)
     };
     row_context.row_groups().gather(empty, |part, g| {
         let (batch, roles, scores) =
             (row_context.rows.read_keys(g)?, row_context.roles.read(g)?, scores.read(g)?);
-        for (i, person) in people(layout, &batch, &roles, &scores, attribute, &ranks) {
-            part.add((batch.person_keys()[i], batch.row_key[i]), &person);
-            if strata.is_some() {
-                let stratum = Some(batch.strata[i]).filter(|&stratum| stratum != MISSING);
-                part.add_stratum(batch.person_keys()[i], &person, stratum);
-            }
-        }
         let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
         for (i, &group) in batch.groups[attribute].iter().enumerate() {
             let weight = weight_units(layout, &batch, i);
@@ -150,8 +129,18 @@ pub(crate) fn gather_rows(
             if group == MISSING_GROUP {
                 let word = words.as_ref().map_or(MISSING, |words| words[i]);
                 part.add_ungrouped(word, weight, class_at(&batch, i), scores.at(i).0);
-            } else if weight == 0 {
-                part.add_weightless(ranks[usize::from(group)]);
+                continue;
+            }
+            let group = ranks[usize::from(group)];
+            if weight == 0 {
+                part.add_weightless(group);
+                continue;
+            }
+            let person = person_at(&batch, &scores, i, (group, weight));
+            part.add((batch.person_keys()[i], batch.row_key[i]), &person);
+            if strata.is_some() {
+                let stratum = Some(batch.strata[i]).filter(|&stratum| stratum != MISSING);
+                part.add_stratum(batch.person_keys()[i], &person, stratum);
             }
         }
         Ok(batch.row.len() as u64)
@@ -182,93 +171,61 @@ fn class_at(batch: &PreparedBatch, i: usize) -> Option<usize> {
     batch.class.get(i).filter(|&&class| class != MISSING_CLASS).map(|&class| usize::from(class))
 }
 
-/// The audited rows of a declared group that weigh something, with their positions.
-fn people<'a>(
-    layout: &'a Layout,
-    batch: &'a PreparedBatch,
-    roles: &'a RowRoles,
+/// The person of a row, of a group and a weight.
+fn person_at<'a>(
+    batch: &PreparedBatch,
     scores: &'a ClassScoreGroup,
-    attribute: usize,
-    ranks: &'a [usize],
-) -> impl Iterator<Item = (usize, ClassPerson<'a>)> {
-    let groups = batch.groups[attribute].iter().enumerate();
-    let audited = groups.filter(|(i, group)| {
-        **group != MISSING_GROUP
-            && roles.audited(*i).is_some()
-            && weight_units(layout, batch, *i) > 0
-    });
-    audited.map(move |(i, &group)| {
-        let (predicted, scores) = scores.at(i);
-        let person = ClassPerson {
-            group: ranks[usize::from(group)],
-            label: class_at(batch, i),
-            predicted,
-            scores,
-            weight: weight_units(layout, batch, i),
-        };
-        (i, person)
-    })
+    i: usize,
+    (group, weight): (usize, u64),
+) -> ClassPerson<'a> {
+    let (predicted, scores) = scores.at(i);
+    ClassPerson { group, label: class_at(batch, i), predicted, scores, weight }
 }
 
 /// One row group with everything that belongs to it.
-pub(crate) struct ClassScoredGroup {
-    batch: PreparedBatch,
-    roles: RowRoles,
-    keys: CounterfactualKeys,
-    unsupported: Vec<u64>,
-    scores: ClassScoreGroup,
-    scores_cf: ClassScoreGroup,
-}
+pub(crate) type ClassScoredGroup = ScoredGroup<ClassScoreGroup, ()>;
 
 impl ClassScoredGroup {
-    pub(crate) fn read(
+    pub(crate) fn read_classes(
         row_context: RowContext<'_>,
         scored: ClassCountInputs<'_>,
         g: usize,
     ) -> Result<Self> {
-        Ok(ClassScoredGroup {
+        Ok(ScoredGroup {
             batch: row_context.rows.read_keys(g)?,
             roles: row_context.roles.read(g)?,
             keys: scored.counterfactuals.keys(g)?,
             unsupported: scored.support.read(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,
+            rules: (),
         })
     }
 
-    /// Number of rows.
-    pub(crate) fn len(&self) -> usize {
-        self.batch.row.len()
-    }
-
-    /// Passes on the position of every audited row of a group that weighs something, the key of the
-    /// person, the person and the counterfactuals.
+    /// Passes on the key of the person of every audited row of a group that weighs something, the
+    /// person and the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,
         attribute: usize,
-        mut each: impl FnMut(usize, u64, &ClassPerson<'_>, &[ClassCounterfactual<'_>]),
+        mut each: impl FnMut(u64, &ClassPerson<'_>, &[ClassCounterfactual<'_>]),
     ) {
-        let ranks = ranks(&layout.attributes[attribute]);
-        let (keys, mut cfs, mut next) = (&self.keys, Vec::new(), 0);
-        let people = people(layout, &self.batch, &self.roles, &self.scores, attribute, &ranks);
-        for (i, person) in people {
+        let (ranks, own) = (ranks(&layout.attributes[attribute]), &self.batch.groups[attribute]);
+        let mut cfs = Vec::new();
+        self.each_person(layout, own, |i, weight, of_row| {
             cfs.clear();
-            // Counterfactuals of rows that are left out here.
-            while keys.parent.get(next).is_some_and(|&parent| (parent as usize) < i) {
-                next += 1;
-            }
-            while keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
-                let (predicted, scores) = self.scores_cf.at(next);
-                cfs.push(ClassCounterfactual {
-                    to: ranks[usize::from(keys.to_group[next])],
+            cfs.extend(of_row.map(|k| {
+                let (predicted, scores) = self.scores_cf.at(k);
+                ClassCounterfactual {
+                    to: ranks[usize::from(self.keys.to_group[k])],
                     predicted,
                     scores,
-                    unsupported: self.unsupported.get(next).copied().unwrap_or(0),
-                });
-                next += 1;
-            }
-            each(i, self.batch.person_keys()[i], &person, &cfs);
-        }
+                    unsupported: self.unsupported.get(k).copied().unwrap_or(0),
+                }
+            }));
+            let of = (ranks[usize::from(own[i])], weight);
+            let person = person_at(&self.batch, &self.scores, i, of);
+            each(self.batch.person_keys()[i], &person, &cfs);
+        });
     }
 }

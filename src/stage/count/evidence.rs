@@ -3,6 +3,8 @@
 //! Evidence is integers and fixed-point sums only, one mergeable value per row group, so it does
 //! not depend on threads or batches. Weights become whole numbers of the unit that preparing found.
 
+use std::ops::Range;
+
 use crate::data::prepare::weight::WeightColumn;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, ScoreReader, SupportReader,
@@ -176,14 +178,13 @@ impl<'a> RowCounting<'a> {
         group: u16,
     ) {
         let weight = (batch.person_keys()[i], weight_units(self.layout, batch, i));
-        if weight.1 == 0 {
-            return part.groups[self.ranks[usize::from(group)]].add_weightless();
-        }
         let threshold = self.rule.threshold_at(batch, Some(fold), i);
         let predicted = self.rule.compare(score, threshold);
         let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
-        part.groups[group].add(label, predicted, score == threshold);
-        part.add_unit((group, weight.0, weight.1), label, predicted);
+        part.add((group, weight.0, weight.1), label, predicted, score == threshold);
+        if weight.1 == 0 {
+            return;
+        }
         if self.blocks.scores {
             part.add_score(group, (label, score), weight.1, (weight.0, batch.row_key[i]));
         }
@@ -342,11 +343,12 @@ pub(crate) fn label(layout: &Layout, batch: &PreparedBatch, i: usize) -> Option<
     layout.label.as_ref().and_then(|_| batch.label[i])
 }
 
-/// What a pass over scored counterfactuals reads.
+/// What a pass over scored counterfactuals reads: by default one score each, and how it becomes a
+/// decision.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CountInputs<'a> {
+pub(crate) struct CountInputs<'a, S = &'a ScoreReader, R = &'a DecisionRule> {
     /// How scores become decisions.
-    pub rule: &'a DecisionRule,
+    pub rule: R,
     /// Position of the attribute.
     pub attribute: usize,
     /// The counterfactuals.
@@ -354,9 +356,9 @@ pub(crate) struct CountInputs<'a> {
     /// Their unsupported values.
     pub support: &'a SupportReader,
     /// Scores of the rows.
-    pub scores: &'a ScoreReader,
+    pub scores: S,
     /// Scores of the counterfactuals.
-    pub scores_cf: &'a ScoreReader,
+    pub scores_cf: S,
 }
 
 impl CountInputs<'_> {
@@ -386,16 +388,45 @@ pub(crate) fn no_switches(
 }
 
 /// One row group with everything that belongs to it.
-pub(crate) struct ScoredGroup {
+pub(crate) struct ScoredGroup<S = Vec<f64>, R = [DecisionRule; 2]> {
     pub(crate) batch: PreparedBatch,
     pub(crate) roles: RowRoles,
     pub(crate) keys: CounterfactualKeys,
     /// The unsupported values of each; empty where all are supported.
     pub(crate) unsupported: Vec<u64>,
-    pub(crate) scores: Vec<f64>,
-    pub(crate) scores_cf: Vec<f64>,
+    pub(crate) scores: S,
+    pub(crate) scores_cf: S,
     /// As [`CountInputs::rules`] gives them.
-    pub(crate) rules: [DecisionRule; 2],
+    pub(crate) rules: R,
+}
+
+impl<S, R> ScoredGroup<S, R> {
+    /// Passes on the position of every audited row of a group that weighs something, its weight and
+    /// the positions of its counterfactuals; `own` are the groups of the rows.
+    pub(super) fn each_person(
+        &self,
+        layout: &Layout,
+        own: &[u16],
+        mut each: impl FnMut(usize, u64, Range<usize>),
+    ) {
+        let parent = |k: usize| self.keys.parent.get(k).map(|&parent| parent as usize);
+        let mut next = 0;
+        for (i, &own) in own.iter().enumerate() {
+            let weight = weight_units(layout, &self.batch, i);
+            if own == MISSING_GROUP || self.roles.audited(i).is_none() || weight == 0 {
+                continue;
+            }
+            // Counterfactuals of rows that are left out here.
+            while parent(next).is_some_and(|parent| parent < i) {
+                next += 1;
+            }
+            let first = next;
+            while parent(next) == Some(i) {
+                next += 1;
+            }
+            each(i, weight, first..next);
+        }
+    }
 }
 
 impl ScoredGroup {
@@ -408,46 +439,34 @@ impl ScoredGroup {
         own: &[u16],
         mut each: impl FnMut(usize, &ScoredPerson, &[ScoredCounterfactual]),
     ) {
-        let ranks = ranks(attribute);
+        let (ranks, [rule, rule_cf]) = (ranks(attribute), &self.rules);
         let mut cfs = Vec::new();
-        let mut next = 0;
-        let [rule, rule_cf] = &self.rules;
-        for (i, &own) in own.iter().enumerate() {
-            let weight = weight_units(layout, &self.batch, i);
-            if own == MISSING_GROUP || self.roles.audited(i).is_none() || weight == 0 {
-                continue;
-            }
-            cfs.clear();
-            // Counterfactuals of rows that are left out here.
-            while self.keys.parent.get(next).is_some_and(|&parent| (parent as usize) < i) {
-                next += 1;
-            }
-            let score = self.scores[i];
-            let fold = self.roles.audited(i);
+        self.each_person(layout, own, |i, weight, of_row| {
+            let (score, fold) = (self.scores[i], self.roles.audited(i));
             let predicted = rule.decide(&self.batch, fold, i, score);
             let threshold_cf = rule_cf.threshold_at(&self.batch, fold, i);
-            while self.keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
-                let score_cf = self.scores_cf[next];
+            cfs.clear();
+            cfs.extend(of_row.map(|k| {
+                let score_cf = self.scores_cf[k];
                 let predicted_cf = rule_cf.compare(score_cf, threshold_cf);
-                cfs.push(ScoredCounterfactual {
-                    to: ranks[usize::from(self.keys.to_group[next])],
+                ScoredCounterfactual {
+                    to: ranks[usize::from(self.keys.to_group[k])],
                     predicted: predicted_cf,
                     score: rule.share(score_cf),
                     rounded: rule.gives_scores
                         && is_rounded_switch((score, predicted), (score_cf, predicted_cf)),
-                    unsupported: self.unsupported.get(next).copied().unwrap_or(0),
-                });
-                next += 1;
-            }
+                    unsupported: self.unsupported.get(k).copied().unwrap_or(0),
+                }
+            }));
             let person = ScoredPerson {
-                group: ranks[usize::from(own)],
+                group: ranks[usize::from(own[i])],
                 label: label(layout, &self.batch, i),
                 predicted,
                 score: rule.share(score),
                 weight,
             };
             each(i, &person, &cfs);
-        }
+        });
     }
 
     pub(crate) fn read(
@@ -548,7 +567,7 @@ mod tests {
     fn the_whole_is_the_sum_of_its_folds() {
         let fold = |positive: u64| {
             let mut counts = FactualCounts::new(2);
-            (0..positive).for_each(|_| counts.groups[1].add(Some(true), Some(true), false));
+            (0..positive).for_each(|_| counts.add((1, 0, 1), Some(true), Some(true), false));
             counts
         };
         let counted = CountedFolds::new(vec![fold(3), fold(0), fold(4)], || fold(0));

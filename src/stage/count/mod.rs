@@ -14,17 +14,16 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, SupportReader};
+use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::error::{Error, Result};
 use crate::exec::{StageContext, files, misfit};
-use crate::job::{Job, ModelBlock};
+use crate::job::Job;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
 use crate::metric::evidence::labelled_scores::EXACT_ROWS;
 use crate::metric::evidence::person_sums;
 use crate::metric::value::sanity::ModelSanity;
-use crate::param::Name;
 use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, KEEP_ROWS_BELOW, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE,
 };
@@ -47,7 +46,7 @@ use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, 
 use crate::stage::train::trainer::refuse_memory;
 use crate::table::OutcomeRow;
 use crate::table::file::RowWriter;
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// The scores that an audit counts: those of the plain audit, or of the models of an arm in all
 /// folds, of which each has those of its own rows.
@@ -68,7 +67,7 @@ impl PooledScores {
         ScoreReader::pooled(&folders)
     }
 
-    /// The scores of each of `n` classes. No arm has such.
+    /// The scores of each of `n` classes. No arm has such, and no worlds.
     fn of_classes(
         &self,
         ctx: &StageContext<'_>,
@@ -132,46 +131,16 @@ impl<'a> RowScoreInputs<'a> {
 /// The scores of one model over the counterfactuals of one set.
 pub(crate) struct SetScoreInputs<'a> {
     pub(crate) rows: RowInputs<'a>,
-    of_set: ScoredSet,
+    made: StageInput<GenerateStage>,
+    /// Of a set that depends on causal graphs, whose scores are means over their worlds, one for
+    /// each person and target group; else none.
+    worlds: Option<StageInput<WorldsStage>>,
     scores: PooledScores,
+    /// Of the rows that were made; none of worlds.
+    scores_cf: PooledScores,
     rule: RuleInputs<'a>,
     /// Place of the sensitive attribute.
     position: usize,
-}
-
-/// Where the scores of counterfactuals are.
-enum ScoredSet {
-    /// Next to the rows that were scored.
-    Rows(StageInput<GenerateStage>, PooledScores),
-    /// Means over the worlds of causal graphs, one for each person and target group, next to what
-    /// of these is unsupported.
-    Worlds(StageInput<WorldsStage>, StageInput<GenerateStage>),
-}
-
-impl ScoredSet {
-    fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-        attribute: usize,
-    ) -> Result<(CounterfactualReader, ScoreReader)> {
-        match self {
-            ScoredSet::Rows(made, scores) => {
-                Ok((made.open(ctx, row_context)?, scores.open(ctx, row_context)?))
-            }
-            ScoredSet::Worlds(worlds, _) => {
-                let (rows, roles) = (row_context.rows, row_context.roles);
-                let keys = CounterfactualReader::of_keys(rows, roles, attribute)?;
-                Ok((keys, worlds.scores(ctx, row_context)?))
-            }
-        }
-    }
-
-    /// The unsupported values.
-    fn support(&self, ctx: &StageContext<'_>) -> Result<SupportReader> {
-        let (ScoredSet::Rows(made, _) | ScoredSet::Worlds(_, made)) = self;
-        made.support(ctx)
-    }
 }
 
 impl<'a> SetScoreInputs<'a> {
@@ -186,12 +155,12 @@ impl<'a> SetScoreInputs<'a> {
         let rows = RowInputs::of_audit(b, unit)?;
         let scores = PooledScores::need(&unit.factual(), b)?;
         let made = b.need::<GenerateStage>(&set.unit())?;
-        let of_set = match set.graphs() {
-            Some(_) => ScoredSet::Worlds(b.need::<WorldsStage>(unit)?, made),
-            None => ScoredSet::Rows(made, PooledScores::need(unit, b)?),
+        let (worlds, scores_cf) = match set.graphs() {
+            Some(_) => (Some(b.need::<WorldsStage>(unit)?), PooledScores(Vec::new())),
+            None => (None, PooledScores::need(unit, b)?),
         };
         let rule = rule_of(unit, several, b)?;
-        Ok(SetScoreInputs { rows, of_set, scores, rule, position })
+        Ok(SetScoreInputs { rows, made, worlds, scores, scores_cf, rule, position })
     }
 
     /// Hands the opened scores on.
@@ -201,13 +170,20 @@ impl<'a> SetScoreInputs<'a> {
         row_context: RowContext<'_>,
         then: impl FnOnce(CountInputs<'_>) -> Result<T>,
     ) -> Result<T> {
-        let (counterfactuals, scores_cf) = self.of_set.open(ctx, row_context, self.position)?;
+        let (counterfactuals, scores_cf) = match &self.worlds {
+            None => (self.made.open(ctx, row_context)?, self.scores_cf.open(ctx, row_context)?),
+            Some(worlds) => {
+                let (rows, roles) = (row_context.rows, row_context.roles);
+                let keys = CounterfactualReader::of_keys(rows, roles, self.position)?;
+                (keys, worlds.scores(ctx, row_context)?)
+            }
+        };
         let scores = self.scores.open(ctx, row_context)?;
         then(CountInputs {
             rule: &self.rule.open(ctx, row_context, &scores)?,
             attribute: self.position,
             counterfactuals: &counterfactuals,
-            support: &self.of_set.support(ctx)?,
+            support: &self.made.support(ctx)?,
             scores: &scores,
             scores_cf: &scores_cf,
         })
@@ -220,15 +196,13 @@ impl<'a> SetScoreInputs<'a> {
         (row_context, n): (RowContext<'_>, usize),
         then: impl FnOnce(ClassCountInputs<'_>) -> Result<T>,
     ) -> Result<T> {
-        let ScoredSet::Rows(made, scores_cf) = &self.of_set else {
-            return Err(misfit("graphs have no scores of several classes".to_owned()));
-        };
         then(ClassCountInputs {
+            rule: (),
             attribute: self.position,
-            counterfactuals: &made.open(ctx, row_context)?,
-            support: &made.support(ctx)?,
+            counterfactuals: &self.made.open(ctx, row_context)?,
+            support: &self.made.support(ctx)?,
             scores: &self.scores.of_classes(ctx, row_context, n)?,
-            scores_cf: &scores_cf.of_classes(ctx, row_context, n)?,
+            scores_cf: &self.scores_cf.of_classes(ctx, row_context, n)?,
         })
     }
 }
@@ -322,17 +296,6 @@ impl StagePlan<'_> {
 }
 
 impl Stage for CountStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Count;
-    const FIELDS: &'static [UnitField] = &[
-        UnitField::Model,
-        UnitField::Set,
-        UnitField::Attribute,
-        UnitField::Experiment,
-        UnitField::Arm,
-        UnitField::Repeat,
-    ];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let n_folds = plan.counted_folds(unit)?;
@@ -480,10 +443,6 @@ fn write_counted<S: Serialize>(ctx: &StageContext<'_>, counted: &CountedFolds<S>
 }
 
 impl Stage for FlipsStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Flips;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model, UnitField::Attribute];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let sources = RowScoreInputs::need(unit, false, b)?;
@@ -527,32 +486,20 @@ impl StageInput<OutcomesStage> {
     /// The outcomes of every model that scores counterfactuals; none where the job keeps none.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Option<Self>> {
         let plan = b.plan;
-        let applied_sets = plan.applied_sets();
-        let scored = plan.job.models.iter().any(|(name, model)| {
-            model.scores_counterfactuals()
-                && applied_sets.iter().any(|applied| applied.block.asks(name))
-        });
         let kept = plan.keeps_outcomes() && plan.n_classes().is_none();
-        let has_rows = kept && scored;
+        let has_rows = kept && plan.scored_sets().next().is_some();
         has_rows.then(|| b.need::<OutcomesStage>(&AuditUnit::default())).transpose()
     }
 }
 
 impl Stage for OutcomesStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Outcomes;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let keep = b.input("run.keep_rows", |job| job.run.keeps_outcomes());
         let (rows, mut parts) = (RowInputs::of_job(b)?, Vec::new());
-        let applied_sets = plan.applied_sets();
-        let scoring = |(_, model): &(&Name, &ModelBlock)| model.scores_counterfactuals();
-        for (name, _) in plan.job.models.iter().filter(scoring) {
-            for applied in applied_sets.iter().filter(|applied| applied.block.asks(name)) {
-                let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
-                parts.push((name.as_str(), applied.set, sources));
-            }
+        for (name, _, applied) in plan.scored_sets() {
+            let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
+            parts.push((name.as_str(), applied.set, sources));
         }
         let named = keep == Some(true);
         let passes = b.passes();

@@ -23,7 +23,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// What the model or arm of a unit is compared with, on the same set and attribute.
 ///
@@ -41,16 +41,6 @@ fn other_unit(plan: &StagePlan<'_>, unit: &AuditUnit) -> Result<AuditUnit> {
 }
 
 impl Stage for PairStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Pair;
-    const FIELDS: &'static [UnitField] = &[
-        UnitField::Model,
-        UnitField::Set,
-        UnitField::Attribute,
-        UnitField::Experiment,
-        UnitField::Arm,
-    ];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let units = [unit.clone(), other_unit(plan, unit)?];

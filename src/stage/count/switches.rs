@@ -366,12 +366,10 @@ impl ClassSwitchPass<'_> {
 
     /// Calls `each` with every row of a row group.
     fn rows(&self, g: usize, mut each: impl FnMut(KeyedClassRow<'_>)) -> Result<u64> {
-        let group = ClassScoredGroup::read(self.context, self.scored, g)?;
+        let group = ClassScoredGroup::read_classes(self.context, self.scored, g)?;
         let layout = self.context.rows.layout();
-        group.people(layout, self.scored.attribute, |_, key, person, cfs| {
-            each((key, person, cfs));
-        });
-        Ok(group.len() as u64)
+        group.people(layout, self.scored.attribute, |key, person, cfs| each((key, person, cfs)));
+        Ok(group.batch.row.len() as u64)
     }
 
     fn gather(&self) -> Result<Vec<(u64, ClassSwitchAccumulator)>> {

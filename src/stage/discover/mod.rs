@@ -23,7 +23,7 @@ use crate::stage::kinds::{DiscoverStage, GenerateStage};
 use crate::stage::memory;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// File of the stage `discover` for a scenario.
 fn file_of(scenario: &str) -> String {
@@ -49,10 +49,6 @@ impl StageInput<DiscoverStage> {
 }
 
 impl Stage for DiscoverStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Discover;
-    const FIELDS: &'static [UnitField] = &[UnitField::Set, UnitField::Block];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let applied_sets = plan.applied_sets();

@@ -234,15 +234,8 @@ impl ArmSelection {
     ) -> Result<T> {
         let mut numbers = self.count(row_context)?;
         let rows = |added, draw| {
-            TrainingRows::with_added(
-                row_context.rows,
-                row_context.roles,
-                0,
-                row_context.workers,
-                row_context.watch,
-                added,
-            )
-            .drawn(draw)
+            let RowContext { rows, roles, .. } = row_context;
+            TrainingRows::of_fold(rows, roles, 0, row_context.row_groups(), added).drawn(draw)
         };
         (numbers.n_positive, numbers.n_rows) = rows(Vec::new(), None).count()?;
         let mut added = self.added_parts(row_context, draw);

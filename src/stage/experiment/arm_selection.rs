@@ -5,101 +5,72 @@ use crate::augment::adasyn::AdasynSettings;
 use crate::augment::choose::{CounterfactualSelection, SelectionRule};
 use crate::data::Layout;
 use crate::error::Result;
-use crate::exec::StageContext;
 use crate::job::blocks::experiments::{self, LabelSide};
 use crate::param::Word;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::experiment::added_rows::{self, ArmSelection, CandidatePool, CandidateScores};
 use crate::stage::experiment::plan::{ExperimentPlan, with_set};
 use crate::stage::kinds::{GenerateStage, ScoreStage};
-use crate::stage::plan::StagePlan;
-use crate::stage::row_context::RowContext;
 use crate::stage::rule_inputs::RuleInputs;
-use crate::stage::stage_builder::{StageBuilder, StageInput};
+use crate::stage::stage_builder::{OpensOfRows, StageBuilder};
 use crate::unit::AuditUnit;
 
-/// The counterfactuals that an arm may add in one attribute, to be opened.
-struct PoolInputs {
-    position: usize,
-    made: StageInput<GenerateStage>,
-    /// Where predictions are asked for those of the rows and of the counterfactuals.
-    base: Option<(StageInput<ScoreStage>, StageInput<ScoreStage>)>,
-}
-
-/// What an arm adds to the training rows for a fold, to be opened.
-pub(crate) struct SelectionInputs<'a> {
-    plan: &'a StagePlan<'a>,
-    pub(crate) experiment_plan: ExperimentPlan<'a>,
-    arm: ExperimentArm,
-    pools: Vec<PoolInputs>,
-    /// How the base decides, where predictions are asked for.
-    rule: Option<RuleInputs<'a>>,
-}
-
-impl<'a> SelectionInputs<'a> {
-    /// What an arm adds in a fold, of a further training by the base model of that training; the
-    /// key names it with this prefix.
-    pub(crate) fn need(
-        b: &mut StageBuilder<'_, 'a>,
-        experiment_plan: &ExperimentPlan<'a>,
-        (fold, arm, repeat): (usize, ExperimentArm, Option<usize>),
-        prefix: &str,
-    ) -> Result<Self> {
-        let plan = b.plan;
-        let named = |key: &str| format!("{prefix}{key}");
-        b.texts([(named("arm"), arm.to_string())]);
-        let adasyn = experiment_plan.adasyn(arm);
-        let chosen = experiment_plan.chosen_as(arm);
-        let diverse = experiment_plan.diverse().filter(|_| chosen == Some(ExperimentArm::Diverse));
-        if let Some(adasyn) = &adasyn {
-            b.value(&named("adasyn"), adasyn);
-        }
-        if let Some(diverse) = &diverse {
-            b.value(&named("diverse"), diverse);
-        }
-        if adasyn.is_some() || diverse.is_some() {
-            b.input(&named("data.features.onehot"), |job| &job.data.features.onehot);
-            b.input(&named("data.missing.nominal"), |job| job.data.missing.nominal);
-        }
-        b.texts(chosen.map(|chosen| (named("counterfactuals"), chosen.to_string())));
-        let directed =
-            experiment_plan.directed().filter(|_| chosen == Some(ExperimentArm::Directed));
-        if let Some(directed) = directed {
-            b.value(&named("directed"), directed);
-        }
-        if directed.is_some() || adasyn.is_some() {
-            b.value(&named("run.seed"), plan.job.run.seed.0);
-        }
-        let by = experiment_plan.prediction_source(arm);
-        let mut pools = Vec::new();
-        for applied in experiment_plan.sets.iter().filter(|_| chosen.is_some()) {
-            let made =
-                b.need::<GenerateStage>(&experiment_plan.training_set_unit(applied, fold))?;
-            let base = match by.map(|by| experiment_plan.predicted_unit(by, fold)) {
-                None => None,
-                Some(unit) => {
-                    let unit = AuditUnit { repeat, ..unit };
-                    let rows = b.need::<ScoreStage>(&unit)?;
-                    Some((rows, b.need::<ScoreStage>(&with_set(unit, Some(applied)))?))
-                }
-            };
-            pools.push(PoolInputs { position: applied.position, made, base });
-        }
-        let base = [experiment_plan.fold_unit(ExperimentArm::Base, fold)];
-        let rule =
-            by.map(|_| RuleInputs::of_units(b, prefix, experiment_plan.model, base)).transpose()?;
-        Ok(SelectionInputs { plan, experiment_plan: experiment_plan.clone(), arm, pools, rule })
+/// What an arm adds to the training rows for a fold, opened for the rows of the fold; of a further
+/// training by the base model of that training. The key names it with this prefix.
+pub(crate) fn arm_selection<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+    experiment_plan: &ExperimentPlan<'a>,
+    (fold, arm, repeat): (usize, ExperimentArm, Option<usize>),
+    prefix: &str,
+) -> Result<OpensOfRows<'a, ArmSelection>> {
+    let plan = b.plan;
+    let named = |key: &str| format!("{prefix}{key}");
+    b.texts([(named("arm"), arm.to_string())]);
+    let adasyn = experiment_plan.adasyn(arm);
+    let chosen = experiment_plan.chosen_as(arm);
+    let diverse = experiment_plan.diverse().filter(|_| chosen == Some(ExperimentArm::Diverse));
+    if let Some(adasyn) = &adasyn {
+        b.value(&named("adasyn"), adasyn);
     }
-
-    /// Opens it for the rows of the fold.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<ArmSelection> {
-        let seed = self.plan.job.run.seed.0;
-        let pool = |pool: &PoolInputs| {
-            let base = match (&pool.base, &self.rule) {
+    if let Some(diverse) = &diverse {
+        b.value(&named("diverse"), diverse);
+    }
+    if adasyn.is_some() || diverse.is_some() {
+        b.input(&named("data.features.onehot"), |job| &job.data.features.onehot);
+        b.input(&named("data.missing.nominal"), |job| job.data.missing.nominal);
+    }
+    b.texts(chosen.map(|chosen| (named("counterfactuals"), chosen.to_string())));
+    let directed = experiment_plan.directed().filter(|_| chosen == Some(ExperimentArm::Directed));
+    if let Some(directed) = directed {
+        b.value(&named("directed"), directed);
+    }
+    if directed.is_some() || adasyn.is_some() {
+        b.value(&named("run.seed"), plan.job.run.seed.0);
+    }
+    let by = experiment_plan.prediction_source(arm);
+    let mut pools = Vec::new();
+    for applied in experiment_plan.sets.iter().filter(|_| chosen.is_some()) {
+        let made = b.need::<GenerateStage>(&experiment_plan.training_set_unit(applied, fold))?;
+        // Where predictions are asked for those of the rows and of the counterfactuals.
+        let base = match by.map(|by| experiment_plan.predicted_unit(by, fold)) {
+            None => None,
+            Some(unit) => {
+                let unit = AuditUnit { repeat, ..unit };
+                let rows = b.need::<ScoreStage>(&unit)?;
+                Some((rows, b.need::<ScoreStage>(&with_set(unit, Some(applied)))?))
+            }
+        };
+        pools.push((applied.position, made, base));
+    }
+    let base = [experiment_plan.fold_unit(ExperimentArm::Base, fold)];
+    // How the base decides, where predictions are asked for.
+    let rule =
+        by.map(|_| RuleInputs::of_units(b, prefix, experiment_plan.model, base)).transpose()?;
+    let (seed, sets) = (plan.job.run.seed.0, experiment_plan.sets.clone());
+    Ok(Box::new(move |ctx, row_context| {
+        let mut opened = Vec::new();
+        for (attribute, made, base) in &pools {
+            let base = match (base, &rule) {
                 (Some((scores, scores_cf)), Some(rule)) => {
                     let scores = scores.open(ctx, row_context)?;
                     let rule = rule.open(ctx, row_context, &scores)?;
@@ -108,39 +79,29 @@ impl<'a> SelectionInputs<'a> {
                 }
                 _ => None,
             };
-            let counterfactuals = pool.made.open(ctx, row_context)?;
-            Ok(CandidatePool { attribute: pool.position, counterfactuals, base })
-        };
-        let pools: Vec<CandidatePool> = self.pools.iter().map(pool).collect::<Result<_>>()?;
+            let counterfactuals = made.open(ctx, row_context)?;
+            opened.push(CandidatePool { attribute: *attribute, counterfactuals, base });
+        }
         let layout = row_context.rows.layout();
-        let (directed, diverse) = (self.experiment_plan.directed(), self.experiment_plan.diverse());
-        let choice = match (self.experiment_plan.chosen_as(self.arm), directed, diverse) {
+        let choice = match (chosen, directed, diverse) {
             (Some(ExperimentArm::Switched), ..) => CounterfactualSelection::Switched,
-            (Some(ExperimentArm::Diverse), _, Some(diverse)) => {
-                let extras = self.plan.extras(layout);
-                CounterfactualSelection::Farthest(added_rows::farthest(
-                    row_context,
-                    &pools,
-                    &extras,
-                    diverse.fraction.get(),
-                )?)
+            (_, _, Some(diverse)) => {
+                let (extras, fraction) = (plan.extras(layout), diverse.fraction.get());
+                let farthest = added_rows::farthest(row_context, &opened, &extras, fraction)?;
+                CounterfactualSelection::Farthest(farthest)
             }
-            (Some(ExperimentArm::Directed), Some(directed), _) => {
-                let rules: Vec<SelectionRule> = directed
-                    .rules
-                    .values()
-                    .map(|rule| engine_rule(rule, layout, &self.experiment_plan.sets))
-                    .collect();
-                CounterfactualSelection::Drawn(
-                    added_rows::rule_matches(row_context, &pools, &rules, seed)?
-                        .draw(directed.fraction.get()),
-                )
+            (_, Some(directed), _) => {
+                let rules = directed.rules.values();
+                let rules: Vec<SelectionRule> =
+                    rules.map(|rule| engine_rule(rule, layout, &sets)).collect();
+                let matches = added_rows::rule_matches(row_context, &opened, &rules, seed)?;
+                CounterfactualSelection::Drawn(matches.draw(directed.fraction.get()))
             }
             _ => CounterfactualSelection::All,
         };
-        let adasyn = self.experiment_plan.adasyn(self.arm).map(|arm| AdasynSettings { arm, seed });
-        Ok(ArmSelection { pools, choice, adasyn })
-    }
+        let adasyn = adasyn.map(|arm| AdasynSettings { arm, seed });
+        Ok(ArmSelection { pools: opened, choice, adasyn })
+    }))
 }
 
 /// A rule of the job by positions. Where it names no attribute and the set changes one, it is that

@@ -20,7 +20,7 @@ use crate::exec::misfit;
 use crate::job::blocks::experiments::PredictionSource;
 use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::{KEEP_ROWS_BELOW, ROLES};
-use crate::stage::experiment::arm_selection::SelectionInputs;
+use crate::stage::experiment::arm_selection::arm_selection;
 use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::kinds::{MeasureStage, PrepareStage, SelectedStage, SplitStage, TablesStage};
 use crate::stage::row_inputs::RowInputs;
@@ -32,7 +32,7 @@ use crate::table::{
     ArmFoldRow, ArmRow, ComparisonRow, CountRow, CurveRow, MetricRow, ReliabilityRow,
     ScoreShiftRow, TableRow, ThresholdRow,
 };
-use crate::unit::{AuditUnit, UnitKind};
+use crate::unit::AuditUnit;
 
 /// Which rows are audited and which train, fold by fold.
 pub(crate) fn plan_folds<'a>(
@@ -81,9 +81,6 @@ pub(crate) fn plan_folds<'a>(
 }
 
 impl Stage for SelectedStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Selected;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let rows = b.need::<PrepareStage>(&AuditUnit::default())?;
@@ -103,9 +100,11 @@ impl Stage for SelectedStage {
                 for fold in 0..experiment_plan.n_folds {
                     let prefix = format!("{name}: ");
                     let of = (fold, arm, None);
-                    let selection = SelectionInputs::need(b, &experiment_plan, of, &prefix)?;
+                    let selection = arm_selection(b, &experiment_plan, of, &prefix)?;
                     let rows = by_fold.in_fold(FoldRoles::Audited, fold);
-                    parts.push((name.clone(), fold, rows, selection));
+                    let block = experiment_plan.block;
+                    let of = (block.model.as_str(), block.from.as_str(), fold);
+                    parts.push((name.clone(), of, rows, selection));
                 }
             }
         }
@@ -116,16 +115,10 @@ impl Stage for SelectedStage {
                 return Ok(());
             }
             let mut writer = RowWriter::<SelectedRow>::create(ctx.out())?;
-            for (name, fold, rows, selection) in &parts {
+            for (name, of, rows, selection) in &parts {
                 rows.with(ctx, 0, |row_context| {
-                    let block = selection.experiment_plan.block;
-                    let of = (block.model.as_str(), block.from.as_str(), *fold);
-                    selection.open(ctx, row_context)?.write_selected(
-                        row_context,
-                        name,
-                        of,
-                        &mut writer,
-                    )
+                    let selection = selection(ctx, row_context)?;
+                    selection.write_selected(row_context, name, *of, &mut writer)
                 })?;
             }
             writer.finish()
@@ -134,9 +127,6 @@ impl Stage for SelectedStage {
 }
 
 impl Stage for TablesStage {
-    type Output = MeasureStage;
-    const KIND: UnitKind = UnitKind::Tables;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
         let mut trials = b.plan.experiments();

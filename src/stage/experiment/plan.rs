@@ -159,7 +159,7 @@ impl<'a> ExperimentPlan<'a> {
         }
     }
 
-    pub(crate) fn directed(&self) -> Option<&DirectedArm> {
+    pub(crate) fn directed(&self) -> Option<&'a DirectedArm> {
         self.block.arms.directed.as_ref()
     }
 

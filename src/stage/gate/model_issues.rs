@@ -4,52 +4,40 @@
 //! same.
 
 use crate::error::Result;
-use crate::exec::StageContext;
 use crate::job::Job;
 use crate::metric::value::sanity::{InvertedOrder, ModelSanity};
 use crate::stage::artifact::SANITY;
 use crate::stage::kinds::CountStage;
-use crate::stage::score::recheck::RecheckInputs;
-use crate::stage::stage_builder::{StageBuilder, StageInput};
+use crate::stage::score::recheck::{not_repeatable, rechecks};
+use crate::stage::stage_builder::{Opens, StageBuilder};
 use crate::table::{IssueRow, ReasonCode, whole};
 use crate::unit::AuditUnit;
 
 /// Code of the issue about a model that decides alike about everybody.
 const ONE_DECISION: &str = "one-decision";
 
-/// What was found of each model, to be opened; what waits for scores is left out.
-pub(crate) struct ModelIssueInputs {
-    rechecks: Option<RecheckInputs>,
-    counted: Vec<(String, StageInput<CountStage>)>,
-}
-
-impl ModelIssueInputs {
-    /// Of the models of the job: people are counted by its first attribute.
-    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let job = b.plan.job;
-        let rechecks = b.want_part(RecheckInputs::need)?;
-        let attribute = job.data.sensitive.keys().next().map(ToString::to_string);
-        let attribute = attribute.unwrap_or_default();
-        let mut counted = Vec::new();
-        for (name, _) in job.models.iter().filter(|(_, model)| model.amount().is_none()) {
-            let unit =
-                AuditUnit { attribute: attribute.clone(), ..AuditUnit::of_model(name.as_str()) };
-            let stage = b.want_part(|b| b.need::<CountStage>(&unit))?;
-            counted.extend(stage.map(|stage| (name.to_string(), stage)));
-        }
-        b.input("data.label.classes", |job| job.data.label.classes());
-        Ok(ModelIssueInputs { rechecks, counted })
-    }
-
-    /// The issues.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>, job: &Job) -> Result<Vec<IssueRow>> {
-        let rechecked = self.rechecks.as_ref().map(|rechecks| rechecks.issues(ctx));
-        let mut issues = rechecked.transpose()?.unwrap_or_default();
-        for (model, stage) in &self.counted {
+/// What was found of each model of the job, as issues; what waits for scores is left out. People are
+/// counted by the first attribute.
+pub(crate) fn model_issues<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a, Vec<IssueRow>>> {
+    let job = b.plan.job;
+    let rechecked = b.want_part(rechecks)?;
+    let attribute = job.data.sensitive.keys().next().map(ToString::to_string).unwrap_or_default();
+    let decides = job.models.iter().filter(|(_, model)| model.amount().is_none());
+    let units = decides.map(|(name, _)| {
+        let attribute = attribute.clone();
+        (name.as_str(), AuditUnit { attribute, ..AuditUnit::of_model(name.as_str()) })
+    });
+    let counted = b.want_each::<CountStage, _>(units)?;
+    b.input("data.label.classes", |job| job.data.label.classes());
+    Ok(Box::new(move |ctx| {
+        let rechecked = rechecked.as_ref().map(|of| of(ctx)).transpose()?.unwrap_or_default();
+        let differ = rechecked.iter().filter_map(|(model, found)| not_repeatable(model, found));
+        let mut issues: Vec<IssueRow> = differ.collect();
+        for (model, stage) in &counted {
             issues.extend(of_sanity(job, model, &stage.read::<ModelSanity>(ctx, SANITY)?));
         }
         Ok(issues)
-    }
+    }))
 }
 
 /// What looking at the scores and decisions of a model gave, as issues.

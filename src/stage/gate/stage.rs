@@ -3,26 +3,22 @@
 use crate::diff::compared_run::ComparedRun;
 use crate::error::Result;
 use crate::exec::misfit;
-use crate::stage::gate::model_issues::ModelIssueInputs;
+use crate::stage::gate::model_issues::model_issues;
 use crate::stage::gate::{self, baseline};
-use crate::stage::generate::refits::FitInputs;
-use crate::stage::hidden::HiddenFolders;
+use crate::stage::generate::refits::fits_of_sets;
+use crate::stage::hidden;
 use crate::stage::kinds::{BaselineStage, GateStage, OutcomesStage, PopulationStage};
 use crate::stage::plan::StagePlan;
-use crate::stage::recourse::stage::RecourseFolders;
+use crate::stage::recourse::stage::recourse_folders;
 use crate::stage::report::inputs::{MeasuredTables, folder_inputs, need_baseline};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::expect::ExpectInputs;
-use crate::stage::score::levels::ContractInputs;
+use crate::stage::score::expect::expected_scores;
+use crate::stage::score::levels::settled_models;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::why::WhyFolders;
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::stage::why::why_folders;
+use crate::unit::AuditUnit;
 
 impl Stage for BaselineStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Baseline;
-    const FIELDS: &'static [UnitField] = &[];
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let named = plan.baseline.clone().zip(plan.settings.baseline.as_deref());
@@ -33,7 +29,7 @@ impl Stage for BaselineStage {
         b.input("gates", |job| &job.gates);
         let rows = RowInputs::of_job(b)?;
         let measured = MeasuredTables::need(b)?;
-        let (fits, outcomes) = (FitInputs::need(b)?, StageInput::<OutcomesStage>::need(b)?);
+        let (fits, outcomes) = (fits_of_sets(b)?, StageInput::<OutcomesStage>::need(b)?);
         b.texts([("baseline".to_owned(), fingerprint)]);
         // The job says what differs; what varies besides does not.
         b.texts(
@@ -51,7 +47,7 @@ impl Stage for BaselineStage {
                     [measured.all.folder(ctx), measured.plain.folder(ctx)],
                     outcomes.as_ref().map(|stage| stage.folder(ctx)),
                 )?;
-                let new = ComparedRun { fitted_on: fits.open(ctx)?, ..new };
+                let new = ComparedRun { fitted_on: fits(ctx)?, ..new };
                 baseline::compare(ctx, plan.checked, row_context, folder, &new)
             })
         })
@@ -59,10 +55,6 @@ impl Stage for BaselineStage {
 }
 
 impl Stage for GateStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Gate;
-    const FIELDS: &'static [UnitField] = &[];
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         b.input("gates", |job| &job.gates);
@@ -77,20 +69,21 @@ impl Stage for GateStage {
         let everybody = b.need::<PopulationStage>(&AuditUnit::default())?;
         let baseline = b.want_part(need_baseline)?.flatten();
         // Nothing is judged that depends on other scores than the job expects.
-        b.want_part(ExpectInputs::need)?;
-        let (recourse, why) = (RecourseFolders::need(b)?, WhyFolders::need(b)?);
-        let hidden = HiddenFolders::need(b)?;
-        let (issues, contracts) = (ModelIssueInputs::need(b)?, ContractInputs::need(b)?);
+        b.want_part(expected_scores)?;
+        let (recourse, why, hidden) =
+            (recourse_folders(b)?, why_folders(b)?, hidden::hidden_folders(b)?);
+        let (issues, settled) = (model_issues(b)?, settled_models(b)?);
         let waits = (!plan.input.awaited.is_empty()).then_some(plan.baseline.is_some());
         b.value("waits for scores", waits);
         work(move |ctx| {
+            let unknown = settled(ctx)?.into_iter().flat_map(|of| of.unknown).collect();
             gate::judge(
                 ctx,
                 (plan.checked, waits),
                 (&measured, &everybody),
                 baseline.as_ref(),
                 (&recourse.open(ctx), &why.open(ctx)),
-                (issues.open(ctx, plan.job)?, contracts.unknown(ctx)?, hidden.rows(ctx)?),
+                (issues(ctx)?, unknown, hidden::rows(ctx, &hidden)?),
             )
         })
     }

@@ -19,9 +19,7 @@ use crate::data::MISSING_GROUP;
 use crate::data::exchange::external::{ExternalRows, ExternalRules};
 use crate::data::exchange::keyed::KeyedFile;
 use crate::data::exchange::row_stream::{RawBatch, RowSink, RowStream};
-use crate::data::exchange::to_score::{
-    RequestRow, RowsBatch, counterfactual_batch, counterfactual_schema,
-};
+use crate::data::exchange::to_score::{RequestRow, counterfactual_batch, counterfactual_schema};
 use crate::data::prepare::params::MissingRule;
 use crate::error::{Error, Fault, Result};
 use crate::exec::child::ProgramInput;
@@ -38,7 +36,7 @@ use crate::stage::program::RowProgram;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// File of the stage `external`.
 const ANSWER: &str = "counterfactuals.parquet";
@@ -93,10 +91,6 @@ impl<'a> ExternalInput<'a> {
 }
 
 impl Stage for ExternalStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::External;
-    const FIELDS: &'static [UnitField] = &[UnitField::Set, UnitField::Attribute];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let applied = plan.set_of(unit)?;
@@ -111,9 +105,9 @@ impl Stage for ExternalStage {
         });
         let everybody = b.value("everybody", !plan.job.experiments.is_empty());
         rows.work(1, move |ctx, row_context| {
-            let asked = AskedPeople { row_context, position: applied.position, everybody };
+            let asked = (row_context, applied.position, everybody);
             let answer = ctx.out().join(ANSWER);
-            let (n, ended) = program.ask(ctx, &answer, |input| asked.send(input))?;
+            let (n, ended) = program.ask(ctx, &answer, |input| send_people(asked, input))?;
             if n > 0 {
                 // An answer that does not fit is not kept: the program would not be asked
                 // again once it is corrected.
@@ -138,51 +132,37 @@ impl Stage for ExternalStage {
     }
 }
 
-/// The people whose counterfactuals a program is asked for.
-#[derive(Clone, Copy)]
-struct AskedPeople<'r> {
-    row_context: RowContext<'r>,
-    /// Of the attribute.
-    position: usize,
-    /// Whether they need not be audited.
-    everybody: bool,
-}
-
-impl AskedPeople<'_> {
-    /// Sends a row for each of them and each other group.
-    fn send(self, input: &mut ProgramInput<'_>) -> Result<()> {
-        let schema = counterfactual_schema(self.row_context.rows.layout());
-        let mut stream = Box::new(RowStream::start(input, &schema)?);
-        let part = |g: usize| {
-            let batch = self.rows(g)?;
-            Ok((batch.num_rows() as u64, batch))
-        };
-        self.row_context
-            .row_groups()
-            .in_order(part, |_, batch| stream.push(RawBatch::of(batch)))?;
-        stream.finish()
-    }
-
-    fn rows(self, g: usize) -> Result<RowsBatch> {
-        let RowContext { rows, roles, .. } = self.row_context;
+/// Sends a row for each person with a group of an attribute, who is audited or need not be, and each
+/// other group.
+fn send_people(
+    (row_context, position, everybody): (RowContext<'_>, usize, bool),
+    input: &mut ProgramInput<'_>,
+) -> Result<()> {
+    let RowContext { rows, roles, .. } = row_context;
+    let layout = rows.layout();
+    let n_groups = layout.attributes[position].groups.len();
+    let mut stream = Box::new(RowStream::start(input, &counterfactual_schema(layout))?);
+    let part = |g: usize| {
         let (batch, ids, roles) = (rows.read(g)?, rows.read_ids(g)?, roles.read(g)?);
-        let n_groups = rows.layout().attributes[self.position].groups.len();
         let mut asked = Vec::new();
-        for (row, &own) in batch.groups[self.position].iter().enumerate() {
-            if own == MISSING_GROUP || !self.everybody && roles.audited(row).is_none() {
+        for (row, &own) in batch.groups[position].iter().enumerate() {
+            if own == MISSING_GROUP || !everybody && roles.audited(row).is_none() {
                 continue;
             }
             let others = (0..n_groups).filter_map(|to| u16::try_from(to).ok());
             asked.extend(others.filter(|to| *to != own).map(|to_group| RequestRow {
                 row,
-                attribute: self.position,
+                attribute: position,
                 to_group,
                 cf_index: 0,
                 source: (0, row),
             }));
         }
-        counterfactual_batch(rows.layout(), &ids, &batch.groups, &asked, &[&batch.rows])
-    }
+        let sent = counterfactual_batch(layout, &ids, &batch.groups, &asked, &[&batch.rows])?;
+        Ok((sent.num_rows() as u64, sent))
+    };
+    row_context.row_groups().in_order(part, |_, batch| stream.push(RawBatch::of(batch)))?;
+    stream.finish()
 }
 
 impl<'a> StagePlan<'a> {

@@ -51,8 +51,10 @@ use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::share::{ShardPass, StagePasses};
-use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::stage::stage_builder::{
+    Opens, OpensOfRows, PlannedWork, Stage, StageBuilder, StageInput,
+};
+use crate::unit::AuditUnit;
 
 /// File of the stage `fit` for a fold.
 pub(crate) fn artifact(fold: usize) -> String {
@@ -103,14 +105,24 @@ pub(crate) type SetEffects<'a> = Vec<(&'a str, &'a str, GeneratedEffects)>;
 pub(crate) fn effects_of_sets<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, SetEffects<'a>>> {
-    let mut sets = Vec::new();
-    for applied in b.plan.applied_sets() {
-        let made = b.need::<GenerateStage>(&applied.unit())?;
-        sets.push((applied.set, applied.attribute, made));
-    }
+    let sets = b.plan.applied_sets().into_iter();
+    let sets = sets.map(|applied| ((applied.set, applied.attribute), applied.unit()));
+    let sets = b.need_each::<GenerateStage, _>(sets)?;
     Ok(Box::new(move |ctx| {
-        let effects = sets.iter().map(|(set, of, made)| Ok((*set, *of, made.effects(ctx)?)));
-        effects.collect()
+        sets.iter().map(|((set, of), made)| Ok((*set, *of, made.effects(ctx)?))).collect()
+    }))
+}
+
+/// The counterfactuals of a set, by the position of the attribute.
+pub(crate) fn made_of_set<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+    set: &str,
+) -> Result<OpensOfRows<'a, Vec<(usize, CounterfactualReader)>>> {
+    let own = b.plan.applied_sets().into_iter().filter(|applied| applied.set == set);
+    let made = own.map(|applied| (applied.position, applied.unit()));
+    let made = b.need_each::<GenerateStage, _>(made)?;
+    Ok(Box::new(move |ctx, rows| {
+        made.iter().map(|(attribute, made)| Ok((*attribute, made.open(ctx, rows)?))).collect()
     }))
 }
 
@@ -378,11 +390,6 @@ fn learning_knobs<'a>(applied: &AppliedSet<'a>) -> Result<StrategyPlan<'a>> {
 }
 
 impl Stage for FitStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Fit;
-    const FIELDS: &'static [UnitField] =
-        &[UnitField::Set, UnitField::Attribute, UnitField::Experiment];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let applied = plan.set_of(unit)?;
@@ -415,11 +422,6 @@ impl Stage for FitStage {
 }
 
 impl Stage for GenerateStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Generate;
-    const FIELDS: &'static [UnitField] =
-        &[UnitField::Set, UnitField::Attribute, UnitField::Experiment, UnitField::Fold];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let applied = plan.set_of(unit)?;
@@ -469,15 +471,13 @@ impl Stage for GenerateStage {
 }
 
 impl Stage for QualityStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Quality;
-    const FIELDS: &'static [UnitField] = &[UnitField::Set, UnitField::Attribute];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let applied = plan.set_of(unit)?;
         let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
         let (fit, made) = (b.need::<FitStage>(unit)?, b.need::<GenerateStage>(unit)?);
+        let map = b.input("report.map", |job| job.report.map);
+        let map = map.map(|wanted| (wanted, b.seed()));
         of_set.rows().clone().work(1, move |ctx, row_context| {
             let (basis, classes) = (
                 of_set.learning_reference(ctx, row_context)?,
@@ -497,6 +497,7 @@ impl Stage for QualityStage {
                 set: applied.set,
                 position: applied.position,
                 least: least_rows(&knobs, layout, basis.n_folds()),
+                map,
             };
             judging.write(ctx.out())
         })
@@ -504,20 +505,12 @@ impl Stage for QualityStage {
 }
 
 impl Stage for PlaceboStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Placebo;
-    const FIELDS: &'static [UnitField] = &[UnitField::Set, UnitField::Attribute];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         plan_repeats(unit, RepeatedPart::GroupNames, b)
     }
 }
 
 impl Stage for DoubtStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Doubt;
-    const FIELDS: &'static [UnitField] = &[UnitField::Set, UnitField::Attribute];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         plan_repeats(unit, RepeatedPart::ReferenceRows, b)
     }

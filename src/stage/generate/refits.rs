@@ -11,26 +11,16 @@ use crate::data::rows::reference::HashReferenceBatch;
 use crate::data::{Layout, MISSING_GROUP};
 use crate::diff::compared_run::FittedOn;
 use crate::error::Result;
+use crate::exec::files;
 use crate::exec::hash::sha256;
-use crate::exec::{StageContext, files};
 use crate::folder::manifest::Manifest;
 use crate::num::seed::{h, named_seed};
 use crate::stage::generate::basis::RowClasses;
 use crate::stage::kinds::{DiscoverStage, FitStage};
-use crate::stage::stage_builder::{StageBuilder, StageInput};
+use crate::stage::stage_builder::{Opens, StageBuilder, StageInput};
 
 /// File of the stages `fit` and `discover`.
 const FITTED_ON: &str = "fitted-on.json";
-
-/// The stage that fits a set.
-enum FittedStage {
-    Strategy(StageInput<FitStage>),
-    Graphs(StageInput<DiscoverStage>),
-}
-
-/// The sets that are fitted, in the plain audit and in the folds of experiments, to be opened: by
-/// experiment (empty in the plain audit), set and attribute.
-pub(crate) struct FitInputs(Vec<([String; 3], FittedStage)>);
 
 /// The hash of what a strategy learns from a batch, by the variables that it has.
 pub(crate) fn reference_hash<'a>(
@@ -77,38 +67,22 @@ pub(crate) fn write(out: &Path, folds: &[ContentHash], external: Option<String>)
     files::write_json(&out.join(FITTED_ON), &sha256(all.join("\n").as_bytes()))
 }
 
-impl FitInputs {
-    /// Those of the job.
-    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let (plan, mut fits) = (b.plan, Vec::new());
-        for applied in plan.applied_sets().into_iter().chain(plan.fold_sets()) {
-            let stage = match (applied.graphs(), applied.block.knobs()) {
-                (Some(_), _) => {
-                    FittedStage::Graphs(b.need::<DiscoverStage>(&applied.graphs_unit())?)
-                }
-                (None, Some(_)) => FittedStage::Strategy(b.need::<FitStage>(&applied.unit())?),
-                (None, None) => continue,
-            };
-            let experiment = applied.experiment.unwrap_or_default();
-            fits.push(([experiment, applied.set, applied.attribute].map(str::to_owned), stage));
-        }
-        Ok(FitInputs(fits))
-    }
-
-    /// What the sets of a run were fitted on.
-    ///
-    /// # Errors
-    /// A file of a stage cannot be read.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<FittedOn> {
-        let fit = |(key, stage): &([String; 3], FittedStage)| {
-            let hash = match stage {
-                FittedStage::Strategy(stage) => stage.read(ctx, FITTED_ON)?,
-                FittedStage::Graphs(stage) => stage.read(ctx, FITTED_ON)?,
-            };
-            Ok((key.clone(), hash))
+/// What the sets of a run were fitted on, in the plain audit and in the folds of experiments: by
+/// experiment (empty in the plain audit), set and attribute.
+pub(crate) fn fits_of_sets<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a, FittedOn>> {
+    let mut fits: Vec<([String; 3], StageInput<()>)> = Vec::new();
+    for applied in b.plan.applied_sets().into_iter().chain(b.plan.fold_sets()) {
+        let stage = match (applied.graphs(), applied.block.knobs()) {
+            (Some(_), _) => b.need::<DiscoverStage>(&applied.graphs_unit())?.untyped(),
+            (None, Some(_)) => b.need::<FitStage>(&applied.unit())?.untyped(),
+            (None, None) => continue,
         };
-        self.0.iter().map(fit).collect()
+        let experiment = applied.experiment.unwrap_or_default();
+        fits.push(([experiment, applied.set, applied.attribute].map(str::to_owned), stage));
     }
+    Ok(Box::new(move |ctx| {
+        fits.iter().map(|(key, stage)| Ok((key.clone(), stage.read(ctx, FITTED_ON)?))).collect()
+    }))
 }
 
 /// The same as a manifest tells it.

@@ -6,7 +6,6 @@ use crate::metric::Metric;
 use crate::metric::asked::GateScope;
 use crate::metric::catalog::catalog;
 use crate::metric::evidence::direction_memory::DirectionMemory;
-use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::job_place::job_error;
 use crate::stage::memory;
@@ -96,13 +95,7 @@ impl StagePlan<'_> {
         };
         let counted =
             |applied: &AppliedSet<'_>| applied.attribute == attribute && applied.graphs().is_none();
-        let applied_sets = self.applied_sets();
-        let asked = |(name, model): (&Name, &job::ModelBlock)| {
-            let sets = applied_sets.iter().filter(|applied| applied.block.asks(name));
-            let sets = sets.filter(|applied| counted(applied)).count() as u64;
-            if model.scores_counterfactuals() { sets } else { 0 }
-        };
-        let asked: u64 = self.job.models.iter().map(asked).sum();
+        let asked = self.scored_sets().filter(|(.., applied)| counted(applied)).count() as u64;
         self.job.models.len() as u64 * per_pair(false) + asked * per_pair(true)
     }
 }

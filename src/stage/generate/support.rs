@@ -7,6 +7,7 @@
 
 use std::path::Path;
 
+use arrow::datatypes::UInt64Type;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::support::{
@@ -20,6 +21,7 @@ use crate::data::{FeatureRows, Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::{merge_all, merge_each};
 use crate::exec::{StageContext, files};
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::stage::generate::basis::LearningReference;
 use crate::stage::kinds::SupportStage;
 use crate::stage::plan::{StagePlan, split_unit};
@@ -29,7 +31,7 @@ use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::table::support::is_told;
 use crate::table::whole;
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// File of the stage `support`; absent where features do not travel, and in a shard before the
 /// counts of all shards are merged.
@@ -50,10 +52,6 @@ impl StagePlan<'_> {
 }
 
 impl Stage for SupportStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Support;
-    const FIELDS: &'static [UnitField] = &[UnitField::Experiment];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let experiment = Some(unit.experiment.as_str()).filter(|name| !name.is_empty());
@@ -303,7 +301,7 @@ impl SupportTests {
         let add = |sums: &mut SupportSums, g: usize| {
             Ok(self.of_people(row_context, position, g, sums)?.len() as u64)
         };
-        let merge = SupportSums::merge;
+        let merge = |sums: &mut SupportSums, other| sums.absorb(&other);
         let sums = row_context.row_groups().fold(|| self.no_sums(), add, merge)?;
         Ok(self.found(&sums))
     }
@@ -321,10 +319,10 @@ impl SupportTests {
             |g| {
                 let mut sums = self.no_sums();
                 let bits = of_group(g, &mut sums)?;
-                Ok((bits.len() as u64, (encoder.encode(bits)?, sums)))
+                Ok((bits.len() as u64, (encoder.numbers::<UInt64Type>(bits)?, sums)))
             },
             |_, (encoded, sums)| {
-                all.merge(sums);
+                all.absorb(&sums);
                 writer.append(encoded)
             },
         )?;
@@ -362,19 +360,9 @@ pub(crate) struct SupportSums {
     pub(crate) tested: Vec<u64>,
 }
 
-impl SupportSums {
-    /// Adds other people.
-    pub(crate) fn merge(&mut self, other: SupportSums) {
-        if self.people.is_empty() {
-            *self = other;
-            return;
-        }
-        self.tested.iter_mut().zip(other.tested).for_each(|(sum, n)| *sum += n);
-        let places = self.people.iter_mut().zip(other.people);
-        let places = places.flat_map(|(mine, theirs)| mine.iter_mut().zip(theirs));
-        places.for_each(|(sum, n)| *sum += n);
-    }
+additive!(SupportSums { people, tested });
 
+impl SupportSums {
     /// Counts a person of a direction for each of some places.
     pub(crate) fn add(&mut self, direction: usize, places: &[u32]) {
         self.tested[direction] += 1;

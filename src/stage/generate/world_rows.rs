@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 
+use arrow::datatypes::{UInt16Type, UInt64Type};
 use serde::{Deserialize, Serialize};
 
 use crate::causal::encoding::{GraphEncoding, MissingRows};
@@ -28,6 +29,7 @@ use crate::data::rows::aligned::{
 use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::num::fixed::FixedSum;
 use crate::param::Count;
 use crate::stage::applied_set::AppliedSet;
@@ -141,18 +143,8 @@ struct RowSums {
     n_rows: u64,
 }
 
-impl RowSums {
-    fn merge(&mut self, other: RowSums) {
-        for (mine, theirs) in self.pairs.iter_mut().zip(other.pairs) {
-            mine.people += theirs.people;
-            mine.moved.iter_mut().zip(theirs.moved).for_each(|(sum, part)| sum.merge(part));
-            let steps = mine.steps.iter_mut().flatten().zip(theirs.steps.into_iter().flatten());
-            steps.for_each(|(sum, part)| *sum += part);
-        }
-        self.n_cells += other.n_cells;
-        self.n_rows += other.n_rows;
-    }
-}
+additive!(MovementSums { people, moved, steps });
+additive!(RowSums { pairs, n_cells, n_rows });
 
 /// The rows of one row group.
 #[derive(Default)]
@@ -226,12 +218,15 @@ impl WorldRowWriting<'_> {
                 });
                 let n = made.keys.parent.len() as u64;
                 let encoded = encoder.encode(made.keys, None, written)?;
-                let beside = (reach_encoder.encode(made.reached)?, support_encoder.encode(bits)?);
+                let beside = (
+                    reach_encoder.numbers::<UInt16Type>(made.reached)?,
+                    support_encoder.numbers::<UInt64Type>(bits)?,
+                );
                 Ok((n, (encoded, beside, (sums, tested))))
             },
             |_, (encoded, (reached, unsupported), (sums, tested))| {
-                all.merge(sums);
-                support.merge(tested);
+                all.absorb(&sums);
+                support.absorb(&tested);
                 reach_writer.append(reached)?;
                 support_writer.append(unsupported)?;
                 writer.append(encoded)

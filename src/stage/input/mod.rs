@@ -359,10 +359,16 @@ struct FoundInput {
 struct InputSearch<'c> {
     input: JobInputs,
     to_hash: Vec<FoundInput>,
+    checked: &'c CheckedJob,
     cancel: &'c CancelFlag,
 }
 
-impl InputSearch<'_> {
+impl<'c> InputSearch<'c> {
+    /// Where a key of the job is written.
+    fn place(&self, keys: &[&str]) -> Option<&'c FilePlace> {
+        self.checked.places.at(&job::check::path(keys))
+    }
+
     /// Adds a file that stages read, named at this place of the job.
     fn add(&mut self, what: &str, path: &Path, place: Option<&FilePlace>) -> Result<()> {
         self.cancel.check()?;
@@ -393,13 +399,12 @@ impl InputSearch<'_> {
     /// Adds the files that patterns of the job represent, each at its path in the job.
     fn watched<'p>(
         &mut self,
-        checked: &CheckedJob,
         what: &str,
         patterns: impl IntoIterator<Item = (String, &'p String)>,
     ) -> Result<BTreeSet<PathBuf>> {
         let mut files: BTreeMap<PathBuf, Option<&FilePlace>> = BTreeMap::new();
         for (at, pattern) in patterns {
-            let place = checked.places.at(&at);
+            let place = self.checked.places.at(&at);
             let found = files_at(pattern).map_err(|error| error.asked_at(place))?;
             files.extend(found.into_iter().map(|file| (file, place)));
         }
@@ -427,11 +432,10 @@ impl InputSearch<'_> {
     }
 
     /// Adds the files of scores that are there, and notes the others.
-    fn scores(&mut self, checked: &CheckedJob) -> Result<()> {
-        for mut file in score_files::score_files(&checked.job) {
+    fn scores(&mut self) -> Result<()> {
+        for mut file in score_files::score_files(&self.checked.job) {
             let key = if file.set.is_some() { "counterfactual" } else { "factual" };
-            let at = job::check::path(&["models", &file.model, "scores", key]);
-            let place = checked.places.at(&at);
+            let place = self.place(&["models", &file.model, "scores", key]);
             let what = scores_what(&file.model, file.set.as_deref());
             match score_files::look(&file.path).map_err(|error| error.asked_at(place))? {
                 ScoresPresence::File => self.add(&what, Path::new(&file.path), place)?,
@@ -515,7 +519,7 @@ pub(crate) fn locate(
 ) -> Result<JobInputs> {
     let input = JobInputs { digests, ..JobInputs::default() };
     object::prepare(cancel, memory::allowed(settings), workers.threads());
-    let mut search = InputSearch { input, to_hash: Vec::new(), cancel };
+    let mut search = InputSearch { input, to_hash: Vec::new(), checked, cancel };
     let rows = &checked.job.data.rows;
     let of_rows = |error: Error| error.asked_at(checked.places.at("data.rows"));
     match rows.source() {
@@ -559,9 +563,9 @@ pub(crate) fn locate(
             (None, Some(csv)) => (&csv.path, "csv", "csv"),
             (None, None) => continue,
         };
-        let at = job::check::path(&["data", "join", name.as_str(), key]);
+        let place = search.place(&["data", "join", name.as_str(), key]);
         let found = find_arrived(pattern, extension, join.arrival())
-            .map_err(|error| error.asked_at(checked.places.at(&at)))?;
+            .map_err(|error| error.asked_at(place))?;
         search.add_rows(&join_what(name.as_str()), found, None)?;
     }
     if let Some(reference) = &checked.job.data.reference {
@@ -571,20 +575,17 @@ pub(crate) fn locate(
         search.add_rows(REFERENCE, found, None)?;
     }
     for (name, set) in &checked.job.counterfactuals {
-        let at = |key| {
-            let keys = ["counterfactuals", name.as_str(), "external", key];
-            job::check::path(&keys)
-        };
-        let what = external_what(name.as_str());
+        let (name, what) = (name.as_str(), external_what(name.as_str()));
         match set.knobs().and_then(|knobs| knobs.external()) {
             Some(ExternalSource::File(file)) => {
-                search.add(&what, Path::new(file), checked.places.at(&at("parquet")))?
+                let place = search.place(&["counterfactuals", name, "external", "parquet"]);
+                search.add(&what, Path::new(file), place)?
             }
             Some(ExternalSource::Program(program)) => {
-                let at = at("command");
+                let at = job::check::path(&["counterfactuals", name, "external", "command"]);
                 let watched = (0..).zip(&program.watch);
                 let watched = watched.map(|(i, pattern)| (format!("{at}.watch[{i}]"), pattern));
-                let files = search.watched(checked, &what, watched)?;
+                let files = search.watched(&what, watched)?;
                 search.unwatched(&at, &program.run, &files);
             }
             None => {}
@@ -592,36 +593,33 @@ pub(crate) fn locate(
     }
     for (name, set) in &checked.job.counterfactuals {
         let Some(file) = set.graphs().and_then(GraphUncertainBlock::bag) else { continue };
-        let word = GraphUncertainBlock::WORD;
-        let at = job::check::path(&["counterfactuals", name.as_str(), word, "discovery", "bag"]);
-        search.add(&graphs_what(name.as_str()), Path::new(file), checked.places.at(&at))?;
+        let (name, word) = (name.as_str(), GraphUncertainBlock::WORD);
+        let place = search.place(&["counterfactuals", name, word, "discovery", "bag"]);
+        search.add(&graphs_what(name), Path::new(file), place)?;
     }
-    search.scores(checked)?;
+    search.scores()?;
     for (name, model) in &checked.job.models {
+        let name = name.as_str();
         if let Some(onnx) = &model.onnx {
-            let at = job::check::path(&["models", name.as_str(), "onnx", "model"]);
-            let place = checked.places.at(&at);
-            let (what, model) = (model_what("onnx", name.as_str()), Path::new(&onnx.model));
+            let place = search.place(&["models", name, "onnx", "model"]);
+            let (what, model) = (model_what("onnx", name), Path::new(&onnx.model));
             search.add(&what, model, place)?;
             let weights = weight_files_of(model).map_err(|error| error.asked_at(place))?;
             weights.iter().try_for_each(|file| search.add(&what, file, place))?;
         }
         if let Some(lightgbm) = &model.lightgbm {
-            let at = job::check::path(&["models", name.as_str(), "lightgbm", "file"]);
-            let what = model_what("lightgbm", name.as_str());
-            search.add(&what, Path::new(&lightgbm.file), checked.places.at(&at))?;
+            let place = search.place(&["models", name, "lightgbm", "file"]);
+            search.add(&model_what("lightgbm", name), Path::new(&lightgbm.file), place)?;
         }
         for kind in model.kinds() {
             if let Some(program) = kind.brought(None).and_then(|model| model.program) {
-                let at = (name.as_str(), kind.key());
-                locate_command(&mut search, checked, at, &program.command)?;
+                locate_command(&mut search, (name, kind.key()), &program.command)?;
             }
         }
         if let Some(module) = model.python.as_ref().and_then(PythonBlock::module) {
-            let at = job::check::path(&["models", name.as_str(), "python", "call"]);
-            let place = checked.places.at(&at);
+            let place = search.place(&["models", name, "python", "call"]);
             let file = module_file(module).map_err(|error| error.asked_at(place))?;
-            search.add(&model_what("python", name.as_str()), &file, place)?;
+            search.add(&model_what("python", name), &file, place)?;
         }
     }
     let mut input = search.hash(workers)?;
@@ -710,7 +708,6 @@ fn locate_data_set(
 /// The files of a command: those under `watch`, and its model.
 fn locate_command(
     search: &mut InputSearch<'_>,
-    checked: &CheckedJob,
     (name, kind): (&str, &str),
     command: &CommandBlock,
 ) -> Result<()> {
@@ -721,7 +718,7 @@ fn locate_command(
         let key = if kind == "python" { "pickle" } else { "model" };
         (format!("{at}.{key}"), model)
     });
-    let files = search.watched(checked, &model_what(kind, name), watched.chain(of_model))?;
+    let files = search.watched(&model_what(kind, name), watched.chain(of_model))?;
     if kind == "command" {
         for arguments in [Some(&command.score), command.train.as_ref()].into_iter().flatten() {
             search.unwatched(&at, arguments, &files);

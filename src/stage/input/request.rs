@@ -35,17 +35,20 @@ use crate::job::Job;
 use crate::model::scores_file::STALE_SCORES_HINT;
 use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
+use crate::stage::generate::made_of_set;
 use crate::stage::input::answer::{ANSWER, ScoreAnswer, folder_of};
 use crate::stage::input::hash_of_scores;
 use crate::stage::input::score_files::scores_path;
-use crate::stage::kinds::{GenerateStage, RequestStage, ScoreStage};
+use crate::stage::kinds::{RequestStage, ScoreStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::join::{JoinedScores, RecheckSample};
 use crate::stage::sharding::share::{RowShare, ShardPass, StagePasses};
-use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::stage::stage_builder::{
+    Opens, OpensOfRows, PlannedWork, Stage, StageBuilder, StageInput, work,
+};
+use crate::unit::AuditUnit;
 
 /// What a stage says about its request.
 const REQUEST: &str = "request.json";
@@ -127,10 +130,6 @@ pub(crate) struct RequestSource {
 }
 
 impl Stage for RequestStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Request;
-    const FIELDS: &'static [UnitField] = &[UnitField::Set];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let (rows, passes) = (RowInputs::of_job(b)?, b.row_passes());
         if unit.set.is_empty() {
@@ -138,9 +137,9 @@ impl Stage for RequestStage {
                 rows.with(ctx, 1, |row_context| write_factual_request(ctx, passes, row_context))
             });
         }
-        let sources = RequestSources::need(b, &unit.set)?;
+        let sources = request_sources(b, &unit.set)?;
         rows.work(1, move |ctx, row_context| {
-            write_request(ctx, passes, row_context, &sources.open(ctx, row_context)?)
+            write_request(ctx, passes, row_context, &sources(ctx, row_context)?)
         })
     }
 }
@@ -275,40 +274,20 @@ fn hash_of(
     rows_hash(layout, &people.rows.take(rows), |k| key(rows[k]))
 }
 
-/// Where the rows to score of a set come from, to be opened.
-pub(crate) struct RequestSources<'a> {
-    plan: &'a StagePlan<'a>,
-    /// By attribute the counterfactuals.
-    made: Vec<(usize, StageInput<GenerateStage>)>,
-}
-
-impl<'a> RequestSources<'a> {
-    /// Those of a set.
-    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>, set: &str) -> Result<Self> {
-        let plan = b.plan;
-        let applied_sets = plan.applied_sets().into_iter().filter(|applied| applied.set == set);
-        let made = applied_sets
-            .map(|applied| Ok((applied.position, b.need::<GenerateStage>(&applied.unit())?)));
-        let made = made.collect::<Result<_>>()?;
-        recheck_inputs(b);
-        Ok(RequestSources { plan, made })
-    }
-
-    /// The counterfactuals of each attribute, and the rows that are asked for again.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<Vec<RequestSource>> {
-        let source = |(attribute, made): &(usize, StageInput<GenerateStage>)| {
-            Ok(RequestSource {
-                attribute: *attribute,
-                counterfactuals: made.open(ctx, row_context)?,
-                recheck: self.plan.recheck_sample(row_context, *attribute)?,
-            })
+/// The counterfactuals of each attribute of a set, and the rows that are asked for again.
+pub(crate) fn request_sources<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+    set: &str,
+) -> Result<OpensOfRows<'a, Vec<RequestSource>>> {
+    let (plan, made) = (b.plan, made_of_set(b, set)?);
+    recheck_inputs(b);
+    Ok(Box::new(move |ctx, row_context| {
+        let source = |(attribute, counterfactuals)| {
+            let recheck = plan.recheck_sample(row_context, attribute)?;
+            Ok(RequestSource { attribute, counterfactuals, recheck })
         };
-        self.made.iter().map(source).collect()
-    }
+        made(ctx, row_context)?.into_iter().map(source).collect()
+    }))
 }
 
 /// A file of scores, with the request that it is to answer.

@@ -17,6 +17,7 @@ use crate::metric::evidence::class_counts::ClassState;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
+use crate::metric::evidence::units::WeightSums;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::measure::{
@@ -62,7 +63,10 @@ pub(crate) fn measure(
             (0..row_builder.n_groups()).map(GroupSelection::One).chain([GroupSelection::All]);
         for who in matrices {
             let scope = if who.group().is_some() { "group" } else { "total" };
-            let (people, weights) = (counts.matrix(who), counts.weight_matrix(who));
+            let units = counts.units(who);
+            let matrix = |number| ClassMatrix::of_units(counts.classes(), &units, number);
+            let people = matrix(WeightSums::people);
+            let weights = units.are_weighted().then(|| matrix(WeightSums::sum));
             matrix_cells(
                 row_builder,
                 (scope, who.group(), None),
@@ -70,11 +74,13 @@ pub(crate) fn measure(
                 (&people, weights.as_ref()),
                 tables,
             );
-            unlabelled(row_builder, (scope, who), &counts, tables);
-            let unscored = counts.without_prediction(who);
-            class_states(row_builder, (scope, who.group()), &unscored, tables);
+            let (unscored, others): (Vec<_>, Vec<_>) =
+                counts.states(Some(who)).into_iter().partition(|([_, of], ..)| of.is_none());
+            let unlabelled = others.into_iter().filter(|([label, _], ..)| label.is_none());
+            let lacking: Vec<ClassState> = unlabelled.chain(unscored).collect();
+            class_states(row_builder, (scope, who.group()), &lacking, tables);
         }
-        class_states(row_builder, (NO_GROUP, None), &counts.without_group(), tables);
+        class_states(row_builder, (NO_GROUP, None), &counts.states(None), tables);
         let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest());
         return curves.add(row_context.workers, of_classes.collect());
     }
@@ -129,8 +135,8 @@ pub(crate) fn measure(
     // Whom one class leaves out, all leave out.
     counts.one_vs_rest().first().into_iter().for_each(|one| {
         row_builder.missing_scores(one, tables);
-        let spreads = one.cell_profiles();
-        let people = |from, to| spreads.direction(from, to).people();
+        let rows = one.cell_profiles();
+        let people = |from, to| rows.direction(from, to).n_rows(|_| true);
         row_builder.population_of_set(people, tables);
     });
     let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest());
@@ -196,28 +202,6 @@ fn groups(row_builder: &RowBuilder<'_>, counts: &FactualClassCounts, tables: &mu
         positive.iter().map(|&class| of(&counts.one_vs_rest()[class])).sum::<u64>()
     };
     row_builder.population_rows(one, of_positive, tables);
-}
-
-/// The people without a label by their prediction.
-fn unlabelled(
-    row_builder: &RowBuilder<'_>,
-    (scope, who): (&str, GroupSelection),
-    counts: &FactualClassCounts,
-    tables: &mut ResultTables,
-) {
-    let classes = row_builder.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
-    for (class, one) in classes.iter().zip(counts.one_vs_rest()) {
-        let (n, weight) = (one.confusion(who).unlabelled[1], one.weight_confusion(who));
-        if n > 0 {
-            tables.counts.push(CountRow {
-                key: row_builder.key(scope, who.group(), None),
-                predicted: class.as_str().into(),
-                n: whole(n),
-                weight: row_builder.weight(weight.map(|weight| weight.unlabelled[1])),
-                ..CountRow::default()
-            });
-        }
-    }
 }
 
 /// People by label and prediction; either may be unknown.

@@ -8,6 +8,7 @@ pub(crate) mod counted_audit;
 mod curve_files;
 pub(crate) mod labels;
 pub(crate) mod quality;
+mod quality_map;
 mod row_builder;
 mod score_rows;
 mod spread;
@@ -43,6 +44,7 @@ use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSet
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::value::worlds::measure_worlds;
 use crate::param::Word;
+use crate::stage::applied_set::AppliedSet;
 use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, LABELS, SHIFT_EVIDENCE, SLICE_EVIDENCE, SMALL_SLICES,
 };
@@ -56,15 +58,15 @@ use crate::stage::measure::catalog::families;
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs};
 use crate::stage::measure::curve_files::CurveFiles;
 use crate::stage::measure::labels::{DecisionCases, add_all_decisions};
-use crate::stage::measure::support::{GeneratedSet, with_supported};
+use crate::stage::measure::support::{GeneratedSet, support_rows, with_supported};
 use crate::stage::population;
 use crate::stage::row_context::RowContext;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
 use crate::table::picked::gather_rows;
 use crate::table::{
-    ArmFoldRow, CfDistributionRow, CfFeatureRow, CfQualityRow, ComparisonRow, FilterRow, IssueRow,
-    whole,
+    ArmFoldRow, CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, ComparisonRow, FilterRow,
+    IssueRow, whole,
 };
 use row_builder::AuditTexts;
 pub(crate) use row_builder::{ResultTables, RowBuilder};
@@ -122,7 +124,7 @@ pub(crate) fn measure(
     checked: &CheckedJob,
     row_context: RowContext<'_>,
     (audits, amounts): (&[AuditInputs], &[AmountInputs]),
-    (graphs, sets): (&[GraphSetScenario], &[GeneratedSet]),
+    (graphs, sets): (&[GraphSetScenario], &[GeneratedSet<'_>]),
     pairs: &[PairInputs],
 ) -> Result<()> {
     let layout = row_context.rows.layout();
@@ -154,7 +156,8 @@ pub(crate) fn measure(
         measuring.add_amounts(of)?;
     }
     let compared = measuring.compare(&audits, pairs)?;
-    let support = sets.iter().map(|set| set.rows(ctx, layout)).collect::<Result<Vec<_>>>()?;
+    let support =
+        sets.iter().map(|set| support_rows(ctx, layout, set)).collect::<Result<Vec<_>>>()?;
     write_rows(ctx.out(), &support.into_iter().flatten().collect::<Vec<_>>())?;
     measuring.write(&compared)
 }
@@ -565,12 +568,14 @@ fn slices_of(whole: &RowBuilder<'_>) -> Result<AttributeSlices> {
 /// A table cannot be read or written.
 pub(crate) fn gather_quality(
     ctx: &StageContext<'_>,
-    stages: &[StageInput<QualityStage>],
+    stages: &[(AppliedSet<'_>, StageInput<QualityStage>)],
+    maps: bool,
 ) -> Result<()> {
-    let folders: Vec<&Path> = stages.iter().map(|stage| stage.folder(ctx)).collect();
+    let folders: Vec<&Path> = stages.iter().map(|(_, stage)| stage.folder(ctx)).collect();
     gather_rows::<CfQualityRow>(ctx.out(), &folders)?;
     gather_rows::<CfFeatureRow>(ctx.out(), &folders)?;
-    gather_rows::<CfDistributionRow>(ctx.out(), &folders)
+    gather_rows::<CfDistributionRow>(ctx.out(), &folders)?;
+    if maps { gather_rows::<CfMapRow>(ctx.out(), &folders) } else { Ok(()) }
 }
 
 /// How to measure an attribute.

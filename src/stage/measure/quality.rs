@@ -22,6 +22,7 @@ use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
 use crate::metric::catalog::cf_quality::{NO_FILTER, NOT_NUMERIC, NOTHING_TO_AVERAGE};
+use crate::param::{Count, Seed};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::row_context::RowContext;
 use crate::table::file::write_rows;
@@ -50,6 +51,8 @@ pub(crate) struct QualityInputs<'a> {
     pub position: usize,
     /// Levels with fewer rows of the reference are not named.
     pub least: u64,
+    /// The rows of each direction that a map shows, and the seed of the job; none = no map.
+    pub map: Option<(Count, Seed)>,
 }
 
 /// The quality of each ordered pair of groups.
@@ -86,7 +89,9 @@ impl QualityInputs<'_> {
                 &first.variables,
                 &yardstick.shapes(&sums, &detailed, self.least),
             ),
-        )
+        )?;
+        let Some(asked) = self.map else { return Ok(()) };
+        write_rows(out, &self.map(asked, (&yardstick, &counts), &detailed)?)
     }
 
     fn quality(
@@ -132,7 +137,7 @@ impl QualityInputs<'_> {
         quality
     }
 
-    fn pair(&self, attribute: &Attribute, from: &str, to: &str) -> SetPair {
+    pub(super) fn pair(&self, attribute: &Attribute, from: &str, to: &str) -> SetPair {
         SetPair {
             counterfactual: self.set.into(),
             sensitive: attribute.name.as_str().into(),

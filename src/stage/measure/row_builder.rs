@@ -17,6 +17,7 @@ use crate::metric::evidence::person::{CELLS, Eccm, StateCells};
 use crate::metric::evidence::score_bins::DrawnBin;
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
+use crate::metric::evidence::units::UnitSums;
 use crate::metric::noise::placebo::PlaceboEvidence;
 use crate::metric::noise::repeats::RepeatSpread;
 use crate::metric::rate::{MetricValue, Undefined};
@@ -443,8 +444,8 @@ impl RowBuilder<'_> {
         self.state_rows(("total", None), counts.states(GroupSelection::All), tables);
         // Of undeclared groups it is known that they are none of these.
         if let Some(none) = counts.ungrouped().get(&u32::MAX) {
-            let weights = self.layout.weight.as_ref().map(|_| none.weights);
-            self.state_rows((NO_GROUP, None), (none.rows.states(), weights), tables);
+            let weights = self.layout.weight.as_ref().map(|_| none.weights());
+            self.state_rows((NO_GROUP, None), (none.states(), weights), tables);
         }
         self.population_rows(counts, |of| of(counts), tables);
     }
@@ -468,7 +469,7 @@ impl RowBuilder<'_> {
             group: of.group().map_or("", |rank| self.group(rank)).into(),
             slice: self.slice.into(),
             n: whole(c.n()),
-            persons: counts.has_persons().then(|| whole(counts.units(of).n_units(|_| true))),
+            persons: counts.n_persons(of).map(whole),
             weight: self.weight(counts.weight(of)),
             n_positive: self.layout.label.as_ref().map(|_| positive).map(whole),
             n_predicted_positive: whole(predicted_positive),
@@ -554,18 +555,18 @@ impl RowBuilder<'_> {
         }
         let positive = |word: u32| {
             positive(&|counts| {
-                counts.ungrouped().get(&word).map_or(0, |of| of.rows.n_predicted_positive())
+                counts.ungrouped().get(&word).map_or(0, GroupFactualCounts::n_predicted_positive)
             })
         };
         let undeclared = counts.ungrouped().iter().filter_map(|(&word, ungrouped)| {
-            Some((levels.get(word as usize)?.as_str(), (word, &ungrouped.rows)))
+            Some((levels.get(word as usize)?.as_str(), (word, ungrouped)))
         });
         let (named, others) = first_named(undeclared);
         for (level, (word, rows)) in named {
             tables.population.push(of(Some(level.into()), false, rows, positive(word)));
         }
         if let Some(none) = counts.ungrouped().get(&MISSING) {
-            tables.population.push(of(None, false, &none.rows, positive(MISSING)));
+            tables.population.push(of(None, false, none, positive(MISSING)));
         }
         if !others.is_empty() {
             let mut sum = GroupFactualCounts::default();
@@ -626,15 +627,17 @@ impl RowBuilder<'_> {
         tables: &mut ResultTables,
     ) {
         let n = self.n_groups();
-        let (spreads, weights) = (counts.cell_profiles(), counts.weight_profiles());
+        let rows = counts.cell_profiles();
+        let cells = |units: &UnitSums| {
+            let weights = counts.is_weighted().then(|| Eccm(units.weight()));
+            (units.eccm(), weights)
+        };
         let directions =
             (0..n).flat_map(|from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)));
         for (from, to) in directions {
             let sums = counts.shift(from, to);
-            let weight_cells = weights.as_ref().map(|of| of.direction(from, to).eccm());
-            let cells = (spreads.direction(from, to).eccm(), weight_cells);
-            let rounded = counts.rounded(Some((from, to)));
-            self.eccm_rows((cells, rounded), sums, "direction", (Some(from), Some(to)), tables);
+            let cells = (cells(rows.direction(from, to)), counts.rounded(Some((from, to))));
+            self.eccm_rows(cells, sums, "direction", (Some(from), Some(to)), tables);
             if !self.audit.scoreless {
                 self.histogram_rows((sums, counts.weight_shift(from, to)), from, to, tables);
                 if let Some(bins) = counts.bins() {
@@ -642,16 +645,15 @@ impl RowBuilder<'_> {
                 }
             }
         }
-        let cells = (spreads.total().eccm(), weights.as_ref().map(|of| of.total().eccm()));
         self.eccm_rows(
-            (cells, counts.rounded(None)),
+            (cells(rows.total()), counts.rounded(None)),
             &counts.shift_total(),
             "total",
             (None, None),
             tables,
         );
         self.missing_scores(counts, tables);
-        self.population_of_set(|from, to| spreads.direction(from, to).people(), tables);
+        self.population_of_set(|from, to| rows.direction(from, to).n_rows(|_| true), tables);
     }
 
     /// The groups table names, per group, the counterfactuals without a score over all sets.

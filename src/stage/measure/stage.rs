@@ -2,7 +2,6 @@
 
 use crate::augment::ExperimentArm;
 use crate::error::Result;
-use crate::exec::StageContext;
 use crate::job::ModelBlock;
 use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
@@ -16,15 +15,14 @@ use crate::stage::kinds::{
 use crate::stage::measure;
 use crate::stage::measure::amounts::{self, AmountInputs};
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs};
-use crate::stage::measure::support::GeneratedSet;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::fit_threshold;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput};
 use crate::stage::train::repeat::need_repeats;
 use crate::table::file::write_rows;
 use crate::table::{ArmRow, ThresholdRow};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 impl AuditInputs {
     /// What an audit counts of the rows by an attribute. Only the plain audit has slices and the
@@ -216,68 +214,58 @@ fn need_pairs(
     Ok(found)
 }
 
-/// The rows of the tables that say how models were made: thresholds, and what arms added.
-struct ModelRows<'a> {
-    thresholds: Vec<(String, usize, &'a str, &'a ModelBlock, StageInput<ThresholdStage>)>,
-    added: Vec<(String, usize, &'a str, &'a str, StageInput<TrainStage>)>,
-}
+/// The arm and the fold of a fitted threshold, and its model.
+type FittedModel<'a> = (String, usize, (&'a str, &'a ModelBlock));
 
-impl<'a> ModelRows<'a> {
-    fn need(b: &mut StageBuilder<'_, 'a>, experiment: Option<&ExperimentPlan<'a>>) -> Result<Self> {
-        let (mut thresholds, mut added) = (Vec::new(), Vec::new());
-        let Some(experiment) = experiment else {
-            for (name, model) in b.plan.job.models.iter().filter(|(_, m)| m.threshold.is_fitted()) {
-                let unit = AuditUnit::of_model(name.as_str());
-                let stage = b.want_part(|b| b.need::<ThresholdStage>(&unit))?;
-                let row = |stage| (String::new(), 0, name.as_str(), model, stage);
-                thresholds.extend(stage.map(row));
-            }
-            return Ok(ModelRows { thresholds, added });
-        };
-        let (model, block) = (experiment.model, experiment.block);
-        for fold in 0..experiment.n_folds {
-            for arm in experiment.arms() {
-                let (unit, name) = (experiment.fold_unit(arm, fold), experiment.arm_name(arm));
-                if model.threshold.is_fitted() {
-                    let stage = b.need::<ThresholdStage>(&unit)?;
-                    thresholds.push((name.clone(), fold, block.model.as_str(), model, stage));
-                }
-                let stage = b.need::<TrainStage>(&unit)?;
-                added.push((name, fold, block.model.as_str(), block.from.as_str(), stage));
-            }
+/// Writes the tables that say how models were made: thresholds, and what arms added.
+fn model_tables<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+    experiment: Option<&ExperimentPlan<'a>>,
+) -> Result<Opens<'a, ()>> {
+    let folds = |of: &ExperimentPlan<'a>| {
+        let folds =
+            (0..of.n_folds).flat_map(|fold| of.arms().into_iter().map(move |arm| (fold, arm)));
+        let unit = |(fold, arm)| ((of.arm_name(arm), fold), of.fold_unit(arm, fold));
+        folds.map(unit).collect::<Vec<_>>()
+    };
+    let folds = experiment.map_or_else(Vec::new, folds);
+    let fitted: Vec<(FittedModel<'a>, AuditUnit)> = match experiment {
+        None => {
+            let of_model = |(name, model): (&'a Name, _)| {
+                ((String::new(), 0, (name.as_str(), model)), AuditUnit::of_model(name.as_str()))
+            };
+            b.plan.job.models.iter().map(of_model).collect()
         }
-        Ok(ModelRows { thresholds, added })
-    }
-
-    fn write(&self, ctx: &StageContext<'_>) -> Result<()> {
+        Some(of) => {
+            let model = (of.block.model.as_str(), of.model);
+            let folds = folds.iter().cloned();
+            folds.map(|((arm, fold), unit)| ((arm, fold, model), unit)).collect()
+        }
+    };
+    let fitted = fitted.into_iter().filter(|((.., (_, model)), _)| model.threshold.is_fitted());
+    let thresholds = b.want_each::<ThresholdStage, _>(fitted)?;
+    let told: Vec<_> =
+        thresholds.iter().map(|((.., (name, of)), _)| (name, &of.threshold)).collect();
+    b.value("thresholds", &told);
+    let added = b.need_each::<TrainStage, _>(folds)?;
+    let block = experiment.map(|of| of.block);
+    Ok(Box::new(move |ctx| {
         let mut rows = Vec::<ThresholdRow>::new();
-        for (arm, fold, name, model, stage) in &self.thresholds {
-            let fitted = stage.open(ctx)?;
-            fit_threshold::push_thresholds(
-                &mut rows,
-                (arm, name),
-                &model.threshold,
-                (*fold, &fitted),
-            );
+        for ((arm, fold, (name, model)), stage) in &thresholds {
+            let fitted = (*fold, stage.open(ctx)?);
+            fit_threshold::push_thresholds(&mut rows, (arm, name), &model.threshold, fitted);
         }
         write_rows(ctx.out(), &rows)?;
-        if self.added.is_empty() {
-            return Ok(());
-        }
-        let mut rows = Vec::<ArmRow>::new();
-        for (arm, fold, model, set, stage) in &self.added {
+        let Some(block) = block else { return Ok(()) };
+        let row = |((arm, fold), stage): &((String, usize), StageInput<TrainStage>)| {
             let added: AddedRows = stage.read(ctx, ADDED)?;
-            rows.push(added.row((arm, model, set, *fold)));
-        }
-        write_rows(ctx.out(), &rows)
-    }
+            Ok(added.row((arm, block.model.as_str(), block.from.as_str(), *fold)))
+        };
+        write_rows(ctx.out(), &added.iter().map(row).collect::<Result<Vec<ArmRow>>>()?)
+    }))
 }
 
 impl Stage for MeasureStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Measure;
-    const FIELDS: &'static [UnitField] = &[UnitField::Experiment];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let named = !unit.experiment.is_empty();
@@ -288,30 +276,21 @@ impl Stage for MeasureStage {
             Some(experiment) => AuditInputs::of_experiment(experiment, b)?,
             None => {
                 graphs = b.want_part(graph_sets)?;
-                let sets = plan.applied_sets().into_iter();
-                let moved = sets.filter(|set| plan.wants_quality() && set.block.knobs().is_some());
-                for set in moved {
-                    quality.extend(b.want_part(|b| b.need::<QualityStage>(&set.unit()))?);
-                }
-                for set in plan.applied_sets() {
-                    let stage = b.want_part(|b| b.need::<GenerateStage>(&set.unit()))?;
-                    let of = |made| GeneratedSet {
-                        set: set.set.to_owned(),
-                        position: set.position,
-                        made,
-                    };
-                    made.extend(stage.map(of));
-                }
+                let sets = plan.applied_sets();
+                let of_set = |set: &AppliedSet<'a>| (set.clone(), set.unit());
+                let moved = sets.iter().filter(|set| set.block.knobs().is_some());
+                let moved = moved.filter(|_| plan.wants_quality()).map(of_set);
+                quality = b.want_each::<QualityStage, _>(moved)?;
+                made = b.want_each::<GenerateStage, _>(sets.iter().map(of_set))?;
                 AuditInputs::of_job(b)?
             }
         };
         let amounts = if named { Vec::new() } else { AmountInputs::of_job(b)? };
-        let models = ModelRows::need(b, experiment.as_ref())?;
+        let models = model_tables(b, experiment.as_ref())?;
         let pairs = b.value("compared", compared_pairs(plan, experiment.as_ref()));
         let pairs = need_pairs(&audits, &pairs, b)?;
         b.input("metrics", |job| &job.metrics);
-        let told: Vec<_> = models.thresholds.iter().map(|of| (of.2, &of.3.threshold)).collect();
-        b.value("thresholds", &told);
+        let maps = b.input("maps", |job| job.report.map.is_some());
         b.input("data.label", |job| job.data.label.without_words());
         b.input("data.favourable", |job| &job.data.favourable);
         b.seed();
@@ -330,11 +309,11 @@ impl Stage for MeasureStage {
         });
         rows.work(0, move |ctx, row_context| {
             if plan.wants_quality() && !named {
-                measure::gather_quality(ctx, &quality)?;
+                measure::gather_quality(ctx, &quality, maps)?;
             }
             let graphs = graphs.as_ref().map(|graphs| graphs(ctx)).transpose()?;
             let graphs = graphs.unwrap_or_default();
-            models.write(ctx)?;
+            models(ctx)?;
             if !amounts.is_empty() {
                 amounts::check_memory(plan.settings, row_context)?;
             }

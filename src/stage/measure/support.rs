@@ -6,6 +6,7 @@ use crate::data::Layout;
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::metric::MetricFamily;
+use crate::stage::applied_set::AppliedSet;
 use crate::stage::generate::support::UnsupportedValue;
 use crate::stage::kinds::GenerateStage;
 use crate::stage::stage_builder::StageInput;
@@ -13,33 +14,30 @@ use crate::table::support::{SUPPORTED, UNSUPPORTED, is_told};
 use crate::table::{MetricRow, SupportRow, whole};
 
 /// A set on an attribute, with the stage that made its counterfactuals.
-pub(crate) struct GeneratedSet {
-    pub(crate) set: String,
-    /// Of the attribute.
-    pub(crate) position: usize,
-    pub(crate) made: StageInput<GenerateStage>,
-}
+pub(crate) type GeneratedSet<'a> = (AppliedSet<'a>, StageInput<GenerateStage>);
 
-impl GeneratedSet {
-    /// The unsupported values of its counterfactuals, as rows.
-    pub(crate) fn rows(&self, ctx: &StageContext<'_>, layout: &Layout) -> Result<Vec<SupportRow>> {
-        let attribute = &layout.attributes[self.position];
-        let found = self.made.effects(ctx)?.unsupported;
-        let row = |(rank, of): (i64, &UnsupportedValue)| SupportRow {
-            counterfactual: self.set.as_str().into(),
-            sensitive: attribute.name.as_str().into(),
-            from_group: attribute.groups[of.from].as_str().into(),
-            to_group: attribute.groups[of.to].as_str().into(),
-            rank,
-            feature: of.value.feature.as_str().into(),
-            level: of.value.level.as_deref().map(Into::into),
-            people: whole(of.people),
-            of_people: whole(of.of_people),
-            in_reference: whole(of.value.in_reference),
-            level_in_reference: whole(of.value.level_in_reference),
-        };
-        Ok(ranked(&found).map(row).collect())
-    }
+/// The unsupported values of its counterfactuals, as rows.
+pub(crate) fn support_rows(
+    ctx: &StageContext<'_>,
+    layout: &Layout,
+    (applied, made): &GeneratedSet<'_>,
+) -> Result<Vec<SupportRow>> {
+    let attribute = &layout.attributes[applied.position];
+    let found = made.effects(ctx)?.unsupported;
+    let row = |(rank, of): (i64, &UnsupportedValue)| SupportRow {
+        counterfactual: applied.set.into(),
+        sensitive: attribute.name.as_str().into(),
+        from_group: attribute.groups[of.from].as_str().into(),
+        to_group: attribute.groups[of.to].as_str().into(),
+        rank,
+        feature: of.value.feature.as_str().into(),
+        level: of.value.level.as_deref().map(Into::into),
+        people: whole(of.people),
+        of_people: whole(of.of_people),
+        in_reference: whole(of.value.in_reference),
+        level_in_reference: whole(of.value.level_in_reference),
+    };
+    Ok(ranked(&found).map(row).collect())
 }
 
 /// The unsupported values of all directions, each with its place by people among those of the

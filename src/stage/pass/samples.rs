@@ -7,6 +7,7 @@ use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 use crate::exec::accumulator::Accumulator;
 use crate::exec::tests::state_laws::SampleState;
+use crate::folder::manifest::RecheckWords;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -25,7 +26,7 @@ use crate::num::seed::{h, u01};
 use crate::param::{Count, Seed};
 use crate::stage::count::switches::ClassSwitchAccumulator;
 use crate::stage::population::KeptPopulation;
-use crate::stage::score::join::{JoinedScores, RecheckResult};
+use crate::stage::score::join::JoinedScores;
 
 const GROUPS: usize = 3;
 const CLASSES: usize = 3;
@@ -86,7 +87,7 @@ impl SampleState for JoinedScores {
 
     fn add_sample(&mut self, row: u64) {
         let (rows, differ) = (row % 2, row % 3 / 2);
-        let again = RecheckResult { rows, differ, largest: share(row, 1) };
+        let again = RecheckWords { rows, differ, largest: share(row, 1) };
         self.merge(JoinedScores { entries: 1 + row % 4, again });
     }
 }
@@ -115,8 +116,7 @@ impl SampleState for FactualCounts {
         let ScoredPerson { group, label, predicted, score, weight } = person(row, GROUPS);
         let labelled = (label, score.unwrap_or(f64::NAN));
         self.add_score(group, labelled, weight, (row % PERSONS, row));
-        self.groups[group].add(label, predicted, score == Some(0.5));
-        self.add_unit((group, row % PERSONS, weight), label, predicted);
+        self.add((group, row % PERSONS, weight), label, predicted, score == Some(0.5));
         let stratum = known(row, 9, below(row, 10, 4) as u32);
         self.add_stratum(group, (row, weight), predicted, stratum);
         if row.is_multiple_of(5) {

@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::causal::encoding::constant_columns;
 use crate::counterfactual::write_back::features_set_with;
 use crate::data::prepare::issues::MISSING_VALUES;
+use crate::data::prepare::params::FilterStep;
 use crate::data::rows::RowsReader;
 use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
 use crate::data::rows::split::RolesReader;
@@ -29,6 +30,8 @@ use crate::exec::folder::ScratchFolder;
 use crate::exec::pieces::StageWatch;
 use crate::exec::result_store::StoreView;
 use crate::exec::{ExecSettings, ResultState, StageContext, StageRecord};
+use crate::explain::hint_of_issue;
+use crate::folder::manifest::RowCounts;
 use crate::job::check::CheckedJob;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::value::sanity::ModelSanity;
@@ -36,7 +39,6 @@ use crate::model::contract::{ModelContract, TermSource};
 use crate::model::kind::python::PythonBlock;
 use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::ROLES;
-use crate::stage::disk::{DiskForecast, LITTLE_DISK};
 use crate::stage::gate::blind;
 use crate::stage::gate::model_issues::of_sanity;
 use crate::stage::generate::support::{UnsupportedValue, told_in_words};
@@ -54,7 +56,7 @@ use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::share::RowShare;
 use crate::table::file::read_rows;
-use crate::table::{FilterRow, IssueRow, PopulationRow, ReasonCode, hint_of_issue, whole};
+use crate::table::{FilterRow, IssueRow, PopulationRow, ReasonCode, whole};
 use crate::unit::{StageKind, UnitKind};
 
 /// Levels of a column that are shown.
@@ -81,9 +83,6 @@ pub(crate) struct RunForecast {
     /// Whether a run would first ask a program for the rows: what is cached holds where it writes
     /// the same rows as the last time.
     pub asks_for_rows: bool,
-    /// What the stages that would run are likely to write; null = the number of rows is not known
-    /// before the run.
-    pub disk: Option<DiskForecast>,
 }
 
 /// One stage of a [`RunForecast`].
@@ -132,9 +131,6 @@ pub(crate) fn forecast(
         let force = run.force(settings.force.as_deref());
         let options = ExecSettings { force, ..plan.exec_settings() };
         let planned = crate::exec::plan(&run.stages, &entries, &options)?;
-        let stale = planned.iter().filter(|of| matches!(of.state, ResultState::Stale(_)));
-        let stale: Vec<String> = stale.map(|of| of.id.clone()).collect();
-        let disk = plan.disk_forecast(&stale);
         let stages: Vec<StageForecast> = planned
             .into_iter()
             .map(|stage| {
@@ -161,7 +157,6 @@ pub(crate) fn forecast(
             awaited: input.awaited.clone(),
             to_download: input.to_download.map(str::to_owned),
             asks_for_rows: copied_rows::row_program(checked, settings).is_some(),
-            disk,
         })
     };
     look().map_err(|error| with_place(error, checked))
@@ -248,9 +243,7 @@ pub(crate) struct LocatedIssue {
 impl LocatedIssue {
     /// A warning with its place in the job.
     pub(crate) fn new(issue: IssueNote, checked: &CheckedJob) -> Self {
-        // That of a disk is no key of the job.
-        let is_of_job = issue.code != LITTLE_DISK;
-        let place = checked.place_of_issue(&issue.place).filter(|_| is_of_job).cloned();
+        let place = checked.place_of_issue(&issue.place).cloned();
         LocatedIssue { issue, place }
     }
 }
@@ -287,7 +280,6 @@ pub(crate) fn check_data(
         seen.warnings.extend(one_sided_labels(rows.layout(), &look));
         seen.warnings.extend(unsupported_people(plan, rows.layout(), &look.unsupported));
         seen.warnings.extend(look.traps);
-        seen.warnings.extend(plan.disk_warnings(rows.layout().n_rows)?);
         Ok(CheckFindings { awaited: input.awaited.clone(), contracts, ..seen })
     })
 }
@@ -508,9 +500,9 @@ pub(crate) struct DataPreview {
     /// The data set that generated rows replace; null = none.
     pub stand_in: Option<String>,
     /// Numbers of rows.
-    pub rows: RowsPreview,
+    pub rows: RowCounts,
     /// Each step that can lose rows, in order.
-    pub filters: Vec<FilterPreview>,
+    pub filters: Vec<FilterStep>,
     /// What was met and did not stop the work.
     pub issues: Vec<IssueNote>,
     /// The columns that are read, but for the label: the row id, then features, sensitive ones
@@ -522,30 +514,6 @@ pub(crate) struct DataPreview {
     pub attributes: Vec<AttributePreview>,
     /// Files of scores that are not there.
     pub awaited: Vec<AwaitedFile>,
-}
-
-/// Numbers of rows.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct RowsPreview {
-    /// Rows of the source.
-    pub source: u64,
-    /// Rows after the filters and the rules for missing values.
-    pub kept: u64,
-    /// Training rows (with folds: in some fold).
-    pub trained: u64,
-    /// Rows that are audited.
-    pub audited: u64,
-}
-
-/// A step that can lose rows.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct FilterPreview {
-    /// The step, as the job writes it.
-    pub what: String,
-    /// Rows before it.
-    pub rows_in: u64,
-    /// Rows after it.
-    pub rows_out: u64,
 }
 
 /// A column that is read.
@@ -666,7 +634,7 @@ pub(crate) fn data(
         Ok(DataPreview {
             job: job.name.to_string(),
             stand_in: input.stand_in.clone(),
-            rows: RowsPreview {
+            rows: RowCounts {
                 source: filters.first().map_or(0, |f| f.rows_in),
                 kept: layout.n_rows,
                 trained: look.trained,
@@ -704,10 +672,10 @@ fn profile(
 }
 
 /// The steps that can lose rows, the source first, and what was met.
-fn filters_and_issues(folder: &Path) -> Result<(Vec<FilterPreview>, Vec<IssueNote>)> {
+fn filters_and_issues(folder: &Path) -> Result<(Vec<FilterStep>, Vec<IssueNote>)> {
     let count = |n: i64| u64::try_from(n).unwrap_or(0);
     let filters = read_rows::<FilterRow>(folder)?;
-    let filters = filters.iter().map(|r| FilterPreview {
+    let filters = filters.iter().map(|r| FilterStep {
         what: r.what.to_string(),
         rows_in: count(r.rows_in),
         rows_out: count(r.rows_out),

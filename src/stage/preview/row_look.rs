@@ -98,9 +98,6 @@ impl RowsLook {
 }
 
 impl Stage for LabelStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Labels;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let (plan, rows) = (b.plan, RowInputs::of_job(b)?);
         let of_sets = plan.applied_sets();

@@ -2,7 +2,7 @@
 
 use crate::data::Attribute;
 use crate::recourse::knobs::RecourseBlock;
-use crate::stage::recourse::ask::RecourseModel;
+use crate::stage::models::OpenModels;
 use crate::stage::recourse::people::RecoursePeople;
 
 /// What a run of the stage works with.
@@ -13,8 +13,10 @@ pub(crate) struct RecourseInputs<'a> {
     pub recourse: &'a RecourseBlock,
     /// The audited people.
     pub people: &'a RecoursePeople,
-    /// The model.
-    pub model: &'a RecourseModel<'a>,
+    /// The models of all folds.
+    pub models: &'a OpenModels<'a>,
+    /// Whether scoring a row costs less than remembering it.
+    pub linear: bool,
     /// The seed of the job.
     pub seed: u64,
 }

@@ -27,7 +27,6 @@ use crate::recourse::definition::RecourseCriterion;
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::groups::{GroupPair, pairs};
 use crate::recourse::rank::DefinitionRanking;
-use crate::stage::recourse::ask::RecourseQuery;
 use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::tables::{ComparisonResult, RecourseWriter};
 use crate::stage::row_context::RowContext;
@@ -84,9 +83,8 @@ fn compare(
         stop_after: clamped(chance.enough.get()),
     });
     let n_scored = (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()).count();
-    let asking =
-        RecourseQuery { ctx, context: row_context, people: block.people, model: block.model };
-    let helped = asking.helped(&plan, &needed, chance.map_or(0, |_| n_scored as u64))?;
+    let later = chance.map_or(0, |_| n_scored as u64);
+    let helped = block.helped((ctx, row_context), &plan, &needed, later)?;
     let effects = row_context.workers.within(|| ActionEffects::new(&plan, &helped));
     ctx.check()?;
 

@@ -80,14 +80,6 @@ enum LevelEncoding {
     OneHot(Vec<usize>),
 }
 
-/// Where the scores are, and what they decide.
-pub(crate) struct PeopleScores<'a> {
-    /// The scores of the prepared rows.
-    pub scores: &'a ScoreReader,
-    /// What they decide.
-    pub rule: DecisionRule,
-}
-
 /// An audited row with a decision.
 #[derive(Clone, Copy)]
 struct JudgedRow {
@@ -101,7 +93,8 @@ struct JudgedRow {
 }
 
 impl RecoursePeople {
-    /// Reads the audited rows that have a score; of a person with several one, drawn by the seed.
+    /// Reads the audited rows that have a score, and what it decides; of a person with several rows
+    /// one, drawn by the seed.
     ///
     /// # Errors
     /// A level that the job names is not there; a file cannot be read; the run is to stop.
@@ -110,7 +103,7 @@ impl RecoursePeople {
         job: &Job,
         attribute: usize,
         recourse: &RecourseBlock,
-        scored: &PeopleScores<'_>,
+        (scores, rule): (&ScoreReader, DecisionRule),
     ) -> Result<RecoursePeople> {
         let layout = row_context.rows.layout();
         let favourable_is_positive = job.data.favours_positive();
@@ -118,12 +111,12 @@ impl RecoursePeople {
         let mut judged: Vec<JudgedRow> = Vec::new();
         let read = |g: usize| {
             let (batch, roles, scores) =
-                (row_context.rows.read(g)?, row_context.roles.read(g)?, scored.scores.read(g)?);
+                (row_context.rows.read(g)?, row_context.roles.read(g)?, scores.read(g)?);
             let (mut places, mut kept) = (Vec::new(), Vec::new());
             for (i, &score) in scores.iter().enumerate() {
                 let Some(fold) = roles.audited(i) else { continue };
-                scored.rule.check(layout, &batch, i, score)?;
-                if let Some(decision) = scored.rule.decide(&batch, Some(fold), i, score) {
+                rule.check(layout, &batch, i, score)?;
+                if let Some(decision) = rule.decide(&batch, Some(fold), i, score) {
                     let group =
                         Some(batch.groups[attribute][i]).filter(|&group| group != MISSING_GROUP);
                     places.push(i);
@@ -135,7 +128,7 @@ impl RecoursePeople {
                             spare: group.is_none(),
                         },
                         fold,
-                        threshold: scored.rule.threshold_at(&batch, Some(fold), i),
+                        threshold: rule.threshold_at(&batch, Some(fold), i),
                         group,
                         favourable: decision == favourable_is_positive,
                     });
@@ -203,7 +196,7 @@ impl RecoursePeople {
             source: judged.iter().map(|row| row.source).collect(),
             folds,
             thresholds,
-            rule: scored.rule.clone(),
+            rule,
             favourable_is_positive,
             encodings: put,
             write_back: again,

@@ -8,36 +8,25 @@ use crate::stage::kinds::{RecourseStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::recourse;
-use crate::stage::recourse::ask::RecourseModel;
 use crate::stage::recourse::inputs::RecourseInputs;
-use crate::stage::recourse::people::{PeopleScores, RecoursePeople};
+use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::recourse::unshared_numbers;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
-use crate::stage::stage_builder::{NamedStages, PlannedWork, Stage, StageBuilder};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders};
+use crate::unit::AuditUnit;
 
-/// The stages of all blocks by attribute.
-pub(crate) type RecourseFolders = NamedStages<RecourseStage>;
-
-impl RecourseFolders {
-    /// Those of the job, in the order of the tables.
-    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let mut attributes: Vec<&ColumnName> = b.plan.job.recourse.keys().collect();
-        attributes.sort();
-        let units = attributes.into_iter().map(|attribute| {
-            let attribute = attribute.to_string();
-            (attribute.clone(), AuditUnit { attribute, ..AuditUnit::default() })
-        });
-        NamedStages::of_units(b, units)
-    }
+/// The stages of all blocks by attribute, in the order of the tables.
+pub(crate) fn recourse_folders(b: &mut StageBuilder<'_, '_>) -> Result<StageFolders> {
+    let mut attributes: Vec<&ColumnName> = b.plan.job.recourse.keys().collect();
+    attributes.sort();
+    b.want_folders::<RecourseStage>(attributes.into_iter().map(|attribute| {
+        let attribute = attribute.to_string();
+        (attribute.clone(), AuditUnit { attribute, ..AuditUnit::default() })
+    }))
 }
 
 impl Stage for RecourseStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Recourse;
-    const FIELDS: &'static [UnitField] = &[UnitField::Attribute];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan: &'a StagePlan<'a> = b.plan;
         let (position, attribute) = plan.attribute_of(unit)?;
@@ -61,24 +50,18 @@ impl Stage for RecourseStage {
         rows.work(0, move |ctx, row_context| {
             let scores = scores.open(ctx, row_context)?;
             let rule = rule.open(ctx, row_context, &scores)?;
-            let scored = PeopleScores { scores: &scores, rule };
-            let people = RecoursePeople::read(row_context, plan.job, position, block, &scored)?;
+            let scored = (&scores, rule);
+            let people = RecoursePeople::read(row_context, plan.job, position, block, scored)?;
             let layout = row_context.rows.layout();
             let of = (position, attribute.as_str());
             unshared_numbers::refuse(plan.checked, layout, of, people.feature_columns())?;
-            let model = match asked.call() {
-                Some(call) => RecourseModel::Command { call: *call, files: asked.files(ctx)? },
-                None => RecourseModel::Trained {
-                    scorers: asked.scorers(ctx, layout)?,
-                    linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),
-                },
-            };
             let seed = plan.job.run.seed.0;
             let of = RecourseInputs {
                 attribute: &layout.attributes[position],
                 recourse: block,
                 people: &people,
-                model: &model,
+                models: &asked.open(ctx, layout)?,
+                linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),
                 seed,
             };
             recourse::run(ctx, row_context, &of, ctx.out())

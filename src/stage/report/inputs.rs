@@ -11,8 +11,8 @@ use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
 use crate::stage::report::origins::FolderOrigins;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::levels::ContractInputs;
-use crate::stage::stage_builder::{StageBuilder, StageInput};
+use crate::stage::score::levels::{SettledModel, settled_models};
+use crate::stage::stage_builder::{Opens, StageBuilder, StageFolders, StageInput};
 use crate::unit::AuditUnit;
 
 /// The tables of everything that is measured, and those of the plain audit.
@@ -38,12 +38,12 @@ impl MeasuredTables {
 pub(crate) struct MeasuredParts<'a> {
     pub(crate) measured: MeasuredTables,
     pub(crate) gate: StageInput<GateStage>,
-    pub(crate) contracts: ContractInputs<'a>,
+    pub(crate) contracts: Opens<'a, Vec<SettledModel<'a>>>,
 }
 
 impl<'a> MeasuredParts<'a> {
     pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
-        let (measured, contracts) = (MeasuredTables::need(b)?, ContractInputs::need(b)?);
+        let (measured, contracts) = (MeasuredTables::need(b)?, settled_models(b)?);
         let gate = b.need::<GateStage>(&AuditUnit::default())?;
         Ok(MeasuredParts { measured, gate, contracts })
     }
@@ -59,35 +59,24 @@ pub(crate) fn need_baseline(
 
 /// What graphs say about single people, by model and graph-uncertain set; nothing where it is not
 /// kept.
-pub(crate) fn world_scores(b: &mut StageBuilder<'_, '_>) -> Result<Vec<StageInput<WorldsStage>>> {
+pub(crate) fn world_scores(b: &mut StageBuilder<'_, '_>) -> Result<StageFolders> {
     let plan = b.plan;
-    let applied_sets = plan.applied_sets();
-    let of_graphs = applied_sets.iter().filter(|applied| applied.graphs().is_some());
-    let mut found = Vec::new();
-    for (name, model) in plan.job.models.iter().filter(|_| plan.keeps_world_scores()) {
-        let asked = of_graphs.clone().filter(|applied| applied.block.asks(name));
-        for applied in asked.filter(|_| model.scores_counterfactuals()) {
-            found.push(b.need::<WorldsStage>(&applied.unit_of(name.as_str()))?);
-        }
-    }
-    Ok(found)
+    let asked = plan.scored_sets().filter(|_| plan.keeps_world_scores());
+    let asked = asked.filter(|(.., applied)| applied.graphs().is_some());
+    let units = asked.map(|(name, _, applied)| (String::new(), applied.unit_of(name.as_str())));
+    b.need_each::<WorldsStage, _>(units).map(StageFolders::of)
 }
 
 /// The files of scores that hold rows again: model, and the stage that joined the file.
-pub(crate) fn rechecks_of_files(
-    b: &mut StageBuilder<'_, '_>,
-) -> Result<Vec<(String, StageInput<ScoreStage>)>> {
-    let (plan, mut found) = (b.plan, Vec::new());
+pub(crate) fn rechecks_of_files<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<Vec<(&'a str, StageInput<ScoreStage>)>> {
     let checks =
         |model: &ModelBlock| model.made_elsewhere().is_some_and(|scores| scores.recheck.is_some());
-    for (name, _) in plan.job.models.iter().filter(|(_, model)| checks(model)) {
-        let applied_sets = plan.applied_sets().into_iter();
-        for applied in applied_sets.filter(|applied| applied.block.asks(name)) {
-            let scored = b.need::<ScoreStage>(&applied.unit_of(name.as_str()))?;
-            found.push((name.to_string(), scored));
-        }
-    }
-    Ok(found)
+    let checked = b.plan.scored_sets().filter(|(_, model, _)| checks(model));
+    b.need_each::<ScoreStage, _>(
+        checked.map(|(name, _, applied)| (name.as_str(), applied.unit_of(name.as_str()))),
+    )
 }
 
 /// What makes an output folder stale in addition to what it is derived from.

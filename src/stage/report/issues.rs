@@ -7,7 +7,6 @@ use std::path::Path;
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::job::Job;
-use crate::model::kind::expect_key::ExpectBlock;
 use crate::param::ColumnName;
 use crate::stage::advice;
 use crate::stage::artifact::SmallSlices;
@@ -18,7 +17,7 @@ use crate::stage::generate::support::told_in_words;
 use crate::stage::measure::labels::{SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople};
 use crate::stage::models::FewerTrees;
 use crate::stage::report::origins::FolderOrigins;
-use crate::stage::score::expect::ExpectResult;
+use crate::stage::score::expect::ExpectedScores;
 use crate::stage::score::levels::SettledModel;
 use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::table::file::{read_rows, write_rows};
@@ -61,7 +60,7 @@ pub(super) struct RunFindings<'a> {
     /// The contracts with models that are trained elsewhere, and what these do not know.
     pub(super) settled: &'a [SettledModel<'a>],
     /// What the comparison with known scores gave.
-    pub(super) expected: &'a [(&'a str, &'a ExpectBlock, ExpectResult)],
+    pub(super) expected: &'a [ExpectedScores<'a>],
 }
 
 /// Writes the table. Prepared rows may hold features that nobody reads, or not: the folder must not
@@ -257,9 +256,7 @@ fn fewer_trees((model, grown, asked): &(&str, u64, u64)) -> IssueRow {
 }
 
 /// That scores differ from those that the job expects. More than the job allows have ended the run.
-fn unexpected_scores(
-    (model, expect, found): &(&str, &ExpectBlock, ExpectResult),
-) -> Option<IssueRow> {
+fn unexpected_scores((model, expect, found): &ExpectedScores<'_>) -> Option<IssueRow> {
     if found.differ == 0 {
         return None;
     }

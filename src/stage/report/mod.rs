@@ -27,6 +27,7 @@ use crate::exec::folder::EXTRAS;
 use crate::exec::hash::sha256;
 use crate::exec::replaced_file::host;
 use crate::exec::{StageContext, StageRecord};
+use crate::explain::hint_of_issue;
 use crate::folder::history::{self, RunHistory};
 use crate::folder::manifest::{AwaitedScores, ExpectWords, Manifest, RunSummary};
 use crate::folder::read::MANIFEST;
@@ -40,38 +41,37 @@ use crate::stage::artifact::{GATE_OUTCOME, GateOutcome, LABELS, QUALITY, SMALL_S
 use crate::stage::discover::graph_sets;
 use crate::stage::discover::tables;
 use crate::stage::gate::baseline;
-use crate::stage::generate::refits;
-use crate::stage::generate::refits::FitInputs;
+use crate::stage::generate::refits::{self, fits_of_sets};
 use crate::stage::generate::{SetEffects, effects_of_sets};
-use crate::stage::hidden::HiddenFolders;
+use crate::stage::hidden::hidden_folders;
 use crate::stage::input::JobInputs;
 use crate::stage::input::request::answered_requests;
 use crate::stage::kept_rows::kept_rows;
 use crate::stage::kinds::{CasesStage, OutcomesStage, SelectedStage};
 use crate::stage::measure::labels::{self, SelectiveLabels};
 use crate::stage::models::short_of_trees;
-use crate::stage::needed::NeededFolders;
-use crate::stage::recourse::stage::RecourseFolders;
+use crate::stage::needed::needed_folders;
+use crate::stage::recourse::stage::recourse_folders;
 use crate::stage::report::headline::headline;
 use crate::stage::report::inputs::{MeasuredParts, OriginInputs};
 use crate::stage::report::issues::RunFindings;
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
-use crate::stage::score::expect::ExpectInputs;
+use crate::stage::score::expect::expected_scores;
 use crate::stage::score::join::RECHECKED;
 use crate::stage::score::levels::SettledModel;
-use crate::stage::score::recheck::RecheckInputs;
+use crate::stage::score::recheck::rechecks;
 use crate::stage::settings::{CODE, RunSettings};
-use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageInput, work};
-use crate::stage::why::WhyFolders;
+use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageFolders, StageInput, work};
+use crate::stage::why::why_folders;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
-    self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
-    CurveRow, FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, MetricRow,
-    MetricTable, ModelContractRow, NeededKnowledgeRow, OutcomeRow, PopulationRow, ReliabilityRow,
-    SelectedRow, TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldScoreRow,
-    hint_of_issue,
+    self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, CfMapRow, ChangeRow, ComparisonRow,
+    CountRow, CurveRow, FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow,
+    MetricRow, MetricTable, ModelContractRow, NeededKnowledgeRow, OutcomeRow, PopulationRow,
+    ReliabilityRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, UnknownLevelRow,
+    WorldScoreRow,
 };
 use crate::table::{ScoreShiftRow, SupportCountRow, SupportRow, TableDef};
 use crate::unit::{AuditUnit, StageKind};
@@ -80,6 +80,15 @@ pub(crate) use words::{glossary, with_baseline, words_of_job};
 
 /// Folder of what other programs read.
 const EXPORTS: &str = "exports";
+
+/// Folder of the tables.
+const TABLES: &str = "tables";
+
+/// Folder of tables of single people.
+const ROWS: &str = "rows";
+
+/// Stages whose tables are put into a folder of the output.
+type PublishedTables = (StageFolders, &'static [&'static TableDef], &'static str);
 
 /// The id of a run: six hex digits of the hash of job and inputs.
 pub(crate) fn run_id(checked: &CheckedJob, input: &JobInputs) -> String {
@@ -128,7 +137,7 @@ pub(crate) fn unfinished_summary(job: &Job, run: &str, input: &JobInputs) -> Run
 /// # Errors
 /// The table of gates cannot be read.
 pub(crate) fn gate_events(folder: &Path) -> Result<Vec<Event>> {
-    let gates = read_rows::<GateRow>(&folder.join("tables"))?;
+    let gates = read_rows::<GateRow>(&folder.join(TABLES))?;
     let events = deciding(&gates).map(|row| Event::GateVerdict {
         code: row.verdict.to_string(),
         path: job::check::path(&["gates", row.gate.as_str()]),
@@ -143,7 +152,7 @@ pub(crate) fn gate_events(folder: &Path) -> Result<Vec<Event>> {
 /// # Errors
 /// The table of issues cannot be read.
 pub(crate) fn warning_events(folder: &Path) -> Result<Vec<Event>> {
-    let issues = read_rows::<IssueRow>(&folder.join("tables"))?;
+    let issues = read_rows::<IssueRow>(&folder.join(TABLES))?;
     let warnings =
         issues.iter().filter(|issue| issue.severity.as_str() == IssueSeverity::Warning.as_str());
     let events = warnings.map(|issue| {
@@ -184,21 +193,25 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'
     let plan = b.plan;
     let (origins, parts) = (OriginInputs::need(b)?, MeasuredParts::need(b)?);
     let has_chosen = plan.keeps_outcomes() && !plan.job.experiments.is_empty();
-    let selected =
-        has_chosen.then(|| b.need::<SelectedStage>(&AuditUnit::default())).transpose()?;
+    let selected = has_chosen.then(|| b.need::<SelectedStage>(&AuditUnit::default()));
     let (kept, outcomes) = (kept_rows(b)?, StageInput::<OutcomesStage>::need(b)?);
-    let world_scores = inputs::world_scores(b)?;
-    let cases = StageInput::<CasesStage>::need(b)?;
-    let (baseline, recourse) = (inputs::need_baseline(b)?, RecourseFolders::need(b)?);
-    let (of_files, rechecks) = (inputs::rechecks_of_files(b)?, RecheckInputs::need(b)?);
-    let (followed, why) = (effects_of_sets(b)?, WhyFolders::need(b)?);
-    let (hidden, needed) = (HiddenFolders::need(b)?, NeededFolders::need(b)?);
-    let expected = ExpectInputs::need(b)?;
-    let (graphs, fits) = (graph_sets(b)?, FitInputs::need(b)?);
+    let published: [PublishedTables; 8] = [
+        (StageInput::<CasesStage>::need(b)?.into(), &[CfExampleRow::TABLE], TABLES),
+        (recourse_folders(b)?, &table::recourse::ALL, TABLES),
+        (why_folders(b)?, &[SwitchPatternRow::TABLE, SwitchFeatureRow::TABLE], TABLES),
+        (hidden_folders(b)?, &[HiddenCauseRow::TABLE], TABLES),
+        (needed_folders(b)?, &[NeededKnowledgeRow::TABLE], TABLES),
+        (outcomes.into(), &[OutcomeRow::TABLE], ROWS),
+        (selected.transpose()?.into(), &[SelectedRow::TABLE], ROWS),
+        (inputs::world_scores(b)?, &[WorldScoreRow::TABLE], ROWS),
+    ];
+    let (baseline, of_files) = (inputs::need_baseline(b)?, inputs::rechecks_of_files(b)?);
+    let (rechecks, expected) = (rechecks(b)?, expected_scores(b)?);
+    let (graphs, fits, followed) = (graph_sets(b)?, fits_of_sets(b)?, effects_of_sets(b)?);
     let (answers, short_of_trees) = (answered_requests(b)?, short_of_trees(b)?);
     work(move |ctx| {
         origins.with(ctx, |origins| {
-            let (followed, expected) = (followed(ctx)?, expected.open(ctx)?);
+            let (followed, expected) = (followed(ctx)?, expected(ctx)?);
             let found = RunFindings {
                 followed: &followed,
                 graphs: &graphs(ctx)?,
@@ -206,31 +219,21 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'
                 expected: &expected,
                 ..RunFindings::default()
             };
-            let mut rechecked = rechecks.open(ctx)?;
+            let mut rechecked = rechecks(ctx)?;
             for (model, stage) in &of_files {
-                rechecked.push((model.as_str(), stage.read(ctx, RECHECKED)?));
+                rechecked.push((*model, stage.read(ctx, RECHECKED)?));
             }
             let settled = write_measured(ctx, origins, &parts, found)?;
-            let (out, tables) = (ctx.out(), ctx.out().join("tables"));
-            publish(cases.iter().map(|of| of.folder(ctx)), &[CfExampleRow::TABLE], &tables)?;
-            let recourse = recourse.open(ctx).into_iter().map(|(_, of)| of);
-            publish(recourse, &table::recourse::ALL, &tables)?;
-            let reasons = why.open(ctx).into_iter().map(|(_, of)| of);
-            publish(reasons, &[SwitchPatternRow::TABLE, SwitchFeatureRow::TABLE], &tables)?;
-            publish(hidden.folders(ctx).into_iter(), &[HiddenCauseRow::TABLE], &tables)?;
-            publish(needed.folders(ctx).into_iter(), &[NeededKnowledgeRow::TABLE], &tables)?;
-            // Not kept by default from ten million rows on: then the stage wrote nothing.
-            let wrote = |def: &'static TableDef| move |of: &&Path| of.join(def.file()).exists();
-            let rows = out.join("rows");
-            let outcomes = outcomes.iter().map(|of| of.folder(ctx));
-            publish(outcomes.filter(wrote(OutcomeRow::TABLE)), &[OutcomeRow::TABLE], &rows)?;
-            let selected = selected.iter().map(|of| of.folder(ctx));
-            publish(selected.filter(wrote(SelectedRow::TABLE)), &[SelectedRow::TABLE], &rows)?;
-            let persons = world_scores.iter().map(|of| of.folder(ctx));
-            publish(persons, &[WorldScoreRow::TABLE], &rows)?;
+            let (out, tables) = (ctx.out(), ctx.out().join(TABLES));
+            for (stages, of, to) in &published {
+                let folders = stages.open(ctx).into_iter().map(|(_, folder)| folder);
+                // From ten million rows on none are kept by default: then the stage wrote nothing.
+                let wrote = |folder: &&Path| *to != ROWS || folder.join(of[0].file()).exists();
+                publish(folders.filter(wrote), of, &out.join(to))?;
+            }
             kept(ctx)?;
             let mut manifest = manifest(origins, out)?;
-            refits::record_fits(&mut manifest, fits.open(ctx)?);
+            refits::record_fits(&mut manifest, fits(ctx)?);
             if let Some(folder) = baseline.as_ref().map(|stage| stage.folder(ctx)) {
                 publish([folder].into_iter(), &[ChangeRow::TABLE], &tables)?;
                 manifest.baseline = Some(baseline::read_comparison(folder)?.compared);
@@ -243,10 +246,7 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'
             record_contracts(&mut manifest, settled);
             for words in &mut manifest.models {
                 for (_, one) in rechecked.iter().filter(|(model, _)| *model == words.name) {
-                    let all = words.recheck.get_or_insert_default();
-                    all.rows += one.rows;
-                    all.differ += one.differ;
-                    all.largest = all.largest.max(one.largest);
+                    words.recheck.get_or_insert_default().add(one);
                 }
                 let known = expected.iter().find(|(model, ..)| *model == words.name);
                 words.expect = known.map(|(_, expect, found)| ExpectWords {
@@ -287,7 +287,7 @@ fn write_measured<'a>(
     MeasuredParts { measured, gate, contracts }: &MeasuredParts<'a>,
     found: RunFindings<'_>,
 ) -> Result<Vec<SettledModel<'a>>> {
-    let settled = contracts.open(ctx)?;
+    let settled = contracts(ctx)?;
     let (out, job) = (ctx.out(), &origins.checked.job);
     let small = measured.plain.read(ctx, SMALL_SLICES)?;
     let labels: SelectiveLabels = measured.plain.read(ctx, LABELS)?;
@@ -314,10 +314,10 @@ fn write_measured<'a>(
     write_row_tables(ctx, origins, found)?;
     if !settled.is_empty() {
         let rows: Vec<ModelContractRow> = settled.iter().flat_map(SettledModel::rows).collect();
-        write_rows(&out.join("tables"), &rows)?;
+        write_rows(&out.join(TABLES), &rows)?;
         let unknown: Vec<UnknownLevelRow> =
             settled.iter().flat_map(|of| of.unknown.iter().cloned()).collect();
-        write_rows(&out.join("tables"), &unknown)?;
+        write_rows(&out.join(TABLES), &unknown)?;
     }
     let wanted = job::check::defaults::families(job);
     let wants = |family| wanted.contains(&family);
@@ -329,6 +329,7 @@ fn write_measured<'a>(
     let gate = gate.folder(ctx);
     for (is_asked, folder, tables) in [
         (wants(job::MetricFamily::CfQuality), plain, &QUALITY[..]),
+        (job.report.map.is_some(), plain, &[CfMapRow::TABLE]),
         (experiments || !job.metrics.compare.is_empty(), measured, &[ComparisonRow::TABLE]),
         (wants(job::MetricFamily::Scores), measured, &[ReliabilityRow::TABLE, CurveRow::TABLE]),
         (fitted, measured, &[ThresholdRow::TABLE]),
@@ -340,7 +341,7 @@ fn write_measured<'a>(
         (true, plain, &[GroupRow::TABLE, SupportRow::TABLE, SupportCountRow::TABLE]),
         (true, gate, &[GateRow::TABLE]),
     ] {
-        publish([folder].into_iter().filter(|_| is_asked), tables, &out.join("tables"))?;
+        publish([folder].into_iter().filter(|_| is_asked), tables, &out.join(TABLES))?;
     }
     if !graphs.is_empty() {
         make_folder(&out.join(EXPORTS))?;
@@ -371,7 +372,7 @@ pub(crate) fn write_history(
     let RunHistory { runs, rows } = history::read(&manifest.job, folders)?;
     manifest.history = runs;
     manifest.tables.insert(HistoryRow::TABLE.name.to_owned(), HistoryRow::TABLE.version);
-    write_rows(&out.join("tables"), &rows)
+    write_rows(&out.join(TABLES), &rows)
 }
 
 /// Puts the folder of a run together that waits for scores: what it asks for, and what was measured
@@ -397,7 +398,7 @@ pub(crate) fn assemble_waiting(
     record_contracts(&mut manifest, settled);
     let exit = Exit::Waiting.code();
     let outcome = GateOutcome { verdict: "waiting".to_owned(), exit, tally, worst };
-    let metrics = MetricTable::read(&ctx.out().join("tables"))?.all;
+    let metrics = MetricTable::read(&ctx.out().join(TABLES))?.all;
     let summary = summary(&manifest, outcome, &metrics);
     finish(ctx, origins, &mut manifest, &summary)
 }
@@ -466,10 +467,10 @@ fn write_row_tables(
     origins: &FolderOrigins<'_>,
     found: RunFindings<'_>,
 ) -> Result<()> {
-    publish([origins.prepared].into_iter(), &[FilterRow::TABLE], &ctx.out().join("tables"))?;
+    publish([origins.prepared].into_iter(), &[FilterRow::TABLE], &ctx.out().join(TABLES))?;
     let mut population = read_rows::<PopulationRow>(origins.population)?;
     population.extend_from_slice(found.population);
-    write_rows(&ctx.out().join("tables"), &population)?;
+    write_rows(&ctx.out().join(TABLES), &population)?;
     issues::write(ctx, origins, RunFindings { population: &population, ..found })
 }
 

@@ -6,12 +6,9 @@ use crate::stage::kinds::ReportStage;
 use crate::stage::plan::publishes_rows;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder};
 use crate::stage::{report, rows_only, waiting};
-use crate::unit::{AuditUnit, UnitKind};
+use crate::unit::AuditUnit;
 
 impl Stage for ReportStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Report;
-
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         if publishes_rows(b.plan.job, b.plan.settings) {
             return rows_only::plan_report(b);

@@ -14,16 +14,16 @@ use crate::data::exchange::row_stream::{
     DESCRIPTION, MODEL_HASH, POSITION, RawColumns, RowFile, RowSink, RowStream, ask_description,
 };
 use crate::data::exchange::score_stream::{read_answer, read_description, read_file, read_stream};
-use crate::data::rows::aligned::{CounterfactualReader, create_scores, write_precision};
+use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{Attribute, FeatureRows, Layout, RowIdKind};
 use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::StageContext;
-use crate::exec::child::{self, ChildProgram, KeptProgram, ProgramExit, ProgramInput};
+use crate::exec::child::{self, ChildProgram, ProgramExit, ProgramInput};
 use crate::exec::files::{self, make_folder, remove_file, remove_folder};
 use crate::exec::hash::hash_parts;
-use crate::job::check::{CheckedJob, path};
-use crate::job::{CommandBlock, StreamFormat};
+use crate::job::StreamFormat;
+use crate::job::check::path;
 use crate::model::contract::ModelContract;
 use crate::model::kind::python::SCRIPT;
 use crate::model::score_spool::{ScoreSpool, SpooledScores, score_complaint};
@@ -32,6 +32,7 @@ use crate::num::score_scale::ScoreScale;
 use crate::param::{CommandArgument, Seed};
 use crate::stage::applied_set::key_text;
 use crate::stage::artifact::CONTRACT;
+use crate::stage::plan::{ModelProgram, StagePlan};
 use crate::stage::program::{NamedVariables, has_placeholder};
 use crate::stage::row_context::RowContext;
 use crate::stage::score::asked_rows::AskedRows;
@@ -43,26 +44,17 @@ use crate::stage::score::rows::training_rows;
 const SCRATCH: &str = "scratch";
 
 /// A model that is a command, with what its placeholders represent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct CommandCall<'a> {
+    pub plan: &'a StagePlan<'a>,
     /// The model's name in the job.
     pub model: &'a str,
     /// The key of its kind in the job.
     pub key: &'static str,
     /// The command.
-    pub command: &'a CommandBlock,
-    /// The process that serves the whole run; none where every question starts one.
-    pub kept: Option<&'a KeptProgram>,
+    pub program: &'a ModelProgram,
     /// The scale of its scores.
     pub scale: ScoreScale,
-    /// How it is asked, for `{how}`.
-    pub how: &'a str,
-    /// Whether it may leave rows without a score.
-    pub may_lack_scores: bool,
-    /// The cache, where answers of an endpoint outlive a run that is stopped; none without one.
-    pub cache: Option<&'a Path>,
-    /// The job, for places in messages.
-    pub checked: &'a CheckedJob,
     /// Number of folds that are trained and scored; 1 without.
     pub n_folds: usize,
     /// The number of the first of them; 0 but where an experiment takes one at a time.
@@ -71,14 +63,9 @@ pub(crate) struct CommandCall<'a> {
     pub arm: Option<&'a str>,
     /// What `{seed}` represents.
     pub seed: Seed,
-    /// What `{threads}` represents.
-    pub threads: usize,
-    /// What values of variables are hashed with: the key of the cache; none where there is no cache
-    /// to look into.
-    pub secret: Option<&'a [u8]>,
 }
 
-/// The rows that a program scores.
+/// The rows that a model scores.
 #[derive(Clone, Copy)]
 pub(crate) enum CommandRows<'a> {
     /// The audited rows.
@@ -138,7 +125,7 @@ fn trained_model(folder: &Path, fold: usize) -> PathBuf {
 impl<'a> CommandCall<'a> {
     /// Whether each fold has its own process to score its rows.
     pub(crate) fn scores_by_fold(&self) -> bool {
-        self.command.train.is_some() || has_placeholder(&self.command.score, "fold")
+        self.program.command.train.is_some() || has_placeholder(&self.program.command.score, "fold")
     }
 
     /// What makes the scores stale, in addition to rows and watched files. Time limit, threads and
@@ -147,13 +134,13 @@ impl<'a> CommandCall<'a> {
     /// # Errors
     /// A part of it cannot be written.
     pub(crate) fn score_inputs(&self) -> Result<Vec<(String, String)>> {
-        let command = self.command;
+        let command = &self.program.command;
         let names = (&command.pass_env, &command.secret_env);
         let mut made_of = vec![(
             "command".to_owned(),
             key_text(&(&command.score, &command.model, command.stream, names))?,
         )];
-        made_of.extend(self.variables().hashes(self.secret));
+        made_of.extend(self.variables().hashes(self.plan.secret.as_deref()));
         made_of
             .extend(self.scores_by_fold().then(|| ("folds".to_owned(), self.n_folds.to_string())));
         made_of.extend(self.seed_input(&command.score));
@@ -165,33 +152,36 @@ impl<'a> CommandCall<'a> {
     /// # Errors
     /// As [`CommandCall::score_inputs`].
     pub(crate) fn model_inputs(&self) -> Result<Vec<(String, String)>> {
-        let command = self.command;
+        let command = &self.program.command;
         let train = command.train.as_deref().unwrap_or_default();
         let names = (&command.pass_env, &command.secret_env);
         let mut made_of = vec![
             ("command".to_owned(), key_text(&(train, command.stream, names))?),
             ("folds".to_owned(), self.n_folds.to_string()),
         ];
-        made_of.extend(self.variables().hashes(self.secret));
+        made_of.extend(self.variables().hashes(self.plan.secret.as_deref()));
         made_of.extend(self.seed_input(train));
         Ok(made_of)
     }
 
     fn variables(&self) -> NamedVariables<'a> {
-        NamedVariables { passed: &self.command.pass_env, secret: &self.command.secret_env }
+        NamedVariables {
+            passed: &self.program.command.pass_env,
+            secret: &self.program.command.secret_env,
+        }
     }
 
     fn seed_input(&self, arguments: &[CommandArgument]) -> Option<(String, String)> {
         has_placeholder(arguments, "seed")
-            .then(|| ("run.seed".to_owned(), self.checked.job.run.seed.0.to_string()))
+            .then(|| ("run.seed".to_owned(), self.plan.checked.job.run.seed.0.to_string()))
     }
 
     /// Where answers of an endpoint are kept until the stage is done: under all that decides them
     /// but the rows, and under the stage, so that rows that are asked for twice are.
     fn answers(&self, ctx: &StageContext<'_>) -> Result<PathBuf> {
-        let (url, folder) = (key_text(&self.command.score)?, "http");
+        let (url, folder) = (key_text(&self.program.command.score)?, "http");
         let parts = [self.model, ctx.stage(), url.as_str()];
-        let root = self.cache.map_or_else(|| ctx.out().join(SCRATCH), Path::to_path_buf);
+        let root = self.plan.settings.cache.clone().unwrap_or_else(|| ctx.out().join(SCRATCH));
         Ok(root.join(folder).join(hash_parts(parts)))
     }
 
@@ -205,7 +195,7 @@ impl<'a> CommandCall<'a> {
     }
 
     fn place(&self, key: &str) -> Option<&'a FilePlace> {
-        self.checked.places.at(&path(&["models", self.model, self.key, key]))
+        self.plan.checked.places.at(&path(&["models", self.model, self.key, key]))
     }
 
     /// A fault without a place gets that of a part of the command.
@@ -222,10 +212,10 @@ impl<'a> CommandCall<'a> {
     ) -> Result<ChildProgram> {
         let fill = |word: &str| match word {
             "seed" => Some(self.seed.0.to_string()),
-            "threads" => Some(self.threads.to_string()),
+            "threads" => Some(self.plan.settings.threads.to_string()),
             "fold" => Some((self.first_fold + fold).to_string()),
             "python" => Some(default_python()),
-            "how" => Some(self.how.to_owned()),
+            "how" => Some(self.program.how.clone()),
             "cfaudit" => {
                 std::env::current_exe().ok().map(|path| path.to_string_lossy().into_owned())
             }
@@ -246,7 +236,7 @@ impl<'a> CommandCall<'a> {
                 .environment(&format!("the {} of model `{}`", self.noun(), self.model), |key| {
                     self.place(key)
                 })?,
-            time_limit: self.command.time_limit.get(),
+            time_limit: self.program.command.time_limit.get(),
         })
     }
 
@@ -258,13 +248,16 @@ impl<'a> CommandCall<'a> {
     pub(crate) fn describe(&self, ctx: &StageContext<'_>, scratch: &Path) -> Result<String> {
         let script = scratch.join("python.py");
         files::write(&script, SCRIPT)?;
-        let model = PathBuf::from(self.command.model.as_deref().unwrap_or_default());
-        let program =
-            self.program(&self.command.score, 0, &[("model", &model), ("script", &script)])?;
+        let model = PathBuf::from(self.program.command.model.as_deref().unwrap_or_default());
+        let program = self.program(
+            &self.program.command.score,
+            0,
+            &[("model", &model), ("script", &script)],
+        )?;
         let ask = |input: &mut ProgramInput<'_>| ask_description(input);
         let shown = |bytes: &[u8]| program.excerpt(bytes);
         let read = |output: &mut dyn Read| read_description(output, DESCRIPTION, &shown);
-        let told = match self.kept {
+        let told = match &self.program.kept {
             Some(kept) => kept.ask(ctx, &program, ask, read),
             None => child::run(ctx, &program, ask, read),
         };
@@ -277,17 +270,19 @@ impl<'a> CommandCall<'a> {
     /// # Errors
     /// A variable or a program is not there, or an import fails.
     pub(crate) fn look(&self, ctx: &StageContext<'_>, module: Option<&str>) -> Result<()> {
-        let programs =
-            [("score", Some(&self.command.score)), ("train", self.command.train.as_ref())];
+        let programs = [
+            ("score", Some(&self.program.command.score)),
+            ("train", self.program.command.train.as_ref()),
+        ];
         for (key, arguments) in programs {
             let Some(arguments) = arguments else { continue };
             let program = self.program(arguments, 0, &[])?;
             child::check_program(&program).map_err(|e| self.with_place(e, key))?;
         }
-        if !has_placeholder(&self.command.score, "script") {
+        if !has_placeholder(&self.program.command.score, "script") {
             return Ok(());
         }
-        let mut program = self.program(&self.command.score[..1], 0, &[])?;
+        let mut program = self.program(&self.program.command.score[..1], 0, &[])?;
         let mlflow = (self.key == "mlflow").then_some("mlflow");
         let modules: Vec<&str> = ["pyarrow"].into_iter().chain(mlflow).chain(module).collect();
         program.argv.extend(["-c".to_owned(), format!("import {}", modules.join(", "))]);
@@ -348,12 +343,12 @@ impl<'a> CommandCall<'a> {
             training.try_fold(batch, |batch| sink.push(batch))
         };
         let program = self.program(
-            self.command.train.as_deref().unwrap_or_default(),
+            self.program.command.train.as_deref().unwrap_or_default(),
             fold,
             &[("model", &model), ("rows", &rows)],
         )?;
         let unread = |_: &mut dyn Read| Ok(());
-        let ended = match self.command.stream {
+        let ended = match self.program.command.stream {
             StreamFormat::Arrow => {
                 child::run(
                     ctx,
@@ -382,32 +377,12 @@ impl<'a> CommandCall<'a> {
         Ok(())
     }
 
-    /// Writes one score per prepared row or counterfactual into the folder of the stage; rows that
-    /// are not asked for get none.
+    /// Hands the scores of rows or counterfactuals to `take`, block by block, and says in how many
+    /// bits all answers give them; rows that are not asked for get none.
     ///
     /// # Errors
     /// The program fails, or gives other scores than one of the scale per row; the rows cannot be
     /// read; the run is to stop.
-    pub(crate) fn score(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-        scored: CommandRows<'_>,
-        files: ProgramFiles<'_>,
-    ) -> Result<()> {
-        let (encoder, mut writer) = create_scores(ctx.out())?;
-        let precision = self.score_into(ctx, row_context, scored, files, &mut |scores| {
-            writer.append(encoder.encode(&scores)?)
-        })?;
-        writer.finish()?;
-        write_precision(ctx.out(), precision)
-    }
-
-    /// As [`CommandCall::score`], but hands the scores to `take`, block by block, and says in how
-    /// many bits all answers give them.
-    ///
-    /// # Errors
-    /// As [`CommandCall::score`].
     pub(crate) fn score_into(
         &self,
         ctx: &StageContext<'_>,
@@ -479,7 +454,7 @@ impl<'a> CommandCall<'a> {
                     }
                 })
             };
-            let model = match (files.trained, &self.command.model) {
+            let model = match (files.trained, &self.program.command.model) {
                 (Some(folder), _) => trained_model(folder, p),
                 (None, path) => PathBuf::from(path.as_deref().unwrap_or_default()),
             };
@@ -504,7 +479,7 @@ impl<'a> CommandCall<'a> {
                     None => f64::NAN,
                     Some(answer) => {
                         let score = answer.scores.take()?;
-                        let lacks = self.may_lack_scores && score.is_nan();
+                        let lacks = self.program.may_lack_scores && score.is_nan();
                         if let Some(what) = score_complaint(score, self.scale).filter(|_| !lacks) {
                             let at = format!(
                                 "{} (score {} of its output, from 0)",
@@ -524,7 +499,7 @@ impl<'a> CommandCall<'a> {
             }
             take(scores)?;
         }
-        if has_placeholder(&self.command.score, "answers") {
+        if has_placeholder(&self.program.command.score, "answers") {
             remove_folder(&self.answers(ctx)?)?;
         }
         remove_folder(&scratch)?;
@@ -542,13 +517,13 @@ impl<'a> CommandCall<'a> {
         let scratch = ctx.out().join(SCRATCH);
         let (rows, scores) = (scratch.join("rows.parquet"), scratch.join("scores.parquet"));
         let script = scratch.join("python.py");
-        if has_placeholder(&self.command.score, "script") {
+        if has_placeholder(&self.program.command.score, "script") {
             files::write(&script, SCRIPT)?;
         }
         let answers = self.answers(ctx)?;
         let mut spool = ScoreSpool::create(&scratch.join(format!("scores-{fold}")))?;
         let program = self.program(
-            &self.command.score,
+            &self.program.command.score,
             fold,
             &[
                 ("model", model),
@@ -558,14 +533,14 @@ impl<'a> CommandCall<'a> {
                 ("answers", &answers),
             ],
         )?;
-        let (precision, ended) = match self.command.stream {
+        let (precision, ended) = match self.program.command.stream {
             StreamFormat::Arrow => {
                 let mut take = |part: &[f64]| spool.push(part);
                 let shown = |bytes: &[u8]| program.excerpt(bytes);
                 let ask = |input: &mut ProgramInput<'_>| {
                     send(RowStream::start(input, columns.schema())?, &mut feed)
                 };
-                match self.kept {
+                match &self.program.kept {
                     None => child::run(ctx, &program, ask, |output| {
                         read_stream(output, n_rows, &shown, &mut take)
                     })?,
@@ -609,7 +584,7 @@ fn send(sink: impl RowSink, feed: &mut dyn FnMut(&mut dyn RowSink) -> Result<()>
 impl CommandRows<'_> {
     /// Number of blocks in which the rows come: row groups of the prepared rows, or blocks of their
     /// own.
-    fn n_blocks(self, row_context: RowContext<'_>) -> usize {
+    pub(crate) fn n_blocks(self, row_context: RowContext<'_>) -> usize {
         match self {
             CommandRows::Rows
             | CommandRows::Recheck(_)
@@ -621,7 +596,11 @@ impl CommandRows<'_> {
 
     /// For each row or counterfactual of a row group the fold in which it is audited; none if it
     /// is not.
-    fn folds(self, row_context: RowContext<'_>, group: usize) -> Result<Vec<Option<u8>>> {
+    pub(crate) fn folds(
+        self,
+        row_context: RowContext<'_>,
+        group: usize,
+    ) -> Result<Vec<Option<u8>>> {
         if let CommandRows::Changed(rows) = self {
             return Ok(rows.folds(group));
         }
@@ -652,7 +631,8 @@ impl CommandRows<'_> {
         })
     }
 
-    fn rows(self, row_context: RowContext<'_>, group: usize) -> Result<FeatureRows> {
+    /// The rows of a block.
+    pub(crate) fn rows(self, row_context: RowContext<'_>, group: usize) -> Result<FeatureRows> {
         match self {
             CommandRows::Rows | CommandRows::Recheck(_) | CommandRows::Training(_) => {
                 row_context.rows.read(group).map(|batch| batch.rows)

@@ -27,7 +27,7 @@ use crate::stage::models::model_files;
 use crate::stage::plan::StagePlan;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::train::trainer;
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 impl StageInput<ContractStage> {
     /// The contract.
@@ -37,10 +37,6 @@ impl StageInput<ContractStage> {
 }
 
 impl Stage for ContractStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Contract;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let (name, model) = plan.model_of(unit)?;

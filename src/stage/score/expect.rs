@@ -9,14 +9,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{files, misfit};
 use crate::job::ModelBlock;
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::stage::kinds::{ExpectStage, ScoreStage};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::rows::carried_column;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput};
+use crate::unit::AuditUnit;
 
 /// File of the stage.
 const EXPECTED: &str = "expected.json";
@@ -110,10 +110,6 @@ impl ExpectResult {
 }
 
 impl Stage for ExpectStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Expect;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let (name, model) = plan.model_of(unit)?;
@@ -155,34 +151,26 @@ impl Stage for ExpectStage {
     }
 }
 
-/// The models whose scores are known, to be opened.
-pub(crate) struct ExpectInputs<'a>(Vec<(&'a str, &'a ExpectBlock, StageInput<ExpectStage>)>);
+/// A model whose scores are known, and what the comparison gave.
+pub(crate) type ExpectedScores<'a> = (&'a str, &'a ExpectBlock, ExpectResult);
 
-impl<'a> ExpectInputs<'a> {
-    /// Those of the job.
-    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
-        let plan = b.plan;
-        let known = plan.job.models.iter().filter_map(|(name, model): (_, &ModelBlock)| {
-            Some((name.as_str(), model.expect.as_ref()?))
-        });
-        // A model whose scores are awaited does not keep the others from being compared.
-        let known = known.filter(|(name, _)| !plan.input.awaits(name, None));
-        let known = known.map(|(name, expect)| {
-            Ok((name, expect, b.need::<ExpectStage>(&AuditUnit::of_model(name))?))
-        });
-        Ok(ExpectInputs(known.collect::<Result<_>>()?))
-    }
-
-    /// What the comparison gave, model by model.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-    ) -> Result<Vec<(&'a str, &'a ExpectBlock, ExpectResult)>> {
-        let read = |(model, expect, stage): &(_, _, StageInput<ExpectStage>)| {
+/// The models whose scores are known.
+pub(crate) fn expected_scores<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<Opens<'a, Vec<ExpectedScores<'a>>>> {
+    let plan = b.plan;
+    let known = plan.job.models.iter().filter_map(|(name, model): (_, &ModelBlock)| {
+        Some((name.as_str(), model.expect.as_ref()?))
+    });
+    // A model whose scores are awaited does not keep the others from being compared.
+    let known = known.filter(|(name, _)| !plan.input.awaits(name, None));
+    let known = b.need_each::<ExpectStage, _>(known.map(|of| (of, AuditUnit::of_model(of.0))))?;
+    Ok(Box::new(move |ctx| {
+        let read = |((model, expect), stage): &((_, _), StageInput<ExpectStage>)| {
             Ok((*model, *expect, stage.read(ctx, EXPECTED)?))
         };
-        self.0.iter().map(read).collect()
-    }
+        known.iter().map(read).collect()
+    }))
 }
 
 #[cfg(test)]

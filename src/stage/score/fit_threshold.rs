@@ -10,11 +10,9 @@
 use std::path::Path;
 
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::{ScoreReader, create_scores, write_precision};
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job::ModelBlock;
-use crate::model::Scorer;
 use crate::model::fitted_threshold::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
@@ -23,21 +21,16 @@ use crate::stage::count::evidence::{check_weight_total, weight_units};
 use crate::stage::kinds::ThresholdStage;
 use crate::stage::models::AskedModels;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::command::{CommandCall, CommandRows, ProgramFiles};
+use crate::stage::score::command::CommandRows;
 use crate::stage::score::rows::{carried_column, training_rows};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::table::{ThresholdRow, whole};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// File of the stage.
 pub(crate) const FITTED: &str = "thresholds.json";
 
 impl Stage for ThresholdStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Threshold;
-    const FIELDS: &'static [UnitField] =
-        &[UnitField::Model, UnitField::Experiment, UnitField::Arm, UnitField::Fold];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let (name, model) = plan.model_of(unit)?;
@@ -53,20 +46,13 @@ impl Stage for ThresholdStage {
                 .models
                 .rows
                 .with(ctx, 0, |row_context| {
-                    let fitted = match (asked.call(), &model.scores) {
-                        (Some(call), _) => {
-                            fit_by_command(ctx, row_context, call, objective, asked.files(ctx)?)?
-                        }
-                        (None, Some(scores)) => {
+                    let fitted = match &model.scores {
+                        None => fit_asked((ctx, row_context), objective, &asked)?,
+                        Some(scores) => {
                             let column =
                                 scores.factual.column.as_ref().map_or("", |column| column.as_str());
                             fit_carried(row_context, objective, column)?
                         }
-                        (None, None) => fit_scored(
-                            row_context,
-                            objective,
-                            &asked.scorers(ctx, row_context.rows.layout())?,
-                        )?,
                     };
                     write(ctx.out(), &fitted)
                 })
@@ -81,32 +67,25 @@ fn fitted_objective(name: &str, model: &ModelBlock) -> Result<ThresholdObjective
         .ok_or_else(|| misfit(format!("the threshold of `{name}` is not fitted")))
 }
 
-/// Asks a command for the scores of the training rows, fold after fold. `files` go with it.
-fn fit_by_command(
-    ctx: &StageContext<'_>,
-    row_context: RowContext<'_>,
-    call: &CommandCall<'_>,
+/// Asks a model for the scores of the training rows, fold after fold.
+fn fit_asked(
+    (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
     objective: (ThresholdObjective, ScoreScale),
-    files: ProgramFiles<'_>,
+    asked: &AskedModels<'_>,
 ) -> Result<Vec<FittedThreshold>> {
-    let mut readers = Vec::new();
-    for fold in 0..row_context.roles.n_folds() {
+    let models = asked.open(ctx, row_context.rows.layout())?;
+    let fit = |fold: usize| {
         let scored = CommandRows::Training(u8::try_from(fold).unwrap_or(u8::MAX));
-        let out = ctx.out().join(format!("fold-{fold}"));
-        files::make_folder(&out)?;
-        let (encoder, mut writer) = create_scores(&out)?;
-        let precision = call.score_into(ctx, row_context, scored, files, &mut |scores| {
-            writer.append(encoder.encode(&scores)?)
+        let mut scores = Vec::new();
+        let precision = models.score_into(ctx, row_context, scored, &mut |part| {
+            scores.push(part);
+            Ok(())
         })?;
-        writer.finish()?;
-        write_precision(&out, precision)?;
-        readers.push(ScoreReader::pooled(&[out.as_path()])?);
-    }
-    let precision = FloatPrecision::finest(readers.iter().map(ScoreReader::precision));
-    fit(row_context, objective, precision, |g, fold, _, mine| {
-        let scores = readers[fold].read(g)?;
-        Ok(mine.iter().map(|&i| scores[i]).collect())
-    })
+        fit_fold(row_context, objective, (precision, fold), |g, _, mine| {
+            Ok(mine.iter().map(|&i| scores[g][i]).collect())
+        })
+    };
+    (0..row_context.roles.n_folds()).map(fit).collect()
 }
 
 /// What the threshold of a model is to reach; none if it is not fitted.
@@ -121,68 +100,47 @@ pub(crate) fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective
     }
 }
 
-/// Fits one threshold per fold to scores of a precision. `score` gives the scores of the rows of a
+/// Fits the threshold of a fold to scores of a precision. `score` gives the scores of the rows of a
 /// row group that it is handed the positions of.
 ///
 /// # Errors
 /// The training rows of a fold with a score have one class only; weights outgrow their sums; a
 /// score is none; the run is to stop.
-pub(crate) fn fit(
+fn fit_fold(
     row_context: RowContext<'_>,
     (objective, scale): (ThresholdObjective, ScoreScale),
-    precision: FloatPrecision,
-    score: impl Fn(usize, usize, &PreparedBatch, &[usize]) -> Result<Vec<f64>> + Sync,
-) -> Result<Vec<FittedThreshold>> {
+    (precision, fold): (FloatPrecision, usize),
+    score: impl Fn(usize, &PreparedBatch, &[usize]) -> Result<Vec<f64>> + Sync,
+) -> Result<FittedThreshold> {
     let layout = row_context.rows.layout();
     check_weight_total(layout, layout.n_rows)?;
-    let n_folds = row_context.roles.n_folds();
     // On a turned scale the highest score is the lowest number.
     let end = |score: f64| if scale.turned { -score } else { score };
-    let fit_fold = |fold: usize| {
-        let mut cases = Vec::new();
-        let part = |g: usize| {
-            let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
-            let mine = training_rows(&batch, &roles, u8::try_from(fold).unwrap_or(u8::MAX));
-            let scores = score(g, fold, &batch, &mine)?;
-            let case = |(&i, score): (&usize, f64)| ScoredTrainingRow {
-                score: end(score),
-                positive: batch.label[i] == Some(true),
-                weight: weight_units(layout, &batch, i),
-            };
-            let scored = mine.iter().zip(scores).filter(|(_, score)| !score.is_nan());
-            Ok((mine.len() as u64, scored.map(case).collect::<Vec<ScoredTrainingRow>>()))
+    let mut cases = Vec::new();
+    let part = |g: usize| {
+        let (batch, roles) = (row_context.rows.read_keys(g)?, row_context.roles.read(g)?);
+        let mine = training_rows(&batch, &roles, u8::try_from(fold).unwrap_or(u8::MAX));
+        let scores = score(g, &batch, &mine)?;
+        let case = |(&i, score): (&usize, f64)| ScoredTrainingRow {
+            score: end(score),
+            positive: batch.label[i] == Some(true),
+            weight: weight_units(layout, &batch, i),
         };
-        row_context.row_groups().in_order(part, |_, part| {
-            cases.extend(part);
-            Ok(())
-        })?;
-        let fitted = objective.fit(cases, precision)?;
-        Ok(FittedThreshold { threshold: end(fitted.threshold), ..fitted })
+        let scored = mine.iter().zip(scores).filter(|(_, score)| !score.is_nan());
+        Ok((mine.len() as u64, scored.map(case).collect::<Vec<ScoredTrainingRow>>()))
     };
-    (0..n_folds).map(fit_fold).collect()
-}
-
-/// Fits the thresholds of a model by its scorers, one per fold or one for all.
-///
-/// # Errors
-/// As [`fit`], and where the model fails.
-pub(crate) fn fit_scored(
-    row_context: RowContext<'_>,
-    objective: (ThresholdObjective, ScoreScale),
-    scorers: &[Box<dyn Scorer>],
-) -> Result<Vec<FittedThreshold>> {
-    let precision = FloatPrecision::finest(scorers.iter().map(|of| of.precision()));
-    fit(row_context, objective, precision, |_, fold, batch, mine| {
-        let mut scores = Vec::with_capacity(mine.len());
-        scorers[fold.min(scorers.len() - 1)].score(&batch.rows.take(mine), &mut scores)?;
-        Ok(scores)
-    })
+    row_context.row_groups().in_order(part, |_, part| {
+        cases.extend(part);
+        Ok(())
+    })?;
+    let fitted = objective.fit(cases, precision)?;
+    Ok(FittedThreshold { threshold: end(fitted.threshold), ..fitted })
 }
 
 /// Fits the thresholds of scores that the rows carry.
 ///
 /// # Errors
-/// As [`fit`], and where a score is not one of its scale.
+/// As for a fold, and where a score is not one of its scale.
 pub(crate) fn fit_carried(
     row_context: RowContext<'_>,
     objective: (ThresholdObjective, ScoreScale),
@@ -190,7 +148,7 @@ pub(crate) fn fit_carried(
 ) -> Result<Vec<FittedThreshold>> {
     let carried = carried_column(row_context, column)?;
     let precision = row_context.rows.layout().precision_of_carried(column);
-    fit(row_context, objective, precision, |_, _, batch, mine| {
+    let score = |_, batch: &PreparedBatch, mine: &[usize]| {
         let scores: Vec<f64> = mine.iter().map(|&i| batch.carried[carried][i]).collect();
         match mine
             .iter()
@@ -207,7 +165,9 @@ pub(crate) fn fit_carried(
             .into()),
             None => Ok(scores),
         }
-    })
+    };
+    let fit = |fold| fit_fold(row_context, objective, (precision, fold), score);
+    (0..row_context.roles.n_folds()).map(fit).collect()
 }
 
 /// Appends the thresholds of a model, fold after fold from the first one, to the table
@@ -216,7 +176,7 @@ pub(crate) fn push_thresholds(
     table: &mut Vec<ThresholdRow>,
     (arm, model): (&str, &str),
     threshold: &ThresholdBlock,
-    (first_fold, fitted): (usize, &[FittedThreshold]),
+    (first_fold, fitted): (usize, Vec<FittedThreshold>),
 ) {
     let objective = serde_json::to_string(threshold)
         .unwrap_or_default()

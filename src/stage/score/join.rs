@@ -15,12 +15,13 @@ use serde::{Deserialize, Serialize};
 use crate::data::exchange::keyed::{KeyedFile, ScoreColumns, ScoreKey};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
-    CounterfactualKeys, CounterfactualReader, ScoreReader, create_scores, write_precision,
+    CounterfactualReader, ScoreReader, create_scores, write_precision,
 };
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, MISSING_GROUP, RowIdKind};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::Accumulator;
+use crate::folder::manifest::RecheckWords;
 use crate::model::scores_file::{LeftoverScore, SCORE_KEY_HINT, STALE_SCORES_HINT, ScoreJoin};
 use crate::num::seed::{h, u01};
 use crate::stage::row_context::RowContext;
@@ -130,20 +131,9 @@ pub(crate) struct RecheckAgainst<'a> {
     pub factual: Option<(&'a ScoreReader, f64)>,
 }
 
-/// What the comparison of rows scored again gave.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RecheckResult {
-    /// Rows compared.
-    pub rows: u64,
-    /// Those that differ by more than is allowed.
-    pub differ: u64,
-    /// The largest difference.
-    pub largest: f64,
-}
-
-impl RecheckResult {
+impl RecheckWords {
     /// Adds the comparison of other rows.
-    pub(crate) fn add(&mut self, other: &RecheckResult) {
+    pub(crate) fn add(&mut self, other: &RecheckWords) {
         self.rows += other.rows;
         self.differ += other.differ;
         self.largest = self.largest.max(other.largest);
@@ -168,7 +158,7 @@ pub(crate) struct JoinedScores {
     /// Entries of the file that some row asks for.
     pub(crate) entries: u64,
     /// Rows that were scored again.
-    pub(crate) again: RecheckResult,
+    pub(crate) again: RecheckWords,
 }
 
 impl Accumulator for JoinedScores {
@@ -373,135 +363,123 @@ impl From<Error> for JoinStop {
     }
 }
 
-/// Joins a file of factual scores to the audited rows; other rows get none.
-///
-/// # Errors
-/// A fault of the file (see [`ScoreJoin`]), a row that it lacks, the disk refuses, the run is to
-/// stop.
-pub(crate) fn join_rows(
-    row_context: RowContext<'_>,
-    file: &KeyedFile,
-    out: &Path,
-) -> Result<JoinedScores> {
-    let key = |batch: &PreparedBatch, i: usize| ScoreKey {
-        row_key: batch.row_key[i],
-        to_group: 0,
-        cf_index: 0,
-    };
-    let read = |g: usize| {
-        let (batch, roles) = (row_context.rows.read_people(g, false)?, row_context.roles.read(g)?);
-        let n_scores = batch.row.len();
-        let audited = (0..n_scores as u32).filter(|&i| roles.audited(i as usize).is_some());
-        let row: Vec<u32> = audited.collect();
-        if row.len() == n_scores {
-            return Ok(WantedGroup { row_key: batch.row_key, row, n_scores, ..Default::default() });
-        }
-        let row_key = row.iter().map(|&i| batch.row_key[i as usize]).collect();
-        Ok(WantedGroup { row_key, to: row.clone(), row, n_scores, ..Default::default() })
-    };
-    let known = |g: usize| {
-        let (batch, roles) = (row_context.rows.read_people(g, false)?, row_context.roles.read(g)?);
-        let left = |i: usize| {
-            if roles.audited(i).is_some() {
-                LeftoverScore::Duplicate
-            } else {
-                LeftoverScore::NotAsked
-            }
-        };
-        Ok((0..batch.row.len()).map(|i| (key(&batch, i), left(i))).collect())
-    };
-    let join = ScoreFileJoin { context: row_context, file, attribute: None, tolerance: None };
-    join.run(out, read, known)
+/// The counterfactuals whose scores a file holds.
+#[derive(Clone, Copy)]
+pub(crate) struct JoinedCounterfactuals<'a> {
+    /// Of one set and attribute.
+    pub(crate) made: &'a CounterfactualReader,
+    /// Position of the attribute.
+    pub(crate) attribute: usize,
+    /// The rows that are scored again.
+    pub(crate) recheck: Option<RecheckAgainst<'a>>,
 }
 
-/// Joins a file of counterfactual scores to the counterfactuals of one set and attribute.
-///
-/// # Errors
-/// As [`join_rows`], and a row scored again that differs.
-pub(crate) fn join_counterfactuals(
-    row_context: RowContext<'_>,
-    file: &KeyedFile,
-    counterfactuals: &CounterfactualReader,
-    attribute: usize,
-    recheck: Option<RecheckAgainst<'_>>,
-    out: &Path,
-) -> Result<JoinedScores> {
-    let of_row = |batch: &PreparedBatch, row: usize| {
-        let own = batch.groups[attribute][row];
-        WantedKey {
-            key: ScoreKey { row_key: batch.row_key[row], to_group: own, cf_index: 0 },
-            own: Some(own),
-            row,
-            to: None,
-        }
-    };
-    let of_keys = |batch: &PreparedBatch, keys: &CounterfactualKeys, k: usize| {
-        let row = keys.parent[k] as usize;
-        let key = ScoreKey {
-            row_key: batch.row_key[row],
-            to_group: keys.to_group[k],
-            cf_index: keys.cf_index[k],
+/// A file of scores being joined to the audited rows, or to their counterfactuals; other rows get
+/// none.
+pub(crate) struct ScoreFileJoin<'a> {
+    pub(crate) context: RowContext<'a>,
+    pub(crate) file: &'a KeyedFile,
+    /// None for factual scores.
+    pub(crate) set: Option<JoinedCounterfactuals<'a>>,
+}
+
+/// The key of a row in its own group of an attribute.
+fn own_key(batch: &PreparedBatch, attribute: usize, row: usize) -> ScoreKey {
+    let to_group = batch.groups[attribute][row];
+    ScoreKey { row_key: batch.row_key[row], to_group, cf_index: 0 }
+}
+
+impl ScoreFileJoin<'_> {
+    /// The attribute of counterfactual scores.
+    fn attribute(&self) -> Option<&Attribute> {
+        self.set.map(|set| &self.context.rows.layout().attributes[set.attribute])
+    }
+
+    /// How far scores that come again may differ.
+    fn tolerance(&self) -> Option<f64> {
+        self.set?.recheck?.factual.map(|(_, tolerance)| tolerance)
+    }
+
+    /// What is wanted of a row group.
+    fn wanted(&self, g: usize) -> Result<WantedGroup> {
+        let RowContext { rows, roles, .. } = self.context;
+        let batch = rows.read_people(g, false)?;
+        let Some(JoinedCounterfactuals { made, attribute, recheck }) = self.set else {
+            let (n_scores, roles) = (batch.row.len(), roles.read(g)?);
+            let audited = (0..n_scores as u32).filter(|&i| roles.audited(i as usize).is_some());
+            let row: Vec<u32> = audited.collect();
+            if row.len() == n_scores {
+                let row_key = batch.row_key;
+                return Ok(WantedGroup { row_key, row, n_scores, ..Default::default() });
+            }
+            let row_key = row.iter().map(|&i| batch.row_key[i as usize]).collect();
+            return Ok(WantedGroup {
+                row_key,
+                to: row.clone(),
+                row,
+                n_scores,
+                ..Default::default()
+            });
         };
-        WantedKey { key, own: Some(batch.groups[attribute][row]), row, to: Some(k) }
-    };
-    let read = |g: usize| {
-        let (batch, keys) = (row_context.rows.read_people(g, false)?, counterfactuals.keys(g)?);
-        let row_of = |&row: &u32| row as usize;
-        let n_scores = keys.parent.len();
-        let mut wanted = WantedGroup {
-            row_key: keys.parent.iter().map(|row| batch.row_key[row_of(row)]).collect(),
-            own: keys.parent.iter().map(|row| batch.groups[attribute][row_of(row)]).collect(),
+        let keys = made.keys(g)?;
+        let wanted = WantedGroup {
+            row_key: keys.parent.iter().map(|&row| batch.row_key[row as usize]).collect(),
+            own: keys.parent.iter().map(|&row| batch.groups[attribute][row as usize]).collect(),
+            n_scores: keys.parent.len(),
             row: keys.parent,
             to_group: keys.to_group,
             cf_index: keys.cf_index,
-            n_scores,
             ..WantedGroup::default()
         };
-        if let Some(RecheckAgainst { sample: again, factual: Some((scores, _)) }) = recheck {
-            let again = again.rows(&batch, &row_context.roles.read(g)?, Some(attribute));
-            wanted = with_rechecked(&wanted, again.iter().map(|&row| of_row(&batch, row)));
-            wanted.factual = scores.read(g)?;
+        let Some(RecheckAgainst { sample, factual: Some((scores, _)) }) = recheck else {
+            return Ok(wanted);
+        };
+        let again = sample.rows(&batch, &roles.read(g)?, Some(attribute)).into_iter();
+        let again = again.map(|row| {
+            let key = own_key(&batch, attribute, row);
+            WantedKey { key, own: Some(key.to_group), row, to: None }
+        });
+        Ok(WantedGroup { factual: scores.read(g)?, ..with_rechecked(&wanted, again) })
+    }
+
+    /// The keys that a row group has, and why an entry of such a key is left over; of a key that is
+    /// named twice the last counts.
+    fn known(&self, g: usize) -> Result<Vec<(ScoreKey, LeftoverScore)>> {
+        let RowContext { rows, roles, .. } = self.context;
+        let (batch, roles) = (rows.read_people(g, false)?, roles.read(g)?);
+        let key = |row: usize, to_group, cf_index| ScoreKey {
+            row_key: batch.row_key[row],
+            to_group,
+            cf_index,
+        };
+        let Some(JoinedCounterfactuals { made, attribute, recheck }) = self.set else {
+            let left = |i: usize| match roles.audited(i) {
+                Some(_) => LeftoverScore::Duplicate,
+                None => LeftoverScore::NotAsked,
+            };
+            return Ok((0..batch.row.len()).map(|i| (key(i, 0, 0), left(i))).collect());
+        };
+        let keys = made.keys(g)?;
+        let made = (0..keys.parent.len())
+            .map(|k| key(keys.parent[k] as usize, keys.to_group[k], keys.cf_index[k]));
+        let mut known: Vec<_> = made.map(|key| (key, LeftoverScore::Duplicate)).collect();
+        let n_groups = self.attribute().map_or(0, |of| of.groups.len());
+        let n_groups = u16::try_from(n_groups).unwrap_or(u16::MAX);
+        for i in 0..batch.row.len() {
+            if eligible(&batch, &roles, Some(attribute), i) {
+                known.push((own_key(&batch, attribute, i), LeftoverScore::OwnGroup));
+            } else {
+                known.extend((0..n_groups).map(|to| (key(i, to, 0), LeftoverScore::NotAsked)));
+            }
         }
-        Ok(wanted)
-    };
-    let n_groups = u16::try_from(row_context.rows.layout().attributes[attribute].groups.len())
-        .unwrap_or(u16::MAX);
-    let known = |g: usize| {
-        let (batch, keys, roles) = (
-            row_context.rows.read_people(g, false)?,
-            counterfactuals.keys(g)?,
-            row_context.roles.read(g)?,
-        );
-        let mut known: Vec<(ScoreKey, LeftoverScore)> = (0..keys.parent.len())
-            .map(|k| (of_keys(&batch, &keys, k).key, LeftoverScore::Duplicate))
-            .collect();
-        for i in (0..batch.row.len()).filter(|&i| !eligible(&batch, &roles, Some(attribute), i)) {
-            let key = |to_group| ScoreKey { row_key: batch.row_key[i], to_group, cf_index: 0 };
-            known.extend((0..n_groups).map(|to_group| (key(to_group), LeftoverScore::NotAsked)));
-        }
-        for i in (0..batch.row.len()).filter(|&i| eligible(&batch, &roles, Some(attribute), i)) {
-            known.push((of_row(&batch, i).key, LeftoverScore::OwnGroup));
-        }
-        if let Some(RecheckAgainst { sample: again, factual }) = recheck {
+        if let Some(RecheckAgainst { sample, factual }) = recheck {
             let left =
                 if factual.is_some() { LeftoverScore::Duplicate } else { LeftoverScore::NotAsked };
-            known.extend(
-                again
-                    .rows(&batch, &roles, Some(attribute))
-                    .into_iter()
-                    .map(|row| (of_row(&batch, row).key, left)),
-            );
+            let again = sample.rows(&batch, &roles, Some(attribute)).into_iter();
+            known.extend(again.map(|row| (own_key(&batch, attribute, row), left)));
         }
         Ok(known)
-    };
-    let tolerance = recheck.and_then(|r| r.factual).map(|(_, tolerance)| tolerance);
-    let join = ScoreFileJoin {
-        context: row_context,
-        file,
-        attribute: Some(&row_context.rows.layout().attributes[attribute]),
-        tolerance,
-    };
-    join.run(out, read, known)
+    }
 }
 
 /// The same with rows that are scored again, in the order of the file.
@@ -520,15 +498,6 @@ fn with_rechecked(wanted: &WantedGroup, again: impl Iterator<Item = WantedKey>) 
     }
 }
 
-/// A file being joined.
-struct ScoreFileJoin<'a> {
-    context: RowContext<'a>,
-    file: &'a KeyedFile,
-    /// Of counterfactual scores.
-    attribute: Option<&'a Attribute>,
-    tolerance: Option<f64>,
-}
-
 /// Keys that the file lacks.
 #[derive(Default)]
 struct MissingKeys {
@@ -539,7 +508,7 @@ struct MissingKeys {
 /// Rows scored again.
 #[derive(Default)]
 struct RecheckTally {
-    result: RecheckResult,
+    result: RecheckWords,
     /// Of those, rows with a score in one file only.
     n_one_sided: u64,
     /// Row group and position of the first that differs.
@@ -565,14 +534,13 @@ impl RecheckTally {
 impl ScoreFileJoin<'_> {
     /// Joins by comparison, and by key where the file has another order or anything is wrong with
     /// it: what is wrong is said there.
-    fn run(
-        &self,
-        out: &Path,
-        read: impl Fn(usize) -> Result<WantedGroup> + Sync,
-        known: impl Fn(usize) -> Result<Vec<(ScoreKey, LeftoverScore)>>,
-    ) -> Result<JoinedScores> {
+    ///
+    /// # Errors
+    /// A fault of the file (see [`ScoreJoin`]), a row that it lacks, a row scored again that
+    /// differs, the disk refuses, the run is to stop.
+    pub(crate) fn join(&self, out: &Path) -> Result<JoinedScores> {
         let mut compared = RecheckTally::default();
-        let entries = match self.join_aligned(out, &read, &mut compared) {
+        let entries = match self.join_aligned(out, &mut compared) {
             Ok(entries) => entries,
             Err(JoinStop::Failed(error)) => return Err(error),
             Err(JoinStop::NotAligned) if self.context.rows.are_of_shard() => {
@@ -584,10 +552,10 @@ impl ScoreFileJoin<'_> {
             }
             Err(JoinStop::NotAligned) => {
                 compared = RecheckTally::default();
-                self.join_by_key(out, read, known, &mut compared)?
+                self.join_by_key(out, &mut compared)?
             }
         };
-        if let (Some((g, row)), Some(tolerance)) = (compared.first, self.tolerance) {
+        if let (Some((g, row)), Some(tolerance)) = (compared.first, self.tolerance()) {
             return Err(self.recheck_fault(&compared, tolerance, g, row)?.into());
         }
         Ok(JoinedScores { entries, again: compared.result })
@@ -602,17 +570,12 @@ impl ScoreFileJoin<'_> {
         score: f64,
     ) {
         let row = group.row[k] as usize;
-        let tolerance = self.tolerance.unwrap_or(f64::INFINITY);
+        let tolerance = self.tolerance().unwrap_or(f64::INFINITY);
         compared.add(g, row, group.factual[row], score, tolerance);
     }
 
     /// Joins a file that has the wanted keys in their order.
-    fn join_aligned(
-        &self,
-        out: &Path,
-        read: impl Fn(usize) -> Result<WantedGroup> + Sync,
-        compared: &mut RecheckTally,
-    ) -> Result<u64, JoinStop> {
+    fn join_aligned(&self, out: &Path, compared: &mut RecheckTally) -> Result<u64, JoinStop> {
         let RowContext { rows, workers, watch, .. } = self.context;
         let (encoder, mut writer) = create_scores(out)?;
         let mut file = AlignedScores::new(self.file, self.context);
@@ -621,7 +584,7 @@ impl ScoreFileJoin<'_> {
             rows.n_groups(),
             |g| {
                 (watch.check)()?;
-                Ok(read(g)?)
+                Ok(self.wanted(g)?)
             },
             |g, group| {
                 let mut found = Vec::with_capacity(group.len());
@@ -640,7 +603,7 @@ impl ScoreFileJoin<'_> {
                     found = scores;
                 }
                 (watch.progress)(found.len() as u64);
-                Ok(writer.append(encoder.encode(&found)?)?)
+                Ok(writer.append(encoder.scores(found)?)?)
             },
         )?;
         // What a shard leaves is for the others, and counted when all are merged.
@@ -653,19 +616,13 @@ impl ScoreFileJoin<'_> {
     }
 
     /// Joins a file in any order.
-    fn join_by_key(
-        &self,
-        out: &Path,
-        read: impl Fn(usize) -> Result<WantedGroup> + Sync,
-        known: impl Fn(usize) -> Result<Vec<(ScoreKey, LeftoverScore)>>,
-        compared: &mut RecheckTally,
-    ) -> Result<u64> {
+    fn join_by_key(&self, out: &Path, compared: &mut RecheckTally) -> Result<u64> {
         let (encoder, mut writer) = create_scores(out)?;
         let mut join = ScoreJoin::new(self.file);
         let (mut n_wanted, mut lacking) = (0_u64, MissingKeys::default());
         self.context.row_groups().in_order(
             |g| {
-                let group = read(g)?;
+                let group = self.wanted(g)?;
                 Ok((group.n_scores as u64, group))
             },
             |g, group| {
@@ -682,7 +639,7 @@ impl ScoreFileJoin<'_> {
                         }
                     }
                 }
-                writer.append(encoder.encode(&scores)?)
+                writer.append(encoder.scores(scores)?)
             },
         )?;
         if n_wanted > 0 && lacking.n == n_wanted {
@@ -706,7 +663,7 @@ impl ScoreFileJoin<'_> {
             let mut strange: HashSet<u64> = join.waiting().map(|key| key.row_key).collect();
             let rows = self.context.rows;
             for g in 0..rows.n_groups() {
-                for (key, left) in known(g)? {
+                for (key, left) in self.known(g)? {
                     judged.entry(key).and_modify(|judged| *judged = Some(left));
                 }
                 rows.read_row_keys(g)?.iter().for_each(|row| {
@@ -742,7 +699,7 @@ impl ScoreFileJoin<'_> {
         let mut hint = "score every line of the rows to score, with the same key; a row that \
                         cannot be scored has a null score"
             .to_owned();
-        if let Some(attribute) = self.attribute {
+        if let Some(attribute) = self.attribute() {
             let to =
                 attribute.groups.get(usize::from(first.key.to_group)).map_or("", String::as_str);
             key = format!(
@@ -755,9 +712,7 @@ impl ScoreFileJoin<'_> {
                 );
             }
         }
-        let of_what = self
-            .attribute
-            .map_or_else(String::new, |attribute| format!(" for `{}`", attribute.name));
+        let of_what = self.attribute().map_or_else(String::new, |of| format!(" for `{}`", of.name));
         let what = format!(
             "the score file lacks {n} of the {of} keys to score{of_what}; the first \
              is {key}"
@@ -774,7 +729,7 @@ impl ScoreFileJoin<'_> {
         g: usize,
         row: usize,
     ) -> Result<Fault> {
-        let RecheckResult { rows, differ, largest } = compared.result;
+        let RecheckWords { rows, differ, largest } = compared.result;
         let one_sided = compared.n_one_sided;
         let found = match differ - one_sided {
             0 => format!(

@@ -14,18 +14,18 @@ use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::RowRoles;
 use crate::data::{Layout, MISSING_GROUP};
 use crate::error::Result;
-use crate::exec::StageContext;
 use crate::exec::accumulator::Accumulator;
 use crate::folder::manifest::ContractWords;
+use crate::metric::evidence::additive::{Additive, additive};
 use crate::model::contract::{ContractColumn, MissingAs, ModelContract};
 use crate::stage::kinds::{ContractStage, LevelsStage};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{ModelContractRow, UnknownLevelRow, whole};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// Values that are named as examples.
 const EXAMPLES: usize = 3;
@@ -83,16 +83,9 @@ impl GroupTally {
             }
         }
     }
-
-    fn merge(&mut self, other: Self) {
-        self.rows += other.rows;
-        for (attribute, groups) in other.groups.into_iter().enumerate() {
-            for (group, n) in groups.into_iter().enumerate() {
-                *self.group(attribute, group) += n;
-            }
-        }
-    }
 }
+
+additive!(GroupTally { rows, groups });
 
 impl UnknownInColumn {
     fn add(&mut self, values: impl IntoIterator<Item = (String, u64)>) {
@@ -117,11 +110,11 @@ impl UnknownInColumn {
 
 impl Accumulator for UnknownValues {
     fn merge(&mut self, other: Self) {
-        self.audited.merge(other.audited);
-        self.unknown.merge(other.unknown);
+        self.audited.absorb(&other.audited);
+        self.unknown.absorb(&other.unknown);
         for (column, of) in other.columns {
             let own = self.columns.entry(column).or_default();
-            own.tally.merge(of.tally);
+            own.tally.absorb(&of.tally);
             own.add(of.values);
         }
     }
@@ -205,10 +198,6 @@ impl UnknownValues {
 }
 
 impl Stage for LevelsStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Levels;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let name = unit.model.clone();
         let (rows, contract) = (RowInputs::of_job(b)?, b.need::<ContractStage>(unit)?);
@@ -231,17 +220,6 @@ impl Stage for LevelsStage {
             })
         })
     }
-}
-
-/// The contracts with the models of the job that are trained elsewhere, and what their audited
-/// people have that they do not know; to be opened.
-pub(crate) struct ContractInputs<'a>(Vec<ContractInput<'a>>);
-
-struct ContractInput<'a> {
-    model: &'a str,
-    contract: StageInput<ContractStage>,
-    /// None for a model that is not asked what it knows.
-    levels: Option<StageInput<LevelsStage>>,
 }
 
 /// The contract with a model.
@@ -295,39 +273,28 @@ impl SettledModel<'_> {
     }
 }
 
-impl<'a> ContractInputs<'a> {
-    /// Those of the job.
-    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
-        let job = b.plan.job;
-        let mut all = Vec::new();
-        for (name, model) in &job.models {
-            let Some((_, knobs)) = model.brought() else { continue };
-            let unit = AuditUnit::of_model(name.as_str());
-            let contract = b.need::<ContractStage>(&unit)?;
-            let is_asked = knobs.signature.is_none();
-            let levels = is_asked.then(|| b.need::<LevelsStage>(&unit)).transpose()?;
-            all.push(ContractInput { model: name.as_str(), contract, levels });
-        }
-        Ok(ContractInputs(all))
+/// The contracts with the models of the job that are trained elsewhere, and what these do not know of
+/// the audited people; a model that is not asked does not say what it knows.
+pub(crate) fn settled_models<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<Opens<'a, Vec<SettledModel<'a>>>> {
+    let mut all = Vec::new();
+    for (name, model) in &b.plan.job.models {
+        let Some((_, knobs)) = model.brought() else { continue };
+        let unit = AuditUnit::of_model(name.as_str());
+        let contract = b.need::<ContractStage>(&unit)?;
+        let is_asked = knobs.signature.is_none();
+        let levels = is_asked.then(|| b.need::<LevelsStage>(&unit)).transpose()?;
+        all.push((name.as_str(), contract, levels));
     }
-
-    /// What the models do not know of the audited people.
-    pub(crate) fn unknown(&self, ctx: &StageContext<'_>) -> Result<Vec<UnknownLevelRow>> {
-        let levels = self.0.iter().filter_map(|of| of.levels.as_ref());
-        let read = levels.map(|levels| read_rows(levels.folder(ctx)));
-        Ok(read.collect::<Result<Vec<Vec<_>>>>()?.concat())
-    }
-
-    /// Model by model.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<SettledModel<'a>>> {
-        let open = |of: &ContractInput<'a>| {
-            let contract = of.contract.open(ctx)?;
-            let levels = of.levels.as_ref().map(|levels| read_rows(levels.folder(ctx)));
-            let unknown = levels.transpose()?.unwrap_or_default();
-            Ok(SettledModel { model: of.model, contract, unknown })
+    Ok(Box::new(move |ctx| {
+        let open = |(model, contract, levels): &(&'a str, StageInput<ContractStage>, Option<_>)| {
+            let levels = levels.as_ref().map(|of: &StageInput<LevelsStage>| of.folder(ctx));
+            let unknown = levels.map(read_rows).transpose()?.unwrap_or_default();
+            Ok(SettledModel { model, contract: contract.open(ctx)?, unknown })
         };
-        self.0.iter().map(open).collect()
-    }
+        all.iter().map(open).collect()
+    }))
 }
 
 #[cfg(test)]

@@ -21,27 +21,27 @@ use std::path::{Path, PathBuf};
 
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
-use crate::data::rows::aligned::ScoreReader;
+use crate::data::rows::aligned::{ScoreReader, create_scores, write_precision};
 use crate::error::{Error, Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job;
-use crate::num::score_scale::ScoreScale;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::count::classes::{self, ClassScores};
 use crate::stage::input::request::{ScoreAnswers, recheck_inputs};
 use crate::stage::input::score_files::scores_path;
 use crate::stage::kinds::{GenerateStage, ScoreStage};
-use crate::stage::models::AskedModels;
+use crate::stage::models::{AskedModels, OpenModels};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::command::CommandRows;
-use crate::stage::score::join::{JoinedScores, RecheckAgainst};
-use crate::stage::score::rows::{carried_column, check_carried, score_rows};
-use crate::stage::sharding::share::StagePasses;
+use crate::stage::score::join::{
+    JoinedCounterfactuals, JoinedScores, RecheckAgainst, ScoreFileJoin,
+};
+use crate::stage::score::rows::{blank_unknown, carried_column, check_carried};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 impl StagePlan<'_> {
     /// A fault with the file and the row of the source that it was found in.
@@ -92,10 +92,6 @@ impl StageInput<ScoreStage> {
 }
 
 impl Stage for ScoreStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Score;
-    const FIELDS: &'static [UnitField] = UnitField::ALL;
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let (_, model) = plan.model_of(unit)?;
@@ -121,7 +117,7 @@ impl Stage for ScoreStage {
             if !share.reads_rows() {
                 return Ok(());
             }
-            let passes = if asked.call().is_some() { 1 } else { passes };
+            let passes = if asked.are_program() { 1 } else { passes };
             rows.with(ctx, passes, |row_context| {
                 let layout = row_context.rows.layout();
                 let made = match &made {
@@ -130,22 +126,33 @@ impl Stage for ScoreStage {
                         Some((made.open(ctx, row_context)?, *position, *of_worlds))
                     }
                 };
-                if let Some(call) = asked.call() {
-                    let scored = match &made {
-                        None => CommandRows::Rows,
-                        Some((made, at, of_worlds)) => {
-                            CommandRows::Counterfactuals(made, &layout.attributes[*at], *of_worlds)
-                        }
-                    };
-                    return call.score(ctx, row_context, scored, asked.files(ctx)?);
-                }
-                let scorers = asked.scorers(ctx, layout)?;
-                let Some((made, position, _)) = made else {
-                    return score_rows(row_context, &scorers, None, ctx.out());
+                let models = asked.open(ctx, layout)?;
+                let scored = made.as_ref().map_or(CommandRows::Rows, |(made, at, of_worlds)| {
+                    CommandRows::Counterfactuals(made, &layout.attributes[*at], *of_worlds)
+                });
+                let known = match (&made, &models) {
+                    (Some((made, at, _)), OpenModels::Here(_)) => {
+                        let known = asked.known_groups(ctx, layout, *at)?;
+                        ctx.set_total(passes * layout.n_rows);
+                        known.iter().flatten().any(|known| !known).then_some((made, known))
+                    }
+                    _ => None,
                 };
-                let known = asked.known_groups(ctx, layout, position)?;
-                ctx.set_total(passes * layout.n_rows);
-                score_rows(row_context, &scorers, Some((&made, &known)), ctx.out())
+                let (encoder, mut writer) = create_scores(ctx.out())?;
+                let encoded = |g: usize, mut scores: Vec<f64>| {
+                    if let Some((made, known)) = &known {
+                        let (keys, roles) = (made.keys(g)?, row_context.roles.read(g)?);
+                        let fold = |i: usize| roles.audited(keys.parent[i] as usize);
+                        blank_unknown(&mut scores, &keys, known, fold);
+                    }
+                    encoder.scores(scores)
+                };
+                let precision =
+                    models.score_blocks((ctx, row_context), scored, &encoded, &mut |encoded| {
+                        writer.append(encoded)
+                    })?;
+                writer.finish()?;
+                write_precision(ctx.out(), precision)
             })
         })
     }
@@ -183,6 +190,7 @@ fn plan_made_elsewhere<'a>(
     let share = b.row_passes();
     let key = if applied.is_some() { "counterfactual" } else { "factual" };
     let classes = plan.job.data.label.classes();
+    // One column, or one for each class.
     let (columns, set) = match applied {
         None => (scores.factual.score_columns(classes), None),
         Some(applied) => {
@@ -190,6 +198,7 @@ fn plan_made_elsewhere<'a>(
                 return Err(misfit(format!("the model `{name}` has no scores of counterfactuals")));
             };
             recheck_inputs(b);
+            // The scores of the rows as they are, and how far those that come again may differ.
             let again = match scores.recheck {
                 None => None,
                 Some(recheck) => {
@@ -197,20 +206,73 @@ fn plan_made_elsewhere<'a>(
                     Some((factual, recheck.tolerance.get()))
                 }
             };
-            let decided = model.decided_column().map(ColumnName::as_str);
             let made = b.need::<GenerateStage>(unit)?;
-            let set = JoinedSet { decided, again, made, position: applied.position };
-            (file.score_columns(classes), Some(set))
+            (file.score_columns(classes), Some((made, applied.position, again)))
         }
     };
-    let joined = ExternalScores { plan, scale, columns, answer, set, passes: share };
+    let decided = set.as_ref().and_then(|_| model.decided_column()).map(ColumnName::as_str);
+    let is_in_rows = answer.is_none();
+    let write = move |ctx: &StageContext<'_>, row_context: RowContext<'_>| -> Result<()> {
+        let layout = row_context.rows.layout();
+        let each_column = || columns.iter().map(|column| column.as_str()).enumerate();
+        let Some(answer) = &answer else {
+            return each_column().try_for_each(|(class, column)| {
+                let carried = (carried_column(row_context, column)?, column);
+                let place = |fault, row| plan.with_source_row(fault, row);
+                let out = score_folder(plan, ctx.out(), class)?;
+                check_carried(row_context, carried, scale, &place, &out)
+            });
+        };
+        let opened = set.as_ref().map(|(made, position, again)| {
+            let sample = plan.recheck_sample(row_context, *position)?;
+            Ok::<_, Error>((made.open(ctx, row_context)?, *position, again, sample))
+        });
+        let opened = opened.transpose()?;
+        let words = layout.decisions.iter().find(|of| Some(of.column.as_str()) == decided);
+        let values = words.cloned().map_or(AnswerValues::Scores(scale), AnswerValues::Decisions);
+        let attribute = set.as_ref().map(|(_, position, _)| &layout.attributes[*position]);
+        let open = |column: &str| {
+            let (files, of) = (answer.files(), (layout.row_id, attribute));
+            KeyedFile::open(files, column, of.0, of.1, &layout.attributes, values.clone())
+        };
+        let join = |class: usize, column: &str| {
+            let (file, out) = (open(column)?, score_folder(plan, ctx.out(), class)?);
+            let file_join =
+                |set| ScoreFileJoin { context: row_context, file: &file, set }.join(&out);
+            let Some((made, attribute, again, sample)) = &opened else { return file_join(None) };
+            let factual = again.as_ref().map(|(scores, tolerance)| {
+                let folder = scores.class_folder(ctx, plan.n_classes().map(|_| class));
+                let scores = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
+                Ok::<_, Error>((scores, *tolerance))
+            });
+            let factual = factual.transpose()?;
+            let factual = factual.as_ref().map(|(scores, tolerance)| (scores, *tolerance));
+            let recheck = sample.as_ref().map(|sample| RecheckAgainst { sample, factual });
+            file_join(Some(JoinedCounterfactuals { made, attribute: *attribute, recheck }))
+        };
+        let Some(first) = columns.first() else { return Ok(()) };
+        let join_all = || {
+            each_column().try_fold(JoinedScores::default(), |all, (class, column)| {
+                let mut one = join(class, column)?;
+                // The same rows for every class.
+                one.again.largest = one.again.largest.max(all.again.largest);
+                Ok(one)
+            })
+        };
+        let joined = answer.join(plan, (ctx, share), &open(first.as_str())?, join_all)?;
+        let compares = set.as_ref().is_some_and(|(.., again)| again.is_some());
+        if let Some(joined) = joined.filter(|_| compares) {
+            files::write_json(&ctx.out().join(join::RECHECKED), &joined.again)?;
+        }
+        Ok(())
+    };
     work(move |ctx| {
-        if !share.reads_rows() && joined.answer.is_none() {
+        if !share.reads_rows() && is_in_rows {
             return Ok(());
         }
         rows.with(ctx, passes, |row_context| {
             let keys = ["models", name, kind, key];
-            joined.write(ctx, row_context).map_err(|e| plan.with_model_place(e, &keys))
+            write(ctx, row_context).map_err(|e| plan.with_model_place(e, &keys))
         })
     })
 }
@@ -222,89 +284,4 @@ fn score_folder(plan: &StagePlan<'_>, out: &Path, class: usize) -> Result<PathBu
     let folder = classes::folder_of(out, class);
     files::make_folder(&folder)?;
     Ok(folder)
-}
-
-/// The scores of the rows as they are, or of the counterfactuals of a set, that were computed
-/// elsewhere.
-struct ExternalScores<'a> {
-    plan: &'a StagePlan<'a>,
-    scale: ScoreScale,
-    /// One, or one for each class.
-    columns: Vec<&'a ColumnName>,
-    /// The file that has them; none where they are in the rows.
-    answer: Option<ScoreAnswers>,
-    /// Of counterfactuals.
-    set: Option<JoinedSet<'a>>,
-    passes: StagePasses<'a>,
-}
-
-/// The set whose counterfactuals were scored.
-struct JoinedSet<'a> {
-    /// The column of decisions in the rows; none where there are scores.
-    decided: Option<&'a str>,
-    /// The scores of the rows as they are, and how far those that come again may differ.
-    again: Option<(StageInput<ScoreStage>, f64)>,
-    made: StageInput<GenerateStage>,
-    /// Of the attribute.
-    position: usize,
-}
-
-impl ExternalScores<'_> {
-    fn write(&self, ctx: &StageContext<'_>, row_context: RowContext<'_>) -> Result<()> {
-        let (plan, layout) = (self.plan, row_context.rows.layout());
-        let columns = || self.columns.iter().map(|column| column.as_str()).enumerate();
-        let Some(answer) = &self.answer else {
-            return columns().try_for_each(|(class, column)| {
-                let carried = (carried_column(row_context, column)?, column);
-                let place = |fault, row| plan.with_source_row(fault, row);
-                let out = score_folder(plan, ctx.out(), class)?;
-                check_carried(row_context, carried, self.scale, &place, &out)
-            });
-        };
-        let opened = self.set.as_ref().map(|set| {
-            let sample = plan.recheck_sample(row_context, set.position)?;
-            Ok::<_, Error>((set, set.made.open(ctx, row_context)?, sample))
-        });
-        let opened = opened.transpose()?;
-        let decided = self.set.as_ref().and_then(|set| set.decided);
-        let words = layout.decisions.iter().find(|of| Some(of.column.as_str()) == decided);
-        let values =
-            words.cloned().map_or(AnswerValues::Scores(self.scale), AnswerValues::Decisions);
-        let attribute = self.set.as_ref().map(|set| &layout.attributes[set.position]);
-        let open = |column: &str| {
-            let (files, of) = (answer.files(), (layout.row_id, attribute));
-            KeyedFile::open(files, column, of.0, of.1, &layout.attributes, values.clone())
-        };
-        let join = |class: usize, column: &str| {
-            let (file, out) = (open(column)?, score_folder(plan, ctx.out(), class)?);
-            let Some((set, made, sample)) = &opened else {
-                return join::join_rows(row_context, &file, &out);
-            };
-            let factual = set.again.as_ref().map(|(scores, tolerance)| {
-                let folder = scores.class_folder(ctx, plan.n_classes().map(|_| class));
-                let scores = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
-                Ok::<_, Error>((scores, *tolerance))
-            });
-            let factual = factual.transpose()?;
-            let factual = factual.as_ref().map(|(scores, tolerance)| (scores, *tolerance));
-            let recheck = sample.as_ref().map(|sample| RecheckAgainst { sample, factual });
-            join::join_counterfactuals(row_context, &file, made, set.position, recheck, &out)
-        };
-        let Some(first) = self.columns.first() else { return Ok(()) };
-        let join_all = || {
-            columns().try_fold(JoinedScores::default(), |all, (class, column)| {
-                let mut one = join(class, column)?;
-                // The same rows for every class.
-                one.again.largest = one.again.largest.max(all.again.largest);
-                Ok(one)
-            })
-        };
-        let of = (ctx, self.passes);
-        let joined = answer.join(plan, of, &open(first.as_str())?, join_all)?;
-        let compares = self.set.as_ref().is_some_and(|set| set.again.is_some());
-        if let Some(joined) = joined.filter(|_| compares) {
-            files::write_json(&ctx.out().join(join::RECHECKED), &joined.again)?;
-        }
-        Ok(())
-    }
 }

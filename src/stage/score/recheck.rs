@@ -2,27 +2,23 @@
 //! answers differ, every number of the model changes from run to run, and no gate on it is decided,
 //! unless the job accepts that.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
-use crate::exec::{StageContext, files};
+use crate::exec::files;
+use crate::folder::manifest::RecheckWords;
 use crate::job::ModelBlock;
-use crate::model::Scorer;
 use crate::stage::kinds::{RecheckStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::command::CommandRows;
-use crate::stage::score::join::{RECHECKED, RecheckResult, RecheckSample};
-use crate::stage::score::rows::score_by_fold;
+use crate::stage::score::join::{RECHECKED, RecheckSample};
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder};
 use crate::table::{IssueRow, ReasonCode, whole};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 /// Share of the audited rows that are scored twice.
 const RECHECK_SHARE: f64 = 0.01;
@@ -33,18 +29,7 @@ const RECHECK_AT_LEAST: usize = 100;
 /// Two answers for one row that differ by more than this share of the scale are not the same.
 pub(crate) const RECHECK_TOLERANCE: f64 = 1e-6;
 
-impl StageInput<RecheckStage> {
-    /// What asking twice gave.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RecheckResult> {
-        self.read(ctx, RECHECKED)
-    }
-}
-
 impl Stage for RecheckStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Recheck;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let (rows, first) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
@@ -58,21 +43,32 @@ impl Stage for RecheckStage {
                 let (share, at_least) = (RECHECK_SHARE, RECHECK_AT_LEAST);
                 let again = RecheckSample::draw(row_context, None, seed.0, share, at_least)?;
                 let first = first.open(ctx, row_context)?;
-                let asking = SecondAsking { row_context, first, again, tolerance };
-                let mut answers = SecondAnswers::default();
-                let Some(call) = asked.call() else {
-                    let scorers = asked.scorers(ctx, row_context.rows.layout())?;
-                    let ask = |g| Ok((0, asking.ask(g, &scorers)?));
-                    row_context.row_groups().in_order(ask, |_, part| {
-                        answers.merge(part);
-                        Ok(())
-                    })?;
-                    return Ok(answers);
+                let compare = |group: usize, scores: Vec<f64>| {
+                    let RowContext { rows, roles, .. } = row_context;
+                    let (batch, mut part) = (rows.read_keys(group)?, SecondAnswers::default());
+                    let asked = again.rows(&batch, &roles.read(group)?, None);
+                    if asked.is_empty() {
+                        return Ok(part);
+                    }
+                    let first = first.read(group)?;
+                    for row in asked {
+                        let hash = again.hash(batch.row_key[row]);
+                        let mut compared = RecheckWords::default();
+                        compared.compare(first[row], scores[row], tolerance);
+                        if again.share_draws(hash) {
+                            part.drawn.add(&compared);
+                        }
+                        if again.is_among_lowest(hash) {
+                            part.lowest.push(AnsweredRow { hash, compared });
+                        }
+                    }
+                    Ok(part)
                 };
-                let (mut group, scored) = (0, CommandRows::Recheck(&asking.again));
-                call.score_into(ctx, row_context, scored, asked.files(ctx)?, &mut |scores| {
-                    answers.merge(asking.compared(group, &asking.rows(group)?, |row| scores[row])?);
-                    group += 1;
+                let mut answers = SecondAnswers::default();
+                let (rows, of) = (CommandRows::Recheck(&again), (ctx, row_context));
+                let models = asked.open(ctx, row_context.rows.layout())?;
+                models.score_blocks(of, rows, &compare, &mut |part| {
+                    answers.merge(part);
                     Ok(())
                 })?;
                 Ok(answers)
@@ -89,7 +85,7 @@ struct AnsweredRow {
     /// By what the row is drawn.
     hash: u64,
     /// The comparison with the first answer.
-    compared: RecheckResult,
+    compared: RecheckWords,
 }
 
 /// What asking a second time gave about some rows: about those that the share draws together, and
@@ -97,19 +93,19 @@ struct AnsweredRow {
 /// few.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct SecondAnswers {
-    drawn: RecheckResult,
+    drawn: RecheckWords,
     /// At most [`RECHECK_AT_LEAST`], in the order of the hashes.
     lowest: Vec<AnsweredRow>,
 }
 
 impl SecondAnswers {
     /// What came of all.
-    fn result(self) -> RecheckResult {
+    fn result(self) -> RecheckWords {
         if self.drawn.rows >= RECHECK_AT_LEAST as u64 {
             return self.drawn;
         }
         // All rows that the share draws are among the lowest then.
-        let mut all = RecheckResult::default();
+        let mut all = RecheckWords::default();
         self.lowest.iter().for_each(|row| all.add(&row.compared));
         all
     }
@@ -124,95 +120,25 @@ impl Accumulator for SecondAnswers {
     }
 }
 
-/// What a model is asked a second time.
-struct SecondAsking<'a> {
-    row_context: RowContext<'a>,
-    /// The first answers.
-    first: ScoreReader,
-    again: RecheckSample,
-    /// The largest difference that is none, in the numbers of the model's scale.
-    tolerance: f64,
-}
-
-impl SecondAsking<'_> {
-    /// The rows of a row group that are scored again.
-    fn rows(&self, group: usize) -> Result<Vec<usize>> {
-        let RowContext { rows, roles, .. } = self.row_context;
-        Ok(self.again.rows(&rows.read_keys(group)?, &roles.read(group)?, None))
-    }
-
-    /// Asks models that run here about the rows of a row group.
-    fn ask(&self, group: usize, scorers: &[Box<dyn Scorer>]) -> Result<SecondAnswers> {
-        let (RowContext { rows, roles, .. }, mine) = (self.row_context, self.rows(group)?);
-        if mine.is_empty() {
-            return Ok(SecondAnswers::default());
-        }
-        let (batch, roles) = (rows.read(group)?, roles.read(group)?);
-        let answers = score_by_fold(scorers, &batch.rows.take(&mine), |i| roles.audited(mine[i]))?;
-        let answers: BTreeMap<usize, f64> = mine.iter().copied().zip(answers).collect();
-        self.compared(group, &mine, |row| answers[&row])
-    }
-
-    /// Compares the second scores of these rows of a row group with the first ones.
-    fn compared(
-        &self,
-        group: usize,
-        rows: &[usize],
-        score: impl Fn(usize) -> f64,
-    ) -> Result<SecondAnswers> {
-        let mut part = SecondAnswers::default();
-        if rows.is_empty() {
-            return Ok(part);
-        }
-        let first = self.first.read(group)?;
-        let keys = self.row_context.rows.read_row_keys(group)?;
-        for &row in rows {
-            let hash = self.again.hash(keys[row]);
-            let mut compared = RecheckResult::default();
-            compared.compare(first[row], score(row), self.tolerance);
-            if self.again.share_draws(hash) {
-                part.drawn.add(&compared);
-            }
-            if self.again.is_among_lowest(hash) {
-                part.lowest.push(AnsweredRow { hash, compared });
-            }
-        }
-        Ok(part)
-    }
-}
-
-/// The models that are asked twice, to be opened.
-pub(crate) struct RecheckInputs(Vec<(String, StageInput<RecheckStage>)>);
-
-impl RecheckInputs {
-    /// Those of the job: what was trained here answers alike by construction, and scores computed
-    /// elsewhere are checked by `recheck`.
-    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let is_asked =
-            |model: &ModelBlock| model.brought().is_some_and(|(_, knobs)| knobs.is_asked_twice);
-        let models = b.plan.job.models.iter().filter(|(_, model)| is_asked(model));
-        let asked = models.map(|(name, _)| {
-            Ok((name.to_string(), b.need::<RecheckStage>(&AuditUnit::of_model(name.as_str()))?))
-        });
-        Ok(RecheckInputs(asked.collect::<Result<_>>()?))
-    }
-
-    /// What asking twice gave, model by model.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<(&str, RecheckResult)>> {
-        self.0.iter().map(|(model, stage)| Ok((model.as_str(), stage.open(ctx)?))).collect()
-    }
-
-    /// The models that answer differently, as issues.
-    pub(crate) fn issues(&self, ctx: &StageContext<'_>) -> Result<Vec<IssueRow>> {
-        let found = self.open(ctx)?.into_iter();
-        Ok(found.filter_map(|(model, found)| not_repeatable(model, &found)).collect())
-    }
+/// The models that are asked twice, and what that gave: what was trained here answers alike by
+/// construction, and scores computed elsewhere are checked by `recheck`.
+pub(crate) fn rechecks<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<Opens<'a, Vec<(&'a str, RecheckWords)>>> {
+    let models = b.plan.job.models.iter().filter(|(_, model): &(_, &ModelBlock)| {
+        model.brought().is_some_and(|(_, knobs)| knobs.is_asked_twice)
+    });
+    let models = models.map(|(name, _)| (name.as_str(), AuditUnit::of_model(name.as_str())));
+    let asked = b.need_each::<RecheckStage, _>(models)?;
+    Ok(Box::new(move |ctx| {
+        asked.iter().map(|(model, stage)| Ok((*model, stage.read(ctx, RECHECKED)?))).collect()
+    }))
 }
 
 /// That a model scored the same rows differently. Of scores computed elsewhere a difference has
 /// ended the run.
-fn not_repeatable(model: &str, found: &RecheckResult) -> Option<IssueRow> {
-    let RecheckResult { rows, differ, largest } = found;
+pub(crate) fn not_repeatable(model: &str, found: &RecheckWords) -> Option<IssueRow> {
+    let RecheckWords { rows, differ, largest } = found;
     let text = format!(
         "model `{model}` scored {rows} rows twice, and {differ} of the scores differ, by up to \
          {largest}: its numbers change from run to run"
@@ -226,14 +152,14 @@ mod tests {
     use super::{AnsweredRow, RECHECK_AT_LEAST, SecondAnswers};
     use crate::exec::accumulator::Accumulator;
     use crate::exec::tests::state_laws::SampleState;
+    use crate::folder::manifest::RecheckWords;
     use crate::num::seed::h;
-    use crate::stage::score::join::RecheckResult;
 
     /// A row that the share draws, or does not.
     fn answers(row: u64, is_drawn: bool) -> SecondAnswers {
         let differ = u64::from(row.is_multiple_of(3));
-        let compared = RecheckResult { rows: 1, differ, largest: row as f64 / 64.0 };
-        let drawn = if is_drawn { compared.clone() } else { RecheckResult::default() };
+        let compared = RecheckWords { rows: 1, differ, largest: row as f64 / 64.0 };
+        let drawn = if is_drawn { compared } else { RecheckWords::default() };
         SecondAnswers { drawn, lowest: vec![AnsweredRow { hash: h(1, row, 2), compared }] }
     }
 

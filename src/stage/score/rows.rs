@@ -4,14 +4,11 @@
 use std::path::Path;
 
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::{
-    CarriedScores, CounterfactualKeys, CounterfactualReader, create_scores, write_precision,
-};
+use crate::data::rows::aligned::{CarriedScores, CounterfactualKeys};
 use crate::data::rows::split::RowRoles;
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::model::Scorer;
-use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::stage::row_context::RowContext;
 
@@ -20,42 +17,6 @@ pub(crate) fn training_rows(batch: &PreparedBatch, roles: &RowRoles, fold: u8) -
     (0..batch.row.len())
         .filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some))
         .collect()
-}
-
-/// Writes one score per prepared row, or per counterfactual, by models trained here or read from a
-/// file: one per fold, or one for all. The row's own fold decides which model; rows that are not
-/// audited get no score.
-///
-/// A model that was trained without people of a group cannot represent it ([`trained_groups`]):
-/// there counterfactuals get no score, rather than one that looks as if nothing changed.
-///
-/// # Errors
-/// The rows cannot be read, the disk refuses, or the run is to stop.
-pub(crate) fn score_rows(
-    row_context: RowContext<'_>,
-    scorers: &[Box<dyn Scorer>],
-    of: Option<(&CounterfactualReader, &[Vec<bool>])>,
-    out: &Path,
-) -> Result<()> {
-    let (encoder, mut writer) = create_scores(out)?;
-    row_context.row_groups().in_order(
-        |g| {
-            let roles = row_context.roles.read(g)?;
-            let Some((counterfactuals, known)) = of else {
-                let rows = row_context.rows.read(g)?.rows;
-                let scores = score_by_fold(scorers, &rows, |i| roles.audited(i))?;
-                return Ok((rows.n as u64, encoder.encode(&scores)?));
-            };
-            let (keys, rows) = counterfactuals.rows(g, row_context.rows.layout())?;
-            let fold = |i: usize| roles.audited(keys.parent[i] as usize);
-            let mut scores = score_by_fold(scorers, &rows, fold)?;
-            blank_unknown(&mut scores, &keys, known, fold);
-            Ok((rows.n as u64, encoder.encode(&scores)?))
-        },
-        |_, encoded| writer.append(encoded),
-    )?;
-    writer.finish()?;
-    write_precision(out, FloatPrecision::finest(scorers.iter().map(|of| of.precision())))
 }
 
 /// For each fold whether a model trained in it can know each group: somebody of it is among the
@@ -93,8 +54,9 @@ pub(crate) fn trained_groups(
     row_context.row_groups().fold(|| none.clone(), look, either)
 }
 
-/// Takes the score from counterfactuals in groups that the model of their fold does not know;
-/// `known` are these groups for each fold, or for all.
+/// Takes the score from counterfactuals in groups that the model of their fold does not know:
+/// rather none than one that looks as if nothing changed. `known` are the groups that it does, for
+/// each fold or for all ([`trained_groups`]).
 pub(crate) fn blank_unknown(
     scores: &mut [f64],
     keys: &CounterfactualKeys,

@@ -70,11 +70,11 @@ pub(crate) struct ScoreVariance {
 }
 
 /// How a model is asked in a world.
-pub(crate) enum WorldAnswers<'a> {
+pub(crate) enum WorldAnswers {
     /// On encoded columns.
     Encoded {
         /// The model.
-        model: &'a dyn TrainedModel,
+        model: Box<dyn TrainedModel>,
         /// What is done to values that no row could have.
         clip: ClipRule,
         /// Whether rows without a value are left out; else they end the run.
@@ -83,20 +83,25 @@ pub(crate) enum WorldAnswers<'a> {
     /// On rows that were written and scored.
     Rows {
         /// The rows.
-        made: &'a CounterfactualReader,
+        made: CounterfactualReader,
         /// Which of them each world has.
-        reached: &'a WorldRowReader,
+        reached: WorldRowReader,
         /// Their scores.
-        scores: &'a ScoreReader,
+        scores: ScoreReader,
     },
 }
+
+/// Fills in the scores of a row of a row group in every world, for each target group; false where a
+/// variable is missing, or no world has such a row. Gets the positions of the row and of its group,
+/// that of its first key, and the target groups.
+type AnswerRow<'g> = dyn FnMut((usize, usize), usize, &[usize], &mut [f64]) -> Result<bool> + 'g;
 
 /// What is to be scored.
 pub(crate) struct GraphScoring<'a> {
     /// The graphs.
     pub worlds: &'a CausalWorlds,
     /// How the model is asked.
-    pub answers: WorldAnswers<'a>,
+    pub answers: &'a WorldAnswers,
     /// How its scores become decisions.
     pub rule: &'a DecisionRule,
     /// Position of the attribute.
@@ -176,9 +181,9 @@ impl GraphScoring<'_> {
         let saw = (0..worlds.shifts().count())
             .map(|w| saw.iter().map(|of_group| of_group[w]).collect())
             .collect();
-        let encoded = match &self.answers {
+        let encoded = match self.answers {
             WorldAnswers::Encoded { model, clip, .. } => {
-                Some(EncodedWorlds::new(worlds, attribute, (*model, *clip)))
+                Some(EncodedWorlds::new(worlds, attribute, (model.as_ref(), *clip)))
             }
             WorldAnswers::Rows { .. } => None,
         };
@@ -241,7 +246,8 @@ impl GraphScoring<'_> {
                     }
                 })?;
                 part.n_dropped = dropped;
-                Ok((rows, (encoder.encode(&part.means)?, part)))
+                let means = std::mem::take(&mut part.means);
+                Ok((rows, (encoder.scores(means)?, part)))
             },
             |_, (encoded, part)| {
                 counts.merge(part.counts);
@@ -294,20 +300,7 @@ impl GraphScoring<'_> {
         let (batch, keys, scores) =
             (row_context.rows.read(g)?, self.keys.keys(g)?, self.scores.read(g)?);
         let unsupported = self.support.read(g)?;
-        let mut source = match &self.answers {
-            WorldAnswers::Encoded { drops_incomplete, .. } => {
-                AnswerSource::Encoded(EncodedPeople {
-                    worlds: frame.encoded.as_ref(),
-                    drops_incomplete: *drops_incomplete,
-                    row: EncodedModelRow::default(),
-                })
-            }
-            WorldAnswers::Rows { made, reached, scores } => AnswerSource::Rows(WrittenPeople {
-                starts: row_starts(&keys, &made.keys(g)?),
-                reached: reached.read(g)?,
-                scores: scores.read(g)?,
-            }),
-        };
+        let mut answer = self.answers_of(frame, g, (&batch, &keys))?;
         let n_worlds = frame.saw.len();
         let (mut dropped, mut at) = (0, 0);
         let (mut counterfactuals, mut found) = (Vec::new(), Vec::new());
@@ -319,12 +312,7 @@ impl GraphScoring<'_> {
                 keys.to_group[at..at + n].iter().map(|&to| usize::from(to)).collect();
             found.clear();
             found.resize(n * n_worlds, f64::NAN);
-            let known = match &mut source {
-                AnswerSource::Encoded(people) => {
-                    people.answer(&batch, i, own, &targets, &mut found)?
-                }
-                AnswerSource::Rows(people) => people.answer(at, n, &mut found),
-            };
+            let known = answer((i, own), at, &targets, &mut found)?;
             dropped += u64::from(!known);
             counterfactuals.clear();
             let ranked: Vec<usize> = targets.iter().map(|&to| frame.ranks[to]).collect();
@@ -362,6 +350,49 @@ impl GraphScoring<'_> {
             at += n;
         }
         Ok((batch.row.len() as u64, dropped))
+    }
+
+    /// How the rows of a row group are answered.
+    fn answers_of<'g>(
+        &'g self,
+        frame: &'g WorldFrame<'_>,
+        g: usize,
+        (batch, keys): (&'g PreparedBatch, &CounterfactualKeys),
+    ) -> Result<Box<AnswerRow<'g>>> {
+        let (made, reached, scores) = match self.answers {
+            WorldAnswers::Rows { made, reached, scores } => (made, reached, scores),
+            WorldAnswers::Encoded { drops_incomplete, .. } => {
+                let (worlds, mut row) = (frame.encoded.as_ref(), EncodedModelRow::default());
+                return Ok(Box::new(move |(i, own), _, targets, found| {
+                    let Some(worlds) = worlds else { return Ok(true) };
+                    if !worlds.encode(&batch.rows, i, &mut row) {
+                        let missing = || missing_variable(batch, i);
+                        return drops_incomplete.then_some(false).ok_or_else(missing);
+                    }
+                    for (t, &to) in targets.iter().enumerate() {
+                        for (w, score) in worlds.scores(&mut row, (own, to)).enumerate() {
+                            found[w * targets.len() + t] = score;
+                        }
+                    }
+                    Ok(true)
+                }));
+            }
+        };
+        let (reached, scores) = (reached.read(g)?, scores.read(g)?);
+        let starts = row_starts(keys, &made.keys(g)?);
+        Ok(Box::new(move |_, at, targets, found| {
+            let (n, mut any) = (targets.len(), false);
+            let n_worlds = found.len() / n.max(1);
+            for (t, &start) in starts[at..at + n].iter().enumerate() {
+                let of_key = &reached[(at + t) * n_worlds..(at + t + 1) * n_worlds];
+                for (w, &row) in of_key.iter().enumerate().filter(|(_, row)| **row != NO_ROW) {
+                    let score = scores.get(start + usize::from(row));
+                    found[w * n + t] = score.copied().unwrap_or(f64::NAN);
+                    any = true;
+                }
+            }
+            Ok(any)
+        }))
     }
 
     /// What the graphs say about a person in the target group at this place of the row, with mean
@@ -426,70 +457,6 @@ impl GraphScoring<'_> {
         let squares: f64 =
             sample().map(|(copies, score)| copies * (score - mean) * (score - mean)).sum();
         (mean, (n > 1.0).then(|| squares / (n - 1.0)))
-    }
-}
-
-/// Where the scores of a row group come from.
-enum AnswerSource<'a> {
-    Encoded(EncodedPeople<'a>),
-    Rows(WrittenPeople),
-}
-
-/// People whose encoded columns move.
-struct EncodedPeople<'a> {
-    worlds: Option<&'a EncodedWorlds<'a>>,
-    drops_incomplete: bool,
-    row: EncodedModelRow,
-}
-
-impl EncodedPeople<'_> {
-    /// The scores of row `i` in every world, for each target group; false where a variable is
-    /// missing.
-    fn answer(
-        &mut self,
-        batch: &PreparedBatch,
-        i: usize,
-        own: usize,
-        targets: &[usize],
-        found: &mut [f64],
-    ) -> Result<bool> {
-        let Some(worlds) = self.worlds else { return Ok(true) };
-        if !worlds.encode(&batch.rows, i, &mut self.row) {
-            let missing = || missing_variable(batch, i);
-            return self.drops_incomplete.then_some(false).ok_or_else(missing);
-        }
-        for (t, &to) in targets.iter().enumerate() {
-            for (w, score) in worlds.scores(&mut self.row, (own, to)).enumerate() {
-                found[w * targets.len() + t] = score;
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// People whose rows were written.
-struct WrittenPeople {
-    /// For each key of the keys the position of its first row.
-    starts: Vec<usize>,
-    /// For each key the number of its row in each world.
-    reached: Vec<u16>,
-    scores: Vec<f64>,
-}
-
-impl WrittenPeople {
-    /// The scores of the keys from `at` on; false where they have no row in any world.
-    fn answer(&self, at: usize, n: usize, found: &mut [f64]) -> bool {
-        let n_worlds = found.len() / n.max(1);
-        let mut any = false;
-        for t in 0..n {
-            let of_key = &self.reached[(at + t) * n_worlds..(at + t + 1) * n_worlds];
-            for (w, &row) in of_key.iter().enumerate().filter(|(_, row)| **row != NO_ROW) {
-                let score = self.scores.get(self.starts[at + t] + usize::from(row));
-                found[w * n + t] = score.copied().unwrap_or(f64::NAN);
-                any = true;
-            }
-        }
-        any
     }
 }
 

@@ -12,8 +12,8 @@ use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::worlds::{
     GraphScoreResult, GraphScoring, WORLD_COUNTS_FILE, WorldAnswers,
 };
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::stage::stage_builder::{OpensOfRows, PlannedWork, Stage, StageBuilder, StageInput};
+use crate::unit::AuditUnit;
 
 impl StageInput<WorldsStage> {
     /// What a model said in every world.
@@ -31,20 +31,7 @@ impl StageInput<WorldsStage> {
     }
 }
 
-/// Where the scores of the counterfactuals come from.
-enum ScoredWorlds {
-    /// A model trained here, asked on encoded columns.
-    Encoded(StageInput<TrainStage>),
-    /// Rows that were generated, with the scores that any model gave them.
-    Rows(StageInput<ScoreStage>),
-}
-
 impl Stage for WorldsStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Worlds;
-    const FIELDS: &'static [UnitField] =
-        &[UnitField::Model, UnitField::Set, UnitField::Attribute, UnitField::Repeat];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let ((name, model), applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
@@ -55,11 +42,27 @@ impl Stage for WorldsStage {
         let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
         let scores = b.need::<ScoreStage>(&unit.factual())?;
         let made = b.need::<GenerateStage>(&applied.unit())?;
-        let scored = if graphs.makes_rows() {
-            ScoredWorlds::Rows(b.need::<ScoreStage>(unit)?)
+        let answers: OpensOfRows<'a, WorldAnswers> = if graphs.makes_rows() {
+            let (made, scored) = (made.clone(), b.need::<ScoreStage>(unit)?);
+            Box::new(move |ctx, row_context| {
+                Ok(WorldAnswers::Rows {
+                    made: made.open(ctx, row_context)?,
+                    reached: WorldRowReader::open(made.folder(ctx))?,
+                    scores: scored.open(ctx, row_context)?,
+                })
+            })
         } else {
             b.value("clip", graphs.clip_rule());
-            ScoredWorlds::Encoded(b.need::<TrainStage>(unit)?)
+            let trained = b.need::<TrainStage>(unit)?;
+            Box::new(move |ctx, _| {
+                let mut trained = trained.models(ctx, model, plan.n_folds())?.into_iter();
+                let (Some(model), None) = (trained.next(), trained.next()) else {
+                    let what = "graphs are asked of one model, and folds make several";
+                    return Err(Error::from(Fault::new("too-many-folds", what)));
+                };
+                let drops_incomplete = graphs.missing == MissingRows::Drop;
+                Ok(WorldAnswers::Encoded { model, clip: graphs.clip_rule(), drops_incomplete })
+            })
         };
         let rule = RuleInputs::need(b, name, model)?;
         let (position, (set, scenario)) = (applied.position, applied.scenario());
@@ -78,46 +81,20 @@ impl Stage for WorldsStage {
             let rule = rule.open(ctx, row_context, &scores)?;
             let keys =
                 CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?;
-            let support = made.support(ctx)?;
-            let write = |answers: WorldAnswers<'_>| {
-                let (worlds, keys, support) = (&found.worlds, &keys, &support);
-                let scoring = GraphScoring {
-                    worlds,
-                    answers,
-                    rule: &rule,
-                    position,
-                    keys,
-                    support,
-                    scores: &scores,
-                    wants_shift,
-                    kept,
-                };
-                scoring.write(row_context, ctx.out()).map_err(|e| {
-                    let keys = ["counterfactuals", set, GraphUncertainBlock::WORD];
-                    plan.with_model_place(e, &keys)
-                })
+            let scoring = GraphScoring {
+                worlds: &found.worlds,
+                answers: &answers(ctx, row_context)?,
+                rule: &rule,
+                position,
+                keys: &keys,
+                support: &made.support(ctx)?,
+                scores: &scores,
+                wants_shift,
+                kept,
             };
-            match &scored {
-                ScoredWorlds::Rows(scored) => write(WorldAnswers::Rows {
-                    made: &made.open(ctx, row_context)?,
-                    reached: &WorldRowReader::open(made.folder(ctx))?,
-                    scores: &scored.open(ctx, row_context)?,
-                }),
-                ScoredWorlds::Encoded(trained) => {
-                    let trained = trained.models(ctx, model, plan.n_folds())?;
-                    let [trained] = trained.as_slice() else {
-                        return Err(Error::from(Fault::new(
-                            "too-many-folds",
-                            "graphs are asked of one model, and folds make several",
-                        )));
-                    };
-                    write(WorldAnswers::Encoded {
-                        model: trained.as_ref(),
-                        clip: graphs.clip_rule(),
-                        drops_incomplete: graphs.missing == MissingRows::Drop,
-                    })
-                }
-            }
+            scoring.write(row_context, ctx.out()).map_err(|e| {
+                plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
+            })
         })
     }
 }

@@ -8,25 +8,14 @@ pub(crate) mod trainer;
 use crate::error::Result;
 use crate::exec::files;
 use crate::stage::experiment::added_rows::ADDED;
-use crate::stage::experiment::arm_selection::SelectionInputs;
+use crate::stage::experiment::arm_selection::arm_selection;
 use crate::stage::experiment::plan::arm_of;
 use crate::stage::kinds::TrainStage;
 use crate::stage::models::UnitModels;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 
 impl Stage for TrainStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Train;
-    const FIELDS: &'static [UnitField] = &[
-        UnitField::Model,
-        UnitField::Experiment,
-        UnitField::Arm,
-        UnitField::Fold,
-        UnitField::Predictions,
-        UnitField::Repeat,
-    ];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let (plan, models) = (b.plan, UnitModels::of(unit, b)?);
         // Only an arm adds rows.
@@ -34,7 +23,7 @@ impl Stage for TrainStage {
             Some((arm, fold)) => {
                 let repeat = unit.repeat;
                 let experiment = plan.experiment_of(unit)?;
-                Some(SelectionInputs::need(b, &experiment, (fold, arm, repeat), "")?)
+                Some(arm_selection(b, &experiment, (fold, arm, repeat), "")?)
             }
             None => None,
         };
@@ -44,8 +33,7 @@ impl Stage for TrainStage {
             let trained = models.rows.with(ctx, 0, |rows| {
                 let layout = rows.rows.layout();
                 if let Some(selection) = &selection {
-                    let selection = selection.open(ctx, rows)?;
-                    return selection.with_training_rows(
+                    return selection(ctx, rows)?.with_training_rows(
                         rows,
                         &plan.extras(layout),
                         models.draw(),

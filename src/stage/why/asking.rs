@@ -44,7 +44,7 @@ impl ExplainedPeople {
 }
 
 /// A model that is asked from outside, with its files.
-pub(crate) type ModelCall<'a> = (&'a CommandCall<'a>, ProgramFiles<'a>);
+pub(crate) type ModelCall<'a> = (CommandCall<'a>, ProgramFiles<'a>);
 
 /// The hash of a row, by what a model reads.
 type RowHash = [u64; 2];

@@ -6,20 +6,19 @@ use crate::data::rows::aligned::{CounterfactualReader, WorldRowReader};
 use crate::data::{FeatureRows, Layout};
 use crate::error::Result;
 use crate::exec::{StageContext, misfit};
-use crate::model::Scorer;
 use crate::num::seed::named_seed;
 use crate::param::{ColumnName, Name, Word};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::count::evidence::{CountInputs, ScoredGroup};
 use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage};
-use crate::stage::models::AskedModels;
+use crate::stage::models::{AskedModels, OpenModels};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_features::empty_rows;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 use crate::stage::score::worlds::row_starts;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
-use crate::stage::why::asking::{ExplainedPeople, ModelCall};
+use crate::stage::why::asking::ExplainedPeople;
 use crate::stage::why::mixtures::{
     EncodedPerson, ExplainedSwitch, FeatureMixtures, FeaturePlayer, MixtureQuestion, MixtureValues,
 };
@@ -146,9 +145,12 @@ impl<'a> FeatureInputs<'a> {
             .collect();
         let people = self.switches(row_context, (scored, &source), places, &directions)?;
         let players = self.players(layout, scored.attribute);
-        let mut scorers = Vec::new();
-        for asked in self.asked.iter().filter(|of| !expected && of.call().is_none()) {
-            scorers.extend(asked.scorers(ctx, layout)?);
+        let (mut scorers, mut calls) = (Vec::new(), Vec::new());
+        for asked in self.asked.iter().filter(|_| !expected) {
+            match asked.open(ctx, layout)? {
+                OpenModels::Here(of_fold) => scorers.extend(of_fold),
+                OpenModels::Program(call, files) => calls.push((call, files)),
+            }
         }
         let write_back = WriteBack::derived_only(layout);
         let mut rows = Vec::new();
@@ -188,16 +190,23 @@ impl<'a> FeatureInputs<'a> {
                 },
                 rule: scored.rule,
             };
-            let asked = (&drawn.chosen(width), width);
+            let asked = drawn.chosen(width);
             let explained = match &source {
                 SwitchSource::Expected(of) => {
                     let score = |part: &[MixtureQuestion<'_>]| {
                         let rows = mixtures.encoded(part).into_iter().flatten();
                         Ok(rows.map(|row| of.worlds.score(&row)).collect())
                     };
-                    mixtures.ask_here(row_context, &drawn.chosen(width).first(width), &score)?
+                    mixtures.ask_here(row_context, &asked.first(width), &score)?
                 }
-                _ => self.ask((ctx, row_context), &scorers, &mixtures, asked)?,
+                _ if calls.is_empty() => {
+                    mixtures.ask_scorers(row_context, &scorers, &asked.first(width))?
+                }
+                _ => {
+                    let at_most = self.block.asks_at_most.get();
+                    let at_most = usize::try_from(at_most).unwrap_or(usize::MAX);
+                    mixtures.ask_calls((ctx, row_context), &calls, (&asked, width), at_most)?
+                }
             };
             let pair = [from, to].map(|group| declared[group].as_str());
             rows.extend(self.rows(row_context, pair, &mixtures, (drawn.of(), &explained)));
@@ -332,25 +341,6 @@ impl<'a> FeatureInputs<'a> {
                 None => !self.plan.job.data.features.onehot.contains_key(name),
             },
         }
-    }
-
-    /// Asks the model about the mixtures of those who were drawn; `scorers` are those of a model
-    /// that runs here.
-    fn ask(
-        &self,
-        (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
-        scorers: &[Box<dyn Scorer>],
-        mixtures: &FeatureMixtures<'_>,
-        (drawn, width): (&DrawnPeople, usize),
-    ) -> Result<ExplainedPeople> {
-        let calls = self.asked.iter().filter_map(|of| Some((of.call()?, of)));
-        let calls = calls.map(|(call, of)| Ok((call, of.files(ctx)?)));
-        let calls: Vec<ModelCall<'_>> = calls.collect::<Result<_>>()?;
-        if calls.is_empty() {
-            return mixtures.ask_scorers(row_context, scorers, &drawn.first(width));
-        }
-        let at_most = usize::try_from(self.block.asks_at_most.get()).unwrap_or(usize::MAX);
-        mixtures.ask_calls((ctx, row_context), &calls, (drawn, width), at_most)
     }
 
     /// The rows of a direction: for each player those who switch, those who stay, and all.

@@ -19,25 +19,19 @@ use crate::exec::misfit;
 use crate::stage::count::{RowScoreInputs, SetScoreInputs};
 use crate::stage::kinds::WhyStage;
 use crate::stage::plan::StagePlan;
-use crate::stage::stage_builder::{NamedStages, PlannedWork, Stage, StageBuilder, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders, work};
 use crate::stage::why::features::FeatureInputs;
 use crate::stage::why::people::WhyGathering;
 use crate::stage::why::traits::pattern_rows;
 use crate::table::file::write_rows;
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::unit::AuditUnit;
 use crate::why::patterns::{PatternSettings, find_patterns};
 
 /// The stages of all blocks by name.
-pub(crate) type WhyFolders = NamedStages<WhyStage>;
-
-impl WhyFolders {
-    /// Those of the job.
-    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let units = b.plan.job.why.keys().map(|name| {
-            (name.to_string(), AuditUnit { block: name.to_string(), ..AuditUnit::default() })
-        });
-        NamedStages::of_units(b, units)
-    }
+pub(crate) fn why_folders(b: &mut StageBuilder<'_, '_>) -> Result<StageFolders> {
+    b.want_folders::<WhyStage>(b.plan.job.why.keys().map(|name| {
+        (name.to_string(), AuditUnit { block: name.to_string(), ..AuditUnit::default() })
+    }))
 }
 
 /// The scores that a block looks at.
@@ -50,10 +44,6 @@ enum WhyScores<'a> {
 }
 
 impl Stage for WhyStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Why;
-    const FIELDS: &'static [UnitField] = &[UnitField::Block];
-
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan: &'a StagePlan<'a> = b.plan;
         let path = format!("why.{}", unit.block);

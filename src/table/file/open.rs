@@ -202,11 +202,6 @@ impl ParquetFile {
         u64::try_from(self.meta.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// The metadata value of a key that [`GroupWriter::create`] was given.
-    pub fn metadata(&self, key: &str) -> Option<&str> {
-        self.schema().metadata().get(key).map(String::as_str)
-    }
-
     /// One row group as one batch with the named top-level columns (in the order of the file), or
     /// all columns.
     ///

@@ -1,6 +1,5 @@
 //! The table of amounts: means, quantiles and their gaps.
 
-use crate::table::key_columns::{COUNTERFACTUAL, FROM_GROUP, MODEL, SENSITIVE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -8,15 +7,10 @@ table! {
     pub struct AmountRow in "amounts", version 1, key 5,
     one row per "model and group; with counterfactuals also model, set and direction",
     written by "measure", read by "report, users" {
-        [meaning MODEL]
         model: SharedText,
-        [meaning COUNTERFACTUAL]
         counterfactual: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
-        [meaning FROM_GROUP]
         from_group: SharedText,
-        [meaning TO_GROUP]
         to_group: SharedText,
         /// people with an amount and a weight above 0; of a direction counterfactuals with both
         /// amounts

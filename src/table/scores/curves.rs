@@ -1,6 +1,6 @@
 //! The table of curves: rates at every threshold.
 
-use crate::table::key_columns::{AuditKey, CLASS};
+use crate::table::key_columns::AuditKey;
 use crate::table::row_macro::{SharedText, table};
 
 /// The step of the threshold of the job, behind those of the grid.
@@ -14,7 +14,6 @@ table! {
     pub struct CurveRow in "curves", version 1, key 11,
     one row per "key, metric and step", written by "measure", read by "report, users" {
         ..key: AuditKey,
-        [meaning CLASS]
         class: SharedText,
         /// id of the metric: pprev, tpr, fpr, di, sr, psr, nsr, denied_by_group, favoured_by_group
         metric: SharedText,

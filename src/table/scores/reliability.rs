@@ -1,6 +1,5 @@
 //! The table of reliability: scores in bins against the labels of their people.
 
-use crate::table::key_columns::{ARM, CLASS, MODEL, SENSITIVE, SLICE};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -10,17 +9,12 @@ table! {
     pub struct ReliabilityRow in "reliability", version 1, key 7,
     one row per "model, attribute, group, slice, class and bin", written by "measure",
     read by "report, users" {
-        [meaning ARM]
         arm: SharedText,
-        [meaning MODEL]
         model: SharedText,
-        [meaning SENSITIVE]
         sensitive: SharedText,
         /// group; empty = all
         group: SharedText,
-        [meaning SLICE]
         slice: SharedText,
-        [meaning CLASS]
         class: SharedText,
         /// number of the bin, 0 to 9, from the lowest scores to the highest
         bin: i64,

@@ -1,15 +1,14 @@
 //! Programs that fail, hang, contradict themselves, or change what they were given.
 
-use std::fs::{self, File};
+use std::fs::{self};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
-use arrow::ipc::writer::StreamWriter;
+use arrow::array::ArrayRef;
 
 use super::{N, WELL, canned, drawn, outcomes, score, shell, stream, with_command};
-use crate::frame::read_frame;
-use crate::work::{Going, column};
+use crate::batches::write_stream;
+use crate::work::{Going, Says, batch, column};
 
 /// Runs a job whose program does this; it must end with status 3 and these words, with the command,
 /// and the line of the job.
@@ -20,20 +19,15 @@ fn refused(script: &str, code: &str, words: &[&str]) {
     canned(&work, "short.arrow", &[N - 1]);
     canned(&work, "long.arrow", &[N + 1]);
     let bad = |below: &str, value: ArrayRef, name: &str| {
-        let batch = RecordBatch::try_from_iter_with_nullable([(name, value, true)]).unwrap();
-        let mut writer =
-            StreamWriter::try_new(File::create(work.path(below)).unwrap(), &batch.schema())
-                .unwrap();
-        writer.write(&batch).unwrap();
-        writer.finish().unwrap();
+        write_stream(&work.path(below), &[batch(vec![(name, value)])]);
     };
     let with = |i: usize, value: Option<f64>| {
-        column((0..N).map(|k| if k == i { value } else { Some(0.5) }).collect::<Float64Array>())
+        column((0..N).map(|k| if k == i { value } else { Some(0.5) }))
     };
     bad("nan.arrow", with(17, Some(f64::NAN)), "score");
     bad("null.arrow", with(18, None), "score");
     bad("high.arrow", with(2999, Some(1.5)), "score");
-    bad("integer.arrow", column(Int64Array::from(vec![1; N])), "score");
+    bad("integer.arrow", column(vec![1_i64; N]), "score");
     bad("prob.arrow", with(0, Some(0.5)), "prob");
     let started = Instant::now();
     let ran = work.run(3, "job.yaml", "");
@@ -122,15 +116,15 @@ fn a_program_that_answers_otherwise_the_second_time() {
     canned(&work, "canned.arrow", &[N]);
     let gates = "gates:\n  few: {metric: sr, model: live, counterfactual: flip, at_most: 0.9}\n\
                  on_inconclusive: warn\n";
-    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = work.read("job.yaml");
     work.write("job.yaml", &format!("{job}{gates}"));
     let gate = || {
-        let gates = read_frame(&work.path("out/tables"), "gates");
+        let gates = work.table("gates");
         let row = gates.records().next().unwrap();
         [row.text("verdict"), row.text("reason")].map(str::to_owned)
     };
     let issue = || {
-        let issues = read_frame(&work.path("out/tables"), "issues");
+        let issues = work.table("issues");
         issues
             .records()
             .find(|row| row.text("code") == "not-repeatable")
@@ -161,12 +155,12 @@ fn a_program_that_answers_otherwise_the_second_time() {
     );
     let (n, text) = issue().unwrap();
     assert!(n == 2 && text.contains("2 of the scores differ"), "{text}");
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(page.contains("scored 100 rows twice") && page.contains("and 2 of them differ"));
+    let page = work.read("out/annex.html");
+    page.says(&["scored 100 rows twice", "and 2 of them differ"]);
     // The folder alone says so too.
     assert_eq!(work.cfaudit(0, "gate out").summary()["gates"]["inconclusive"], 1);
     // Unless the job accepts it by name.
-    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = work.read("job.yaml");
     work.write("job.yaml", &job.replace("  live:\n", "  live:\n    accept: [not-repeatable]\n"));
     work.run(0, "job.yaml", "").says(&["warning: not-repeatable: model `live`"]);
     assert_eq!(gate()[0], "pass");
@@ -240,7 +234,7 @@ fn a_signal_ends_the_program_too() {
     let (status, log) = going.end();
     assert_eq!(status.code(), Some(143), "{log}");
     assert!(started.elapsed() < Duration::from_secs(30));
-    let group = format!("-{}", fs::read_to_string(work.path("pid")).unwrap().trim());
+    let group = format!("-{}", work.read("pid").trim());
     let alive = || {
         Command::new("kill")
             .args(["-0", "--", &group])

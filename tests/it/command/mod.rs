@@ -11,15 +11,13 @@ mod stale;
 use std::fs::{self, File};
 use std::sync::Arc;
 
-use arrow::array::{AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use arrow::ipc::reader::StreamReader;
-use arrow::ipc::writer::StreamWriter;
 use cfaudit::num::seed::h;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use crate::frame::read_frame;
-use crate::work::{Work, assert_same, column, files};
+use crate::batches::{read, write_stream};
+use crate::work::{Says, Work, assert_same, batch, column, files};
 
 const N: usize = 3000;
 
@@ -52,32 +50,19 @@ pub(crate) fn with_command(command: &str, split: &str) -> Work {
     work.parquet(
         "rows.parquet",
         vec![
-            ("id", column(rows.clone().map(|i| Some(1000 + i)).collect::<Int64Array>())),
-            ("sex", column(rows.clone().map(|i| Some(1 + i % 2)).collect::<Int64Array>())),
-            (
-                "age",
-                column(
-                    rows.clone().map(|i| (i != 5).then_some(20 + i % 50)).collect::<Int64Array>(),
-                ),
-            ),
-            (
-                "income",
-                column(rows.clone().map(|i| Some(i as f64 / 8.0)).collect::<Float64Array>()),
-            ),
+            ("id", column(rows.clone().map(|i| 1000 + i))),
+            ("sex", column(rows.clone().map(|i| 1 + i % 2))),
+            ("age", column(rows.clone().map(|i| (i != 5).then_some(20 + i % 50)))),
+            ("income", column(rows.clone().map(|i| i as f64 / 8.0))),
             (
                 "job",
                 column(
-                    rows.clone()
-                        .map(|i| (i % 7 > 0).then_some(["cook", "clerk"][i as usize % 2]))
-                        .collect::<StringArray>(),
+                    rows.clone().map(|i| (i % 7 > 0).then_some(["cook", "clerk"][i as usize % 2])),
                 ),
             ),
-            ("member", column(rows.clone().map(|i| Some(i % 3 == 0)).collect::<BooleanArray>())),
-            (
-                "people",
-                column(rows.clone().map(|i| Some(1.0 + (i % 3) as f64)).collect::<Float64Array>()),
-            ),
-            ("repaid", column(rows.map(|i| Some(i64::from(i % 5 < 2))).collect::<Int64Array>())),
+            ("member", column(rows.clone().map(|i| i % 3 == 0))),
+            ("people", column(rows.clone().map(|i| 1.0 + (i % 3) as f64))),
+            ("repaid", column(rows.map(|i| i64::from(i % 5 < 2)))),
         ],
     );
     work
@@ -93,25 +78,15 @@ fn score(i: usize) -> f64 {
 }
 
 fn scores(range: std::ops::Range<usize>) -> RecordBatch {
-    RecordBatch::try_from_iter([(
-        "score",
-        column(Float64Array::from_iter_values(range.map(score))),
-    )])
-    .unwrap()
+    batch(vec![("score", column(range.map(score)))])
 }
 
 /// Writes a stream of scores in batches that end at these rows, and in `again.arrow` those of the
 /// rows that are scored a second time.
 pub(crate) fn canned(work: &Work, below: &str, ends: &[usize]) {
-    let mut writer =
-        StreamWriter::try_new(File::create(work.path(below)).unwrap(), &scores(0..0).schema())
-            .unwrap();
-    let mut from = 0;
-    for &end in ends {
-        writer.write(&scores(from..end)).unwrap();
-        from = end;
-    }
-    writer.finish().unwrap();
+    let from = [0].iter().chain(ends);
+    let batches: Vec<_> = from.zip(ends).map(|(&from, &end)| scores(from..end)).collect();
+    write_stream(&work.path(below), &batches);
     stream(work, "again.arrow", drawn(77).into_iter().map(score));
 }
 
@@ -150,18 +125,12 @@ fn drawn_by_fold(seed: u64, n_folds: usize) -> Vec<usize> {
 
 /// Writes a stream of these scores.
 fn stream(work: &Work, below: &str, scores: impl Iterator<Item = f64>) {
-    let batch =
-        RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values(scores)))])
-            .unwrap();
-    let mut writer =
-        StreamWriter::try_new(File::create(work.path(below)).unwrap(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
+    write_stream(&work.path(below), &[batch(vec![("score", column(scores))])]);
 }
 
 /// Fold, factual and counterfactual score of each outcome, in the order of the rows.
 fn outcomes(work: &Work) -> Vec<(i64, f64, f64)> {
-    let frame = read_frame(&work.path("out/rows"), "outcomes");
+    let frame = work.table("outcomes");
     frame
         .records()
         .map(|r| (r.int("fold").unwrap(), r.real("score").unwrap(), r.real("score_cf").unwrap()))
@@ -185,8 +154,8 @@ fn scores_reach_their_rows() {
     // Nothing that was there for the program alone is kept, and nothing runs twice.
     assert!(files(&work.path("cache")).keys().all(|name| !name.contains("scratch")));
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(page.contains("scores of a program"));
+    let page = work.read("out/annex.html");
+    page.says(&["scores of a program"]);
 }
 
 /// The one batch of a stream that a program has kept.
@@ -255,24 +224,13 @@ fn rows_and_scores_may_travel_in_files() {
     let work = with_command(&command, "");
     work.parquet(
         "canned.parquet",
-        vec![
-            ("index", column(Int64Array::from_iter_values(0..N as i64))),
-            ("score", Arc::clone(scores(0..N).column(0))),
-        ],
+        vec![("index", column(0..N as i64)), ("score", Arc::clone(scores(0..N).column(0)))],
     );
-    let again = column(Float64Array::from_iter_values(drawn(77).into_iter().map(score)));
-    work.parquet(
-        "again.parquet",
-        vec![("index", column(Int64Array::from_iter_values(0..100))), ("score", again)],
-    );
+    let again = column(drawn(77).into_iter().map(score));
+    work.parquet("again.parquet", vec![("index", column(0..100_i64)), ("score", again)]);
     work.run(0, "job.yaml", "");
     assert!(outcomes(&work).iter().enumerate().all(|(i, row)| row.1 == score(i)));
-    let mut reader =
-        ParquetRecordBatchReaderBuilder::try_new(File::open(work.path("seen.parquet")).unwrap())
-            .unwrap()
-            .build()
-            .unwrap();
-    let batch = reader.next().unwrap().unwrap();
+    let batch = read(&work.path("seen.parquet"));
     let names: Vec<String> = batch.schema().fields().iter().map(|f| f.name().clone()).collect();
     assert_eq!(names, ["sex", "age", "income", "job", "member"]);
     assert!(files(&work.path("cache")).keys().all(|name| !name.contains("scratch")));
@@ -293,15 +251,7 @@ fn counterfactuals_are_named_by_row_and_group() {
                   canned.arrow; else cat bad.arrow; fi 2> /dev/null";
     let work = with_command(&shell(script, ""), "");
     canned(&work, "canned.arrow", &[N]);
-    let values = (0..N).map(|i| if i == 4 { -0.25 } else { 0.5 });
-    let batch =
-        RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values(values)))])
-            .unwrap();
-    let mut writer =
-        StreamWriter::try_new(File::create(work.path("bad.arrow")).unwrap(), &batch.schema())
-            .unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
+    stream(&work, "bad.arrow", (0..N).map(|i| if i == 4 { -0.25 } else { 0.5 }));
     work.run(3, "job.yaml", "").says(&[
         "gave the score `-0.25`",
         "in row_id `1004`, counterfactual with `sex` = `2` (score 4 of its output, from 0)",
@@ -353,7 +303,7 @@ fn folds_are_scored_by_their_own_model() {
         let value = 0.2 + row.0 as f64 / 10.0;
         assert!(row.1 == value && row.2 == value, "{row:?}");
     }
-    assert!(fs::read_to_string(work.path("log")).unwrap().contains("seed 77 fold 2"));
+    assert!(work.read("log").contains("seed 77 fold 2"));
     assert_eq!(ran.stderr.matches("train/model=live: the command ended").count(), 3);
     // Training rows have their label last, and are those of the other folds.
     let batch = seen(&work, "seen-train-0.arrow");

@@ -3,12 +3,10 @@
 use std::fs::{self, File};
 use std::process::Command;
 
-use arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
-use arrow::ipc::writer::StreamWriter;
-
 use super::{outcomes, with_command};
-use crate::frame::{TableRecord, read_frame};
-use crate::work::{Work, assert_same, can_import, column, python3_imports, root};
+use crate::batches::write_stream;
+use crate::frame::TableRecord;
+use crate::work::{Work, assert_same, batch, can_import, column, python3_imports, root};
 
 fn copy_models(work: &Work) {
     fs::create_dir(work.path("jobs/models")).unwrap();
@@ -34,9 +32,9 @@ fn the_shipped_example_runs() {
     copy_models(&work);
     let job = "jobs/challenger.yaml";
     work.run(0, job, "--set data.rows.synthetic.rows=5000");
-    let frame = read_frame(&work.path("out/rows"), "outcomes");
+    let frame = work.table("outcomes");
     let mut n = 0;
-    for row in frame.records().filter(|r| r.text("model") == "scorecard") {
+    for row in frame.of("model=scorecard") {
         // The scorecard takes a quarter of log odds from women.
         let odds = |p: f64| (p / (1.0 - p)).ln();
         let moved = odds(row.real("score_cf").unwrap()) - odds(row.real("score").unwrap());
@@ -46,10 +44,8 @@ fn the_shipped_example_runs() {
     }
     assert_eq!(n, 2000);
     let accuracy = |model: &str| {
-        let metrics = read_frame(&work.path("out/tables"), "metrics");
-        let mut rows = metrics.records().filter(|r| {
-            r.text("model") == model && r.text("metric") == "acc" && r.text("scope") == "total"
-        });
+        let metrics = work.table("metrics");
+        let mut rows = metrics.of(&format!("model={model}, metric=acc, scope=total"));
         rows.next().and_then(|r| r.real("value")).unwrap()
     };
     assert!(accuracy("learned") > 0.6, "it has learned nothing");
@@ -80,7 +76,7 @@ fn the_jobs_of_options_run() {
         return;
     }
     work.run(0, "jobs/options.yaml", "--replace");
-    let frame = read_frame(&work.path("out/tables"), "subgroups");
+    let frame = work.table("subgroups");
     let of_sex = |row: &TableRecord<'_>, words: &str| {
         row.text("recourse") == "sex" && row.text("traits").contains(words)
     };
@@ -113,16 +109,15 @@ fn the_shipped_programs_of_libraries_run() {
         let block = rest.split_once(&format!("  {model}:\n")).unwrap().1;
         let lines: Vec<&str> = block.lines().take_while(|line| line.starts_with("    ")).collect();
         // The model alone, with the rows of challenger.yaml.
-        let challenger = fs::read_to_string(work.path("jobs/challenger.yaml")).unwrap();
+        let challenger = work.read("jobs/challenger.yaml");
         let (before, _) = challenger.split_once("models:\n").unwrap();
         work.write(
             "jobs/one.yaml",
             &format!("{before}models:\n  one:\n{}\nrun: {{seed: 5}}\n", lines.join("\n")),
         );
         work.run(0, "jobs/one.yaml", "--set data.rows.synthetic.rows=4000");
-        let metrics = read_frame(&work.path("out/tables"), "metrics");
-        let mut accuracies =
-            metrics.records().filter(|r| r.text("metric") == "acc" && r.text("scope") == "total");
+        let metrics = work.table("metrics");
+        let mut accuracies = metrics.of("metric=acc, scope=total");
         let accuracy = accuracies.next().and_then(|r| r.real("value")).unwrap();
         assert!(accuracy > 0.6, "{model} has learned nothing: {accuracy}");
         let before = work.results();
@@ -145,17 +140,14 @@ fn an_adversary_without_strength_changes_nothing() {
     let work = Work::new();
     let n = 600_i64;
     let word = |i: i64, k: i64| Some(if i * i % k < k / 2 { "a" } else { "b" });
-    let rows = RecordBatch::try_from_iter([
-        ("x", column((0..n).map(|i| (i * 37 % 101) as f64).collect::<Float64Array>())),
-        ("sex", column((0..n).map(|i| word(i, 7)).collect::<StringArray>())),
-        ("race", column((0..n).map(|i| word(i, 11)).collect::<StringArray>())),
-        ("label", column((0..n).map(|i| i64::from(i * 37 % 101 > 50)).collect::<Int64Array>())),
-    ])
-    .unwrap();
+    let rows = batch(vec![
+        ("x", column((0..n).map(|i| (i * 37 % 101) as f64))),
+        ("sex", column((0..n).map(|i| word(i, 7)))),
+        ("race", column((0..n).map(|i| word(i, 11)))),
+        ("label", column((0..n).map(|i| i64::from(i * 37 % 101 > 50)))),
+    ]);
     let stream = work.path("rows.arrows");
-    let mut writer = StreamWriter::try_new(File::create(&stream).unwrap(), &rows.schema()).unwrap();
-    writer.write(&rows).unwrap();
-    writer.finish().unwrap();
+    write_stream(&stream, &[rows]);
     let trained = |options: &str| {
         let model = work.path("model.json");
         let status = Command::new("python3")

@@ -4,7 +4,7 @@
 use std::fs;
 
 use super::{N, WELL, canned, shell, with_command};
-use crate::work::{Ran, assert_same, files};
+use crate::work::{Ran, Says, assert_same, files};
 
 #[test]
 fn a_changed_file_runs_the_stage_again_and_is_named() {
@@ -70,14 +70,12 @@ fn variables_are_passed_by_name_and_their_values_stay_secret() {
         "--> job.yaml:17:",
     ]);
     let ran = Ran::of(work.command(args).env("TOKEN", SECRET).env("OTHER", "other-value"), 0);
-    assert_eq!(fs::read_to_string(work.path("told")).unwrap(), format!("{SECRET}\n"));
-    let env = fs::read_to_string(work.path("env")).unwrap();
-    assert!(
-        env.contains("LANG=C.UTF-8") && env.contains("TZ=UTC") && !env.contains("other-value"),
-        "{env}"
-    );
-    let log = fs::read_to_string(work.path("log")).unwrap();
-    assert!(log.contains("my token is [TOKEN]"), "{log}");
+    assert_eq!(work.read("told"), format!("{SECRET}\n"));
+    let env = work.read("env");
+    env.says(&["LANG=C.UTF-8", "TZ=UTC"]);
+    env.lacks(&["other-value"]);
+    let log = work.read("log");
+    log.says(&["my token is [TOKEN]"]);
     let mut written = files(&work.path("out"));
     written.extend(files(&work.path("cache")));
     written.insert("log".to_owned(), log.into_bytes());
@@ -101,7 +99,7 @@ fn values_of_variables_make_scores_stale_and_secrets_do_not() {
         let mut command = work.command(&format!("{args} job.yaml --cache cache"));
         Ran::of(command.env("MODEL", model).env("TOKEN", token), status)
     };
-    let told = || fs::read_to_string(work.path("told")).unwrap().lines().last().unwrap().to_owned();
+    let told = || work.read("told").lines().last().unwrap().to_owned();
     run(0, "version-4711", "tok-first-1", "run --out out");
     assert_eq!(told(), "version-4711 tok-first-1");
     let before = work.results();
@@ -109,7 +107,7 @@ fn values_of_variables_make_scores_stale_and_secrets_do_not() {
     again.says(&["nothing to do"]);
     assert_eq!(told(), "version-4711 tok-first-1");
     let plan = run(0, "version-4712", "tok-second-2", "plan").stdout;
-    assert!(plan.contains("`environment MODEL` changed from"), "{plan}");
+    plan.says(&["`environment MODEL` changed from"]);
     run(0, "version-4712", "tok-second-2", "run --out out")
         .says(&["score/model=live: runs, `environment MODEL` changed from"]);
     assert_eq!(told(), "version-4712 tok-second-2");
@@ -164,8 +162,8 @@ fn values_stay_secret_in_what_is_cut_escaped_or_named_like_them() {
         let mut run = work.command("run job.yaml --out out --cache cache --log-file log");
         let ran = Ran::of(run.env("SHORT", short).env("LONG", long), 3);
         ran.says(&[words]);
-        for text in [&ran.stderr, &fs::read_to_string(work.path("log")).unwrap()] {
-            assert!(!text.contains("s3cr") && !text.contains("SUFFIX"), "{script}: {text}");
+        for text in [&ran.stderr, &work.read("log")] {
+            text.lacks(&["s3cr", "SUFFIX"]);
         }
     }
 }

@@ -7,9 +7,8 @@ use serde_json::Value as Json;
 
 use super::gates::GATES;
 use super::{FAIRGBM, LIGHTGBM, audit, numbered, people, versions};
-use crate::frame::read_frame;
 use crate::other_versions::as_version;
-use crate::work::{Work, assert_same, files};
+use crate::work::{Says, Work, assert_same, files};
 
 /// Runs of other models have no value in common.
 #[test]
@@ -17,15 +16,11 @@ fn runs_with_nothing_in_common() {
     let work = Work::new();
     let people = people(&LIGHTGBM);
     audit(&work, "v1", &numbered(&people), &people, "", "", 0);
-    let text = fs::read_to_string(work.path("v1.yaml")).unwrap();
-    work.write("v2.yaml", &text.replace("models: {gbm:", "models: {other:"));
+    work.edit("v1.yaml", "v2.yaml", &[("models: {gbm:", "models: {other:")]);
     work.cfaudit(0, "run v2.yaml --out v2 --cache cache");
     let told = work.cfaudit(0, "diff v1 v2").stdout;
-    assert!(
-        told.contains("The two runs have no value in common")
-            && !told.contains("changes are clear"),
-        "{told}"
-    );
+    told.says(&["The two runs have no value in common"]);
+    told.lacks(&["changes are clear"]);
 }
 
 #[test]
@@ -96,7 +91,7 @@ fn files_are_replaced_and_their_neighbours_are_not() {
     std::os::unix::fs::symlink("there.prom", work.path("link.prom")).unwrap();
     work.cfaudit(0, "export v1 --to prometheus --file metrics.prom");
     work.cfaudit(0, "export v1 --to prometheus --file link.prom");
-    assert_eq!(fs::read_to_string(work.path("metrics.new")).unwrap(), "precious");
+    assert_eq!(work.read("metrics.new"), "precious");
     assert!(fs::symlink_metadata(work.path("link.prom")).unwrap().is_symlink());
     assert_eq!(
         fs::read(work.path("there.prom")).unwrap(),
@@ -177,7 +172,7 @@ fn a_history_shows_how_limits_were_kept() {
     audit(&work, "v2", &numbered(&fair), &fair, gates, "", 0);
     audit(&work, "v3", &ids, &light, gates, "--history v1 v2", 0);
 
-    let history = read_frame(&work.path("v3/tables"), "history");
+    let history = work.table("v3/history");
     let told: Vec<(i64, &str, &str, f64)> = history
         .records()
         .map(|row| {
@@ -192,15 +187,13 @@ fn a_history_shows_how_limits_were_kept() {
     let versions: Vec<&Json> =
         manifest["history"].as_array().unwrap().iter().map(|run| &run["version"]).collect();
     assert_eq!(versions, ["v1", "v2"]);
-    let page = fs::read_to_string(work.path("v3/report.html")).unwrap();
-    for words in [
+    let page = work.read("v3/report.html");
+    page.says(&[
         "How were the limits kept from run to run?",
         "In this run and 2 earlier runs the limit was broken at least once.",
         "broken in 1 of 3 runs",
         "href=\"#sq\"",
-    ] {
-        assert!(page.contains(words), "{words}");
-    }
+    ]);
 
     // Rendered again only from the tables, the page keeps its history.
     let before = files(&work.path("v3"));
@@ -223,8 +216,7 @@ fn a_history_shows_how_limits_were_kept() {
         ("v1 other", "it is of the job `other`"),
     ] {
         if folders.ends_with("other") {
-            let job = fs::read_to_string(work.path("v1.yaml")).unwrap();
-            work.write("other.yaml", &job.replace("name: versions", "name: other"));
+            work.edit("v1.yaml", "other.yaml", &[("name: versions", "name: other")]);
             work.cfaudit(0, "run other.yaml --out other --cache cache");
         }
         let refused = work.cfaudit(5, &format!("report v3 --history {folders}"));

@@ -6,9 +6,9 @@ use serde_json::Value as Json;
 
 use super::scores::scored;
 use super::{audit, audit_scores, near, numbered, versions};
-use crate::frame::{TableRecord, read_frame};
+use crate::frame::TableRecord;
 use crate::lists::{assert_valid, schema};
-use crate::work::{Work, assert_same, files, results};
+use crate::work::{Says, Work, assert_same, files, results};
 
 pub(super) const GATES: &str = "gates:\n  no-worse: {metric: nsr, model: gbm, \
     counterfactual: flip, direction: {sex: [Female, Male]}, against: baseline, \
@@ -33,13 +33,8 @@ fn gates_against_a_baseline() {
         (&summary["exit"], &summary["gates"]["fail"], &summary["worst"]["gate"]),
         (&1.into(), &1.into(), &"no-worse".into())
     );
-    let page = fs::read_to_string(work.path("v2/annex.html")).unwrap();
-    assert!(
-        page.contains("Against the last version")
-            && page.contains("rise at most 1 point<")
-            && page.contains("paired: 1200 people"),
-        "{page}"
-    );
+    let page = work.read("v2/annex.html");
+    page.says(&["Against the last version", "rise at most 1 point<", "paired: 1200 people"]);
     for of in ["summary", "manifest"] {
         let file = format!("v2/{of}.json");
         assert_valid(&schema(of), &work.json(&file), std::path::Path::new(&file));
@@ -85,7 +80,7 @@ fn the_change_of_a_ratio_is_asked_as_it_is_measured() {
         )
     };
     let ratio = |out: &str, metric: &str, groups: &[String; 2]| {
-        let metrics = read_frame(&work.path(&format!("{out}/tables")), "metrics");
+        let metrics = work.table(&format!("{out}/metrics"));
         let of = |row: &TableRecord<'_>| {
             (row.text("scope"), row.text("metric")) == ("pair", metric)
                 && ["from_group", "to_group"].map(|column| row.text(column)) == *groups
@@ -102,7 +97,7 @@ fn the_change_of_a_ratio_is_asked_as_it_is_measured() {
                 assert_eq!(decided.summary()["gates"]["pass"], 1, "{metric} {groups} {limit}");
                 assert!(decided.summary()["worst"]["lo"].is_f64());
             }
-            let gates = read_frame(&work.path("v2/tables"), "gates");
+            let gates = work.table("v2/gates");
             let row = gates.records().next().unwrap();
             let order = ["from_group", "to_group"].map(|column| row.text(column).to_owned());
             let change = row.real("value").unwrap();
@@ -130,16 +125,15 @@ fn gates_are_not_judged_where_a_definition_differs() {
         .says(&["inconclusive", "not comparable with the baseline: another models.gbm.threshold"]);
     assert_eq!(refused.summary()["gates"]["inconclusive"], 1);
     let told = work.cfaudit(0, "diff v1 v2").stdout;
-    assert!(
-        told.contains("comparable: in part")
-            && told.contains(
-                "models.gbm.threshold: 0.5 -> 0.6; another meaning: decisions of the model gbm"
-            )
-    );
-    assert!(told.contains("`--force` compares the rest anyway"), "{told}");
+    told.says(&[
+        "comparable: in part",
+        "models.gbm.threshold: 0.5 -> 0.6; another meaning: decisions of the model gbm",
+        "`--force` compares the rest anyway",
+    ]);
     assert_eq!(work.cfaudit(0, "gate v2 --baseline v1 --force").summary()["gates"]["pass"], 1);
     let forced = work.cfaudit(0, "diff v1 v2 --force").stdout;
-    assert!(forced.contains("comparable: no") && !forced.contains("`--force`"), "{forced}");
+    forced.says(&["comparable: no"]);
+    forced.lacks(&["`--force`"]);
 }
 
 /// After a change of threshold scores and labels are compared, decisions are not; both runs' own
@@ -156,15 +150,8 @@ fn what_another_threshold_leaves_comparable() {
         + "  more: {metric: psr, model: gbm, counterfactual: flip, at_most: 0.9, level: warn}\n";
     audit_scores(&work, "v2", &ids, &people, ["", &more], "--set models.gbm.threshold=0.4", 0);
     let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
-    let changes = read_frame(&work.path("page"), "changes");
-    let status = |metric: &str| {
-        changes
-            .records()
-            .find(|row| row.text("metric") == metric)
-            .unwrap()
-            .text("status")
-            .to_owned()
-    };
+    let changes = work.table("page/changes");
+    let status = |metric: &str| changes.at(&format!("metric={metric}")).text("status").to_owned();
     assert_eq!(["mcd", "prev", "prev_difference"].map(status), ["compared"; 3]);
     assert_eq!(["sr", "acc", "demp_difference"].map(status), ["not_comparable"; 3]);
     let gates: Vec<&str> =
@@ -181,9 +168,7 @@ fn what_another_threshold_leaves_comparable() {
             && gates[6].contains("after:  pass: psr"),
         "{told}"
     );
-    assert!(
-        fs::read_to_string(work.path("page/diff.html")).unwrap().contains("Gates before and after")
-    );
+    assert!(work.read("page/diff.html").contains("Gates before and after"));
     assert!(work.cfaudit(0, "diff v1 v2 --md").stdout.contains("| few | pass: "));
     let json: Json = serde_json::from_str(&work.cfaudit(0, "diff v1 v2 --json").stdout).unwrap();
     assert_eq!(json["gates_before_and_after"][1]["before"], "no such gate");

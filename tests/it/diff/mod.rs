@@ -7,12 +7,11 @@ mod scores;
 
 use std::fs;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
 use cfaudit::metric::evidence::person::CELLS;
 use serde_json::Value as Json;
 
-use crate::frame::{TableFrame, TableRecord, read_frame};
-use crate::work::{Ran, Work, column, files, shared};
+use crate::frame::{TableFrame, TableRecord};
+use crate::work::{Ran, Says, Work, column, files, shared};
 
 /// Cells of the extended matrix by name.
 type Matrix = [(&'static str, usize); 8];
@@ -117,29 +116,27 @@ fn audit_scores(
     args: &str,
     status: i32,
 ) -> Ran {
-    let sex = |of: &dyn Fn(&Scored) -> usize| {
-        column(StringArray::from_iter_values(people.iter().map(|p| SEXES[of(p)])))
-    };
+    let sex = |of: &dyn Fn(&Scored) -> usize| column(people.iter().map(|p| SEXES[of(p)]));
     let rows = format!("{out}-rows.parquet");
     work.parquet(
         &rows,
         vec![
-            ("id", column(Int64Array::from(ids.to_vec()))),
+            ("id", column(ids.to_vec())),
             ("sex", sex(&|p| p.0)),
-            ("y", column(Int64Array::from_iter_values(people.iter().map(|p| i64::from(p.1))))),
-            ("score", column(Float64Array::from_iter_values(people.iter().map(|p| p.2)))),
-            ("weight", column(Float64Array::from_iter_values(people.iter().map(|p| p.4)))),
+            ("y", column(people.iter().map(|p| i64::from(p.1)))),
+            ("score", column(people.iter().map(|p| p.2))),
+            ("weight", column(people.iter().map(|p| p.4))),
         ],
     );
     let moved = format!("{out}-moved.parquet");
     work.parquet(
         &moved,
         vec![
-            ("row_id", column(Int64Array::from(ids.to_vec()))),
-            ("sensitive", column(StringArray::from_iter_values(people.iter().map(|_| "sex")))),
+            ("row_id", column(ids.to_vec())),
+            ("sensitive", column(people.iter().map(|_| "sex"))),
             ("to_group", sex(&|p| 1 - p.0)),
-            ("cf_index", column(Int64Array::from_iter_values(people.iter().map(|_| 0)))),
-            ("score", column(Float64Array::from_iter_values(people.iter().map(|p| p.3)))),
+            ("cf_index", column(people.iter().map(|_| 0_i64))),
+            ("score", column(people.iter().map(|p| p.3))),
         ],
     );
     work.write(
@@ -199,25 +196,19 @@ fn published_matrices_of_two_models() {
         .lines()
         .find(|line| line.contains(" nsr ") && line.contains("Female \u{2192} Male  "))
         .unwrap();
-    for words in [
+    line.says(&[
         "13.1 % (16 of 122)",
         "25.5 % (35 of 137)",
         "+12.4 points (+2.7 to +21.7)",
         "worse, clear, unpaired",
-    ] {
-        assert!(line.contains(words), "`{words}` is not in\n{line}");
-    }
-    assert!(
-        told.contains("comparable: yes")
-            && told.contains("same people: not paired: both runs must keep outcomes"),
-        "{told}"
-    );
-    let changes = read_frame(&work.path("page"), "changes");
+    ]);
+    told.says(&["comparable: yes", "same people: not paired: both runs must keep outcomes"]);
+    let changes = work.table("page/changes");
     let nsr = change(&changes, "nsr");
     near(nsr.real("difference"), 35.0 / 137.0 - 16.0 / 122.0, 1e-15);
     near(nsr.real("lo"), 0.027, 5e-4);
     near(nsr.real("hi"), 0.217, 5e-4);
-    let page = fs::read_to_string(work.path("page/diff.html")).unwrap();
+    let page = work.read("page/diff.html");
     assert!(
         page.contains("16 of 122")
             && page.contains("class=\"dot\"")
@@ -237,14 +228,10 @@ fn published_matrices_of_two_models() {
     assert!(clear.is_sorted_by(|a, b| a >= b) && clear[0] == 1 && *clear.last().unwrap() == 0);
     assert_eq!(clear.iter().sum::<i64>(), json["n_clear"].as_i64().unwrap());
     let md = work.cfaudit(0, "diff v1 v2 --md").stdout;
-    assert!(
-        md.contains(
-            "| nsr | gbm | flip | sex | Female \u{2192} Male | 13.1 % (16 of 122) | \
-             25.5 % (35 of 137) |"
-        ),
-        "{md}"
-    );
-    assert!(md.contains("\n\nnot clear: ") && !md.contains("shows them not "), "{md}");
+    md.says(&["| nsr | gbm | flip | sex | Female \u{2192} Male | 13.1 % (16 of 122) | \
+             25.5 % (35 of 137) |"]);
+    md.says(&["\n\nnot clear: "]);
+    md.lacks(&["shows them not "]);
     assert_eq!(
         work.cfaudit(1, "diff v1 v2 --exit-code").stdout,
         work.cfaudit(0, "diff v1 v2").stdout
@@ -319,8 +306,8 @@ fn what_the_same_people_add_is_taken_together() {
         ids.iter().copied().zip(sides[1].iter().copied()).rev().unzip();
     audit(&work, "v2", &back, &people, "", "", 0);
     let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
-    assert!(told.contains("same people: paired: 1200 people are in both runs\n"), "{told}");
-    let changes = read_frame(&work.path("page"), "changes");
+    told.says(&["same people: paired: 1200 people are in both runs\n"]);
+    let changes = work.table("page/changes");
     let nsr = change(&changes, "nsr");
     let [expected, lo, hi] = by_hand(&sides);
     near(nsr.real("difference"), expected, 1e-15);
@@ -328,35 +315,23 @@ fn what_the_same_people_add_is_taken_together() {
     let within = 0.08 * (hi - lo);
     near(nsr.real("lo"), lo, within);
     near(nsr.real("hi"), hi, within);
-    assert_eq!(
-        (nsr.text("interval"), nsr.int("paired"), nsr.int("clear")),
-        ("mover", Some(1), Some(1))
-    );
+    nsr.holds("interval=mover, paired=1, clear=1");
 
     // Without pairing the same change is far less sure.
     for out in ["v1", "v2"] {
         fs::remove_file(work.path(&format!("{out}/rows/outcomes.parquet"))).unwrap();
     }
     work.cfaudit(0, "diff v1 v2 --out unpaired");
-    let unpaired = read_frame(&work.path("unpaired"), "changes");
+    let unpaired = work.table("unpaired/changes");
     let alone = change(&unpaired, "nsr");
-    assert_eq!((alone.text("interval"), alone.int("paired")), ("newcombe", Some(0)));
+    alone.holds("interval=newcombe, paired=0");
     let width = |row: &TableRecord<'_>| row.real("hi").unwrap() - row.real("lo").unwrap();
     assert!(width(&alone) > 1.5 * width(&nsr));
 
     // Nothing differs for men: no change at all, not even by chance.
-    let men = changes
-        .records()
-        .find(|r| {
-            [r.text("metric"), r.text("scope"), r.text("from_group")]
-                == ["nsr", "direction", "Male"]
-        })
-        .unwrap();
+    let men = changes.at("metric=nsr, scope=direction, from_group=Male");
     assert_eq!([men.real("difference"), men.real("lo"), men.real("hi")], [Some(0.0); 3]);
-    assert_eq!(
-        (men.text("interval"), men.int("clear"), men.text("reading")),
-        ("identical", Some(0), "")
-    );
+    men.holds("interval=identical, clear=0, reading=");
 }
 
 #[test]
@@ -367,20 +342,12 @@ fn people_who_are_in_one_run_only_count_for_that_run() {
     audit(&work, "v1", &ids[..1100], &sides[0][..1100], "", "", 0);
     audit(&work, "v2", &ids[100..], &sides[1][100..], "", "", 0);
     let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
-    assert!(
-        told.contains(
-            "paired: 1000 people are in both runs, 100 only in the old run, 100 only in the new run"
-        ),
-        "{told}"
-    );
-    let changes = read_frame(&work.path("page"), "changes");
+    told.says(&[
+        "paired: 1000 people are in both runs, 100 only in the old run, 100 only in the new run",
+    ]);
+    let changes = work.table("page/changes");
     let nsr = change(&changes, "nsr");
-    assert_eq!(
-        (nsr.text("interval"), nsr.int("paired")),
-        ("mover", Some(1)),
-        "{}",
-        nsr.text("ci_method")
-    );
+    nsr.holds("interval=mover, paired=1");
     let flags = |side: &[Person], there: std::ops::Range<usize>| -> Vec<Option<Person>> {
         side.iter().enumerate().map(|(i, p)| there.contains(&i).then_some(*p)).collect()
     };

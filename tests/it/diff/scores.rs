@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::{Person, Scored, audit, audit_scores, change, near, numbered, ratio_by_hand, versions};
-use crate::frame::{TableRecord, read_frame};
-use crate::work::Work;
+use crate::frame::TableRecord;
+use crate::work::{Says, Work};
 
 /// Another threshold moves decisions and no score.
 #[test]
@@ -13,18 +13,12 @@ fn scores_that_did_not_change_are_identical() {
     let people = scored()[0].clone();
     let ids: Vec<i64> = (0..1500).collect();
     audit_scores(&work, "v1", &ids, &people, ["", ""], "", 0);
-    let text = fs::read_to_string(work.path("v1.yaml")).unwrap();
-    work.write("v2.yaml", &text.replace("column: score}}}}", "column: score}}, threshold: 0.4}}"));
+    work.edit("v1.yaml", "v2.yaml", &[("column: score}}}}", "column: score}}, threshold: 0.4}}")]);
     work.cfaudit(0, "run v2.yaml --out v2 --cache cache");
     work.cfaudit(0, "diff v1 v2 --force --out page");
-    let changes = read_frame(&work.path("page"), "changes");
+    let changes = work.table("page/changes");
     let row = change(&changes, "mcd");
-    assert_eq!(
-        (row.text("interval"), row.real("lo"), row.real("hi")),
-        ("identical", Some(0.0), Some(0.0)),
-        "{}",
-        row.text("ci_method")
-    );
+    row.holds("interval=identical, lo=0, hi=0");
     assert!(change(&changes, "sr").real("difference") != Some(0.0));
 }
 
@@ -74,8 +68,8 @@ fn score_metrics_of_the_same_people_are_subtracted() {
             ids.iter().copied().zip(sides[1].iter().copied()).rev().unzip();
         audit_scores(&work, "v2", &back, &people, [data, ""], "", 0);
         let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
-        assert!(told.contains("same people: paired: 1500 people are in both runs\n"), "{told}");
-        let changes = read_frame(&work.path("page"), "changes");
+        told.says(&["same people: paired: 1500 people are in both runs\n"]);
+        let changes = work.table("page/changes");
         let weight = |p: &Scored| if weighed { p.4 } else { 1.0 };
         for (metric, of) in [
             ("mcd", (|p: &Scored| p.3 - p.2) as fn(&Scored) -> f64),
@@ -87,18 +81,12 @@ fn score_metrics_of_the_same_people_are_subtracted() {
             // The normal quantile by hand is a little less than Student's.
             near(row.real("lo"), lo, 0.002 * (hi - lo));
             near(row.real("hi"), hi, 0.002 * (hi - lo));
-            assert_eq!(
-                (row.text("interval"), row.int("paired")),
-                ("student", Some(1)),
-                "{metric}: {}",
-                row.text("ci_method")
-            );
+            row.holds("interval=student, paired=1");
         }
         // Every score metric but those of histograms, in every place.
         let shift = || {
             changes
-                .records()
-                .filter(|row| row.text("family") == "shift" && row.is_some("difference"))
+                .of("family=shift, difference!=")
                 .filter(|row| !row.text("metric").contains("_hist"))
         };
         let paired = shift().filter(|row| row.int("paired") == Some(1)).count();
@@ -107,11 +95,8 @@ fn score_metrics_of_the_same_people_are_subtracted() {
             "{paired} of {}",
             shift().count()
         );
-        assert!(
-            fs::read_to_string(work.path("page/diff.html"))
-                .unwrap()
-                .contains("of score metrics from what each person adds to both values")
-        );
+        work.read("page/diff.html")
+            .says(&["of score metrics from what each person adds to both values"]);
         assert_eq!(
             work.cfaudit(0, "diff v1 v2 --json --all").stdout,
             work.cfaudit(0, "diff v1 v2 --json --all").stdout
@@ -121,9 +106,9 @@ fn score_metrics_of_the_same_people_are_subtracted() {
         let nsr = change(&changes, "mcd");
         fs::remove_file(work.path("v1/rows/outcomes.parquet")).unwrap();
         work.cfaudit(0, "diff v1 v2 --out unpaired");
-        let unpaired = read_frame(&work.path("unpaired"), "changes");
+        let unpaired = work.table("unpaired/changes");
         let alone = change(&unpaired, "mcd");
-        assert_eq!((alone.text("interval"), alone.int("paired")), ("mover", Some(0)));
+        alone.holds("interval=mover, paired=0");
         let width = |row: &TableRecord<'_>| row.real("hi").unwrap() - row.real("lo").unwrap();
         assert!(width(&alone) > 3.0 * width(&nsr), "{} and {}", width(&alone), width(&nsr));
     }
@@ -152,31 +137,22 @@ fn people_with_weights_are_drawn_together() {
         );
     }
     work.cfaudit(0, "diff v1 v2 --out page");
-    let changes = read_frame(&work.path("page"), "changes");
+    let changes = work.table("page/changes");
     let nsr = change(&changes, "nsr");
     let all = |side: &[Person]| side.iter().copied().map(Some).collect::<Vec<_>>();
     let [expected, lo, hi] = ratio_by_hand([&all(&sides[0]), &all(&sides[1])], weight);
     near(nsr.real("difference"), expected, 1e-12);
     near(nsr.real("lo"), lo, 0.1 * (hi - lo));
     near(nsr.real("hi"), hi, 0.1 * (hi - lo));
-    assert_eq!(
-        (nsr.text("interval"), nsr.int("paired")),
-        ("newcombe-eff", Some(1)),
-        "{}",
-        nsr.text("ci_method")
-    );
+    nsr.holds("interval=newcombe-eff, paired=1");
     let of_men = |row: &TableRecord<'_>| {
         [row.text("metric"), row.text("scope"), row.text("from_group")]
             == ["nsr", "direction", "Male"]
     };
     let men = changes.records().find(of_men).unwrap();
-    assert_eq!((men.text("interval"), men.int("clear")), ("identical", Some(0)));
+    men.holds("interval=identical, clear=0");
     // Against a run without weights nothing is paired, and nothing means the same.
     audit(&work, "v3", &ids, &sides[1], "", "", 0);
     let told = work.cfaudit(0, "diff v1 v3").stdout;
-    assert!(
-        told.contains("not paired: people have weights in only one of the runs")
-            && told.contains("comparable: in part"),
-        "{told}"
-    );
+    told.says(&["not paired: people have weights in only one of the runs", "comparable: in part"]);
 }

@@ -21,11 +21,15 @@ mod targets;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mutate::Dice;
 
 use crate::work::root;
+
+/// No input takes so long: it hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(300);
 
 /// What is fuzzed.
 trait Target {
@@ -77,7 +81,22 @@ fn fuzz(target: &dyn Target, n: u64) {
         .map_or(0, |_| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);
     let (started, mut slowest, mut tried, mut taken, mut faults) =
         (Instant::now(), (Duration::ZERO, 0), 0, 0, Vec::new());
+    let (step, steps) = mpsc::channel();
+    let name = target.name();
+    std::thread::spawn(move || {
+        loop {
+            match steps.recv_timeout(HANGS_AFTER) {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    eprintln!("{name}: the input in `current` hangs");
+                    std::process::abort();
+                }
+            }
+        }
+    });
     for i in 0.. {
+        step.send(()).unwrap();
         let done = minutes.map_or(i >= n_kept + n, |minutes| {
             i >= n_kept && started.elapsed() >= Duration::from_secs(60 * minutes)
         });
@@ -132,6 +151,12 @@ fn fuzz(target: &dyn Target, n: u64) {
 #[test]
 fn jobs() {
     fuzz(&targets::Jobs, 1500);
+}
+
+#[test]
+#[ignore = "slow, `make test-slow` runs it"]
+fn many_jobs() {
+    fuzz(&targets::Jobs, 40_000);
 }
 
 #[test]

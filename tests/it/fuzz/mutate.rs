@@ -162,6 +162,17 @@ const WORDS: &[&str] = &[
     "any",
     "2000-01-01",
     "9007199254740993",
+    "-1e308",
+    "0.1e-400",
+    "0xffffffffffffffffff",
+    "1_000",
+    "\u{85}",
+    "${vars.a.b}",
+    "&a [*a]",
+    "!!map ",
+    "> ",
+    "%s {0} {}",
+    "👩‍👩‍👧 é\u{301}",
 ];
 
 /// One to six changes of words and lines of a text; now and then of its bytes.
@@ -170,7 +181,7 @@ pub(super) fn text(input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
         let text = String::from_utf8_lossy(input).into_owned();
         let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
         let at = dice.below(lines.len());
-        match dice.below(10) {
+        match dice.below(13) {
             0 => drop(lines.remove(at)),
             1 => lines.insert(at, lines[at].clone()),
             2 => {
@@ -199,6 +210,20 @@ pub(super) fn text(input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
                     line.char_indices().map(|(i, _)| i).chain([line.len()]).collect();
                 let at = dice.of(&places);
                 line.insert_str(at, dice.of(WORDS));
+            }
+            9 => {
+                let block = lines[at..(at + dice.below(12)).min(lines.len())].to_vec();
+                let to = dice.below(lines.len());
+                lines.splice(to..to, block);
+            }
+            10 => {
+                let word = dice.of(WORDS);
+                let long = dice.of(&[word, "x", "[", "{a: "]).repeat(1 << dice.below(13));
+                replace_word(&mut lines[at], &long, dice);
+            }
+            11 => {
+                let (one, other) = (word_of(input, dice), word_of(input, dice));
+                lines[at] = lines[at].replacen(&one, &other, 1);
             }
             _ => {
                 *input = lines.join("\n").into_bytes();

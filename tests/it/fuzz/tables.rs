@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, ListArray, NullArray,
+    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, ListArray, NullArray,
     RecordBatch, StringArray, UInt32Array, new_null_array,
 };
 use arrow::compute::{cast, nullif, take};

@@ -7,7 +7,7 @@ use cfaudit::data::exchange::keyed::{AnswerValues, KeyedFile};
 use cfaudit::data::exchange::score_stream::read_stream;
 use cfaudit::data::source::file_profile::profile_file;
 use cfaudit::data::{Attribute, RowIdKind};
-use cfaudit::error::Error;
+use cfaudit::error::{Error, JobProblem};
 use cfaudit::exec::cancel::CancelFlag;
 use cfaudit::exec::event::{Event, Observer};
 use cfaudit::explain::codes;
@@ -20,7 +20,7 @@ use cfaudit::stage::{self, RunRecord};
 use super::mutate::{self, Dice};
 use super::tables::{self, as_parquet, as_stream, people, scores};
 use super::{Target, Verdict, corpus};
-use crate::work::yaml_files;
+use crate::work::{each_bad_job, yaml_files};
 
 /// What an error may be about, where only an input is wrong: the job, or the data.
 pub(super) fn blamed(error: &Error) -> Result<Verdict, String> {
@@ -34,6 +34,19 @@ pub(super) fn blamed(error: &Error) -> Result<Verdict, String> {
         }
         Error::Data(fault) if known(fault.code) && !fault.what.is_empty() => Ok(Verdict::Refused),
         other => Err(format!("blames the wrong one: {other}")),
+    }
+}
+
+/// Every problem of a job says where it stands, or which `--set` it is.
+fn refused_with_lines(problems: &[JobProblem]) -> Result<Verdict, String> {
+    let is_placed = |problem: &&JobProblem| {
+        let place = problem.place.as_ref();
+        place.is_some_and(|place| place.line > 0 || place.file.starts_with("--set"))
+            || problem.code == "too-many-problems"
+    };
+    match problems.iter().find(|problem| !is_placed(problem)) {
+        Some(problem) => Err(format!("no line: {problem}")),
+        None => blamed(&Error::Job(problems.to_vec())),
     }
 }
 
@@ -135,8 +148,9 @@ fn audit(folder: &Path, file: &str, job: &str) -> Result<Verdict, String> {
     run(folder, &job.replace('@', &path))
 }
 
-/// Folders of jobs that are taken as they are, and of jobs that are refused.
-const JOB_FOLDERS: [&str; 4] = ["jobs", "tests/jobs", "jobs/base", "tests/jobs/bad"];
+/// Folders of jobs; those of the first two are taken as they are.
+const JOB_FOLDERS: [&str; 6] =
+    ["jobs", "tests/jobs", "jobs/base", "jobs/papers", "jobs/recipes", "tests/jobs/bad/base"];
 
 /// Job files.
 pub(super) struct Jobs;
@@ -147,11 +161,10 @@ impl Target for Jobs {
     }
 
     fn seeds(&self) -> Vec<Vec<u8>> {
-        JOB_FOLDERS
-            .iter()
-            .flat_map(|folder| yaml_files(folder))
-            .map(|file| fs::read(file).unwrap())
-            .collect()
+        let files = JOB_FOLDERS.iter().flat_map(|folder| yaml_files(folder));
+        let mut seeds: Vec<_> = files.map(|file| fs::read(file).unwrap()).collect();
+        each_bad_job(|job| seeds.push(job.text.clone().into_bytes()));
+        seeds
     }
 
     /// Half of the inputs come from the few jobs that are sound.
@@ -178,7 +191,8 @@ impl Target for Jobs {
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
         let checked = match check::read(&file, &sets) {
             Ok(checked) => checked,
-            Err(error) => return blamed(&error),
+            Err(Error::Job(problems)) => return refused_with_lines(&problems),
+            Err(other) => return Err(format!("not about the job: {other}")),
         };
         // A job that is taken is taken again as it was resolved, and comes to the same.
         let resolved = check::to_yaml(&checked.job);

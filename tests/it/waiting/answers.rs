@@ -4,17 +4,16 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, Float64Array, RecordBatch, StringArray};
+use arrow::array::{Array, AsArray, Float64Array, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Float64Type, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::platform::{LIVE, Platform, decisions, lake, whole_lake};
 use super::{JOB, SCORES, TWO, VARS, WORLD_SCORES, only, text};
-use crate::batches::{read_folder, write};
-use crate::frame::read_frame;
-use crate::work::{Work, assert_same, column};
+use parquet::file::metadata::KeyValue;
+
+use crate::batches::{notes, read_folder, write, write_noted};
+use crate::work::{Says, Work, array, assert_same, column};
 
 /// The page says which files do not say what they answer.
 const UNBOUND: &str = "Not linked to the rows of this audit";
@@ -24,7 +23,7 @@ const UNBOUND: &str = "Not linked to the rows of this audit";
 #[test]
 fn a_file_of_scores_answers_one_request() {
     let work = whole_lake();
-    let page = |work: &Work| fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = |work: &Work| work.read("out/report.html");
     let answer = |set: &str| LIVE.answer(&work.path("out/to-score").join(set));
     let without = |lines: &RecordBatch| {
         let mut lines = lines.clone();
@@ -38,14 +37,7 @@ fn a_file_of_scores_answers_one_request() {
     assert!(
         request.len() == 64 && (0..asked.num_rows()).all(|i| text(&asked, "request", i) == request)
     );
-    let part = File::open(work.path("out/to-score/world/part-00000.parquet")).unwrap();
-    let notes = ParquetRecordBatchReaderBuilder::try_new(part)
-        .unwrap()
-        .metadata()
-        .file_metadata()
-        .key_value_metadata()
-        .cloned()
-        .unwrap();
+    let notes = notes(&work.path("out/to-score/world/part-00000.parquet")).unwrap();
     assert!(
         notes
             .iter()
@@ -66,7 +58,7 @@ fn a_file_of_scores_answers_one_request() {
     assert!(!page(&work).contains(UNBOUND));
 
     // The set moves another feature: the keys are the same, the rows are not.
-    let job = fs::read_to_string(work.path(JOB)).unwrap();
+    let job = work.read(JOB);
     work.write(
         JOB,
         &job.replace("move: [income, employment_years, utilisation]", "move: [income]"),
@@ -88,19 +80,8 @@ fn a_file_of_scores_answers_one_request() {
         "the scores of other rows, or another version of cfaudit wrote the rows to score",
     ]);
     let noted = |lines: &RecordBatch, id: &str| {
-        let note =
-            parquet::file::metadata::KeyValue::new("cfaudit.request".to_owned(), id.to_owned());
-        let notes = parquet::file::properties::WriterProperties::builder()
-            .set_key_value_metadata(Some(vec![note]))
-            .build();
-        let mut writer = ArrowWriter::try_new(
-            File::create(work.path(WORLD_SCORES)).unwrap(),
-            lines.schema(),
-            Some(notes),
-        )
-        .unwrap();
-        writer.write(lines).unwrap();
-        writer.close().unwrap();
+        let note = KeyValue::new("cfaudit.request".to_owned(), id.to_owned());
+        write_noted(&work.path(WORLD_SCORES), lines, Some(vec![note]));
     };
     noted(&without(&world), &request);
     refused(&["it names the request"]);
@@ -131,12 +112,8 @@ fn a_file_of_scores_answers_one_request() {
     work.run(0, JOB, VARS);
     let html = page(&work);
     let verdict = html.split("id=\"verdict\"").nth(1).unwrap().split("<section").next().unwrap();
-    assert!(
-        verdict.contains(UNBOUND)
-            && verdict.contains("world.parquet")
-            && !verdict.contains("flip.parquet"),
-        "{verdict}"
-    );
+    verdict.says(&[UNBOUND, "world.parquet"]);
+    verdict.lacks(&["flip.parquet"]);
     assert_eq!(work.json("out/manifest.json")["answers"][1]["named"], false);
     let with_both = work.results();
     work.write(JOB, &job);
@@ -159,7 +136,7 @@ fn a_file_of_scores_answers_one_request() {
     assert!(!work.path("out").exists());
     // Nobody remembers: it is taken, and told.
     work.cfaudit(0, &format!("run {JOB} {VARS} --out forgotten --cache forgotten-cache"));
-    assert!(fs::read_to_string(work.path("forgotten/report.html")).unwrap().contains(UNBOUND));
+    assert!(work.read("forgotten/report.html").contains(UNBOUND));
     // The way back; what a folder says does not depend on what a cache remembers.
     cache("out", "kept-out");
     work.write(
@@ -195,7 +172,7 @@ fn files_of_two_sets_may_be_the_same() {
     lines.remove_column(lines.schema().index_of("request").unwrap());
     let at = lines.schema().index_of("score").unwrap();
     let mut columns = lines.columns().to_vec();
-    columns[at] = column(Float64Array::from(vec![0.5; lines.num_rows()]));
+    columns[at] = column(vec![0.5; lines.num_rows()]);
     let lines = RecordBatch::try_new(lines.schema(), columns).unwrap();
     write(&work.path("first-flip.parquet"), &lines);
     write(&work.path("first-world.parquet"), &lines);
@@ -396,11 +373,11 @@ fn answers_that_do_not_fit_are_refused() {
         .collect();
     let missing = nulls.null_count();
     let mut columns = good.columns().to_vec();
-    columns[4] = column(nulls);
+    columns[4] = array(nulls);
     write(&work.path(SCORES), &RecordBatch::try_new(good.schema(), columns).unwrap());
     work.run(0, JOB, VARS);
-    let groups = read_frame(&work.path("out/tables"), "groups");
-    let all = groups.records().filter(|r| r.text("group").is_empty());
+    let groups = work.table("groups");
+    let all = groups.of("group=");
     let counted: i64 = all.map(|r| r.int("n_missing_counterfactual_score").unwrap()).sum();
     assert_eq!(usize::try_from(counted).unwrap(), missing);
 }
@@ -416,7 +393,6 @@ fn renamed(lines: &RecordBatch, from: &str, to: &str) -> RecordBatch {
 
 fn with_text(lines: &RecordBatch, name: &str, value: &dyn Fn(usize) -> String) -> RecordBatch {
     let mut columns = lines.columns().to_vec();
-    columns[lines.schema().index_of(name).unwrap()] =
-        column((0..lines.num_rows()).map(|i| Some(value(i))).collect::<StringArray>());
+    columns[lines.schema().index_of(name).unwrap()] = column((0..lines.num_rows()).map(value));
     RecordBatch::try_new(lines.schema(), columns).unwrap()
 }

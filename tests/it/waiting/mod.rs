@@ -10,7 +10,6 @@ mod preview;
 mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -19,9 +18,8 @@ use arrow::datatypes::DataType;
 
 use self::platform::{DECISIONS, LIVE, REGIONS, decisions, lake, whole_lake};
 use crate::batches::{read_folder, write};
-use crate::frame::read_frame;
 use crate::lists::{assert_valid, schema};
-use crate::work::{Work, assert_same, files, results};
+use crate::work::{Says, Work, assert_same, files, results};
 
 const JOB: &str = "jobs/production.yaml";
 
@@ -51,7 +49,7 @@ fn a_day_of_decisions_from_request_to_verdict() {
     let first = work.run(4, JOB, &format!("{VARS} --summary-file line"));
     first.says(&["verdict waiting", "out/to-score", SCORES, "exit status 4"]);
     let mut summary = first.summary();
-    assert_eq!(fs::read_to_string(work.path("line")).unwrap(), first.stdout);
+    assert_eq!(work.read("line"), first.stdout);
     assert_eq!([&summary["verdict"], &summary["out"]], ["waiting", "out"]);
     assert_eq!([&summary["exit"], &summary["rows"]], [4, DECISIONS]);
     assert_valid(&schema("summary"), &summary, Path::new("the summary line"));
@@ -109,12 +107,8 @@ fn a_day_of_decisions_from_request_to_verdict() {
     ] {
         assert_eq!(flip.column_by_name(name) != world.column_by_name(name), moves, "{name}");
     }
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(
-        page.contains("Waiting for scores")
-            && page.contains("--set asof=2026-11-20 --set model_version=7.3"),
-        "{page}"
-    );
+    let page = work.read("out/annex.html");
+    page.says(&["Waiting for scores", "--set asof=2026-11-20 --set model_version=7.3"]);
 
     // Asked again before the platform is done, the run does nothing new.
     let before = work.results();
@@ -257,13 +251,9 @@ fn the_rows_to_score_are_the_rows_of_the_user() {
 fn a_request_does_not_depend_on_threads_or_batches() {
     let work = lake();
     work.run(4, JOB, &format!("{VARS} --threads 2"));
-    let expected = work.results();
-    for (threads, batch_rows) in [(1, 1024), (8, 1024), (8, 65536)] {
-        let flags = format!("--threads {threads} --batch-rows {batch_rows}");
-        work.cfaudit(4, &format!("run {JOB} {VARS} --out other --cache other-cache {flags}"));
-        assert_same(&expected, &results(&work.path("other")), &flags);
-        fs::remove_dir_all(work.path("other-cache")).unwrap();
-    }
+    let ways = [(1, 1024), (8, 1024), (8, 65536)]
+        .map(|(threads, rows)| format!("--threads {threads} --batch-rows {rows}"));
+    work.same_bytes(4, &format!("{JOB} {VARS}"), &ways.each_ref().map(String::as_str));
 }
 
 /// What is found in features is reported where somebody reads them: rows that are scored elsewhere
@@ -271,7 +261,7 @@ fn a_request_does_not_depend_on_threads_or_batches() {
 #[test]
 fn features_that_nobody_reads_leave_no_trace() {
     let work = lake();
-    let columns = fs::read_to_string(work.path("jobs/base/credit-columns.yaml")).unwrap();
+    let columns = work.read("jobs/base/credit-columns.yaml");
     let more = "  missing: {null_values: {purpose: [other]}}\n  derive: {years: {from: age, bins: \
                 [20, 50, 70]}}\n  features:\n";
     work.write(
@@ -282,7 +272,7 @@ fn features_that_nobody_reads_leave_no_trace() {
     );
     work.run(4, JOB, VARS);
     let codes = |work: &Work| {
-        let issues = read_frame(&work.path("out/tables"), "issues");
+        let issues = work.table("issues");
         issues
             .records()
             .map(|r| r.text("code").to_owned())
@@ -306,7 +296,7 @@ fn features_that_nobody_reads_leave_no_trace() {
     work.cfaudit(0, &format!("run {JOB} {VARS} --out fresh --cache fresh-cache"));
     assert_same(&work.results(), &results(&work.path("fresh")), "a run that never waited");
     // Scores that are in the rows ask for nothing, and without a set no counterfactual is tested.
-    let job = fs::read_to_string(work.path(JOB)).unwrap();
+    let job = work.read(JOB);
     let (head, rest) = job.split_once("      counterfactual: {parquet").unwrap();
     let rest = rest.split_once("    threshold:").unwrap().1.split("gates:").next().unwrap();
     let alone = format!("{head}    threshold:{rest}")
@@ -330,13 +320,9 @@ fn check_tells_of_a_reference_that_moves_along() {
         "the rows of `data.reference`, which a variable names",
         "approve a folder of that version",
     ];
-    let job = fs::read_to_string(work.path(JOB)).unwrap();
+    let job = work.read(JOB);
     // The job of these tests may have no such gate or reference of its own.
-    assert!(
-        job.contains("lake/training/${vars.model_version}.parquet")
-            && job.contains("against: baseline"),
-        "{job}"
-    );
+    job.says(&["lake/training/${vars.model_version}.parquet", "against: baseline"]);
     assert!(words.iter().all(|part| first.contains(part)), "{first}");
     assert!(!first.contains("no-recheck"), "{first}");
     work.write(
@@ -458,21 +444,13 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
     let words = "the request names the rows, not the model\n  --> job.yaml:";
     let told = work.cfaudit(0, "check job.yaml --no-data").stdout;
     assert!(told.contains(words) && told.matches("warning[no-recheck]").count() == 1, "{told}");
-    assert!(told.contains("\n  hint: add `recheck` to detect "), "{told}");
-    let issues = read_frame(&work.path("out/tables"), "issues");
-    let told: Vec<&str> = issues
-        .records()
-        .filter(|i| i.text("code") == "no-recheck")
-        .map(|i| i.text("where"))
-        .collect();
+    told.says(&["\n  hint: add `recheck` to detect "]);
+    let issues = work.table("issues");
+    let told: Vec<&str> = issues.of("code=no-recheck").map(|i| i.text("where")).collect();
     assert_eq!(told, ["models.first.scores"]);
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = work.read("out/report.html");
     let verdict = page.split("id=\"verdict\"").nth(1).unwrap().split("<section").next().unwrap();
-    assert!(
-        verdict.contains("Model version not checked.")
-            && verdict.contains("The request names the rows, not the model"),
-        "{verdict}"
-    );
+    verdict.says(&["Model version not checked.", "The request names the rows, not the model"]);
 
     // A factual file that lacks a row is refused like any other.
     write(&work.path("first.parquet"), &as_is.slice(1, as_is.num_rows() - 1));
@@ -489,13 +467,8 @@ fn a_file_of_two_models_is_awaited_once() {
     work.write("job.yaml", &TWO.replace("second-", "first-"));
     write(&work.path("rows.parquet"), &decisions());
     let plan = work.cfaudit(0, "plan job.yaml").stdout;
-    assert!(
-        plan.contains(
-            "waits for the scores of models first, second, counterfactual set flip: \
-             first-flip.parquet"
-        ),
-        "{plan}"
-    );
+    plan.says(&["waits for the scores of models first, second, counterfactual set flip: \
+             first-flip.parquet"]);
     assert_eq!(plan.matches("first-flip.parquet").count(), 1, "{plan}");
     let ran = work.run(4, "job.yaml", "");
     assert_eq!(ran.stderr.matches("first-flip.parquet").count(), 1, "{}", ran.stderr);
@@ -511,12 +484,7 @@ fn what_stops_early_does_not_wait() {
     work.run(4, JOB, &format!("{VARS} --force measure"));
     work.run(2, JOB, &format!("{VARS} --force nonsense")).says(&["`nonsense`"]);
     let ran = work.cfaudit(0, &format!("check {JOB} {VARS} --cache cache"));
-    assert!(
-        ran.stdout.contains("no error in the job or its data, 3 warnings")
-            && ran.stdout.contains(SCORES),
-        "{}",
-        ran.stdout
-    );
+    ran.stdout.says(&["no error in the job or its data, 3 warnings", SCORES]);
     let told = ran.stdout.lines().filter_map(|line| line.strip_prefix("warning["));
     let told: Vec<&str> = told.filter_map(|line| Some(line.split_once(']')?.0)).collect();
     assert_eq!(told, ["missing-group", "undeclared-group", "integer-code"]);

@@ -1,25 +1,19 @@
 //! The platform of the user: a day of decisions, and the scores that it gives to the rows of a
 //! request.
 
-use std::fs;
 use std::path::Path;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::{Float64Type, Int64Type};
 
 use super::JOB;
 use crate::batches::{read_folder, write};
-use crate::work::{Work, column};
+use crate::work::{Work, column, draw};
 
 pub(super) const DECISIONS: i64 = 400;
 
 pub(super) const REGIONS: [&str; 3] = ["north", "south", "east"];
-
-/// A number in [0, 1) that looks random and is not.
-fn draw(i: i64, k: i32) -> f64 {
-    (i as f64 * f64::from(k).sqrt()).fract()
-}
 
 /// What the platform knows of a row.
 struct Applicant<'a> {
@@ -82,7 +76,7 @@ impl Platform {
     /// the order is free.
     pub(super) fn answer(&self, to_score: &Path) -> RecordBatch {
         let rows = read_folder(to_score);
-        let scores: ArrayRef = column(Float64Array::from(self.scores(&rows)));
+        let scores: ArrayRef = column(self.scores(&rows));
         let mut columns = vec![("row_id", rows.column_by_name("row_id").unwrap().clone())];
         for key in ["sensitive", "to_group", "cf_index"] {
             columns.extend(rows.column_by_name(key).map(|array| (key, array.clone())));
@@ -109,62 +103,23 @@ pub(super) fn decisions() -> RecordBatch {
         _ => Some("male"),
     };
     let columns: Vec<(&str, ArrayRef)> = vec![
-        (
-            "application_id",
-            column(
-                rows().map(|i| Some(format!("A-{:05}", 7 * i % 100_000))).collect::<StringArray>(),
-            ),
-        ),
-        ("sex", column(rows().map(sex).collect::<StringArray>())),
-        (
-            "region",
-            column(
-                rows().map(|i| Some(REGIONS[(draw(i, 3) * 3.0) as usize])).collect::<StringArray>(),
-            ),
-        ),
-        ("age", column(rows().map(|i| 18 + (draw(i, 5) * 60.0) as i64).collect::<Int64Array>())),
-        (
-            "income",
-            column(rows().map(|i| 20_000.0 + 80_000.0 * draw(i, 6)).collect::<Float64Array>()),
-        ),
-        (
-            "employment_years",
-            column(rows().map(|i| (draw(i, 7) * 30.0).floor()).collect::<Float64Array>()),
-        ),
-        (
-            "utilisation",
-            column(rows().map(|i| (i % 50 != 3).then(|| draw(i, 8))).collect::<Float64Array>()),
-        ),
-        (
-            "open_accounts",
-            column(rows().map(|i| (draw(i, 10) * 9.0) as i64).collect::<Int64Array>()),
-        ),
-        (
-            "channel",
-            column(
-                rows()
-                    .map(|i| Some(["web", "branch"][(draw(i, 11) * 2.0) as usize]))
-                    .collect::<StringArray>(),
-            ),
-        ),
-        (
-            "purpose",
-            column(
-                rows()
-                    .map(|i| Some(["car", "home", "other"][(draw(i, 17) * 3.0) as usize]))
-                    .collect::<StringArray>(),
-            ),
-        ),
-        (
-            "cutoff",
-            column(rows().map(|i| if i % 2 == 0 { 0.4 } else { 0.45 }).collect::<Float64Array>()),
-        ),
+        ("application_id", column(rows().map(|i| format!("A-{:05}", 7 * i % 100_000)))),
+        ("sex", column(rows().map(sex))),
+        ("region", column(rows().map(|i| REGIONS[(draw(i, 3) * 3.0) as usize]))),
+        ("age", column(rows().map(|i| 18 + (draw(i, 5) * 60.0) as i64))),
+        ("income", column(rows().map(|i| 20_000.0 + 80_000.0 * draw(i, 6)))),
+        ("employment_years", column(rows().map(|i| (draw(i, 7) * 30.0).floor()))),
+        ("utilisation", column(rows().map(|i| (i % 50 != 3).then(|| draw(i, 8))))),
+        ("open_accounts", column(rows().map(|i| (draw(i, 10) * 9.0) as i64))),
+        ("channel", column(rows().map(|i| ["web", "branch"][(draw(i, 11) * 2.0) as usize]))),
+        ("purpose", column(rows().map(|i| ["car", "home", "other"][(draw(i, 17) * 3.0) as usize]))),
+        ("cutoff", column(rows().map(|i| if i % 2 == 0 { 0.4 } else { 0.45 }))),
     ];
     let plain = RecordBatch::try_from_iter_with_nullable(
         columns.iter().map(|(name, array)| (*name, array.clone(), true)),
     )
     .unwrap();
-    let score: ArrayRef = column(Float64Array::from(LIVE.scores(&plain)));
+    let score: ArrayRef = column(LIVE.scores(&plain));
     RecordBatch::try_from_iter_with_nullable(
         columns.into_iter().chain([("score", score)]).map(|(name, array)| (name, array, true)),
     )
@@ -190,14 +145,7 @@ const WORLD: [(&str, &str); 3] = [
 /// alone: what is asked and answered is then known without another program.
 pub(super) fn lake() -> Work {
     let work = whole_lake();
-    let shipped = fs::read_to_string(work.path(JOB)).unwrap();
-    work.write(
-        JOB,
-        &WORLD.iter().fold(shipped, |text, (old, new)| {
-            assert!(text.contains(old), "{old}");
-            text.replace(old, new)
-        }),
-    );
+    work.edit(JOB, JOB, &WORLD);
     work
 }
 
@@ -206,8 +154,7 @@ pub(super) fn lake() -> Work {
 pub(super) fn whole_lake() -> Work {
     let work = Work::with_jobs();
     let learnt = decisions();
-    let outcome: ArrayRef =
-        column((0..DECISIONS).map(|i| i64::from(draw(i, 13) < 0.6)).collect::<Int64Array>());
+    let outcome: ArrayRef = column((0..DECISIONS).map(|i| i64::from(draw(i, 13) < 0.6)));
     let columns = learnt
         .schema()
         .fields()

@@ -1,14 +1,14 @@
 //! `plan` and `data` on a job that waits for scores: what they say, and that they do no work.
 
+use arrow::array::AsArray;
 use std::fs;
 
-use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 
 use super::platform::{DECISIONS, LIVE, decisions, lake};
 use super::{JOB, SCORES, VARS};
 use crate::batches::write;
-use crate::work::{Ran, assert_same, files};
+use crate::work::{Ran, Says, assert_same, files};
 
 #[test]
 fn a_plan_does_no_work() {
@@ -18,18 +18,11 @@ fn a_plan_does_no_work() {
         work.cfaudit(status, &format!("plan {JOB} {VARS} --cache cache {args}"))
     };
     let fresh = plan(1, "--exit-code").stdout;
-    assert!(
-        fresh.contains("to-score") && fresh.contains("never run") && fresh.contains(SCORES),
-        "{fresh}"
-    );
+    fresh.says(&["to-score", "never run", SCORES]);
     assert_same(&before, &files(&work.path("")), "a plan");
     work.run(4, JOB, VARS);
     let waits = plan(0, "--exit-code").stdout;
-    assert!(
-        waits.contains("all 15 stages are cached")
-            && waits.contains("waits for the scores of model live"),
-        "{waits}"
-    );
+    waits.says(&["all 15 stages are cached", "waits for the scores of model live"]);
 
     write(&work.path(SCORES), &LIVE.answer(&work.path("out/to-score/flip")));
     let before = files(&work.path(""));
@@ -60,14 +53,12 @@ fn a_plan_does_no_work() {
     assert_eq!(work.json("out/run.json")["stages_run"], json["to_run"]);
     assert!(plan(0, "--exit-code").stdout.contains("are cached"));
     let stale = plan(1, "--exit-code --set gates.no-harm-to-women.at_most=0.2").stdout;
-    assert!(stale.contains("2 of ") && stale.contains("`gates` changed from"), "{stale}");
-    assert!(
-        work.cfaudit(0, &format!("plan {JOB} {VARS} --cache off")).stdout.contains("never run")
-    );
+    stale.says(&["2 of ", "`gates` changed from"]);
+    work.cfaudit(0, &format!("plan {JOB} {VARS} --cache off")).stdout.says(&["never run"]);
 
     let adult =
         work.cfaudit(1, "plan jobs/adult.yaml --cache cache --data-dir nowhere --exit-code").stdout;
-    assert!(adult.contains("the data set adult is not in the data folder"), "{adult}");
+    adult.says(&["the data set adult is not in the data folder"]);
     assert!(!work.path("nowhere").exists());
     fs::remove_dir_all(work.path("lake")).unwrap();
     plan(4, "").says(&["error[rows-awaited]"]);
@@ -124,13 +115,11 @@ fn the_data_of_a_job_are_told() {
     let text = work
         .cfaudit(0, "data jobs/demo.yaml --cache cache --set data.rows.synthetic.rows=3000")
         .stdout;
-    for said in [
+    text.says(&[
         "demo: 3,000 rows in the source, 3,000 kept; 1,800 train, 1,200 are audited",
         "label repaid: positive 1 (",
         "Male (reference)",
-    ] {
-        assert!(text.contains(said), "`{said}` is not in\n{text}");
-    }
+    ]);
     let ran = Ran::of(
         work.command("data jobs/demo.yaml --cache cache --set data.rows.synthetic.rows=3000")
             .arg("--json"),

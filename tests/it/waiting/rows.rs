@@ -3,9 +3,9 @@
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow::array::{ArrayRef, StringArray};
 
-use crate::work::{Work, assert_same, column};
+use crate::work::{Work, array, assert_same, column};
 
 const JOB: &str = "
 cfaudit: 1
@@ -28,10 +28,10 @@ fn rows(first: i64) -> Vec<(&'static str, ArrayRef)> {
     let score = |i: i64| if i % 3 == 0 { 0.75 } else { 0.25 };
     let age = |i: i64| (20 + i % 7) as f64;
     vec![
-        ("id", column(Int64Array::from_iter_values(ids.clone()))),
-        ("sex", column(ids.clone().map(sex).collect::<StringArray>())),
-        ("score", column(Float64Array::from_iter_values(ids.clone().map(score)))),
-        ("age", column(Float64Array::from_iter_values(ids.map(age)))),
+        ("id", column(ids.clone())),
+        ("sex", column(ids.clone().map(sex))),
+        ("score", column(ids.clone().map(score))),
+        ("age", column(ids.map(age))),
     ]
 }
 
@@ -235,7 +235,7 @@ fn text_files_reference_and_side_tables_wait_too() {
         fs::create_dir(work.path("learn")).unwrap();
         let mut columns = rows(0);
         let desk = (0..100).map(|i| Some(["x", "y"][i % 2])).collect::<StringArray>();
-        columns.push(("desk", column(desk)));
+        columns.push(("desk", array(desk)));
         work.parquet("learn/a.parquet", columns);
         runs(0, &[]);
         work.write("learn/_temporary/0/b.parquet", "half");
@@ -246,8 +246,7 @@ fn text_files_reference_and_side_tables_wait_too() {
         work.write("learn/_SUCCESS", "");
         runs(0, &[]);
         // Of a glob the folders that hold no file yet, too.
-        let text = fs::read_to_string(work.path("job.yaml")).unwrap();
-        work.write("job.yaml", &text.replace("parquet: learn,", "parquet: \"lear*/*.parquet\","));
+        work.edit("job.yaml", "job.yaml", &[("parquet: learn,", "parquet: \"lear*/*.parquet\",")]);
         runs(0, &[]);
         fs::create_dir_all(work.path("learnt/_temporary")).unwrap();
         runs(4, &["error[rows-awaited]", "`learnt/_temporary`"]);
@@ -258,7 +257,7 @@ fn text_files_reference_and_side_tables_wait_too() {
 #[test]
 fn keys_about_files_next_to_rows_that_come_from_none() {
     let work = Work::with_jobs();
-    let demo = fs::read_to_string(work.path("jobs/gate-demo.yaml")).unwrap();
+    let demo = work.read("jobs/gate-demo.yaml");
     for (key, value) in [("wait", "true"), ("complete", "_SUCCESS")] {
         work.write("jobs/job.yaml", &demo);
         let set = format!("--set data.rows.{key}={value}");

@@ -8,8 +8,9 @@
 //! metrics that do not distinguish labels read these too, all others leave them out. Scores are
 //! needed for everything: the factual one, and for counterfactuals both.
 //!
-//! Where people have weights, they are counted anyway, and what they weigh is summed separately
-//! in whole units, with the squares ([`units`](crate::metric::evidence::units)).
+//! Of the rows of each cell their number is known, what they weigh in whole units (1 each where
+//! nobody has a weight), and the squares ([`units`](crate::metric::evidence::units)). Rows of weight
+//! 0 are in no cell.
 
 mod switches;
 
@@ -20,25 +21,15 @@ use serde::{Deserialize, Serialize};
 use super::strata::Strata;
 use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::group_counts::GroupFactualCounts;
+use crate::metric::evidence::group_counts::{GroupFactualCounts, state_cell};
 use crate::metric::evidence::labelled_scores::LabelledScores;
-use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, StateCells, answer_state};
+use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, StateCells};
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::score_grid::{RowGridCounts, ScoreGrid};
-use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
+use crate::metric::evidence::units::{UnitKind, UnitSums, alone};
 use crate::metric::scope::GroupSelection;
+
 pub(crate) use switches::CounterfactualCounts;
-
-/// Rows of no declared group: they are in no value, and what they could change is known by them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct UngroupedCounts {
-    /// The rows.
-    pub(crate) rows: GroupFactualCounts,
-    /// What they weigh in whole units, by label and prediction.
-    pub(crate) weights: StateCells,
-}
-
-additive!(UngroupedCounts { rows, weights });
 
 /// The factual rows of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,11 +38,9 @@ pub(crate) struct FactualCounts {
     pub groups: Vec<GroupFactualCounts>,
     /// The rows of no declared group by the number of their word; [`u32::MAX`] = none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    ungrouped: BTreeMap<u32, UngroupedCounts>,
-    /// What people weigh by label and prediction, each unknown, no or yes, with the squares; by
-    /// group. Empty where nobody has a weight.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    weights: Vec<[WeightSums; 9]>,
+    ungrouped: BTreeMap<u32, GroupFactualCounts>,
+    /// Whether people have weights.
+    weighted: bool,
     /// What the rows of each person weigh, by person and group. None where each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonCells<9>>,
@@ -72,7 +61,7 @@ impl FactualCounts {
         FactualCounts {
             groups: vec![GroupFactualCounts::default(); groups],
             ungrouped: BTreeMap::new(),
-            weights: Vec::new(),
+            weighted: false,
             persons: None,
             strata: None,
             scores: None,
@@ -83,17 +72,23 @@ impl FactualCounts {
     /// The same, counted by this unit too.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
-        let groups = self.groups.len();
-        FactualCounts {
-            weights: if unit.weighted { vec![Default::default(); groups] } else { Vec::new() },
-            persons: unit.persons.then(PersonCells::new),
-            ..self
-        }
+        let persons = unit.persons.then(PersonCells::new);
+        FactualCounts { weighted: unit.weighted, persons, ..self }
     }
 
-    /// Whether people have weights.
-    pub(crate) fn is_weighted(&self) -> bool {
-        !self.weights.is_empty()
+    /// Adds a row of a group with what it weighs in whole units (1 where nobody has a weight); one
+    /// of weight 0 counts for nothing. `key` is the person's own.
+    pub(crate) fn add(
+        &mut self,
+        (group, key, weight): (usize, u64, u64),
+        label: Option<bool>,
+        predicted: Option<bool>,
+        at_threshold: bool,
+    ) {
+        self.groups[group].add(label, predicted, at_threshold, weight);
+        if let Some(persons) = self.persons.as_mut().filter(|_| weight > 0) {
+            persons.at(key, group)[state_cell(label, predicted)] += weight;
+        }
     }
 
     /// The same where people fall into strata, of which none holds anybody yet.
@@ -133,25 +128,26 @@ impl FactualCounts {
         label: Option<bool>,
         predicted: Option<bool>,
     ) {
-        let of = self.ungrouped.entry(word).or_default();
-        if weight == 0 {
-            return of.rows.add_weightless();
-        }
-        of.rows.add(label, predicted, false);
-        of.weights[3 * answer_state(label) + answer_state(predicted)] += weight;
+        self.ungrouped.entry(word).or_default().add(label, predicted, false, weight);
     }
 
     /// The rows of no declared group by the number of their word; [`u32::MAX`] = none.
-    pub(crate) fn ungrouped(&self) -> &BTreeMap<u32, UngroupedCounts> {
+    pub(crate) fn ungrouped(&self) -> &BTreeMap<u32, GroupFactualCounts> {
         &self.ungrouped
+    }
+
+    /// Some people by label and prediction.
+    fn together(&self, of: GroupSelection) -> GroupFactualCounts {
+        let mut all = GroupFactualCounts::default();
+        of.groups(self.groups.len()).for_each(|group| all.absorb(&self.groups[group]));
+        all
     }
 
     /// Some people by label and prediction, and what they weigh in whole units; the latter none
     /// where nobody has a weight.
     pub(crate) fn states(&self, of: GroupSelection) -> (StateCells, Option<StateCells>) {
-        let mut all = GroupFactualCounts::default();
-        of.groups(self.groups.len()).for_each(|group| all.absorb(&self.groups[group]));
-        (all.states(), self.weight_states(of))
+        let all = self.together(of);
+        (all.states(), self.weighted.then(|| all.weights()))
     }
 
     /// Adds the score of a row of a group, in addition to the row itself, with what it weighs in
@@ -190,90 +186,50 @@ impl FactualCounts {
         }
     }
 
-    /// Adds a row of a group to the units by which rows are counted, with what it weighs in whole
-    /// units (1 where nobody has a weight), in addition to the row itself. `key` is the person's
-    /// own.
-    pub(crate) fn add_unit(
-        &mut self,
-        (group, key, weight): (usize, u64, u64),
-        label: Option<bool>,
-        predicted: Option<bool>,
-    ) {
-        let cell = 3 * answer_state(label) + answer_state(predicted);
-        if let Some(weights) = self.weights.get_mut(group) {
-            weights[cell] += WeightSums::one(weight);
-        }
-        if let Some(persons) = &mut self.persons {
-            persons.at(key, group)[cell] += weight;
-        }
-    }
-
-    /// What the rows of some groups weigh by label and prediction; none where nobody has a weight.
-    fn weight_states(&self, of: GroupSelection) -> Option<StateCells> {
-        let mut all = [0; 9];
-        for group in of.groups(self.groups.len()) {
-            let weights = self.weights.get(group)?;
-            all.iter_mut().zip(weights).for_each(|(sum, of)| *sum += of.sum());
-        }
-        self.is_weighted().then_some(all)
-    }
-
     /// Units of weight of the rows of some people; none where nobody has a weight.
     pub(crate) fn weight(&self, of: GroupSelection) -> Option<u64> {
-        Some(self.weight_states(of)?.iter().sum())
-    }
-
-    /// The confusion of some people in units of weight; none where nobody has a weight.
-    pub(crate) fn weight_confusion(&self, of: GroupSelection) -> Option<Confusion> {
-        self.weight_states(of).map(Confusion::from_states)
+        Some(self.states(of).1?.iter().sum())
     }
 
     /// The units of some groups by the cells of the confusion that they fill.
-    pub(crate) fn units(&self, of: GroupSelection) -> UnitSums<CONFUSION_CELLS> {
+    pub(crate) fn units(&self, of: GroupSelection) -> UnitSums {
         let mut kinds = Vec::new();
         for group in of.groups(self.groups.len()) {
-            let rows = self.groups[group].states();
-            for (state, n) in rows.into_iter().enumerate().filter(|(_, n)| *n > 0) {
-                let mut one = [0; 9];
-                one[state] = 1;
-                let weights = self.weights.get(group).map(|weights| weights[state]);
-                kinds.push(UnitKind {
-                    key: (9 * group + state) as u64,
-                    cells: Confusion::from_states(one).to_cells(),
-                    sums: weights.unwrap_or_else(|| WeightSums::ones(n)),
-                });
-            }
+            let states = self.groups[group].cells().iter().enumerate();
+            kinds.extend(states.filter(|(_, sums)| sums.people() > 0).map(|(state, sums)| {
+                let cells = Confusion::from_states(alone(state)).to_cells();
+                UnitKind::new((9 * group + state) as u64, &cells, *sums)
+            }));
         }
-        let has: Vec<usize> = of.groups(self.groups.len()).collect();
-        let persons = self.persons.as_ref().map(|persons| {
-            let all = persons.sums(|group| has.contains(&group)).into_iter();
-            all.map(|(key, cells)| (key, Confusion::from_states(cells).to_cells())).collect()
-        });
-        UnitSums::new(kinds, persons)
+        let person =
+            |(key, cells)| UnitKind::person((key, Confusion::from_states(cells).to_cells()));
+        let persons = self.person_states(of).map(|all| all.into_iter().map(person).collect());
+        UnitSums::new(CONFUSION_CELLS, self.weighted, kinds, persons)
     }
 
-    /// Whether a person may have several rows.
-    pub(crate) fn has_persons(&self) -> bool {
-        self.persons.is_some()
+    /// What the rows of each person of some groups weigh; none where each row is a person.
+    fn person_states(&self, of: GroupSelection) -> Option<Vec<(u64, StateCells)>> {
+        let held: Vec<usize> = of.groups(self.groups.len()).collect();
+        Some(self.persons.as_ref()?.sums(|group| held.contains(&group)))
+    }
+
+    /// Persons with a row in some groups; none where each row is a person.
+    pub(crate) fn n_persons(&self, of: GroupSelection) -> Option<u64> {
+        self.person_states(of).map(|all| all.len() as u64)
     }
 
     /// People with a prediction: persons, where one may have several rows.
     pub(crate) fn people_predicted(&self) -> u64 {
-        match self.has_persons() {
-            true => self.units(GroupSelection::All).n_units(|own| *own != [0; CONFUSION_CELLS]),
-            false => self.confusion(GroupSelection::All).predicted(),
-        }
+        self.units(GroupSelection::All).n_units(|_| true)
     }
 
     /// The confusion of some people.
     pub(crate) fn confusion(&self, of: GroupSelection) -> Confusion {
-        let mut sum = Confusion::default();
-        of.groups(self.groups.len()).for_each(|group| sum.merge(&self.groups[group].confusion()));
-        sum
+        self.together(of).confusion()
     }
 }
 
-additive!(accumulated FactualCounts { groups, ungrouped, weights, persons, strata, scores, grid });
+additive!(accumulated FactualCounts { groups, ungrouped, persons, strata, scores, grid });
 
 #[cfg(test)]
 mod tests {

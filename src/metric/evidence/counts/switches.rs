@@ -26,11 +26,12 @@ use crate::metric::scope::ScopeIndex;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CounterfactualCounts {
     groups: usize,
-    patterns: PatternTally,
+    people: PatternTally,
     /// By direction: from * groups + to.
     shifts: Vec<ShiftSums>,
+    /// The same, each by the weight of the person. None where nobody has a weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    weighed: Option<WeightedSwitchCounts>,
+    weighed: Option<Vec<ShiftSums>>,
     /// What the counterfactuals of each cell of the extended matrix weigh, by person and direction.
     /// None where each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,10 +42,10 @@ pub(crate) struct CounterfactualCounts {
     /// The counterfactuals by their scores, for drawing. None where they are not drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bins: Option<SwitchScoreBins>,
-    /// Of the cells of the extended matrix those whose two scores agree to single precision, in
-    /// people and in units of weight; by direction, as far as any has some.
+    /// Of the cells of the extended matrix those whose two scores agree to single precision, by
+    /// direction, as far as any has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    rounded: Vec<[SwitchCells; 2]>,
+    rounded: Vec<[WeightSums; ECCM_CELLS]>,
     /// The cells of the unsupported counterfactuals, by direction and bit of the unsupported value.
     #[serde(default, with = "map_as_list", skip_serializing_if = "BTreeMap::is_empty")]
     unsupported: BTreeMap<(usize, u32), SwitchCells>,
@@ -53,22 +54,13 @@ pub(crate) struct CounterfactualCounts {
     supported: SupportedOnly<CounterfactualCounts>,
 }
 
-/// The same counterfactuals, each by the weight of the person.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct WeightedSwitchCounts {
-    /// By direction.
-    shifts: Vec<ShiftSums>,
-    /// By pattern.
-    people: PatternTally<WeightSums>,
-}
-
 impl CounterfactualCounts {
     /// Nobody yet, for this number of groups.
     pub(crate) fn new(groups: usize) -> Self {
         let shifts = vec![ShiftSums::default(); groups * groups];
         CounterfactualCounts {
             groups,
-            patterns: PatternTally::new(groups),
+            people: PatternTally::new(groups, 2),
             shifts,
             weighed: None,
             persons: None,
@@ -85,10 +77,7 @@ impl CounterfactualCounts {
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         let directions = self.groups * self.groups;
         CounterfactualCounts {
-            weighed: unit.weighted.then(|| WeightedSwitchCounts {
-                shifts: vec![ShiftSums::default(); directions],
-                people: PatternTally::new(self.groups),
-            }),
+            weighed: unit.weighted.then(|| vec![ShiftSums::default(); directions]),
             persons: unit.persons.then(PersonSwitchCounts::new),
             ..self
         }
@@ -113,13 +102,9 @@ impl CounterfactualCounts {
     /// What supported counterfactuals alone give while all are supported: nothing of scores.
     pub(crate) fn without_scores(&self) -> CounterfactualCounts {
         let none = CounterfactualCounts::new(self.groups);
-        let weighed = self
-            .weighed
-            .as_ref()
-            .map(|weighed| WeightedSwitchCounts { shifts: none.shifts.clone(), ..weighed.clone() });
         CounterfactualCounts {
-            patterns: self.patterns.clone(),
-            weighed,
+            people: self.people.clone(),
+            weighed: self.weighed.as_ref().map(|_| none.shifts.clone()),
             persons: self.persons.clone(),
             ..none
         }
@@ -175,12 +160,11 @@ impl CounterfactualCounts {
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
-        let factual = (person.group, person.label, person.predicted);
-        self.patterns.add(factual, counterfactuals, 1);
-        if let Some(weighed) = self.weighed.as_mut().filter(|_| person.predicted.is_some()) {
-            weighed.people.add(factual, counterfactuals, WeightSums::one(person.weight));
-        }
+        let class = |of: Option<bool>| of.map(usize::from);
+        let factual = (person.group, class(person.label), class(person.predicted));
+        let moved = counterfactuals.iter().map(|cf| (cf.to, class(cf.predicted)));
         let weight = if self.weighed.is_some() { person.weight } else { 1 };
+        self.people.add(factual, moved, weight);
         if let Some(persons) = &mut self.persons {
             persons.add((key, weight, self.groups), person, counterfactuals);
         }
@@ -227,11 +211,9 @@ impl CounterfactualCounts {
         for moved in counterfactuals.iter().filter(|moved| moved.rounded) {
             let Some((direction, cell)) = self.place_of(person, moved) else { continue };
             if self.rounded.len() <= direction {
-                self.rounded.resize(direction + 1, [[0; ECCM_CELLS]; 2]);
+                self.rounded.resize(direction + 1, Default::default());
             }
-            for (cells, n) in self.rounded[direction].iter_mut().zip([1, person.weight]) {
-                cells[cell] += n;
-            }
+            self.rounded[direction][cell] += WeightSums::one(person.weight);
         }
     }
 
@@ -239,15 +221,11 @@ impl CounterfactualCounts {
     /// and in units of weight.
     pub(crate) fn rounded(&self, direction: Option<(usize, usize)>) -> [Eccm; 2] {
         let wanted = direction.map(|(from, to)| from * self.groups + to);
-        let mut sum = [Eccm::default(); 2];
-        for (_, cells) in
-            self.rounded.iter().enumerate().filter(|(i, _)| wanted.is_none_or(|at| at == *i))
-        {
-            for (sum, cells) in sum.iter_mut().zip(cells) {
-                sum.0.absorb(cells);
-            }
-        }
-        sum
+        let held = self.rounded.iter().enumerate();
+        let held = held.filter(|(i, _)| wanted.is_none_or(|direction| direction == *i));
+        let mut sum = [WeightSums::default(); ECCM_CELLS];
+        held.for_each(|(_, cells)| sum.absorb(cells));
+        [Eccm(sum.map(WeightSums::people)), Eccm(sum.map(WeightSums::sum))]
     }
 
     /// Whether people have weights.
@@ -373,40 +351,29 @@ impl CounterfactualCounts {
 
     /// The score sums of a direction, of people and of what they weigh.
     fn shift_sums_mut(&mut self, direction: usize) -> (&mut ShiftSums, Option<&mut ShiftSums>) {
-        let weighed = self.weighed.as_mut().map(|weighed| &mut weighed.shifts[direction]);
+        let weighed = self.weighed.as_mut().map(|weighed| &mut weighed[direction]);
         (&mut self.shifts[direction], weighed)
     }
 
-    /// The units of a scope by the cells of the extended matrix that they fill; `kinds` are those
-    /// of its rows.
-    pub(crate) fn units(
-        &self,
-        place: usize,
-        kinds: Vec<(SwitchCells, WeightSums)>,
-    ) -> UnitSums<ECCM_CELLS> {
+    /// The units of a scope, by its number, by the cells of the extended matrix that they fill;
+    /// `rows` are those of [`CounterfactualCounts::cell_profiles`].
+    pub(crate) fn units(&self, place: usize, rows: &UnitSums) -> UnitSums {
         let persons = self.persons.as_ref().map(|persons| {
             let directions = self.scope_index().numbers_of(place);
-            persons.cells.sums(|direction| directions.contains(&direction))
+            let all = persons.cells.sums(|direction| directions.contains(&direction));
+            all.into_iter().map(UnitKind::person).collect()
         });
-        UnitSums::new(numbered(place, kinds), persons)
+        rows.with_persons(persons)
     }
 
-    /// The units of some groups by whether anything switches, of more than two groups; `kinds` are
-    /// those of the rows of the scope.
-    pub(crate) fn any_units(
-        &self,
-        groups: std::ops::Range<usize>,
-        place: usize,
-        kinds: &[(SwitchCells, WeightSums)],
-    ) -> UnitSums<4> {
-        let any = |(cells, sums): &(SwitchCells, WeightSums)| {
-            let mut one = [0; 4];
-            one[AnySwitch::index_of(cells)] = 1;
-            (one, *sums)
-        };
-        let persons = self.persons.as_ref();
-        let persons = persons.map(|persons| persons.any.sums(|group| groups.contains(&group)));
-        UnitSums::new(numbered(place, kinds.iter().map(any).collect()), persons)
+    /// The units of some groups by whether anything switches, of more than two groups; `rows` are
+    /// those of the scope.
+    pub(crate) fn any_units(&self, groups: std::ops::Range<usize>, rows: &UnitSums) -> UnitSums {
+        let persons = self.persons.as_ref().map(|persons| {
+            let all = persons.any.sums(|group| groups.contains(&group));
+            all.into_iter().map(UnitKind::person).collect()
+        });
+        UnitSums::new(4, rows.are_weighted(), AnySwitch::units(rows), persons)
     }
 
     /// Whether a person may have several rows.
@@ -418,23 +385,18 @@ impl CounterfactualCounts {
     pub(crate) fn people_moved(&self) -> u64 {
         let persons = self.persons.as_ref();
         let persons = persons.map(|persons| persons.cells.sums(|_| true).len() as u64);
-        persons.unwrap_or_else(|| self.cell_profiles().total().people())
+        persons.unwrap_or_else(|| self.cell_profiles().total().n_rows(|_| true))
     }
 
     /// The score sums of a direction in units of weight; none where nobody has a weight.
     pub(crate) fn weight_shift(&self, from: usize, to: usize) -> Option<&ShiftSums> {
-        Some(&self.weighed.as_ref()?.shifts[from * self.groups + to])
+        Some(&self.weighed.as_ref()?[from * self.groups + to])
     }
 
-    /// The people of every scope, with their extended matrices. Walks over all patterns: ask once.
+    /// The people of every scope by the cells of the extended matrix. Walks over all patterns: ask
+    /// once.
     pub(crate) fn cell_profiles(&self) -> ScopeCellProfiles {
-        self.patterns.cell_profiles()
-    }
-
-    /// What people weigh by the cells that they fill, in every scope by its number; none where
-    /// nobody has a weight.
-    pub(crate) fn weight_profiles(&self) -> Option<ScopeCellProfiles<WeightSums>> {
-        Some(self.weighed.as_ref()?.people.cell_profiles())
+        self.people.cell_profiles(self.is_weighted())
     }
 
     /// The score sums of a direction.
@@ -471,7 +433,7 @@ impl CounterfactualCounts {
 
     /// Counterfactuals of a group's people that have no score.
     pub(crate) fn n_missing_score(&self, from: usize) -> u64 {
-        self.patterns.n_missing(from)
+        self.people.n_missing(from)
     }
 
     /// The start of the second pass over the same people, which the Jensen-Shannon distance needs.
@@ -485,28 +447,6 @@ impl CounterfactualCounts {
     }
 }
 
-impl Additive for CounterfactualCounts {
-    fn absorb(&mut self, other: &Self) {
-        let mut supported = std::mem::take(&mut self.supported);
-        let (so_far, theirs) = (|| self.without_scores(), || other.without_scores());
-        supported.absorb(&other.supported, so_far, theirs);
-        self.supported = supported;
-        self.patterns.absorb(&other.patterns);
-        self.shifts.absorb(&other.shifts);
-        self.weighed.absorb(&other.weighed);
-        self.persons.absorb(&other.persons);
-        self.grid.absorb(&other.grid);
-        self.bins.absorb(&other.bins);
-        self.rounded.absorb(&other.rounded);
-        self.unsupported.absorb(&other.unsupported);
-    }
-}
-
-additive!(accumulated CounterfactualCounts);
-additive!(WeightedSwitchCounts { shifts, people });
-
-/// Kinds of rows with numbers that no kind of another scope has.
-fn numbered<const N: usize>(place: usize, kinds: Vec<([u64; N], WeightSums)>) -> Vec<UnitKind<N>> {
-    let numbers = (place as u64) << 32..;
-    numbers.zip(kinds).map(|(key, (cells, sums))| UnitKind { key, cells, sums }).collect()
-}
+additive!(supported CounterfactualCounts {
+    people, shifts, weighed, persons, grid, bins, rounded, unsupported
+} or without_scores);

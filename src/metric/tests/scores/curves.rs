@@ -72,8 +72,7 @@ impl GridAudit {
             let person = ScoredPerson { predicted, ..row.person };
             let (group, label) = (person.group, person.label);
             let score = person.score.unwrap_or(f64::NAN);
-            rows.groups[group].add(label, predicted, score == THRESHOLD);
-            rows.add_unit((group, row.key, person.weight), label, predicted);
+            rows.add((group, row.key, person.weight), label, predicted, score == THRESHOLD);
             rows.add_score(group, (label, score), person.weight, (row.key, row.key));
             let moved = ScoredCounterfactual {
                 to: (group + 1) % groups.max(2),

@@ -17,18 +17,17 @@ use rayon::prelude::*;
 use super::{ClassMatrix, FactualClassCounts, SwitchClassCounts};
 use crate::metric::catalog::find;
 use crate::metric::estimate::Estimate;
-use crate::metric::estimate::share::Share;
-use crate::metric::evidence::class_counts::ClassUnits;
 use crate::metric::evidence::matrix::MatrixRate;
-use crate::metric::evidence::person_sums::distinct;
-use crate::metric::evidence::units::{MatrixUnits, WeightSums};
+use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::ValueInterval;
-use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::MeasureContext;
-use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
+use crate::metric::value::measured_value::{
+    CellNumbers, MeasuredValue, PersonBasis, Subject, SubjectValue, people_of_two,
+};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, difference};
 
@@ -37,22 +36,6 @@ use crate::metric::{Metric, MetricFamily, difference};
 enum MatrixReading {
     Rate(MatrixRate),
     Score(fn(&ClassMatrix) -> MetricValue),
-}
-
-impl MatrixReading {
-    fn value(self, matrix: &ClassMatrix) -> MetricValue {
-        match self {
-            MatrixReading::Rate(rate) => rate.of(matrix).value(),
-            MatrixReading::Score(score) => score(matrix),
-        }
-    }
-
-    fn rate(self) -> Option<MatrixRate> {
-        match self {
-            MatrixReading::Rate(rate) => Some(rate),
-            MatrixReading::Score(_) => None,
-        }
-    }
 }
 
 /// Of labels and predictions: the metric, that of the difference of two groups, and what is read.
@@ -107,11 +90,10 @@ pub(crate) fn measure_factual_classes(
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
     let ask = MeasureContext::new(settings);
-    let subject = |who: GroupSelection| {
-        let people = counts.matrix(who);
-        let empty = counts.people(who).or_empty(Undefined::EmptyGroup);
-        let (n, weight, units) = (people.n(), counts.weight_matrix(who), counts.units(who));
-        ClassSubject { n, people, weight, units, empty }
+    let subject = |who: GroupSelection| ClassSubject {
+        classes: counts.classes(),
+        units: counts.units(who),
+        empty: counts.people(who).or_empty(Undefined::EmptyGroup),
     };
     let subjects = GroupSubjects::new(counts.groups(), false, subject);
     let measured = |(id, of_gap, of): (&str, &str, MatrixReading)| {
@@ -147,22 +129,12 @@ pub(crate) fn measure_switch_classes(
         return (Vec::new(), Vec::new());
     }
     let places = counts.scope_index();
-    let mut units: Vec<Option<ClassUnits>> = counts.units().into_iter().map(Some).collect();
+    let mut units: Vec<Option<UnitSums>> = counts.units().into_iter().map(Some).collect();
     let mut scopes: Vec<(usize, MetricScope)> = places.scopes().collect();
     scopes.sort_unstable();
     let subjects = scopes.iter().filter_map(|&(place, scope)| {
-        let units = units[place].take()?;
-        let matrix = |weight: fn(WeightSums) -> u64| {
-            let mut all = ClassMatrix::new(counts.classes());
-            for (_, cells, sums) in &units.rows {
-                cells.iter().for_each(|(cell, times)| all.add(*cell, weight(*sums) * times));
-            }
-            all
-        };
-        let n = units.rows.iter().map(|(_, _, sums)| sums.people()).sum();
-        let weight = counts.is_weighted().then(|| matrix(WeightSums::sum));
-        let (people, empty) = (matrix(WeightSums::people), Undefined::EmptyGroup);
-        Some((scope, ClassSubject { n, people, weight, units, empty }))
+        let (classes, units) = (counts.classes(), units[place].take()?);
+        Some((scope, ClassSubject { classes, units, empty: Undefined::EmptyGroup }))
     });
     let subjects: Vec<(MetricScope, ClassSubject)> = subjects.collect();
     let of_scope = |(scope, subject): &(MetricScope, ClassSubject)| {
@@ -194,64 +166,57 @@ fn asked_metric(ask: &MeasureContext<'_>, id: &str) -> Option<&'static Metric> {
 
 /// The people of one scope.
 struct ClassSubject {
-    /// Their rows, where a person may have several.
-    n: u64,
-    people: ClassMatrix,
-    weight: Option<ClassMatrix>,
-    units: ClassUnits,
+    classes: usize,
+    units: UnitSums,
     /// Why there is no value where the matrix is empty.
     empty: Undefined,
 }
 
-impl ClassSubject {
-    fn kinds(&self) -> &[MatrixUnits] {
-        self.units.persons.as_ref().unwrap_or(&self.units.rows)
+impl Subject for ClassSubject {
+    type Reading = MatrixReading;
+
+    fn units(&self, _: MatrixReading) -> &UnitSums {
+        &self.units
     }
 
-    /// A rate with its effective size; none where nothing is below it.
-    fn share(&self, rate: MatrixRate) -> Option<Share> {
-        let classes = self.people.classes();
-        let mut rows = WeightSums::default();
-        for (_, cells, sums) in &self.units.rows {
-            // Each counterfactual is a row.
-            let below = rate.of_cells(classes, cells.iter().copied()).denominator;
-            (0..below).for_each(|_| rows += *sums);
-        }
-        let each = self
-            .kinds()
-            .iter()
-            .map(|(key, cells, sums)| (*key, rate.of_cells(classes, cells.iter().copied()), *sums));
-        let all = rate.of(self.weight.as_ref().unwrap_or(&self.people));
-        Share::of_units(all, rows.into(), each)
+    fn counts(&self, _: MatrixReading, _: usize) -> bool {
+        true
     }
 
-    fn estimate(&self, of: MatrixReading, value: MetricValue) -> Option<Estimate> {
-        match of {
-            MatrixReading::Rate(rate) => self.share(rate).map(Estimate::from),
-            MatrixReading::Score(_) => Some(Estimate::correlation(
-                value.ok()?,
-                self.people.classes(),
-                self.kinds().to_vec(),
-            )),
-        }
-    }
-
-    fn value(&self, of: impl Fn(&ClassMatrix) -> MetricValue) -> MetricValue {
-        let value = match &self.weight {
-            None => of(&self.people),
-            Some(weight) => by_weight(of(weight), || of(&self.people)),
+    fn rate(&self, of: MatrixReading, by: CellNumbers) -> Option<Rate> {
+        let MatrixReading::Rate(rate) = of else { return None };
+        let found = match by {
+            CellNumbers::Alone(cell) => rate.of_cell(self.classes, cell),
+            CellNumbers::People => rate.of(&self.matrix(WeightSums::people)),
+            CellNumbers::Weight => rate.of(&self.matrix(WeightSums::sum)),
         };
+        let is_empty = found.empty == Undefined::EmptyGroup;
+        Some(Rate { empty: if is_empty { self.empty } else { found.empty }, ..found })
+    }
+
+    fn score(&self, of: MatrixReading) -> MetricValue {
+        let MatrixReading::Score(score) = of else { return Err(Undefined::OperandMissing) };
+        let value = score(&self.matrix(WeightSums::sum));
         value.map_err(|reason| if reason == Undefined::EmptyGroup { self.empty } else { reason })
     }
 
-    /// A value of this scope with its interval, and what is behind it.
-    fn found(&self, ask: &MeasureContext<'_>, of: MatrixReading) -> FoundValue {
-        let value = self.value(|matrix| of.value(matrix));
-        let share = of.rate().and_then(|rate| self.share(rate));
-        let (interval, ci_method) = ask.interval(value, || ask.estimated(self.estimate(of, value)));
-        let people = ValuePeople::one(self.n, of.rate().map(|rate| rate.of(&self.people)))
-            .with_person_basis(self.person_basis(share.as_ref()));
-        FoundValue { value, interval, ci_method, people, share }
+    fn score_estimate(&self, _: MatrixReading, value: f64) -> Option<Estimate> {
+        Some(Estimate::correlation(value, self.classes, self.units.kinds()))
+    }
+}
+
+impl ClassSubject {
+    fn matrix(&self, number: fn(WeightSums) -> u64) -> ClassMatrix {
+        ClassMatrix::of_units(self.classes, &self.units, number)
+    }
+
+    fn interval(
+        &self,
+        ask: &MeasureContext<'_>,
+        of: MatrixReading,
+        found: &SubjectValue,
+    ) -> (Option<ValueInterval>, String) {
+        ask.interval(found.value, || ask.estimated(self.estimate(of, found)))
     }
 
     fn measure(
@@ -261,23 +226,8 @@ impl ClassSubject {
         of: MatrixReading,
         scope: MetricScope,
     ) -> MeasuredValue {
-        let FoundValue { value, interval, ci_method, people, share } = self.found(ask, of);
-        let rate = |matrix: &ClassMatrix| of.rate().map(|rate| rate.of(matrix));
-        MeasuredValue::new(ask, (metric, scope), value, (interval, ci_method), people)
-            .with_rate(rate(&self.people), self.weight.as_ref().and_then(rate))
-            .with_size(share.as_ref())
-    }
-
-    /// The people who carry a value where people have weights or several rows; none where each row
-    /// is a person who counts as one.
-    fn person_basis(&self, share: Option<&Share>) -> Option<PersonBasis> {
-        let n = self.kinds().iter().map(|(_, _, sums)| sums.people()).sum();
-        let counts = self.weight.is_some() || self.units.persons.is_some();
-        let below = |share: &Share| match self.units.persons {
-            Some(_) => share.n_units,
-            None => share.n_rows,
-        };
-        counts.then(|| PersonBasis { n, denominator: share.map(below) })
+        let found = self.read(of);
+        found.measured(ask, (metric, scope), self.interval(ask, of, &found))
     }
 
     /// This one's value minus the other's.
@@ -289,65 +239,42 @@ impl ClassSubject {
         of: MatrixReading,
         scope: MetricScope,
     ) -> MeasuredValue {
-        let sides = [self, other];
-        let [forth, back] = sides.map(|side| side.value(|matrix| of.value(matrix)));
-        let value = difference(forth, back);
+        let (forth, back) = (self.read(of), other.read(of));
+        let value = difference(forth.value, back.value);
         let interval = ask.interval(value, || {
-            let both = self.estimate(of, forth).zip(other.estimate(of, back));
+            let both = self.estimate(of, &forth).zip(other.estimate(of, &back));
             ask.estimated(both.map(|(a, b)| a.minus(&b)))
         });
-        let denominators = of.rate().map(|rate| {
-            let [a, b] = sides.map(|side| rate.of(&side.people).denominator);
-            (a, b)
-        });
-        let carriers = sides.map(|side| {
-            let share = of.rate().and_then(|rate| side.share(rate));
-            side.person_basis(share.as_ref())
-        });
-        let all = self.all_persons(other);
-        let all = all.or_else(|| Some(carriers[0]?.n + carriers[1]?.n));
-        let people = ValuePeople::two([self.n, other.n], denominators).with_persons(all, &carriers);
+        let people = people_of_two(of, [(self, &forth), (other, &back)]);
         MeasuredValue::new(ask, (metric, scope), value, interval, people)
     }
 
-    /// Different persons of two scopes; none where each row is a person.
-    fn all_persons(&self, other: &ClassSubject) -> Option<u64> {
-        let all = self.units.persons.iter().chain(&other.units.persons).flatten();
-        self.units.persons.as_ref()?;
-        Some(distinct(all.map(|(key, ..)| *key)))
-    }
-
     fn transitions(&self, ask: &MeasureContext<'_>, scope: MetricScope) -> Vec<ClassTransition> {
-        let classes = 0..self.people.classes();
+        let classes = 0..self.classes;
         let pairs = classes.clone().flat_map(|from| {
             classes.clone().filter(move |&to| to != from).map(move |to| (from, to))
         });
         let transition = |(from_class, to_class): (usize, usize)| {
-            let rate = MatrixRate::Transition(from_class, to_class);
-            let FoundValue { value, interval, ci_method, people, .. } =
-                self.found(ask, MatrixReading::Rate(rate));
-            ClassTransition {
+            let of = MatrixReading::Rate(MatrixRate::Transition(from_class, to_class));
+            let found = self.read(of);
+            let (people, (interval, ci_method)) = (found.people(), self.interval(ask, of, &found));
+            let SubjectValue { value, rate, weights, .. } = found;
+            Some(ClassTransition {
                 scope,
                 from_class,
                 to_class,
                 value,
-                cases: rate.of(&self.people),
-                weights: self.weight.as_ref().map(|weight| rate.of(weight)),
-                persons: people.persons,
+                cases: rate?,
+                weights,
+                // Of a class that nobody has there are none.
+                persons: people
+                    .persons
+                    .map(|of| PersonBasis { denominator: of.denominator.filter(|n| *n > 0), ..of }),
                 interval,
                 ci_method,
                 flags: ask.flags(people.smallest_group, people.smallest_denominator),
-            }
+            })
         };
-        pairs.map(transition).collect()
+        pairs.filter_map(transition).collect()
     }
-}
-
-/// A value with its interval, or why there is none, and the people behind it.
-struct FoundValue {
-    value: MetricValue,
-    interval: Option<ValueInterval>,
-    ci_method: String,
-    people: ValuePeople,
-    share: Option<Share>,
 }

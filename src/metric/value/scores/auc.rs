@@ -1,8 +1,8 @@
 //! AUC: how often a positive person scores above a negative one.
 
 use crate::metric::evidence::labelled_scores::RankedScore;
-use crate::metric::student_interval::{GroupTerms, Spread};
-use crate::metric::value::scores::influence::{RowInfluence, n_units, terms};
+use crate::metric::student_interval::{GroupTerms, Spread, UnitTerm};
+use crate::metric::value::scores::influence::{added, n_units};
 
 /// A variance up to this is that of scores that do not vary, but for rounding.
 const NO_VARIANCE: f64 = 1e-30;
@@ -46,8 +46,8 @@ impl RankedSide {
     }
 
     /// What the rows add to the AUC.
-    fn influences(&self) -> impl Iterator<Item = RowInfluence> {
-        self.each().map(|(row, deviation)| RowInfluence::new(row, deviation / self.weight))
+    fn influences(&self) -> impl Iterator<Item = UnitTerm> {
+        self.each().map(|(row, deviation)| added(row, deviation / self.weight))
     }
 
     /// The share of this side in DeLong's variance; none of one row.
@@ -57,9 +57,9 @@ impl RankedSide {
     }
 
     /// What the rows add, such that the squares sum to DeLong's variance; none of one row.
-    fn delong_influences(&self) -> Option<impl Iterator<Item = RowInfluence>> {
+    fn delong_influences(&self) -> Option<impl Iterator<Item = UnitTerm>> {
         let scale = (self.n * (self.n - 1.0)).sqrt();
-        let each = move |(row, d): (&RankedScore, f64)| RowInfluence::new(row, d / scale);
+        let each = move |(row, d): (&RankedScore, f64)| added(row, d / scale);
         (self.n >= 2.0).then(|| self.each().map(each))
     }
 
@@ -120,13 +120,13 @@ impl AucEstimate {
     }
 
     /// What each row adds.
-    pub(super) fn influences(&self) -> impl Iterator<Item = RowInfluence> {
+    pub(super) fn influences(&self) -> impl Iterator<Item = UnitTerm> {
         self.sides().into_iter().flat_map(RankedSide::influences)
     }
 
     /// What each row adds, where each is a person without a weight, such that the squares sum to
     /// DeLong's variance; none where a side has one row.
-    pub(super) fn delong_influences(&self) -> Option<Vec<RowInfluence>> {
+    pub(super) fn delong_influences(&self) -> Option<Vec<UnitTerm>> {
         let both = [&self.positives, &self.negatives].map(RankedSide::delong_influences);
         let [Some(positives), Some(negatives)] = both else { return None };
         Some(positives.chain(negatives).collect())
@@ -140,7 +140,8 @@ impl AucEstimate {
 
     /// What persons or rows add; none where a side has one of them, which says nothing of others.
     fn terms(&self, by_person: bool) -> Option<GroupTerms> {
-        (self.fewest(by_person) >= 2).then(|| terms(self.influences().collect(), by_person))
+        (self.fewest(by_person) >= 2)
+            .then(|| GroupTerms::new(self.influences().collect(), by_person))
     }
 
     /// The variance where each row is a person without a weight, else that of influences; none

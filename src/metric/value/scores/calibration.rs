@@ -3,8 +3,8 @@
 
 use crate::metric::evidence::labelled_scores::RankedScore;
 use crate::metric::rate::{MetricValue, Undefined};
-use crate::metric::student_interval::Spread;
-use crate::metric::value::scores::influence::{RowInfluence, terms};
+use crate::metric::student_interval::{GroupTerms, Spread, UnitTerm};
+use crate::metric::value::scores::influence::added;
 use crate::num::brownian_range::exceeds_range;
 
 /// Shares are cut to this distance from 0 and 1, where the log-odds end.
@@ -54,13 +54,13 @@ impl FittedCoefficient {
         if plain {
             return Some(Spread { variance: self.information, df: f64::INFINITY });
         }
-        terms(self.influences(rows), by_person).spread()
+        GroupTerms::new(self.influences(rows), by_person).spread()
     }
 
     /// What each row adds.
-    pub(super) fn influences(&self, rows: &LogOddsRows<'_>) -> Vec<RowInfluence> {
+    pub(super) fn influences(&self, rows: &LogOddsRows<'_>) -> Vec<UnitTerm> {
         let each = rows.rows.iter().zip(&self.by_weight);
-        each.map(|(row, each)| RowInfluence::new(row, *each)).collect()
+        each.map(|(row, each)| added(row, *each)).collect()
     }
 }
 

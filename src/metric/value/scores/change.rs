@@ -33,14 +33,14 @@ use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
 use crate::metric::interval::IntervalProcedure;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::student_interval::UnitTerm;
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::measured::FactualMeasurement;
 use crate::metric::value::scores::auc::{AucEstimate, NO_VARIANCE_OF_GAP};
-use crate::metric::value::scores::calibration::LogOddsRows;
-use crate::metric::value::scores::influence::{RowInfluence, scaled, spread_of_change};
-use crate::metric::value::scores::{ScoreSample, TESTED, interval_of, value_of_auc};
-use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
+use crate::metric::value::scores::influence::{added, less, scaled, spread_of_change};
+use crate::metric::value::scores::{FoundScore, ScoreSample, TESTED, interval_of};
+use crate::metric::{Metric, MetricFamily, Reads, ScoreReading};
 
 const UNCHANGED: &str = "boundary: the values of the people do not differ, or a side has a single \
     person";
@@ -56,136 +56,55 @@ pub(crate) enum RowsOf {
     Each,
 }
 
-/// A value with what each row adds to it.
-struct SummedValue {
-    value: MetricValue,
-    /// Scaled, see [`scaled`]; none where a side has one person, or the value is no sum over rows.
-    added: Option<Vec<RowInfluence>>,
-    /// Persons on the side with the fewest.
-    fewest: u64,
-    /// Whether the normal quantile serves.
-    is_normal: bool,
-    n: u64,
-}
-
-impl SummedValue {
-    /// A value of some samples. `parts`: what rows add, of people without weights scaled already,
-    /// and the persons on the side with the fewest.
-    fn new(
-        samples: &[&ScoreSample],
-        value: MetricValue,
-        parts: Option<(Vec<RowInfluence>, u64)>,
-        is_of_auc: bool,
-    ) -> Self {
-        let is_plain = samples.iter().all(|sample| sample.is_plain());
-        let by_person = samples.iter().any(|sample| sample.basis.persons);
-        let fewest = parts.as_ref().map_or(0, |(_, fewest)| *fewest);
-        let scale = |rows| if is_plain { Some(rows) } else { scaled(rows, by_person) };
-        let added = parts.and_then(|(rows, _)| scale(rows));
-        let n = samples.iter().map(|sample| sample.n()).sum();
-        SummedValue { value, added, fewest, is_normal: is_plain && is_of_auc, n }
-    }
-}
-
-/// What rows add to one part of a value less another.
-fn less(mine: Vec<RowInfluence>, theirs: Vec<RowInfluence>) -> Vec<RowInfluence> {
-    mine.into_iter().chain(theirs.into_iter().map(RowInfluence::negated)).collect()
-}
-
 impl ScoreSample {
-    fn added_to_auc(&self, auc: &AucEstimate) -> Option<Vec<RowInfluence>> {
+    /// What rows add to an AUC, of people without weights scaled already.
+    fn added_to_auc(&self, auc: &AucEstimate) -> Option<Vec<UnitTerm>> {
         if self.is_plain() { auc.delong_influences() } else { Some(auc.influences().collect()) }
     }
 
-    fn added_to_mean(&self, rows: Vec<RowInfluence>) -> Option<Vec<RowInfluence>> {
+    /// The same to a mean.
+    fn added_to_mean(&self, rows: Vec<UnitTerm>) -> Option<Vec<UnitTerm>> {
         if self.is_plain() { scaled(rows, false) } else { Some(rows) }
     }
 
     /// What rows add to observed over expected.
-    fn ratio_influences(&self) -> Vec<RowInfluence> {
+    fn ratio_influences(&self) -> Vec<UnitTerm> {
         let (observed, expected) = self.observed_and_expected();
         let ratio = observed as f64 / expected;
         let excess = |row: &RankedScore| f64::from(u8::from(row.positive)) - ratio * row.share;
-        self.rows.iter().map(|row| RowInfluence::new(row, excess(row) / expected)).collect()
-    }
-
-    /// An AUC of the positives and negatives of one sample or of two.
-    fn summed_auc(&self, auc: &Result<AucEstimate, Undefined>, samples: &[&Self]) -> SummedValue {
-        let parts = auc
-            .as_ref()
-            .ok()
-            .and_then(|auc| Some((self.added_to_auc(auc)?, auc.fewest(self.basis.persons))));
-        SummedValue::new(samples, value_of_auc(auc), parts, true)
-    }
-
-    /// A metric of these people alone.
-    fn summed(&self, reading: ScoreReading) -> SummedValue {
-        let of_rows = |value: MetricValue, rows: &dyn Fn() -> Vec<RowInfluence>| {
-            let added = value.ok().and_then(|_| self.added_to_mean(rows()));
-            let parts = added.map(|rows| (rows, self.n_persons()));
-            SummedValue::new(&[self], value, parts, false)
-        };
-        let alone = |value: MetricValue| SummedValue::new(&[self], value, None, false);
-        match reading {
-            ScoreReading::Brier => of_rows(self.brier(), &|| self.brier_influences()),
-            ScoreReading::ObservedExpected => {
-                of_rows(self.observed_over_expected(), &|| self.ratio_influences())
-            }
-            ScoreReading::Intercept | ScoreReading::Slope => {
-                let rows = LogOddsRows::new(&self.rows, self.places_are_log_odds);
-                match self.coefficient(&rows, reading) {
-                    Ok(found) => of_rows(Ok(found.value), &|| found.influences(&rows)),
-                    Err(reason) => alone(Err(reason)),
-                }
-            }
-            ScoreReading::Ecce | ScoreReading::EcceDistance => {
-                alone(self.cumulative_value(reading))
-            }
-            ScoreReading::Auc
-            | ScoreReading::AucGap
-            | ScoreReading::CrossAuc
-            | ScoreReading::CrossAucGap
-            | ScoreReading::BrierGap
-            | ScoreReading::EcceP => self.summed_auc(self.auc(), &[self]),
-        }
-    }
-
-    /// A metric of these people less that of others.
-    fn summed_gap(&self, other: &Self, reading: ScoreReading) -> SummedValue {
-        let (samples, by_person) = ([self, other], self.basis.persons);
-        if reading == ScoreReading::BrierGap {
-            let value = difference(self.brier(), other.brier());
-            let added = |of: &Self| of.added_to_mean(of.brier_influences());
-            let both = value.ok().and_then(|_| added(self).zip(added(other)));
-            let fewest = self.n_persons().min(other.n_persons());
-            let parts = both.map(|(mine, theirs)| (less(mine, theirs), fewest));
-            return SummedValue::new(&samples, value, parts, false);
-        }
-        let [first, second] = self.aucs(other, reading);
-        let value = difference(value_of_auc(&first), value_of_auc(&second));
-        let both = (*first).as_ref().ok().zip((*second).as_ref().ok());
-        let parts = both.and_then(|(first, second)| {
-            let rows = less(self.added_to_auc(first)?, other.added_to_auc(second)?);
-            Some((rows, first.fewest(by_person).min(second.fewest(by_person))))
-        });
-        SummedValue::new(&samples, value, parts, true)
+        self.rows.iter().map(|row| added(row, excess(row) / expected)).collect()
     }
 }
 
-impl GroupSubjects<ScoreSample> {
-    /// A metric in one of its scopes.
-    fn summed(&self, reading: ScoreReading, scope: MetricScope) -> SummedValue {
-        match scope {
-            MetricScope::Group(_) | MetricScope::Total => self.single(scope).summed(reading),
-            MetricScope::Direction(..) => {
-                let [a, b] = self.compared(scope);
-                a.summed_auc(&a.over(b), &[a, b])
+impl FoundScore<'_> {
+    /// What each row adds, scaled, see [`scaled`]; none where a side has one person, or the value is
+    /// undefined or no sum over rows.
+    fn added(&self) -> Option<Vec<UnitTerm>> {
+        self.value.ok()?;
+        let known = self.known_aucs();
+        let part = |(i, sample): (usize, &&ScoreSample)| {
+            if let Some(auc) = known.as_ref().map(|known| known[i]) {
+                return sample.added_to_auc(auc);
             }
-            _ => {
-                let [a, b] = self.compared(scope);
-                a.summed_gap(b, reading)
-            }
-        }
+            sample.added_to_mean(match (self.reading, &self.fit) {
+                (ScoreReading::Brier | ScoreReading::BrierGap, _) => sample.brier_influences(),
+                (ScoreReading::ObservedExpected, _) => sample.ratio_influences(),
+                (_, fit) => fit.as_ref().map(|(rows, found)| found.influences(rows))?,
+            })
+        };
+        // One AUC of two samples has all its rows.
+        let n_parts = known.as_ref().map_or(self.samples.len(), Vec::len);
+        let parts = self.samples.iter().enumerate().take(n_parts).map(part);
+        let mut parts = parts.collect::<Option<Vec<_>>>()?.into_iter();
+        let first = parts.next()?;
+        let rows = less(first, parts.next().unwrap_or_default());
+        if self.is_plain() { Some(rows) } else { scaled(rows, self.is_of_persons()) }
+    }
+
+    /// Persons on the side with the fewest.
+    fn fewest(&self) -> u64 {
+        let of_samples = || self.samples.iter().map(|sample| sample.n_persons()).min();
+        self.fewest_of_class().or_else(of_samples).unwrap_or(0)
     }
 }
 
@@ -225,7 +144,7 @@ impl FactualMeasurement<'_> {
         self.context.of_each(MetricFamily::Scores, |metric| {
             let Reads::Scored(reading) = metric.reads else { return Vec::new() };
             let in_scope = |scope: MetricScope| {
-                let both = sides.each_ref().map(|side| side.summed(reading, scope));
+                let both = sides.each_ref().map(|side| FoundScore::new(side, reading, scope));
                 self.compared((metric, scope), reading, both, is_binned)
             };
             let mut scopes = sides[0].scopes(reading);
@@ -240,15 +159,15 @@ impl FactualMeasurement<'_> {
         &self,
         of: (&'static Metric, MetricScope),
         reading: ScoreReading,
-        [first, second]: [SummedValue; 2],
+        [first, second]: [FoundScore<'_>; 2],
         is_binned: bool,
     ) -> ComparedValue {
         let context = &self.context;
-        let is_normal = first.is_normal && second.is_normal;
-        let fewest = first.fewest.min(second.fewest);
+        let is_normal = [&first, &second].iter().all(|of| of.is_plain() && !of.aucs.is_empty());
+        let fewest = first.fewest().min(second.fewest());
         let method = if is_normal { IntervalProcedure::DeLong } else { IntervalProcedure::Student };
-        let (values, n_rows) = ([first.value, second.value], first.n.min(second.n));
-        let basis = |gap: MetricValue| match (first.added, second.added) {
+        let (values, n_rows) = ([first.value, second.value], first.n().min(second.n()));
+        let basis = |gap: MetricValue| match (first.added(), second.added()) {
             _ if matches!(reading, ScoreReading::Ecce | ScoreReading::EcceDistance) => Err(TESTED),
             _ if is_binned => Err(CELLS_ARE_UNPAIRED),
             (Some(mine), Some(theirs)) => {

@@ -60,18 +60,19 @@ use crate::metric::evidence::units::WeightSums;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share, z_of_level};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::student_interval::Spread;
+use crate::metric::student_interval::{GroupTerms, Spread, UnitTerm};
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext};
-use crate::metric::value::measured::{FactualMeasurement, MeasuredValue, PersonBasis, ValuePeople};
+use crate::metric::value::measured::FactualMeasurement;
+use crate::metric::value::measured_value::{MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
 use crate::param::Level;
 use auc::AucEstimate;
 use calibration::{CumulativeDifference, FittedCoefficient, LogOddsRows};
 pub(crate) use change::RowsOf;
-use influence::{RowInfluence, n_units, terms};
+use influence::{added, n_units};
 pub(crate) use reliability::ReliabilityBin;
 
 /// Flag: scores are counted in cells, because there are many.
@@ -132,18 +133,6 @@ impl ScoreSample {
 
     fn auc(&self) -> &Result<AucEstimate, Undefined> {
         self.auc.get_or_init(|| self.over(self))
-    }
-
-    /// The two AUCs of which a gap is the difference: of each sample, or each over the other.
-    fn aucs<'a>(
-        &'a self,
-        other: &'a Self,
-        reading: ScoreReading,
-    ) -> [Cow<'a, Result<AucEstimate, Undefined>>; 2] {
-        match reading {
-            ScoreReading::CrossAucGap => [self.over(other), other.over(self)].map(Cow::Owned),
-            _ => [self.auc(), other.auc()].map(Cow::Borrowed),
-        }
     }
 
     /// Some people of the counts.
@@ -208,19 +197,6 @@ impl ScoreSample {
         Ok(ValueInterval { lo: end(logit - half), hi: end(logit + half), method })
     }
 
-    /// The interval of the difference of two AUCs of other people.
-    fn gap_interval(
-        &self,
-        (a, b): (&AucEstimate, &AucEstimate),
-        context: &MeasureContext<'_>,
-    ) -> IntervalOrReason {
-        let spread = a.spread_of_gap(b, self.is_plain(), self.basis.persons);
-        let method =
-            if self.is_plain() { IntervalProcedure::DeLong } else { IntervalProcedure::Student };
-        let value = a.value - b.value;
-        interval_of(value, spread, context, method).ok_or(GAP_WITHOUT_VARIANCE)
-    }
-
     /// Why the rows say nothing of what is derived from all of them.
     fn known(&self) -> Result<(), Undefined> {
         if self.rows.is_empty() { Err(self.empty) } else { Ok(()) }
@@ -232,30 +208,10 @@ impl ScoreSample {
         Ok(sum / self.weight())
     }
 
-    fn brier_influences(&self) -> Vec<RowInfluence> {
+    fn brier_influences(&self) -> Vec<UnitTerm> {
         let (mean, weight) = (self.brier().unwrap_or(f64::NAN), self.weight());
-        let each = |row: &RankedScore| RowInfluence::new(row, (squared_error(row) - mean) / weight);
+        let each = |row: &RankedScore| added(row, (squared_error(row) - mean) / weight);
         self.rows.iter().map(each).collect()
-    }
-
-    fn brier_interval(&self, value: f64, context: &MeasureContext<'_>) -> IntervalOrReason {
-        let spread = terms(self.brier_influences(), self.basis.persons).spread();
-        let method = IntervalProcedure::Student;
-        let cut = |ends: ValueInterval| ValueInterval {
-            lo: ends.lo.max(0.0),
-            hi: ends.hi.min(1.0),
-            ..ends
-        };
-        interval_of(value, spread, context, method).map(cut).ok_or(ONE_PERSON)
-    }
-
-    /// The interval of the Brier score of this sample less that of another.
-    fn brier_gap_interval(&self, other: &Self, context: &MeasureContext<'_>) -> IntervalOrReason {
-        let value = self.brier().and_then(|a| Ok(a - other.brier()?)).unwrap_or(f64::NAN);
-        let [mine, theirs] =
-            [self, other].map(|sample| terms(sample.brier_influences(), self.basis.persons));
-        let method = IntervalProcedure::Student;
-        interval_of(value, mine.gap(&theirs), context, method).ok_or(ONE_PERSON)
     }
 
     /// Units of the positive labels, and the sum of the scores by weight.
@@ -334,30 +290,9 @@ impl ScoreSample {
         if reading == ScoreReading::Slope { rows.slope() } else { rows.intercept() }
     }
 
-    fn coefficient_interval(
-        &self,
-        rows: &LogOddsRows<'_>,
-        (found, reading): (&FittedCoefficient, ScoreReading),
-        context: &MeasureContext<'_>,
-    ) -> IntervalOrReason {
-        let few = self.basis.persons && self.n_persons() < LEAST_PERSONS_OF_SLOPE;
-        if few && reading == ScoreReading::Slope {
-            return Err(FEW_PERSONS_OF_SLOPE);
-        }
-        let (value, method) = (found.value, IntervalProcedure::Wald);
-        let spread = found.spread(rows, (self.is_plain(), self.basis.persons));
-        interval_of(value, spread, context, method).ok_or(ONE_PERSON)
-    }
-
     fn cumulative(&self) -> Result<CumulativeDifference, Undefined> {
         self.known()?;
         Ok(CumulativeDifference::new(&self.rows))
-    }
-
-    /// The range of the cumulative difference, or its largest distance from 0.
-    fn cumulative_value(&self, reading: ScoreReading) -> MetricValue {
-        let found = self.cumulative()?;
-        Ok(if reading == ScoreReading::Ecce { found.range } else { found.distance })
     }
 }
 
@@ -378,153 +313,158 @@ pub(crate) fn auc_of_all(counts: &FactualCounts, level: Level) -> Option<(f64, f
     Some((auc.value, hi))
 }
 
-fn value_of_auc(auc: &Result<AucEstimate, Undefined>) -> MetricValue {
-    match auc {
-        Ok(auc) => Ok(auc.value),
-        Err(reason) => Err(*reason),
-    }
-}
-
 fn squared_error(row: &RankedScore) -> f64 {
     let error = row.share - f64::from(u8::from(row.positive));
     error * error
 }
 
-/// Scores that are being measured.
-struct ScoreMeasurement<'a> {
-    context: &'a MeasureContext<'a>,
-    is_binned: bool,
+/// A metric of one sample or of two, and what its interval follows from.
+struct FoundScore<'a> {
+    reading: ScoreReading,
+    samples: Vec<&'a ScoreSample>,
+    value: MetricValue,
+    /// The AUC that it is, or the two of which it is the difference; nothing of another value.
+    aucs: Vec<Cow<'a, Result<AucEstimate, Undefined>>>,
+    /// The coefficient that it is.
+    fit: Option<(LogOddsRows<'a>, FittedCoefficient)>,
 }
 
-impl ScoreMeasurement<'_> {
-    fn finish(
-        &self,
-        of: (&'static Metric, MetricScope),
-        (value, interval): (MetricValue, (Option<ValueInterval>, String)),
-        people: ValuePeople,
-    ) -> MeasuredValue {
-        let mut measured = MeasuredValue::new(self.context, of, value, interval, people);
-        measured.flags.extend(self.is_binned.then_some(BINNED));
-        measured
-    }
-
-    /// An AUC of the positives and negatives of one sample or of two.
-    fn auc(
-        &self,
-        of: (&'static Metric, MetricScope),
-        auc: &Result<AucEstimate, Undefined>,
-        samples: &[&ScoreSample],
-    ) -> MeasuredValue {
-        let value = value_of_auc(auc);
-        let interval = self.context.interval(value, || match (auc, samples) {
-            (Ok(auc), [sample, ..]) => sample.auc_interval(auc, self.context.settings.level),
-            _ => Err(ONE_OF_CLASS),
-        });
-        let mut people = people(samples);
-        people.smallest_denominator =
-            auc.as_ref().ok().map(|auc| auc.fewest(is_of_persons(samples)));
-        self.finish(of, (value, interval), people)
-    }
-
-    fn value_of(
-        &self,
-        of: (&'static Metric, MetricScope),
+impl<'a> FoundScore<'a> {
+    /// A metric in one of its scopes.
+    fn new(
+        subjects: &'a GroupSubjects<ScoreSample>,
         reading: ScoreReading,
-        sample: &ScoreSample,
-    ) -> MeasuredValue {
-        let context = self.context;
-        let with_interval = |value: MetricValue, basis: &dyn Fn(f64) -> IntervalOrReason| {
-            let interval = context.interval(value, || basis(value.unwrap_or(f64::NAN)));
-            (value, interval)
+        scope: MetricScope,
+    ) -> Self {
+        let samples = match scope {
+            MetricScope::Group(_) | MetricScope::Total => vec![subjects.single(scope)],
+            _ => subjects.compared(scope).to_vec(),
         };
-        let found = match reading {
-            ScoreReading::Brier => {
-                with_interval(sample.brier(), &|value| sample.brier_interval(value, context))
-            }
-            ScoreReading::ObservedExpected => {
-                with_interval(sample.observed_over_expected(), &|_| sample.ratio_interval(context))
-            }
-            ScoreReading::Intercept | ScoreReading::Slope => {
-                let rows = LogOddsRows::new(&sample.rows, sample.places_are_log_odds);
-                let found = sample.coefficient(&rows, reading);
-                let value = found.as_ref().map(|found| found.value).map_err(|reason| *reason);
-                let (value, (interval, mut words)) = with_interval(value, &|_| match &found {
-                    Ok(found) => sample.coefficient_interval(&rows, (found, reading), context),
-                    Err(_) => Err(ONE_PERSON),
-                });
-                if rows.n_cut > 0 && value.is_ok() {
-                    let (cut, n) = (rows.n_cut, sample.n());
-                    words.push_str(&format!(
-                        "; {cut} of {n} scores are cut to [0.000001, 0.999999]"
-                    ));
-                }
-                (value, (interval, words))
-            }
-            ScoreReading::Ecce | ScoreReading::EcceDistance => {
-                with_interval(sample.cumulative_value(reading), &|_| Err(TESTED))
-            }
-            ScoreReading::EcceP => {
-                let value = match sample.cumulative() {
-                    Ok(_) if sample.basis.persons => Err(Undefined::Persons),
-                    found => found.and_then(|found| found.p()),
-                };
-                with_interval(value, &|_| Err(NO_INTERVAL_OF_P))
-            }
+        let (a, b) = (samples[0], samples[samples.len() - 1]);
+        let aucs: Vec<Cow<'a, Result<AucEstimate, Undefined>>> = match reading {
+            ScoreReading::Auc => vec![Cow::Borrowed(a.auc())],
+            ScoreReading::AucGap => vec![Cow::Borrowed(a.auc()), Cow::Borrowed(b.auc())],
+            ScoreReading::CrossAuc => vec![Cow::Owned(a.over(b))],
+            ScoreReading::CrossAucGap => vec![Cow::Owned(a.over(b)), Cow::Owned(b.over(a))],
+            _ => Vec::new(),
+        };
+        let of_aucs =
+            aucs.iter().map(|auc| auc.as_ref().as_ref().map(|of| of.value).map_err(|e| *e));
+        let mut fit = None;
+        let value = match reading {
             ScoreReading::Auc
             | ScoreReading::AucGap
             | ScoreReading::CrossAuc
-            | ScoreReading::CrossAucGap
-            | ScoreReading::BrierGap => return self.auc(of, sample.auc(), &[sample]),
+            | ScoreReading::CrossAucGap => {
+                of_aucs.reduce(difference).unwrap_or(Err(Undefined::OperandMissing))
+            }
+            ScoreReading::Brier => a.brier(),
+            ScoreReading::BrierGap => difference(a.brier(), b.brier()),
+            ScoreReading::ObservedExpected => a.observed_over_expected(),
+            ScoreReading::Intercept | ScoreReading::Slope => {
+                let rows = LogOddsRows::new(&a.rows, a.places_are_log_odds);
+                a.coefficient(&rows, reading).map(|found| fit.insert((rows, found)).1.value)
+            }
+            ScoreReading::Ecce => a.cumulative().map(|found| found.range),
+            ScoreReading::EcceDistance => a.cumulative().map(|found| found.distance),
+            ScoreReading::EcceP => match a.cumulative() {
+                Ok(_) if a.basis.persons => Err(Undefined::Persons),
+                found => found.and_then(|found| found.p()),
+            },
         };
-        self.finish(of, found, people(&[sample]))
+        FoundScore { reading, samples, value, aucs, fit }
     }
 
-    /// A metric of two samples of other people, A less B.
-    fn gap(
+    /// Whether each row is a person without a weight.
+    fn is_plain(&self) -> bool {
+        self.samples.iter().all(|sample| sample.is_plain())
+    }
+
+    fn is_of_persons(&self) -> bool {
+        self.samples.iter().any(|sample| sample.basis.persons)
+    }
+
+    fn n(&self) -> u64 {
+        self.samples.iter().map(|sample| sample.n()).sum()
+    }
+
+    /// The AUCs; none where one is undefined, and of another value.
+    fn known_aucs(&self) -> Option<Vec<&AucEstimate>> {
+        let known = self.aucs.iter().map(|auc| auc.as_ref().as_ref().ok());
+        known.collect::<Option<Vec<_>>>().filter(|known| !known.is_empty())
+    }
+
+    /// Of its AUCs the positives or negatives, whichever are fewest.
+    fn fewest_of_class(&self) -> Option<u64> {
+        let by_person = self.is_of_persons();
+        self.known_aucs()?.iter().map(|auc| auc.fewest(by_person)).min()
+    }
+
+    /// How many people are behind it.
+    fn people(&self) -> ValuePeople {
+        let people = match self.samples.as_slice() {
+            [a, b] => {
+                let rows = || a.rows.iter().chain(&b.rows);
+                let all = self.is_of_persons().then(|| n_units(rows(), true));
+                ValuePeople::two([a.n(), b.n()], None)
+                    .with_persons(all, &[a.person_basis(), b.person_basis()])
+            }
+            samples => {
+                ValuePeople::one(self.n(), None).with_person_basis(samples[0].person_basis())
+            }
+        };
+        match self.aucs.is_empty() {
+            true => people,
+            false => ValuePeople { smallest_denominator: self.fewest_of_class(), ..people },
+        }
+    }
+
+    fn interval(&self, context: &MeasureContext<'_>) -> IntervalOrReason {
+        let (a, b) = (self.samples[0], self.samples[self.samples.len() - 1]);
+        let by_person = self.is_of_persons();
+        let terms = |of: &ScoreSample| GroupTerms::new(of.brier_influences(), by_person);
+        let student = IntervalProcedure::Student;
+        let (spread, method, why) = match (self.reading, self.known_aucs().as_deref(), &self.fit) {
+            (_, Some(&[auc]), _) => return a.auc_interval(auc, context.settings.level),
+            (ScoreReading::ObservedExpected, ..) => return a.ratio_interval(context),
+            (_, Some(&[first, second]), _) => {
+                let method = if a.is_plain() { IntervalProcedure::DeLong } else { student };
+                (first.spread_of_gap(second, a.is_plain(), by_person), method, GAP_WITHOUT_VARIANCE)
+            }
+            (ScoreReading::Brier, ..) => (terms(a).spread(), student, ONE_PERSON),
+            (ScoreReading::BrierGap, ..) => (terms(a).gap(&terms(b)), student, ONE_PERSON),
+            (ScoreReading::Slope, ..) if by_person && a.n_persons() < LEAST_PERSONS_OF_SLOPE => {
+                return Err(FEW_PERSONS_OF_SLOPE);
+            }
+            (_, _, Some((rows, found))) => {
+                (found.spread(rows, (a.is_plain(), by_person)), IntervalProcedure::Wald, ONE_PERSON)
+            }
+            (ScoreReading::EcceP, ..) => return Err(NO_INTERVAL_OF_P),
+            _ => return Err(TESTED),
+        };
+        let found = interval_of(self.value.unwrap_or(f64::NAN), spread, context, method);
+        let cut = |of: ValueInterval| match self.reading {
+            ScoreReading::Brier => ValueInterval { lo: of.lo.max(0.0), hi: of.hi.min(1.0), ..of },
+            _ => of,
+        };
+        found.map(cut).ok_or(why)
+    }
+
+    fn measured(
         &self,
         of: (&'static Metric, MetricScope),
-        reading: ScoreReading,
-        [a, b]: [&ScoreSample; 2],
+        context: &MeasureContext<'_>,
+        is_binned: bool,
     ) -> MeasuredValue {
-        let context = self.context;
-        let mut people = people(&[a, b]);
-        if reading == ScoreReading::BrierGap {
-            let value = difference(a.brier(), b.brier());
-            let interval = context.interval(value, || a.brier_gap_interval(b, context));
-            return self.finish(of, (value, interval), people);
+        let (interval, mut words) = context.interval(self.value, || self.interval(context));
+        if let Some((rows, _)) = self.fit.as_ref().filter(|(rows, _)| rows.n_cut > 0) {
+            let (cut, n) = (rows.n_cut, self.n());
+            words.push_str(&format!("; {cut} of {n} scores are cut to [0.000001, 0.999999]"));
         }
-        let [first, second] = a.aucs(b, reading);
-        let gap = difference(value_of_auc(&first), value_of_auc(&second));
-        let interval = context.interval(gap, || match (&*first, &*second) {
-            (Ok(first), Ok(second)) => a.gap_interval((first, second), context),
-            _ => Err(GAP_WITHOUT_VARIANCE),
-        });
-        if let (Ok(first), Ok(second)) = (&*first, &*second) {
-            let by_person = a.basis.persons;
-            people.smallest_denominator =
-                Some(first.fewest(by_person).min(second.fewest(by_person)));
-        }
-        self.finish(of, (gap, interval), people)
-    }
-}
-
-fn is_of_persons(samples: &[&ScoreSample]) -> bool {
-    samples.iter().any(|sample| sample.basis.persons)
-}
-
-/// How many people are behind a value of some samples.
-fn people(samples: &[&ScoreSample]) -> ValuePeople {
-    match samples {
-        [a, b] => {
-            let all = is_of_persons(samples).then(|| n_units(a.rows.iter().chain(&b.rows), true));
-            ValuePeople::two([a.n(), b.n()], None)
-                .with_persons(all, &[a.person_basis(), b.person_basis()])
-        }
-        _ => {
-            let n = samples.iter().map(|sample| sample.n()).sum();
-            let basis = samples.first().and_then(|sample| sample.person_basis());
-            ValuePeople::one(n, None).with_person_basis(basis)
-        }
+        let mut measured =
+            MeasuredValue::new(context, of, self.value, (interval, words), self.people());
+        measured.flags.extend(is_binned.then_some(BINNED));
+        measured
     }
 }
 
@@ -556,18 +496,11 @@ impl FactualMeasurement<'_> {
         let sample = |who: GroupSelection| ScoreSample::of(counts, scores, who);
         let n = counts.groups.len();
         let subjects = GroupSubjects::new(n, n > 2, sample);
-        let with = ScoreMeasurement { context, is_binned: scores.is_binned() };
         context.of_each(MetricFamily::Scores, |metric| {
             let Reads::Scored(reading) = metric.reads else { return Vec::new() };
-            let value = |scope| match scope {
-                MetricScope::Group(_) | MetricScope::Total => {
-                    with.value_of((metric, scope), reading, subjects.single(scope))
-                }
-                MetricScope::Direction(..) => {
-                    let [a, b] = subjects.compared(scope);
-                    with.auc((metric, scope), &a.over(b), &[a, b])
-                }
-                _ => with.gap((metric, scope), reading, subjects.compared(scope)),
+            let value = |scope| {
+                let found = FoundScore::new(&subjects, reading, scope);
+                found.measured((metric, scope), context, scores.is_binned())
             };
             subjects.scopes(reading).into_iter().map(value).collect()
         })

@@ -22,11 +22,11 @@ use crate::metric::estimate::share::{Share, UnitsBelow};
 use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{ECCM_CELLS, Eccm};
-use crate::metric::evidence::person_sums::{PersonSwitchCounts, distinct};
-use crate::metric::evidence::units::WeightSums;
+use crate::metric::evidence::person_sums::PersonSwitchCounts;
+use crate::metric::evidence::units::{WeightSums, distinct};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::measured::PersonBasis;
+use crate::metric::value::measured_value::{PersonBasis, ValuePeople};
 use crate::metric::value::scope_people::any_groups;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, Reads};
@@ -288,19 +288,6 @@ pub(super) struct ScopeCases {
     any: CasesByCell<4>,
 }
 
-/// The persons behind a value.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct ScopePersons {
-    /// As the tables say.
-    pub(super) basis: PersonBasis,
-    /// Of a difference the persons of the smaller side.
-    pub(super) smallest_group: u64,
-    /// Of a difference the persons below the smaller denominator.
-    pub(super) smallest_denominator: Option<u64>,
-    /// The most rows that a person has.
-    pub(super) most_rows: u64,
-}
-
 impl ScopeCases {
     /// The graphs in which the scope may have a value.
     fn graphs(&self) -> u64 {
@@ -345,14 +332,14 @@ impl ScopeCases {
 
     /// The persons behind a value. Where its denominator depends on what switches, no more is
     /// known of those below it than that there are at least as many as `cases`, those that every
-    /// graph has at least, over the most counterfactuals of one person. None where each row is a
-    /// person.
+    /// graph has at least, over the most counterfactuals of one person. With the most rows that a
+    /// person has. None where each row is a person.
     pub(super) fn persons(
         &self,
         metric: &Metric,
         share: Option<&Share>,
         cases: Option<u64>,
-    ) -> Option<ScopePersons> {
+    ) -> Option<(ValuePeople, u64)> {
         let (mut n, mut most) = (0, 1);
         self.counted(metric)?.for_each(|(_, own)| {
             n += 1;
@@ -363,13 +350,9 @@ impl ScopeCases {
         // Of a row with several counterfactuals whether any switches is known once.
         let rows = self.any.persons.iter().flatten();
         let rows = rows.map(|(_, cells)| cells.iter().sum::<u64>() / self.graphs().max(1)).max();
-        let most_rows = rows.unwrap_or(most).max(1);
-        Some(ScopePersons {
-            basis: PersonBasis { n, denominator },
-            smallest_group: n,
-            smallest_denominator: denominator,
-            most_rows,
-        })
+        let basis = PersonBasis { n, denominator };
+        let people = ValuePeople::one(n, None).with_person_basis(Some(basis));
+        Some((people, rows.unwrap_or(most).max(1)))
     }
 
     /// The different persons whom a metric counts here or there; none where each row is a person.

@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use self::cases::{GraphCases, ScopeCases, ScopePersons, TargetSwitches};
+use self::cases::{GraphCases, ScopeCases, TargetSwitches};
 use super::scope_people::unmoved;
 use super::switches::{impaired, measure_counterfactual};
 use crate::metric::estimate::Estimate;
@@ -48,7 +48,7 @@ use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
-use crate::metric::value::measured::{MeasuredValue, PersonBasis};
+use crate::metric::value::measured_value::{MeasuredValue, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, Reads};
 use crate::num::summary::{SampleSpread, SpreadEstimate, WeightedValue};
@@ -343,18 +343,7 @@ impl WorldCounts {
     }
 }
 
-impl Additive for WorldCounts {
-    fn absorb(&mut self, other: &Self) {
-        let mut supported = std::mem::take(&mut self.supported);
-        let (so_far, theirs) = (|| self.without_scores(), || other.without_scores());
-        supported.absorb(&other.supported, so_far, theirs);
-        self.supported = supported;
-        self.cases.absorb(&other.cases);
-        self.of_world.absorb(&other.of_world);
-    }
-}
-
-additive!(accumulated WorldCounts);
+additive!(supported WorldCounts { cases, of_world } or without_scores);
 additive!(WorldSwitchCounts { counts });
 
 /// Adds a person to the second pass of every world.
@@ -450,7 +439,9 @@ pub(crate) fn measure_worlds(
         let mut flags: Vec<&'static str> =
             each.iter().flat_map(|m| m.flags.iter().copied()).collect();
         flags.extend(
-            persons.iter().flat_map(|of| ask.flags(of.smallest_group, of.smallest_denominator)),
+            persons
+                .iter()
+                .flat_map(|(of, _)| ask.flags(of.smallest_group, of.smallest_denominator)),
         );
         flags.sort_unstable_by(|a, b| b.cmp(a));
         flags.dedup();
@@ -469,7 +460,7 @@ pub(crate) fn measure_worlds(
         });
         let switched = switched.filter(|(_, n)| *n > 0).map(|(sum, n)| sum / n);
         // Of rows no more is known than how many persons they are at least.
-        let switched = switched.map(|rows| persons.map_or(rows, |of| rows / of.most_rows));
+        let switched = switched.map(|rows| persons.map_or(rows, |(_, most)| rows / most));
         let (metric, scope) = (each[0].metric, each[0].scope);
         let impaired = impaired(metric, scope, (value, clear), switched, settings);
         let measured = MeasuredValue {
@@ -481,7 +472,7 @@ pub(crate) fn measure_worlds(
             ci_method,
             flags,
             impaired,
-            persons: persons.map(|persons| persons.basis).or(lead.persons),
+            persons: persons.and_then(|(of, _)| of.persons).or(lead.persons),
             effective: share.map(|share| share.size).or(lead.effective),
             ..lead.clone()
         };
@@ -587,25 +578,21 @@ impl<'a> OverGraphs<'a> {
         self.scopes.get(&scope).filter(|_| all)?.still()
     }
 
-    /// The persons behind a value; none where each row is a person.
-    fn persons(&self, metric: &'static Metric, scope: MetricScope) -> Option<ScopePersons> {
-        let one = |scope: MetricScope| -> Option<ScopePersons> {
+    /// The persons behind a value, and the most rows that one has; none where each row is a person.
+    fn persons(&self, metric: &'static Metric, scope: MetricScope) -> Option<(ValuePeople, u64)> {
+        let one = |scope: MetricScope| {
             let (share, least) =
                 (self.share(metric, scope), self.denominators(metric, scope).min());
             self.scopes.get(&scope)?.persons(metric, share.as_ref(), least.flatten())
         };
         let MetricScope::Difference(a, b) = scope else { return one(scope) };
         let scopes = [MetricScope::Direction(a, b), MetricScope::Direction(b, a)];
-        let (x, y) = (one(scopes[0])?, one(scopes[1])?);
+        let ((x, most), (y, most_back)) = (one(scopes[0])?, one(scopes[1])?);
         let [forth, back] = scopes.map(|scope| &self.scopes[&scope]);
-        let basis = PersonBasis { n: forth.persons_with(back, metric)?, denominator: None };
-        let below = [x, y].into_iter().filter_map(|of| of.smallest_denominator).min();
-        Some(ScopePersons {
-            basis,
-            smallest_group: x.smallest_group.min(y.smallest_group),
-            smallest_denominator: below,
-            most_rows: x.most_rows.max(y.most_rows),
-        })
+        let all = forth.persons_with(back, metric)?;
+        let people =
+            ValuePeople::two([x.n, y.n], None).with_persons(Some(all), &[x.persons, y.persons]);
+        Some((people, most.max(most_back)))
     }
 }
 

@@ -2,73 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use minijinja::context;
-use minijinja::value::Value;
 use serde::Serialize;
 
-use crate::report::page::number::NumberFormat;
-use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::graphs::{Causes, ScenarioGraphs};
-
-/// Scenarios in which the attribute itself follows from other columns, which people know to be
-/// false of most attributes.
-pub(super) fn against_knowledge(scenarios: &[&ScenarioGraphs]) -> Value {
-    let found = |scenario: &&ScenarioGraphs| {
-        let causes = scenario.causes_of_the_attribute()?;
-        let follows = follows(scenario, &causes, "", usize::MAX);
-        Some(context!(set => &scenario.set, follows))
-    };
-    scenarios.iter().filter_map(found).collect()
-}
-
-/// "98.9 % of the graphs race follows from age", or "from other variables (age 94.4 %, priors_count
-/// 94.2 %)" with so many of them.
-fn follows(
-    scenario: &ScenarioGraphs,
-    causes: &Causes<'_>,
-    of_set: &str,
-    at_most: usize,
-) -> RichText {
-    let share = NumberFormat::Share.value(causes.share);
-    let words = RichText::from(format!("{share} of the graphs{of_set} "))
-        .name(&scenario.sensitive)
-        .text(" follows from ");
-    match causes.each.as_slice() {
-        [] => words.text("other variables, each in few graphs"),
-        [(cause, of_one)] if NumberFormat::Share.value(*of_one) == share => words.name(*cause),
-        each => {
-            let one = |words: RichText, (i, (cause, share)): (usize, &(&str, f64))| {
-                words
-                    .text(if i == 0 { "" } else { ", " })
-                    .name(*cause)
-                    .text(format!(" in {}", NumberFormat::Share.value(*share)))
-            };
-            let words =
-                each.iter().take(at_most).enumerate().fold(words.text("other variables ("), one);
-            match each.len().saturating_sub(at_most) {
-                0 => words.text(")"),
-                more => words.text(format!(", and {more} more)")),
-            }
-        }
-    }
-}
-
-/// Causes of the attribute in one sentence.
-const CAUSES_AT_MOST: usize = 3;
+use crate::report::read::graphs::Causes;
 
 /// Why the page names no group at a disadvantage by a set: in its graphs the attribute follows from
 /// other variables. None where it does not, or where the set has no graphs.
-pub(crate) fn caution(audit: &AuditFolder, set: &str, attribute: &str) -> Option<RichText> {
-    let groups = audit.graphs_by_attribute();
-    let (_, scenarios) = groups.iter().find(|(name, _)| name == attribute)?;
-    let scenario = scenarios.iter().find(|s| s.set == set)?;
-    let causes = scenario.causes_of_the_attribute()?;
-    let words = RichText::from("No group is named at a disadvantage, because in ");
-    let words =
-        words.and(follows(scenario, &causes, " of this set", CAUSES_AT_MOST)).text(", which may ");
-    let known = "contradict domain knowledge";
-    Some(words.link(known, "graphs", "How certain are the causal graphs").text("."))
+pub(crate) fn caution<'a>(
+    audit: &'a AuditFolder,
+    set: &str,
+    attribute: &str,
+) -> Option<Causes<'a>> {
+    let mut scenarios = audit.graphs.scenarios.iter();
+    scenarios.find(|of| of.set == set && of.attribute == attribute)?.causes_of_the_attribute()
 }
 
 /// What a job states about causes.
@@ -138,35 +85,4 @@ pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<Scenari
         });
     }
     Some(ScenarioKnowledge { scenario: name.to_owned(), statements })
-}
-
-/// That scenarios may contradict what is known of the attribute, for the list of what an audit
-/// does not show; none where in no scenario the attribute follows from other variables.
-pub(crate) fn contradictions(audit: &AuditFolder) -> Option<RichText> {
-    let found = audit.graphs.scenarios.iter();
-    let found = found.filter_map(|s| s.causes_of_the_attribute().map(|causes| (s, causes)));
-    let found: Vec<(&ScenarioGraphs, Causes<'_>)> = found.collect();
-    let named = |words: RichText, scenario: &ScenarioGraphs| {
-        let name = scenario.set.split_once('/').map_or(scenario.set.as_str(), |(_, name)| name);
-        words.name(name.to_owned())
-    };
-    let words = match found.as_slice() {
-        [] => return None,
-        [(scenario, causes)] => named(RichText::from("Results of scenario "), scenario)
-            .text(" may answer no question: in ")
-            .and(follows(scenario, causes, "", CAUSES_AT_MOST)),
-        several => several.iter().enumerate().fold(
-            RichText::from("Results of these scenarios may answer no question: "),
-            |words, (i, (scenario, causes))| {
-                named(words.text(if i > 0 { "; " } else { "" }), scenario)
-                    .text(", where in ")
-                    .and(follows(scenario, causes, "", 1))
-            },
-        ),
-    };
-    Some(words.text(
-        ". If no recorded variable can cause the attribute, as with race, sex or age, that \
-         contradicts domain knowledge, and these results only show what stating the knowledge \
-         changes.",
-    ))
 }

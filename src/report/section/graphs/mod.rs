@@ -15,7 +15,7 @@ pub(crate) mod knowledge;
 pub(crate) mod values;
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
 use crate::metric::MetricUnit;
 use crate::metric::catalog::find;
@@ -30,9 +30,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::{LEAST, ScenarioBootstrap, ScenarioGraphs, ScenarioNode};
-use crate::report::read::panel::{GraphSpread, ReportedValue, ResultKey};
-use crate::report::read::words::people;
-use crate::report::section::graphs::knowledge::against_knowledge;
+use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::section::graphs::values::ValueKnobs;
 
 /// Drawings on one page.
@@ -74,13 +72,15 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         let variances: Value =
             models().filter_map(|model| variances(audit, attribute, model, scenarios)).collect();
         let (edges, all_edges) = edges(audit, scenarios);
+        let contradicts: Vec<_> =
+            scenarios.iter().filter_map(|of| of.causes_of_the_attribute()).collect();
         attributes.push(context! {
             id => format!("graphs-{}", scenarios[0].id), attribute, middle => &middle, mark =>
             chart::verdict("warn", "mark warn"), enough => ENOUGH_BOOTSTRAPS, overview, sampled,
             values => values::values(audit, scenarios), determined, few =>
-            few_bootstraps(scenarios), contradicts => against_knowledge(scenarios), changes =>
+            few_bootstraps(scenarios), contradicts => Value::from(Serde(&contradicts)), changes =>
             changes(audit, attribute, scenarios), rates, variances, drawings =>
-            drawings(scenarios), edges, all_edges, movements => movements(audit, scenarios),
+            drawings(scenarios), heads => heads(scenarios), edges, all_edges, movements => movements(audit, scenarios),
         });
     }
     let facts = context!(persons, binned, middle, attributes);
@@ -195,25 +195,6 @@ fn middle(audit: &AuditFolder) -> String {
     part.unwrap_or_else(|| "the middle".to_owned())
 }
 
-/// The interval over graphs and refits of a mean, over graphs alone where nothing was refitted; and
-/// that the mean lies outside of it, where it
-/// does.
-pub(crate) fn over_graphs(
-    kind: NumberFormat,
-    mean: f64,
-    across: &GraphSpread,
-    ends: (f64, f64),
-) -> String {
-    let what =
-        if across.is_of_one_fit() { "graphs of a single bootstrap" } else { "graphs and refits" };
-    let outside = if is_outside(mean, ends) {
-        ", which does not contain the mean because a few graphs differ greatly"
-    } else {
-        ""
-    };
-    format!("{what} {}{outside}", kind.interval(mean, ends.0, ends.1))
-}
-
 /// Percentiles of few bootstraps are their extremes; one has none.
 fn few_bootstraps(scenarios: &[&ScenarioGraphs]) -> Value {
     let few = scenarios.iter().map(|s| (&s.set, s.bootstraps.len()));
@@ -301,6 +282,9 @@ fn directions(audit: &AuditFolder, attribute: &str) -> Vec<[String; 2]> {
     others.iter().flat_map(both).collect()
 }
 
+/// A rate in one direction, with its value in each scenario.
+type GraphRateRow<'a> = (&'a str, &'a [String; 2], Vec<Option<&'a ReportedValue>>);
+
 /// Rates of a model with both intervals, a column per scenario.
 fn rates(
     audit: &AuditFolder,
@@ -309,21 +293,19 @@ fn rates(
     scenarios: &[&ScenarioGraphs],
     glossary: &mut PageGlossary<'_>,
 ) -> Option<Value> {
-    let mut found: Vec<(RichText, &str, Vec<Option<&ReportedValue>>)> = Vec::new();
-    for [from, to] in &directions(audit, attribute) {
-        for metric in PageList::GraphRates.ids() {
-            let of = |s: &&ScenarioGraphs| {
-                audit.measure(&key(model, attribute, &s.set, "direction", from, to), metric)
-            };
-            let measures: Vec<Option<&ReportedValue>> = scenarios.iter().map(of).collect();
-            if measures.iter().any(Option::is_some) {
-                glossary.show(metric);
-                let head = RichText::new()
-                    .strong(metric.to_uppercase())
-                    .text(" ")
-                    .and(RichText::direction(from, to));
-                found.push((head, metric, measures));
-            }
+    let of = |s: &ScenarioGraphs, [from, to]: &[String; 2], metric: &str| {
+        audit.measure(&key(model, attribute, &s.set, "direction", from, to), metric)
+    };
+    let directions = directions(audit, attribute);
+    let all =
+        || directions.iter().flat_map(|d| PageList::GraphRates.ids().iter().map(move |m| (d, *m)));
+    let scenarios = with(scenarios, |s| all().any(|(pair, metric)| of(s, pair, metric).is_some()));
+    let mut found: Vec<GraphRateRow<'_>> = Vec::new();
+    for (pair, metric) in all() {
+        let measures: Vec<_> = scenarios.iter().map(|s| of(s, pair, metric)).collect();
+        if measures.iter().any(Option::is_some) {
+            glossary.show(metric);
+            found.push((metric, pair, measures));
         }
     }
     if found.is_empty() {
@@ -334,13 +316,26 @@ fn rates(
         [m.value, m.interval.map(|i| i.1), m.across.as_ref().and_then(|a| a.ends).map(|e| e.1)]
     });
     let end = round_up(ends.flatten().fold(0.0, f64::max)).min(1.0);
-    let middle = middle(audit);
-    let rows = found.into_iter().map(|(head, metric, measures)| {
-        let kind = terms::kind(metric, "direction");
-        ReportRow::new(head, measures.into_iter().map(|m| rate(m, kind, end, &middle)))
-    });
-    let table = PageTable::new(heads("Rate", scenarios), rows);
-    Some(context!(model, end => NumberFormat::Share.value(end), table))
+    let row = |(metric, [from, to], measures): GraphRateRow<'_>| {
+        let cells = measures.into_iter().map(|measure| Some(rate(measure?, end)));
+        let cells: Vec<Option<Value>> = cells.collect();
+        context!(metric => metric.to_uppercase(), from, to, cells)
+    };
+    let rows: Value = found.into_iter().map(row).collect();
+    Some(context!(model, end, heads => heads(&scenarios), rows))
+}
+
+/// The scenarios of which a table has a value, in order.
+fn with<'a>(
+    scenarios: &[&'a ScenarioGraphs],
+    has: impl Fn(&ScenarioGraphs) -> bool,
+) -> Vec<&'a ScenarioGraphs> {
+    scenarios.iter().copied().filter(|scenario| has(scenario)).collect()
+}
+
+/// Scenarios as heads of columns.
+fn heads(scenarios: &[&ScenarioGraphs]) -> Vec<Value> {
+    scenarios.iter().map(|of| RichText::new().name(&of.set).into()).collect()
 }
 
 /// How far the score of a person varies over the graphs, by model and direction, a column per
@@ -358,79 +353,36 @@ fn variances(
         Some((row.n, IntervalWhisker { value: row.variance_mean?, interval, noise: None }))
     };
     let directions = directions(audit, attribute);
+    let scenarios = &with(scenarios, |s| directions.iter().any(|pair| of(s, pair).is_some()));
     let all = directions.iter().flat_map(|pair| scenarios.iter().filter_map(|s| of(s, pair)));
     let ends = all.map(|(_, w)| w.interval.map_or(w.value, |(_, hi)| hi.max(w.value)));
     let end = round_up(ends.reduce(f64::max)?);
     let cell = |scenario: &&ScenarioGraphs, pair: &[String; 2]| {
-        let Some((n, whisker)) = of(scenario, pair) else { return PageCell::none() };
-        let ends =
-            whisker.interval.map(|(lo, hi)| NumberFormat::Plain.interval(whisker.value, lo, hi));
-        let mean = RichText::new().drawing(chart::whiskers(&[whisker], end)).text(" ");
-        let small = ends.into_iter().chain([people(audit, n)]);
-        PageCell::new(mean.text(three_digits(whisker.value)), small)
+        let (n, whisker) = of(scenario, pair)?;
+        let (value, interval) = (whisker.value, whisker.interval.map(|(lo, hi)| vec![lo, hi]));
+        Some(context!(n, value, interval, svg => chart::whiskers(&[whisker], end)))
     };
     let rows = directions.iter().filter(|pair| scenarios.iter().any(|s| of(s, pair).is_some()));
     let rows = rows.map(|pair| {
-        let cells = scenarios.iter().map(|scenario| cell(scenario, pair));
-        ReportRow::new(RichText::direction(&pair[0], &pair[1]), cells)
+        let cells: Vec<Option<Value>> = scenarios.iter().map(|of| cell(of, pair)).collect();
+        context!(from => &pair[0], to => &pair[1], cells)
     });
-    let table = PageTable::new(heads("Direction", scenarios), rows);
-    Some(context!(model, end => chart::tick(end), table))
+    let (end, heads) = (chart::tick(end), heads(scenarios));
+    Some(context!(model, end, heads, rows => rows.collect::<Value>()))
 }
 
-/// Scenarios as heads of columns.
-fn heads(first: &str, scenarios: &[&ScenarioGraphs]) -> Vec<RichText> {
-    let sets = scenarios.iter().map(|s| RichText::new().name(&s.set));
-    std::iter::once(first.into()).chain(sets).collect()
-}
-
-fn rate(measure: Option<&ReportedValue>, kind: NumberFormat, end: f64, middle: &str) -> PageCell {
-    let Some(measure) = measure else { return PageCell::none() };
-    let Some(value) = measure.value else {
-        return PageCell::new("undefined", [terms::why(measure)]);
-    };
-    let across = measure.across.as_ref().and_then(|across| Some((across, across.ends?)));
-    let ends = across.map(|(_, ends)| ends);
-    let whisker = |interval| IntervalWhisker { value, interval, noise: None };
-    let people = measure.interval.map_or_else(
-        || "people: no interval".to_owned(),
-        |(lo, hi)| format!("people {}", kind.interval(value, lo, hi)),
-    );
-    let graphs = across.map_or_else(
-        || "graphs: one only".to_owned(),
-        |(across, ends)| over_graphs(kind, value, across, ends),
-    );
-    let mut small = vec![people, graphs];
-    if let Some(across) = measure.across.as_ref() {
-        // Where nothing differs, no part of it does.
-        let differs = ends.is_some_and(|(lo, hi)| lo < hi);
-        let parts =
-            [("other graphs", across.between), ("refits of the coefficients", across.within)];
-        for ((name, part), variance) in parts.into_iter().zip(across.variances).filter(|_| differs)
-        {
-            let said = |(lo, hi): (f64, f64)| match variance {
-                Some(0.0) => format!("{name} none"),
-                // A few graphs at the ends differ anyway.
-                _ if lo == hi => format!("{name} equal in {middle}"),
-                _ => format!("{name} {}", kind.interval(value, lo, hi)),
-            };
-            small.extend(part.map(said));
-        }
-        let even = across.even.map(|even| kind.value(even));
-        let even = even.filter(|even| *even != kind.value(value));
-        small.extend(
-            even.map(|even| format!("mean with the same weight for each bootstrap {even}")),
-        );
-        let training = measure.training.map(|(lo, hi)| kind.interval(value, lo, hi));
-        small.extend(training.map(|ends| format!("other trainings {ends}")));
-        let undefined = Some(across.n_undefined).filter(|n| *n > 0);
-        small.extend(undefined.map(|n| format!("undefined in {} graphs", number::count(n))));
+/// A rate with both intervals.
+fn rate(measure: &ReportedValue, end: f64) -> Value {
+    let across = measure.across.as_ref().and_then(|across| across.ends);
+    let drawn = measure.value.map(|value| {
+        let whisker = |interval| IntervalWhisker { value, interval, noise: None };
+        chart::whiskers(&[whisker(measure.interval), whisker(across)], end)
+    });
+    let is_outside = measure.value.zip(across).is_some_and(|(mean, ends)| is_outside(mean, ends));
+    context! {
+        of => Value::from(Serde(measure)), why => terms::why(measure), svg => drawn, is_outside,
+        differs => across.is_some_and(|(lo, hi)| lo < hi),
     }
-    let main = RichText::new()
-        .drawing(chart::whiskers(&[whisker(measure.interval), whisker(ends)], end))
-        .text(" ")
-        .text(kind.value(value));
-    PageCell::new(main, small)
 }
 
 /// The graphs as drawings, side by side.
@@ -443,8 +395,8 @@ fn drawings(scenarios: &[&ScenarioGraphs]) -> Value {
     }
 }
 
-/// Shares of edges, a column per scenario, and how many edges there are.
-fn edges(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> (PageTable, usize) {
+/// Edges by how often a graph has them, and how many there are.
+fn edges(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> (Value, usize) {
     let mut all: Vec<(f64, (String, String))> = Vec::new();
     for edge in scenarios.iter().flat_map(|s| s.edges.keys()) {
         if !all.iter().any(|(_, known)| known == edge) {
@@ -454,44 +406,22 @@ fn edges(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> (PageTable, usiz
     }
     all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let row = |(_, edge): &(f64, (String, String))| {
-        let cell = |scenario: &&ScenarioGraphs| -> PageCell {
-            let Some(found) = scenario.edges.get(edge) else { return "none".into() };
-            let below = NumberFormat::Share.value(found.below);
-            let below = (found.below > 0.0).then(|| format!("below the attribute {below}"));
-            PageCell::new(NumberFormat::Share.value(found.share), below)
-        };
-        ReportRow::new(RichText::direction(&edge.0, &edge.1), scenarios.iter().map(cell))
+        let cells: Vec<_> = scenarios.iter().map(|of| of.edges.get(edge)).collect();
+        context!(from => &edge.0, to => &edge.1, cells => Value::from(Serde(&cells)))
     };
-    let rows = all.iter().take(audit.rows_shown()).map(row);
-    (PageTable::new(heads("Edge", scenarios), rows), all.len())
+    (all.iter().take(audit.rows_shown()).map(row).collect(), all.len())
 }
 
 /// How far variables move, a column per scenario.
 fn movements(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> Option<Value> {
     let first = scenarios.first()?;
-    let unit = NumberFormat::FeatureUnit;
     let row = |node: &ScenarioNode| {
         let is_same = |n: &&ScenarioNode| (&n.variable, &n.level) == (&node.variable, &node.level);
-        let cell = |scenario: &&ScenarioGraphs| -> PageCell {
-            let Some(found) = scenario.nodes.iter().find(is_same) else { return PageCell::none() };
-            if found.below == 0.0 {
-                return PageCell::new("0", ["effect in no graph"]);
-            }
-            let mean = found.mean;
-            let ends = found.ends.map(|(lo, hi)| match (lo, hi) {
-                // A few graphs move it far, and the mean lies outside of what most of them say.
-                (0.0, 0.0) if mean != 0.0 => "does not move in most graphs".to_owned(),
-                _ if mean < lo || mean > hi => {
-                    format!("in most graphs {}", unit.interval(mean, lo, hi))
-                }
-                _ => format!("graphs and refits {}", unit.interval(mean, lo, hi)),
-            });
-            let follows = format!("follows in {}", NumberFormat::Share.value(found.below));
-            PageCell::new(unit.value(mean), ends.into_iter().chain([follows]))
-        };
-        let head = RichText::new().name(&node.variable);
-        let head = if node.level.is_empty() { head } else { head.text(" = ").name(&node.level) };
-        ReportRow::new(head, scenarios.iter().map(cell))
+        let found: Vec<_> = scenarios.iter().map(|of| of.nodes.iter().find(is_same)).collect();
+        let ends: Vec<Option<&str>> =
+            found.iter().map(|of| of.and_then(ScenarioNode::ends_kind)).collect();
+        let cells = Value::from(Serde(&found));
+        context!(variable => &node.variable, level => &node.level, cells, ends)
     };
     let nodes = first.nodes.iter().filter(|node| node.variable != first.sensitive);
     let rows = nodes.take(MOVES_AT_MOST).map(row);
@@ -507,6 +437,6 @@ fn movements(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> Option<Value
             (_, false) => "all",
             (_, true) => "expected",
         },
-        table => PageTable::new(heads("Variable", scenarios), rows),
+        rows => rows.collect::<Value>(),
     })
 }

@@ -152,43 +152,30 @@ fn drawings(
         let same = of_pairs.iter().flatten().copied().filter(|f| f.name == feature.name);
         shapes::drawing(feature, shapes::scale(same), &pair.to, format!("{id}-d{i}"))
     };
-    let bars = |feature: &&FeatureQuality| context!(feature => &feature.name, table => bars(feature, pair));
     (!drawn.is_empty()).then(|| {
         context! {
             all => moved.len(), svgs => drawn.iter().enumerate().map(svg).collect::<Value>(),
-            bars => drawn.iter().map(bars).collect::<Value>(),
+            bars => drawn.iter().map(|feature| bars(feature)).collect::<Value>(),
         }
     })
 }
 
 /// The numbers of a drawing.
-fn bars(feature: &FeatureQuality, pair: &QualityKey) -> PageTable {
+fn bars(feature: &FeatureQuality) -> Value {
     let last = feature.bars.last().and_then(|bar| bar.edges);
     let row = |bar: &DistributionBar| {
-        let head = match bar.edges {
-            Some((lo, hi)) => {
-                // The counts next to it are those between the edges: they are reported to a
-                // thousandth of a bin.
-                let edge = |at: f64| on_axis(at, (hi - lo) / 10.0);
-                RichText::from(if bar.edges == last {
-                    format!("{} and above", edge(lo))
-                } else {
-                    format!("{} to {}", edge(lo), edge(hi))
-                })
-            }
-            None if bar.rest => shapes::OTHERS.into(),
-            None => RichText::new().name(level(&bar.level)),
-        };
-        let cell = |side: usize| {
-            let share = bar.share[side]
-                .map_or_else(|| "none".to_owned(), |share| NumberFormat::Share.value(share));
-            format!("{} ({share})", number::count(bar.n[side]))
-        };
-        ReportRow::new(head, [0, 1, 2].map(cell))
+        // The counts next to them are those between the edges: they are reported to a thousandth
+        // of a bin.
+        let edges =
+            bar.edges.map(|(lo, hi)| [lo, hi].map(|at| on_axis(at, (hi - lo) / 10.0)).to_vec());
+        let name = if bar.rest { shapes::OTHERS.into() } else { level(&bar.level) };
+        context! {
+            edges, is_last => bar.edges == last, level => &*name, rest => bar.rest,
+            cells => (0..3).map(|side| context!(n => bar.n[side], share => bar.share[side]))
+                .collect::<Value>(),
+        }
     };
     let held = feature.bars.iter().filter(|bar| bar.n.iter().any(|n| *n > 0));
-    let first = if last.is_some() { "From, to below" } else { "Level" };
-    let head = [first, "As they are", "Counterfactuals"].map(RichText::from);
-    let head = head.into_iter().chain([RichText::from("Group ").name(&pair.to)]);
-    PageTable::new(head, held.map(row))
+    let rows: Value = held.map(row).collect();
+    context!(feature => &feature.name, is_number => last.is_some(), rows)
 }

@@ -17,28 +17,41 @@ fn part(share: f64, n: i64) -> i64 {
     (share * n as f64).round() as i64
 }
 
-/// A column of the table of directions: its head, the measures that it shows, and its cell.
+/// How a cell shows a measure.
+type QualityCell = fn(&QualityValues, &str) -> PageCell;
+
+/// A column of the table of directions: its head, the measures that it shows, the cell of the
+/// first of them, and what is said where every value shown is 0, in place of the column; without
+/// that it stays.
 struct QualityColumn {
     head: &'static str,
     measures: &'static [&'static str],
-    cell: fn(&QualityValues) -> PageCell,
-    /// What is said where every value shown is 0, in place of the column; empty = the column stays.
+    cell: QualityCell,
     nothing: &'static str,
+}
+
+const fn column(
+    head: &'static str,
+    measures: &'static [&'static str],
+    cell: QualityCell,
+    nothing: &'static str,
+) -> QualityColumn {
+    QualityColumn { head, measures, cell, nothing }
 }
 
 fn plain(values: &QualityValues, measure: &str) -> PageCell {
     value(values, measure).map_or_else(PageCell::none, |value| three_digits(value).into())
 }
 
-fn made(values: &QualityValues) -> PageCell {
-    let (n, rows) = (whole(values, "n_cf"), whole(values, "n_pairs"));
+fn made(values: &QualityValues, measure: &str) -> PageCell {
+    let (n, rows) = (whole(values, measure), whole(values, "n_pairs"));
     let of_rows = (rows != n).then(|| format!("of {} rows", number::count(rows)));
     PageCell::new(number::count(n), of_rows)
 }
 
-fn discarded(values: &QualityValues) -> PageCell {
+fn discarded(values: &QualityValues, measure: &str) -> PageCell {
     let (n, rows) = (whole(values, "n_cf"), whole(values, "n_pairs"));
-    let Some(discarded) = value(values, "share_discarded") else { return PageCell::none() };
+    let Some(discarded) = value(values, measure) else { return PageCell::none() };
     let mut cell = share(discarded, n);
     if rows != n {
         cell.small
@@ -53,8 +66,8 @@ fn valid(values: &QualityValues) -> i64 {
     n - part(value(values, "share_discarded").unwrap_or(0.0), n)
 }
 
-fn changed(values: &QualityValues) -> PageCell {
-    let Some(mean) = value(values, "changed_mean") else { return PageCell::none() };
+fn changed(values: &QualityValues, measure: &str) -> PageCell {
+    let Some(mean) = value(values, measure) else { return PageCell::none() };
     let still = value(values, "unchanged_share").map(|share| {
         format!(
             "none in {} ({})",
@@ -65,20 +78,22 @@ fn changed(values: &QualityValues) -> PageCell {
     PageCell::new(three_digits(mean), still)
 }
 
-fn distance(values: &QualityValues) -> PageCell {
+fn distance(values: &QualityValues, measure: &str) -> PageCell {
     let l1 = value(values, "l1_mean").map(|l1| format!("L1 {}", three_digits(l1)));
-    PageCell { small: l1.map(RichText::from).into_iter().collect(), ..plain(values, "l2_mean") }
+    PageCell { small: l1.map(RichText::from).into_iter().collect(), ..plain(values, measure) }
 }
 
-fn quantiles(values: &QualityValues, measures: [&str; 3]) -> PageCell {
-    let [Some(lo), Some(middle), Some(hi)] = measures.map(|m| value(values, m)) else {
+/// A median, and below it the quantiles of its measure.
+fn quantiles(values: &QualityValues, measure: &str) -> PageCell {
+    let at = |quantile: &str| value(values, &measure.replace("_50", quantile));
+    let [Some(lo), Some(middle), Some(hi)] = ["_05", "_50", "_95"].map(at) else {
         return PageCell::none();
     };
     PageCell::new(three_digits(middle), [NumberFormat::Plain.interval(middle, lo, hi)])
 }
 
-fn approximate(values: &QualityValues) -> PageCell {
-    value(values, "approximate_share")
+fn approximate(values: &QualityValues, measure: &str) -> PageCell {
+    value(values, measure)
         .map_or_else(PageCell::none, |share| NumberFormat::Share.value(share).into())
 }
 
@@ -89,96 +104,30 @@ fn things(values: &QualityValues, measure: &str) -> PageCell {
     PageCell::new(number::count(part(mean, valid(values))), [each])
 }
 
+fn number_of(values: &QualityValues, measure: &str) -> PageCell {
+    number::count(whole(values, measure)).into()
+}
+
 const COLUMNS: &[QualityColumn] = &[
-    QualityColumn {
-        head: "Counterfactuals",
-        measures: &["n_cf", "n_pairs"],
-        cell: made,
-        nothing: "",
-    },
-    QualityColumn {
-        head: "Without a class",
-        measures: &["n_without_class"],
-        cell: |values| number::count(whole(values, "n_without_class")).into(),
-        nothing: "no row lacked its class",
-    },
-    QualityColumn {
-        head: "Without a target",
-        measures: &["n_without_target"],
-        cell: |values| number::count(whole(values, "n_without_target")).into(),
-        nothing: "no row was without a target",
-    },
-    QualityColumn {
-        head: "Discarded",
-        measures: &["share_discarded"],
-        cell: discarded,
-        nothing: "no counterfactual was discarded",
-    },
-    QualityColumn {
-        head: "Features changed",
-        measures: &["changed_mean", "unchanged_share"],
-        cell: changed,
-        nothing: "",
-    },
-    QualityColumn {
-        head: "Cosine, median",
-        measures: &["cos_median"],
-        cell: |values| plain(values, "cos_median"),
-        nothing: "",
-    },
-    QualityColumn {
-        head: "Distance from row, L2",
-        measures: &["l2_mean", "l1_mean"],
-        cell: distance,
-        nothing: "",
-    },
-    QualityColumn {
-        head: "Values clamped",
-        measures: &["clamped_mean"],
-        cell: |values| things(values, "clamped_mean"),
-        nothing: "no value was clamped",
-    },
-    QualityColumn {
-        head: "Class given up",
-        measures: &["fallback_mean"],
-        cell: |values| things(values, "fallback_mean"),
-        nothing: "no feature was mapped without its class",
-    },
-    QualityColumn {
-        head: "Kept",
-        measures: &["kept_mean"],
-        cell: |values| things(values, "kept_mean"),
-        nothing: "no feature was kept because of too few reference rows",
-    },
-    QualityColumn {
-        head: "Matched approximately",
-        measures: &["approximate_share"],
-        cell: approximate,
-        nothing: "every row was matched with the smallest total distance",
-    },
-    QualityColumn {
-        head: "Cost of transport",
-        measures: &["transport_cost"],
-        cell: |values| plain(values, "transport_cost"),
-        nothing: "",
-    },
-    QualityColumn {
-        head: "Plausibility",
-        measures: &["plausibility_50"],
-        cell: |values| quantiles(values, ["plausibility_05", "plausibility_50", "plausibility_95"]),
-        nothing: "",
-    },
-    QualityColumn {
-        head: "of real rows",
-        measures: &["plausibility_real_50"],
-        cell: |values| {
-            quantiles(
-                values,
-                ["plausibility_real_05", "plausibility_real_50", "plausibility_real_95"],
-            )
-        },
-        nothing: "",
-    },
+    column("Counterfactuals", &["n_cf", "n_pairs"], made, ""),
+    column("Without a class", &["n_without_class"], number_of, "no row lacked its class"),
+    column("Without a target", &["n_without_target"], number_of, "no row was without a target"),
+    column("Discarded", &["share_discarded"], discarded, "no counterfactual was discarded"),
+    column("Features changed", &["changed_mean", "unchanged_share"], changed, ""),
+    column("Cosine, median", &["cos_median"], plain, ""),
+    column("Distance from row, L2", &["l2_mean", "l1_mean"], distance, ""),
+    column("Values clamped", &["clamped_mean"], things, "no value was clamped"),
+    column("Class given up", &["fallback_mean"], things, "no feature was mapped without its class"),
+    column("Kept", &["kept_mean"], things, "no feature was kept because of too few reference rows"),
+    column(
+        "Matched approximately",
+        &["approximate_share"],
+        approximate,
+        "every row was matched with the smallest total distance",
+    ),
+    column("Cost of transport", &["transport_cost"], plain, ""),
+    column("Plausibility", &["plausibility_50"], quantiles, ""),
+    column("of real rows", &["plausibility_real_50"], quantiles, ""),
 ];
 
 /// The measures of the directions, worst first, and of all together.
@@ -211,7 +160,7 @@ pub(super) fn facts(
     }
     let head = std::iter::once("Direction").chain(columns.iter().map(|column| column.head));
     let row = |head: RichText, values: &QualityValues| {
-        ReportRow::new(head, columns.iter().map(|column| (column.cell)(values)))
+        ReportRow::new(head, columns.iter().map(|of| (of.cell)(values, of.measures[0])))
     };
     let of =
         |d: &&DirectionQuality<'_>| row(RichText::direction(&d.pair.from, &d.pair.to), d.values);

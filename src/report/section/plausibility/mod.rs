@@ -5,9 +5,10 @@
 //! Naive sets are absent: they move nothing that could become implausible. The numbers are those of
 //! `cf_quality`, `cf_features` and `cf_distributions`; that a feature ends farther from its target
 //! group than it began is said in a word and a shape. [`measures`] is the table of directions,
-//! [`features`] a direction feature by feature.
+//! [`features`] a direction feature by feature, [`map`] the map of a set.
 
 mod features;
+mod map;
 mod measures;
 
 use minijinja::context;
@@ -66,13 +67,13 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     }
     let weighted = audit.manifest.weight.is_some();
     let facts = context!(part => "introduction", weighted);
-    let mut blocks = vec![PageBlock::Part("plausibility.html", facts)];
+    let mut blocks = vec![PageBlock("plausibility.html", facts)];
     let room = QualityBudget::of(audit, &worlds);
     for (i, world) in worlds.iter().enumerate() {
         let most = if i < DETAILED_AT_MOST { room.detailed } else { 0 };
         blocks.extend(set_blocks(audit, world, &room, most, glossary));
     }
-    Some(PageSection { id: "plausibility", title: "How plausible the counterfactuals are", blocks })
+    Some(PageSection::new(("plausibility", "How plausible the counterfactuals are"), blocks))
 }
 
 fn set_blocks(
@@ -111,12 +112,13 @@ fn set_blocks(
         &world.key.set, strategy => world.strategy, mark => mark(), nothing, moved, n_farther =>
         found.len(), farther => farther.collect::<Value>(), measures =>
         measures::facts(audit, world, room.directions, glossary), shown => shown.len(), shapes,
+        map => map::facts(audit, &world.key, shown),
     };
-    let mut blocks = vec![PageBlock::Part("plausibility.html", facts)];
+    let mut blocks = vec![PageBlock("plausibility.html", facts)];
     for (d, direction) in shown.iter().enumerate() {
         let id = format!("w{}-{d}", world.id);
         let facts = features::facts(audit, shown, direction.pair, &id, room, glossary);
-        blocks.push(PageBlock::Part("plausibility.html", facts));
+        blocks.push(PageBlock("plausibility.html", facts));
     }
     blocks
 }

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
-use crate::report::page::number::{NumberFormat, three_digits};
-use crate::report::page::words::RichText;
-use crate::report::page::{DASH, PageCell, PageTable, ReportRow, number};
+use crate::report::draw::plot::round_up;
+use crate::report::draw::reach::{ReachEnd, reach_curves};
+use crate::report::page::digits::value_text;
+use crate::report::page::number::NumberFormat;
+use crate::report::page::words::short;
 use crate::report::read::audit::AuditFolder;
-use crate::report::section::recourse::curve::{SubgroupCurves, end_of};
 use crate::report::section::recourse::outcome::{ComparisonOutcome, why_not};
 use crate::report::section::recourse::views::DefinitionView;
 use crate::table::recourse::{ActionRow, ComparativeRow, EcdRow, RecourseRow, SubgroupRow};
@@ -61,31 +62,72 @@ pub(super) fn cards(
     audit: &AuditFolder,
     comparison: &RecourseRow,
     way: &DefinitionView<'_>,
-    k: usize,
 ) -> Option<Value> {
     let rows = shown(audit, comparison, way);
     let told: Vec<&SubgroupRow> = rows.into_iter().take(CARDS).collect();
     let curves: Vec<SubgroupCurves<'_>> =
         told.iter().map(|subgroup| curves_of(audit, comparison, way, subgroup)).collect();
-    let end = end_of(curves.iter());
-    let curves = curves.iter().enumerate();
-    let drawings = curves.map(|(i, curves)| curves.drawing(end, &format!("rc{k}-{i}")));
-    let table = |subgroup: &&SubgroupRow| {
-        let traits = audit.manifest.with_code_names(&subgroup.traits);
-        let table = card(audit, comparison, way, subgroup);
-        context!(place => subgroup.place.unwrap_or(0), traits, table)
+    let end = end_of(&curves);
+    let drawing = |(of, curves): (&&SubgroupRow, &SubgroupCurves<'_>)| {
+        let names = curves.names.map(|name| short(name).into_owned());
+        let place = of.place.unwrap_or(0);
+        let title = format!("Share helped by cost: {place}");
+        context!(place, svg => curves.drawing(&title, end, names, way.target_share()))
     };
+    let drawings: Value = told.iter().zip(&curves).map(drawing).collect();
+    let card = |subgroup: &&SubgroupRow| card(audit, comparison, way, subgroup);
     (!told.is_empty()).then(|| {
         context! {
-            by => way.title().to_lowercase(), compares => way.compares(),
-            tables => told.iter().map(table).collect::<Value>(),
-            infinity => is_of_infinity(&told), drawings => drawings.collect::<Value>(),
+            view => way.facts(), cards => told.iter().map(card).collect::<Value>(),
+            infinity => is_of_infinity(&told), drawings,
             micro => way.view() == "micro", target => way.target_share().is_some(),
         }
     })
 }
 
 /// How many people of a subgroup the ways up to each cost help.
+pub(crate) struct SubgroupCurves<'a> {
+    /// The two groups.
+    pub(crate) names: [&'a str; 2],
+    /// Affected people of each.
+    pub(crate) n: [i64; 2],
+    /// Costs, rising, and how many of each group the ways up to that cost help.
+    pub(crate) steps: Vec<(f64, [i64; 2])>,
+}
+
+impl SubgroupCurves<'_> {
+    /// The share of a group that a step helps.
+    pub(crate) fn share(&self, step: usize, g: usize) -> f64 {
+        self.steps.get(step).map_or(0.0, |(_, k)| k[g] as f64 / self.n[g].max(1) as f64)
+    }
+
+    /// The curves up to a cost, with these names at their ends.
+    pub(crate) fn drawing(
+        &self,
+        title: &str,
+        most: f64,
+        names: [String; 2],
+        target: Option<f64>,
+    ) -> String {
+        let last = self.steps.len().saturating_sub(1);
+        let end = |g: usize| {
+            let share = self.share(last, g);
+            let text = format!("{} {}", names[g], value_text(NumberFormat::Share, share, None));
+            ReachEnd { share, text }
+        };
+        let steps = self.steps.iter().enumerate();
+        let steps: Vec<(f64, [f64; 2])> =
+            steps.map(|(i, (cost, _))| (*cost, [0, 1].map(|g| self.share(i, g)))).collect();
+        reach_curves(title, &steps, most, &[end(0), end(1)], target)
+    }
+}
+
+/// The cost at which axes end: the highest of the curves, rounded up.
+pub(crate) fn end_of<'a>(curves: impl IntoIterator<Item = &'a SubgroupCurves<'a>>) -> f64 {
+    let last = curves.into_iter().filter_map(|curves| curves.steps.last());
+    round_up(last.map(|step| step.0).fold(0.0, f64::max))
+}
+
 fn curves_of<'a>(
     audit: &'a AuditFolder,
     comparison: &'a RecourseRow,
@@ -102,11 +144,9 @@ fn curves_of<'a>(
         _ => [row.macro_0, row.macro_1],
     };
     SubgroupCurves {
-        place: subgroup.place.unwrap_or(0),
         names: [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str()),
         n: [subgroup.n_0, subgroup.n_1],
         steps: own.map(|row| (row.cost, helped(row))).collect(),
-        target_share: way.target_share(),
     }
 }
 
@@ -163,62 +203,36 @@ fn card(
     comparison: &RecourseRow,
     way: &DefinitionView<'_>,
     subgroup: &SubgroupRow,
-) -> PageTable {
-    let names = [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
-    let n = [subgroup.n_0, subgroup.n_1];
-    let heading = |g: usize| {
-        let coverage = [subgroup.coverage_0, subgroup.coverage_1][g];
-        RichText::new().name(names[g]).text(format!(
-            ": {}, {} of all affected",
-            number::people(n[g]),
-            NumberFormat::Share.value(coverage)
-        ))
-    };
+) -> Value {
     // By cost, then by number: the order of the actions.
     let mut actions: BTreeMap<i64, (String, f64)> = BTreeMap::new();
-    for side in [0, 1] {
-        for line in lines(audit, subgroup, comparison, side) {
-            if let Some(action) = line.action {
-                actions.insert(
-                    action,
-                    (audit.manifest.with_code_names(&line.changes), line.cost.unwrap_or(0.0)),
-                );
-            }
+    for line in [0, 1].into_iter().flat_map(|side| lines(audit, subgroup, comparison, side)) {
+        if let Some(action) = line.action {
+            let changes = audit.manifest.with_code_names(&line.changes);
+            actions.insert(action, (changes, line.cost.unwrap_or(0.0)));
         }
     }
-    let mut rows = Vec::new();
-    for (action, (changes, cost)) in &actions {
+    let action = |(action, (changes, cost)): (i64, (String, f64))| {
         let is = |row: &&ActionRow| {
-            row.subgroup == subgroup.subgroup
-                && row.action == *action
-                && row.pair == comparison.pair
+            row.subgroup == subgroup.subgroup && row.action == action && row.pair == comparison.pair
         };
         let found = audit.recourse.actions.iter().find(is);
-        let cell = |g: usize| {
-            let Some(row) = &found else { return PageCell::none() };
-            let own = [row.worked_0, row.worked_1][g];
-            let share = NumberFormat::Share.value(own as f64 / n[g].max(1) as f64);
-            let all = [row.cumulative_0, row.cumulative_1][g];
-            let all = (way.view() == "micro")
-                .then(|| format!("{} with all that cost no more", number::count(all)));
-            PageCell::new(number::of(own, n[g]), std::iter::once(share).chain(all))
-        };
-        let head = RichText::from("then ").strong(changes.as_str());
-        rows.push(ReportRow::new(head, [cell(0), cell(1), three_digits(*cost).into()]));
-    }
-    let against = subgroup.against.as_str();
-    let result = |g: usize| {
-        let mut cell = way.value(&audit.recourse, comparison, subgroup, g);
-        if names[g] == against {
-            cell.main = RichText::new().strong(cell.main.plain());
-            cell.small.push("at a disadvantage".into());
-        }
-        cell
+        let worked = found.map(|row| vec![row.worked_0, row.worked_1]);
+        let all = found.map(|row| vec![row.cumulative_0, row.cumulative_1]);
+        context!(changes, cost, worked, all)
     };
-    let (score, reached) = way.score(&audit.recourse, comparison, subgroup);
-    let score = PageCell::new(format!("score {score}"), reached);
-    rows.push(ReportRow::new(way.compares(), [result(0), result(1), score]));
-    PageTable::of_words(["Change".into(), heading(0), heading(1), "Cost".into()], rows)
+    let names = [&comparison.pair.group_0, &comparison.pair.group_1];
+    let value = |g| way.value(&audit.recourse, comparison, subgroup, g);
+    context! {
+        place => subgroup.place.unwrap_or(0),
+        traits => audit.manifest.with_code_names(&subgroup.traits),
+        n => vec![subgroup.n_0, subgroup.n_1],
+        coverage => vec![subgroup.coverage_0, subgroup.coverage_1],
+        actions => actions.into_iter().map(action).collect::<Value>(),
+        values => vec![value(0), value(1)],
+        against => names.iter().position(|name| **name == subgroup.against),
+        score => way.score(&audit.recourse, comparison, subgroup),
+    }
 }
 
 /// The most unfair subgroups of one definition.
@@ -230,47 +244,30 @@ pub(super) fn listing(
     let names = [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
     let mut rows = shown(audit, comparison, way);
     rows.truncate(ROWS);
-    let by_chance = rows.iter().any(|row| row.p_value.is_some());
-    let [a, b] = names.map(|name| RichText::new().name(name));
-    let mut head: Vec<RichText> = vec!["If".into(), a, b, "Score".into(), "What helps".into()];
-    head.extend(by_chance.then(|| "By chance".into()));
-    let row = |subgroup: &SubgroupRow| {
-        let mut cells =
-            Vec::from([0, 1].map(|g| way.value(&audit.recourse, comparison, subgroup, g)));
-        let against = subgroup.against.as_str();
-        let (score, reached) = way.score(&audit.recourse, comparison, subgroup);
-        let whom = RichText::from("against ").name(against);
-        cells.push(PageCell::new(score, std::iter::once(whom).chain(reached)));
+    let row = |subgroup: &&SubgroupRow| {
+        let value = |g| way.value(&audit.recourse, comparison, subgroup, g);
         // What helps those who are better off.
-        let better = usize::from(names[0] == against);
-        cells.push(helps(audit, &lines(audit, subgroup, comparison, better as i64), names[better]));
-        if by_chance {
-            let p = subgroup.p_value.map(|p| format!("p {}", three_digits(p)));
-            let share = subgroup.false_discovery.map(|q| NumberFormat::Share.value(q));
-            let false_ones = share.map(|share| format!("false discoveries {share}"));
-            cells.push(PageCell::new(p.unwrap_or_else(|| DASH.to_owned()), false_ones));
+        let better = usize::from(names[0] == subgroup.against.as_str());
+        let helping = lines(audit, subgroup, comparison, better as i64).into_iter().rev();
+        let best = helping.filter(|line| line.own.is_some_and(|own| own > 0));
+        let helps = best.max_by_key(|line| line.own).map(|line| {
+            let changes = audit.manifest.with_code_names(&line.changes);
+            context!(changes, own => line.own, n => line.n, cost => line.cost.unwrap_or(0.0))
+        });
+        context! {
+            row => Value::from(Serde(subgroup)), values => vec![value(0), value(1)],
+            traits => audit.manifest.with_code_names(&subgroup.traits),
+            place => subgroup.place.unwrap_or(0), better => names[better], helps,
+            score => way.score(&audit.recourse, comparison, subgroup),
         }
-        let traits = audit.manifest.with_code_names(&subgroup.traits);
-        ReportRow::new(format!("{}. {traits}", subgroup.place.unwrap_or(0)), cells)
     };
     context! {
-        title => way.title(), compares => way.compares(), unfair => way.row.unfair,
-        judged => way.row.judged, infinity => is_of_infinity(&rows),
-        table => PageTable::of_words(head, rows.iter().copied().map(row)),
+        view => way.facts(), unfair => way.row.unfair, judged => way.row.judged,
+        infinity => is_of_infinity(&rows), chance => rows.iter().any(|row| row.p_value.is_some()),
+        rows => rows.iter().map(row).collect::<Value>(),
     }
 }
 
-/// The action that helps a group most of those listed, of equals the cheapest.
-fn helps(audit: &AuditFolder, lines: &[&ComparativeRow], group: &str) -> PageCell {
-    let best = lines.iter().filter(|line| line.own.is_some_and(|own| own > 0)).rev();
-    let Some(best) = best.max_by_key(|line| line.own) else { return PageCell::none() };
-    let cost = three_digits(best.cost.unwrap_or(0.0));
-    let helped = number::of(best.own.unwrap_or(0), best.n);
-    let small = RichText::new().name(group).text(format!(": {helped}, cost {cost}"));
-    PageCell::new(audit.manifest.with_code_names(&best.changes), [small])
-}
-
-/// Whether a table has infinite scores.
 fn is_of_infinity(rows: &[&SubgroupRow]) -> bool {
     rows.iter().any(|row| row.score.is_some_and(f64::is_infinite))
 }

@@ -14,7 +14,6 @@
 //! mostly a few people, it is too few to tell.
 
 pub(crate) mod cards;
-pub(crate) mod curve;
 mod outcome;
 mod views;
 
@@ -27,9 +26,7 @@ use serde::Serialize;
 use crate::report::brief::limits::AuditLimit;
 use crate::report::brief::voice::{AuditVoice, CalledGroup};
 use crate::report::draw::plot::AxisUnit;
-use crate::report::page::number::{NumberFormat, three_digits};
-use crate::report::page::words::RichText;
-use crate::report::page::{PageCell, PageSection, PageTable, ReportRow, number};
+use crate::report::page::PageSection;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::grouped::grouped;
 use crate::report::read::recourse::RecourseTables;
@@ -55,7 +52,7 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
             model => comparison.model.as_str(), why_not => why_not(comparison),
             least => vec![comparison.least_0, comparison.least_1],
             subgroups => comparison.subgroups, with_actions => comparison.subgroups_with_actions,
-            actions => comparison.actions, outcome => outcome(audit, comparison, k),
+            actions => comparison.actions, outcome => outcome(audit, comparison),
             rules => is_last.then(|| rules(audit, pair.recourse.as_str())),
         }
     };
@@ -144,98 +141,59 @@ fn counts_subgroups(limit: &AuditLimit, comparison: &RecourseRow) -> bool {
         })
 }
 
-/// What was excluded of comparisons: where, why, and how much.
-pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, String, String)> {
+/// What was excluded of a comparison: all of it, subgroups without actions, or mean ranks.
+#[derive(Serialize)]
+pub(crate) struct UnjudgedRecourse<'a> {
+    groups: [&'a str; 2],
+    model: &'a str,
+    why_not: Option<String>,
+    subgroups: i64,
+    /// Subgroups without an action.
+    without: i64,
+    ranks: usize,
+}
+
+/// What was excluded of comparisons.
+pub(crate) fn left_out(audit: &AuditFolder) -> Vec<UnjudgedRecourse<'_>> {
     let mut found = Vec::new();
-    for comparison in audit.recourse.comparisons.iter() {
-        let pair = &comparison.pair;
-        let place = || {
-            let words = RichText::new().name(pair.group_0.as_str()).text(" compared with ");
-            words.name(pair.group_1.as_str()).text(", model ").name(comparison.model.as_str())
+    for row in &audit.recourse.comparisons {
+        let part = |why_not, without, ranks| UnjudgedRecourse {
+            groups: [&row.pair.group_0, &row.pair.group_1].map(|group| group.as_str()),
+            model: &row.model,
+            why_not,
+            subgroups: row.subgroups,
+            without,
+            ranks,
         };
-        if let Some(why) = why_not(comparison) {
-            found.push((place(), why, "the whole comparison".to_owned()));
+        if let Some(why_not) = why_not(row) {
+            found.push(part(Some(why_not), 0, 0));
             continue;
         }
-        let (all, with) = (comparison.subgroups, comparison.subgroups_with_actions);
-        if all > with {
-            let share = NumberFormat::Share.value((all - with) as f64 / all as f64);
-            let why = "there is no action: no change that the job allows leads to levels that \
-                       enough people with the favourable decision have";
-            let (without, all) =
-                (number::count(all - with), number::count_of(all, "subgroup", "subgroups"));
-            found.push((place(), why.to_owned(), format!("{without} of {all} ({share})")));
-        }
-        let rankings = audit.recourse.rankings.iter();
-        let ranks = rankings.filter(|row| row.pair == *pair && !row.undefined.is_empty()).count();
-        if ranks > 0 {
-            let n = i64::try_from(ranks).unwrap_or(i64::MAX);
-            let why = "no subgroup is unfair by the definition of their first rank";
-            let n = number::count_of(n, "mean rank", "mean ranks");
-            found.push((place(), why.to_owned(), n));
-        }
+        let without = row.subgroups - row.subgroups_with_actions;
+        let ranks = audit.recourse.rankings.iter();
+        let ranks = ranks.filter(|of| of.pair == row.pair && !of.undefined.is_empty()).count();
+        found.extend((without > 0).then(|| part(None, without, 0)));
+        found.extend((ranks > 0).then(|| part(None, 0, ranks)));
     }
     found
 }
 
 /// What became of one pair of groups; none where nothing was looked at or judged.
-fn outcome(audit: &AuditFolder, comparison: &RecourseRow, k: usize) -> Option<Value> {
+fn outcome(audit: &AuditFolder, comparison: &RecourseRow) -> Option<Value> {
     let outcome = ComparisonOutcome::of(audit, comparison)?;
     let least = comparison.least_0.min(comparison.least_1);
     let raw = outcome.names().map(|name| CalledGroup { name: name.to_owned(), words: None });
     let listings = outcome.views.iter().map(|way| listing(audit, comparison, way));
+    let view =
+        |way: &DefinitionView<'_>| context!(of => way.facts(), row => Value::from(Serde(way.row)));
     Some(context! {
         words => Value::from(Serde(&outcome.facts(raw, false))),
         small => (least < FEW).then_some(least),
-        cards => cards(audit, comparison, &outcome.first, k),
-        definitions => by_definition(&outcome.views, outcome.names()),
+        cards => cards(audit, comparison, &outcome.first),
+        views => outcome.views.iter().map(view).collect::<Value>(),
         listings => listings.collect::<Value>(),
         agreement => agreement(audit, comparison, &outcome.views),
     })
-}
-
-/// Whom each definition puts at a disadvantage.
-fn by_definition(ways: &[DefinitionView<'_>], [a, b]: [&str; 2]) -> PageTable {
-    let row = |way: &DefinitionView<'_>| {
-        let row = &way.row;
-        let judged = row.judged;
-        let share = |n: i64| {
-            let small = (judged > 0).then(|| NumberFormat::Share.value(n as f64 / judged as f64));
-            PageCell::new(number::count(n), small)
-        };
-        let top = || {
-            let main = RichText::from(format!("{} against ", number::count(row.top_0)))
-                .name(a)
-                .text(format!(", {} against ", number::count(row.top_1)))
-                .name(b);
-            let tied = format!(
-                "it ends among {} with equal scores, {} of them included",
-                number::count(row.tied),
-                number::count(row.tied_in_top)
-            );
-            PageCell::new(main, (row.tied > row.tied_in_top).then_some(tied))
-        };
-        let tests = row.test_rejects.map(|n| {
-            let n = number::count(n);
-            format!(
-                "its test calls the groups different in {n}, one test per subgroup, without \
-                 correction"
-            )
-        });
-        let cells = [
-            PageCell::new(way.compares(), tests),
-            share(row.unfair_0),
-            share(row.unfair_1),
-            share(judged - row.unfair),
-            if row.top == 0 { PageCell::none() } else { top() },
-        ];
-        ReportRow::new(way.title(), cells)
-    };
-    let against = |name: &str| RichText::from("Against ").name(name);
-    let [first, second] = ["Definition", "Compared value"].map(RichText::from);
-    let [fair, tenth] = ["Fair", "Of the most unfair tenth"].map(RichText::from);
-    let head = [first, second, against(a), against(b), fair, tenth];
-    PageTable::of_words(head, ways.iter().map(row))
 }
 
 /// Agreement of the definitions; none of a single one.
@@ -243,10 +201,7 @@ fn agreement(
     audit: &AuditFolder,
     comparison: &RecourseRow,
     ways: &[DefinitionView<'_>],
-) -> Option<PageTable> {
-    if ways.len() < 2 {
-        return None;
-    }
+) -> Vec<Value> {
     let mut values: BTreeMap<[CriterionWords; 2], f64> = BTreeMap::new();
     for row in audit.recourse.rankings.iter().filter(|row| row.pair == comparison.pair) {
         let other = CriterionWords {
@@ -258,16 +213,15 @@ fn agreement(
             values.insert([row.criterion.clone(), other], value);
         }
     }
-    let head =
-        std::iter::once("Rank 1 by".to_owned()).chain((1..=ways.len()).map(|i| i.to_string()));
     let row = |(i, way): (usize, &DefinitionView<'_>)| {
-        let cell = |other: &DefinitionView<'_>| -> PageCell {
+        let cell = |other: &DefinitionView<'_>| {
             let value = values.get(&[&way.row.criterion, &other.row.criterion].map(Clone::clone));
-            value.map_or_else(PageCell::none, |value| format!("{value:.3}").into())
+            value.map(|value| format!("{value:.3}"))
         };
-        ReportRow::new(format!("{} {}", i + 1, way.title()), ways.iter().map(cell))
+        let ranks: Vec<Option<String>> = ways.iter().map(cell).collect();
+        context!(number => (i + 1).to_string(), of => way.facts(), ranks)
     };
-    Some(PageTable::new(head, ways.iter().enumerate().map(row)))
+    ways.iter().enumerate().filter(|_| ways.len() > 1).map(row).collect()
 }
 
 /// Kinds of changes that the page tells the cost of; the annex has those of all columns.
@@ -288,23 +242,12 @@ pub(crate) fn costs(audit: &AuditFolder, recourse: &str) -> Value {
 
 /// What people may change, and what not.
 fn rules(audit: &AuditFolder, recourse: &str) -> Value {
-    let mine = || audit.recourse.columns.iter().filter(|row| row.recourse.as_str() == recourse);
-    let row = |row: &RecourseColumnRow| {
-        let per = match row.distance.as_str() {
-            "positions" => " for each position",
-            "range-share" => " for its whole range, less for a part of it",
-            "absolute" => " for each unit of difference",
-            _ => "",
-        };
-        let without = Some(row.missing + row.outside).filter(|n| *n > 0).map(number::people);
-        let without = without
-            .map(|people| format!("{people} without a value, or with a value outside the bins"));
-        let how = PageCell::new(row.may_change.as_str(), without);
-        let cost = format!("{}{per}", three_digits(row.weight));
-        ReportRow::new(RichText::new().name(row.column.as_str()), [how, cost.into()])
-    };
-    let head = ["Allowed changes", "How", "Cost of a change"];
-    let table = PageTable::of_words(head, mine().filter(|row| row.changes == 1).map(row));
-    let fixed = mine().filter(|row| row.changes != 1).map(|row| row.column.as_str());
-    context!(attribute => recourse, table, fixed => fixed.collect::<Value>())
+    let mine = audit.recourse.columns.iter().filter(|row| row.recourse == *recourse);
+    let (rows, fixed): (Vec<&RecourseColumnRow>, Vec<&RecourseColumnRow>) =
+        mine.partition(|row| row.changes == 1);
+    let fixed = fixed.into_iter().map(|row| row.column.as_str());
+    context! {
+        attribute => recourse, rows => Value::from(Serde(&rows)),
+        fixed => fixed.collect::<Value>(),
+    }
 }

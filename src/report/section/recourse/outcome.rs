@@ -1,6 +1,7 @@
 //! What a comparison of two groups comes to: whom the model puts at a disadvantage, for how many
 //! people, and whether chance explains it. Facts only; `outcome.html` says them.
 
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::brief::voice::CalledGroup;
@@ -113,7 +114,7 @@ impl<'a> ComparisonOutcome<'a> {
             affected: [comparison.affected_0, comparison.affected_1],
             unfair: [row.unfair_0, row.unfair_1],
             judged: row.judged,
-            title: self.first.title().to_lowercase(),
+            view: self.first.facts(),
             views: self.views.len(),
             against: [n_views(|a, b| a > b), n_views(|a, b| b > a)],
             even: n_views(|a, b| a == b),
@@ -148,7 +149,7 @@ pub(crate) struct OutcomeFacts {
     unfair: [i64; 2],
     judged: i64,
     /// The view shown first.
-    title: String,
+    view: Value,
     views: usize,
     /// Views that find more subgroups unfair to either group, and to both alike.
     against: [usize; 2],

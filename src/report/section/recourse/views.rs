@@ -4,9 +4,10 @@
 //! Where both views of a definition say the same of every subgroup they are one way: under a model
 //! that adds up its features they always do.
 
-use crate::report::page::PageCell;
-use crate::report::page::number::{self, NumberFormat, three_digits};
-use crate::report::page::words::RichText;
+use minijinja::context;
+use minijinja::value::Value;
+
+use crate::report::page::number::{self, three_digits};
 use crate::report::read::recourse::RecourseTables;
 use crate::table::recourse::{CriterionWords, EcdRow, RankingRow, RecourseRow, SubgroupRow};
 
@@ -40,7 +41,19 @@ pub(crate) fn definition_views<'a>(
 }
 
 impl<'a> DefinitionView<'a> {
-    /// The name of the definition.
+    /// What its title and the value that it compares depend on; `definition.html` says them.
+    pub(crate) fn facts(&self) -> Value {
+        let criterion = &self.row.criterion;
+        let cost = criterion.parameter.parse::<f64>().ok();
+        let parameter = criterion.parameter.as_str();
+        context! {
+            definition => self.definition(), view => self.view(), both => self.both,
+            share => self.target_share().map_or_else(|| parameter.to_owned(), number::level),
+            cost => cost.map_or_else(|| parameter.to_owned(), three_digits),
+        }
+    }
+
+    /// What the definition compares.
     pub(crate) fn definition(&self) -> &'a str {
         &self.row.criterion.definition
     }
@@ -50,86 +63,18 @@ impl<'a> DefinitionView<'a> {
         &self.row.criterion.view
     }
 
-    /// The share of a group that the definition asks for.
+    /// The share of the group that the definition asks for.
     pub(crate) fn target_share(&self) -> Option<f64> {
         matches!(self.definition(), "equal-cost-of-effectiveness" | "equal-choice")
             .then(|| self.row.criterion.parameter.parse().ok())
             .flatten()
     }
 
-    /// That share as the job writes it.
-    fn share(&self) -> String {
-        self.target_share().map_or_else(|| self.row.criterion.parameter.to_string(), number::level)
-    }
-
-    /// Whether values are shares of people, rather than costs or numbers of actions.
     fn is_share(&self) -> bool {
         matches!(
             self.definition(),
             "equal-effectiveness" | "equal-effectiveness-within-budget" | "fair-trade-off"
         )
-    }
-
-    fn cost(&self) -> String {
-        self.row
-            .criterion
-            .parameter
-            .parse::<f64>()
-            .map_or_else(|_| self.row.criterion.parameter.to_string(), three_digits)
-    }
-
-    /// As a heading.
-    pub(crate) fn title(&self) -> String {
-        let name = match self.definition() {
-            "equal-effectiveness" => "Equal effectiveness".to_owned(),
-            "equal-choice" => format!("Equal choice, {} of the group", self.share()),
-            "equal-effectiveness-within-budget" => {
-                format!("Equal effectiveness within budget {}", self.cost())
-            }
-            "equal-cost-of-effectiveness" => {
-                format!("Equal cost of effectiveness, {} of the group", self.share())
-            }
-            "fair-trade-off" => "Fair trade-off".to_owned(),
-            "equal-conditional-mean-recourse" => "Equal conditional mean recourse".to_owned(),
-            "mean-recourse" => "Equal mean recourse".to_owned(),
-            other => other.to_owned(),
-        };
-        // Some definitions have one view only.
-        match self.definition() {
-            "equal-choice" | "equal-conditional-mean-recourse" | "mean-recourse" => name,
-            _ if self.both => format!("{name}, in both views"),
-            _ => format!("{name}, {}", self.view()),
-        }
-    }
-
-    /// Compared value.
-    pub(crate) fn compares(&self) -> String {
-        // Where both views say the same it is reported in the words of the simpler one.
-        let by = match self.view() {
-            "macro" => "by one action for all",
-            _ => "by any action, for each person the one that helps",
-        };
-        match self.definition() {
-            "equal-effectiveness" => format!("share helped {by}, at any cost"),
-            "equal-choice" => {
-                format!("number of actions that help at least {} of the group", self.share())
-            }
-            "equal-effectiveness-within-budget" => format!("share helped {by}, within the budget"),
-            "equal-cost-of-effectiveness" => {
-                format!("lowest cost at which {} of the group are helped {by}", self.share())
-            }
-            "fair-trade-off" => {
-                format!("share helped {by}, at the cost where the two are furthest apart")
-            }
-            "equal-conditional-mean-recourse" => {
-                "mean lowest cost of those who can be helped".to_owned()
-            }
-            "mean-recourse" => {
-                "mean lowest cost, where people whom no action helps count with a fixed cost"
-                    .to_owned()
-            }
-            _ => String::new(),
-        }
     }
 
     /// People of a group in a subgroup who are reached at the cost that is its value, in a view;
@@ -161,84 +106,65 @@ impl<'a> DefinitionView<'a> {
         steps.filter(within).map(reached).max().unwrap_or(0)
     }
 
-    /// Of how many people so many are reached. Where one way represents both views, these may agree
-    /// on the cost and yet reach different numbers: then both are reported.
+    /// How many of a group are reached: by one action, and by any where both views are one and
+    /// another number is.
     fn reach(
         &self,
         tables: &RecourseTables,
         comparison: &RecourseRow,
         subgroup: &SubgroupRow,
         g: usize,
-        of_how_many: &str,
-    ) -> String {
+    ) -> (i64, Option<i64>) {
         let reached = |view| self.reached(view, tables, comparison, subgroup, g);
         let first = reached(self.view());
-        let text = format!("{} of {of_how_many}", number::count(first));
-        match self.both.then(|| reached("micro")) {
-            Some(any) if any != first => {
-                format!("{text} by one action, {} by any", number::count(any))
-            }
-            _ => text,
-        }
+        (first, self.both.then(|| reached("micro")).filter(|any| *any != first))
     }
 
-    /// The value of a group in a subgroup.
+    /// The compared value of one group.
     pub(crate) fn value(
         &self,
         tables: &RecourseTables,
         comparison: &RecourseRow,
         subgroup: &SubgroupRow,
         g: usize,
-    ) -> PageCell {
+    ) -> Value {
         let n = [subgroup.n_0, subgroup.n_1][g];
-        let of_them = |k: i64| format!("{} of {}", number::count(k), number::people(n));
-        let reached = || self.reach(tables, comparison, subgroup, g, &number::people(n));
+        let value = [subgroup.value_0, subgroup.value_1][g];
         let is_cost = self.definition() == "equal-cost-of-effectiveness";
-        let (main, small) = match [subgroup.value_0, subgroup.value_1][g] {
-            None => ("\u{2013}".to_owned(), number::people(n)),
-            Some(value) if value.is_infinite() && is_cost => {
-                (format!("none helps {}", self.share()), format!("at most {}", reached()))
-            }
-            Some(value) if value.is_infinite() => {
-                ("no action helps anybody".to_owned(), number::people(n))
-            }
-            Some(value) if self.is_share() => {
-                (NumberFormat::Share.value(value), of_them((value * n as f64).round() as i64))
-            }
-            Some(value) if self.definition() == "equal-choice" => {
-                (number::count_of(value as i64, "action", "actions"), number::people(n))
-            }
-            Some(value) if is_cost => (format!("cost {}", three_digits(value)), reached()),
-            Some(value) => (format!("cost {}", three_digits(value)), number::people(n)),
+        let kind = match value {
+            None => "none",
+            Some(value) if value.is_infinite() && is_cost => "unreached",
+            Some(value) if value.is_infinite() => "nobody",
+            Some(_) if self.is_share() => "share",
+            Some(_) if self.definition() == "equal-choice" => "actions",
+            Some(_) if is_cost => "reached",
+            Some(_) => "cost",
         };
-        // Of the trade-off the two are compared at a separate cost.
+        let (reached, any) = self.reach(tables, comparison, subgroup, g);
         let at_cost = (self.definition() == "fair-trade-off").then_some(subgroup.cost).flatten();
-        let small = at_cost
-            .map_or(small.clone(), |cost| format!("{small}, at cost {}", three_digits(cost)));
-        PageCell::new(main, [small])
+        context!(kind, value, n, reached, any, at_cost)
     }
 
-    /// How far the groups are apart in a subgroup; next to infinity how many people of the group
-    /// that is better off are reached.
+    /// The difference of the two groups; where one of them is never reached, how many of the other
+    /// are.
     pub(crate) fn score(
         &self,
         tables: &RecourseTables,
         comparison: &RecourseRow,
         subgroup: &SubgroupRow,
-    ) -> (String, Option<RichText>) {
-        match subgroup.score {
-            None => ("\u{2013}".to_owned(), None),
-            Some(score) if score.is_infinite() => {
-                let names =
-                    [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
-                let better = usize::from(names[0] == subgroup.against.as_str());
-                let n = number::count([subgroup.n_0, subgroup.n_1][better]);
-                let reach = self.reach(tables, comparison, subgroup, better, &n);
-                let words = RichText::new().name(names[better]).text(format!(": {reach} reached"));
-                ("\u{221e}".to_owned(), Some(words))
-            }
-            Some(score) if self.is_share() => (NumberFormat::Distance.value(score), None),
-            Some(score) => (three_digits(score), None),
+    ) -> Value {
+        let kind = match subgroup.score {
+            None => "none",
+            Some(score) if score.is_infinite() => "infinite",
+            Some(_) if self.is_share() => "distance",
+            Some(_) => "number",
+        };
+        let names = [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
+        let better = usize::from(names[0] == subgroup.against.as_str());
+        let (reached, any) = self.reach(tables, comparison, subgroup, better);
+        context! {
+            kind, score => subgroup.score, better => names[better],
+            n => [subgroup.n_0, subgroup.n_1][better], reached, any,
         }
     }
 }

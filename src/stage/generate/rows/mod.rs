@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use arrow::datatypes::UInt64Type;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::write_back::{RawCounts, WriteBack, WriteBackRow, WrittenCounts};
@@ -19,6 +20,7 @@ use crate::error::Result;
 use crate::exec::accumulator::{Accumulator, merge_each};
 use crate::exec::files;
 use crate::folder::manifest::WrittenValue;
+use crate::metric::evidence::additive::Additive;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::support::{SupportSums, SupportTests, UnsupportedValue};
 use crate::stage::row_context::RowContext;
@@ -43,16 +45,12 @@ pub(crate) struct GenerationSums {
 
 impl Accumulator for GenerationSums {
     fn merge(&mut self, other: Self) {
-        let add = |sums: &mut Vec<u64>, part: Vec<u64>| {
-            sums.resize(sums.len().max(part.len()), 0);
-            sums.iter_mut().zip(part).for_each(|(sum, n)| *sum += n);
-        };
         self.n_rows += other.n_rows;
         self.follows |= other.follows;
         self.written.merge(other.written);
-        add(&mut self.unreached, other.unreached);
-        add(&mut self.outside, other.outside);
-        self.support.merge(other.support);
+        self.unreached.absorb(&other.unreached);
+        self.outside.absorb(&other.outside);
+        self.support.absorb(&other.support);
     }
 
     fn settle(&mut self) {
@@ -125,8 +123,9 @@ pub(crate) fn generate(
             let own = &batch.groups[making.attribute];
             let made = making.made_group(of, (&batch, &roles), own, &classes);
             let unsupported = made.unsupported.zip(support_encoder.as_ref());
-            let unsupported =
-                unsupported.map(|(bits, encoder)| encoder.encode(bits)).transpose()?;
+            let unsupported = unsupported
+                .map(|(bits, encoder)| encoder.numbers::<UInt64Type>(bits))
+                .transpose()?;
             let (n_rows, part) = (made.sums.n_rows, made.sums);
             let judged = making.judged.then_some(made.judged);
             let encoded = encoder.encode(made.keys, judged, made.rows)?;

@@ -12,7 +12,7 @@ use crate::counterfactual::Generator;
 use crate::counterfactual::strategy::naive::NaiveGenerator;
 use crate::counterfactual::write_back::WrittenCounts;
 use crate::data::prepare::derive::Derivation;
-use crate::data::prepare::params::{LabelParams, PrepareParams, SensitiveParams};
+use crate::data::prepare::params::{PrepareParams, SensitiveParams, SidesParams};
 use crate::data::prepare::prepare;
 use crate::data::rows::RowsReader;
 use crate::data::rows::aligned::CounterfactualReader;
@@ -52,7 +52,7 @@ fn write_rows(folder: &Path) {
             column("race2"),
             derivation.recipe(|_| unreachable!("a map has no parts")).unwrap(),
         )],
-        label: Some(LabelParams {
+        label: Some(SidesParams {
             column: column("label"),
             positive: words(&["true"]),
             negative: None,

@@ -1,0 +1,154 @@
+//! What a metric reads of the confusions of one group and of two, without intervals.
+//!
+//! A is first. Clarify's metrics are about favourable labels and predictions: where the negative
+//! prediction is the favourable one they see both classes under each other's names.
+
+use crate::metric::estimate::Estimate;
+use crate::metric::evidence::person::Confusion;
+use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::value::settings::FavourableClass;
+use crate::metric::{Metric, MetricFamily, Reads, combine, difference, ratio};
+
+/// A metric of groups as they are, and how it sees the classes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GroupReading {
+    pub(crate) metric: &'static Metric,
+    /// Which prediction is favourable, by the names that it uses.
+    pub(crate) favourable: FavourableClass,
+    /// Whether the classes change their names.
+    is_turned: bool,
+}
+
+/// A gap of two groups, computed again from their confusions.
+pub(crate) struct ComputedGap {
+    /// Its value.
+    pub(crate) value: MetricValue,
+    /// The pairs of rates whose differences or ratios it is: one, or two of the widest of two gaps;
+    /// none of another value. The one on top or in front first.
+    pub(crate) rates: Vec<[Rate; 2]>,
+}
+
+impl GroupReading {
+    /// That of a metric where this prediction is favourable.
+    pub(crate) fn new(metric: &'static Metric, favourable: FavourableClass) -> Self {
+        let is_turned =
+            metric.family == MetricFamily::Clarify && favourable == FavourableClass::Negative;
+        let favourable = if is_turned { FavourableClass::Positive } else { favourable };
+        GroupReading { metric, favourable, is_turned }
+    }
+
+    /// A confusion under the names that the metric uses.
+    pub(crate) fn seen(&self, c: &Confusion) -> Confusion {
+        if self.is_turned { c.swap_classes() } else { *c }
+    }
+
+    /// The rate of one group that it is or is derived from; none of another value.
+    pub(crate) fn rate(&self, c: &Confusion) -> Option<Rate> {
+        let c = &self.seen(c);
+        match self.metric.reads {
+            Reads::Rate(rate)
+            | Reads::RateDifference(rate)
+            | Reads::RateRatio(rate)
+            | Reads::RateToTotal(rate) => Some(rate(c)),
+            Reads::FavourableRatio | Reads::FavourableMinRatio => {
+                Some(favourable_rate(c, self.favourable))
+            }
+            _ => None,
+        }
+    }
+
+    /// Such a value that is no rate.
+    pub(crate) fn score(&self, c: &Confusion) -> MetricValue {
+        match self.metric.reads {
+            Reads::Score(score)
+            | Reads::Benefit(score)
+            | Reads::ScoreDifference(score)
+            | Reads::MeanDifference(score)
+            | Reads::ScoreRise(score)
+            | Reads::ScoreRatio(score)
+            | Reads::ScoreToTotal(score) => score(&self.seen(c)),
+            _ => Err(Undefined::OperandMissing),
+        }
+    }
+
+    /// The value of one group.
+    pub(crate) fn one(&self, c: &Confusion) -> MetricValue {
+        self.rate(c).map_or_else(|| self.score(c), Rate::value)
+    }
+
+    /// The value of two groups.
+    pub(crate) fn two(&self, a: &Confusion, b: &Confusion) -> MetricValue {
+        let (x, y) = (self.one(a), self.one(b));
+        match self.metric.reads {
+            Reads::RateDifference(_) | Reads::ScoreDifference(_) | Reads::MeanDifference(_) => {
+                difference(x, y)
+            }
+            Reads::ScoreRise(_) => difference(y, x),
+            Reads::RateRatio(_) | Reads::ScoreRatio(_) => ratio(x, y),
+            Reads::FavourableRatio => ratio(y, x),
+            Reads::FavourableMinRatio => combine(x, y, |x, y| ratio(Ok(x.min(y)), Ok(x.max(y)))),
+            Reads::WidestGap(of) => {
+                let (a, b) = (self.seen(a), self.seen(b));
+                let [x, y] = of.map(|rate| difference(rate(&a).value(), rate(&b).value()));
+                combine(x, y, |x, y| Ok(x.abs().max(y.abs())))
+            }
+            _ => unreachable!("`{}` is not a metric of two groups", self.metric.id),
+        }
+    }
+
+    /// The same of two groups whose values have intervals.
+    pub(crate) fn of_two(&self, a: &Estimate, b: &Estimate) -> Estimate {
+        match self.metric.reads {
+            Reads::RateDifference(_) | Reads::ScoreDifference(_) => a.minus(b),
+            Reads::ScoreRise(_) => b.minus(a),
+            Reads::FavourableRatio => b.over(a),
+            _ => a.over(b),
+        }
+    }
+
+    /// The two rates behind a difference or ratio, the one on top or in front first.
+    fn rates_behind(&self, a: &Confusion, b: &Confusion) -> Option<[Rate; 2]> {
+        match self.metric.reads {
+            Reads::RateDifference(_) | Reads::RateRatio(_) => Some([self.rate(a)?, self.rate(b)?]),
+            Reads::FavourableRatio => Some([self.rate(b)?, self.rate(a)?]),
+            _ => None,
+        }
+    }
+}
+
+/// The two rates that may be behind a gap of two groups, the one on top or in front first: by
+/// which prediction is the favourable one.
+pub(crate) fn rates_of_gap(
+    metric: &'static Metric,
+    a: &Confusion,
+    b: &Confusion,
+) -> Vec<[Rate; 2]> {
+    let of = |favourable| GroupReading::new(metric, favourable).rates_behind(a, b);
+    [FavourableClass::Positive, FavourableClass::Negative].into_iter().filter_map(of).collect()
+}
+
+/// A gap of two groups; none of a metric that needs more than their confusions.
+pub(crate) fn computed(
+    metric: &'static Metric,
+    favourable: FavourableClass,
+    a: &Confusion,
+    b: &Confusion,
+) -> Option<ComputedGap> {
+    let of = GroupReading::new(metric, favourable);
+    let rates = match metric.reads {
+        Reads::FavourableMinRatio => vec![[of.rate(a)?, of.rate(b)?]],
+        Reads::WidestGap(rates) => rates.map(|rate| [a, b].map(|c| rate(&of.seen(c)))).to_vec(),
+        Reads::ScoreDifference(_)
+        | Reads::ScoreRise(_)
+        | Reads::ScoreRatio(_)
+        | Reads::MeanDifference(_) => Vec::new(),
+        _ => vec![of.rates_behind(a, b)?],
+    };
+    Some(ComputedGap { value: of.two(a, b), rates })
+}
+
+/// The rate of favourable predictions.
+pub(crate) fn favourable_rate(c: &Confusion, favourable: FavourableClass) -> Rate {
+    let numerator = c.predicted_as(favourable == FavourableClass::Positive);
+    Rate { numerator, denominator: c.predicted(), empty: Undefined::EmptyGroup }
+}

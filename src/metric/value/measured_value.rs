@@ -1,0 +1,370 @@
+//! One measured value, and some people as metrics read them.
+//!
+//! People are units by the cells that they fill: groups as they are, scopes of counterfactuals, and
+//! the matrices of several classes are [`Subject`]s, whose values are all made by
+//! [`Subject::read`] and [`people_of_two`].
+
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::share::Share;
+use crate::metric::evidence::person::Confusion;
+use crate::metric::evidence::units::{UnitSums, alone};
+use crate::metric::interval::{IntervalProcedure, ValueInterval};
+use crate::metric::noise::placebo::PlaceboBand;
+use crate::metric::noise::repeats::RepeatSpread;
+use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::scope::MetricScope;
+use crate::metric::value::interval_choice::MeasureContext;
+use crate::metric::value::settings::{FurthestGroups, NEGATIVE_PART, RATE_OF_ONE};
+use crate::metric::{Metric, Reads};
+
+/// One value with everything that a table says about it.
+#[derive(Debug, Clone)]
+pub(crate) struct MeasuredValue {
+    /// Where it holds.
+    pub scope: MetricScope,
+    /// What it is.
+    pub metric: &'static Metric,
+    /// The value, or why there is none.
+    pub value: MetricValue,
+    /// Count on top of a rate; none where the value is not a rate of counts.
+    pub numerator: Option<u64>,
+    /// Count below a rate.
+    pub denominator: Option<u64>,
+    /// What those on top of a rate and those below it weigh in whole units, which the value is
+    /// derived from; none where nobody has a weight.
+    pub weights: Option<(u64, u64)>,
+    /// People behind it; their rows where a person may have several.
+    pub n_rows: u64,
+    /// Those behind these rows who carry information; none where each row is a person who counts
+    /// as one.
+    pub(crate) persons: Option<PersonBasis>,
+    /// The effective size of a rate: as many independent cases would be as sure. None where its
+    /// cases are independent and count as one.
+    pub(crate) effective: Option<f64>,
+    /// Its interval.
+    pub interval: Option<ValueInterval>,
+    /// The method of the interval in full, or why there is none.
+    pub ci_method: String,
+    /// The value without disparity in this scope: of a difference 0, regardless of that of the
+    /// metric.
+    pub ideal: Option<f64>,
+    /// [`SMALL_GROUP`], [`SMALL_DENOMINATOR`].
+    pub flags: Vec<&'static str>,
+    /// The group at a disadvantage, where the sources say and the numbers are clear: the interval
+    /// leaves out the ideal; of switches also, at least as many people switch as a denominator is
+    /// to have, and the interval lies beyond the band of the placebo.
+    pub impaired: Option<usize>,
+    /// People, or persons, whose prediction switches, of a rate those it counts, of a difference
+    /// those of the worse direction; none of what is about no switch.
+    pub switched: Option<u64>,
+    /// What noise gives; none where no placebo was asked for.
+    pub placebo: Option<PlaceboBand>,
+    /// What other rows to learn from give; none where no doubt about the fit was asked for.
+    pub fit: Option<RepeatSpread>,
+    /// What other trainings of the model give; none where it is not trained again.
+    pub training: Option<RepeatSpread>,
+    /// Who holds a value of the scope `worst_case`; none in every other scope.
+    pub furthest: Option<FurthestGroups>,
+}
+
+/// A value that is a number; what is larger than any is undefined.
+pub(crate) fn finite_or_overflow(value: MetricValue) -> MetricValue {
+    value.and_then(|value| if value.is_finite() { Ok(value) } else { Err(Undefined::Overflow) })
+}
+
+/// The people who carry the information of a value, where a person may have several rows or people
+/// have weights: persons with a row that weighs more than 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PersonBasis {
+    /// Persons with a row behind it.
+    pub n: u64,
+    /// Persons with a row below the rate; none where the value is not a rate of counts.
+    pub denominator: Option<u64>,
+}
+
+/// How many people and cases are behind a value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ValuePeople {
+    /// People in all; their rows where a person may have several.
+    pub(crate) n: u64,
+    /// Those behind these rows who carry information; none where each row is a person who counts
+    /// as one.
+    pub(crate) persons: Option<PersonBasis>,
+    /// Of several groups the people of the smallest.
+    pub(crate) smallest_group: u64,
+    /// Of several rates the cases below the smallest; none where no rate is behind it.
+    pub(crate) smallest_denominator: Option<u64>,
+}
+
+impl ValuePeople {
+    /// Of one subject.
+    pub(crate) fn one(n: u64, rate: Option<Rate>) -> Self {
+        ValuePeople {
+            n,
+            persons: None,
+            smallest_group: n,
+            smallest_denominator: rate.map(|rate| rate.denominator),
+        }
+    }
+
+    /// Of two subjects, with the cases below each rate.
+    pub(crate) fn two([n_a, n_b]: [u64; 2], denominators: Option<(u64, u64)>) -> Self {
+        ValuePeople {
+            n: n_a + n_b,
+            persons: None,
+            smallest_group: n_a.min(n_b),
+            smallest_denominator: denominators.map(|(x, y)| x.min(y)),
+        }
+    }
+
+    /// The same of one subject whose people have several rows or weights: what is small is reported
+    /// by those who carry information.
+    pub(crate) fn with_person_basis(self, of: Option<PersonBasis>) -> Self {
+        let Some(of) = of else { return self };
+        ValuePeople {
+            persons: Some(of),
+            smallest_group: of.n.min(self.smallest_group),
+            smallest_denominator: of.denominator.into_iter().chain(self.smallest_denominator).min(),
+            ..self
+        }
+    }
+
+    /// The same of two facets with the numbers of those who carry information: in the first, in the
+    /// second, and in both together; none where each row is a person who counts as one.
+    pub(crate) fn with_carriers(self, of: Option<[u64; 3]>) -> Self {
+        let basis = |n| Some(PersonBasis { n, denominator: None });
+        of.map_or(self, |[a, d, all]| self.with_persons(Some(all), &[basis(a), basis(d)]))
+    }
+
+    /// The same of several subjects, so many persons in all.
+    pub(crate) fn with_persons(self, all: Option<u64>, of: &[Option<PersonBasis>]) -> Self {
+        let Some((n, of)) = all.zip(of.iter().copied().collect::<Option<Vec<_>>>()) else {
+            return self;
+        };
+        ValuePeople {
+            persons: Some(PersonBasis { n, denominator: None }),
+            smallest_group: of.iter().map(|of| of.n).fold(self.smallest_group, u64::min),
+            // Those who carry a rate are never more than its cases.
+            smallest_denominator: of
+                .iter()
+                .filter_map(|of| of.denominator)
+                .chain(self.smallest_denominator)
+                .min(),
+            ..self
+        }
+    }
+}
+
+impl MeasuredValue {
+    /// A value of a metric in a scope, with its interval or why there is none: the one place where
+    /// a measured value is put together. It is not a rate, impairs nobody and has no placebo until
+    /// the methods below say so.
+    pub(crate) fn new(
+        context: &MeasureContext<'_>,
+        (metric, scope): (&'static Metric, MetricScope),
+        value: MetricValue,
+        (interval, ci_method): (Option<ValueInterval>, String),
+        people: ValuePeople,
+    ) -> Self {
+        let value = finite_or_overflow(value);
+        let is_difference = metric.is_gap_in(scope.as_str());
+        MeasuredValue {
+            scope,
+            metric,
+            value,
+            numerator: None,
+            denominator: None,
+            weights: None,
+            n_rows: people.n,
+            persons: people.persons,
+            effective: None,
+            interval,
+            ci_method,
+            ideal: if is_difference { Some(0.0) } else { metric.ideal },
+            flags: context.flags(people.smallest_group, people.smallest_denominator),
+            impaired: None,
+            switched: None,
+            placebo: None,
+            fit: None,
+            training: None,
+            furthest: None,
+        }
+    }
+
+    /// The rate of people that the value is, and that of what they weigh.
+    pub(crate) fn with_rate(self, people: Option<Rate>, weights: Option<Rate>) -> Self {
+        MeasuredValue {
+            numerator: people.map(|rate| rate.numerator),
+            denominator: people.map(|rate| rate.denominator),
+            weights: weights.map(|rate| (rate.numerator, rate.denominator)),
+            ..self
+        }
+    }
+
+    /// The effective size of the rate that the value is.
+    pub(crate) fn with_size(self, share: Option<&Share>) -> Self {
+        let counts = |share: &&Share| !share.is_plain || self.persons.is_some();
+        MeasuredValue { effective: share.filter(counts).map(|share| share.size), ..self }
+    }
+
+    /// Flags a ratio of scores, such as correlations, of which one is negative; `cells` are those
+    /// of the groups behind it.
+    pub(crate) fn with_score_parts(mut self, cells: impl IntoIterator<Item = Confusion>) -> Self {
+        if let (Reads::ScoreRatio(score), Ok(_)) = (self.metric.reads, self.value) {
+            let negative = cells.into_iter().any(|c| score(&c).is_ok_and(|value| value < 0.0));
+            self.flags.extend(negative.then_some(NEGATIVE_PART));
+        }
+        self
+    }
+
+    /// Flags a ratio whose interval takes a rate of 1 as certain; `has_one` says whether one of the
+    /// two rates is 1.
+    pub(crate) fn with_certain_rate(mut self, has_one: bool) -> Self {
+        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzEffective];
+        let is_katz = self.interval.is_some_and(|interval| katz.contains(&interval.method));
+        if is_katz && has_one {
+            self.ci_method.push_str(", which takes a rate of 1 as certain");
+            self.flags.push(RATE_OF_ONE);
+        }
+        self
+    }
+
+    /// The group at a disadvantage.
+    pub(crate) fn with_impaired(self, impaired: Option<usize>) -> Self {
+        MeasuredValue { impaired, ..self }
+    }
+
+    /// People whose prediction switches, and what noise gives.
+    pub(crate) fn with_switches(self, switched: Option<u64>, placebo: Option<PlaceboBand>) -> Self {
+        MeasuredValue { switched, placebo, ..self }
+    }
+
+    /// Who holds a value of the scope `worst_case`.
+    pub(crate) fn with_furthest(self, furthest: FurthestGroups) -> Self {
+        MeasuredValue { furthest: Some(furthest), ..self }
+    }
+}
+
+/// Which numbers of the cells of some units.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CellNumbers {
+    /// How many rows fill each.
+    People,
+    /// What these weigh, 1 each where they have no weights.
+    Weight,
+    /// One row of this cell.
+    Alone(usize),
+}
+
+impl CellNumbers {
+    /// Those of some units.
+    pub(crate) fn of<const N: usize>(self, units: &UnitSums) -> [u64; N] {
+        match self {
+            CellNumbers::People => units.people(),
+            CellNumbers::Weight => units.weight(),
+            CellNumbers::Alone(cell) => alone(cell),
+        }
+    }
+}
+
+/// Some people by the cells that they fill.
+pub(crate) trait Subject {
+    /// What is read of them.
+    type Reading: Copy;
+
+    /// The units that a reading is of.
+    fn units(&self, of: Self::Reading) -> &UnitSums;
+
+    /// Whether it counts the people of a cell.
+    fn counts(&self, of: Self::Reading, cell: usize) -> bool;
+
+    /// The rate that it is; none of another value.
+    fn rate(&self, of: Self::Reading, by: CellNumbers) -> Option<Rate>;
+
+    /// A value that is no rate.
+    fn score(&self, of: Self::Reading) -> MetricValue;
+
+    /// Such a value with its interval; none of one that cells do not give.
+    fn score_estimate(&self, of: Self::Reading, value: f64) -> Option<Estimate>;
+
+    /// The rate with its effective size; none where nothing is below it.
+    fn share(&self, of: Self::Reading) -> Option<Share> {
+        self.rate(of, CellNumbers::Weight)?;
+        let none = Rate { numerator: 0, denominator: 0, empty: Undefined::EmptyGroup };
+        let alone = |cell| self.rate(of, CellNumbers::Alone(cell)).unwrap_or(none);
+        Share::new(self.units(of), alone)
+    }
+
+    /// The value, and what is behind it.
+    fn read(&self, of: Self::Reading) -> SubjectValue {
+        let (units, rate) = (self.units(of), self.rate(of, CellNumbers::People));
+        let (weights, share) = (self.rate(of, CellNumbers::Weight), self.share(of));
+        let counted = |cell| self.counts(of, cell);
+        // Without persons cases, as without weights: a row has one for each counterfactual.
+        let below = |share: &Share| if units.are_persons() { share.n_units } else { share.n_rows };
+        let denominator = rate.map(|_| share.as_ref().map_or(0, below));
+        let basis = || PersonBasis { n: units.n_units(counted), denominator };
+        SubjectValue {
+            value: weights.map_or_else(|| self.score(of), Rate::value),
+            rate,
+            weights: weights.filter(|_| units.are_weighted()),
+            share,
+            n: units.n_rows(counted),
+            basis: (!units.is_plain()).then(basis),
+        }
+    }
+
+    /// The value with its interval; none where it is undefined.
+    fn estimate(&self, of: Self::Reading, found: &SubjectValue) -> Option<Estimate> {
+        match found.rate {
+            Some(_) => found.share.clone().map(Estimate::from),
+            None => self.score_estimate(of, found.value.ok()?),
+        }
+    }
+}
+
+/// A value of some people, and what is behind it.
+#[derive(Debug, Clone)]
+pub(crate) struct SubjectValue {
+    pub(crate) value: MetricValue,
+    /// The rate of people that it is; none of another value.
+    pub(crate) rate: Option<Rate>,
+    /// That of what they weigh; none where nobody has a weight.
+    pub(crate) weights: Option<Rate>,
+    /// The rate with its effective size; none where nothing is below it.
+    pub(crate) share: Option<Share>,
+    /// People whom it counts; their rows where a person may have several.
+    pub(crate) n: u64,
+    /// Those who carry it; none where each row is a person who counts as one.
+    pub(crate) basis: Option<PersonBasis>,
+}
+
+impl SubjectValue {
+    /// The people behind it.
+    pub(crate) fn people(&self) -> ValuePeople {
+        ValuePeople::one(self.n, self.rate).with_person_basis(self.basis)
+    }
+
+    /// It with its interval, or why there is none.
+    pub(crate) fn measured(
+        &self,
+        context: &MeasureContext<'_>,
+        of: (&'static Metric, MetricScope),
+        interval: (Option<ValueInterval>, String),
+    ) -> MeasuredValue {
+        MeasuredValue::new(context, of, self.value, interval, self.people())
+            .with_rate(self.rate, self.weights)
+            .with_size(self.share.as_ref())
+    }
+}
+
+/// The people behind a comparison of two subjects, with what is behind the value of each.
+pub(crate) fn people_of_two<S: Subject>(
+    of: S::Reading,
+    [(a, of_a), (b, of_b)]: [(&S, &SubjectValue); 2],
+) -> ValuePeople {
+    let units = [a.units(of), b.units(of)];
+    let all = UnitSums::n_together(units.into_iter(), |cell| a.counts(of, cell));
+    let denominators = of_a.rate.zip(of_b.rate).map(|(x, y)| (x.denominator, y.denominator));
+    ValuePeople::two([of_a.n, of_b.n], denominators).with_persons(all, &[of_a.basis, of_b.basis])
+}
