@@ -1,30 +1,26 @@
-//! What a strategy is to the rest of the program: the traits of its block in a job and of what it
-//! learnt, and what is known of it regardless of its knobs.
+//! What a strategy is to the rest of the program: its block in a job, what is known of it whatever
+//! its knobs say, and its two steps.
 //!
-//! Three steps: the block of a [`StrategyKnobs`] says what a job asks for; a [`FittedKnobs`] learns
-//! from reference rows and gives a [`LearntStrategy`], which artifacts store; that gives a
-//! [`Generator`] for the rows of a fold. The list of strategies is
-//! [`strategy`](crate::counterfactual::strategy); nobody else names them one by one.
+//! The block of a [`StrategyKnobs`] gives a [`StrategyPlan`]. That learns from reference rows
+//! ([`StrategyPlan::learn`]), which gives the [`FittedStrategy`] that artifacts store, and makes of
+//! it a [`Generator`] for the rows of a fold ([`StrategyPlan::generator`]). The list of strategies
+//! is [`strategy`](crate::counterfactual::strategy); nobody else names them one by one.
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use crate::counterfactual::Generator;
-use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
-use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
-use crate::counterfactual::fit::StrategyPlan;
-use crate::counterfactual::forms::ConditionOn;
-use crate::counterfactual::plausibility_filter::PlausibilityFilter;
-use crate::counterfactual::transport::matching::TransportTallies;
-use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
+use crate::counterfactual::external::ExternalGenerator;
+use crate::counterfactual::fit::{StrategyEngine, StrategyPlan, check_reference};
+use crate::counterfactual::generate::{FittedStrategy, MapFlipGenerator};
+use crate::counterfactual::transport::matching::{
+    ProblemTask, TransportRows, TransportTallies, match_samples, reference_distance,
+};
+use crate::counterfactual::variable::VariableOptions;
 use crate::data::Layout;
 use crate::data::exchange::external::ExternalRows;
 use crate::data::rows::reference::ReferenceRows;
-use crate::data::source::row_program::RowProgramBlock;
-use crate::error::Result;
-use crate::param::{ColumnName, KnobRefusal, Seed, Word};
+use crate::error::{Error, Result};
+use crate::param::{ColumnName, KnobRefusal, Seed};
 
 /// What a strategy does to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,60 +66,9 @@ pub trait StrategyKnobs {
     /// set changes a single attribute.
     fn resolve(&mut self, _graph_columns: Option<Vec<ColumnName>>) {}
 
-    /// The knobs of a strategy that moves features as reference rows say.
-    fn fitted(&self) -> Option<&dyn FittedKnobs> {
-        None
-    }
-}
-
-/// Where counterfactuals come from that somebody else makes.
-#[derive(Debug, Clone, Copy)]
-pub enum ExternalSource<'a> {
-    /// A Parquet file.
-    File(&'a str),
-    /// A program that writes them.
-    Program(&'a RowProgramBlock),
-}
-
-/// The knobs of a strategy that is fitted on reference rows and moves features.
-pub trait FittedKnobs: Sync {
-    /// What distributions are conditioned on in addition to the group.
-    fn condition_on(&self) -> &ConditionOn;
-
-    /// Whether a feature of this name may change.
-    fn may_move(&self, name: &str) -> bool;
-
-    /// The list of named features, and its key: those that may change, or those that may not.
-    fn named_features(&self) -> Option<(&'static str, &[ColumnName])>;
-
-    /// Permitted ranges.
-    fn range(&self) -> &IndexMap<ColumnName, PermittedRange>;
-
-    /// Permitted directions.
-    fn direction(&self) -> &IndexMap<ColumnName, PermittedDirection>;
-
-    /// Declared counterparts of levels, by feature; `None` where the strategy has none.
-    fn counterpart(&self) -> Option<&IndexMap<ColumnName, IndexMap<Word, Word>>> {
-        None
-    }
-
-    /// The entries whose counterfactuals are appended to the reference first.
-    fn decorrelate(&self) -> &[DecorrelateBlock] {
-        &[]
-    }
-
-    /// The largest number of counterfactuals of a row in one group.
-    fn max_counterfactuals(&self) -> usize {
-        1
-    }
-
-    /// Whether all samples are matched together, by the seed where there are many.
-    fn matches_samples(&self) -> bool {
-        false
-    }
-
-    /// Where counterfactuals come from that somebody else makes; none where the strategy does.
-    fn external(&self) -> Option<ExternalSource<'_>> {
+    /// The plan of a strategy that moves features as reference rows say, with all settings
+    /// resolved.
+    fn plan(&self) -> Option<StrategyPlan<'_>> {
         None
     }
 
@@ -131,76 +76,79 @@ pub trait FittedKnobs: Sync {
     fn refusals(&self) -> Vec<KnobRefusal> {
         Vec::new()
     }
+}
 
-    /// The plan with all settings resolved.
-    fn plan(&self) -> StrategyPlan;
-
-    /// What it reads of a reference row, when the attribute at `position` is changed: the
-    /// variables, and whether the class.
-    fn learns_from(
-        &self,
-        layout: &Layout,
-        extras: &VariableOptions,
-        position: usize,
-    ) -> (Vec<StrategyVariable>, Conditioning) {
-        let plan = self.plan();
-        (plan.variables(layout, extras, position), plan.condition)
-    }
-
+impl StrategyPlan<'_> {
     /// Learns from the reference rows how to change the attribute at `position`.
     ///
     /// # Errors
     /// The reference cannot be read, or lacks what the strategy needs.
-    fn fit(
+    pub fn learn(
         &self,
         layout: &Layout,
         extras: &VariableOptions,
         reference: &ReferenceRows<'_>,
         position: usize,
-    ) -> Result<Box<dyn LearntStrategy>>;
-
-    /// Reads back what was learnt from its JSON.
-    ///
-    /// # Errors
-    /// The text is not what this strategy writes.
-    fn read(&self, json: &str) -> serde_json::Result<Box<dyn LearntStrategy>>;
-}
-
-/// What a strategy learnt; it can generate from rows of any origin.
-pub trait LearntStrategy: Send + Sync {
-    /// The variables that may change, and on which quality is measured.
-    fn variables(&self) -> &[StrategyVariable];
-
-    /// Number of declared groups of the attribute.
-    fn n_groups(&self) -> usize;
-
-    /// The counts of the reference.
-    fn counts(&self) -> &ReferenceCounts;
-
-    /// What the strategy conditions on.
-    fn condition(&self) -> Conditioning;
-
-    /// The filter, if there is one.
-    fn filter(&self) -> Option<&PlausibilityFilter> {
-        None
+    ) -> Result<FittedStrategy> {
+        let mut fitted = self.fit(layout, extras, reference, position)?;
+        if self.external().is_none() {
+            check_reference(layout, &fitted, self)?;
+        }
+        if self.matches_samples() {
+            fitted.distance = Some(reference_distance(&fitted, reference, position)?);
+        }
+        Ok(fitted)
     }
 
     /// The declared groups without a row to learn from: no row is moved out of them or into them.
-    fn unlearnt_groups(&self) -> Vec<usize> {
-        (0..self.n_groups()).filter(|&group| self.counts().lacks(group)).collect()
+    pub fn unlearnt_groups(&self, fitted: &[FittedStrategy]) -> Vec<usize> {
+        // Of what somebody else made nobody has to be there to learn from.
+        let learnt = fitted.iter().filter(|_| self.external().is_none());
+        let lacking = |of: &FittedStrategy| {
+            (0..of.n_groups).filter(|&group| of.counts.lacks(group)).collect::<Vec<_>>()
+        };
+        let mut groups: Vec<usize> = learnt.flat_map(lacking).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups
     }
-
-    /// What [`FittedKnobs::read`] reads back.
-    ///
-    /// # Errors
-    /// It holds what JSON cannot.
-    fn to_json(&self) -> serde_json::Result<String>;
 
     /// The generator for the rows of a fold.
     ///
     /// # Errors
     /// The rows cannot be read or matched, or the run is stopped.
-    fn generator(self: Box<Self>, rows: &FoldRows<'_>) -> Result<FoldGenerator>;
+    pub fn generator(&self, fitted: FittedStrategy, rows: &FoldRows<'_>) -> Result<FoldGenerator> {
+        let absent = |noun, what| {
+            let hint = "this is a bug in cfaudit: the stage must read the file";
+            Error::operator("take", noun, what, hint)
+        };
+        let generator: Box<dyn Generator> = match self.engine {
+            StrategyEngine::MapFlip => Box::new(MapFlipGenerator::new(fitted)),
+            StrategyEngine::External(_) => {
+                let given = rows.external.clone();
+                let given =
+                    given.ok_or_else(|| absent("counterfactuals", "no file of them was read"))?;
+                Box::new(ExternalGenerator { fitted, given })
+            }
+            StrategyEngine::Transport(settings) => {
+                let (mut targets, mut sources) =
+                    (TransportRows::default(), TransportRows::default());
+                let take = |group: &_| TransportRows::matched(&fitted, group, rows.position);
+                rows.reference.fold(take, |part| targets.append(part))?;
+                rows.samples.fold(take, |part| sources.append(part))?;
+                let spread = |n: usize, task: &ProblemTask<'_>| rows.samples.spread(n, task);
+                let n = fitted.n_groups;
+                let carrier =
+                    match_samples(fitted, settings, rows.seed, (sources, targets), &spread)?;
+                let pairs = (0..n).flat_map(|from| {
+                    (0..n).filter(move |&to| to != from).map(move |to| (from, to))
+                });
+                let tallies = pairs.map(|(from, to)| (from, to, carrier.tally(from, to))).collect();
+                return Ok(FoldGenerator { generator: Box::new(carrier), tallies: Some(tallies) });
+            }
+        };
+        Ok(FoldGenerator { generator, tallies: None })
+    }
 }
 
 /// The rows of a fold, for a strategy that needs all of them before it generates.

@@ -12,70 +12,145 @@
 //! where the first rows mislead about the others, and one where groups, classes and levels are so
 //! many that their moments exceed the memory.
 
+use indexmap::IndexMap;
+use indexmap::map::Slice;
+
 use crate::counterfactual::SampleBatch;
-use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, StratumCounts};
+use crate::counterfactual::conditional::{Conditioning, StratumCounts};
 use crate::counterfactual::counting::{CountedReference, ReferenceCounter};
 use crate::counterfactual::decorrelate::{DecorrelatedReference, TwinGenerator};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::domain_checks::{DomainChecks, PermittedDirection, PermittedRange};
 use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings};
-use crate::counterfactual::forms::MovableFeatures;
-use crate::counterfactual::generate::{
-    EligibleVariables, FittedMapFlip, MapFlipGenerator, MapFlipRules,
-};
+use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
+use crate::counterfactual::generate::{FittedStrategy, MapFlipGenerator, MapFlipRules};
 use crate::counterfactual::moments::{FRAME_ROWS, MomentFrame};
 use crate::counterfactual::plausibility_filter::{PlausibilityFilter, PlausibilitySettings};
 use crate::counterfactual::plausibility_fit::FilterReference;
 use crate::counterfactual::relation::RelationSettings;
+use crate::counterfactual::transport::TransportSettings;
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions, variables};
 use crate::counterfactual::write_back::{binned_below, features_set_with};
 use crate::data::Layout;
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
+use crate::data::source::row_program::RowProgramBlock;
 use crate::error::{Error, Fault, Result};
 use crate::num::ecdf::Cdf;
-use crate::param::ColumnName;
+use crate::param::{ColumnName, Word};
+
+/// For a feature, levels and the level that takes their place.
+pub(super) type Counterparts = IndexMap<ColumnName, IndexMap<Word, Word>>;
+
+/// For a feature, its permitted range.
+pub(super) type PermittedRanges = IndexMap<ColumnName, PermittedRange>;
+
+/// For a feature, the only direction in which it may change.
+pub(super) type PermittedDirections = IndexMap<ColumnName, PermittedDirection>;
 
 /// Which variables may change.
-#[derive(Debug, Clone, PartialEq)]
-pub enum MoveRule {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum MoveRule<'a> {
     /// Those that are named.
-    Move(MovableFeatures),
+    Move(&'a MovableFeatures),
     /// All but some, where they are related to the pair of groups.
     Relate {
         /// Those that stay.
-        keep_fixed: Vec<ColumnName>,
+        keep_fixed: &'a [ColumnName],
         /// When a variable is related.
         relation: RelationSettings,
     },
 }
 
-/// A strategy with all settings resolved from its block of the job; variables by name.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StrategyPlan {
-    /// What strata are formed by in addition to the group.
-    pub condition: Conditioning,
+/// Where counterfactuals come from that somebody else makes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ExternalSource<'a> {
+    /// A Parquet file.
+    File(&'a str),
+    /// A program that writes them.
+    Program(&'a RowProgramBlock),
+}
+
+/// What makes the counterfactuals.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum StrategyEngine<'a> {
+    /// Maps of numbers and flips of levels, row by row.
+    MapFlip,
+    /// Plans of transport, for all samples together.
+    Transport(TransportSettings),
+    /// Somebody else; none where the knobs do not say who.
+    External(Option<ExternalSource<'a>>),
+}
+
+/// A strategy that moves features as reference rows say: its block of the job with all settings
+/// resolved; variables by name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StrategyPlan<'a> {
+    /// What distributions are conditioned on in addition to the group.
+    pub condition_on: &'a ConditionOn,
     /// The rule for ties of numbers.
     pub cdf: Cdf,
     /// Which variables may change.
-    pub move_rule: MoveRule,
+    pub moves: MoveRule<'a>,
     /// The rules of flips.
     pub flips: FlipSettings,
     /// The filter by distance.
     pub filter: Option<PlausibilitySettings>,
-    /// Counterparts of levels by feature.
-    pub counterparts: Vec<(String, Vec<(String, String)>)>,
+    /// Declared counterparts of levels by feature; none where the strategy has no such key.
+    pub counterpart: Option<&'a Counterparts>,
     /// The entries whose twins are appended to the reference first.
-    pub decorrelate: Vec<DecorrelateBlock>,
+    pub decorrelate: &'a [DecorrelateBlock],
     /// Permitted ranges.
-    pub range: Vec<(ColumnName, PermittedRange)>,
+    pub range: &'a Slice<ColumnName, PermittedRange>,
     /// Permitted directions.
-    pub direction: Vec<(ColumnName, PermittedDirection)>,
+    pub direction: &'a Slice<ColumnName, PermittedDirection>,
+    /// What makes the counterfactuals.
+    pub(crate) engine: StrategyEngine<'a>,
 }
 
-impl StrategyPlan {
+impl<'a> StrategyPlan<'a> {
+    /// What strata are formed by in addition to the group.
+    pub fn condition(&self) -> Conditioning {
+        match self.condition_on {
+            ConditionOn::Nothing => Conditioning::Nothing,
+            _ => Conditioning::Class,
+        }
+    }
+
     /// The largest number of counterfactuals of a row in one group.
     pub fn max_counterfactuals(&self) -> usize {
         if self.flips.cfs == CounterfactualsPerRow::Single { 1 } else { self.flips.max_cfs }
+    }
+
+    /// Whether a feature of this name may change.
+    pub fn may_move(&self, name: &str) -> bool {
+        match self.moves {
+            MoveRule::Move(moves) => moves.contains(name),
+            MoveRule::Relate { keep_fixed, .. } => {
+                keep_fixed.iter().all(|fixed| fixed.as_str() != name)
+            }
+        }
+    }
+
+    /// The list of named features, and its key: those that may change, or those that may not.
+    pub fn named_features(&self) -> Option<(&'static str, &'a [ColumnName])> {
+        match self.moves {
+            MoveRule::Move(moves) => moves.named().map(|names| ("move", names)),
+            MoveRule::Relate { keep_fixed: [], .. } => None,
+            MoveRule::Relate { keep_fixed, .. } => Some(("keep_fixed", keep_fixed)),
+        }
+    }
+
+    /// Whether all samples are matched together, by the seed where there are many.
+    pub fn matches_samples(&self) -> bool {
+        matches!(self.engine, StrategyEngine::Transport(_))
+    }
+
+    /// Where counterfactuals come from that somebody else makes; none where the strategy does.
+    pub fn external(&self) -> Option<ExternalSource<'a>> {
+        match self.engine {
+            StrategyEngine::External(source) => source,
+            StrategyEngine::MapFlip | StrategyEngine::Transport(_) => None,
+        }
     }
 
     /// Learns from the reference how to change the attribute at `position`.
@@ -90,13 +165,13 @@ impl StrategyPlan {
         extras: &VariableOptions,
         reference: &ReferenceRows<'_>,
         position: usize,
-    ) -> Result<FittedMapFlip> {
+    ) -> Result<FittedStrategy> {
         let mut reference = DecorrelatedReference { rows: reference, twins: Vec::new() };
         // Twins keep the group of the attribute that is changed, so the columns that determine it
         // are kept.
         let mut kept = features_set_with(layout, position);
         kept.extend(binned_below(layout, position));
-        for entry in &self.decorrelate {
+        for entry in self.decorrelate {
             let Some(position) =
                 layout.attributes.iter().position(|a| a.name == entry.sensitive.as_str())
             else {
@@ -108,14 +183,14 @@ impl StrategyPlan {
             };
             let flips = FlipSettings { cfs: CounterfactualsPerRow::Single, ..self.flips };
             let alone = StrategyPlan {
-                condition: Conditioning::Class,
-                move_rule: MoveRule::Move(entry.moves.clone()),
+                condition_on: &ConditionOn::Label,
+                moves: MoveRule::Move(&entry.moves),
                 flips,
                 filter: None,
-                decorrelate: Vec::new(),
-                range: Vec::new(),
-                direction: Vec::new(),
-                ..self.clone()
+                decorrelate: &[],
+                range: Slice::new(),
+                direction: Slice::new(),
+                ..*self
             };
             let fitted = alone.fit_on(layout, extras, &reference, position, &kept)?;
             reference.twins.push(TwinGenerator {
@@ -137,8 +212,11 @@ impl StrategyPlan {
         extras: &VariableOptions,
         position: usize,
     ) -> Vec<StrategyVariable> {
-        let mut extras =
-            VariableOptions { counterparts: self.counterparts.clone(), ..extras.clone() };
+        let words = |(from, to): (&Word, &Word)| (from.0.clone(), to.0.clone());
+        let counterparts = self.counterpart.into_iter().flatten();
+        let counterparts = counterparts
+            .map(|(feature, pairs)| (feature.to_string(), pairs.iter().map(words).collect()));
+        let mut extras = VariableOptions { counterparts: counterparts.collect(), ..extras.clone() };
         extras.excluded.extend(features_set_with(layout, position));
         extras.excluded.extend(
             layout.hidden.iter().chain(layout.derived.iter().map(|derived| &derived.feature)),
@@ -154,7 +232,7 @@ impl StrategyPlan {
         reference: &DecorrelatedReference<'_>,
         position: usize,
         kept: &[usize],
-    ) -> Result<FittedMapFlip> {
+    ) -> Result<FittedStrategy> {
         let attribute = &layout.attributes[position];
         let variables = self.variables(layout, extras, position);
         let count = |frame: Option<&MomentFrame>| -> Result<CountedReference> {
@@ -177,7 +255,7 @@ impl StrategyPlan {
                 let counted = FilterReference {
                     variables: &variables,
                     counts: &counts,
-                    condition: self.condition,
+                    condition: self.condition(),
                     min_section: self.flips.min_stratum.max(2),
                     reference,
                     position,
@@ -187,47 +265,35 @@ impl StrategyPlan {
             }
             _ => None,
         };
+        let may = |variable: &StrategyVariable| {
+            self.may_move(&variable.name)
+                && variable.columns.iter().all(|column| !kept.contains(column))
+        };
         let rules = MapFlipRules {
-            condition: self.condition,
+            condition: self.condition(),
             cdf: self.cdf,
-            eligible: self
-                .eligible(&variables)
-                .except(|v| variables[v].columns.iter().any(|column| kept.contains(column))),
+            named: variables.iter().map(may).collect(),
+            relation: match self.moves {
+                MoveRule::Move(_) => None,
+                MoveRule::Relate { relation, .. } => Some(relation),
+            },
             flips: self.flips,
             checks: self.checks(&variables),
         };
-        Ok(FittedMapFlip { variables, n_groups: attribute.groups.len(), rules, counts, filter })
-    }
-
-    /// Which variables may change, of these in their order.
-    pub(super) fn eligible(&self, variables: &[StrategyVariable]) -> EligibleVariables {
-        let named =
-            |chosen: &dyn Fn(&str) -> bool| variables.iter().map(|v| chosen(&v.name)).collect();
-        match &self.move_rule {
-            MoveRule::Move(moves) => EligibleVariables::Named(named(&|name| moves.contains(name))),
-            MoveRule::Relate { keep_fixed, relation } => EligibleVariables::Related(
-                named(&|name| keep_fixed.iter().all(|fixed| fixed.as_str() != name)),
-                *relation,
-            ),
-        }
+        let (n_groups, distance) = (attribute.groups.len(), None);
+        Ok(FittedStrategy { variables, n_groups, rules, counts, filter, distance })
     }
 
     /// Ranges and directions of the numeric variables; those of others are not checked.
-    pub(super) fn checks(&self, variables: &[StrategyVariable]) -> DomainChecks {
+    fn checks(&self, variables: &[StrategyVariable]) -> DomainChecks {
         let numeric = |name: &ColumnName| {
             variables.iter().position(|v| v.name == name.as_str() && v.levels().is_none())
         };
+        let ranges = self.range.iter();
+        let directions = self.direction.iter();
         DomainChecks {
-            ranges: self
-                .range
-                .iter()
-                .filter_map(|(name, bounds)| Some((numeric(name)?, *bounds)))
-                .collect(),
-            directions: self
-                .direction
-                .iter()
-                .filter_map(|(name, way)| Some((numeric(name)?, *way)))
-                .collect(),
+            ranges: ranges.filter_map(|(name, of)| Some((numeric(name)?, *of))).collect(),
+            directions: directions.filter_map(|(name, of)| Some((numeric(name)?, *of))).collect(),
         }
     }
 }
@@ -248,7 +314,7 @@ fn first_frame(
 }
 
 /// The reference has no rows to learn from.
-pub(super) fn empty_reference() -> Error {
+fn empty_reference() -> Error {
     Fault::new(
         "no-reference-rows",
         "there are no rows from which to learn the distributions of the groups",
@@ -263,15 +329,16 @@ pub(super) fn empty_reference() -> Error {
 ///
 /// # Errors
 /// What the reference lacks.
-pub(crate) fn check_reference(
+pub(super) fn check_reference(
     layout: &Layout,
-    variables: &[StrategyVariable],
-    moving: &[bool],
-    counts: &ReferenceCounts,
-    plan: &StrategyPlan,
+    fitted: &FittedStrategy,
+    plan: &StrategyPlan<'_>,
 ) -> Result<()> {
     let (mut numbers, mut levels) = (0, 0);
-    for (variable, moves) in variables.iter().zip(moving) {
+    let (counts, rules) = (&fitted.counts, &fitted.rules);
+    for (variable, named) in fitted.variables.iter().zip(&rules.named) {
+        // Of variables that must differ between the groups none is sure to move.
+        let moves = *named && rules.relation.is_none();
         let there = match variable.levels() {
             Some(_) => {
                 levels += 1;
@@ -282,7 +349,7 @@ pub(crate) fn check_reference(
                 counts.0.values().any(|stratum| stratum.values[numbers - 1].n() > 0)
             }
         };
-        if *moves && !there {
+        if moves && !there {
             let what = format!(
                 "`{}` should move, but no row of the reference has a value for it",
                 variable.name
@@ -292,9 +359,10 @@ pub(crate) fn check_reference(
                 .fail("leave it out of `move`, or fill it");
         }
     }
-    for (name, pairs) in &plan.counterparts {
-        let Some(feature) = layout.features.iter().find(|f| f.name == *name) else { continue };
-        let known = |level: &String| feature.levels.contains(level);
+    for (name, pairs) in plan.counterpart.into_iter().flatten() {
+        let found = layout.features.iter().find(|f| f.name == name.as_str());
+        let Some(feature) = found else { continue };
+        let known = |level: &Word| feature.levels.contains(&level.0);
         if let Some(level) =
             pairs.iter().flat_map(|(from, to)| [from, to]).find(|level| !known(level))
         {
@@ -303,7 +371,7 @@ pub(crate) fn check_reference(
             let what =
                 format!("`{level}` is named as a counterpart, but `{name}` has no such level");
             return Fault::new("unknown-level", what)
-                .in_column(name)
+                .in_column(name.as_str())
                 .fail(format!("its levels: {}", shown.join(", ")));
         }
     }

@@ -1,7 +1,7 @@
 //! The generator of greedy and plausible: maps and flips from the counts of a reference, then
 //! checks.
 //!
-//! [`FittedMapFlip`] is the fitted state that artifacts store; [`MapFlipGenerator`] is built from
+//! [`FittedStrategy`] is the fitted state that artifacts store; [`MapFlipGenerator`] is built from
 //! it and generates. Numeric maps and flips are independent of each other, and every decision
 //! depends only on the row and the fitted state.
 //! Cost: a numeric value costs a look-up or two binary searches; the categorical part of a row a
@@ -24,6 +24,7 @@ use crate::counterfactual::joint::CombinationPools;
 use crate::counterfactual::map::{NumericMap, TabulatedMap};
 use crate::counterfactual::plausibility_filter::PlausibilityFilter;
 use crate::counterfactual::relation::RelationSettings;
+use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable};
 use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch, set_group};
 use crate::data::{Attribute, FeatureColumn};
@@ -31,31 +32,6 @@ use crate::num::ecdf::Cdf;
 
 /// Number of decisions that a thread keeps from batch to batch.
 const MAX_DECISIONS: usize = 262_144;
-
-/// Which variables may change.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EligibleVariables {
-    /// Those that are named, for every pair of groups.
-    Named(Vec<bool>),
-    /// Those of the named variables that differ between the two groups.
-    Related(Vec<bool>, RelationSettings),
-}
-
-impl EligibleVariables {
-    /// The same without the variables that `stays` selects.
-    pub(super) fn except(self, stays: impl Fn(usize) -> bool) -> Self {
-        let but = |named: Vec<bool>| {
-            named.into_iter().enumerate().map(|(v, may)| may && !stays(v)).collect()
-        };
-        match self {
-            EligibleVariables::Named(named) => EligibleVariables::Named(but(named)),
-            EligibleVariables::Related(named, relation) => {
-                EligibleVariables::Related(but(named), relation)
-            }
-        }
-    }
-}
 
 /// How maps and flips decide.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,17 +42,19 @@ pub struct MapFlipRules {
     /// The rule for ties of numbers.
     pub cdf: Cdf,
     /// Which variables may change.
-    pub eligible: EligibleVariables,
+    pub named: Vec<bool>,
+    /// These do where they differ so much between the two groups; none: in every pair of groups.
+    pub relation: Option<RelationSettings>,
     /// The rules of flips; maps use their `min_stratum` too.
     pub flips: FlipSettings,
     /// What makes a counterfactual invalid.
     pub checks: DomainChecks,
 }
 
-/// What greedy or plausible learnt from a reference.
+/// What a strategy learnt from a reference; it can generate from rows of any origin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FittedMapFlip {
+pub struct FittedStrategy {
     /// The variables, with the columns that each one changes.
     pub variables: Vec<StrategyVariable>,
     /// Number of declared groups of the attribute.
@@ -88,6 +66,36 @@ pub struct FittedMapFlip {
     /// The centroids of the reference, where the strategy filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<PlausibilityFilter>,
+    /// The distance over the variables that may change, where samples are matched by it.
+    ///
+    /// Column positions in it count only the columns of these variables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) distance: Option<TransportDistance>,
+}
+
+impl FittedStrategy {
+    /// The variables that may change.
+    pub(super) fn moving(&self) -> Vec<&StrategyVariable> {
+        let named = self.variables.iter().zip(&self.rules.named);
+        named.filter(|(_, named)| **named).map(|(variable, _)| variable).collect()
+    }
+
+    /// Marks what the filter and the checks do not let pass as invalid.
+    pub(super) fn judge(
+        &self,
+        samples: &SampleBatch<'_>,
+        to: usize,
+        generated: &mut GeneratedBatch,
+    ) {
+        if let Some(filter) = &self.filter {
+            let classes = |i: usize| samples.classes.get(i).copied().flatten();
+            filter.apply(&self.variables, self.rules.condition, classes, to, generated);
+        }
+        self.rules.checks.apply(&self.variables, samples.rows, generated);
+        if let Some(filter) = &self.filter {
+            filter.select(generated);
+        }
+    }
 }
 
 /// The caches of a thread.
@@ -120,7 +128,7 @@ enum NumericStep<'a> {
 /// Generates counterfactuals from a fitted state.
 #[derive(Debug)]
 pub struct MapFlipGenerator {
-    fitted: FittedMapFlip,
+    fitted: FittedStrategy,
     strata: ReferenceStrata,
     /// By own group, target group: which variables may change.
     eligible: Vec<Vec<Vec<bool>>>,
@@ -133,25 +141,19 @@ pub struct MapFlipGenerator {
 
 impl MapFlipGenerator {
     /// Prepares a fitted state for generation.
-    pub fn new(fitted: FittedMapFlip) -> Self {
+    pub fn new(fitted: FittedStrategy) -> Self {
         let strata = ReferenceStrata::new(
             &fitted.counts,
             &fitted.variables,
             fitted.n_groups,
             fitted.rules.condition,
         );
-        let pair = |own: usize, to: usize| match &fitted.rules.eligible {
-            EligibleVariables::Named(named) => named.clone(),
-            EligibleVariables::Related(named, relation) => {
-                let related = relation.related(
-                    &strata,
-                    &fitted.variables,
-                    own,
-                    to,
-                    fitted.rules.flips.min_stratum,
-                );
-                named.iter().zip(related).map(|(&named, related)| named && related).collect()
-            }
+        let rules = &fitted.rules;
+        let pair = |own: usize, to: usize| {
+            let Some(relation) = &rules.relation else { return rules.named.clone() };
+            let least = rules.flips.min_stratum;
+            let related = relation.related(&strata, &fitted.variables, own, to, least);
+            rules.named.iter().zip(related).map(|(&named, related)| named && related).collect()
         };
         let eligible = (0..fitted.n_groups)
             .map(|own| (0..fitted.n_groups).map(|to| pair(own, to)).collect())
@@ -242,12 +244,11 @@ impl MapFlipGenerator {
         }
     }
 
-    /// The cases of a batch, and the number of rows left out because their class is missing.
-    fn cases(&self, samples: &SampleBatch<'_>, to: usize) -> (Vec<SampleCase>, u64) {
-        let mut no_class = 0;
+    /// The cases of a batch; rows whose class is missing are none.
+    fn cases(&self, samples: &SampleBatch<'_>, to: usize) -> Vec<SampleCase> {
         let mut cases = Vec::with_capacity(samples.rows.n);
         if self.unlearnt_groups[to] {
-            return (cases, no_class);
+            return cases;
         }
         // The class of each combination of group and class that has come already.
         let mut known_classes = vec![None; SMALL_KEYS];
@@ -259,10 +260,7 @@ impl MapFlipGenerator {
                 Some(at) => *known_classes[at].get_or_insert_with(|| self.strata.class(key.1)),
                 None => self.strata.class(key.1),
             };
-            let Some(class) = class else {
-                no_class += 1;
-                continue;
-            };
+            let Some(class) = class else { continue };
             let code = match class {
                 StratumClass::Pooled | StratumClass::Unseen => self.strata.n_classes(),
                 StratumClass::Seen(slot) => slot,
@@ -274,7 +272,7 @@ impl MapFlipGenerator {
                 stratum: own * (self.strata.n_classes() + 1) + code,
             });
         }
-        (cases, no_class)
+        cases
     }
 
     /// For each case the position of its patterns in the cache.
@@ -335,7 +333,7 @@ impl Generator for MapFlipGenerator {
         attribute: &Attribute,
         to: usize,
     ) -> GeneratedBatch {
-        let (cases, no_class) = self.cases(samples, to);
+        let cases = self.cases(samples, to);
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut memory = idle
             .filter(|memory| memory.patterns.len() <= MAX_DECISIONS)
@@ -359,27 +357,12 @@ impl Generator for MapFlipGenerator {
         let mut rows = samples.rows.take(&parent);
         set_group(&mut rows, attribute, to);
         let mut generated = GeneratedBatch { cf_index, ..GeneratedBatch::unchanged(rows, parent) };
-        generated.tally.no_class = no_class;
-        generated.tally.variables = vec![[0; 3]; self.fitted.variables.len()];
         self.write_levels(&made, &mut generated);
         self.write_numbers(&made, to, &mut generated);
         drop(made);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
 
-        if let Some(filter) = &self.fitted.filter {
-            let classes = |i: usize| samples.classes.get(i).copied().flatten();
-            filter.apply(
-                &self.fitted.variables,
-                self.fitted.rules.condition,
-                classes,
-                to,
-                &mut generated,
-            );
-        }
-        self.fitted.rules.checks.apply(&self.fitted.variables, samples.rows, &mut generated);
-        if let Some(filter) = &self.fitted.filter {
-            filter.select(&mut generated);
-        }
+        self.fitted.judge(samples, to, &mut generated);
         generated
     }
 }
@@ -405,14 +388,6 @@ impl MapFlipGenerator {
                 n_fallback: size(&pattern.fallback),
                 n_kept: size(&pattern.kept),
             };
-            pattern
-                .fallback
-                .iter()
-                .for_each(|&k| generated.tally.variables[categorical[k as usize]][1] += 1);
-            pattern
-                .kept
-                .iter()
-                .for_each(|&k| generated.tally.variables[categorical[k as usize]][2] += 1);
         }
     }
 
@@ -445,10 +420,7 @@ impl MapFlipGenerator {
                 }
                 match step {
                     NumericStep::Copy => {}
-                    NumericStep::Keep => {
-                        generated.counters[n].n_kept += 1;
-                        generated.tally.variables[v][2] += 1;
-                    }
+                    NumericStep::Keep => generated.counters[n].n_kept += 1,
                     NumericStep::Map { map, tabulated, fallback } => {
                         let (image, outside) = map.image(x, *tabulated, &mut last);
                         variable.set_number(&mut generated.rows, n, image);
@@ -457,8 +429,6 @@ impl MapFlipGenerator {
                             u32::from((image - x).abs() > 1e-9 * x.abs().max(1.0));
                         counters.n_clamped += u32::from(outside);
                         counters.n_fallback += u32::from(*fallback);
-                        generated.tally.variables[v][0] += u64::from(outside);
-                        generated.tally.variables[v][1] += u64::from(*fallback);
                     }
                 }
             }

@@ -1,43 +1,27 @@
-//! What greedy and plausible share: their settings as a job writes them, resolved with presets, and
-//! how they learn.
+//! What greedy and plausible share: their settings as a job writes them, resolved with presets.
 //!
 //! Every setting that is left out takes the value of the preset: `default` is what is recommended,
 //! `as_printed` the formulas as the paper prints them, without guards. `move` and `condition_on`
 //! have no default, because the paper leaves open choices there that change results.
 
-use indexmap::IndexMap;
+use indexmap::map::Slice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::absence::AbsenceRule;
-use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 pub(super) use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
-pub(super) use crate::counterfactual::engine::{FoldGenerator, FoldRows, LearntStrategy};
-pub(super) use crate::counterfactual::fit::{MoveRule, StrategyPlan, check_reference};
-pub(super) use crate::counterfactual::flip::{CounterfactualsPerRow, NewLevelRule};
-use crate::counterfactual::flip::{FlipRule, FlipSettings, ImpossibleScope};
-pub(super) use crate::counterfactual::forms::{ConditionOn, RatioGuard};
-use crate::counterfactual::generate::{EligibleVariables, FittedMapFlip, MapFlipGenerator};
-use crate::counterfactual::plausibility_filter::{
-    PlausibilityFilter, PlausibilitySettings, SelectRule,
+pub(super) use crate::counterfactual::fit::{
+    Counterparts, PermittedDirections, PermittedRanges, StrategyEngine,
 };
-pub(super) use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
-pub(super) use crate::data::Layout;
-pub(super) use crate::data::rows::reference::ReferenceRows;
-pub(super) use crate::error::Result;
+use crate::counterfactual::fit::{MoveRule, StrategyPlan};
+pub(super) use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings, NewLevelRule};
+use crate::counterfactual::flip::{FlipRule, ImpossibleScope};
+use crate::counterfactual::forms::{ConditionOn, MovableFeatures, RatioGuard};
+use crate::counterfactual::plausibility_filter::PlausibilitySettings;
+pub(super) use crate::counterfactual::plausibility_filter::SelectRule;
 pub(super) use crate::num::ecdf::Cdf;
-use crate::param::{ColumnName, Finite, KnobRefusal, Word};
+use crate::param::Finite;
 pub(super) use crate::param::{Count, Fraction};
-
-/// For a feature, levels and the level that takes their place.
-pub(super) type Counterparts = IndexMap<ColumnName, IndexMap<Word, Word>>;
-
-/// For a feature, its permitted range.
-pub(super) type PermittedRanges = IndexMap<ColumnName, PermittedRange>;
-
-/// For a feature, the only direction in which it may change.
-pub(super) type PermittedDirections = IndexMap<ColumnName, PermittedDirection>;
 
 /// The source of settings that are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -101,27 +85,6 @@ pub struct KeepWithinBlock {
     /// Of several counterfactuals of a row in a group, all valid ones count, or the nearest only.
     #[serde(default)]
     pub select: SelectRule,
-}
-
-/// The settings that greedy and plausible share; by default there are no rules for maps and flips.
-#[derive(Default)]
-pub(super) struct MapFlipBlock<'a> {
-    /// Left out: nothing.
-    pub(super) condition_on: Option<&'a ConditionOn>,
-    pub(super) preset: StrategyPreset,
-    pub(super) threshold: Option<Fraction>,
-    pub(super) depth: Option<u32>,
-    pub(super) cdf: Option<Cdf>,
-    pub(super) min_stratum: Option<Count>,
-    pub(super) flip: FlipRulesBlock,
-    pub(super) new_value: Option<NewLevelRule>,
-    pub(super) counterpart: Option<&'a Counterparts>,
-    pub(super) cfs: CounterfactualsPerRow,
-    pub(super) max_cfs: Option<Count>,
-    pub(super) keep_within: Option<&'a KeepWithinBlock>,
-    pub(super) decorrelate: &'a [DecorrelateBlock],
-    pub(super) range: Option<&'a PermittedRanges>,
-    pub(super) direction: Option<&'a PermittedDirections>,
 }
 
 /// A block of knobs: some of its own, then all that greedy and plausible share.
@@ -190,29 +153,35 @@ pub struct $block {
 }
 
 impl $block {
-    fn common(&self) -> knobs::MapFlipBlock<'_> {
-        knobs::MapFlipBlock {
-            condition_on: Some(&self.condition_on),
-            preset: self.preset,
-            threshold: self.threshold,
-            depth: self.depth,
-            cdf: self.cdf,
-            min_stratum: self.min_stratum,
-            flip: self.flip,
-            new_value: self.new_value,
-            counterpart: Some(&self.counterpart),
+    /// The plan with every setting resolved; `moves` says which variables may change.
+    fn plan_of<'a>(&'a self, moves: MoveRule<'a>) -> StrategyPlan<'a> {
+        let (cdf, preset) = self.preset.settings();
+        let flips = knobs::FlipSettings {
+            tau: self.threshold.map_or(preset.tau, knobs::Fraction::get),
+            max_depth: self.depth.unwrap_or(preset.max_depth),
+            min_stratum: self.min_stratum.map_or(preset.min_stratum, knobs::Count::get),
+            new_value: self.new_value.unwrap_or(preset.new_value),
             cfs: self.cfs,
-            max_cfs: self.max_cfs,
-            keep_within: self.keep_within.as_ref(),
+            max_cfs: self.max_cfs.map_or(preset.max_cfs, knobs::size),
+            ..self.flip.settings(preset)
+        };
+        StrategyPlan {
+            condition_on: &self.condition_on,
+            cdf: self.cdf.unwrap_or(cdf),
+            moves,
+            flips,
+            filter: self.keep_within.map(knobs::KeepWithinBlock::settings),
+            counterpart: Some(&self.counterpart),
             decorrelate: &self.decorrelate,
-            range: Some(&self.range),
-            direction: Some(&self.direction),
+            range: self.range.as_slice(),
+            direction: self.direction.as_slice(),
+            engine: knobs::StrategyEngine::MapFlip,
         }
     }
 
     /// Writes the values of the preset into the settings that are left out.
     fn resolve_common(&mut self) {
-        let knobs::StrategyPlan { cdf, flips, filter, .. } = self.plan();
+        let StrategyPlan { cdf, flips, .. } = self.plan_of(MoveRule::Move(&knobs::ALL));
         self.threshold = self.threshold.or(knobs::Fraction::new(flips.tau));
         self.depth = Some(flips.max_depth);
         self.cdf = Some(cdf);
@@ -222,64 +191,114 @@ impl $block {
         if self.cfs == knobs::CounterfactualsPerRow::Multiple {
             self.max_cfs = self.max_cfs.or(knobs::Count::new(flips.max_cfs as u64));
         }
-        if let Some((within, filter)) = self.keep_within.as_mut().zip(filter) {
-            within.resolve(&filter);
+        if let Some(within) = &mut self.keep_within {
+            within.resolve();
         }
+    }
+
+    /// What is wrong with these settings by themselves.
+    fn common_refusals(&self) -> Vec<KnobRefusal> {
+        let single = self.cfs == knobs::CounterfactualsPerRow::Single;
+        let refusal = |key, what: &str| {
+            KnobRefusal::new(key, "bad-value", what, "remove it, or write `cfs: multiple`")
+        };
+        let is_best = |within: knobs::KeepWithinBlock| within.select == knobs::SelectRule::Best;
+        let max_cfs = (single && self.max_cfs.is_some()).then(|| {
+            refusal("max_cfs", "`max_cfs` limits several counterfactuals, but there is only one")
+        });
+        let best = (single && self.keep_within.is_some_and(is_best)).then(|| {
+            let what = "`best` chooses among several counterfactuals, but there is only one";
+            refusal("keep_within.select", what)
+        });
+        max_cfs.into_iter().chain(best).collect()
     }
 }
     };
 }
 
-/// The part of `FittedKnobs` that greedy and plausible share.
-macro_rules! map_flip_knobs {
-    () => {
-        fn condition_on(&self) -> &knobs::ConditionOn {
-            &self.condition_on
-        }
+pub(super) use map_flip_block;
 
-        fn range(&self) -> &knobs::PermittedRanges {
-            &self.range
-        }
+/// All features, for a plan of which only the other settings are read.
+pub(super) const ALL: MovableFeatures = MovableFeatures::All;
 
-        fn direction(&self) -> &knobs::PermittedDirections {
-            &self.direction
-        }
-
-        fn counterpart(&self) -> Option<&knobs::Counterparts> {
-            Some(&self.counterpart)
-        }
-
-        fn decorrelate(&self) -> &[knobs::DecorrelateBlock] {
-            &self.decorrelate
-        }
-
-        fn max_counterfactuals(&self) -> usize {
-            self.plan().max_counterfactuals()
-        }
-
-        fn plan(&self) -> knobs::StrategyPlan {
-            self.plan()
-        }
-
-        fn fit(
-            &self,
-            layout: &knobs::Layout,
-            extras: &knobs::VariableOptions,
-            reference: &knobs::ReferenceRows<'_>,
-            position: usize,
-        ) -> knobs::Result<Box<dyn knobs::LearntStrategy>> {
-            knobs::learn(&self.plan(), layout, extras, reference, position)
-        }
-
-        fn read(&self, json: &str) -> serde_json::Result<Box<dyn knobs::LearntStrategy>> {
-            knobs::read(json)
-        }
-    };
+/// A number of things in memory.
+pub(super) fn size(n: Count) -> usize {
+    usize::try_from(n.get()).unwrap_or(usize::MAX)
 }
 
-pub(super) use {map_flip_block, map_flip_knobs};
+/// The plan of a strategy that has no tests of its own.
+pub(super) fn plain_plan<'a>(
+    condition_on: &'a ConditionOn,
+    moves: &'a MovableFeatures,
+) -> StrategyPlan<'a> {
+    let (cdf, flips) = StrategyPreset::Default.settings();
+    StrategyPlan {
+        condition_on,
+        cdf,
+        moves: MoveRule::Move(moves),
+        flips,
+        filter: None,
+        counterpart: None,
+        decorrelate: &[],
+        range: Slice::new(),
+        direction: Slice::new(),
+        engine: StrategyEngine::MapFlip,
+    }
+}
+
+impl StrategyPreset {
+    /// The rule for tied numbers and the rules of flips, where the job gives none.
+    pub(super) fn settings(self) -> (Cdf, FlipSettings) {
+        let absent = AbsenceRule::DEFAULT;
+        let flips = FlipSettings {
+            tau: 0.5,
+            rule: FlipRule::Directed,
+            max_depth: 2,
+            min_support: 10,
+            min_stratum: 10,
+            impossible: absent.share,
+            impossible_ratio: absent.ratio,
+            min_expected: absent.min_expected,
+            impossible_scope: ImpossibleScope::Group,
+            new_value: NewLevelRule::Likely,
+            cfs: CounterfactualsPerRow::Single,
+            max_cfs: 8,
+        };
+        let as_printed = FlipSettings {
+            rule: FlipRule::Absolute,
+            min_support: 1,
+            min_stratum: 1,
+            impossible: 0.0,
+            impossible_ratio: None,
+            min_expected: 0.0,
+            new_value: NewLevelRule::Mode,
+            ..flips
+        };
+        match self {
+            StrategyPreset::Default => (Cdf::Midrank, flips),
+            StrategyPreset::AsPrinted => (Cdf::Weak, as_printed),
+        }
+    }
+}
 
 impl FlipRulesBlock {
+    /// The rules that are in force: those of the preset where the job gives none.
+    pub(super) fn settings(self, preset: FlipSettings) -> FlipSettings {
+        FlipSettings {
+            rule: self.rule.unwrap_or(preset.rule),
+            min_support: self.min_support.map_or(preset.min_support, Count::get),
+            impossible: self.impossible.map_or(preset.impossible, Finite::get),
+            impossible_ratio: match self.impossible_ratio {
+                Some(RatioGuard::AtMost(ratio)) => Some(ratio.get()),
+                Some(RatioGuard::None) => None,
+                None => preset.impossible_ratio,
+            },
+            min_expected: self.min_expected.map_or(preset.min_expected, Finite::get),
+            impossible_scope: self.impossible_scope,
+            ..preset
+        }
+    }
+
     /// Writes the settings that are in force into those that are left out.
     pub(super) fn resolve(&mut self, flips: &FlipSettings) {
         self.rule = Some(flips.rule);
@@ -292,160 +311,20 @@ impl FlipRulesBlock {
 }
 
 impl KeepWithinBlock {
+    /// The settings that are in force.
+    pub(super) fn settings(self) -> PlausibilitySettings {
+        PlausibilitySettings {
+            k: self.centroid_sd.get(),
+            explained: self.explained.map_or(0.9, Fraction::get),
+            max_components: self.max_components.map_or(10, size),
+            select: self.select,
+        }
+    }
+
     /// Writes the settings that are in force into those that are left out.
-    pub(super) fn resolve(&mut self, filter: &PlausibilitySettings) {
+    pub(super) fn resolve(&mut self) {
+        let filter = self.settings();
         self.explained = self.explained.or(Fraction::new(filter.explained));
         self.max_components = self.max_components.or(Count::new(filter.max_components as u64));
-    }
-}
-
-/// Learns as a plan of maps and flips says.
-///
-/// # Errors
-/// The reference cannot be read, or lacks what the strategy needs.
-pub(super) fn learn(
-    plan: &StrategyPlan,
-    layout: &Layout,
-    extras: &VariableOptions,
-    reference: &ReferenceRows<'_>,
-    position: usize,
-) -> Result<Box<dyn LearntStrategy>> {
-    let fitted = plan.fit(layout, extras, reference, position)?;
-    let moving = match &fitted.rules.eligible {
-        EligibleVariables::Named(named) => named.clone(),
-        // Greedy moves only variables that differ between the groups, so none is sure to move.
-        EligibleVariables::Related(..) => vec![false; fitted.variables.len()],
-    };
-    check_reference(layout, &fitted.variables, &moving, &fitted.counts, plan)?;
-    Ok(Box::new(fitted))
-}
-
-/// Reads back what was learnt.
-///
-/// # Errors
-/// The text is something else.
-pub(super) fn read(json: &str) -> serde_json::Result<Box<dyn LearntStrategy>> {
-    Ok(Box::new(serde_json::from_str::<FittedMapFlip>(json)?))
-}
-
-impl LearntStrategy for FittedMapFlip {
-    fn variables(&self) -> &[StrategyVariable] {
-        &self.variables
-    }
-
-    fn n_groups(&self) -> usize {
-        self.n_groups
-    }
-
-    fn counts(&self) -> &ReferenceCounts {
-        &self.counts
-    }
-
-    fn condition(&self) -> Conditioning {
-        self.rules.condition
-    }
-
-    fn filter(&self) -> Option<&PlausibilityFilter> {
-        self.filter.as_ref()
-    }
-
-    fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self)
-    }
-
-    fn generator(self: Box<Self>, _rows: &FoldRows<'_>) -> Result<FoldGenerator> {
-        Ok(FoldGenerator { generator: Box::new(MapFlipGenerator::new(*self)), tallies: None })
-    }
-}
-
-impl MapFlipBlock<'_> {
-    /// What is wrong with the settings by themselves.
-    pub(super) fn refusals(&self) -> Vec<KnobRefusal> {
-        let (single, mut found) = (self.cfs == CounterfactualsPerRow::Single, Vec::new());
-        let mut refuse = |key, what: &str, hint: &str| {
-            found.push(KnobRefusal::new(key, "bad-value", what, hint));
-        };
-        if single && self.max_cfs.is_some() {
-            let what = "`max_cfs` limits several counterfactuals, but there is only one";
-            refuse("max_cfs", what, "remove it, or write `cfs: multiple`");
-        }
-        if single && self.keep_within.is_some_and(|within| within.select == SelectRule::Best) {
-            let what = "`best` chooses among several counterfactuals, but there is only one";
-            refuse("keep_within.select", what, "remove it, or write `cfs: multiple`");
-        }
-        found
-    }
-
-    /// The plan with every setting resolved; `may` says which variables may change.
-    pub(super) fn plan(&self, may: MoveRule) -> StrategyPlan {
-        let as_printed = self.preset == StrategyPreset::AsPrinted;
-        let least = |knob: Option<Count>| knob.map_or(if as_printed { 1 } else { 10 }, Count::get);
-        let ratio = match self.flip.impossible_ratio {
-            Some(RatioGuard::AtMost(ratio)) => Some(ratio.get()),
-            Some(RatioGuard::None) => None,
-            None if as_printed => None,
-            None => AbsenceRule::DEFAULT.ratio,
-        };
-        let flips = FlipSettings {
-            tau: self.threshold.map_or(0.5, Fraction::get),
-            rule: self.flip.rule.unwrap_or(if as_printed {
-                FlipRule::Absolute
-            } else {
-                FlipRule::Directed
-            }),
-            max_depth: self.depth.unwrap_or(2),
-            min_support: least(self.flip.min_support),
-            min_stratum: least(self.min_stratum),
-            impossible: self
-                .flip
-                .impossible
-                .map_or(if as_printed { 0.0 } else { AbsenceRule::DEFAULT.share }, Finite::get),
-            impossible_ratio: ratio,
-            min_expected: self.flip.min_expected.map_or(
-                if as_printed { 0.0 } else { AbsenceRule::DEFAULT.min_expected },
-                Finite::get,
-            ),
-            impossible_scope: self.flip.impossible_scope,
-            new_value: self.new_value.unwrap_or(if as_printed {
-                NewLevelRule::Mode
-            } else {
-                NewLevelRule::Likely
-            }),
-            cfs: self.cfs,
-            max_cfs: self.max_cfs.map_or(8, |n| usize::try_from(n.get()).unwrap_or(usize::MAX)),
-        };
-        let filter = |knobs: &KeepWithinBlock| PlausibilitySettings {
-            k: knobs.centroid_sd.get(),
-            explained: knobs.explained.map_or(0.9, Fraction::get),
-            max_components: knobs
-                .max_components
-                .map_or(10, |n| usize::try_from(n.get()).unwrap_or(usize::MAX)),
-            select: knobs.select,
-        };
-        let words = |pairs: &IndexMap<Word, Word>| {
-            pairs.iter().map(|(from, to)| (from.0.clone(), to.0.clone())).collect()
-        };
-        let counterparts = self.counterpart.into_iter().flatten();
-        StrategyPlan {
-            condition: match self.condition_on {
-                None | Some(ConditionOn::Nothing) => Conditioning::Nothing,
-                Some(_) => Conditioning::Class,
-            },
-            cdf: self.cdf.unwrap_or(if as_printed { Cdf::Weak } else { Cdf::Midrank }),
-            move_rule: may,
-            flips,
-            filter: self.keep_within.map(filter),
-            counterparts: counterparts
-                .map(|(feature, pairs)| (feature.as_str().to_owned(), words(pairs)))
-                .collect(),
-            decorrelate: self.decorrelate.to_vec(),
-            range: self.range.into_iter().flatten().map(|(of, to)| (of.clone(), *to)).collect(),
-            direction: self
-                .direction
-                .into_iter()
-                .flatten()
-                .map(|(of, to)| (of.clone(), *to))
-                .collect(),
-        }
     }
 }

@@ -8,12 +8,12 @@
 //! attribute, or a group of one-hot columns.
 //!
 //! [`strategy`] lists the strategies, [`engine`] says what each of them is to the rest of the
-//! program. Fitting and generating have separate types: [`engine::FittedKnobs::fit`] gives what was
-//! learnt, and a [`Generator`] is built from it. So an unfitted strategy cannot generate, and rows
-//! of production can be generated from a training reference. Every decision for a row depends on
-//! that row and the fitted state only, so rows can be processed in any order and in parallel; the
-//! exception is transport, whose plans depend on all rows together. Models, scores and metrics are
-//! unknown here.
+//! program. Fitting and generating have separate types: a plan learns, which gives a
+//! [`generate::FittedStrategy`], and a [`Generator`] is built from it. So an unfitted strategy
+//! cannot generate, and rows of production can be generated from a training reference. Every
+//! decision for a row depends on that row and the fitted state only, so rows can be processed in
+//! any order and in parallel; the exception is transport, whose plans depend on all rows together.
+//! Models, scores and metrics are unknown here.
 //!
 //! [`strategy::naive`] changes only the attribute. Greedy and plausible also move variables to
 //! equal-probability values in the target group: numbers to the same quantile by [`map`], levels by
@@ -35,6 +35,7 @@ pub(crate) mod decorrelate;
 pub(crate) mod decorrelate_knobs;
 pub(crate) mod domain_checks;
 pub(crate) mod engine;
+pub(crate) mod external;
 pub(crate) mod fit;
 pub(crate) mod flip;
 pub(crate) mod forms;
@@ -131,8 +132,6 @@ pub struct GeneratedBatch {
     pub plausibility: Option<Vec<Option<f64>>>,
     /// Whether each passed all filters and checks. Metrics and augmentation use only these.
     pub valid: Vec<bool>,
-    /// Sums over the batch.
-    pub tally: GenerationTally,
 }
 
 /// What happened to the variables of one counterfactual.
@@ -151,25 +150,6 @@ pub struct ChangeCounters {
     pub n_kept: u32,
 }
 
-/// Counts over a run, mergeable.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GenerationTally {
-    /// Rows without a counterfactual because their class is missing.
-    pub no_class: u64,
-    /// For each variable the number of counterfactuals clamped, fallen back, and kept.
-    pub variables: Vec<[u64; 3]>,
-}
-
-impl GenerationTally {
-    /// Merges the counts of another batch.
-    pub fn merge(&mut self, other: &GenerationTally) {
-        self.no_class += other.no_class;
-        self.variables.resize(self.variables.len().max(other.variables.len()), [0; 3]);
-        let pairs = self.variables.iter_mut().flatten().zip(other.variables.iter().flatten());
-        pairs.for_each(|(a, b)| *a += b);
-    }
-}
-
 impl GeneratedBatch {
     /// Counterfactual rows, one per parent, with zero counters and all valid.
     fn unchanged(rows: FeatureRows, parent: Vec<usize>) -> Self {
@@ -181,7 +161,6 @@ impl GeneratedBatch {
             counters: vec![ChangeCounters::default(); n],
             plausibility: None,
             valid: vec![true; n],
-            tally: GenerationTally::default(),
         }
     }
 }

@@ -192,6 +192,17 @@ pub struct ContractTerms<'a> {
     pub omit: &'a [ColumnName],
 }
 
+impl<'a> ContractTerms<'a> {
+    /// Those of a model with one input.
+    pub(crate) fn new(
+        columns: &'a [ColumnName],
+        class: Option<&'a Word>,
+        omit: &'a [ColumnName],
+    ) -> Self {
+        ContractTerms { columns, inputs: None, class, omit }
+    }
+}
+
 /// What neither the file nor the job says, or what they say differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ContractGap {

@@ -18,60 +18,11 @@ pub(crate) mod score_spool;
 pub(crate) mod scores_file;
 pub(crate) mod trees;
 
+use crate::data::FeatureRows;
 use crate::data::rows::training::TrainingRows;
-use crate::data::{Feature, FeatureRows};
 use crate::error::Result;
 use crate::model::encode::FeatureEncoder;
 use crate::num::float_precision::FloatPrecision;
-use crate::param::{ColumnName, Seed};
-
-/// The block of a model in a job that is trained here: what the rest of the program asks of its
-/// kind. The list of kinds is [`kind`].
-pub trait TrainedKnobs {
-    /// Columns that the model does not see.
-    fn omit(&self) -> &[ColumnName];
-
-    /// What it is, for the report.
-    fn words(&self) -> String;
-
-    /// Whether chance has a part in its training.
-    fn draws(&self) -> bool {
-        false
-    }
-
-    /// Whether it is derived from trees.
-    fn grows_trees(&self) -> bool {
-        false
-    }
-
-    /// Whether its score rises or falls with each encoded column, regardless of the others.
-    fn is_linear(&self) -> bool {
-        false
-    }
-
-    /// The trainer for rows with these features; `omit` are those that the model must not see.
-    fn trainer(
-        &self,
-        features: Vec<Feature>,
-        omit: Vec<String>,
-        seed: Seed,
-    ) -> Box<dyn ModelTrainer>;
-
-    /// Reads back what the trainer wrote.
-    ///
-    /// # Errors
-    /// The text is not an artifact of such a model; says why.
-    fn read(&self, json: &str) -> Result<Box<dyn TrainedModel>, String>;
-
-    /// How many trees a model has whose growth ended early, and how many were asked for; `None` for
-    /// one that has them all, or has no trees.
-    ///
-    /// # Errors
-    /// The text is not an artifact of such a model; says why.
-    fn missing_trees(&self, _json: &str) -> Result<Option<(u64, u64)>, String> {
-        Ok(None)
-    }
-}
 
 /// A kind of model that can be trained here.
 pub trait ModelTrainer {

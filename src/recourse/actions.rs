@@ -56,15 +56,6 @@ pub struct RecoursePlan<'a> {
     pub(super) changes: Vec<Box<[u32]>>,
 }
 
-/// A column and the level that it gets or has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ColumnLevel<'a> {
-    /// The column.
-    pub feature: &'a str,
-    /// The level.
-    pub level: &'a str,
-}
-
 impl<'a> RecoursePlan<'a> {
     /// Searches subgroups and actions.
     ///
@@ -133,11 +124,6 @@ impl<'a> RecoursePlan<'a> {
         self.subgroups.n[subgroup]
     }
 
-    /// The items of a subgroup, columns by the bytes of their names.
-    pub fn subgroup(&self, subgroup: usize) -> impl Iterator<Item = ColumnLevel<'_>> {
-        self.subgroups.items_of(subgroup).iter().map(|&item| self.item(item))
-    }
-
     /// The subgroup as text: `f = v, f = v`.
     pub fn text(&self, subgroup: usize) -> String {
         self.joined(self.subgroups.items_of(subgroup))
@@ -161,11 +147,6 @@ impl<'a> RecoursePlan<'a> {
         self.costs[action]
     }
 
-    /// The changes of an action: columns with their new levels.
-    pub fn changes(&self, action: usize) -> impl Iterator<Item = ColumnLevel<'_>> {
-        self.changes[self.change_of[action] as usize].iter().map(|&item| self.item(item))
-    }
-
     /// The changes of an action as text: `f = v, f = v`.
     pub fn changes_text(&self, action: usize) -> String {
         self.joined(&self.changes[self.change_of[action] as usize])
@@ -174,11 +155,6 @@ impl<'a> RecoursePlan<'a> {
     /// Number of distinct sets of changes.
     pub fn n_changes(&self) -> usize {
         self.changes.len()
-    }
-
-    fn item(&self, item: u32) -> ColumnLevel<'_> {
-        let (feature, level) = self.items.column_and_level(item);
-        ColumnLevel { feature, level }
     }
 
     fn joined(&self, items: &[u32]) -> String {

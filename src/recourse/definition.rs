@@ -96,19 +96,6 @@ impl RecourseDefinition {
         }
     }
 
-    /// Its name in the texts of the paper.
-    pub fn title(self) -> &'static str {
-        match self {
-            RecourseDefinition::EqualEffectiveness => "Equal Effectiveness",
-            RecourseDefinition::EqualChoice(_) => "Equal Choice for Recourse",
-            RecourseDefinition::WithinBudget(_) => "Equal Effectiveness within Budget",
-            RecourseDefinition::EqualCost(_) => "Equal Cost of Effectiveness",
-            RecourseDefinition::FairTradeOff => "Fair Effectiveness-Cost Trade-Off",
-            RecourseDefinition::ConditionalMean => "Equal Conditional Mean Recourse",
-            RecourseDefinition::Mean(_) => "Equal Mean Recourse",
-        }
-    }
-
     /// The parameter as text: a share or a cost; empty without a parameter.
     pub fn parameter(self) -> String {
         match self {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::derive::{Derivation, DerivationRecipe, DerivedBin};
 use crate::num::decimal::Decimal;
-use crate::param::{ColumnName, Count, Finite, Fraction, Level, Name, Word};
+use crate::param::{ColumnName, Count, Finite, Fraction, Name, Word};
 use crate::recourse::budget::Percentile;
 use crate::recourse::definition::{RecourseDefinition, RecourseView};
 use crate::recourse::feature::{ChangeDirection, TraitPredicate};
@@ -516,11 +516,6 @@ impl RecourseBlock {
             of.mean_recourse.and(self.no_way_costs).and_then(cost).map(RecourseDefinition::Mean),
         );
         all
-    }
-
-    /// The level of the test of the trade-off; `None` for 0 and 1.
-    pub fn level(&self) -> Option<Level> {
-        Level::new(self.alpha.get())
     }
 }
 

@@ -20,7 +20,7 @@
 //! | `rank` | values | scores, direction, ranks |
 //! | `chance` | rows that actions help | permutation p-values of the scores, with control of false discoveries |
 //! | `overlap` | ranks | which of two subgroups with the same actions is shown |
-//! | `sentence`, `overview` | all of these | the text of a subgroup; the tables over all definitions |
+//! | `sentence`, `overview` | all of these | the actions that tell of a subgroup; the tables over all definitions |
 //!
 //! Words: an *item* is a column with a level, a *subgroup* `p` a set of items, `G(p, g)` the
 //! affected people of group `g` in it and `n(p, g)` their number. An *action* `a` names levels for

@@ -5,7 +5,6 @@
 //! end are broken by the number of the subgroup. The paper's result can be arbitrary there: in its
 //! table 10, row 1, all 262 counted subgroups come out of 1,673 with equal scores.
 
-use crate::recourse::definition::{RecourseDefinition, RecourseView};
 use crate::recourse::exact::ExactRatio;
 use crate::recourse::rank::DefinitionRanking;
 
@@ -72,18 +71,4 @@ pub fn agreement(judged: &DefinitionRanking, other: &DefinitionRanking) -> Optio
         n += 1;
     }
     (n > 0).then(|| ExactRatio::new(sum, n * none))
-}
-
-/// The position of a definition in the tables of the paper; `None` where these leave it out.
-pub fn column(judged: &DefinitionRanking) -> Option<usize> {
-    match (judged.criterion.definition, judged.criterion.view) {
-        (RecourseDefinition::EqualCost(_), RecourseView::Macro) => Some(0),
-        (RecourseDefinition::EqualChoice(_), _) => Some(1),
-        (RecourseDefinition::EqualEffectiveness, RecourseView::Micro) => Some(2),
-        (RecourseDefinition::WithinBudget(_), RecourseView::Micro) => Some(3),
-        (RecourseDefinition::EqualCost(_), RecourseView::Micro) => Some(4),
-        (RecourseDefinition::ConditionalMean | RecourseDefinition::Mean(_), _) => Some(5),
-        (RecourseDefinition::FairTradeOff, RecourseView::Micro) => Some(6),
-        _ => None,
-    }
 }

@@ -106,18 +106,6 @@ impl DefinitionRanking {
         self.order.iter().map(|&i| &self.verdicts[i as usize])
     }
 
-    /// The number of unfair subgroups that a gate counts.
-    ///
-    /// Their score is at least `score_at_least`, and the smaller group has at least `smallest`
-    /// affected people.
-    pub fn unfair(&self, plan: &RecoursePlan<'_>, score_at_least: f64, smallest: u32) -> usize {
-        let counts = |verdict: &&SubgroupVerdict| {
-            let [a, b] = plan.n(verdict.subgroup as usize);
-            verdict.score >= score_at_least && a.min(b) >= smallest
-        };
-        self.ranked().filter(counts).count()
-    }
-
     /// The verdict on a subgroup; `None` if it has no actions.
     pub fn verdict_on(&self, subgroup: u32) -> Option<&SubgroupVerdict> {
         self.verdicts

@@ -1,19 +1,15 @@
-//! A subgroup in words: "if ... then ..." for both groups.
+//! The actions that tell of a subgroup, for both groups.
 //!
-//! These are the paper's Comparative Subgroup Counterfactuals. Which actions are listed depends on
-//! the definition, as in the published listings. Shares in the micro view are cumulative, which the
-//! paper does not say. Shares and costs are rounded to two decimals, scores to three, ties to even,
-//! from whole numbers.
-
-use std::fmt::Write as _;
+//! The paper calls them Comparative Subgroup Counterfactuals. Which actions are listed depends on
+//! the definition, as in the published listings; shares in the micro view are cumulative, which the
+//! paper does not say. Their text in the layout of the paper is made by the tests, which compare it
+//! with published listings.
 
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::definition::{
-    ExactScore, RecourseCriterion, RecourseDefinition, RecourseView, SubgroupScore,
+    RecourseCriterion, RecourseDefinition, RecourseView, SubgroupScore,
 };
 use crate::recourse::effect::{ActionEffects, SubgroupEffects};
-use crate::recourse::exact::{decimal_text, half_even};
-use crate::recourse::steps::COST_UNIT;
 
 /// One listed action for a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,70 +69,6 @@ impl SubgroupSentence {
             score: question.score(&effect),
         }
     }
-
-    /// The text in the layout of the paper, with a line break at its end.
-    pub fn text(&self, plan: &RecoursePlan<'_>) -> String {
-        let mut text = format!("If {}:\n", plan.text(self.subgroup));
-        for (half, name) in self.groups.iter().zip(&plan.population.names) {
-            let covered = per_cent(half.n, half.n_in_group);
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "\tProtected Subgroup '{name}', {covered} covered out of {}",
-                half.n_in_group
-            );
-            if half.lines.is_empty() {
-                text += "\t\tNo recourses for this subgroup!\n";
-            }
-            for line in &half.lines {
-                let share = per_cent(
-                    if self.criterion.view == RecourseView::Micro {
-                        line.n_helped_cumulative
-                    } else {
-                        line.n_helped
-                    },
-                    half.n,
-                );
-                let cost = rounded(u128::from(line.cost.unsigned_abs()), u128::from(COST_UNIT), 2);
-                let changes = plan.changes_text(line.action);
-                let _ = writeln!(
-                    text,
-                    "\t\tMake {changes} with effectiveness {share} and counterfactual cost = \
-                     {cost}."
-                );
-            }
-        }
-        let Some(against) = self.score.worse_group else { return text + "\tNo bias!\n" };
-        let definition = self.criterion.definition;
-        let view = match (definition.views().len(), self.criterion.view) {
-            (1, _) => "",
-            (_, RecourseView::Macro) => " (Macro)",
-            (_, RecourseView::Micro) => " (Micro)",
-        };
-        let parameter = match definition {
-            RecourseDefinition::EqualChoice(_) | RecourseDefinition::EqualCost(_) => {
-                format!(" (threshold = {})", definition.parameter())
-            }
-            RecourseDefinition::WithinBudget(_) => {
-                format!(" (budget = {})", definition.parameter())
-            }
-            RecourseDefinition::Mean(_) => {
-                format!(" (without recourse = {})", definition.parameter())
-            }
-            _ => String::new(),
-        };
-        let score = match self.score.score {
-            ExactScore::Finite(ratio) => decimal_text(ratio.rounded(1000), 3),
-            ExactScore::Infinite => "inf".to_owned(),
-        };
-        let group = &plan.population.names[against];
-        let title = definition.title();
-        let _ = writeln!(
-            text,
-            "\tBias against {group} due to {title}{view}{parameter}. Unfairness score = {score}."
-        );
-        text
-    }
 }
 
 /// The actions that a definition uses, for one group.
@@ -187,15 +119,4 @@ fn lines(
         }
         _ => all,
     }
-}
-
-/// A share in per cent with two decimals.
-fn per_cent(part: u32, whole: u32) -> String {
-    let hundredths = half_even(u128::from(part) * 10_000, u128::from(whole).max(1));
-    format!("{}.{:02}%", hundredths / 100, hundredths % 100)
-}
-
-/// `num / den` with at most `places` decimals.
-fn rounded(num: u128, den: u128, places: u32) -> String {
-    decimal_text(half_even(num * 10_u128.pow(places), den), places)
 }

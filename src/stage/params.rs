@@ -81,7 +81,7 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
             .counterfactuals
             .values()
             .filter_map(CounterfactualSet::knobs)
-            .any(|knobs| RowClasses::is_raw(knobs.condition_on())),
+            .any(|knobs| RowClasses::is_raw(knobs.condition_on)),
         known_levels: BTreeMap::new(),
         known_spelling: BTreeMap::new(),
         sensitive: data

@@ -12,6 +12,7 @@ use crate::exec::{ExecSettings, ResultState};
 use crate::folder::read;
 use crate::job::check::CheckedJob;
 use crate::job::{CommandBlock, CounterfactualSet, Job, ModelBlock};
+use crate::model::kind::command::ScoringProgram;
 use crate::param::{ColumnName, Name};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::input::JobInputs;
@@ -37,9 +38,9 @@ pub(crate) struct ModelProgram {
 fn programs_of(job: &Job) -> BTreeMap<&str, ModelProgram> {
     let program = |model: &ModelBlock| {
         let (_, knobs) = model.brought()?;
-        let kept = knobs.is_kept().then(KeptProgram::default);
-        let (how, may_lack_scores) = (knobs.how(), knobs.may_lack_scores());
-        Some(ModelProgram { command: knobs.program()?, kept, how, may_lack_scores })
+        let ScoringProgram { command, how, may_lack_scores, is_kept } = knobs.program?;
+        let kept = is_kept.then(KeptProgram::default);
+        Some(ModelProgram { command, kept, how, may_lack_scores })
     };
     let models = job.models.iter();
     models.filter_map(|(name, model)| Some((name.as_str(), program(model)?))).collect()

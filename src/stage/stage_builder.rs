@@ -84,16 +84,6 @@ impl<A> StageInput<A> {
     ) -> Result<T> {
         self.parse(&self.text(ctx, file)?)
     }
-
-    /// What `parse` makes of a JSON file of the stage.
-    pub(crate) fn read_by<T>(
-        &self,
-        ctx: &StageContext<'_>,
-        file: &str,
-        parse: impl FnOnce(&str) -> serde_json::Result<T>,
-    ) -> Result<T> {
-        files::parsed(parse(&self.text(ctx, file)?), &self.id)
-    }
 }
 
 /// The folders of stages of one kind, each with what it is about.

@@ -4,10 +4,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::engine::{FittedKnobs, StrategyEffect, StrategyKnobs, StrategyRecord};
+use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
 use crate::counterfactual::fit::{MoveRule, StrategyPlan};
 use crate::counterfactual::forms::ConditionOn;
-use crate::counterfactual::knobs::{self, StrategyPreset, map_flip_block, map_flip_knobs};
+use crate::counterfactual::knobs::{self, StrategyPreset, map_flip_block};
 use crate::counterfactual::relation::{RelationSettings, RelationTest};
 use crate::param::{ColumnName, Fraction, KnobRefusal, Level};
 
@@ -53,8 +53,7 @@ pub struct RelationBlock {
 }
 
 impl GreedyBlock {
-    /// The plan with all settings resolved.
-    pub fn plan(&self) -> StrategyPlan {
+    fn moves(&self) -> MoveRule<'_> {
         let (as_printed, relation) = (self.preset == StrategyPreset::AsPrinted, &self.relation);
         let test = if as_printed { RelationTest::None } else { RelationTest::Ks };
         let relation = RelationSettings {
@@ -62,8 +61,7 @@ impl GreedyBlock {
             alpha: relation.alpha.map_or(0.05, Level::get),
             min_effect: relation.min_effect.map_or(0.0, Fraction::get),
         };
-        let keep_fixed = self.keep_fixed.clone();
-        self.common().plan(MoveRule::Relate { keep_fixed, relation })
+        MoveRule::Relate { keep_fixed: &self.keep_fixed, relation }
     }
 }
 
@@ -79,26 +77,14 @@ impl RelationBlock {
 
 impl StrategyKnobs for GreedyBlock {
     fn resolve(&mut self, _graph_columns: Option<Vec<ColumnName>>) {
-        if let MoveRule::Relate { relation, .. } = self.plan().move_rule {
+        if let MoveRule::Relate { relation, .. } = self.moves() {
             self.relation.resolve(&relation);
         }
         self.resolve_common();
     }
 
-    fn fitted(&self) -> Option<&dyn FittedKnobs> {
-        Some(self)
-    }
-}
-
-impl FittedKnobs for GreedyBlock {
-    map_flip_knobs!();
-
-    fn may_move(&self, name: &str) -> bool {
-        self.keep_fixed.iter().all(|fixed| fixed.as_str() != name)
-    }
-
-    fn named_features(&self) -> Option<(&'static str, &[ColumnName])> {
-        (!self.keep_fixed.is_empty()).then_some(("keep_fixed", &self.keep_fixed))
+    fn plan(&self) -> Option<StrategyPlan<'_>> {
+        Some(self.plan_of(self.moves()))
     }
 
     fn refusals(&self) -> Vec<KnobRefusal> {
@@ -112,6 +98,6 @@ impl FittedKnobs for GreedyBlock {
                 "take `alpha` and `min_effect` out, or write `test: ks`",
             )
         });
-        self.common().refusals().into_iter().chain(refusal).collect()
+        self.common_refusals().into_iter().chain(refusal).collect()
     }
 }

@@ -14,8 +14,9 @@ pub(crate) mod transport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::counterfactual::engine::StrategyKnobs;
 pub(crate) use crate::counterfactual::engine::StrategyRecord;
-use crate::counterfactual::engine::{FittedKnobs, StrategyKnobs};
+use crate::counterfactual::fit::StrategyPlan;
 use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::graph_uncertain::knobs::{self as graphs, GraphUncertainBlock};
 use crate::counterfactual::strategy::external::ExternalBlock;
@@ -167,9 +168,9 @@ impl CounterfactualSet {
         self.strategies().into_iter().map(StrategyBlock::key).collect()
     }
 
-    /// The knobs of its strategy, if that moves features as reference rows say.
-    pub fn knobs(&self) -> Option<&dyn FittedKnobs> {
-        self.strategies().into_iter().find_map(|strategy| strategy.knobs().fitted())
+    /// The plan of its strategy, if that moves features as reference rows say.
+    pub fn knobs(&self) -> Option<StrategyPlan<'_>> {
+        self.strategies().into_iter().find_map(|strategy| strategy.knobs().plan())
     }
 
     /// The knobs of its causal graphs, if it has any.
@@ -209,7 +210,7 @@ impl CounterfactualSet {
     /// Whether it conditions on the label, so that people without one have no counterfactual in it.
     pub fn conditions_on_label(&self) -> bool {
         self.knobs().is_some_and(|knobs| {
-            matches!(knobs.condition_on(), ConditionOn::Label | ConditionOn::RawLabel)
+            matches!(knobs.condition_on, ConditionOn::Label | ConditionOn::RawLabel)
         })
     }
 

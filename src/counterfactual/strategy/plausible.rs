@@ -1,10 +1,10 @@
 //! Plausible: the variables that the job allows move to their equal-probability values in the
 //! target group, the others stay. How it learns is described in [`crate::counterfactual::fit`].
 
-use crate::counterfactual::engine::{FittedKnobs, StrategyEffect, StrategyKnobs, StrategyRecord};
+use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
 use crate::counterfactual::fit::{MoveRule, StrategyPlan};
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
-use crate::counterfactual::knobs::{self, map_flip_block, map_flip_knobs};
+use crate::counterfactual::knobs::{self, map_flip_block};
 use crate::param::{ColumnName, KnobRefusal};
 
 /// What is known of plausible.
@@ -29,35 +29,16 @@ pub struct PlausibleBlock {
 }
 }
 
-impl PlausibleBlock {
-    /// The plan with all settings resolved.
-    pub fn plan(&self) -> StrategyPlan {
-        self.common().plan(MoveRule::Move(self.moves.clone()))
-    }
-}
-
 impl StrategyKnobs for PlausibleBlock {
     fn resolve(&mut self, _graph_columns: Option<Vec<ColumnName>>) {
         self.resolve_common();
     }
 
-    fn fitted(&self) -> Option<&dyn FittedKnobs> {
-        Some(self)
-    }
-}
-
-impl FittedKnobs for PlausibleBlock {
-    map_flip_knobs!();
-
-    fn may_move(&self, name: &str) -> bool {
-        self.moves.contains(name)
-    }
-
-    fn named_features(&self) -> Option<(&'static str, &[ColumnName])> {
-        self.moves.named().map(|names| ("move", names))
+    fn plan(&self) -> Option<StrategyPlan<'_>> {
+        Some(self.plan_of(MoveRule::Move(&self.moves)))
     }
 
     fn refusals(&self) -> Vec<KnobRefusal> {
-        self.common().refusals()
+        self.common_refusals()
     }
 }

@@ -5,6 +5,9 @@ pub(crate) mod oracle;
 mod promises;
 mod worked;
 
+use serde::de::DeserializeOwned;
+
+use crate::counterfactual::engine::StrategyKnobs;
 use crate::counterfactual::fit::StrategyPlan;
 use crate::counterfactual::generate::MapFlipGenerator;
 use crate::counterfactual::strategy::greedy::GreedyBlock;
@@ -19,20 +22,20 @@ use crate::data::{
     RowIdKind,
 };
 
+/// The plan of a strategy with these settings.
+fn plan_of<B: StrategyKnobs + DeserializeOwned + 'static>(knobs: &str) -> StrategyPlan<'static> {
+    let block: &'static B = Box::leak(Box::new(serde_json::from_str(knobs).unwrap()));
+    block.plan().unwrap()
+}
+
 /// The plan of plausible with these settings, `move: all` and `condition_on: label`.
-fn plausible(knobs: &str) -> StrategyPlan {
-    serde_json::from_str::<PlausibleBlock>(&format!(
-        r#"{{"move": "all", "condition_on": "label"{knobs}}}"#
-    ))
-    .unwrap()
-    .plan()
+fn plausible(knobs: &str) -> StrategyPlan<'static> {
+    plan_of::<PlausibleBlock>(&format!(r#"{{"move": "all", "condition_on": "label"{knobs}}}"#))
 }
 
 /// The plan of greedy with these settings and `condition_on: label`.
-fn greedy(knobs: &str) -> StrategyPlan {
-    serde_json::from_str::<GreedyBlock>(&format!(r#"{{"condition_on": "label"{knobs}}}"#))
-        .unwrap()
-        .plan()
+fn greedy(knobs: &str) -> StrategyPlan<'static> {
+    plan_of::<GreedyBlock>(&format!(r#"{{"condition_on": "label"{knobs}}}"#))
 }
 
 fn feature_of(name: &str, kind: FeatureKind, levels: Vec<String>) -> Feature {
@@ -133,7 +136,7 @@ fn rows(layout: &Layout, table: &[(&str, usize)]) -> ReferenceBatch {
     ReferenceBatch { keys: vec![], rows, groups, classes }
 }
 
-fn mover(plan: &StrategyPlan, layout: &Layout, reference: &ReferenceBatch) -> MapFlipGenerator {
+fn mover(plan: &StrategyPlan<'_>, layout: &Layout, reference: &ReferenceBatch) -> MapFlipGenerator {
     let reference = ReferenceRows::in_memory(vec![reference.clone()]);
     MapFlipGenerator::new(plan.fit(layout, &VariableOptions::default(), &reference, 0).unwrap())
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{feature_of, layout_of};
-use crate::counterfactual::generate::{FittedMapFlip, MapFlipGenerator};
+use super::{feature_of, layout_of, plan_of};
+use crate::counterfactual::generate::{FittedStrategy, MapFlipGenerator};
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::quality::{CounterfactualQuality, QualityReference};
 use crate::counterfactual::strategy::greedy::GreedyBlock;
@@ -249,14 +249,14 @@ impl<'a> OracleCase<'a> {
     fn generator(&self, reference: ReferenceBatch) -> Box<dyn Generator> {
         let plan = match self.config["strategy"].as_str().unwrap() {
             "naive" => return Box::new(NaiveGenerator),
-            "greedy" => serde_json::from_value::<GreedyBlock>(self.knobs()).unwrap().plan(),
-            _ => serde_json::from_value::<PlausibleBlock>(self.knobs()).unwrap().plan(),
+            "greedy" => plan_of::<GreedyBlock>(&self.knobs().to_string()),
+            _ => plan_of::<PlausibleBlock>(&self.knobs().to_string()),
         };
         let reference = ReferenceRows::in_memory(vec![reference]);
         let fitted = plan.fit(&self.layout, &self.extras, &reference, 0).unwrap();
         // What is used has been written and read back.
         let text = serde_json::to_string(&fitted).unwrap();
-        let read = serde_json::from_str::<FittedMapFlip>(&text).unwrap();
+        let read = serde_json::from_str::<FittedStrategy>(&text).unwrap();
         assert_eq!(read, fitted);
         Box::new(MapFlipGenerator::new(read))
     }
@@ -469,7 +469,7 @@ fn check_quality(
     expected: &Json,
     what: &str,
 ) {
-    let plan = serde_json::from_value::<PlausibleBlock>(case.knobs()).unwrap().plan();
+    let plan = plan_of::<PlausibleBlock>(&case.knobs().to_string());
     let fitted = plan
         .fit(&case.layout, &case.extras, &ReferenceRows::in_memory(vec![reference.clone()]), 0)
         .unwrap();

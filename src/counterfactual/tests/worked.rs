@@ -9,7 +9,7 @@ use crate::data::Layout;
 /// The counterfactuals of one row in group `b`.
 #[track_caller]
 fn check(
-    plan: &StrategyPlan,
+    plan: &StrategyPlan<'_>,
     layout: &Layout,
     reference: &[(&str, usize)],
     sample: &str,

@@ -1,17 +1,15 @@
-//! Transport as a strategy: its fitted state, and the plans made from it once samples are known.
+//! Transport as a strategy: the plans that are made of its fitted state once samples are known.
 //!
-//! [`FittedTransport`] is the fitted state that artifacts store: the variables, the units of
-//! distance, and the counts that quality is measured by. Plans depend on all samples together, so
-//! [`FittedTransport::match_samples`] takes them, with the rows of the reference as targets, and
-//! gives a generator that holds the image of every sample by its key. Samples and targets are held
-//! in memory, with the columns of the variables that move only.
+//! Plans depend on all samples together, so [`match_samples`] takes them, with the rows of the
+//! reference as targets, and gives a generator that holds the image of every sample by its key.
+//! Samples and targets are held in memory, with the columns of the variables that move only.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
-use crate::counterfactual::domain_checks::DomainChecks;
+use crate::counterfactual::conditional::Conditioning;
+use crate::counterfactual::generate::FittedStrategy;
 use crate::counterfactual::transport::cost::TransportPopulation;
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::transport::image::{TransportImages, images};
@@ -20,34 +18,10 @@ use crate::counterfactual::transport::{
 };
 use crate::counterfactual::variable::StrategyVariable;
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};
-use crate::data::rows::reference::ReferenceBatch;
+use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::data::{Attribute, FeatureColumn, FeatureRows, MISSING_GROUP};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::param::Seed;
-
-/// What transport learnt from a reference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FittedTransport {
-    /// The settings of the plans.
-    pub settings: TransportSettings,
-    /// All variables.
-    pub variables: Vec<StrategyVariable>,
-    /// Number of declared groups of the attribute.
-    pub n_groups: usize,
-    /// What rows are matched within, in addition to the group.
-    pub condition: Conditioning,
-    /// The distance over the variables that move.
-    ///
-    /// Column positions in it count only the columns of these variables.
-    pub distance: TransportDistance,
-    /// For each variable of the distance its position among all.
-    pub moving: Vec<usize>,
-    /// What makes a counterfactual invalid.
-    pub checks: DomainChecks,
-    /// The counts of the reference.
-    pub counts: ReferenceCounts,
-}
 
 /// Rows with the columns that transport uses, and their keys, groups and classes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -60,25 +34,18 @@ pub(crate) struct TransportRows {
 }
 
 impl TransportRows {
-    /// All rows of a batch, of any group, in the columns of these variables.
-    pub(crate) fn from_all(variables: &[&StrategyVariable], samples: &SampleBatch<'_>) -> Self {
-        TransportRows::from_chosen(
-            variables,
-            Conditioning::Nothing,
-            samples,
-            &(0..samples.rows.n).collect::<Vec<_>>(),
-        )
-    }
-
-    /// The rows of a batch that have a group, in the columns of these variables.
-    pub(crate) fn from_grouped(
-        variables: &[&StrategyVariable],
-        condition: Conditioning,
-        samples: &SampleBatch<'_>,
+    /// The rows of a batch that are matched, of the reference or of the samples: those that have a
+    /// group.
+    pub(crate) fn matched(
+        fitted: &FittedStrategy,
+        group: &ReferenceBatch,
+        position: usize,
     ) -> Self {
+        let samples = SampleBatch::of_reference(group, position);
         let chosen: Vec<usize> =
             (0..samples.rows.n).filter(|&i| samples.groups[i] != MISSING_GROUP).collect();
-        TransportRows::from_chosen(variables, condition, samples, &chosen)
+        let condition = fitted.rules.condition;
+        TransportRows::from_chosen(&fitted.moving(), condition, &samples, &chosen)
     }
 
     fn from_chosen(
@@ -118,15 +85,29 @@ impl TransportRows {
     }
 }
 
-/// The same variables, with column positions that count only their own columns.
-pub(crate) fn renumber_columns(variables: &[&StrategyVariable]) -> Vec<StrategyVariable> {
+/// The distance over the variables that may change, in the units of all reference rows.
+///
+/// # Errors
+/// The rows cannot be read, or the run is stopped.
+pub(crate) fn reference_distance(
+    fitted: &FittedStrategy,
+    reference: &ReferenceRows<'_>,
+    position: usize,
+) -> Result<TransportDistance> {
+    let (movers, mut all) = (fitted.moving(), TransportRows::default());
+    let take = |group: &ReferenceBatch| {
+        let samples = SampleBatch::of_reference(group, position);
+        let chosen: Vec<usize> = (0..samples.rows.n).collect();
+        TransportRows::from_chosen(&movers, Conditioning::Nothing, &samples, &chosen)
+    };
+    reference.fold(take, |rows| all.append(rows))?;
     let mut next = 0;
-    let of = |variable: &&StrategyVariable| {
+    let renumbered = |variable: &&StrategyVariable| {
         let from = next;
         next += variable.columns.len();
         StrategyVariable { columns: (from..next).collect(), ..(*variable).clone() }
     };
-    variables.iter().map(of).collect()
+    Ok(TransportDistance::new(movers.iter().map(renumbered).collect(), &all.to_rows()))
 }
 
 /// Solves the problem of a number.
@@ -152,68 +133,48 @@ pub struct TransportTally {
 /// What became of the samples, by own and target group.
 pub(crate) type TransportTallies = Vec<(usize, usize, TransportTally)>;
 
-impl FittedTransport {
-    /// The variables that move.
-    pub(crate) fn moving_variables(&self) -> Vec<&StrategyVariable> {
-        self.moving.iter().map(|&v| &self.variables[v]).collect()
-    }
-
-    /// The rows of a batch that are matched, of the reference or of the samples.
-    pub(crate) fn matched_rows(&self, group: &ReferenceBatch, position: usize) -> TransportRows {
-        let samples = SampleBatch::of_reference(group, position);
-        TransportRows::from_grouped(&self.moving_variables(), self.condition, &samples)
-    }
-
-    /// Matches all samples with the reference, for every target group.
-    ///
-    /// # Errors
-    /// A problem cannot be solved (the message names it), or the run is stopped.
-    pub(crate) fn match_samples(
-        &self,
-        seed: Seed,
-        samples: TransportRows,
-        reference: TransportRows,
-        spread: &ProblemSolver<'_>,
-    ) -> Result<TransportGenerator> {
-        let settings = &self.settings;
-        let (sample_rows, reference_rows) = (samples.to_rows(), reference.to_rows());
-        fn population<'a>(
-            crowd: &'a TransportRows,
-            rows: &'a FeatureRows,
-        ) -> TransportPopulation<'a> {
-            TransportPopulation {
-                rows,
-                row_key: &crowd.keys,
-                groups: &crowd.groups,
-                classes: &crowd.classes,
-            }
+/// Matches all samples with the reference, for every target group.
+///
+/// # Errors
+/// A problem cannot be solved (the message names it), or the run is stopped.
+pub(crate) fn match_samples(
+    mut fitted: FittedStrategy,
+    settings: TransportSettings,
+    seed: Seed,
+    (samples, reference): (TransportRows, TransportRows),
+    spread: &ProblemSolver<'_>,
+) -> Result<TransportGenerator> {
+    let (sample_rows, reference_rows) = (samples.to_rows(), reference.to_rows());
+    fn population<'a>(crowd: &'a TransportRows, rows: &'a FeatureRows) -> TransportPopulation<'a> {
+        TransportPopulation {
+            rows,
+            row_key: &crowd.keys,
+            groups: &crowd.groups,
+            classes: &crowd.classes,
         }
-        let (sources, targets) =
-            (population(&samples, &sample_rows), population(&reference, &reference_rows));
-        let mut carrier = TransportGenerator {
-            carriage: self.clone(),
-            images: HashMap::new(),
-            values: Vec::new(),
-            tallies: HashMap::new(),
-        };
-        for to in 0..u16::try_from(self.n_groups).unwrap_or(MISSING_GROUP) {
-            let made = transport_problems(settings, &self.distance, seed, &sources, &targets, to);
-            let work =
-                |k: usize| solve(settings, &self.distance, &sources, &targets, &made.problems[k]);
-            let solved = spread(made.problems.len(), &work)?;
-            carrier.count_matches(to, &made.problems, &solved, &samples, &made.without_target);
-            let images =
-                images(settings.image, &self.distance, &sources, &targets, &made.problems, &solved);
-            carrier.store_images(to, &samples, &images, &self.distance);
-        }
-        Ok(carrier)
     }
+    let (sources, targets) =
+        (population(&samples, &sample_rows), population(&reference, &reference_rows));
+    let no_distance = || Error::operator("match", "samples", "no distance was learnt", None);
+    let distance = fitted.distance.take().ok_or_else(no_distance)?;
+    let n_groups = fitted.n_groups;
+    let (images_by_key, values, tallies) = (HashMap::new(), Vec::new(), HashMap::new());
+    let mut carrier = TransportGenerator { fitted, images: images_by_key, values, tallies };
+    for to in 0..u16::try_from(n_groups).unwrap_or(MISSING_GROUP) {
+        let made = transport_problems(&settings, &distance, seed, &sources, &targets, to);
+        let work = |k: usize| solve(&settings, &distance, &sources, &targets, &made.problems[k]);
+        let solved = spread(made.problems.len(), &work)?;
+        carrier.count_matches(to, &made.problems, &solved, &samples, &made.without_target);
+        let images = images(settings.image, &distance, &sources, &targets, &made.problems, &solved);
+        carrier.store_images(to, &samples, &images, &distance);
+    }
+    Ok(carrier)
 }
 
 /// Generates the counterfactuals of matched samples.
 #[derive(Debug)]
 pub(crate) struct TransportGenerator {
-    carriage: FittedTransport,
+    fitted: FittedStrategy,
     /// By key of the row and target group: the position of its values.
     images: HashMap<(u64, u16), u32>,
     /// For each image a value per variable that moves.
@@ -277,9 +238,9 @@ impl Generator for TransportGenerator {
         to: usize,
     ) -> GeneratedBatch {
         let group = u16::try_from(to).unwrap_or(MISSING_GROUP);
-        let lacks = |group: usize| self.carriage.counts.lacks(group);
+        let lacks = |group: usize| self.fitted.counts.lacks(group);
         let untaught: Vec<bool> =
-            (0..self.carriage.n_groups).map(|own| lacks(own) || lacks(to)).collect();
+            (0..self.fitted.n_groups).map(|own| lacks(own) || lacks(to)).collect();
         let own =
             |i: usize| samples.own_group(i, to).filter(|&own| untaught.get(own) == Some(&false));
         let image =
@@ -289,7 +250,7 @@ impl Generator for TransportGenerator {
         let mut rows = samples.rows.take(&parent);
         set_group(&mut rows, attribute, to);
         let mut made = GeneratedBatch::unchanged(rows, parent);
-        let movers = self.carriage.moving_variables();
+        let movers = self.fitted.moving();
         for (j, &at) in at.iter().enumerate() {
             let values = &self.values[at as usize * movers.len()..][..movers.len()];
             for (variable, &value) in movers.iter().zip(values) {
@@ -302,7 +263,7 @@ impl Generator for TransportGenerator {
                 variable.set_value(&mut made.rows, j, value);
             }
         }
-        self.carriage.checks.apply(&self.carriage.variables, samples.rows, &mut made);
+        self.fitted.judge(samples, to, &mut made);
         made
     }
 }

@@ -56,7 +56,7 @@ impl<'a> JobChecker<'a> {
             self.say(at, m::experiment_of_graphs(from));
             return None;
         }
-        if let Some(ConditionOn::Prediction(model)) = set.knobs().map(|of| of.condition_on()) {
+        if let Some(ConditionOn::Prediction(model)) = set.knobs().map(|of| of.condition_on) {
             self.say(at, m::experiment_of_prediction(from, model));
         }
         Some(set)

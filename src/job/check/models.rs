@@ -13,7 +13,7 @@ use crate::job::{
     CommandBlock, MetricFamily, ModelBlock, ScoresBlock, StreamFormat, ThresholdRule,
 };
 use crate::model::kind::accept_key::AcceptedOfModel;
-use crate::model::kind::command::BroughtKnobs;
+use crate::model::kind::command::ExternalModel;
 use crate::model::kind::decision::DecisionKnobs;
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::model::kind::http::HttpBlock;
@@ -21,7 +21,7 @@ use crate::model::kind::onnx::OnnxBlock;
 use crate::model::kind::python::PythonBlock;
 use crate::model::kind::scale_key::ScaleBlock;
 use crate::model::kind::threshold_key::ThresholdBlock;
-use crate::model::kind::trees::rebuild;
+use crate::model::kind::trained::rebuild;
 use crate::model::kind::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
 use crate::param::{ColumnName, CommandArgument, Name};
 
@@ -73,8 +73,8 @@ impl<'a> JobChecker<'a> {
         if let Some(omit) = model.omitted() {
             self.inputs(&here, name, omit);
         }
-        if let Some(knobs) = kind.brought() {
-            self.brought(&here, knobs);
+        if let Some(external) = kind.brought(None) {
+            self.brought(&here, &external);
         }
         match kind {
             ModelKind::Onnx(onnx) => self.onnx(&here, onnx),
@@ -114,7 +114,7 @@ impl<'a> JobChecker<'a> {
                 }
                 AcceptedOfModel::InvertedScores if model.amount().is_some() => "gives amounts",
                 AcceptedOfModel::NotRepeatable
-                    if !brought.is_some_and(BroughtKnobs::is_asked_twice) =>
+                    if !brought.is_some_and(|model| model.is_asked_twice) =>
                 {
                     "is not asked twice"
                 }
@@ -308,8 +308,8 @@ impl<'a> JobChecker<'a> {
     }
 
     /// What every model gets that the run does not train: columns in an order, and variables.
-    pub(super) fn brought(&mut self, at: &str, knobs: &dyn BroughtKnobs) {
-        let terms = knobs.terms();
+    pub(super) fn brought(&mut self, at: &str, external: &ExternalModel<'_>) {
+        let terms = &external.terms;
         let seen = self.columns(terms.omit);
         for (place, column) in numbered(join(at, "columns"), terms.columns) {
             self.check_known("column", place, column, &seen);
@@ -319,8 +319,9 @@ impl<'a> JobChecker<'a> {
                 self.check_known("column", place, column, &seen);
             }
         }
-        if let Some(program) = knobs.program() {
-            self.environment(at, &program.pass_env, &program.secret_env);
+        if let Some(program) = &external.program {
+            let command = &program.command;
+            self.environment(at, &command.pass_env, &command.secret_env);
         }
     }
 
@@ -504,7 +505,7 @@ impl<'a> JobChecker<'a> {
 
 /// What messages call a model that the run does not train.
 pub(super) fn noun(model: &ModelBlock) -> &'static str {
-    model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun())
+    model.brought().map_or("trained elsewhere", |(_, model)| model.noun)
 }
 
 /// The keys of a model that apply to single scores of two classes, where the job gives them.

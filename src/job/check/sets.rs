@@ -6,7 +6,7 @@
 //! Anything that cannot be done is refused here, with what to do instead.
 
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
+use crate::counterfactual::fit::{ExternalSource, StrategyPlan};
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::strategy;
 use crate::data::column::declared::DeclaredType;
@@ -111,8 +111,9 @@ impl JobChecker<'_> {
     /// What a strategy that is fitted asks for.
     fn fitted(&mut self, at: &str, name: &Name, set: &CounterfactualSet) {
         let mut strategies = set.strategies().into_iter();
-        let fitted = strategies.find_map(|of| Some((of.key(), of.knobs().fitted()?)));
-        let Some((key, knobs)) = fitted else { return };
+        let fitted = strategies.find_map(|of| Some((of, of.knobs().plan()?)));
+        let Some((strategy, knobs)) = fitted else { return };
+        let (key, knobs) = (strategy.key(), &knobs);
         let here = format!("{at}.{key}");
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
             return;
@@ -120,11 +121,11 @@ impl JobChecker<'_> {
         let attributes = self.attributes_of(set);
         self.movable(&here, (name, key), &attributes, knobs);
         self.binned(&here, &attributes, knobs);
-        self.condition(&format!("{here}.condition_on"), knobs.condition_on());
+        self.condition(&format!("{here}.condition_on"), knobs.condition_on);
         self.ranges(&here, knobs);
         self.counterparts(&here, knobs);
-        self.decorrelated(&here, &attributes, knobs.decorrelate());
-        self.refused(&here, knobs.refusals());
+        self.decorrelated(&here, &attributes, knobs.decorrelate);
+        self.refused(&here, strategy.knobs().refusals());
         if let Some(ExternalSource::Program(program)) = knobs.external() {
             self.row_program(&format!("{here}.command"), program);
         }
@@ -142,7 +143,7 @@ impl JobChecker<'_> {
         here: &str,
         (name, key): (&Name, &str),
         attributes: &[ColumnName],
-        knobs: &dyn FittedKnobs,
+        knobs: &StrategyPlan<'_>,
     ) {
         let data = &self.job.data;
         let (columns, named) = (data.movable(), knobs.named_features());
@@ -180,7 +181,7 @@ impl JobChecker<'_> {
 
     /// Complains about an attribute that is binned from a number which a model may see and which
     /// may not move.
-    fn binned(&mut self, here: &str, attributes: &[ColumnName], knobs: &dyn FittedKnobs) {
+    fn binned(&mut self, here: &str, attributes: &[ColumnName], knobs: &StrategyPlan<'_>) {
         let data = &self.job.data;
         let listed = data.movable();
         for attribute in attributes {
@@ -223,14 +224,14 @@ impl JobChecker<'_> {
         data.label.column().is_some() || data.reference.as_ref().is_some_and(|r| r.label.is_some())
     }
 
-    fn ranges(&mut self, here: &str, knobs: &dyn FittedKnobs) {
-        for (column, bounds) in knobs.range() {
+    fn ranges(&mut self, here: &str, knobs: &StrategyPlan<'_>) {
+        for (column, bounds) in knobs.range {
             let at = join(&join(here, "range"), column.as_str());
             let (least, most) = (bounds.0.get(), bounds.1.get());
             let fits = self.number_that_moves(&at, column, knobs, false) && least > most;
             self.say(at, fits.then(|| m::range_order(column, least, most)));
         }
-        for column in knobs.direction().keys() {
+        for column in knobs.direction.keys() {
             let at = join(&join(here, "direction"), column.as_str());
             self.number_that_moves(&at, column, knobs, true);
         }
@@ -241,7 +242,7 @@ impl JobChecker<'_> {
         &mut self,
         at: &str,
         column: &ColumnName,
-        knobs: &dyn FittedKnobs,
+        knobs: &StrategyPlan<'_>,
         levels: bool,
     ) -> bool {
         let features = &self.job.data.features;
@@ -263,13 +264,13 @@ impl JobChecker<'_> {
         moves
     }
 
-    fn counterparts(&mut self, here: &str, knobs: &dyn FittedKnobs) {
+    fn counterparts(&mut self, here: &str, knobs: &StrategyPlan<'_>) {
         let data = &self.job.data;
         let sensitive = data.sensitive.keys().map(|name| data.column_of(name));
         let nominal = data.features.nominal.iter().chain(sensitive);
         let nominal = nominal.filter(|column| !data.is_derived(column));
         let nominal: Vec<_> = nominal.chain(data.features.onehot.keys()).collect();
-        for (column, pairs) in knobs.counterpart().into_iter().flatten() {
+        for (column, pairs) in knobs.counterpart.into_iter().flatten() {
             let at = join(&join(here, "counterpart"), column.as_str());
             let unknown = |near: String| m::nominal_unknown(column, near);
             if !self.one_of(at.as_str(), column, ("nominal features", &nominal), unknown) {

@@ -44,7 +44,7 @@ impl JobChecker<'_> {
             let graphs = set.graphs().is_some();
             refuse(graphs, &key, Some(m::graphs_of_classes()), None);
             refuse(graphs, &at, None, Some(m::graphs_of_amounts()));
-            let condition = set.knobs().map(|knobs| knobs.condition_on());
+            let condition = set.knobs().map(|knobs| knobs.condition_on);
             if let Some(ConditionOn::Prediction(model)) = condition {
                 let said = m::prediction_of_classes(model);
                 refuse(true, &join(&key, "condition_on"), Some(said), None);

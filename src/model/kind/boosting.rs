@@ -3,12 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::Feature;
-use crate::model::kind::trees::{TreeKnobs, percent};
-use crate::model::trees::{TreeEnsemble, TreesModel};
-use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
-use crate::num::seed::named_seed;
-use crate::param::{ColumnName, Count, Finite, Fraction, Seed};
+use crate::model::kind::trained::TrainerRecipe;
+use crate::model::lightgbm::TreeSettings;
+use crate::model::trees::TreeEnsemble;
+use crate::param::{ColumnName, Count, Finite, Fraction};
 
 /// Gradient boosting by LightGBM: each tree follows the gradient of the log loss that the trees
 /// before it left.
@@ -58,67 +56,16 @@ pub struct BoostingBlock {
 }
 
 impl BoostingBlock {
-    fn tree_knobs(&self) -> TreeKnobs {
-        TreeKnobs {
-            trees: self.trees,
-            leaves: self.leaves,
-            smallest_leaf: self.smallest_leaf,
-            row_share: self.row_share,
-            column_share: self.column_share,
-        }
-    }
-}
-
-impl TrainedKnobs for BoostingBlock {
-    fn omit(&self) -> &[ColumnName] {
-        &self.omit
-    }
-
-    fn words(&self) -> String {
-        let mut words = format!(
-            "gradient boosting trained here by LightGBM, {}, learning rate {}",
-            self.tree_knobs().words(),
-            self.learning_rate.get()
-        );
-        if self.l2.get() > 0.0 {
-            words.push_str(&format!(", L2 penalty {} on leaves", self.l2.get()));
-        }
-        if self.draws() {
-            let (rows, columns) = (percent(self.row_share), percent(self.column_share));
-            words.push_str(&format!(", each on {rows} of the rows and {columns} of the columns"));
-        }
-        words
-    }
-
-    fn draws(&self) -> bool {
-        self.row_share.get() < 1.0 || self.column_share.get() < 1.0
-    }
-
-    fn grows_trees(&self) -> bool {
-        true
-    }
-
-    fn trainer(
-        &self,
-        features: Vec<Feature>,
-        omit: Vec<String>,
-        seed: Seed,
-    ) -> Box<dyn ModelTrainer> {
-        let seed = named_seed(seed.0, "train/boosting");
-        self.tree_knobs().trainer(
-            TreeEnsemble::Boosting,
-            (self.learning_rate.get(), self.l2.get()),
-            features,
-            omit,
-            seed,
-        )
-    }
-
-    fn read(&self, json: &str) -> Result<Box<dyn TrainedModel>, String> {
-        Ok(Box::new(TreesModel::from_json(json)?))
-    }
-
-    fn missing_trees(&self, json: &str) -> Result<Option<(u64, u64)>, String> {
-        self.tree_knobs().missing_trees(json)
+    pub(super) fn recipe(&self) -> TrainerRecipe {
+        TrainerRecipe::Trees(TreeSettings {
+            ensemble: TreeEnsemble::Boosting,
+            trees: self.trees.get(),
+            leaves: self.leaves.get(),
+            smallest_leaf: self.smallest_leaf.get(),
+            learning_rate: self.learning_rate.get(),
+            l2: self.l2.get(),
+            row_share: self.row_share.get(),
+            column_share: self.column_share.get(),
+        })
     }
 }

@@ -91,58 +91,71 @@ impl CommandBlock {
 pub(crate) const ONE_SCORE: &str =
     "gives one number a row, which is the score of the positive class";
 
-/// The block of a model in a job that is trained elsewhere: what the rest of the program asks of
-/// its kind.
-pub trait BroughtKnobs {
-    /// Columns that the model does not see; none for scores, which read what they like.
-    fn omit(&self) -> Option<&[ColumnName]> {
-        Some(self.terms().omit)
-    }
-
+/// A model that is trained elsewhere: what the rest of the program asks of its block in a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExternalModel<'a> {
     /// What messages call it: "an ONNX file".
-    fn noun(&self) -> &'static str;
-
-    /// What it is, for the report; `classes` are those of a label that has several.
-    fn words(&self, classes: Option<&[Word]>) -> String;
-
-    /// What it gives for a row, after "it", where it names no class of its own; `classes` as above.
-    fn answer(&self, _: Option<&[Word]>) -> String {
-        ONE_SCORE.to_owned()
-    }
-
+    pub noun: &'static str,
+    /// What it is, for the report.
+    pub words: String,
+    /// What it gives for a row, after "it", where it names no class of its own.
+    pub answer: String,
+    /// Columns that it does not see; none for scores, which read what they like.
+    pub omit: Option<&'a [ColumnName]>,
     /// Whether it is asked for the scores of some rows a second time.
-    fn is_asked_twice(&self) -> bool {
-        true
-    }
-
+    pub is_asked_twice: bool,
     /// The program that scores, where it is one.
-    fn program(&self) -> Option<CommandBlock> {
-        None
-    }
-
-    /// How that program is asked, for `{how}`: what changes no score.
-    fn how(&self) -> String {
-        String::new()
-    }
-
-    /// Whether that program may leave rows without a score.
-    fn may_lack_scores(&self) -> bool {
-        false
-    }
-
-    /// Whether one process of that program serves the whole run.
-    fn is_kept(&self) -> bool {
-        false
-    }
-
+    pub program: Option<ScoringProgram>,
     /// What the job says about the contract with it.
-    fn terms(&self) -> ContractTerms<'_> {
-        ContractTerms::default()
+    pub terms: ContractTerms<'a>,
+    /// What it says about itself, where that is known without asking it.
+    pub signature: Option<ModelSignature>,
+}
+
+impl<'a> ExternalModel<'a> {
+    /// A model that is shown rows.
+    pub(super) fn new(noun: &'static str, words: String, terms: ContractTerms<'a>) -> Self {
+        ExternalModel {
+            noun,
+            words,
+            answer: ONE_SCORE.to_owned(),
+            omit: Some(terms.omit),
+            is_asked_twice: true,
+            program: None,
+            terms,
+            signature: None,
+        }
     }
 
-    /// What it says about itself, where that is known without asking it.
-    fn signature(&self) -> Option<ModelSignature> {
-        None
+    /// Outcomes that the job brings with it.
+    pub(super) fn of_outcomes(noun: &'static str, words: String, answer: String) -> Self {
+        let signature = ModelSignature { inputs: Vec::new(), output: ScoreOutput::Single };
+        ExternalModel {
+            answer,
+            omit: None,
+            is_asked_twice: false,
+            signature: Some(signature),
+            ..ExternalModel::new(noun, words, ContractTerms::default())
+        }
+    }
+}
+
+/// A program that scores for a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScoringProgram {
+    /// How it is started.
+    pub command: CommandBlock,
+    /// How it is asked, for `{how}`: what changes no score.
+    pub how: String,
+    /// Whether it may leave rows without a score.
+    pub may_lack_scores: bool,
+    /// Whether one process of it serves the whole run.
+    pub is_kept: bool,
+}
+
+impl From<CommandBlock> for ScoringProgram {
+    fn from(command: CommandBlock) -> Self {
+        ScoringProgram { command, how: String::new(), may_lack_scores: false, is_kept: false }
     }
 }
 
@@ -152,12 +165,8 @@ pub(crate) fn without(omit: &[ColumnName]) -> String {
     if names.is_empty() { String::new() } else { format!(", without {}", names.join(", ")) }
 }
 
-impl BroughtKnobs for CommandBlock {
-    fn noun(&self) -> &'static str {
-        "a command"
-    }
-
-    fn words(&self, _: Option<&[Word]>) -> String {
+impl CommandBlock {
+    pub(super) fn external(&self, _: Option<&[Word]>) -> ExternalModel<'_> {
         let line = |arguments: &[CommandArgument]| {
             arguments.iter().map(|a| a.0.as_str()).collect::<Vec<_>>().join(" ")
         };
@@ -166,20 +175,14 @@ impl BroughtKnobs for CommandBlock {
             (None, Some(model)) => format!(", model file {model}"),
             (None, None) => String::new(),
         };
-        format!("scores of a program: `{}`{how}{}", line(&self.score), without(&self.omit))
-    }
-
-    fn program(&self) -> Option<CommandBlock> {
-        Some(self.clone())
-    }
-
-    fn terms(&self) -> ContractTerms<'_> {
-        let (columns, omit) = (self.columns.as_slice(), self.omit.as_slice());
-        ContractTerms { columns, omit, ..ContractTerms::default() }
-    }
-
-    fn signature(&self) -> Option<ModelSignature> {
-        Some(ModelSignature::by_name(MissingAs::Null, ScoreOutput::Single))
+        let words =
+            format!("scores of a program: `{}`{how}{}", line(&self.score), without(&self.omit));
+        let terms = ContractTerms::new(&self.columns, None, &self.omit);
+        ExternalModel {
+            program: Some(self.clone().into()),
+            signature: Some(ModelSignature::by_name(MissingAs::Null, ScoreOutput::Single)),
+            ..ExternalModel::new("a command", words, terms)
+        }
     }
 }
 

@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::params::carried_decision;
 use crate::data::source::list_words;
-use crate::model::contract::{ModelSignature, ScoreOutput};
 use crate::model::kind::amount_key::{AmountBlock, MattersFrom};
-use crate::model::kind::command::BroughtKnobs;
+use crate::model::kind::command::ExternalModel;
 use crate::model::kind::scale_key::BetterEnd;
 use crate::model::kind::scores::{CounterfactualScores, FactualScores, RecheckBlock, ScoresBlock};
 use crate::param::{ColumnName, Word};
@@ -139,56 +138,32 @@ fn in_words(words: &[Word]) -> String {
     list_words(words.iter().map(|word| format!("`{word}`")), WORDS_NAMED)
 }
 
-impl BroughtKnobs for DecisionBlock {
-    fn omit(&self) -> Option<&[ColumnName]> {
-        None
-    }
-
-    fn noun(&self) -> &'static str {
-        match self.knobs.amount {
-            Some(_) => "amounts computed elsewhere",
-            None => "decisions computed elsewhere",
-        }
-    }
-
-    fn words(&self, _: Option<&[Word]>) -> String {
-        let DecisionKnobs { column, amount, counterfactual, .. } = &self.knobs;
+impl DecisionBlock {
+    pub(super) fn external(&self, _: Option<&[Word]>) -> ExternalModel<'_> {
+        let DecisionKnobs { column, amount, negative, better, counterfactual, .. } = &self.knobs;
         let name = |column: Option<&ColumnName>| column.map_or("", ColumnName::as_str).to_owned();
         let made = amount.as_ref().or(column.as_ref());
-        let what = match amount {
-            Some(_) => "amounts computed elsewhere",
-            None => "decisions without scores",
+        let (noun, what) = match amount {
+            Some(_) => ("amounts computed elsewhere", "amounts computed elsewhere"),
+            None => ("decisions computed elsewhere", "decisions without scores"),
         };
         let other = counterfactual.as_ref().map_or_else(
             || "none".to_owned(),
             |file| format!("column {} of {}", name(file.column.as_ref().or(made)), file.parquet),
         );
-        format!("{what}: column {} of the rows; counterfactuals: {other}", name(made))
-    }
-
-    fn answer(&self, _: Option<&[Word]>) -> String {
-        let DecisionKnobs { column, amount, negative, better, .. } = &self.knobs;
-        if let Some(column) = amount {
+        let made = name(made);
+        let words = format!("{what}: column {made} of the rows; counterfactuals: {other}");
+        if amount.is_some() {
             let end = if *better == Some(BetterEnd::Higher) { "higher" } else { "lower" };
-            return format!("gives an amount a row, in column `{column}`: {end} is better");
+            let answer = format!("gives an amount a row, in column `{made}`: {end} is better");
+            return ExternalModel::of_outcomes(noun, words, answer);
         }
-        let column = column.as_ref().map_or("", ColumnName::as_str);
         let positive = self.positive_in_words();
-        let negative = match negative {
-            Some(words) => in_words(words),
-            None => "any other word".to_owned(),
-        };
-        format!(
-            "gives a decision a row, in column `{column}`: {positive} is positive, {negative} is \
+        let negative = negative.as_ref().map_or("any other word".to_owned(), |of| in_words(of));
+        let answer = format!(
+            "gives a decision a row, in column `{made}`: {positive} is positive, {negative} is \
              negative"
-        )
-    }
-
-    fn is_asked_twice(&self) -> bool {
-        false
-    }
-
-    fn signature(&self) -> Option<ModelSignature> {
-        Some(ModelSignature { inputs: Vec::new(), output: ScoreOutput::Single })
+        );
+        ExternalModel::of_outcomes(noun, words, answer)
     }
 }

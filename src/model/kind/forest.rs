@@ -3,12 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::Feature;
-use crate::model::kind::trees::{TreeKnobs, percent};
-use crate::model::trees::{TreeEnsemble, TreesModel};
-use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
-use crate::num::seed::named_seed;
-use crate::param::{ColumnName, Count, Fraction, Seed};
+use crate::model::kind::trained::TrainerRecipe;
+use crate::model::lightgbm::TreeSettings;
+use crate::model::trees::TreeEnsemble;
+use crate::param::{ColumnName, Count, Fraction};
 
 /// Random forest by LightGBM: trees on samples of the rows, each split on a sample of the columns;
 /// the score is the share of positive training rows in a person's leaf, averaged over the trees.
@@ -48,55 +46,16 @@ pub struct ForestBlock {
 }
 
 impl ForestBlock {
-    fn tree_knobs(&self) -> TreeKnobs {
-        TreeKnobs {
-            trees: self.trees,
-            leaves: self.leaves,
-            smallest_leaf: self.smallest_leaf,
-            row_share: self.row_share,
-            column_share: self.column_share,
-        }
-    }
-}
-
-impl TrainedKnobs for ForestBlock {
-    fn omit(&self) -> &[ColumnName] {
-        &self.omit
-    }
-
-    fn words(&self) -> String {
-        format!(
-            "random forest trained here by LightGBM, {}, each on {} of the rows, each split on {} \
-             of the columns",
-            self.tree_knobs().words(),
-            percent(self.row_share),
-            percent(self.column_share)
-        )
-    }
-
-    fn draws(&self) -> bool {
-        true
-    }
-
-    fn grows_trees(&self) -> bool {
-        true
-    }
-
-    fn trainer(
-        &self,
-        features: Vec<Feature>,
-        omit: Vec<String>,
-        seed: Seed,
-    ) -> Box<dyn ModelTrainer> {
-        let seed = named_seed(seed.0, "train/forest");
-        self.tree_knobs().trainer(TreeEnsemble::Forest, (1.0, 0.0), features, omit, seed)
-    }
-
-    fn read(&self, json: &str) -> Result<Box<dyn TrainedModel>, String> {
-        Ok(Box::new(TreesModel::from_json(json)?))
-    }
-
-    fn missing_trees(&self, json: &str) -> Result<Option<(u64, u64)>, String> {
-        self.tree_knobs().missing_trees(json)
+    pub(super) fn recipe(&self) -> TrainerRecipe {
+        TrainerRecipe::Trees(TreeSettings {
+            ensemble: TreeEnsemble::Forest,
+            trees: self.trees.get(),
+            leaves: self.leaves.get(),
+            smallest_leaf: self.smallest_leaf.get(),
+            learning_rate: 1.0,
+            l2: 0.0,
+            row_share: self.row_share.get(),
+            column_share: self.column_share.get(),
+        })
     }
 }

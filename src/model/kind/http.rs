@@ -7,7 +7,7 @@ use crate::data::exchange::http::HttpProtocol;
 use crate::model::contract::{
     ContractTerms, InputColumns, MissingAs, ModelInput, ModelSignature, ScoreOutput,
 };
-use crate::model::kind::command::{BroughtKnobs, CommandBlock, without};
+use crate::model::kind::command::{CommandBlock, ExternalModel, ScoringProgram, without};
 use crate::param::{ColumnName, Fraction, TimeLimit, Word};
 
 /// An HTTP endpoint that scores rows. It gets the features and the sensitive columns under their
@@ -75,17 +75,30 @@ fn number<const N: u32>() -> u32 {
     N
 }
 
-impl BroughtKnobs for HttpBlock {
-    fn noun(&self) -> &'static str {
-        "an HTTP endpoint"
-    }
-
-    fn words(&self, _: Option<&[Word]>) -> String {
+impl HttpBlock {
+    pub(super) fn external(&self, _: Option<&[Word]>) -> ExternalModel<'_> {
         let (url, version) = (&self.url, self.version.as_str());
-        format!("scores of the endpoint {url}, version {version}{}", without(&self.omit))
+        let words =
+            format!("scores of the endpoint {url}, version {version}{}", without(&self.omit));
+        let terms = ContractTerms::new(&self.columns, self.class.as_ref(), &self.omit);
+        let signature = match self.protocol {
+            HttpProtocol::SagemakerCsv => {
+                let columns = InputColumns::Unnamed(None);
+                let input = ModelInput { columns, ..ModelInput::any(MissingAs::EmptyField) };
+                ModelSignature { inputs: vec![input], output: ScoreOutput::Single }
+            }
+            HttpProtocol::Mlflow | HttpProtocol::KserveV2 | HttpProtocol::Json => {
+                ModelSignature::by_name(MissingAs::Null, ScoreOutput::Unnamed(None))
+            }
+        };
+        ExternalModel {
+            program: Some(self.program()),
+            signature: Some(signature),
+            ..ExternalModel::new("an HTTP endpoint", words, terms)
+        }
     }
 
-    fn program(&self) -> Option<CommandBlock> {
+    fn program(&self) -> ScoringProgram {
         let share = self.missing_at_most.get().to_string();
         let words = [
             ("--url", self.url.as_str()),
@@ -95,42 +108,19 @@ impl BroughtKnobs for HttpBlock {
         ];
         let score = ["{cfaudit}", "ask-http", "{how}", "--answers={answers}"].map(str::to_owned);
         let words = words.map(|(key, word)| format!("{key}={word}"));
-        Some(CommandBlock {
-            secret_env: self.secret_env.iter().cloned().collect(),
-            ..CommandBlock::shipped(score.into_iter().chain(words), self.time_limit)
-        })
-    }
-
-    fn how(&self) -> String {
         let token = self.secret_env.as_deref().unwrap_or_default();
-        format!(
-            "--how={},{},{},{},{token}",
-            self.batch,
-            self.parallel,
-            self.retries,
-            self.timeout.get().as_secs()
-        )
-    }
-
-    fn terms(&self) -> ContractTerms<'_> {
-        let (columns, class) = (self.columns.as_slice(), self.class.as_ref());
-        ContractTerms { columns, class, omit: &self.omit, ..ContractTerms::default() }
-    }
-
-    fn signature(&self) -> Option<ModelSignature> {
-        Some(match self.protocol {
-            HttpProtocol::SagemakerCsv => {
-                let columns = InputColumns::Unnamed(None);
-                let input = ModelInput { columns, ..ModelInput::any(MissingAs::EmptyField) };
-                ModelSignature { inputs: vec![input], output: ScoreOutput::Single }
-            }
-            HttpProtocol::Mlflow | HttpProtocol::KserveV2 | HttpProtocol::Json => {
-                ModelSignature::by_name(MissingAs::Null, ScoreOutput::Unnamed(None))
-            }
-        })
-    }
-
-    fn may_lack_scores(&self) -> bool {
-        self.missing_at_most.get() > 0.0
+        let seconds = self.timeout.get().as_secs();
+        ScoringProgram {
+            command: CommandBlock {
+                secret_env: self.secret_env.iter().cloned().collect(),
+                ..CommandBlock::shipped(score.into_iter().chain(words), self.time_limit)
+            },
+            how: format!(
+                "--how={},{},{},{seconds},{token}",
+                self.batch, self.parallel, self.retries
+            ),
+            may_lack_scores: self.missing_at_most.get() > 0.0,
+            is_kept: false,
+        }
     }
 }

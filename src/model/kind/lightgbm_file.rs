@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::contract::ContractTerms;
-use crate::model::kind::command::BroughtKnobs;
+use crate::model::kind::command::ExternalModel;
 use crate::param::{ColumnName, Word};
 
 /// A model file of LightGBM, as `save_model` writes it, with the objective `binary` or
@@ -28,21 +28,13 @@ pub struct LightgbmBlock {
     pub class: Option<Word>,
 }
 
-impl BroughtKnobs for LightgbmBlock {
-    fn noun(&self) -> &'static str {
-        "a LightGBM file"
-    }
-
-    fn words(&self, _: Option<&[Word]>) -> String {
-        format!("LightGBM file {}", self.file)
-    }
-
-    fn is_asked_twice(&self) -> bool {
-        false
-    }
-
-    fn terms(&self) -> ContractTerms<'_> {
-        let class = self.class.as_ref();
-        ContractTerms { columns: &self.columns, class, ..ContractTerms::default() }
+impl LightgbmBlock {
+    pub(super) fn external(&self, _: Option<&[Word]>) -> ExternalModel<'_> {
+        let terms = ContractTerms::new(&self.columns, self.class.as_ref(), &[]);
+        let words = format!("LightGBM file {}", self.file);
+        ExternalModel {
+            is_asked_twice: false,
+            ..ExternalModel::new("a LightGBM file", words, terms)
+        }
     }
 }

@@ -3,10 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::Feature;
-use crate::model::logistic::{LogisticModel, LogisticTrainer};
-use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
-use crate::param::{ColumnName, Finite, Seed};
+use crate::model::kind::trained::TrainerRecipe;
+use crate::param::{ColumnName, Finite};
 
 /// Logistic regression with an L2 penalty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,29 +20,8 @@ pub struct LogisticBlock {
     pub omit: Vec<ColumnName>,
 }
 
-impl TrainedKnobs for LogisticBlock {
-    fn omit(&self) -> &[ColumnName] {
-        &self.omit
-    }
-
-    fn words(&self) -> String {
-        format!("logistic regression trained here, L2 penalty {} on the summed loss", self.l2.get())
-    }
-
-    fn is_linear(&self) -> bool {
-        true
-    }
-
-    fn trainer(
-        &self,
-        features: Vec<Feature>,
-        omit: Vec<String>,
-        _seed: Seed,
-    ) -> Box<dyn ModelTrainer> {
-        Box::new(LogisticTrainer { features, omit, l2: self.l2.get() })
-    }
-
-    fn read(&self, json: &str) -> Result<Box<dyn TrainedModel>, String> {
-        Ok(Box::new(LogisticModel::from_json(json)?))
+impl LogisticBlock {
+    pub(super) fn recipe(&self) -> TrainerRecipe {
+        TrainerRecipe::Logistic(self.l2.get())
     }
 }

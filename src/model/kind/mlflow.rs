@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::contract::ContractTerms;
-use crate::model::kind::command::{BroughtKnobs, CommandBlock, without};
+use crate::model::kind::command::{CommandBlock, ExternalModel, ScoringProgram, without};
 use crate::param::{ColumnName, TimeLimit, Word};
 
 /// The variable with the address of the registry.
@@ -67,32 +67,25 @@ impl MlflowBlock {
     }
 }
 
-impl BroughtKnobs for MlflowBlock {
-    fn noun(&self) -> &'static str {
-        "a registered model"
+impl MlflowBlock {
+    pub(super) fn external(&self, _: Option<&[Word]>) -> ExternalModel<'_> {
+        let words = format!("scores of the registered model {}{}", self.model, without(&self.omit));
+        let terms = ContractTerms::new(&self.columns, self.class.as_ref(), &self.omit);
+        let command = self.command();
+        ExternalModel {
+            program: Some(ScoringProgram { is_kept: true, ..command.into() }),
+            ..ExternalModel::new("a registered model", words, terms)
+        }
     }
 
-    fn words(&self, _: Option<&[Word]>) -> String {
-        format!("scores of the registered model {}{}", self.model, without(&self.omit))
-    }
-
-    fn program(&self) -> Option<CommandBlock> {
+    fn command(&self) -> CommandBlock {
         let (mut pass_env, secret_env) = (self.pass_env.clone(), self.secret_env.clone());
         if !pass_env.iter().chain(&secret_env).any(|name| name == REGISTRY) {
             pass_env.push(REGISTRY.to_owned());
         }
         let option = ["--mlflow", &self.model];
         let score = CommandBlock::of_python(self.with.as_deref(), &[option], self.time_limit);
-        Some(CommandBlock { pass_env, secret_env, ..score })
-    }
-
-    fn is_kept(&self) -> bool {
-        true
-    }
-
-    fn terms(&self) -> ContractTerms<'_> {
-        let (columns, class) = (self.columns.as_slice(), self.class.as_ref());
-        ContractTerms { columns, class, omit: &self.omit, ..ContractTerms::default() }
+        CommandBlock { pass_env, secret_env, ..score }
     }
 }
 
@@ -101,7 +94,6 @@ mod tests {
     use serde_json::json;
 
     use super::MlflowBlock;
-    use crate::model::kind::command::BroughtKnobs;
 
     fn block(value: serde_json::Value) -> MlflowBlock {
         serde_json::from_value(value).unwrap()
@@ -130,12 +122,12 @@ mod tests {
     /// The address of the registry may hold a password: then the job names it among the secrets.
     #[test]
     fn the_registry_is_passed_once() {
-        let program = block(json!({"model": "models:/credit/3"})).program().unwrap();
+        let program = block(json!({"model": "models:/credit/3"})).command();
         assert_eq!(program.pass_env, ["MLFLOW_TRACKING_URI"]);
         let words: Vec<&str> = program.score.iter().map(|word| word.0.as_str()).collect();
         assert_eq!(words, ["{python}", "{script}", "--mlflow", "models:/credit/3"]);
         let secret = json!({"model": "models:/credit/3", "secret_env": ["MLFLOW_TRACKING_URI"]});
-        let program = block(secret).program().unwrap();
+        let program = block(secret).command();
         assert!(program.pass_env.is_empty());
         assert_eq!(program.secret_env, ["MLFLOW_TRACKING_URI"]);
     }

@@ -1,7 +1,8 @@
 //! The block `models`: the list of kinds, where scores come from, and how they become decisions.
 //!
 //! A row of the list is the key in a job with its description and the block of knobs. A kind that
-//! is trained here has all that is its own in a file of this folder, behind [`TrainedKnobs`].
+//! is trained here says how by a recipe ([`trained`]), one that is trained elsewhere what it is
+//! ([`ExternalModel`](command::ExternalModel)).
 
 pub(crate) mod accept_key;
 pub(crate) mod amount_key;
@@ -19,16 +20,15 @@ pub(crate) mod python;
 pub(crate) mod scale_key;
 pub(crate) mod scores;
 pub(crate) mod threshold_key;
-pub(crate) mod trees;
+pub(crate) mod trained;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::TrainedKnobs;
 use crate::model::kind::accept_key::AcceptedOfModel;
 use crate::model::kind::amount_key::AmountBlock;
 use crate::model::kind::boosting::BoostingBlock;
-use crate::model::kind::command::{BroughtKnobs, CommandBlock};
+use crate::model::kind::command::{CommandBlock, ExternalModel};
 use crate::model::kind::decision::DecisionBlock;
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::model::kind::forest::ForestBlock;
@@ -41,8 +41,9 @@ use crate::model::kind::python::PythonBlock;
 use crate::model::kind::scale_key::{BetterEnd, ScaleBlock};
 use crate::model::kind::scores::ScoresBlock;
 use crate::model::kind::threshold_key::ThresholdBlock;
+use crate::model::kind::trained::TrainedKind;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
-use crate::param::{ColumnName, Count};
+use crate::param::{ColumnName, Count, Word};
 
 macro_rules! model_kinds {
     (
@@ -132,18 +133,21 @@ macro_rules! model_kinds {
             }
 
             /// The knobs, where the run itself fits the model to the training rows.
-            pub fn trained_here(self) -> Option<&'a dyn TrainedKnobs> {
+            pub fn trained_here(self) -> Option<TrainedKind<'a>> {
                 match self {
-                    $(ModelKind::$variant(block) => Some(block),)+
+                    $(ModelKind::$variant(block) => {
+                        Some(TrainedKind { omit: &block.omit, recipe: block.recipe() })
+                    })+
                     $(ModelKind::$other_variant(_) => None,)+
                 }
             }
 
-            /// The knobs, if the model is trained elsewhere.
-            pub fn brought(self) -> Option<&'a dyn BroughtKnobs> {
+            /// What it is, if the model is trained elsewhere; `classes` are those of a label that
+            /// has several.
+            pub fn brought(self, classes: Option<&[Word]>) -> Option<ExternalModel<'a>> {
                 match self {
                     $(ModelKind::$variant(_) => None,)+
-                    $(ModelKind::$other_variant(block) => Some(block),)+
+                    $(ModelKind::$other_variant(block) => Some(block.external(classes)),)+
                 }
             }
         }
@@ -207,13 +211,13 @@ model_kinds! {
 
 impl ModelBlock {
     /// Its kind and its knobs, where the run itself fits it to the training rows.
-    pub fn trained_here(&self) -> Option<(ModelKind<'_>, &dyn TrainedKnobs)> {
+    pub fn trained_here(&self) -> Option<(ModelKind<'_>, TrainedKind<'_>)> {
         self.kinds().into_iter().find_map(|kind| Some((kind, kind.trained_here()?)))
     }
 
-    /// Its kind and its knobs, if it is trained elsewhere.
-    pub fn brought(&self) -> Option<(ModelKind<'_>, &dyn BroughtKnobs)> {
-        self.kinds().into_iter().find_map(|kind| Some((kind, kind.brought()?)))
+    /// Its kind and what it is, if it is trained elsewhere.
+    pub fn brought(&self) -> Option<(ModelKind<'_>, ExternalModel<'_>)> {
+        self.kinds().into_iter().find_map(|kind| Some((kind, kind.brought(None)?)))
     }
 
     /// Scores computed elsewhere, or decisions as such scores: 1 is positive, 0 negative.
@@ -283,8 +287,8 @@ impl ModelBlock {
     /// The inputs that a model run here does without; `None` for scores computed elsewhere, which
     /// read what they like.
     pub fn omitted(&self) -> Option<&[ColumnName]> {
-        let trained = self.trained_here().map(|(_, knobs)| knobs.omit());
-        trained.or_else(|| self.brought().and_then(|(_, knobs)| knobs.omit()))
+        let trained = self.trained_here().map(|(_, knobs)| knobs.omit);
+        trained.or_else(|| self.brought().and_then(|(_, model)| model.omit))
     }
 }
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::contract::ContractTerms;
-use crate::model::kind::command::{BroughtKnobs, without};
+use crate::model::kind::command::{ExternalModel, without};
 use crate::param::{ColumnName, Word};
 
 /// A model file of the ONNX format, scored by the ONNX runtime, which is searched in
@@ -45,21 +45,11 @@ pub struct OnnxBlock {
     pub omit: Vec<ColumnName>,
 }
 
-impl BroughtKnobs for OnnxBlock {
-    fn noun(&self) -> &'static str {
-        "an ONNX file"
-    }
-
-    fn words(&self, _: Option<&[Word]>) -> String {
-        format!("ONNX file {}{}", self.model, without(&self.omit))
-    }
-
-    fn terms(&self) -> ContractTerms<'_> {
-        ContractTerms {
-            columns: &self.columns,
-            inputs: Some(&self.inputs),
-            class: self.class.as_ref(),
-            omit: &self.omit,
-        }
+impl OnnxBlock {
+    pub(super) fn external(&self, _: Option<&[Word]>) -> ExternalModel<'_> {
+        let terms = ContractTerms::new(&self.columns, self.class.as_ref(), &self.omit);
+        let terms = ContractTerms { inputs: Some(&self.inputs), ..terms };
+        let words = format!("ONNX file {}{}", self.model, without(&self.omit));
+        ExternalModel::new("an ONNX file", words, terms)
     }
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::contract::{ContractTerms, MissingAs, ModelSignature, ScoreOutput};
-use crate::model::kind::command::{BroughtKnobs, CommandBlock, without};
+use crate::model::kind::command::{CommandBlock, ExternalModel, ScoringProgram, without};
 use crate::param::{ColumnName, TimeLimit, Word};
 
 /// The program that asks the function or the pickled model, for `{script}`, after what the package
@@ -71,45 +71,31 @@ impl PythonBlock {
     }
 }
 
-impl BroughtKnobs for PythonBlock {
-    fn noun(&self) -> &'static str {
-        "a Python model"
-    }
-
-    fn words(&self, _: Option<&[Word]>) -> String {
+impl PythonBlock {
+    pub(super) fn external(&self, _: Option<&[Word]>) -> ExternalModel<'_> {
         let what = match (&self.call, &self.pickle) {
             (Some(call), _) => format!("scores of the Python function `{call}`"),
             (None, pickle) => {
                 format!("scores of the pickled model {}", pickle.as_deref().unwrap_or_default())
             }
         };
-        format!("{what}{}", without(&self.omit))
-    }
-
-    fn program(&self) -> Option<CommandBlock> {
+        let words = format!("{what}{}", without(&self.omit));
         let call = self.call.as_deref().map(|call| ["--call", call]);
         let pickle = self.pickle.as_ref().map(|_| ["--pickle", "{model}"]);
         let options: Vec<[&str; 2]> = call.into_iter().chain(pickle).collect();
-        Some(CommandBlock {
+        let command = CommandBlock {
             model: self.pickle.clone(),
             watch: self.watch.clone(),
             pass_env: self.pass_env.clone(),
             secret_env: self.secret_env.clone(),
             ..CommandBlock::of_python(self.with.as_deref(), &options, self.time_limit)
-        })
-    }
-
-    fn is_kept(&self) -> bool {
-        true
-    }
-
-    fn terms(&self) -> ContractTerms<'_> {
-        let (columns, class) = (self.columns.as_slice(), self.class.as_ref());
-        ContractTerms { columns, class, omit: &self.omit, ..ContractTerms::default() }
-    }
-
-    fn signature(&self) -> Option<ModelSignature> {
-        let function = || ModelSignature::by_name(MissingAs::Pandas, ScoreOutput::Single);
-        self.call.is_some().then(function)
+        };
+        let function = ModelSignature::by_name(MissingAs::Pandas, ScoreOutput::Single);
+        let terms = ContractTerms::new(&self.columns, self.class.as_ref(), &self.omit);
+        ExternalModel {
+            program: Some(ScoringProgram { is_kept: true, ..command.into() }),
+            signature: self.call.as_ref().map(|_| function),
+            ..ExternalModel::new("a Python model", words, terms)
+        }
     }
 }

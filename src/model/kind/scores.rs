@@ -4,8 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::contract::{ModelSignature, ScoreOutput};
-use crate::model::kind::command::{BroughtKnobs, ONE_SCORE};
+use crate::model::kind::command::{ExternalModel, ONE_SCORE};
 use crate::param::{ColumnName, Finite, Fraction, Word};
 
 /// Scores computed elsewhere: probabilities of the positive class, or of each of several, or
@@ -81,16 +80,8 @@ pub struct CounterfactualScores {
     pub columns: Option<IndexMap<Word, ColumnName>>,
 }
 
-impl BroughtKnobs for ScoresBlock {
-    fn omit(&self) -> Option<&[ColumnName]> {
-        None
-    }
-
-    fn noun(&self) -> &'static str {
-        "scores computed elsewhere"
-    }
-
-    fn words(&self, classes: Option<&[Word]>) -> String {
+impl ScoresBlock {
+    pub(super) fn external(&self, classes: Option<&[Word]>) -> ExternalModel<'_> {
         let columns = |columns: Vec<&ColumnName>| match columns[..] {
             [column] => format!("column {column}"),
             _ => format!(
@@ -107,24 +98,14 @@ impl BroughtKnobs for ScoresBlock {
             || "no scores of counterfactuals".to_owned(),
             |c| format!("{} of {}", columns(c.score_columns(classes)), c.parquet),
         );
-        format!("scores computed elsewhere: {factual}; counterfactuals: {other}")
-    }
-
-    fn answer(&self, classes: Option<&[Word]>) -> String {
-        match (classes, &self.factual.columns) {
+        let words = format!("scores computed elsewhere: {factual}; counterfactuals: {other}");
+        let answer = match (classes, &self.factual.columns) {
             (Some(classes), Some(_)) => {
                 let named: Vec<String> = classes.iter().map(|of| format!("`{of}`")).collect();
                 format!("gives a score for each of the classes {} a row", named.join(", "))
             }
             _ => ONE_SCORE.to_owned(),
-        }
-    }
-
-    fn is_asked_twice(&self) -> bool {
-        false
-    }
-
-    fn signature(&self) -> Option<ModelSignature> {
-        Some(ModelSignature { inputs: Vec::new(), output: ScoreOutput::Single })
+        };
+        ExternalModel::of_outcomes("scores computed elsewhere", words, answer)
     }
 }

@@ -29,15 +29,11 @@ use crate::num::moments::scale_above;
 /// Smallest number of rows on either side of a split point for LightGBM to keep a column.
 const MIN_SIDE_ROWS: usize = 20;
 
-/// The settings of the trees.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct TreesTrainer {
-    /// The features of the rows.
-    pub features: Vec<Feature>,
-    /// Features that the model must not see.
-    pub omit: Vec<String>,
+/// The settings of trees.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TreeSettings {
     /// How the leaves combine to a score.
-    pub ensemble: TreeEnsemble,
+    pub(crate) ensemble: TreeEnsemble,
     /// Number of trees, at least 1.
     pub trees: u64,
     /// Largest number of leaves of a tree, at least 2.
@@ -53,6 +49,24 @@ pub(crate) struct TreesTrainer {
     /// Share of the encoded columns sampled, in (0, 1]: per tree in boosting, per split in a
     /// forest.
     pub column_share: f64,
+}
+
+impl TreeSettings {
+    /// Whether rows or columns are drawn at random.
+    pub fn draws(&self) -> bool {
+        self.ensemble == TreeEnsemble::Forest || self.row_share < 1.0 || self.column_share < 1.0
+    }
+}
+
+/// Grows trees.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TreesTrainer {
+    /// The features of the rows.
+    pub features: Vec<Feature>,
+    /// Features that the model must not see.
+    pub omit: Vec<String>,
+    /// How.
+    pub settings: TreeSettings,
     /// Seed of all random draws.
     pub seed: u64,
 }
@@ -102,25 +116,25 @@ impl TreesTrainer {
             return Fault::new("undetermined-model", what).fail(hint);
         }
         let text = library::train(matrix, self.parameters(), &|| rows.check_running())?;
-        let model = TreesModel::new(self.ensemble, encoder, text).map_err(|why| {
+        let model = TreesModel::new(self.settings.ensemble, encoder, text).map_err(|why| {
             Fault::new("training-failed", format!("the trees of LightGBM cannot be used: {why}"))
                 .hint("this is a bug of cfaudit: please report it with the job")
         })?;
-        if model.n_trees() < self.trees as usize && !model.is_constant() {
+        if model.n_trees() < self.settings.trees as usize && !model.is_constant() {
             let n = model.n_trees();
             // A model of the job also gets an issue in the run; for an arm of an experiment this
             // line is the only report.
             tracing::debug!(
                 "{n} of {} trees: the next trees could not split on the columns that they drew; \
                  use a larger `column_share`",
-                self.trees
+                self.settings.trees
             );
         }
         if model.is_constant() {
             let what = format!(
                 "no tree was split: every leaf must hold {} training rows and make the labels \
                  purer",
-                self.smallest_leaf
+                self.settings.smallest_leaf
             );
             return Fault::new("undetermined-model", what).fail(
                 "give `smallest_leaf` a smaller number or `column_share` a larger one, or \
@@ -132,24 +146,24 @@ impl TreesTrainer {
 
     /// The parameters by LightGBM's names.
     fn parameters(&self) -> serde_json::Value {
-        let (objective, boosting, columns) = match self.ensemble {
+        let settings = &self.settings;
+        let (objective, boosting, columns) = match settings.ensemble {
             TreeEnsemble::Boosting => ("binary", "gbdt", "feature_fraction"),
             TreeEnsemble::Forest => ("regression", "rf", "feature_fraction_bynode"),
         };
-        let draws = self.row_share < 1.0 || self.column_share < 1.0;
         serde_json::json!({
             "objective": objective,
             "boosting": boosting,
-            "num_iterations": self.trees,
-            "num_leaves": self.leaves,
-            "min_data_in_leaf": self.smallest_leaf,
-            "learning_rate": self.learning_rate,
-            "lambda_l2": self.l2,
-            "bagging_freq": u8::from(self.row_share < 1.0),
-            "bagging_fraction": self.row_share,
-            columns: self.column_share,
+            "num_iterations": settings.trees,
+            "num_leaves": settings.leaves,
+            "min_data_in_leaf": settings.smallest_leaf,
+            "learning_rate": settings.learning_rate,
+            "lambda_l2": settings.l2,
+            "bagging_freq": u8::from(settings.row_share < 1.0),
+            "bagging_fraction": settings.row_share,
+            columns: settings.column_share,
             // The library takes a seed of 31 bits.
-            "seed": if draws { self.seed >> 33 } else { 0 },
+            "seed": if settings.draws() { self.seed >> 33 } else { 0 },
             "deterministic": true,
             "force_row_wise": true,
             "num_threads": 1,

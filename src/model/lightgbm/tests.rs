@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::TreesTrainer;
+use super::{TreeSettings, TreesTrainer};
 use crate::data::rows::training::TrainingRows;
 use crate::data::source_form::SourceForm;
 use crate::data::values::ValueClass;
@@ -46,32 +46,36 @@ fn boosting() -> TreesTrainer {
     TreesTrainer {
         features: features(),
         omit: Vec::new(),
-        ensemble: TreeEnsemble::Boosting,
-        trees: 10,
-        leaves: 7,
-        smallest_leaf: 20,
-        learning_rate: 0.1,
-        l2: 0.5,
-        row_share: 1.0,
-        column_share: 1.0,
+        settings: TreeSettings {
+            ensemble: TreeEnsemble::Boosting,
+            trees: 10,
+            leaves: 7,
+            smallest_leaf: 20,
+            learning_rate: 0.1,
+            l2: 0.5,
+            row_share: 1.0,
+            column_share: 1.0,
+        },
         // The library gets 7.
         seed: 7 << 33,
     }
 }
 
+/// The same trainer with other settings.
+fn with(trainer: TreesTrainer, change: impl Fn(&mut TreeSettings)) -> TreesTrainer {
+    let mut trainer = trainer;
+    change(&mut trainer.settings);
+    trainer
+}
+
 fn sampled() -> TreesTrainer {
-    TreesTrainer { l2: 0.0, row_share: 0.7, column_share: 0.5, ..boosting() }
+    with(boosting(), |of| (of.l2, of.row_share, of.column_share) = (0.0, 0.7, 0.5))
 }
 
 fn forest() -> TreesTrainer {
-    TreesTrainer {
-        ensemble: TreeEnsemble::Forest,
-        learning_rate: 1.0,
-        l2: 0.0,
-        row_share: 0.632,
-        column_share: 0.5,
-        ..boosting()
-    }
+    with(sampled(), |of| {
+        (of.ensemble, of.learning_rate, of.row_share) = (TreeEnsemble::Forest, 1.0, 0.632);
+    })
 }
 
 fn fit(trainer: &TreesTrainer, weights: Vec<f64>) -> TreesModel {
@@ -152,8 +156,9 @@ fn a_level_by_parts_is_rounded() {
         source: SourceForm::default(),
     };
     let owns = FeatureColumn::Code((0..N).map(|i| u32::from((i * 7) % 17 > 8)).collect());
-    for trainer in [boosting(), TreesTrainer { row_share: 1.0, column_share: 1.0, ..forest() }] {
-        let trainer = TreesTrainer { features: vec![levels.clone()], row_share: 0.9, ..trainer };
+    for trainer in [boosting(), with(forest(), |of| of.column_share = 1.0)] {
+        let trainer = with(trainer, |of| of.row_share = 0.9);
+        let trainer = TreesTrainer { features: vec![levels.clone()], ..trainer };
         let model = trainer
             .fit_model(&TrainingRows::in_memory(
                 FeatureRows { n: N as usize, columns: vec![owns.clone()], source: Vec::new() },
@@ -161,7 +166,7 @@ fn a_level_by_parts_is_rounded() {
             ))
             .expect("fits");
         let [no, little, most, yes] = [0.0, 0.1, 0.9, 1.0].map(|part| model.score_encoded(&[part]));
-        assert_eq!((no, yes), (little, most), "{:?}", trainer.ensemble);
+        assert_eq!((no, yes), (little, most), "{:?}", trainer.settings.ensemble);
         assert!(yes > no + 0.05, "{no} {yes}");
     }
 }
@@ -202,6 +207,6 @@ fn faults_of_the_data_are_said() {
     };
     let same = said(same, labels(), forest());
     assert!(same.contains("undetermined-model"), "{same}");
-    let large = said(rows(), labels(), TreesTrainer { smallest_leaf: 201, ..boosting() });
+    let large = said(rows(), labels(), with(boosting(), |of| of.smallest_leaf = 201));
     assert!(large.contains("smallest_leaf"), "{large}");
 }

@@ -5,15 +5,42 @@ mod oracle;
 mod persons;
 mod predicates;
 mod promises;
+mod sentence;
 
 use crate::error::Result;
 use crate::recourse;
-use crate::recourse::actions::{ColumnLevel, RecoursePlan};
+use crate::recourse::actions::RecoursePlan;
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::groups::GroupPair;
 use crate::recourse::rank::{DefinitionRanking, RankBy};
 use crate::recourse::{DecimalShare, SearchSettings};
+
+/// A column and the level that it gets or has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnLevel<'a> {
+    /// The column.
+    pub feature: &'a str,
+    /// The level.
+    pub level: &'a str,
+}
+
+impl RecoursePlan<'_> {
+    /// The items of a subgroup, columns by the bytes of their names.
+    pub fn subgroup(&self, subgroup: usize) -> impl Iterator<Item = ColumnLevel<'_>> {
+        self.subgroups.items_of(subgroup).iter().map(|&item| self.item(item))
+    }
+
+    /// The changes of an action: columns with their new levels.
+    pub fn changes(&self, action: usize) -> impl Iterator<Item = ColumnLevel<'_>> {
+        self.changes[self.change_of[action] as usize].iter().map(|&item| self.item(item))
+    }
+
+    fn item(&self, item: u32) -> ColumnLevel<'_> {
+        let (feature, level) = self.items.column_and_level(item);
+        ColumnLevel { feature, level }
+    }
+}
 
 /// A subgroup as text after an action has changed it: `f = v, f = v`.
 fn changed_text(plan: &RecoursePlan<'_>, subgroup: usize, action: usize) -> String {

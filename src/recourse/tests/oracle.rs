@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::case::{RecourseOracleCase, RecourseOracleColumn, json, parquet};
+use super::sentence::text;
 use super::{changed_text, judge, search, share};
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel as _, DistinctRows};
@@ -14,7 +15,8 @@ use crate::recourse::definition::{
 };
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::exact::ExactRatio;
-use crate::recourse::overview::{agreement, analysis, column};
+use crate::recourse::overview::{agreement, analysis};
+use crate::recourse::rank::DefinitionRanking;
 use crate::recourse::sentence::SubgroupSentence;
 use crate::tests::shared;
 
@@ -272,7 +274,7 @@ fn check_texts(folder: &Path, plan: &RecoursePlan<'_>, effects: &ActionEffects) 
         assert!(judged.ranked().take(2).any(|verdict| verdict.subgroup == subgroup), "{head}");
         assert_eq!(judged.verdict_on(subgroup).unwrap().rank.unwrap().to_string(), rank, "{head}");
         let sentence = SubgroupSentence::new(plan, effects, question(name), subgroup as usize);
-        writeln!(got, "{head}\n{}", sentence.text(plan)).unwrap();
+        writeln!(got, "{head}\n{}", text(&sentence, plan)).unwrap();
     }
     for (n, (got, expected)) in got.lines().zip(expected.lines()).enumerate() {
         assert_eq!(got, expected, "line {}", n + 1);
@@ -327,4 +329,18 @@ fn rows_to_score_elsewhere() {
     got.sort();
     expected.sort();
     assert_eq!(got, expected);
+}
+
+/// The position of a definition in the tables of the paper; `None` where these leave it out.
+fn column(judged: &DefinitionRanking) -> Option<usize> {
+    match (judged.criterion.definition, judged.criterion.view) {
+        (RecourseDefinition::EqualCost(_), RecourseView::Macro) => Some(0),
+        (RecourseDefinition::EqualChoice(_), _) => Some(1),
+        (RecourseDefinition::EqualEffectiveness, RecourseView::Micro) => Some(2),
+        (RecourseDefinition::WithinBudget(_), RecourseView::Micro) => Some(3),
+        (RecourseDefinition::EqualCost(_), RecourseView::Micro) => Some(4),
+        (RecourseDefinition::ConditionalMean | RecourseDefinition::Mean(_), _) => Some(5),
+        (RecourseDefinition::FairTradeOff, RecourseView::Micro) => Some(6),
+        _ => None,
+    }
 }

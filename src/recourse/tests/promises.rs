@@ -138,8 +138,10 @@ fn everything_as_text(plan: &RecoursePlan<'_>, model: &RandomModel) -> String {
         let judged = judge(plan, &effects, question);
         text += &format!("{:?}\n{:?}\n", judged, merge_overlapping(plan, &judged, 5));
         for verdict in &judged.verdicts {
-            text += &SubgroupSentence::new(plan, &effects, question, verdict.subgroup as usize)
-                .text(plan);
+            text += &super::sentence::text(
+                &SubgroupSentence::new(plan, &effects, question, verdict.subgroup as usize),
+                plan,
+            );
         }
     }
     let deals = PermutationLimits { max_permutations: 19, stop_after: 5 };
@@ -160,7 +162,7 @@ fn by_hand(
     let level = |f: &RecourseFeature, name: &str| {
         f.levels.iter().position(|level| level == name).unwrap() as u32
     };
-    let item = |item: crate::recourse::actions::ColumnLevel<'_>| {
+    let item = |item: super::ColumnLevel<'_>| {
         let f = audited.features.iter().position(|f| f.name == item.feature).unwrap();
         LevelChange { feature: f, level: level(&audited.features[f], item.level) }
     };

@@ -13,7 +13,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
+use crate::counterfactual::fit::ExternalSource;
 use crate::counterfactual::write_back::features_set_with;
 use crate::data::MISSING_GROUP;
 use crate::data::exchange::external::{ExternalRows, ExternalRules};
@@ -55,7 +55,7 @@ impl<'a> ExternalInput<'a> {
         b: &mut StageBuilder<'_, 'a>,
         applied: &AppliedSet<'a>,
     ) -> Result<Option<Self>> {
-        let source = applied.block.knobs().and_then(FittedKnobs::external);
+        let source = applied.block.knobs().and_then(|knobs| knobs.external());
         let needed = |source| match source {
             ExternalSource::File(_) => {
                 let file = b.plan.input.external_of(applied.set).ok_or_else(|| {

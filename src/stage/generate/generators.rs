@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::counterfactual::Generator;
-use crate::counterfactual::engine::{FoldRows, LearntStrategy};
+use crate::counterfactual::engine::FoldRows;
+use crate::counterfactual::fit::StrategyPlan;
+use crate::counterfactual::generate::FittedStrategy;
 use crate::counterfactual::transport::matching::TransportTallies;
 use crate::data::exchange::external::ExternalRows;
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
@@ -44,7 +46,8 @@ impl GeneratorInputs<'_> {
     /// A generator for each fold.
     pub(crate) fn generators(
         &self,
-        learnt: Vec<Box<dyn LearntStrategy>>,
+        plan: &StrategyPlan<'_>,
+        learnt: Vec<FittedStrategy>,
     ) -> Result<FoldGenerators> {
         let n_folds = learnt.len();
         let (mut generators, mut tallies) = (Vec::with_capacity(n_folds), Vec::new());
@@ -56,7 +59,7 @@ impl GeneratorInputs<'_> {
                 seed: self.seed,
                 external: self.external.clone(),
             };
-            let made = learnt.generator(&rows)?;
+            let made = plan.generator(learnt, &rows)?;
             generators.push(made.generator);
             tallies.extend(made.tallies);
         }

@@ -16,8 +16,9 @@ use std::collections::BTreeSet;
 
 use crate::counterfactual::Generator;
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::engine::{FittedKnobs, LearntStrategy};
+use crate::counterfactual::fit::StrategyPlan;
 use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::generate::FittedStrategy;
 use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
 use crate::counterfactual::strategy::naive::NaiveGenerator;
 use crate::counterfactual::transport::matching::TransportTallies;
@@ -65,20 +66,14 @@ impl StageInput<FitStage> {
     pub(crate) fn learnt(
         &self,
         ctx: &StageContext<'_>,
-        knobs: &dyn FittedKnobs,
         n_folds: usize,
-    ) -> Result<Vec<Box<dyn LearntStrategy>>> {
-        (0..n_folds).map(|fold| self.learnt_in(ctx, knobs, fold)).collect()
+    ) -> Result<Vec<FittedStrategy>> {
+        (0..n_folds).map(|fold| self.learnt_in(ctx, fold)).collect()
     }
 
     /// What was learnt for a fold.
-    pub(crate) fn learnt_in(
-        &self,
-        ctx: &StageContext<'_>,
-        knobs: &dyn FittedKnobs,
-        fold: usize,
-    ) -> Result<Box<dyn LearntStrategy>> {
-        self.read_by(ctx, &artifact(fold), |json| knobs.read(json))
+    fn learnt_in(&self, ctx: &StageContext<'_>, fold: usize) -> Result<FittedStrategy> {
+        self.read(ctx, &artifact(fold))
     }
 }
 
@@ -165,7 +160,7 @@ impl<'a> SetInputs<'a> {
         b.input("data.missing.nominal", |job| job.data.missing.nominal);
         b.input("data.features.onehot", |job| &job.data.features.onehot);
         let (reference, external) = (plan.need_reference(b)?, ExternalInput::need(b, applied)?);
-        let predictions = match applied.block.knobs().map(|knobs| knobs.condition_on()) {
+        let predictions = match applied.block.knobs().map(|knobs| knobs.condition_on) {
             Some(ConditionOn::Prediction(name)) => {
                 let unit = AuditUnit::of_model(name.as_str());
                 let (name, model) = plan.model_of(&unit)?;
@@ -212,7 +207,7 @@ impl<'a> SetInputs<'a> {
             let rule = rule.open(ctx, row_context, &scores)?;
             return Ok(RowClasses::Predicted(rule, Box::new(scores), roles));
         }
-        match self.applied.block.knobs().map(|knobs| knobs.condition_on()) {
+        match self.applied.block.knobs().map(|knobs| knobs.condition_on) {
             Some(ConditionOn::RawLabel) => {
                 let layout = row_context.rows.layout();
                 // Preparing puts the unchanged label last among the hidden features.
@@ -232,17 +227,13 @@ impl<'a> SetInputs<'a> {
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         passes: StagePasses<'_>,
-        learnt: impl FnOnce(&dyn FittedKnobs, usize) -> Result<Vec<Box<dyn LearntStrategy>>>,
+        learnt: impl FnOnce(usize) -> Result<Vec<FittedStrategy>>,
     ) -> Result<()> {
         let (layout, position) = (row_context.rows.layout(), self.applied.position);
         let basis = self.learning_reference(ctx, row_context)?;
         let knobs = self.applied.block.knobs();
-        let learnt = knobs.map(|knobs| learnt(knobs, basis.n_folds())).transpose()?;
-        let learnt = learnt.unwrap_or_default();
-        let mut untaught: Vec<usize> =
-            learnt.iter().flat_map(|learnt| learnt.unlearnt_groups()).collect();
-        untaught.sort_unstable();
-        untaught.dedup();
+        let learnt = knobs.map(|_| learnt(basis.n_folds())).transpose()?.unwrap_or_default();
+        let untaught = knobs.map(|knobs| knobs.unlearnt_groups(&learnt)).unwrap_or_default();
         let tests = self.support_tests(ctx, row_context)?;
         let write = || self.generate_rows(ctx, row_context, &basis, (learnt, tests.as_ref()));
         let Some(sums) = passes.map(ctx, ShardPass::Count, write)? else { return Ok(()) };
@@ -293,7 +284,7 @@ impl<'a> SetInputs<'a> {
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         basis: &LearningReference<'_>,
-        (learnt, tests): (Vec<Box<dyn LearntStrategy>>, Option<&SupportTests>),
+        (learnt, tests): (Vec<FittedStrategy>, Option<&SupportTests>),
     ) -> Result<GenerationSums> {
         let (plan, applied) = (self.plan, &self.applied);
         // Of a set that depends on graphs only the keys are written: its counterfactuals are
@@ -301,12 +292,12 @@ impl<'a> SetInputs<'a> {
         let (with_features, knobs) =
             (plan.features && applied.graphs().is_none(), applied.block.knobs());
         let classes = self.row_classes(ctx, row_context)?;
-        let generators = match knobs {
+        let generators = match &knobs {
             None => vec![Box::new(NaiveGenerator) as Box<dyn Generator>],
-            Some(_) => {
+            Some(knobs) => {
                 check_classes(row_context, &classes, &learnt, applied.position)
                     .map_err(|e| plan.with_set_place(e, applied))?;
-                let needs_class = learnt.iter().any(|l| l.condition() == Conditioning::Class);
+                let needs_class = knobs.condition() == Conditioning::Class;
                 let read = |external: &ExternalInput<'_>| {
                     let (file, basis) = (external.path(ctx), (&classes, needs_class));
                     plan.external_rows(row_context, (applied, &file), basis)
@@ -323,7 +314,7 @@ impl<'a> SetInputs<'a> {
                     groups: None,
                 };
                 let FoldGenerators { generators, tallies } =
-                    made.generators(learnt).map_err(|e| plan.with_set_place(e, applied))?;
+                    made.generators(knobs, learnt).map_err(|e| plan.with_set_place(e, applied))?;
                 if let Some(tallies) = tallies {
                     files::write_json(&ctx.out().join(TALLIES), &tallies)?;
                 }
@@ -393,7 +384,7 @@ impl<'a> StagePlan<'a> {
 }
 
 /// The knobs of a set whose strategy learns.
-fn learning_knobs<'a>(applied: &AppliedSet<'a>) -> Result<&'a dyn FittedKnobs> {
+fn learning_knobs<'a>(applied: &AppliedSet<'a>) -> Result<StrategyPlan<'a>> {
     let nothing = || misfit(format!("the set `{}` learns nothing", applied.set));
     applied.block.knobs().ok_or_else(nothing)
 }
@@ -410,19 +401,18 @@ impl Stage for FitStage {
             );
             let layout = row_context.rows.layout();
             let extras = plan.extras(layout);
-            let (variables, condition) = knobs.learns_from(layout, &extras, applied.position);
+            let variables = knobs.variables(layout, &extras, applied.position);
             let hash = || {
-                let of = (&variables[..], condition);
+                let of = (&variables[..], knobs.condition());
                 refits::reference_hash(layout, of, &classes, applied.position)
             };
             let mut read = Vec::new();
             for fold in 0..basis.n_folds() {
                 let reference = basis.rows(fold, &classes, None).hashed(hash());
                 let learnt = knobs
-                    .fit(layout, &extras, &reference, applied.position)
+                    .learn(layout, &extras, &reference, applied.position)
                     .map_err(|error| plan.with_set_place(error, &applied))?;
-                let json = learnt.to_json().map_err(|e| misfit(e.to_string()))?;
-                files::write(&ctx.out().join(artifact(fold)), json)?;
+                files::write_compact(&ctx.out().join(artifact(fold)), &learnt)?;
                 read.push(reference.content());
             }
             let external = of_set.external.as_ref().map(|of| of.sha256(ctx)).transpose()?;
@@ -466,10 +456,10 @@ impl Stage for GenerateStage {
         }
         let passes = b.row_passes();
         of_set.rows().clone().work(1, move |ctx, row_context| {
-            let learnt = |knobs: &dyn FittedKnobs, n_folds: usize| match (&fit, learnt_in) {
+            let learnt = |n_folds: usize| match (&fit, learnt_in) {
                 (None, _) => Ok(Vec::new()),
-                (Some(fit), None) => fit.learnt(ctx, knobs, n_folds),
-                (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, knobs, fold)?]),
+                (Some(fit), None) => fit.learnt(ctx, n_folds),
+                (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, fold)?]),
             };
             let Some((clip, found)) = &graphs else {
                 return of_set.generate(ctx, row_context, passes, learnt);
@@ -493,7 +483,7 @@ impl Stage for QualityStage {
                 of_set.learning_reference(ctx, row_context)?,
                 of_set.row_classes(ctx, row_context)?,
             );
-            let learnt = fit.learnt(ctx, knobs, basis.n_folds())?;
+            let learnt = fit.learnt(ctx, basis.n_folds())?;
             let tallies: Option<TransportTallies> =
                 knobs.matches_samples().then(|| made.read(ctx, TALLIES)).transpose()?;
             let layout = row_context.rows.layout();
@@ -506,7 +496,7 @@ impl Stage for QualityStage {
                 tallies: tallies.as_ref(),
                 set: applied.set,
                 position: applied.position,
-                least: least_rows(knobs, layout, basis.n_folds()),
+                least: least_rows(&knobs, layout, basis.n_folds()),
                 map,
             };
             judging.write(ctx.out())
@@ -591,9 +581,9 @@ fn plan_repeats<'a>(
 
 /// So many rows of the reference a level has that enough people have: with folds everybody is
 /// reference in all but one, and decorrelating adds twins.
-fn least_rows(knobs: &dyn FittedKnobs, layout: &Layout, n_folds: usize) -> u64 {
+fn least_rows(knobs: &StrategyPlan<'_>, layout: &Layout, n_folds: usize) -> u64 {
     let folds = n_folds.saturating_sub(1).max(1) as u64;
-    let groups = knobs.decorrelate().iter().map(|entry| {
+    let groups = knobs.decorrelate.iter().map(|entry| {
         layout
             .attribute(entry.sensitive.as_str())
             .map_or(1, |at| layout.attributes[at].groups.len())
@@ -609,12 +599,12 @@ const TALLIES: &str = "tallies.json";
 fn check_classes(
     row_context: RowContext<'_>,
     classes: &RowClasses,
-    learnt: &[Box<dyn LearntStrategy>],
+    learnt: &[FittedStrategy],
     position: usize,
 ) -> Result<()> {
     let known: Vec<BTreeSet<u32>> =
-        learnt.iter().map(|l| l.counts().0.keys().filter_map(|key| key.1).collect()).collect();
-    if learnt.iter().all(|l| l.condition() == Conditioning::Nothing) {
+        learnt.iter().map(|l| l.counts.0.keys().filter_map(|key| key.1).collect()).collect();
+    if learnt.iter().all(|l| l.rules.condition == Conditioning::Nothing) {
         return Ok(());
     }
     let layout = row_context.rows.layout();

@@ -19,7 +19,7 @@
 use std::path::Path;
 
 use crate::counterfactual::Generator;
-use crate::counterfactual::engine::FittedKnobs;
+use crate::counterfactual::fit::StrategyPlan;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::MISSING_GROUP;
@@ -97,7 +97,7 @@ pub(crate) struct RepeatInputs<'a> {
     /// What the classes of the rows are.
     pub classes: &'a RowClasses,
     /// The strategy.
-    pub knobs: &'a dyn FittedKnobs,
+    pub knobs: StrategyPlan<'a>,
     /// What the features do not say.
     pub extras: VariableOptions,
     /// Position of the attribute.
@@ -309,14 +309,13 @@ impl RepeatInputs<'_> {
         let learnt = (0..reference.n_folds())
             .map(|fold| {
                 let rows = reference.rows(fold, self.classes, edit);
-                self.knobs.fit(layout, &self.extras, &rows, self.position)
+                self.knobs.learn(layout, &self.extras, &rows, self.position)
             })
             .collect::<Result<Vec<_>>>()?;
         let ranks = ranks(&layout.attributes[self.position]);
-        let mut untaught: Vec<usize> =
-            learnt.iter().flat_map(|of| of.unlearnt_groups()).map(|group| ranks[group]).collect();
+        let unlearnt = self.knobs.unlearnt_groups(&learnt).into_iter();
+        let mut untaught: Vec<usize> = unlearnt.map(|group| ranks[group]).collect();
         untaught.sort_unstable();
-        untaught.dedup();
         let drafting = GeneratorInputs {
             // A set that somebody else made is not repeated.
             external: None,
@@ -328,7 +327,7 @@ impl RepeatInputs<'_> {
             edit,
             groups: names.map(|names| names.groups),
         };
-        let generators = drafting.generators(learnt)?.generators;
+        let generators = drafting.generators(&self.knobs, learnt)?.generators;
         let follows = match names {
             // The attribute is kept, so that nothing is written back.
             Some(_) => vec![WriteBack::derived_only(layout)],

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
+use crate::counterfactual::fit::ExternalSource;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::source::ParquetSource;
@@ -39,7 +39,6 @@ use crate::folder::manifest::InputFile;
 use crate::job::check::CheckedJob;
 use crate::job::{self, CatalogRows, CommandBlock, ParquetRows, RowSource};
 use crate::model::kind::MODEL_KINDS;
-use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::python::PythonBlock;
 use crate::param::CommandArgument;
 use crate::stage::applied_set::key_text;
@@ -577,7 +576,7 @@ pub(crate) fn locate(
     }
     for (name, set) in &checked.job.counterfactuals {
         let (name, what) = (name.as_str(), external_what(name.as_str()));
-        match set.knobs().and_then(FittedKnobs::external) {
+        match set.knobs().and_then(|knobs| knobs.external()) {
             Some(ExternalSource::File(file)) => {
                 let place = search.place(&["counterfactuals", name, "external", "parquet"]);
                 search.add(&what, Path::new(file), place)?
@@ -613,8 +612,8 @@ pub(crate) fn locate(
             search.add(&model_what("lightgbm", name), Path::new(&lightgbm.file), place)?;
         }
         for kind in model.kinds() {
-            if let Some(command) = kind.brought().and_then(BroughtKnobs::program) {
-                locate_command(&mut search, (name, kind.key()), &command)?;
+            if let Some(program) = kind.brought(None).and_then(|model| model.program) {
+                locate_command(&mut search, (name, kind.key()), &program.command)?;
             }
         }
         if let Some(module) = model.python.as_ref().and_then(PythonBlock::module) {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::engine::LearntStrategy;
+use crate::counterfactual::generate::FittedStrategy;
 use crate::counterfactual::quality::shapes::ShapeBar;
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::quality::{CounterfactualQuality, QualityReference, VariableQuality};
@@ -40,7 +40,7 @@ pub(crate) struct QualityInputs<'a> {
     /// What the classes of the rows are.
     pub classes: &'a RowClasses,
     /// What was learnt, for each fold.
-    pub learnt: &'a [Box<dyn LearntStrategy>],
+    pub learnt: &'a [FittedStrategy],
     /// The counterfactuals.
     pub counterfactuals: &'a CounterfactualReader,
     /// Of a strategy that matches samples, what became of them.
@@ -67,18 +67,18 @@ impl QualityInputs<'_> {
         let layout = self.context.rows.layout();
         let attribute = &layout.attributes[self.position];
         let Some(first) = self.learnt.first() else { return Ok(()) };
-        let mut counts = first.counts().clone();
-        self.learnt[1..].iter().for_each(|learnt| counts.merge(learnt.counts().clone()));
+        let mut counts = first.counts.clone();
+        self.learnt[1..].iter().for_each(|learnt| counts.merge(learnt.counts.clone()));
         let yardstick = QualityReference::new(
-            first.variables().to_vec(),
+            first.variables.clone(),
             &counts,
             attribute.groups.len(),
-            first.condition(),
+            first.rules.condition,
         );
         let (sums, without_class) = self.sums(&yardstick, attribute)?;
         let (pairs, total) = yardstick.quality(&sums);
 
-        let exact = self.learnt.iter().all(|learnt| learnt.counts().is_exact());
+        let exact = self.learnt.iter().all(|learnt| learnt.counts.is_exact());
         write_rows(out, &self.quality(attribute, (&pairs, &total), exact, &without_class))?;
         write_rows(out, &self.features(attribute, &pairs))?;
         let detailed = detailed_pairs(&pairs);
@@ -86,7 +86,7 @@ impl QualityInputs<'_> {
             out,
             &self.distributions(
                 attribute,
-                first.variables(),
+                &first.variables,
                 &yardstick.shapes(&sums, &detailed, self.least),
             ),
         )?;
@@ -229,7 +229,7 @@ impl QualityInputs<'_> {
         let mut sums = QualitySums::default();
         let mut without_class: BTreeMap<usize, u64> = BTreeMap::new();
         let needs_class =
-            self.learnt.iter().any(|learnt| learnt.condition() == Conditioning::Class);
+            self.learnt.iter().any(|learnt| learnt.rules.condition == Conditioning::Class);
         let look = |g: usize| {
             let batch = row_context.rows.read(g)?;
             let classes = self.classes.of_group(g, &batch)?;
@@ -266,7 +266,7 @@ impl QualityInputs<'_> {
             Ok(())
         })?;
         for (fold, learnt) in self.learnt.iter().enumerate() {
-            if let Some(filter) = learnt.filter() {
+            if let Some(filter) = &learnt.filter {
                 let reference = self.reference.rows(fold, self.classes, None);
                 reference.fold(
                     |group| {
@@ -329,7 +329,6 @@ fn generated(
         counters: chosen.iter().map(|&k| counter(k)).collect(),
         plausibility: Some(chosen.iter().map(plausibility).collect()),
         valid: chosen.iter().map(|&k| judged.valid[k]).collect(),
-        tally: crate::counterfactual::GenerationTally::default(),
     }
 }
 

@@ -301,10 +301,12 @@ fn look_outside(
         if let Some(call) = plan.call(name.as_str(), model) {
             call.look(&ctx, model.python.as_ref().and_then(PythonBlock::module))?;
         }
-        if let Some((_, knobs)) = model.brought() {
+        let classes = plan.job.data.label.classes();
+        let external = model.kinds().into_iter().find_map(|kind| kind.brought(classes));
+        if let Some(external) = external {
             let contract = plan.contract(&ctx, name.as_str(), model, layout)?;
             plan.load_scorer(name.as_str(), model, layout, &contract)?;
-            let (model, answer) = (name.to_string(), knobs.answer(plan.job.data.label.classes()));
+            let (model, answer) = (name.to_string(), external.answer);
             contracts.push(ContractPreview { model, answer, contract });
         }
     }

@@ -273,10 +273,14 @@ fn model_words(
     scale: ScoreScale,
     classes: Option<&[Word]>,
 ) -> ModelWords {
-    let kind = model.kinds().first().map_or("", |kind| kind.key());
-    let words = match (model.trained_here(), model.brought()) {
-        (Some((_, knobs)), _) => format!("{}{}", knobs.words(), without(knobs.omit())),
-        (None, brought) => brought.map_or_else(String::new, |(_, knobs)| knobs.words(classes)),
+    let kinds = model.kinds();
+    let kind = kinds.first().map_or("", |kind| kind.key());
+    let words = match model.trained_here() {
+        Some((_, knobs)) => format!("{}{}", knobs.words(), without(knobs.omit)),
+        None => kinds
+            .iter()
+            .find_map(|kind| kind.brought(classes))
+            .map_or_else(String::new, |of| of.words),
     };
     let threshold = match &model.threshold {
         ThresholdBlock::Fixed(number) => number.get().to_string(),

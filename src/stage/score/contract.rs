@@ -44,8 +44,8 @@ impl Stage for ContractStage {
         let Some((_, knobs)) = model.brought() else {
             return Err(misfit(format!("the model `{name}` has no contract")));
         };
-        b.value("terms", knobs.terms());
-        match knobs.signature() {
+        b.value("terms", &knobs.terms);
+        match knobs.signature {
             Some(signature) => {
                 b.value("signature", signature);
             }
@@ -113,7 +113,7 @@ impl StagePlan<'_> {
         let Some((kind, knobs)) = model.brought() else {
             return Err(misfit(format!("the model `{name}` has no contract")));
         };
-        let (signature, sha256) = match knobs.signature() {
+        let (signature, sha256) = match knobs.signature {
             Some(signature) => (signature, None),
             None => self
                 .ask_signature(ctx, name, model, layout)
@@ -122,7 +122,7 @@ impl StagePlan<'_> {
         let columns: Vec<&str> =
             layout.inputs().map(|f| layout.features[f].name.as_str()).collect();
         let settled =
-            ModelContract::settle(&signature, &knobs.terms(), &columns, layout.label.as_ref());
+            ModelContract::settle(&signature, &knobs.terms, &columns, layout.label.as_ref());
         let mut contract = settled.map_err(|gap| self.gap(&["models", name, kind.key()], gap))?;
         contract.sha256 = sha256;
         // pandas has no value for what is no category; a missing value it has.

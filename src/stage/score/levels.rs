@@ -283,7 +283,7 @@ pub(crate) fn settled_models<'a>(
         let Some((_, knobs)) = model.brought() else { continue };
         let unit = AuditUnit::of_model(name.as_str());
         let contract = b.need::<ContractStage>(&unit)?;
-        let is_asked = knobs.signature().is_none();
+        let is_asked = knobs.signature.is_none();
         let levels = is_asked.then(|| b.need::<LevelsStage>(&unit)).transpose()?;
         all.push((name.as_str(), contract, levels));
     }

@@ -134,7 +134,7 @@ impl Refusals<'_> {
                     "audit a sample of the rows for this set, in a job of its own",
                 );
             }
-            if knobs.is_some_and(|of| matches!(of.condition_on(), ConditionOn::Prediction(_))) {
+            if knobs.is_some_and(|of| matches!(of.condition_on, ConditionOn::Prediction(_))) {
                 self.push(
                     &[&at[..], &["condition_on"]].concat(),
                     "what is learnt by predictions needs the scores of the reference first",

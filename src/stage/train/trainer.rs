@@ -22,7 +22,7 @@ pub(crate) fn trainer(
     seed: Seed,
 ) -> Option<Box<dyn ModelTrainer>> {
     let (_, knobs) = model.trained_here()?;
-    let omitted = knobs.omit().iter().map(ColumnName::as_str);
+    let omitted = knobs.omit.iter().map(ColumnName::as_str);
     let omit = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
     Some(knobs.trainer(layout.features.clone(), omit, seed))
 }

@@ -1,0 +1,63 @@
+//! The counterfactuals that somebody else made, as a generator: the rows that were brought, with
+//! everything that they do not name copied from the person.
+//!
+//! Cost: a look-up by binary search for each person and group; all rows of an attribute in memory.
+
+use std::sync::Arc;
+
+use crate::counterfactual::conditional::Conditioning;
+use crate::counterfactual::generate::FittedStrategy;
+use crate::counterfactual::variable::StrategyVariable;
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};
+use crate::data::Attribute;
+use crate::data::exchange::external::ExternalRows;
+
+/// Gives people the counterfactuals that were brought.
+#[derive(Debug)]
+pub(super) struct ExternalGenerator {
+    /// What filter and quality learnt of the reference.
+    pub(super) fitted: FittedStrategy,
+    /// The counterfactuals.
+    pub(super) given: Arc<ExternalRows>,
+}
+
+impl Generator for ExternalGenerator {
+    fn generate(
+        &self,
+        samples: &SampleBatch<'_>,
+        attribute: &Attribute,
+        to: usize,
+    ) -> GeneratedBatch {
+        let needs_class = self.fitted.rules.condition == Conditioning::Class;
+        let (mut parent, mut keys) = (Vec::new(), Vec::new());
+        for i in (0..samples.rows.n).filter(|&i| samples.own_group(i, to).is_some()) {
+            if needs_class && samples.stratum_key(i).1.is_none() {
+                continue;
+            }
+            let given = self.given.of(samples.keys[i], to);
+            parent.extend(given.iter().map(|_| i));
+            keys.extend_from_slice(given);
+        }
+        let mut rows = samples.rows.take(&parent);
+        self.given.write(&keys, &mut rows);
+        set_group(&mut rows, attribute, to);
+        let cf_index = keys.iter().map(|key| key.cf_index).collect();
+        let mut made = GeneratedBatch { cf_index, ..GeneratedBatch::unchanged(rows, parent) };
+        made.valid = keys.iter().map(|key| self.given.is_valid(key)).collect();
+        let variables = &self.fitted.variables;
+        for (j, &parent) in made.parent.iter().enumerate() {
+            let differs = |variable: &&StrategyVariable| {
+                let before = variable.value(samples.rows, parent);
+                let after = variable.value(&made.rows, j);
+                match (before.is_nan(), after.is_nan()) {
+                    (false, false) => (after - before).abs() > 1e-9 * before.abs().max(1.0),
+                    (before, after) => before != after,
+                }
+            };
+            made.counters[j].n_changed =
+                u32::try_from(variables.iter().filter(differs).count()).unwrap_or(u32::MAX);
+        }
+        self.fitted.judge(samples, to, &mut made);
+        made
+    }
+}

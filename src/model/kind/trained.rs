@@ -1,0 +1,129 @@
+//! What the kinds of models that the run trains are to the rest of the program. The limits of the
+//! knobs of trees are LightGBM's; of trees it has none, but each is kept in the model, and below 20
+//! rows in a leaf it has already set columns aside that could be split.
+
+use crate::data::Feature;
+use crate::model::lightgbm::{TreeSettings, TreesTrainer};
+use crate::model::logistic::{LogisticModel, LogisticTrainer};
+use crate::model::trees::{TreeEnsemble, TreesModel};
+use crate::model::{ModelTrainer, TrainedModel};
+use crate::num::seed::named_seed;
+use crate::param::{ColumnName, Seed};
+
+/// What to do where the program was built without a library.
+pub(crate) fn rebuild(library: &str, feature: &str) -> String {
+    format!(
+        "build it with `cargo build --features {feature}` ({library}; `make` fetches its build \
+         tools), or use another kind of model"
+    )
+}
+
+/// How a model is trained.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TrainerRecipe {
+    /// As a logistic regression with this penalty on the summed loss.
+    Logistic(f64),
+    /// As trees.
+    Trees(TreeSettings),
+}
+
+/// A model that the run trains.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrainedKind<'a> {
+    /// Columns that it does not see.
+    pub omit: &'a [ColumnName],
+    /// How it is trained.
+    pub recipe: TrainerRecipe,
+}
+
+impl TrainedKind<'_> {
+    /// What it is, for the report.
+    pub fn words(&self) -> String {
+        let settings = match &self.recipe {
+            TrainerRecipe::Logistic(l2) => {
+                return format!(
+                    "logistic regression trained here, L2 penalty {l2} on the summed loss"
+                );
+            }
+            TrainerRecipe::Trees(settings) => settings,
+        };
+        let TreeSettings { trees, leaves, smallest_leaf, learning_rate, l2, .. } = settings;
+        let size =
+            format!("{trees} trees of at most {leaves} leaves of at least {smallest_leaf} rows");
+        let [rows, columns] =
+            [settings.row_share, settings.column_share].map(|share| format!("{} %", share * 100.0));
+        if settings.ensemble == TreeEnsemble::Forest {
+            return format!(
+                "random forest trained here by LightGBM, {size}, each on {rows} of the rows, each \
+                 split on {columns} of the columns"
+            );
+        }
+        let mut words = format!(
+            "gradient boosting trained here by LightGBM, {size}, learning rate {learning_rate}"
+        );
+        if *l2 > 0.0 {
+            words.push_str(&format!(", L2 penalty {l2} on leaves"));
+        }
+        if settings.draws() {
+            words.push_str(&format!(", each on {rows} of the rows and {columns} of the columns"));
+        }
+        words
+    }
+
+    /// Whether chance has a part in its training.
+    pub fn draws(&self) -> bool {
+        matches!(&self.recipe, TrainerRecipe::Trees(settings) if settings.draws())
+    }
+
+    /// Whether it is derived from trees.
+    pub fn grows_trees(&self) -> bool {
+        matches!(self.recipe, TrainerRecipe::Trees(_))
+    }
+
+    /// Whether its score rises or falls with each encoded column, regardless of the others.
+    pub fn is_linear(&self) -> bool {
+        matches!(self.recipe, TrainerRecipe::Logistic(_))
+    }
+
+    /// The trainer for rows with these features; `omit` are those that the model must not see.
+    pub fn trainer(
+        &self,
+        features: Vec<Feature>,
+        omit: Vec<String>,
+        seed: Seed,
+    ) -> Box<dyn ModelTrainer> {
+        match self.recipe {
+            TrainerRecipe::Logistic(l2) => Box::new(LogisticTrainer { features, omit, l2 }),
+            TrainerRecipe::Trees(settings) => {
+                let stream = match settings.ensemble {
+                    TreeEnsemble::Boosting => "train/boosting",
+                    TreeEnsemble::Forest => "train/forest",
+                };
+                let seed = named_seed(seed.0, stream);
+                Box::new(TreesTrainer { features, omit, settings, seed })
+            }
+        }
+    }
+
+    /// Reads back what the trainer wrote.
+    ///
+    /// # Errors
+    /// The text is not an artifact of such a model; says why.
+    pub fn read(&self, json: &str) -> Result<Box<dyn TrainedModel>, String> {
+        Ok(match self.recipe {
+            TrainerRecipe::Logistic(_) => Box::new(LogisticModel::from_json(json)?),
+            TrainerRecipe::Trees(_) => Box::new(TreesModel::from_json(json)?),
+        })
+    }
+
+    /// How many trees a model has whose growth ended early, and how many were asked for; `None` for
+    /// one that has them all, or has no trees.
+    ///
+    /// # Errors
+    /// The text is not an artifact of such a model; says why.
+    pub fn missing_trees(&self, json: &str) -> Result<Option<(u64, u64)>, String> {
+        let TrainerRecipe::Trees(settings) = &self.recipe else { return Ok(None) };
+        let grown = TreesModel::from_json(json)?.n_trees() as u64;
+        Ok((grown < settings.trees).then_some((grown, settings.trees)))
+    }
+}
