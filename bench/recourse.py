@@ -170,7 +170,7 @@ def last_json(command):
 def ours(program, folder, support):
     found = last_json([*shlex.split(program), str(folder.resolve()), support])
     cpu = found["cpu"]
-    audit = sum(cpu[phase] for phase in ["plan", "needed", "effects", "judged", "tables", "texts"])
+    audit = sum(cpu[phase] for phase in ["plan", "needed", "effects", "judged", "tables", "sentences"])
     counts = [f"{found[key]:,}" for key in ["subgroups", "actions", "questions"]]
     return counts, audit, cpu["scoring"], cpu["chance"], found["mb_peak"]
 

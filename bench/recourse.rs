@@ -103,18 +103,18 @@ fn main() {
     let cells =
         judged.iter().flat_map(|a| judged.iter().map(move |b| agreement(a, b))).flatten().count();
     phase("tables");
-    let mut text = String::new();
+    let mut lines = 0;
     for judged in &judged {
         for place in merge_overlapping(&plan, judged, KEEP)
             .iter()
             .filter(|place| place.merged_into.is_none())
         {
-            text +=
-                &SubgroupSentence::new(&plan, &effects, judged.criterion, place.subgroup as usize)
-                    .text(&plan);
+            let (criterion, subgroup) = (judged.criterion, place.subgroup as usize);
+            let told = SubgroupSentence::new(&plan, &effects, criterion, subgroup);
+            lines += told.groups.iter().map(|group| group.lines.len()).sum::<usize>();
         }
     }
-    phase("texts");
+    phase("sentences");
     let peak = megabytes("VmHWM");
     let distinct = DistinctRows::new(&plan, &needed).rows.len();
     phase("distinct");
@@ -139,7 +139,7 @@ fn main() {
     println!(
         "{{\"affected\": {:?}, \"subgroups\": {}, \"actions\": {}, \"change_sets\": {}, \
          \"questions\": {}, \"distinct\": {distinct}, \"found\": {found:?}, \"definitions\": {}, \
-         \"tables\": {}, \"letters\": {}, \"cpu\": {{{}}}, \"mb_before\": {before:.0}, \
+         \"tables\": {}, \"lines\": {}, \"cpu\": {{{}}}, \"mb_before\": {before:.0}, \
          \"mb_peak\": {peak:.0}}}",
         plan.population().n,
         plan.n_subgroups(),
@@ -148,7 +148,7 @@ fn main() {
         needed.len(),
         judged.len(),
         tables.len() + cells,
-        text.len(),
+        lines,
         phases.join(", ")
     );
 }

@@ -206,7 +206,9 @@ fn line(row: &ChangeRow) -> [String; 9] {
         row.key.model.to_string(),
         row.key.counterfactual.to_string(),
         row.key.sensitive.to_string(),
-        place(metric, &row.key.scope, [&row.key.from_group, &row.key.to_group]).plain() + &slice + &class,
+        place(metric, &row.key.scope, [&row.key.from_group, &row.key.to_group]).plain()
+            + &slice
+            + &class,
         side(row.old_value, row.old_numerator.zip(row.old_denominator)),
         side(row.new_value, row.new_numerator.zip(row.new_denominator)),
         change,

@@ -413,8 +413,9 @@ impl<'a> BriefInputs<'a> {
         };
         let [from, to] = [&own.key.from, &own.key.to];
         let ways = [(key(from, to), 1.0), (key(to, from), -1.0)];
-        let (measure, sign) =
-            ways.iter().find_map(|(key, sign)| Some((self.audit.measure(key, own.metric)?, sign)))?;
+        let (measure, sign) = ways
+            .iter()
+            .find_map(|(key, sign)| Some((self.audit.measure(key, own.metric)?, sign)))?;
         let ((lo, hi), range) = measure.second()?;
         let turned = |x: f64| sign * x;
         let ends = if *sign > 0.0 { (lo, hi) } else { (turned(hi), turned(lo)) };

@@ -227,7 +227,7 @@ fn undefined(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<Undefi
 /// no difference.
 fn place(key: &ResultKey) -> RichText {
     let scope = if key.scope == "difference" { "pair" } else { &key.scope };
-    let place = models::place(scope, [&key.from, &key.to]);
+    let place = models::place("", scope, [&key.from, &key.to]);
     let named = [("set", &key.set), ("model", &key.model)].into_iter();
     let named = named.filter(|(_, name)| !name.is_empty());
     named.fold(place, |words, (word, name)| words.text(format!(", {word} ")).name(name))

@@ -171,7 +171,8 @@ fn a_direction_that_turns_with_the_training_is_not_certain() {
         add_harm(folder.path(), &sample, true);
         let tables = folder.path().join("tables");
         let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
-        let of = |row: &&MetricRow| row.metric.ends_with("_by_group") && row.key.from_group == "Male";
+        let of =
+            |row: &&MetricRow| row.metric.ends_with("_by_group") && row.key.from_group == "Male";
         let differences: Vec<MetricRow> = metrics.iter().filter(of).cloned().collect();
         metrics.extend(differences.into_iter().map(|mut row| {
             row.key.scope = "difference".into();
