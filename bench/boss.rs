@@ -17,8 +17,10 @@ use cfaudit::causal::graph::Dag;
 use cfaudit::causal::knowledge::Knowledge;
 use cfaudit::causal::moments::EncodedMoments;
 use cfaudit::causal::score::GraphScore;
-use cfaudit::data::rows::training::TrainingRows;
+use cfaudit::data::rows::training::{TrainingBatch, TrainingRows};
 use cfaudit::data::{FeatureColumn, FeatureRows};
+use cfaudit::exec::accumulator::PieceLoop;
+use cfaudit::exec::pieces::{StageWatch, WorkerPool};
 use cfaudit::num::seed::RandomStream;
 
 /// CPU seconds of this process so far, in hundredths: not every kernel counts threads by the
@@ -51,10 +53,11 @@ fn main() {
     let p = lines.first().map_or(0, Vec::len);
     let columns =
         (0..p).map(|c| FeatureColumn::Number(lines.iter().map(|line| line[c]).collect())).collect();
-    let rows = TrainingRows::in_memory(
-        FeatureRows { n: lines.len(), columns, source: Vec::new() },
-        vec![true; lines.len()],
-    );
+    let rows = FeatureRows { n: lines.len(), columns, source: Vec::new() };
+    let rows = TrainingBatch::in_memory(rows, vec![true; lines.len()], Vec::new());
+    let workers = WorkerPool::new(1).expect("a thread");
+    let pieces = PieceLoop { workers: &workers, watch: StageWatch::SILENT, n: 1 };
+    let rows = TrainingRows::of_groups(vec![rows], pieces);
     let variables: Vec<GraphVariable> =
         (0..p).map(|c| GraphVariable { name: format!("v{c}"), feature: c, levels: None }).collect();
     let (encoding, blocks) =

@@ -11,7 +11,7 @@
 
 use std::path::Path;
 
-use cfaudit::counterfactual::generate::{FittedMapFlip, MapFlipGenerator};
+use cfaudit::counterfactual::generate::{FittedStrategy, MapFlipGenerator};
 use cfaudit::counterfactual::{Generator, SampleBatch};
 use cfaudit::data::rows::RowsReader;
 
@@ -36,7 +36,8 @@ fn main() {
     let reader = RowsReader::open(Path::new(prepared)).expect("prepared rows");
     let text =
         std::fs::read_to_string(Path::new(fitted).join("learnt-0.json")).expect("what was learnt");
-    let learnt: FittedMapFlip = serde_json::from_str(&text).expect("greedy or plausible learnt it");
+    let learnt: FittedStrategy =
+        serde_json::from_str(&text).expect("greedy or plausible learnt it");
     let batches: Vec<_> =
         (0..reader.n_groups()).map(|group| reader.read(group).expect("a row group")).collect();
     let classes: Vec<Vec<_>> = batches

@@ -31,7 +31,7 @@ use self::staleness::{ChosenStage, damaged, find, steps};
 
 use crate::error::Result;
 
-pub(crate) mod accumulator;
+pub mod accumulator;
 pub(crate) mod buckets;
 pub(crate) mod cache_folder;
 pub mod cancel;
@@ -44,7 +44,7 @@ pub(crate) mod folder;
 pub(crate) mod hash;
 mod lock;
 pub(crate) mod object;
-pub(crate) mod pieces;
+pub mod pieces;
 mod planned_stage;
 pub(crate) mod replaced_file;
 pub(crate) mod result_store;

@@ -380,7 +380,7 @@ fn a_program_writes_the_rows() {
     work.parquet("loans.parquet", columns());
     let rows = arrow::array::RecordBatch::try_from_iter(columns()).unwrap();
     let write = |rows: &arrow::array::RecordBatch| {
-        write_stream(&work.path("rows.arrow"), &[rows.clone()]);
+        write_stream(&work.path("rows.arrow"), std::slice::from_ref(rows));
     };
     write(&rows);
     std::fs::create_dir(work.path("bin")).unwrap();

@@ -245,7 +245,7 @@ const ASK: &str = "  mine:
 
 /// Writes the rows of a Parquet file as the stream `answer.arrow`.
 fn answer_with(work: &Work, rows: &RecordBatch) {
-    write_stream(&work.path("answer.arrow"), &[rows.clone()]);
+    write_stream(&work.path("answer.arrow"), std::slice::from_ref(rows));
 }
 
 /// A program that is asked gives the same tables as its answer in a file.

@@ -179,7 +179,7 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
     work.parquet(
         "moved.parquet",
         vec![
-            ("row_id", column(moved.iter().map(|&i| i))),
+            ("row_id", column(moved.iter().copied())),
             ("sensitive", column(moved.iter().map(|_| "sex"))),
             ("to_group", column(moved.iter().map(|i| if i % 7 < 3 { "m" } else { "f" }))),
             ("cf_index", column(moved.iter().map(|_| 0_i64))),

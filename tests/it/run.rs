@@ -632,9 +632,7 @@ fn many_people() {
     work.run(0, DEMO, many);
     let metrics = work.table("metrics");
     let of = |id: &str, scope: &str| {
-        let found = metrics
-            .at(&format!("metric={id}, scope={scope}, model=scorecard, counterfactual=flip"));
-        found
+        metrics.at(&format!("metric={id}, scope={scope}, model=scorecard, counterfactual=flip"))
     };
     for id in ["rmscd", "mcd", "macd", "kld", "jscd"] {
         for scope in ["direction", "total", "difference"] {

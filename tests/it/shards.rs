@@ -741,7 +741,7 @@ fn scores_in_parts() {
         "factual/part-00150.parquet",
         vec![
             ("row_id", column((150..300_i64).map(|i| i * 3))),
-            ("score", column((0..150).map(|i| f64::from(i)))),
+            ("score", column((0..150).map(f64::from))),
         ],
     );
     work.run(3, "job.yaml", args)
