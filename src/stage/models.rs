@@ -389,7 +389,7 @@ pub(crate) enum OpenModels<'a> {
 }
 
 impl OpenModels<'_> {
-    /// Hands the scores of some rows to `take`, block by block, whoever gives them; rows that are
+    /// Hands the scores of some rows to `take`, block by block, from the model here or its program; rows that are
     /// not asked for get none. In how many bits they are given.
     ///
     /// # Errors

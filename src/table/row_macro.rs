@@ -338,7 +338,7 @@ pub(crate) const fn column_name(field: &'static str) -> &'static str {
     }
 }
 
-/// The meaning of a column: its own, or what all tables say of its name.
+/// The meaning of a column: its own, or what all tables say about its name.
 #[doc(hidden)]
 pub(crate) const fn meaning(own: &'static str, name: &'static str) -> &'static str {
     if own.is_empty() { meaning_of_all(name) } else { own.trim_ascii_start() }
@@ -347,7 +347,7 @@ pub(crate) const fn meaning(own: &'static str, name: &'static str) -> &'static s
 /// Writes a struct whose fields are columns, with their definition, writer and reader.
 ///
 /// `..NAME: TYPE` splices in columns that several tables share, another such struct; such parts
-/// come first. A column without a text says what [`meaning_of_all`] says of its name.
+/// come first. A column without a text says what [`meaning_of_all`] says about its name.
 macro_rules! columns {
     (
         $(#[$attribute:meta])*

@@ -1,6 +1,6 @@
 //! What a column means that several tables have under one name.
 
-/// What all tables say of a column of this name, unless one of them says something else. A name
+/// What all tables say about a column of this name, unless one of them says something else. A name
 /// that is not here does not compile without a text of its own.
 pub(super) const fn meaning_of_all(name: &'static str) -> &'static str {
     match name.as_bytes() {

@@ -25,39 +25,38 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 }
 
 /// The rooms with their ceilings, the figures of the last count. Since the count before, `report`
-/// lost prose and tables that are in templates now, `gate` its words and second evidence, and
-/// `metric` what stood once for each family; `model` gained registered models, `proof` the
-/// statement.
+/// lost tables and prose that are in templates now, `job` rules that stood once for each block,
+/// `metric` what stood once for each family, `stage` and `data` second sources and decoders.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 15_860),
-    room("metric", &["metric"], 12_800),
+    room("report", &["report"], 14_620),
+    room("metric", &["metric"], 12_775),
     room("job", &["job"], 8_000),
-    room("stage", &["stage"], 27_895),
-    room("data", &["data"], 17_050),
-    room("counterfactual", &["counterfactual"], 8_765),
+    room("stage", &["stage"], 27_135),
+    room("data", &["data"], 16_870),
+    room("counterfactual", &["counterfactual"], 8_495),
     room("exec, cli, root", &["exec", "cli", "bin", "."], 7_855),
     room("gate", &["gate"], 4_135),
-    room("model", &["model"], 4_970),
+    room("model", &["model"], 4_875),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        6_120,
+        6_160,
     ),
     room(
         "num, recourse, causal, why, augment",
         &["num", "recourse", "causal", "why", "augment"],
-        9_155,
+        9_015,
     ),
 ];
 
 /// What is counted besides code, with its ceiling. Of the templates 640 lines are the meanings of
-/// the metrics, 560 the words of `cfaudit explain`, 60 the sentences of the reading path, and 950 the page `judge.html`, a program by
-/// itself; of the words 1,000 are its specification.
+/// the metrics, 560 the words of `cfaudit explain`, 60 the sentences of the reading path, and 950
+/// the page `judge.html`, a program by itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 6_450),
+    ("lines of templates", 7_145),
     ("lines of messages", 1_600),
-    ("lines of unit tests", 43_630),
-    ("lines of integration tests", 28_710),
+    ("lines of unit tests", 43_870),
+    ("lines of integration tests", 28_765),
     ("words of the documents", 32_000),
     ("characters of the README", 6_625),
 ];

@@ -208,7 +208,7 @@ fn a_measured_value_is_put_together_in_one_place() {
         })
         .collect();
     assert!(
-        matches!(makers.as_slice(), [one] if one.ends_with("measured.rs")),
+        matches!(makers.as_slice(), [one] if one.ends_with("measured_value.rs")),
         "`MeasuredValue::new` is the place: {makers:?}"
     );
 }

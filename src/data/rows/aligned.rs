@@ -97,15 +97,20 @@ impl ColumnEncoder {
         self.encode(vec![number_array(scores)])
     }
 
-    /// Encodes the whole numbers of one row group.
+    /// Encodes the bits of unsupported values of one row group.
     ///
     /// # Errors
     /// Never in practice.
-    pub(crate) fn numbers<T: ArrowPrimitiveType>(
-        &self,
-        numbers: Vec<T::Native>,
-    ) -> Result<EncodedGroup> {
-        self.encode(vec![Arc::new(PrimitiveArray::<T>::new(numbers.into(), None))])
+    pub(crate) fn bits(&self, bits: Vec<u64>) -> Result<EncodedGroup> {
+        self.encode(vec![Arc::new(PrimitiveArray::<UInt64Type>::from(bits))])
+    }
+
+    /// Encodes the graphs that reach each row of one row group.
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub(crate) fn reached(&self, reached: Vec<u16>) -> Result<EncodedGroup> {
+        self.encode(vec![Arc::new(PrimitiveArray::<UInt16Type>::from(reached))])
     }
 }
 

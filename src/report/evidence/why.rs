@@ -20,7 +20,7 @@ const BLOCKS_AT_MOST: usize = 6;
 /// Features drawn of a block; the others become one line.
 const FEATURES_AT_MOST: usize = 6;
 
-/// Of whom a block asks, and what is a switch.
+/// The people that a block asks about, and what is a switch.
 #[derive(Serialize)]
 pub(super) struct WhyQuestion<'a> {
     model: CalledModel,
@@ -113,7 +113,7 @@ fn through(
     })
 }
 
-/// Why no feature is told although the block asks for features.
+/// Why no feature is named although the block asks for features.
 fn unexplained(inputs: &BriefInputs<'_>, why: &str) -> Option<&'static str> {
     let rows = || inputs.audit.switch_features.iter().filter(|row| row.why == *why);
     rows().next()?;

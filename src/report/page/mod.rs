@@ -116,7 +116,7 @@ pub(crate) struct PageCell {
     pub(super) small: Vec<RichText>,
     /// Step of the heat scale.
     pub(super) heat: Option<usize>,
-    /// What the caption says of its small print.
+    /// What the caption says about its small print.
     #[serde(skip)]
     pub(super) below: Below,
 }

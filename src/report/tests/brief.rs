@@ -164,7 +164,7 @@ fn the_first_screen_says_who_is_worse_off_by_how_much_against_what() {
 /// either sign; the range is that of the direction which the page tells.
 #[test]
 fn a_direction_that_turns_with_the_training_is_not_certain() {
-    let sample = two_groups();
+    let sample = FolderSample { gates: harm_gates(), ..two_groups() };
     let told = |(lo, hi): (f64, f64)| {
         let folder = tempfile::tempdir().unwrap();
         sample.write(folder.path());

@@ -7,7 +7,6 @@
 
 use std::path::Path;
 
-use arrow::datatypes::UInt64Type;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::support::{
@@ -319,7 +318,7 @@ impl SupportTests {
             |g| {
                 let mut sums = self.no_sums();
                 let bits = of_group(g, &mut sums)?;
-                Ok((bits.len() as u64, (encoder.numbers::<UInt64Type>(bits)?, sums)))
+                Ok((bits.len() as u64, (encoder.bits(bits)?, sums)))
             },
             |_, (encoded, sums)| {
                 all.absorb(&sums);

@@ -10,7 +10,6 @@
 
 use std::collections::HashMap;
 
-use arrow::datatypes::{UInt16Type, UInt64Type};
 use serde::{Deserialize, Serialize};
 
 use crate::causal::encoding::{GraphEncoding, MissingRows};
@@ -218,10 +217,7 @@ impl WorldRowWriting<'_> {
                 });
                 let n = made.keys.parent.len() as u64;
                 let encoded = encoder.encode(made.keys, None, written)?;
-                let beside = (
-                    reach_encoder.numbers::<UInt16Type>(made.reached)?,
-                    support_encoder.numbers::<UInt64Type>(bits)?,
-                );
+                let beside = (reach_encoder.reached(made.reached)?, support_encoder.bits(bits)?);
                 Ok((n, (encoded, beside, (sums, tested))))
             },
             |_, (encoded, (reached, unsupported), (sums, tested))| {

@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-use arrow::datatypes::UInt64Type;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::write_back::{RawCounts, WriteBack, WriteBackRow, WrittenCounts};
@@ -123,9 +122,7 @@ pub(crate) fn generate(
             let own = &batch.groups[making.attribute];
             let made = making.made_group(of, (&batch, &roles), own, &classes);
             let unsupported = made.unsupported.zip(support_encoder.as_ref());
-            let unsupported = unsupported
-                .map(|(bits, encoder)| encoder.numbers::<UInt64Type>(bits))
-                .transpose()?;
+            let unsupported = unsupported.map(|(bits, encoder)| encoder.bits(bits)).transpose()?;
             let (n_rows, part) = (made.sums.n_rows, made.sums);
             let judged = making.judged.then_some(made.judged);
             let encoded = encoder.encode(made.keys, judged, made.rows)?;
