@@ -184,7 +184,7 @@ fn a_direction_that_turns_with_the_training_is_not_certain() {
         section(&pages("turns", folder.path()), "verdict")
     };
     let words = "Which of the two groups is worse off is not certain: the difference to the \
-                 opposite direction is +4 points here, and \u{2212}10 to +40 points over other \
+                 opposite direction is +4.0 points here, and \u{2212}10 to +40 over other \
                  trainings of the model.";
     assert!(told((-0.1, 0.4)).contains(words), "{}", told((-0.1, 0.4)));
     assert!(!told((0.01, 0.4)).contains("is not certain"));
