@@ -150,8 +150,8 @@ pub struct ReportBlock {
     /// Whether the folder holds `annex.html` next to the page: `file`, or `none`.
     pub annex: AnnexChoice,
     /// People who switch that the page shows: what changed, score and decision before and after.
-    /// Drawn by the seed for each model, set and attribute: 0 to 20. With 0 no row of a person
-    /// leaves the run except in `rows/`.
+    /// Drawn by the seed for each model, set and attribute: 0 to 20. With 0, and without `map`,
+    /// no row of a person leaves the run except in `rows/`.
     #[schemars(extend("maximum" = 20,
         "x-range" = "a number of people up to 20; the page has to stay readable"))]
     pub cases: u64,

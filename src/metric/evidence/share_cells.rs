@@ -117,7 +117,7 @@ impl ShareCells {
             self.sides.resize_with(place + 1, Vec::new);
         }
         let pages = &mut self.sides[place];
-        if pages.is_empty() {
+        if pages.len() < PAGES {
             pages.resize_with(PAGES, FilledCells::default);
         }
         pages[at / PAGE].fill()[at % PAGE].absorb(&sums);

@@ -416,11 +416,10 @@ impl<'a> BriefInputs<'a> {
         let (measure, sign) = ways
             .iter()
             .find_map(|(key, sign)| Some((self.audit.measure(key, own.metric)?, sign)))?;
-        let ((lo, hi), range) = measure.second()?;
-        let turned = |x: f64| sign * x;
-        let ends = if *sign > 0.0 { (lo, hi) } else { (turned(hi), turned(lo)) };
-        let value = turned(measure.value?);
-        (ends.0 < 0.0 && ends.1 > 0.0).then_some(TurningDifference { value, ends, range })
+        let turns = |((lo, hi), _): &((f64, f64), DecidingRange)| *lo < 0.0 && *hi > 0.0;
+        let ((lo, hi), range) = measure.doubts().into_iter().flatten().find(turns)?;
+        let ends = if *sign > 0.0 { (lo, hi) } else { (-hi, -lo) };
+        Some(TurningDifference { value: sign * measure.value?, ends, range })
     }
 
     /// What is below the sentence: what the test changes, a finding that no limit judges where

@@ -323,15 +323,23 @@ impl ReportedValue {
     /// The interval of the doubt next to people, and what it is over; none where there is none. Of
     /// several that of graphs, else the wider of fits and trainings.
     pub(crate) fn second(&self) -> Option<((f64, f64), DecidingRange)> {
-        let graphs = self.across.as_ref().and_then(|across| across.ends);
-        let fits = self.fit.map(|ends| (ends, DecidingRange::FITS));
-        let trainings = self.training.map(|ends| (ends, DecidingRange::TRAININGS));
+        let [graphs, fits, trainings] = self.doubts();
         let width = |of: &((f64, f64), DecidingRange)| of.0.1 - of.0.0;
         let wider = match (fits, trainings) {
             (Some(fits), Some(trainings)) if width(&fits) < width(&trainings) => Some(trainings),
             _ => fits.or(trainings),
         };
-        graphs.map(|ends| (ends, DecidingRange::GRAPHS)).or(wider)
+        graphs.or(wider)
+    }
+
+    /// The intervals of all doubts next to people: graphs, fits and trainings.
+    pub(crate) fn doubts(&self) -> [Option<((f64, f64), DecidingRange)>; 3] {
+        let graphs = self.across.as_ref().and_then(|across| across.ends);
+        [
+            graphs.map(|ends| (ends, DecidingRange::GRAPHS)),
+            self.fit.map(|ends| (ends, DecidingRange::FITS)),
+            self.training.map(|ends| (ends, DecidingRange::TRAININGS)),
+        ]
     }
 }
 

@@ -594,8 +594,8 @@ impl CommandRows<'_> {
         }
     }
 
-    /// For each row or counterfactual of a row group the fold in which it is audited; none if it
-    /// is not.
+    /// For each row or counterfactual of a row group the fold whose model scores it; none if none
+    /// does.
     pub(crate) fn folds(
         self,
         row_context: RowContext<'_>,

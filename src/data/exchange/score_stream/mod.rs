@@ -2,7 +2,7 @@
 //! row in the order of the rows.
 //!
 //! The stream has exactly one column, `score`, of Float64 or Float32, in batches of any size that
-//! hold no more than the scores that are asked for. Memory: the largest batch. Of the Parquet file
+//! hold no more than the scores that are asked for and 2^24. Memory: the largest batch. Of the Parquet file
 //! only the column `score` is read.
 //!
 //! Faults say what the program did (`wrote 3 scores for 4 rows`), so that the caller can put its
@@ -32,7 +32,10 @@ use crate::table::file::{FileOwner, ParquetFile};
 /// The name of the score column.
 pub const SCORE: &str = "score";
 
-/// The most bytes of a batch: so many, and for each score that is asked for so many more.
+/// The most scores of a batch, which is held as a whole.
+const MAX_BATCH_SCORES: u64 = 1 << 24;
+
+/// The most bytes of a batch: so many, and for each score that it may hold so many more.
 const ANSWER_BYTES: (u64, u64) = (1 << 20, 32);
 
 /// Scores of a file that are read at a time.
@@ -76,15 +79,20 @@ pub(crate) fn read_answer(
     let (schema, precision) = (schema_of_stream(first)?, precision_of(first)?);
     let schema = decoded(|| try_fb_to_schema(schema)).unwrap_or_else(undecodable);
     let plain = Schema::new(vec![Field::new(SCORE, DataType::Float64, true)]);
-    let allowed = ANSWER_BYTES.0.saturating_add(n_rows.saturating_mul(ANSWER_BYTES.1));
+    let allowed = ANSWER_BYTES.0 + n_rows.min(MAX_BATCH_SCORES) * ANSWER_BYTES.1;
     let schema = Arc::new(schema.map_err(damaged)?);
     let mut batches = StreamedRows::new(schema, Arc::new(plain), u64::MAX);
     let mut n_scores = 0_u64;
     while let Some(bytes) = next_message(source, None)? {
         let message = parsed(&bytes)?;
         let told = message.header_as_record_batch().map_or(0, |batch| batch.length());
-        if n_scores.saturating_add(u64::try_from(told).unwrap_or(0)) > n_rows {
+        let told = u64::try_from(told).unwrap_or(0);
+        if n_scores.saturating_add(told) > n_rows {
             return Err(too_many_scores_fault(n_rows).into());
+        }
+        if told > MAX_BATCH_SCORES {
+            let what = format!("wrote a batch of {told} scores, more than {MAX_BATCH_SCORES}");
+            return Err(stream_fault(what).hint("write smaller batches").into());
         }
         if u64::try_from(message.bodyLength()).is_ok_and(|length| length > allowed) {
             let what = "wrote a stream with a damaged batch: its parts do not fit its body";

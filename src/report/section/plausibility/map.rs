@@ -4,7 +4,7 @@
 use minijinja::context;
 use minijinja::value::Value;
 
-use crate::report::page::number::NumberFormat;
+use crate::report::page::number::{NumberFormat, ROUNDING};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::{DirectionQuality, QualityKey, whole};
 use crate::table::CfMapRow;
@@ -40,7 +40,7 @@ pub(super) fn facts(
     let share = |share: f64| NumberFormat::Share.value(share);
     Some(context! {
         undefined => (), across => share(x), up => share(y), both => share(x + y),
-        rest => share(1.0 - x - y), tied => first.tied, ends => [ends(0), ends(1)],
+        rest => Some(1.0 - x - y).filter(|rest| *rest > ROUNDING).map(share), tied => first.tied, ends => [ends(0), ends(1)],
         drawn => shown.iter().map(drawn).collect::<Value>(),
     })
 }
