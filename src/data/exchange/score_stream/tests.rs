@@ -89,6 +89,15 @@ fn numbers_of_scores() {
     check_fault(read(&two, 0), "more scores than the 0");
 }
 
+/// A batch is held as a whole.
+#[test]
+fn batches_are_bounded() {
+    let n = super::MAX_BATCH_SCORES as usize + 1;
+    let one: ArrayRef = Arc::new(Float32Array::from(vec![0.5; n]));
+    let bytes = stream(&[vec![("score", one)]]);
+    check_fault(read(&bytes, 1 << 30), "wrote a batch of 16777217 scores, more than 16777216");
+}
+
 #[test]
 fn wrong_columns_and_types() {
     let one = || doubles(&[Some(0.5)]);
