@@ -77,7 +77,7 @@ pub(crate) struct RankedScore {
 impl LabelledScores {
     /// No rows yet, of scores of this scale.
     pub(crate) fn new(scale: ScoreScale, basis: SampleBasis) -> Self {
-        LabelledScores { scale, basis, rows: Vec::new(), cells: ShareCells::default() }
+        LabelledScores { scale, basis, rows: Vec::new(), cells: ShareCells::new(basis.weighted) }
     }
 
     /// Adds a row with a label and a score of the scale. Rows without either, or of weight 0, are
@@ -128,16 +128,15 @@ impl LabelledScores {
         rows.sort_unstable();
         let mut entries: Vec<RankedScore> = rows.into_iter().map(|row| self.entry(row)).collect();
         let of_cell = |cell: ShareCell| {
-            let (positive, sums) = (cell.side.1, cell.sums.weight);
-            let (weight, squares) = (sums.sum(), sums.squares());
-            let excess = cell.sums.excess.to_f64() / weight as f64;
+            let (positive, weight) = (cell.side.1, cell.weight.sum());
+            let excess = cell.excess.to_f64() / weight as f64;
             RankedScore {
                 place: f64::from(cell.number),
                 share: (f64::from(u8::from(positive)) - excess).clamp(0.0, 1.0),
                 positive,
-                n: sums.people(),
+                n: cell.n,
                 weight,
-                squares,
+                squares: cell.weight.squares(),
                 person: 0,
                 row: 0,
             }

@@ -5,16 +5,15 @@
 //! whose share is at least 2^-70 away from both ends stand in pages of [`PAGE`], made where
 //! somebody is, so that a person is added at an index; the others stand in a map.
 //!
-//! Memory: 48 bytes a cell, in whole pages; at most 10 MB for each group and label, apart from the
-//! map. Files hold only cells with people.
+//! Memory: 32 bytes a cell, with weights 64, in whole pages; at most 6 MB for each group and label,
+//! with weights 12 MB, apart from the map. Files hold only cells with people.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::exec::accumulator::map_as_list;
 use crate::metric::evidence::additive::{Additive, additive};
-use crate::metric::evidence::filled_cells::FilledCells;
 use crate::metric::evidence::units::WeightSums;
 use crate::num::fixed::FixedSum;
 use crate::num::score_scale::ScoreScale;
@@ -67,32 +66,69 @@ pub(super) struct ShareCell {
     pub(super) side: LabelledSide,
     /// Its number; see [`cell_of`].
     pub(super) number: u32,
-    pub(super) sums: CellSums,
-}
-
-/// How many people there are with what they weigh, and the sum of label minus share, each as often
-/// as the row weighs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct CellSums {
+    pub(super) n: u64,
     pub(super) weight: WeightSums,
+    /// Sum of label minus share, each as often as the row weighs.
     pub(super) excess: FixedSum,
 }
 
-additive!(CellSums { weight, excess });
-
-/// The cells of all groups and labels; mergeable.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct ShareCells {
-    /// By group, then by label, no before yes: [`PAGES`] pages, or none where nobody is.
-    sides: Vec<Vec<FilledCells<CellSums, PAGE>>>,
-    /// Cells beyond the pages.
-    #[serde(with = "map_as_list")]
-    beyond: BTreeMap<(LabelledSide, u32), CellSums>,
+/// The number of people, and the sum of label minus share.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct CellSums {
+    n: u64,
+    excess: FixedSum,
 }
 
-additive!(ShareCells { sides, beyond });
+additive!(CellSums { n, excess });
+
+/// Cells that follow one another.
+#[derive(Debug, Clone, PartialEq)]
+struct CellPage {
+    sums: Box<[CellSums]>,
+    /// Empty where nobody has a weight.
+    weights: Box<[WeightSums]>,
+}
+
+impl CellPage {
+    fn new(weighted: bool) -> Self {
+        CellPage {
+            sums: vec![CellSums::default(); PAGE].into(),
+            weights: vec![WeightSums::default(); if weighted { PAGE } else { 0 }].into(),
+        }
+    }
+
+    fn add(&mut self, at: usize, sums: CellSums, weight: WeightSums) {
+        self.sums[at].absorb(&sums);
+        if let Some(mine) = self.weights.get_mut(at) {
+            *mine += weight;
+        }
+    }
+
+    /// A cell with people.
+    fn cell(&self, at: usize) -> Option<(CellSums, WeightSums)> {
+        let sums = self.sums[at];
+        let weight = || self.weights.get(at).copied().unwrap_or_else(|| WeightSums::ones(sums.n));
+        (sums.n > 0).then(|| (sums, weight()))
+    }
+}
+
+/// The cells of all groups and labels; mergeable.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ShareCells {
+    /// Whether rows have weights; each weighs 1 where they have none.
+    weighted: bool,
+    /// By group, then by label, no before yes: [`PAGES`] pages, or none where nobody is.
+    sides: Vec<Vec<Option<CellPage>>>,
+    /// Cells beyond the pages.
+    beyond: BTreeMap<(LabelledSide, u32), (CellSums, WeightSums)>,
+}
 
 impl ShareCells {
+    /// Nobody yet.
+    pub(super) fn new(weighted: bool) -> Self {
+        ShareCells { weighted, sides: Vec::new(), beyond: BTreeMap::new() }
+    }
+
     /// Whether nobody is in a cell.
     pub(super) fn is_empty(&self) -> bool {
         self.sides.is_empty() && self.beyond.is_empty()
@@ -105,46 +141,111 @@ impl ShareCells {
         (scale, score, share): (ScoreScale, f64, f64),
         weight: u64,
     ) {
-        let mut sums = CellSums { weight: WeightSums::one(weight), excess: FixedSum::ZERO };
-        sums.excess.add_times(f64::from(u8::from(side.1)) - share, weight);
-        let number = cell_of(scale, (score, share));
+        let mut excess = FixedSum::ZERO;
+        excess.add_times(f64::from(u8::from(side.1)) - share, weight);
+        let weights = if self.weighted { WeightSums::one(weight) } else { WeightSums::default() };
+        self.put((side, cell_of(scale, (score, share))), CellSums { n: 1, excess }, weights);
+    }
+
+    #[inline]
+    fn put(&mut self, (side, number): (LabelledSide, u32), sums: CellSums, weight: WeightSums) {
         let at = number.wrapping_sub(FIRST) as usize;
         if at >= PAGES * PAGE {
-            return self.beyond.entry((side, number)).or_default().absorb(&sums);
+            let (mine, weights) = self.beyond.entry((side, number)).or_default();
+            mine.absorb(&sums);
+            *weights += weight;
+            return;
         }
         let place = 2 * side.0 as usize + usize::from(side.1);
         if self.sides.len() <= place {
             self.sides.resize_with(place + 1, Vec::new);
         }
         let pages = &mut self.sides[place];
-        if pages.len() < PAGES {
-            pages.resize_with(PAGES, FilledCells::default);
+        if pages.is_empty() {
+            pages.resize_with(PAGES, || None);
         }
-        pages[at / PAGE].fill()[at % PAGE].absorb(&sums);
+        let page = pages[at / PAGE].get_or_insert_with(|| CellPage::new(self.weighted));
+        page.add(at % PAGE, sums, weight);
     }
 
     /// The cells with people of some groups: those of pages ascending by number, then by side; the
     /// few others behind them.
     pub(super) fn cells(&self, holds: impl Fn(u32) -> bool) -> Vec<ShareCell> {
         let side = |place: usize| LabelledSide((place / 2) as u32, place % 2 == 1);
-        let sides = self.sides.iter().enumerate().map(|(place, pages)| (side(place), pages));
-        let sides: Vec<_> = sides.filter(|(side, _)| holds(side.0)).collect();
+        let sides: Vec<(LabelledSide, &Vec<Option<CellPage>>)> = (0..self.sides.len())
+            .map(|place| (side(place), &self.sides[place]))
+            .filter(|(side, pages)| !pages.is_empty() && holds(side.0))
+            .collect();
         let mut found = Vec::new();
-        for page in 0..PAGES {
-            let held =
-                sides.iter().filter_map(|(side, pages)| Some((*side, pages.get(page)?.all())));
-            let held: Vec<(LabelledSide, &[CellSums])> = held.collect();
-            for at in 0..PAGE {
-                let number = FIRST + (page * PAGE + at) as u32;
-                let cells = held.iter().filter_map(|(side, sums)| Some((*side, *sums.get(at)?)));
-                let cells = cells.filter(|(_, sums)| sums.weight.people() > 0);
-                found.extend(cells.map(|(side, sums)| ShareCell { side, number, sums }));
+        for number in 0..PAGES {
+            let pages: Vec<(LabelledSide, &CellPage)> = sides
+                .iter()
+                .filter_map(|(side, pages)| Some((*side, pages[number].as_ref()?)))
+                .collect();
+            for at in 0..if pages.is_empty() { 0 } else { PAGE } {
+                let number = FIRST + (number * PAGE + at) as u32;
+                found.extend(pages.iter().filter_map(|(side, page)| {
+                    let (sums, weight) = page.cell(at)?;
+                    let CellSums { n, excess } = sums;
+                    Some(ShareCell { side: *side, number, n, weight, excess })
+                }));
             }
         }
         let beyond = self.beyond.iter().filter(|((side, _), _)| holds(side.0));
-        let beyond = beyond.map(|(&(side, number), &sums)| ShareCell { side, number, sums });
-        found.extend(beyond);
+        found.extend(beyond.map(|(&(side, number), &(sums, weights))| {
+            let weight = if self.weighted { weights } else { WeightSums::ones(sums.n) };
+            ShareCell { side, number, n: sums.n, weight, excess: sums.excess }
+        }));
         found
+    }
+}
+
+impl Additive for ShareCells {
+    fn absorb(&mut self, other: &Self) {
+        for cell in other.cells(|_| true) {
+            let weight = if self.weighted { cell.weight } else { WeightSums::default() };
+            let sums = CellSums { n: cell.n, excess: cell.excess };
+            self.put((cell.side, cell.number), sums, weight);
+        }
+    }
+}
+
+/// A cell as files hold it: its number, people, sum of label minus share, and what people weigh.
+type WrittenCell = (u32, u64, FixedSum, Option<WeightSums>);
+
+/// All cells as files hold them, by group and label.
+#[derive(Serialize, Deserialize)]
+struct WrittenCells {
+    weighted: bool,
+    sides: Vec<(LabelledSide, Vec<WrittenCell>)>,
+}
+
+impl Serialize for ShareCells {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut sides: BTreeMap<LabelledSide, Vec<WrittenCell>> = BTreeMap::new();
+        for cell in self.cells(|_| true) {
+            let weight = self.weighted.then_some(cell.weight);
+            let written = (cell.number, cell.n, cell.excess, weight);
+            sides.entry(cell.side).or_default().push(written);
+        }
+        WrittenCells { weighted: self.weighted, sides: sides.into_iter().collect() }
+            .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ShareCells {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = WrittenCells::deserialize(deserializer)?;
+        let mut all = ShareCells::new(written.weighted);
+        for (side, cells) in written.sides {
+            if side.0 > u32::from(u16::MAX) {
+                return Err(D::Error::custom("scores of a group that no attribute has"));
+            }
+            for (number, n, excess, weight) in cells {
+                all.put((side, number), CellSums { n, excess }, weight.unwrap_or_default());
+            }
+        }
+        Ok(all)
     }
 }
 
@@ -178,7 +279,7 @@ mod tests {
         let scale = ScoreScale { numbers: ScaleNumbers::LogOdds, turned: false };
         for weighted in [false, true] {
             let (n, mut sum) = (3000, 0);
-            let [mut whole, mut even, mut odd] = [(); 3].map(|()| ShareCells::default());
+            let [mut whole, mut even, mut odd] = [(); 3].map(|()| ShareCells::new(weighted));
             for i in 0..n {
                 let score = 120.0 * (u01(h(4, i, 0)) - 0.5);
                 let side = LabelledSide((i % 3) as u32, i % 7 < 3);
@@ -194,8 +295,8 @@ mod tests {
             even.absorb(&read);
             assert_eq!(even, whole);
             let cells = whole.cells(|_| true);
-            assert_eq!(cells.iter().map(|cell| cell.sums.weight.people()).sum::<u64>(), n);
-            assert_eq!(cells.iter().map(|cell| cell.sums.weight.sum()).sum::<u64>(), sum);
+            assert_eq!(cells.iter().map(|cell| cell.n).sum::<u64>(), n);
+            assert_eq!(cells.iter().map(|cell| cell.weight.sum()).sum::<u64>(), sum);
             let in_pages = FIRST..FIRST + (PAGES * PAGE) as u32;
             let some = whole.cells(|group| group != 1);
             assert!(some.iter().all(|cell| cell.side.0 != 1) && some.len() < cells.len());
@@ -204,6 +305,6 @@ mod tests {
             assert!(pages.len() > 100 && beyond.len() > 100);
             assert!(pages.is_sorted_by_key(|cell| (cell.number, cell.side)));
         }
-        assert!(ShareCells::default().is_empty());
+        assert!(ShareCells::new(false).is_empty());
     }
 }
