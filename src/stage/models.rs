@@ -389,8 +389,8 @@ pub(crate) enum OpenModels<'a> {
 }
 
 impl OpenModels<'_> {
-    /// Hands the scores of some rows to `take`, block by block, from the model here or its program; rows that are
-    /// not asked for get none. In how many bits they are given.
+    /// Hands the scores of some rows to `take`, block by block, from the model here or its program;
+    /// rows that are not asked for get none. In how many bits they are given.
     ///
     /// # Errors
     /// The rows cannot be read, the model fails, or the run is to stop.

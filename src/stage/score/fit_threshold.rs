@@ -74,18 +74,22 @@ fn fit_asked(
     asked: &AskedModels<'_>,
 ) -> Result<Vec<FittedThreshold>> {
     let models = asked.open(ctx, row_context.rows.layout())?;
-    let fit = |fold: usize| {
-        let scored = CommandRows::Training(u8::try_from(fold).unwrap_or(u8::MAX));
-        let mut scores = Vec::new();
-        let precision = models.score_into(ctx, row_context, scored, &mut |part| {
-            scores.push(part);
+    fit_folds(row_context, objective, |fold| {
+        let of_block = |g: usize, scores: Vec<f64>| {
+            let score = |_: &PreparedBatch, mine: &[usize]| {
+                Ok(mine.iter().map(|&i| scores[i]).collect::<Vec<f64>>())
+            };
+            cases_of(row_context, (objective.1, fold), g, score)
+        };
+        let mut cases = Vec::new();
+        let take = &mut |part| {
+            cases.extend(part);
             Ok(())
-        })?;
-        fit_fold(row_context, objective, (precision, fold), |g, _, mine| {
-            Ok(mine.iter().map(|&i| scores[g][i]).collect())
-        })
-    };
-    (0..row_context.roles.n_folds()).map(fit).collect()
+        };
+        let scored = CommandRows::Training(fold);
+        let precision = models.score_blocks((ctx, row_context), scored, &of_block, take)?;
+        Ok((cases, precision))
+    })
 }
 
 /// What the threshold of a model is to reach; none if it is not fitted.
@@ -100,41 +104,48 @@ pub(crate) fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective
     }
 }
 
-/// Fits the threshold of a fold to scores of a precision. `score` gives the scores of the rows of a
-/// row group that it is handed the positions of.
+/// On a turned scale the highest score is the lowest number.
+fn ascending(scale: ScoreScale, score: f64) -> f64 {
+    if scale.turned { -score } else { score }
+}
+
+/// Fits the threshold of each fold to its cases, which have scores of a precision.
 ///
 /// # Errors
-/// The training rows of a fold with a score have one class only; weights outgrow their sums; a
-/// score is none; the run is to stop.
-fn fit_fold(
+/// The cases of a fold have one class only; weights outgrow their sums; the error of `cases`.
+fn fit_folds(
     row_context: RowContext<'_>,
     (objective, scale): (ThresholdObjective, ScoreScale),
-    (precision, fold): (FloatPrecision, usize),
-    score: impl Fn(usize, &PreparedBatch, &[usize]) -> Result<Vec<f64>> + Sync,
-) -> Result<FittedThreshold> {
+    cases: impl Fn(u8) -> Result<(Vec<ScoredTrainingRow>, FloatPrecision)>,
+) -> Result<Vec<FittedThreshold>> {
     let layout = row_context.rows.layout();
     check_weight_total(layout, layout.n_rows)?;
-    // On a turned scale the highest score is the lowest number.
-    let end = |score: f64| if scale.turned { -score } else { score };
-    let mut cases = Vec::new();
-    let part = |g: usize| {
-        let (batch, roles) = (row_context.rows.read_keys(g)?, row_context.roles.read(g)?);
-        let mine = training_rows(&batch, &roles, u8::try_from(fold).unwrap_or(u8::MAX));
-        let scores = score(g, &batch, &mine)?;
-        let case = |(&i, score): (&usize, f64)| ScoredTrainingRow {
-            score: end(score),
-            positive: batch.label[i] == Some(true),
-            weight: weight_units(layout, &batch, i),
-        };
-        let scored = mine.iter().zip(scores).filter(|(_, score)| !score.is_nan());
-        Ok((mine.len() as u64, scored.map(case).collect::<Vec<ScoredTrainingRow>>()))
+    let fit = |fold: usize| {
+        let (cases, precision) = cases(u8::try_from(fold).unwrap_or(u8::MAX))?;
+        let fitted = objective.fit(cases, precision)?;
+        Ok(FittedThreshold { threshold: ascending(scale, fitted.threshold), ..fitted })
     };
-    row_context.row_groups().in_order(part, |_, part| {
-        cases.extend(part);
-        Ok(())
-    })?;
-    let fitted = objective.fit(cases, precision)?;
-    Ok(FittedThreshold { threshold: end(fitted.threshold), ..fitted })
+    (0..row_context.roles.n_folds()).map(fit).collect()
+}
+
+/// The cases of a row group that train in a fold and have a score. `score` gives the scores of the
+/// rows that it is handed the positions of.
+fn cases_of(
+    row_context: RowContext<'_>,
+    (scale, fold): (ScoreScale, u8),
+    g: usize,
+    score: impl FnOnce(&PreparedBatch, &[usize]) -> Result<Vec<f64>>,
+) -> Result<Vec<ScoredTrainingRow>> {
+    let (batch, roles) = (row_context.rows.read_keys(g)?, row_context.roles.read(g)?);
+    let mine = training_rows(&batch, &roles, fold);
+    let scores = score(&batch, &mine)?;
+    let case = |(&i, score): (&usize, f64)| ScoredTrainingRow {
+        score: ascending(scale, score),
+        positive: batch.label[i] == Some(true),
+        weight: weight_units(row_context.rows.layout(), &batch, i),
+    };
+    let scored = mine.iter().zip(scores).filter(|(_, score)| !score.is_nan());
+    Ok(scored.map(case).collect())
 }
 
 /// Fits the thresholds of scores that the rows carry.
@@ -148,7 +159,7 @@ pub(crate) fn fit_carried(
 ) -> Result<Vec<FittedThreshold>> {
     let carried = carried_column(row_context, column)?;
     let precision = row_context.rows.layout().precision_of_carried(column);
-    let score = |_, batch: &PreparedBatch, mine: &[usize]| {
+    let score = |batch: &PreparedBatch, mine: &[usize]| {
         let scores: Vec<f64> = mine.iter().map(|&i| batch.carried[carried][i]).collect();
         match mine
             .iter()
@@ -166,8 +177,18 @@ pub(crate) fn fit_carried(
             None => Ok(scores),
         }
     };
-    let fit = |fold| fit_fold(row_context, objective, (precision, fold), score);
-    (0..row_context.roles.n_folds()).map(fit).collect()
+    fit_folds(row_context, objective, |fold| {
+        let mut cases = Vec::new();
+        let part = |g: usize| {
+            let part = cases_of(row_context, (objective.1, fold), g, score)?;
+            Ok((part.len() as u64, part))
+        };
+        row_context.row_groups().in_order(part, |_, part| {
+            cases.extend(part);
+            Ok(())
+        })?;
+        Ok((cases, precision))
+    })
 }
 
 /// Appends the thresholds of a model, fold after fold from the first one, to the table
