@@ -446,18 +446,18 @@ impl ScoredGroup {
             let predicted = rule.decide(&self.batch, fold, i, score);
             let threshold_cf = rule_cf.threshold_at(&self.batch, fold, i);
             cfs.clear();
-            cfs.extend(of_row.map(|k| {
+            for k in of_row {
                 let score_cf = self.scores_cf[k];
                 let predicted_cf = rule_cf.compare(score_cf, threshold_cf);
-                ScoredCounterfactual {
+                cfs.push(ScoredCounterfactual {
                     to: ranks[usize::from(self.keys.to_group[k])],
                     predicted: predicted_cf,
                     score: rule.share(score_cf),
                     rounded: rule.gives_scores
                         && is_rounded_switch((score, predicted), (score_cf, predicted_cf)),
                     unsupported: self.unsupported.get(k).copied().unwrap_or(0),
-                }
-            }));
+                });
+            }
             let person = ScoredPerson {
                 group: ranks[usize::from(own[i])],
                 label: label(layout, &self.batch, i),
