@@ -91,7 +91,7 @@ impl StrategyPlan<'_> {
         position: usize,
     ) -> Result<FittedStrategy> {
         let mut fitted = self.fit(layout, extras, reference, position)?;
-        if !matches!(self.engine, StrategyEngine::External(_)) {
+        if !self.takes_what_is_given() {
             check_reference(layout, &fitted, self)?;
         }
         if self.matches_samples() {
@@ -100,10 +100,15 @@ impl StrategyPlan<'_> {
         Ok(fitted)
     }
 
+    /// Whether somebody else made the counterfactuals.
+    fn takes_what_is_given(&self) -> bool {
+        matches!(self.engine, StrategyEngine::External(_))
+    }
+
     /// The declared groups without a row to learn from: no row is moved out of them or into them.
     pub fn unlearnt_groups(&self, fitted: &[FittedStrategy]) -> Vec<usize> {
         // Of what somebody else made nobody has to be there to learn from.
-        let learnt = fitted.iter().filter(|_| !matches!(self.engine, StrategyEngine::External(_)));
+        let learnt = fitted.iter().filter(|_| !self.takes_what_is_given());
         let lacking = |of: &FittedStrategy| {
             (0..of.n_groups).filter(|&group| of.counts.lacks(group)).collect::<Vec<_>>()
         };

@@ -137,7 +137,8 @@ impl FolderDiff {
         let facts = context! {
             old => side(&self.old), new => side(&self.new), pairing => &self.compared.pairing,
             tally => Value::from(Serde(&ComparisonTally::of(&self.compared, &ordered))),
-            stand_in => self.stand_in(), tables => self.other_tables().into_iter().collect::<Value>(), shows_all => all,
+            stand_in => self.stand_in(), shows_all => all,
+            tables => self.other_tables().into_iter().collect::<Value>(),
             differs => Value::from(Serde(&self.compared.differs)), heads => HEAD.to_vec(),
             aligned => in_columns(&lines), rows => Value::from(Serde(&lines)),
             gates => Value::from(Serde(&self.before_and_after())),

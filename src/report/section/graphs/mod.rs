@@ -80,7 +80,8 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
             values => values::values(audit, scenarios), determined, few =>
             few_bootstraps(scenarios), contradicts => Value::from(Serde(&contradicts)), changes =>
             changes(audit, attribute, scenarios), rates, variances, drawings =>
-            drawings(scenarios), heads => heads(scenarios), edges, all_edges, movements => movements(audit, scenarios),
+            drawings(scenarios), heads => heads(scenarios), edges, all_edges,
+            movements => movements(audit, scenarios),
         });
     }
     let facts = context!(persons, binned, middle, attributes);
