@@ -113,6 +113,9 @@ const COUNTERFACTUALS: KeyedWords = KeyedWords {
     original: "the person",
 };
 
+/// What is wrong with the entry in a row of a batch.
+type EntryFault<'f> = &'f dyn Fn(usize) -> Result<Fault>;
+
 /// A keyed file opened for reading from front to back; it may be a folder of parts, which follow
 /// each other as the row groups of one file do.
 #[derive(Debug)]
@@ -506,7 +509,7 @@ impl KeyedFile {
             texts.as_ref().and_then(|texts| texts.at(i).map(str::to_owned))
         };
         let [bad_attribute, bad_to, bad_from, bad_index] = bad;
-        let faults: [(Option<usize>, &dyn Fn(usize) -> Result<Fault>); 6] = [
+        let faults: [(Option<usize>, EntryFault<'_>); 6] = [
             (bad_id, &|i| Ok(self.id_fault(&ids, i, row(i)))),
             (bad_score, &|i| self.score_fault(batch, columns.score[i], i, row(i))),
             (bad_attribute, &|i| Ok(self.attribute_fault(text(&sensitive, i), row(i)))),

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::plan::{AttributePlan, PreparePlan};
+use crate::data::prepare::tally::LeftOut;
 use crate::data::source::SourceSlice;
 use crate::num::fixed::FixedSum;
-use crate::table::population::STATES;
 
 /// Undeclared groups that are counted each.
 const MOST_NAMED: usize = 100;
@@ -25,30 +25,6 @@ pub(crate) fn first_named<'a, T>(
     named.sort_by_key(|(word, _)| *word);
     let others = named.split_off(named.len().min(MOST_NAMED));
     (named, others.into_iter().map(|(_, of)| of).collect())
-}
-
-/// Why a row is left out: the first that applies, in the order of [`STATES`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LeftOut {
-    /// A side table that drops such rows does not have its key.
-    Unmatched,
-    /// A condition of `keep` does not hold.
-    Filtered,
-    /// It repeats an earlier row that every filter keeps.
-    Duplicate,
-    /// It lacks the value of a feature.
-    Dropped,
-}
-
-impl LeftOut {
-    /// All of them; each is at the position of its number.
-    pub(crate) const ALL: [LeftOut; 4] =
-        [LeftOut::Unmatched, LeftOut::Filtered, LeftOut::Duplicate, LeftOut::Dropped];
-
-    /// The word of the table `population`.
-    pub(crate) fn word(self) -> &'static str {
-        STATES[self as usize]
-    }
 }
 
 /// The positions in a slice of the rows that are left out, by [`LeftOut`].

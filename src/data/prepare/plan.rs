@@ -8,11 +8,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::keep::KeepFilter;
-use crate::data::prepare::left_out::LeftOut;
 use crate::data::prepare::params::{
     MissingRule, OrdinalOrder, PrepareParams, SensitiveParams, SidesParams, SplitColumn,
 };
-use crate::data::prepare::tally::ColumnTally;
+use crate::data::prepare::tally::{ColumnTally, LeftOut};
 use crate::data::prepare::view::SourceView;
 use crate::data::rows::role_counts::HashSplit;
 use crate::data::source::SourceSlice;

@@ -12,6 +12,31 @@ use serde::{Deserialize, Serialize};
 use crate::data::source::side_table::EXAMPLES;
 use crate::data::source::{SourceColumn, list_words};
 use crate::data::values::SourceValues;
+use crate::table::population::STATES;
+
+/// Why a row is left out: the first that applies, in the order of [`STATES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    /// A side table that drops such rows does not have its key.
+    Unmatched,
+    /// A condition of `keep` does not hold.
+    Filtered,
+    /// It repeats an earlier row that every filter keeps.
+    Duplicate,
+    /// It lacks the value of a feature.
+    Dropped,
+}
+
+impl LeftOut {
+    /// All of them; each is at the position of its number.
+    pub(crate) const ALL: [LeftOut; 4] =
+        [LeftOut::Unmatched, LeftOut::Filtered, LeftOut::Duplicate, LeftOut::Dropped];
+
+    /// The word of the table `population`.
+    pub(crate) fn word(self) -> &'static str {
+        STATES[self as usize]
+    }
+}
 
 /// Rows whose key a side table lacks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -139,13 +139,12 @@ impl WeightSummary {
     pub(crate) fn add(&mut self, weight: f64) {
         if weight > 0.0 {
             let (odd, exponent) = odd_and_exponent(weight);
-            self.largest = self.largest.max(weight);
-            self.smallest = if self.smallest > 0.0 { self.smallest.min(weight) } else { weight };
-            self.divide(odd, exponent);
-            if let DecimalDivisor::Of { decimals, .. } = self.decimal {
-                let own = DecimalDivisor::of_weight(weight, decimals);
-                self.decimal = self.decimal.with(own, self.largest);
-            }
+            let decimal = match self.decimal {
+                DecimalDivisor::Of { decimals, .. } => DecimalDivisor::of_weight(weight, decimals),
+                DecimalDivisor::None => DecimalDivisor::None,
+            };
+            let (largest, smallest) = (weight, weight);
+            self.merge(WeightSummary { largest, smallest, odd, exponent, decimal });
         }
     }
 

@@ -375,13 +375,9 @@ impl CounterfactualReader {
                 return keys.keys((&of.0, &of.1), group, &own);
             }
         };
-        if is_judged(file) {
-            let [parent, to_group, cf_index] = KEYS;
-            let columns = [parent, to_group, cf_index, VALID];
-            let batch = file.read_group(group, Some(&columns))?;
-            return Ok(keys_of(&valid(file, batch)?));
-        }
-        Ok(keys_of(&file.read_group(group, Some(&KEYS))?))
+        let verdict = is_judged(file).then_some(VALID);
+        let columns: Vec<&str> = KEYS.into_iter().chain(verdict).collect();
+        Ok(keys_of(&valid(file, file.read_group(group, Some(&columns))?)?))
     }
 
     /// Keys and features of the valid counterfactuals of one row group.
@@ -397,8 +393,7 @@ impl CounterfactualReader {
             return keys.rows((&of.0, &of.1), group);
         }
         let file = self.file()?;
-        let batch = file.read_group(group, None)?;
-        let batch = if is_judged(file) { valid(file, batch)? } else { batch };
+        let batch = valid(file, file.read_group(group, None)?)?;
         let keys = keys_of(&batch);
         let rows = self.with_source(group, &keys, features(file, batch, layout)?)?;
         Ok((keys, rows))
@@ -455,12 +450,10 @@ fn is_judged(file: &ParquetFile) -> bool {
     file.schema().field_with_name(VALID).is_ok()
 }
 
+/// The valid counterfactuals of a batch; all where it has no verdicts.
 fn valid(file: &ParquetFile, batch: RecordBatch) -> Result<RecordBatch> {
-    let valid = batch
-        .column_by_name(VALID)
-        .map(|column| column.as_boolean().clone())
-        .ok_or_else(|| unexpected(file, VALID))?;
-    filter_record_batch(&batch, &valid).map_err(|_| unexpected(file, VALID))
+    let Some(valid) = batch.column_by_name(VALID) else { return Ok(batch) };
+    filter_record_batch(&batch, valid.as_boolean()).map_err(|_| unexpected(file, VALID))
 }
 
 fn features(file: &ParquetFile, batch: RecordBatch, layout: &Layout) -> Result<FeatureRows> {

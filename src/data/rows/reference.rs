@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::data::rows::content::ContentHash;
 use crate::data::values::ValueClass;
 use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, PieceLoop};
 
 /// The reference rows of one row group.
@@ -211,11 +211,8 @@ impl LayoutRecoding {
                     "the rows have the column `{}`, but the reference does not",
                     target.name
                 );
-                return Err(Error::from(
-                    Fault::new("missing-column", what)
-                        .in_column(&target.name)
-                        .hint("add it to `data.reference`"),
-                ));
+                let fault = Fault::new("missing-column", what).in_column(&target.name);
+                return fault.fail("add it to `data.reference`");
             };
             let feature = &from.features[at];
             let (there, here) = (feature.class, target.class);
@@ -237,25 +234,15 @@ impl LayoutRecoding {
                 );
                 let hint = "write both with the same type: values must mean the same \
                             in both";
-                return Err(Error::from(
-                    Fault::new("reference-type", what).in_column(&target.name).hint(hint),
-                ));
+                return Fault::new("reference-type", what).in_column(&target.name).fail(hint);
             }
             if !target.kind.is_coded() {
                 return Ok((at, None));
             }
             let known: HashMap<&str, u32> =
                 target.levels.iter().map(String::as_str).zip(0..).collect();
-            Ok((
-                at,
-                Some(
-                    feature
-                        .levels
-                        .iter()
-                        .map(|level| known.get(level.as_str()).copied().unwrap_or(MISSING))
-                        .collect(),
-                ),
-            ))
+            let position = |level: &String| known.get(level.as_str()).copied().unwrap_or(MISSING);
+            Ok((at, Some(feature.levels.iter().map(position).collect())))
         };
         Ok(LayoutRecoding { columns: to.features.iter().map(column).collect::<Result<_>>()? })
     }

@@ -267,21 +267,11 @@ impl<'a> TrainingRows<'a> {
     /// As [`TrainingRows::fold`].
     pub fn count(&self) -> Result<(u64, u64)> {
         let mut counts = (0, 0);
-        self.fold(
-            |group| {
-                let there = |&i: &usize| group.weight(i) > 0.0;
-                let n = (0..group.labels.len()).filter(there).count() as u64;
-                (
-                    (0..group.labels.len()).filter(there).filter(|&i| group.labels[i]).count()
-                        as u64,
-                    n,
-                )
-            },
-            |(positive, n)| {
-                counts.0 += positive;
-                counts.1 += n;
-            },
-        )?;
+        let counted = |group: &TrainingBatch| {
+            let there = group.labels.iter().enumerate().filter(|(i, _)| group.weight(*i) > 0.0);
+            there.fold((0, 0), |(p, n), (_, label)| (p + u64::from(*label), n + 1))
+        };
+        self.fold(counted, |(positive, n)| counts = (counts.0 + positive, counts.1 + n))?;
         Ok(counts)
     }
 }

@@ -46,6 +46,7 @@ macro_rules! sql_signatures {
 }
 
 const ANY: &[SqlType] = &[SqlType::Null];
+const BOOL: &[SqlType] = &[SqlType::Bool];
 const NUMBER: &[SqlType] = &[SqlType::Number];
 const TEXT: &[SqlType] = &[SqlType::Text];
 const TEXT_NUMBER: &[SqlType] = &[SqlType::Text, SqlType::Number];
@@ -71,6 +72,22 @@ pub(super) const FUNCTIONS: &[SqlSignature] = &sql_signatures! {
     "substr" Substring(TEXT_NUMBER 2 3) Text; "substring" Substring(TEXT_NUMBER 2 3) Text;
     "trim" Trim(TEXT 1 1) Text; "upper" Upper(TEXT 1 1) Text; "year" Year(TEXT 1 1) Number;
 };
+
+/// Operators, and forms with words of their own.
+const OPERATORS: &[SqlSignature] = &sql_signatures! {
+    "+" Add(NUMBER 2 2) Number; "-" Subtract(NUMBER 2 2) Number; "*" Multiply(NUMBER 2 2) Number;
+    "/" Divide(NUMBER 2 2) Number; "-" Negate(NUMBER 1 1) Number; "AND" And(BOOL 2 100) Bool;
+    "OR" Or(BOOL 2 100) Bool; "NOT" Not(BOOL 1 1) Bool; "IS TRUE" IsTrue(BOOL 1 1) Bool;
+    "IS NOT TRUE" IsNotTrue(BOOL 1 1) Bool; "IS FALSE" IsFalse(BOOL 1 1) Bool;
+    "IS NOT FALSE" IsNotFalse(BOOL 1 1) Bool; "LIKE" Like(TEXT 2 2) Bool;
+    "ILIKE" ILike(TEXT 2 2) Bool; "||" ConcatOperator(TEXT 2 2) Text;
+    "TRY_CAST" TryNumber(TEXT 1 1) Number;
+};
+
+/// What a function or operator takes and gives, where its arguments decide nothing else.
+pub(super) fn signature_of(function: SqlFunction) -> Option<&'static SqlSignature> {
+    FUNCTIONS.iter().chain(OPERATORS).find(|known| known.function == function)
+}
 
 /// Functions that look at other rows.
 pub(super) const OF_ROWS: &str = "\

@@ -1,6 +1,6 @@
 //! An expression that fits the types of its columns.
 
-use crate::data::sql::function::{FUNCTIONS, SqlFunction};
+use crate::data::sql::function::{FUNCTIONS, SqlFunction, signature_of};
 use crate::data::sql::length::{LongText, TEXTS_AT_ONCE};
 use crate::data::sql::parse::{SqlKind, SqlNode, parse};
 use crate::data::sql::{SqlColumn, SqlPlace, SqlProblem};
@@ -151,10 +151,6 @@ fn type_of(node: &SqlNode, columns: &[SqlType]) -> Result<SqlType, SqlProblem> {
     };
     use SqlFunction as F;
     Ok(match function {
-        F::Add | F::Subtract | F::Multiply | F::Divide | F::Remainder | F::Negate => {
-            (0..types.len()).try_for_each(|i| takes(SqlType::Number, i))?;
-            SqlType::Number
-        }
         F::Equal
         | F::NotEqual
         | F::Less
@@ -166,30 +162,14 @@ fn type_of(node: &SqlNode, columns: &[SqlType]) -> Result<SqlType, SqlProblem> {
             common(&mut (0..2))?;
             SqlType::Bool
         }
-        F::And | F::Or | F::Not | F::IsTrue | F::IsNotTrue | F::IsFalse | F::IsNotFalse => {
-            (0..types.len()).try_for_each(|i| takes(SqlType::Bool, i))?;
-            SqlType::Bool
-        }
         F::IsNull | F::IsNotNull => SqlType::Bool,
         F::Case => {
             let n = types.len();
             (0..n / 2).try_for_each(|i| takes(SqlType::Bool, 2 * i))?;
             common(&mut (0..n / 2).map(|i| 2 * i + 1).chain((n % 2 == 1).then_some(n - 1)))?
         }
-        F::Like | F::ILike => {
-            (0..2).try_for_each(|i| takes(SqlType::Text, i))?;
-            SqlType::Bool
-        }
-        F::ConcatOperator => {
-            (0..2).try_for_each(|i| takes(SqlType::Text, i))?;
-            SqlType::Text
-        }
-        F::TryNumber => {
-            takes(SqlType::Text, 0)?;
-            SqlType::Number
-        }
         _ => {
-            let Some(signature) = FUNCTIONS.iter().find(|known| known.function == function) else {
+            let Some(signature) = signature_of(function) else {
                 let what = format!("`{function:?}` has no signature");
                 return Err(SqlProblem::new(node.at, what, "this is a bug in cfaudit"));
             };
