@@ -1,6 +1,7 @@
 //! Reads the prepared rows into plain vectors; writes feature columns for other stages.
 
 pub(crate) mod aligned;
+pub(crate) mod column_moments;
 pub(crate) mod content;
 pub(crate) mod ids;
 pub(crate) mod profile;
