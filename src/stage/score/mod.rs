@@ -16,7 +16,6 @@ pub(crate) mod recheck;
 pub(crate) mod rows;
 pub(crate) mod score_file;
 pub(crate) mod worlds;
-pub(crate) mod worlds_inputs;
 
 use std::path::{Path, PathBuf};
 
