@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causal::nodes::MAX_NODES;
-use crate::data::rows::column_moments::{ColumnTally, means_and_deviations};
+use crate::data::rows::column_moments::{TrainingTally, means_and_deviations};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::source::list_words;
 use crate::data::{FeatureRows, MISSING};
@@ -111,7 +111,7 @@ pub struct TrainingBlocks {
 
 /// What a row group holds.
 struct GroupCounts {
-    tallies: Vec<ColumnTally>,
+    tallies: Vec<TrainingTally>,
     /// For each variable the rows without a value.
     missing: Vec<u64>,
     /// The used rows of each block and stratum.
@@ -158,7 +158,7 @@ impl GraphEncoding {
         let n_strata = strata.and_then(|v| variables[v].levels.as_ref()).map_or(1, Vec::len);
         let mut blocks =
             TrainingBlocks { sizes: Vec::new(), first_block: Vec::new(), strata, dropped: 0 };
-        let mut tallies: Vec<ColumnTally> = variables.iter().map(GraphVariable::tally).collect();
+        let mut tallies: Vec<TrainingTally> = variables.iter().map(GraphVariable::tally).collect();
         let mut lacking = vec![0; variables.len()];
         rows.fold(
             |group| count_group(variables, group, strata, n_strata),
@@ -348,9 +348,9 @@ impl TrainingBlocks {
 
 impl GraphVariable {
     /// Its column without rows.
-    fn tally(&self) -> ColumnTally {
+    fn tally(&self) -> TrainingTally {
         let codes = |levels: &Vec<u32>| levels.iter().max().map_or(0, |&code| code as usize + 1);
-        ColumnTally::new(self.feature, self.levels.as_ref().map(codes))
+        TrainingTally::new(self.feature, self.levels.as_ref().map(codes))
     }
 
     /// Whether row `i` has a value.

@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::rows::column_moments::{ColumnTally, means_and_deviations};
+use crate::data::rows::column_moments::{TrainingTally, means_and_deviations};
 use crate::data::rows::training::TrainingRows;
 use crate::data::{Feature, FeatureKind, FeatureRows, MISSING};
 use crate::error::Result;
@@ -52,8 +52,8 @@ impl FeatureEncoder {
         rows: &TrainingRows<'_>,
     ) -> Result<FeatureEncoder> {
         let levels = |of: &Feature| (!is_number(of)).then_some(of.levels.len());
-        let empty: Vec<ColumnTally> =
-            features.iter().enumerate().map(|(f, of)| ColumnTally::new(f, levels(of))).collect();
+        let empty: Vec<TrainingTally> =
+            features.iter().enumerate().map(|(f, of)| TrainingTally::new(f, levels(of))).collect();
         let mut tallies = empty.clone();
         rows.fold(
             |group| {

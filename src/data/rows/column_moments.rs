@@ -12,7 +12,7 @@ use crate::num::moments::scale_above;
 
 /// What rows hold in a column.
 #[derive(Debug, Clone)]
-pub(crate) struct ColumnTally {
+pub(crate) struct TrainingTally {
     /// Position of the column.
     feature: usize,
     /// Whether its values are numbers; the positions of ordered levels are, too.
@@ -29,10 +29,10 @@ pub(crate) struct ColumnTally {
     pub(crate) levels: Vec<u64>,
 }
 
-impl ColumnTally {
+impl TrainingTally {
     /// Of no rows; `levels` is the number of codes of a column of levels, none of one of numbers.
     pub(crate) fn new(feature: usize, levels: Option<usize>) -> Self {
-        ColumnTally {
+        TrainingTally {
             feature,
             is_number: levels.is_none(),
             n: 0,
@@ -62,7 +62,7 @@ impl ColumnTally {
     }
 
     /// Adds what other rows hold.
-    pub(crate) fn merge(&mut self, other: &ColumnTally) {
+    pub(crate) fn merge(&mut self, other: &TrainingTally) {
         self.n += other.n;
         self.n_missing += other.n_missing;
         self.smallest = self.smallest.min(other.smallest);
@@ -78,10 +78,10 @@ impl ColumnTally {
 /// The rows cannot be read, or the run is to stop.
 pub(crate) fn means_and_deviations(
     rows: &TrainingRows<'_>,
-    columns: &[ColumnTally],
+    columns: &[TrainingTally],
     counts: &(dyn Fn(&FeatureRows, usize) -> bool + Sync),
 ) -> Result<Vec<(f64, f64)>> {
-    let largest = |of: &ColumnTally| if of.n == 0 { 0.0 } else { of.largest.max(-of.smallest) };
+    let largest = |of: &TrainingTally| if of.n == 0 { 0.0 } else { of.largest.max(-of.smallest) };
     let scales: Vec<f64> = columns.iter().map(|of| scale_above(largest(of))).collect();
     let mean_of = |term: &(dyn Fn(usize, f64) -> f64 + Sync)| -> Result<Vec<f64>> {
         let mut sums = vec![FixedSum::ZERO; columns.len()];
@@ -101,7 +101,7 @@ pub(crate) fn means_and_deviations(
             },
             |part| sums.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part)),
         )?;
-        let mean = |(sum, of): (&FixedSum, &ColumnTally)| match of.n {
+        let mean = |(sum, of): (&FixedSum, &TrainingTally)| match of.n {
             0 => 0.0,
             n => sum.to_f64() / n as f64,
         };
