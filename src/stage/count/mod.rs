@@ -25,7 +25,7 @@ use crate::metric::evidence::labelled_scores::EXACT_ROWS;
 use crate::metric::evidence::person_sums;
 use crate::metric::value::sanity::ModelSanity;
 use crate::stage::artifact::{
-    EVIDENCE, FOLD_EVIDENCE, KEEP_ROWS_BELOW, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE,
+    EVIDENCE, FOLD_EVIDENCE, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE, keeps_rows,
 };
 use crate::stage::count::classes::{ClassCountInputs, ClassScores};
 use crate::stage::count::evidence::{CountInputs, CountSettings, CountedFolds, FIRST_SLICE};
@@ -504,7 +504,7 @@ impl Stage for OutcomesStage {
         let named = keep == Some(true);
         let passes = b.passes();
         rows.work(parts.len() as u64, move |ctx, row_context| {
-            if !named && row_context.roles.n_audited() >= KEEP_ROWS_BELOW {
+            if !keeps_rows(keep, row_context.roles.n_audited()) {
                 return Ok(());
             }
             let fill = |part: usize, writer: &mut RowWriter<OutcomeRow>| {
