@@ -6,7 +6,9 @@ use arrow::array::ArrayRef;
 
 use crate::frame::{TableFrame, TableRecord};
 use crate::seam_cases::text_of;
-use crate::work::{Says, Work, assert_same, column, documented, python3_imports, results, root};
+use crate::work::{
+    Rows, Says, Work, assert_same, column, documented, python3_imports, results, root,
+};
 
 const N: i64 = 240;
 
@@ -34,22 +36,16 @@ fn premiums(of: impl Fn(i64) -> Option<f64>) -> ArrayRef {
 
 fn work(other: ArrayRef) -> Work {
     let work = Work::new();
-    work.parquet(
-        "policies.parquet",
-        vec![
-            ("id", column(0..N)),
-            ("sex", column((0..N).map(sex))),
-            ("premium", premiums(|i| premium(i, sex(i)))),
-        ],
-    );
-    work.parquet(
-        "quotes.parquet",
-        vec![
-            ("row_id", column(0..N)),
-            ("to_group", column((0..N).map(|i| sex(i + 1)))),
-            ("quote", other),
-        ],
-    );
+    Rows::of(0..N)
+        .with("id", |i| i)
+        .with("sex", sex)
+        .column("premium", premiums(|i| premium(i, sex(i))))
+        .write(&work, "policies.parquet");
+    Rows::of(0..N)
+        .with("row_id", |i| i)
+        .with("to_group", |i| sex(i + 1))
+        .column("quote", other)
+        .write(&work, "quotes.parquet");
     work
 }
 
@@ -320,8 +316,7 @@ gates:
     assert_eq!(audited("m"), [120, 0, unlabelled("m")]);
     assert_eq!(audited("w"), [120, 6, unlabelled("w")]);
     assert!(work.table("gates").records().all(|row| row.text("verdict") == "pass"));
-    let annex = work.read("out/annex.html");
-    annex.says(&["Groups as they are", "Amounts of the groups"]);
+    work.read("out/annex.html").says(&["Groups as they are", "Amounts of the groups"]);
     // Amounts have no place among the scores by which two runs are paired.
     work.cfaudit(0, "diff out out");
     // Without claims what needs no label is measured.

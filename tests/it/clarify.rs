@@ -133,7 +133,5 @@ fn facets_from_job_to_page() {
     work.same_bytes(0, "job.yaml", &["--threads 3 --batch-rows 1024"]);
     // Another number of neighbours runs the flip test again, and nothing before it.
     work.run(0, "job.yaml", "--set metrics.clarify.flip_test.neighbours=5");
-    let again = work.table("metrics");
-    let ft = again.at("metric=ft");
-    ft.text("ci_method").says(&["5 neighbours"]);
+    work.table("metrics").at("metric=ft").text("ci_method").says(&["5 neighbours"]);
 }

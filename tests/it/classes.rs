@@ -457,8 +457,7 @@ fn classes_of_persons() {
             assert_eq!(plain.int("denominator_persons").is_some(), !weight.is_empty());
             assert!(row.text("interval") != "wilson");
         }
-        let page = work.read("out/annex.html");
-        page.says(&["Counts are rows; they belong to "]);
+        work.read("out/annex.html").says(&["Counts are rows; they belong to "]);
     }
 }
 
@@ -527,8 +526,7 @@ fn clarify_of_each_class_and_of_one() {
         }
         near("cddpl", sum / all);
     }
-    let page = work.read("out/annex.html");
-    page.says(&["Clarify", "each class against all others"]);
+    work.read("out/annex.html").says(&["Clarify", "each class against all others"]);
 
     let example = documented("metrics.md", "## Clarify's thirteen");
     work.write("one.yaml", &job.replace(plain, &example));
@@ -674,8 +672,7 @@ fn same_bytes_gates_and_numbers_of_a_word() {
         let all: Vec<_> = metrics.records().filter(|r| is(&r)).collect();
         assert!(!all.is_empty() && all.iter().all(|r| r.text("undefined") == undefined), "{class}");
     }
-    let told = work.cfaudit(0, "explain nsr --in out").stdout;
-    told.says(&["class low", "class high"]);
+    work.cfaudit(0, "explain nsr --in out").stdout.says(&["class low", "class high"]);
     let resolved = work.read("out/job.resolved.yaml");
     work.write("again.yaml", &resolved);
     work.cfaudit(0, "check again.yaml --no-data");
@@ -753,8 +750,7 @@ fn values_that_are_no_classes() {
         ["no_actual_positive", "no_predicted_positive"]
     );
     of_none("pprev").holds("value=0");
-    let page = work.read("out/annex.html");
-    page.says(&["nobody has the positive label", "class <bdi>none</bdi>"]);
+    work.read("out/annex.html").says(&["nobody has the positive label", "class <bdi>none</bdi>"]);
 }
 
 /// Many classes of many groups: the page shows the largest, says so, and stays small.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::work::{
-    Files, Going, Says, Work, assert_same, column, draw, files, results, root, sha256,
+    Files, Going, Rows, Says, Work, assert_same, column, draw, files, results, root, sha256,
 };
 
 /// The jobs of `tests/jobs`, each another way through the stages.
@@ -76,21 +76,15 @@ pub(crate) fn work(job: &str) -> Work {
             REGIONS.iter().filter(move |to| **to != region(i)).map(move |to| (i, *to))
         })
     };
-    work.parquet(
-        "moved.parquet",
-        vec![
-            ("row_id", column(moved().map(|(i, _)| 10 * i - 5000))),
-            ("sensitive", column(moved().map(|_| "region"))),
-            ("to_group", column(moved().map(|(_, to)| to))),
-            ("cf_index", column(moved().map(|_| 0_i64))),
-            (
-                "score",
-                column(moved().map(|(i, to)| {
-                    (!gone(i, 26)).then(|| (draw(i, 24) + 0.1 * to.len() as f64).min(1.0))
-                })),
-            ),
-        ],
-    );
+    Rows::of(moved())
+        .with("row_id", |(i, _)| 10 * i - 5000)
+        .with("sensitive", |_| "region")
+        .with("to_group", |(_, to)| to)
+        .with("cf_index", |_| 0_i64)
+        .with("score", |(i, to)| {
+            (!gone(i, 26)).then(|| (draw(i, 24) + 0.1 * to.len() as f64).min(1.0))
+        })
+        .write(&work, "moved.parquet");
     work
 }
 

@@ -85,13 +85,9 @@ fn what_agrees_is_said_and_what_is_allowed_to_differ_is_told() {
 
     let allowed = work(&[(3, Some(0.9)), (17, Some(0.5))]);
     run(&allowed, "{column: known_score, at_most: 2}", 0);
-    let issues = allowed.table("issues");
-    let issue = issues.at("code=unexpected-scores");
-    issue.holds("where=live, n=2");
-    let page = allowed.read("out/report.html");
-    page.says(&["Some scores are not the known ones."]);
-    let page = allowed.read("out/annex.html");
-    page.says(&["40 rows agree, but for 2 (the job allows 2)"]);
+    allowed.table("issues").at("code=unexpected-scores").holds("where=live, n=2");
+    allowed.read("out/report.html").says(&["Some scores are not the known ones."]);
+    allowed.read("out/annex.html").says(&["40 rows agree, but for 2 (the job allows 2)"]);
 }
 
 /// A model that is trained here is compared too, with the example of the guide.

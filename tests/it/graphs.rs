@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::frame::{TableCell, TableFrame, TableRecord};
 use crate::persons::run_with_persons;
-use crate::work::{Says, Work, column, documented, draw};
+use crate::work::{Rows, Says, Work, column, documented, draw};
 
 const TRAINED: i64 = 400;
 const ROWS: i64 = 600;
@@ -23,27 +23,18 @@ fn numbers(i: i64) -> (f64, f64) {
 /// Writes people, with `moved` numbers of those who are audited.
 fn write(work: &Work, moved: &dyn Fn(i64) -> (f64, f64)) {
     let of = |i: i64| if i < TRAINED { numbers(i) } else { moved(i) };
-    work.parquet(
-        "people.parquet",
-        vec![
-            ("id", column(0..ROWS)),
-            ("part", column((0..ROWS).map(|i| if i < TRAINED { "fit" } else { "test" }))),
-            ("group", column((0..ROWS).map(group))),
-            ("first", column((0..ROWS).map(|i| of(i).0))),
-            ("second", column((0..ROWS).map(|i| of(i).1))),
-            ("same", column((0..ROWS).map(|_| 7_i64))),
-            ("household", column((0..ROWS).map(|i| 800 + i / 4))),
-            ("own", column((0..ROWS).map(|i| 9000 - i))),
-            ("holes", column((0..ROWS).map(|i| (i % 9 != 0).then(|| draw(i, 11))))),
-            (
-                "yes",
-                column(
-                    (0..ROWS)
-                        .map(|i| i64::from(numbers(i).0 + numbers(i).1 + 3.0 * draw(i, 7) > 4.5)),
-                ),
-            ),
-        ],
-    );
+    Rows::of(0..ROWS)
+        .with("id", |i| i)
+        .with("part", |i| if i < TRAINED { "fit" } else { "test" })
+        .with("group", group)
+        .with("first", |i| of(i).0)
+        .with("second", |i| of(i).1)
+        .with("same", |_| 7_i64)
+        .with("household", |i| 800 + i / 4)
+        .with("own", |i| 9000 - i)
+        .with("holes", |i| (i % 9 != 0).then(|| draw(i, 11)))
+        .with("yes", |i| i64::from(numbers(i).0 + numbers(i).1 + 3.0 * draw(i, 7) > 4.5))
+        .write(work, "people.parquet");
 }
 
 fn job(set: &str) -> String {
@@ -101,8 +92,7 @@ fn graphs_of_persons() {
             formed += usize::from(found.real("lo").is_some());
         }
         assert!(formed > 10, "{formed}");
-        let page = work.read("out/annex.html");
-        page.says(&["which draws persons with all their rows"]);
+        work.read("out/annex.html").says(&["which draws persons with all their rows"]);
     }
 }
 
@@ -221,8 +211,7 @@ fn knowledge_that_does_not_fit_is_told() {
     let graphs = work.table("graphs");
     let scores = |scenario: &str| -> Vec<f64> {
         let set = format!("world/{scenario}");
-        let own = graphs.of(&format!("counterfactual={set}"));
-        own.map(|row| row.real("score").unwrap()).collect()
+        graphs.of(&format!("counterfactual={set}")).map(|row| row.real("score").unwrap()).collect()
     };
     let none = scores("none");
     assert_eq!(none.len(), 30);
@@ -242,16 +231,13 @@ fn knowledge_that_does_not_fit_is_told() {
     }
     let wrong = fits.at("scenario=wrong");
     assert!(wrong.real("hi").unwrap() < 0.0);
-    let of_fit = metrics.of("metric=fit_worse");
-    assert_eq!(of_fit.count(), 2, "none is compared with itself");
+    assert_eq!(metrics.of("metric=fit_worse").count(), 2, "none is compared with itself");
     let gates = work.table("gates");
-    let of_fit = gates.of("gate=fits");
-    assert_eq!(of_fit.map(|row| row.text("verdict")).collect::<Vec<_>>(), ["pass"]);
+    assert_eq!(gates.of("gate=fits").map(|row| row.text("verdict")).collect::<Vec<_>>(), ["pass"]);
     let needed = work.table("needed_knowledge");
     let left: BTreeSet<&str> = needed.records().map(|row| row.text("statement")).collect();
     assert_eq!(Vec::from_iter(left), ["", "first before group", "second before first"]);
-    let page = work.read("out/annex.html");
-    page.says(&["fits worse"]);
+    work.read("out/annex.html").says(&["fits worse"]);
 }
 
 /// People of a known graph: group -> first -> second.
@@ -394,8 +380,7 @@ fn statements_are_left_out_as_scenarios_lack_them() {
         }
     }
     assert!(others > 0 && others < needed.rows.len(), "{others}");
-    let page = work.read("out/annex.html");
-    page.says(&["Which statements a verdict needs"]);
+    work.read("out/annex.html").says(&["Which statements a verdict needs"]);
     let kept = fs::read(work.path("out/tables/needed_knowledge.parquet")).unwrap();
     work.cfaudit(0, "gate out --baseline plain");
     assert!(kept == fs::read(work.path("out/tables/needed_knowledge.parquet")).unwrap());
@@ -677,8 +662,7 @@ fn several() -> Work {
 #[test]
 fn tables_agree_with_each_other() {
     let work = several();
-    let brief = work.read("out/report.html");
-    brief.says(&[
+    work.read("out/report.html").says(&[
         "Scenario <bdi>none</bdi>: the job states nothing about what causes what.",
         "Scenario <bdi>late</bdi>: the job states the order of causes, <bdi>sex</bdi> and \
          <bdi>age</bdi> before <bdi>income</bdi>, <bdi>grade</bdi> and <bdi>job</bdi>, and \
@@ -897,8 +881,7 @@ fn faults_of_the_data_are_said() {
         &job("{graph-uncertain: {discovery: {boss: {}}, bootstraps: 2, worlds_total_at_most: 1, \
               knowledge: {none: {}}}}"),
     );
-    let ran = work.run(3, "few.yaml", "");
-    ran.says(&["too-many-graphs", "few.yaml:", "raise the limit"]);
+    work.run(3, "few.yaml", "").says(&["too-many-graphs", "few.yaml:", "raise the limit"]);
 }
 
 /// Another split: sets of graphs learnt from other rows, so their changes are reported and not
@@ -912,15 +895,16 @@ fn two_runs_are_compared() {
     work.cfaudit(0, "run next.yaml --out next --cache cache --baseline out");
     let changes = work.table("next/changes");
     let of = |changes: &TableFrame, set: &str| -> Vec<(String, String, Option<f64>)> {
-        let mine = changes.of(&format!("counterfactual={set}"));
-        mine.map(|row| {
-            (
-                row.text("status").to_owned(),
-                row.text("ci_method").to_owned(),
-                row.real("difference"),
-            )
-        })
-        .collect()
+        changes
+            .of(&format!("counterfactual={set}"))
+            .map(|row| {
+                (
+                    row.text("status").to_owned(),
+                    row.text("ci_method").to_owned(),
+                    row.real("difference"),
+                )
+            })
+            .collect()
     };
     for (set, expected) in [
         ("found/none", "refitted"),

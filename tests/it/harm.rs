@@ -1,7 +1,7 @@
 //! Gates that see harm: both parts of it are judged, and a gate that looks the other way is
 //! reported of before and after the run.
 
-use crate::work::{Says, Work, column};
+use crate::work::{Rows, Says, Work, column};
 
 const FEW: &str = "--set data.rows.synthetic.rows=6000";
 
@@ -93,16 +93,13 @@ fn a_check_knows_who_is_at_risk_by_decisions() {
             let is = draw(i, 3.0) < if woman(i) { 0.85 } else { 0.7 };
             (score(i) >= 0.3).then_some(if is { "yes" } else { "no" })
         };
-        work.parquet(
-            "loans.parquet",
-            vec![
-                ("id", column(0..n)),
-                ("sex", column((0..n).map(|i| ["m", "f"][usize::from(woman(i))]))),
-                ("x", column((0..n).map(|i| draw(i, 5.0)))),
-                ("score", column((0..n).map(score))),
-                ("repaid", column((0..n).map(repaid))),
-            ],
-        );
+        Rows::of(0..n)
+            .with("id", |i| i)
+            .with("sex", |i| ["m", "f"][usize::from(woman(i))])
+            .with("x", |i| draw(i, 5.0))
+            .with("score", score)
+            .with("repaid", repaid)
+            .write(&work, "loans.parquet");
     };
     write_loans(&|i| draw(i, 2.0) * if woman(i) { 0.475 } else { 1.0 });
     let check = |group: &str, model: &str| {

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use arrow::array::{ArrayRef, Int64Array, ListArray, UInt64Array};
 use arrow::datatypes::Float64Type;
 
-use crate::work::{Ran, Says, Work, array, column, expected, patched};
+use crate::work::{Ran, Rows, Says, Work, array, column, expected, patched};
 
 const JOB: &str = r#"
 cfaudit: 1
@@ -76,21 +76,15 @@ impl Inputs {
                 ("age", column(self.age)),
             ],
         );
-        work.parquet(
-            "scores.parquet",
-            vec![
-                ("row_id", column(self.scores.iter().map(|s| s.0))),
-                ("score", column(self.scores.iter().map(|s| s.1))),
-            ],
-        );
-        work.parquet(
-            "moved.parquet",
-            vec![
-                ("row_id", column(self.moved.iter().map(|s| s.0))),
-                ("to_group", column(self.moved.iter().map(|s| s.1))),
-                ("score", column(self.moved.iter().map(|s| s.2))),
-            ],
-        );
+        Rows::of(self.scores.iter())
+            .with("row_id", |s| s.0)
+            .with("score", |s| s.1)
+            .write(&work, "scores.parquet");
+        Rows::of(self.moved.iter())
+            .with("row_id", |s| s.0)
+            .with("to_group", |s| s.1)
+            .with("score", |s| s.2)
+            .write(&work, "moved.parquet");
         work
     }
 }
@@ -131,8 +125,7 @@ fn refused(change: impl FnOnce(&mut Inputs), code: &str, words: &[&str]) {
 
 #[test]
 fn sound_inputs_run() {
-    let work = Inputs::sound().write();
-    assert_eq!(work.run(0, "job.yaml", "").summary()["rows"], 20);
+    assert_eq!(Inputs::sound().write().run(0, "job.yaml", "").summary()["rows"], 20);
 }
 
 #[test]
@@ -626,32 +619,31 @@ fn one_group_only() {
     inputs.sex.fill("m");
     inputs.moved.iter_mut().for_each(|moved| moved.1 = "f");
     let work = inputs.write();
-    let ran = work.run(0, "job.yaml", "");
-    assert_eq!(ran.summary()["rows"], 20);
+    assert_eq!(work.run(0, "job.yaml", "").summary()["rows"], 20);
     let metrics = work.table("metrics");
     let pairs: Vec<_> = metrics.of("scope=pair").collect();
     assert!(
         !pairs.is_empty()
             && pairs.iter().all(|r| r.real("value").is_none() && !r.text("undefined").is_empty())
     );
-    let page = work.read("out/annex.html");
-    assert!(!page.contains("NaN"));
+    assert!(!work.read("out/annex.html").contains("NaN"));
 }
 
 /// Rates of counterfactuals into a group, by group and model: counted people, and the value of the
 /// switch rate.
 fn switch_rates(work: &Work, attribute: &str) -> Vec<(String, String, i64, Option<f64>)> {
     let metrics = work.table("metrics");
-    let of = metrics.of(&format!("metric=sr, scope=direction, sensitive={attribute}"));
-    of.map(|r| {
-        (
-            r.text("model").to_owned(),
-            r.text("to_group").to_owned(),
-            r.int("n_rows").unwrap(),
-            r.real("value"),
-        )
-    })
-    .collect()
+    metrics
+        .of(&format!("metric=sr, scope=direction, sensitive={attribute}"))
+        .map(|r| {
+            (
+                r.text("model").to_owned(),
+                r.text("to_group").to_owned(),
+                r.int("n_rows").unwrap(),
+                r.real("value"),
+            )
+        })
+        .collect()
 }
 
 /// A group that nobody belongs to, such as a misspelt one, is not a world in which nothing changes:
@@ -664,8 +656,7 @@ fn groups_that_nobody_belongs_to() {
                 x]}, at_most: 0.5, enough: 1}}\n";
     inputs.job += gate;
     let work = inputs.write();
-    let ran = work.run(1, "job.yaml", "");
-    ran.says(&["g: inconclusive"]);
+    work.run(1, "job.yaml", "").says(&["g: inconclusive"]);
     for (model, to, n, rate) in switch_rates(&work, "sex") {
         assert_eq!(
             (n == 0, rate.is_none()),
@@ -692,11 +683,8 @@ fn groups_that_nobody_belongs_to() {
         rates.iter().all(|(_, to, n, rate)| (to == "other") <= (*n == 0 && rate.is_none())),
         "{rates:?}"
     );
-    let issues = work.table("issues");
-    let issue = issues.at("code=unreached-group");
-    issue.holds("where=gender, n=20");
-    let page = work.read("out/annex.html");
-    page.says(&[
+    work.table("issues").at("code=unreached-group").holds("where=gender, n=20");
+    work.read("out/annex.html").says(&[
         "gives the value to write: 20 people have no counterfactual in group",
         "Sets only the columns from which the attribute is derived",
     ]);

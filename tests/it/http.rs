@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::work::{Going, Ran, Work, column};
+use crate::work::{Going, Ran, Rows, Work, column};
 
 const N: i64 = 1200;
 
@@ -170,16 +170,13 @@ fn with_endpoint(url: &str, more: &str) -> Work {
     let work = Work::new();
     let rows = 0..N;
     let sex = |i: i64| Some(["f", "m"][i as usize % 2]);
-    work.parquet(
-        "rows.parquet",
-        vec![
-            ("id", column(rows.clone().map(|i| 5000 + i))),
-            ("sex", column(rows.clone().map(sex))),
-            ("age", column(rows.clone().map(|i| 18 + i % 60))),
-            ("income", column(rows.clone().map(income))),
-            ("repaid", column(rows.map(|i| i64::from(i % 5 < 2)))),
-        ],
-    );
+    Rows::of(rows)
+        .with("id", |i| 5000 + i)
+        .with("sex", sex)
+        .with("age", |i| 18 + i % 60)
+        .with("income", income)
+        .with("repaid", |i| i64::from(i % 5 < 2))
+        .write(&work, "rows.parquet");
     job(&work, url, "v1", more);
     work
 }

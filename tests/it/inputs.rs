@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::work::{Says, Work, assert_same, column, files};
+use crate::work::{Rows, Says, Work, assert_same, column, files};
 
 const JOB: &str = r#"
 cfaudit: 1
@@ -35,14 +35,11 @@ fn work(sum: i64) -> Work {
 
 fn rows(work: &Work, sum: i64) {
     let ids = || 0..400_i64;
-    work.csv(
-        "rows.csv",
-        vec![
-            ("sex", column(ids().map(|i| ["f", "m"][(i % 2) as usize]))),
-            ("repaid", column(ids().map(|i| i64::from(i % 5 < 2)))),
-            ("age", column(ids().map(|i| 20 + (i + sum) % 40))),
-        ],
-    );
+    Rows::of(ids())
+        .with("sex", |i| ["f", "m"][(i % 2) as usize])
+        .with("repaid", |i| i64::from(i % 5 < 2))
+        .with("age", |i| 20 + (i + sum) % 40)
+        .write(work, "rows.csv");
 }
 
 fn settle() {

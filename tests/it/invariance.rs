@@ -11,8 +11,7 @@ const KEY: &str =
 
 /// Of every value that is defined everything that the table says about it.
 fn values(work: &Work, told: &str) -> BTreeMap<String, String> {
-    let metrics = work.whole_table("metrics");
-    metrics.of("value!=").map(|row| (row.told(KEY), row.told(told))).collect()
+    work.whole_table("metrics").of("value!=").map(|row| (row.told(KEY), row.told(told))).collect()
 }
 
 /// 500 of 500 people of one group get the favourable decision, some of the others.

@@ -304,10 +304,10 @@ fn only_training_goes_by_blocks_of_rows() {
         let says = |word: &str| lines.iter().any(|(_, line)| line.contains(word));
         !is_test && (says("TrainingBatch") || !own && says("BLOCK_ROWS"))
     };
-    let found = files.iter().filter(by_blocks).map(|file| {
-        let relative = file.strip_prefix(&root).expect("below src");
-        relative.to_string_lossy().into_owned()
-    });
+    let found = files
+        .iter()
+        .filter(by_blocks)
+        .map(|file| file.strip_prefix(&root).expect("below src").to_string_lossy().into_owned());
     let expected: BTreeSet<String> = BY_BLOCKS.iter().map(|file| (*file).to_owned()).collect();
     assert_eq!(found.collect::<BTreeSet<_>>(), expected);
 }
@@ -383,8 +383,7 @@ fn lines_keep_to_a_hundred_columns() {
     sources(&root.join("src"), &mut files);
     let (mut lines, mut long) = (0, Vec::new());
     for file in &files {
-        let text = fs::read_to_string(file).expect("a source file");
-        for (i, line) in text.lines().enumerate() {
+        for (i, line) in fs::read_to_string(file).expect("a source file").lines().enumerate() {
             lines += 1;
             if line.chars().count() > 100 {
                 let place = file.strip_prefix(root).expect("below the root");

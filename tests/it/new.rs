@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::{Float64Array, Int64Array};
 
 use crate::seam_cases::copy_all;
-use crate::work::{Ran, Says, Work, array, column, draw, root};
+use crate::work::{Ran, Rows, Says, Work, array, column, draw, root};
 
 const N: i64 = 600;
 
@@ -113,16 +113,13 @@ fn a_new_job_checks_and_runs() {
 fn an_aequitas_table_is_audited_as_it_stands() {
     let work = Work::new();
     let ids = 1..=N;
-    work.csv(
-        "compas_for_aequitas.csv",
-        vec![
-            ("entity_id", column(ids.clone())),
-            ("score", column(ids.clone().map(|i| f64::from(u8::from(draw(i, 2) > 0.6))))),
-            ("label_value", column(ids.clone().map(|i| i64::from(draw(i, 3) > 0.5)))),
-            ("race", column(ids.clone().map(|i| ["A", "B", "C"][(i % 3) as usize]))),
-            ("sex", column(ids.map(|i| ["f", "m"][(i % 2) as usize]))),
-        ],
-    );
+    Rows::of(ids)
+        .with("entity_id", |i| i)
+        .with("score", |i| f64::from(u8::from(draw(i, 2) > 0.6)))
+        .with("label_value", |i| i64::from(draw(i, 3) > 0.5))
+        .with("race", |i| ["A", "B", "C"][(i % 3) as usize])
+        .with("sex", |i| ["f", "m"][(i % 2) as usize])
+        .write(&work, "compas_for_aequitas.csv");
     let text = work.cfaudit(0, "new compas_for_aequitas.csv").stdout;
     text.says(&["row_id: entity_id", "column: label_value", "factual: {column: score}"]);
     work.write("job.yaml", &text);
@@ -392,15 +389,12 @@ fn what_no_model_should_read_is_left_out() {
     // A file that is longer than the sample, in Parquet: the same columns.
     let long = 90_000;
     let y = |i: i64| i64::from(draw(i, 5) > 0.6);
-    work.parquet(
-        "long.parquet",
-        vec![
-            ("sex", column((0..long).map(|i| ["m", "f"][(i % 2) as usize]))),
-            ("y", column((0..long).map(y))),
-            ("z", column((0..long).map(|i| y(i) == 0).collect::<Vec<bool>>())),
-            ("x", column((0..long).map(|i| draw(i, 7)))),
-        ],
-    );
+    Rows::of(0..long)
+        .with("sex", |i| ["m", "f"][(i % 2) as usize])
+        .with("y", y)
+        .column("z", column((0..long).map(|i| y(i) == 0).collect::<Vec<bool>>()))
+        .with("x", |i| draw(i, 7))
+        .write(&work, "long.parquet");
     let text = work.cfaudit(0, "new long.parquet --label y --sensitive sex").stdout;
     text.says(&["# left out: z (it is a copy of y)", "continuous: [x]"]);
 }
@@ -431,8 +425,7 @@ fn numbers_of_people_are_no_features() {
     table(&work, "people.csv", "vertrag,kundennr,x,plz,income,hired", line);
     let text = work.cfaudit(0, "new people.csv --label hired --sensitive sex --out job.yaml");
     assert!(!text.stderr.contains("DECIDE"), "{}", text.stderr);
-    let text = work.read("job.yaml");
-    text.says(&[
+    work.read("job.yaml").says(&[
         "row_id: kundennr",
         "continuous: [x, income]",
         "nominal: [plz]",
@@ -477,8 +470,7 @@ fn a_wish_for_1_is_one_for_true() {
     table(&work, "people.csv", "x,hired", line);
     let new = "new people.csv --label hired --sensitive sex --out job.yaml --positive";
     work.cfaudit(0, &format!("{new} 0"));
-    let text = work.read("job.yaml");
-    text.says(&["positive: [\"false\"]"]);
+    work.read("job.yaml").says(&["positive: [\"false\"]"]);
     work.cfaudit(0, "check job.yaml");
     work.cfaudit(3, &format!("{new} 2")).says(&["its values are `false`, `true`"]);
 }
@@ -547,9 +539,7 @@ fn decisions_tell_who_is_at_risk() {
     assert!(!told.stderr.contains("harm_to"), "{}", told.stderr);
     work.write("job.yaml", &told.stdout);
     work.run(0, "job.yaml", "");
-    let gates = work.table("gates");
-    let gap = gates.at("gate=gap-today");
-    gap.holds("metric=demp_difference, verdict=fail");
+    work.table("gates").at("gate=gap-today").holds("metric=demp_difference, verdict=fail");
     // The model that the set asks has switches, although the decision of the file has none.
     let metrics = work.table("metrics");
     let switches = |row: &crate::frame::TableRecord<'_>| row.text("metric") == "sr";
@@ -762,8 +752,7 @@ fn roles_of_columns_are_seen_by_their_values() {
     let listed = listed.replace("    nominal: [work_code]", "    nominal: [patient_code]");
     let listed = listed.replace("  person: ", "  # person: ");
     work.write("listed.yaml", &listed);
-    let told = work.cfaudit(0, "check listed.yaml").stdout;
-    told.says(&[
+    work.cfaudit(0, "check listed.yaml").stdout.says(&[
         "`weight` may know what it should not: it looks like the weight of a row",
         "`patient_code` may know what it should not: it says whose row it is",
         "`work_code` has 5 different whole numbers, which may be codes of levels",

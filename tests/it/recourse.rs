@@ -396,8 +396,7 @@ fn the_tables_fit_together() {
         without.insert(row.text("no_action").to_owned());
     }
     assert!(without.contains("none_meets"), "{without:?}");
-    let page = work.read("out/annex.html");
-    page.says(&[
+    work.read("out/annex.html").says(&[
         "Recourse: who can change the decision",
         "the favourable decision is harder to reach for group",
         "Fixed, and therefore in no action",
@@ -452,8 +451,7 @@ fn several_groups_are_compared_by_pairs_and_one_without_affected_people_is_told(
         ["no_affected_rows"]
     );
     assert!(work.table("gates").of("gate=any").all(|r| r.text("verdict") == "inconclusive"));
-    let page = work.read("out/annex.html");
-    page.says(&[
+    work.read("out/annex.html").says(&[
         "Nothing was looked at: nobody of one of the two groups has the unfavourable decision.",
     ]);
 }

@@ -39,8 +39,7 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
 
     // Positive predictions lost and won in each direction.
     let mut switches: BTreeMap<(String, String), [i64; 2]> = BTreeMap::new();
-    let counts = work.table("counts");
-    for row in counts.of("scope=direction") {
+    for row in work.table("counts").of("scope=direction") {
         let direction = format!("{} -> {}", row.text("from_group"), row.text("to_group"));
         let cell = switches.entry((row.text("sensitive").to_owned(), direction)).or_default();
         match (row.text("predicted"), row.text("predicted_cf")) {
@@ -70,8 +69,7 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
         Some(2809),
         "rows without an occupation have no trade"
     );
-    let resolved = work.read("out/job.resolved.yaml");
-    resolved.says(&["Female & Other", "reference: Male & White"]);
+    work.read("out/job.resolved.yaml").says(&["Female & Other", "reference: Male & White"]);
 }
 
 /// 52 rows of Adult equal an earlier one in all columns but the split: 24 in the training file, 28
@@ -147,9 +145,7 @@ fn scores_made_elsewhere_are_compared_by_derived_groups() {
         ("m & [17, 30]", 1, 1),
     ];
     assert_eq!(counts, expected.map(|(group, n, positive)| (group.to_owned(), n, positive)));
-    let issues = work.table("issues");
-    let outside = issues.at("code=outside-bins");
-    outside.holds("n=1, where=age_band");
+    work.table("issues").at("code=outside-bins").holds("n=1, where=age_band");
 }
 
 /// Weights that differ from 1 move the model, equal ones do not.

@@ -276,9 +276,7 @@ fn small_slices_are_counted_and_named() {
         "{}",
         issue.text("text")
     );
-    let lacking = issues.at("code=missing-slice");
-    lacking.holds("where=shift");
-    let page = work.read("out/annex.html");
-    page.says(&["Inside slices", "small-slice"]);
+    issues.at("code=missing-slice").holds("where=shift");
+    work.read("out/annex.html").says(&["Inside slices", "small-slice"]);
     assert!(work.cfaudit(0, "explain acc --in out").stdout.contains("shift=late & town=a"));
 }

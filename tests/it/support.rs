@@ -1,7 +1,7 @@
 //! Counterfactuals whom the reference rows hardly hold, such as women who are husbands: what
 //! `check`, tables, gates and page say about them.
 
-use crate::work::{Says, Work, column};
+use crate::work::{Rows, Says, Work, column};
 
 const N: i64 = 1200;
 
@@ -39,30 +39,24 @@ fn with_people(joined: bool) -> Work {
     let text = |of: &dyn Fn(i64) -> &'static str| column((0..N).map(of));
     let scores = |moved: bool| column((0..N).map(|i| score(i, moved)));
     let ids = || column(0..N);
-    work.parquet(
-        "people.parquet",
-        vec![
-            ("id", ids()),
-            ("part", text(&|i| if i < N / 2 { "old" } else { "new" })),
-            ("sex", text(&sex)),
-            ("relation", text(&|i| relation(i, joined))),
-            ("region_north", column((0..N).map(|i| region(i)[0]))),
-            ("region_south", column((0..N).map(|i| region(i)[1]))),
-            ("paid", column((0..N).map(|i| i * 5 % 7 % 2))),
-            ("score", scores(false)),
-        ],
-    );
+    Rows::of(0..N)
+        .column("id", ids())
+        .with("part", |i| if i < N / 2 { "old" } else { "new" })
+        .with("sex", sex)
+        .with("relation", |i| relation(i, joined))
+        .with("region_north", |i| region(i)[0])
+        .with("region_south", |i| region(i)[1])
+        .with("paid", |i| i * 5 % 7 % 2)
+        .column("score", scores(false))
+        .write(&work, "people.parquet");
     let audited = |of: Vec<i64>| of.into_iter().filter(|i| *i >= N / 2);
     let moved: Vec<i64> = audited((0..N).collect()).collect();
     let of_moved = |of: &dyn Fn(i64) -> &'static str| column(moved.iter().map(|&i| of(i)));
-    work.parquet(
-        "flip.parquet",
-        vec![
-            ("row_id", column(moved.iter().copied())),
-            ("to_group", of_moved(&|i| sex(i + 1))),
-            ("score", column(moved.iter().map(|&i| score(i, true)))),
-        ],
-    );
+    Rows::of(moved.iter())
+        .with("row_id", |i| *i)
+        .with("to_group", |&i| sex(i + 1))
+        .with("score", |&i| score(i, true))
+        .write(&work, "flip.parquet");
     work.write(
         "job.yaml",
         "cfaudit: 1
@@ -103,8 +97,7 @@ fn favoured(work: &Work, support: &str) -> [Option<i64>; 2] {
 #[test]
 fn a_verdict_that_rests_on_women_who_are_husbands_is_none() {
     let work = with_people(false);
-    let told = work.cfaudit(0, "check job.yaml").stdout;
-    told.says(&[
+    work.cfaudit(0, "check job.yaml").stdout.says(&[
         "warning[unsupported-people]",
         "180 of 300 people of `m` would be `f` with `relation` `husband` (reference rows with it: \
          181, of these in `f`: 1)",
@@ -131,17 +124,14 @@ fn a_verdict_that_rests_on_women_who_are_husbands_is_none() {
     assert_eq!(favoured(&work, "supported"), [Some(0), Some(120)]);
     let gates = work.table("gates");
     let gate = gates.records().find(|row| row.int("decides") == Some(1));
-    let gate = gate.unwrap();
-    gate.holds("verdict=inconclusive, reason_code=unsupported-people");
-    let page = work.read("out/report.html");
-    page.says(&[
+    gate.unwrap().holds("verdict=inconclusive, reason_code=unsupported-people");
+    work.read("out/report.html").says(&[
         "180 of these 180",
         "180 of all 300",
         "women with relation husband",
         "hold 1 such person among 181",
     ]);
-    let issues = work.table("issues");
-    assert!(issues.has("code=unsupported-people"));
+    assert!(work.table("issues").has("code=unsupported-people"));
     // Of all people the limit is broken, which the job may want to know.
     work.run(1, "job.yaml", "--set counterfactuals.flip.accept=[unsupported-people]");
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use arrow::array::{ArrayRef, Float32Array, Float64Array};
 
-use crate::work::{Says, Work, array, column, patched};
+use crate::work::{Rows, Says, Work, array, column, patched};
 
 /// Numbers in [0, 1) that are the same on every machine.
 struct Draw(u64);
@@ -43,16 +43,11 @@ fn applicants() -> Vec<Applicant> {
 
 /// Writes one counterfactual of each of `n` people: the other group and the score there.
 fn write_flips(work: &Work, n: i64, to: impl Fn(i64) -> &'static str, scores: ArrayRef) {
-    work.parquet(
-        "flip.parquet",
-        vec![
-            ("row_id", column(0..n)),
-            ("sensitive", column((0..n).map(|_| "sex"))),
-            ("to_group", column((0..n).map(to))),
-            ("cf_index", column((0..n).map(|_| 0_i64))),
-            ("score", scores),
-        ],
-    );
+    Rows::of(0..n)
+        .with("row_id", |i| i)
+        .with("to_group", to)
+        .column("score", scores)
+        .write(work, "flip.parquet");
 }
 
 /// People with a sex and a score, without a label, and one gate on harm.
@@ -212,9 +207,7 @@ fn labels_of_granted_people_only() {
             .fold((0, 0), |(none, all), (empty, n)| (none + if empty { n } else { 0 }, all + n))
     };
     assert_eq!([sum(""), sum("flip")], [(5000 - granted, 5000); 2]);
-    let groups = work.table("groups");
-    let all = groups.at("group=");
-    assert_eq!(all.int("n_missing_label"), Some(5000 - granted));
+    assert_eq!(work.table("groups").at("group=").int("n_missing_label"), Some(5000 - granted));
 }
 
 /// A model that never switches passes a gate over several counterfactuals a person, and one with
@@ -226,25 +219,18 @@ fn a_model_that_never_switches_passes() {
         let (groups, n) = (["a", "b", "c"], 600_i64);
         let score = |i: i64| Some((i % 97) as f64 / 97.0);
         let names = |of: &dyn Fn(i64) -> usize, n: i64| column((0..n).map(|i| groups[of(i)]));
-        work.parquet(
-            "rows.parquet",
-            vec![
-                ("id", column(0..n)),
-                ("g", names(&|i| (i % 3) as usize, n)),
-                ("w", column((0..n).map(|i| 1 + i % 4))),
-                ("score", column((0..n).map(score))),
-            ],
-        );
-        work.parquet(
-            "flip.parquet",
-            vec![
-                ("row_id", column((0..2 * n).map(|i| i / 2))),
-                ("sensitive", column((0..2 * n).map(|_| "g"))),
-                ("to_group", names(&|i| ((i / 2 + 1 + i % 2) % 3) as usize, 2 * n)),
-                ("cf_index", column((0..2 * n).map(|_| 0_i64))),
-                ("score", column((0..2 * n).map(|i| score(i / 2)))),
-            ],
-        );
+        Rows::of(0..n)
+            .with("id", |i| i)
+            .column("g", names(&|i| (i % 3) as usize, n))
+            .with("w", |i| 1 + i % 4)
+            .with("score", score)
+            .write(&work, "rows.parquet");
+        Rows::of((0..2 * n))
+            .with("row_id", |i| i / 2)
+            .with("sensitive", |_| "g")
+            .column("to_group", names(&|i| ((i / 2 + 1 + i % 2) % 3) as usize, 2 * n))
+            .with("score", |i| score(i / 2))
+            .write(&work, "flip.parquet");
         let mut job = "cfaudit: 1\nname: still\ndata:\n  rows: {parquet: rows.parquet}\n  row_id: \
                        id\n  label: none\n"
             .to_owned();
@@ -420,14 +406,11 @@ fn missing_scores_hide_no_harm() {
         let own = |i: i64| (!(of_rows && harmed(i))).then(|| score(base(i)));
         let other =
             |i: i64| (!(of_counterfactuals && harmed(i))).then(|| score(base(i) || harmed(i)));
-        work.parquet(
-            "loans.parquet",
-            vec![
-                ("id", column(0..n)),
-                ("sex", column((0..n).map(|i| sex(i < women)))),
-                ("score", column((0..n).map(own))),
-            ],
-        );
+        Rows::of(0..n)
+            .with("id", |i| i)
+            .with("sex", |i| sex(i < women))
+            .with("score", own)
+            .write(&work, "loans.parquet");
         let scores = (0..n).map(other).collect::<Float64Array>();
         write_flips(&work, n, |i| if i >= women { "f" } else { "m" }, array(scores));
         work.write("job.yaml", SCORED);
@@ -500,14 +483,11 @@ fn rounding_of_scores_is_no_switch() {
     let sex = |woman: bool| Some(if woman { "f" } else { "m" });
     let is_woman = |i: i64| i < 150;
     let own = |i: i64| if i < 98 { 0.7 - 1e-9 } else { 0.3 + i as f64 / 1000.0 };
-    work.parquet(
-        "loans.parquet",
-        vec![
-            ("id", column(0..n)),
-            ("sex", column((0..n).map(|i| sex(is_woman(i))))),
-            ("score", column((0..n).map(own))),
-        ],
-    );
+    Rows::of(0..n)
+        .with("id", |i| i)
+        .with("sex", |i| sex(is_woman(i)))
+        .with("score", own)
+        .write(&work, "loans.parquet");
     let single = (0..n).map(|i| Some(own(i) as f32)).collect::<Float32Array>();
     write_flips(&work, n, |i| if is_woman(i) { "m" } else { "f" }, array(single));
     let job = SCORED.replace("threshold: 0.5", "threshold: 0.7");
@@ -529,8 +509,7 @@ fn rounding_of_scores_is_no_switch() {
         counts.records().filter(rounded).filter_map(|row| row.int("n_rounded")).sum::<i64>(),
         98
     );
-    let page = work.read("out/report.html");
-    page.says(&["Some switches may be rounding."]);
+    work.read("out/report.html").says(&["Some switches may be rounding."]);
     // The next night both are stored in double precision: the rate of the baseline alone falls, and
     // a gate on the change does not take that for a change, also when its folder is judged again.
     let double = (0..n).map(|i| Some(own(i))).collect::<Float64Array>();
@@ -560,15 +539,12 @@ fn rows_lost_in_one_group_are_told() {
     let n = 400_i64;
     let sex = |i: i64| Some(if i % 2 == 0 { "f" } else { "m" });
     let income = |i: i64| (i % 10 != 0).then_some(i as f64 / 7.0);
-    work.parquet(
-        "loans.parquet",
-        vec![
-            ("id", column(0..n)),
-            ("sex", column((0..n).map(sex))),
-            ("income", column((0..n).map(income))),
-            ("score", column((0..n).map(|i| (i % 97) as f64 / 97.0))),
-        ],
-    );
+    Rows::of(0..n)
+        .with("id", |i| i)
+        .with("sex", sex)
+        .with("income", income)
+        .with("score", |i| (i % 97) as f64 / 97.0)
+        .write(&work, "loans.parquet");
     let job = |rule: &str| {
         let steps = format!(
             "@  sensitive

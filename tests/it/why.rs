@@ -2,7 +2,7 @@
 
 use crate::frame::TableFrame;
 use crate::python::interpreter;
-use crate::work::{Says, Work, column, documented};
+use crate::work::{Rows, Says, Work, column, documented};
 
 const FEW: &str = "--set data.rows.synthetic.rows=6000";
 
@@ -51,8 +51,7 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
     gate.holds("verdict=fail, metric=confirmed_patterns");
     assert_eq!(gate.real("value"), Some(confirmed.len() as f64));
     gate.holds("needed_how=by_estimate");
-    let page = work.read("out/report.html");
-    page.says(&[
+    work.read("out/report.html").says(&[
         "Who switches more often than the others?",
         " of refused women would be granted the loan as men (",
         "all refused women, this half",
@@ -129,15 +128,12 @@ fn people_of_two_groups(work: &Work) {
     let sex = |i: i64| ["f", "m"][i as usize % 2];
     let income = |i: i64| ((i * 37 % 61) + 12 * (i % 2)) as f64;
     let repaid = |i: i64| i64::from(i * 29 % 83 > 40);
-    work.parquet(
-        "rows.parquet",
-        vec![
-            ("sex", column(rows().map(sex))),
-            ("income", column(rows().map(income))),
-            ("debt", column(rows().map(|i| (i * 7 % 31 + 3 * (i % 2)) as f64))),
-            ("repaid", column(rows().map(repaid))),
-        ],
-    );
+    Rows::of(rows())
+        .with("sex", sex)
+        .with("income", income)
+        .with("debt", |i| (i * 7 % 31 + 3 * (i % 2)) as f64)
+        .with("repaid", repaid)
+        .write(work, "rows.parquet");
 }
 
 /// A Python model is asked about mixtures, each different row once and no more than the job allows.
@@ -160,10 +156,8 @@ fn a_model_from_outside_is_asked_about_each_row_once() {
              denied_by_group{more}}}}}\n"
         )
     };
-    let asked = || {
-        let log = work.read("asked");
-        log.lines().map(|line| line.parse().unwrap()).collect::<Vec<usize>>()
-    };
+    let asked =
+        || work.read("asked").lines().map(|line| line.parse().unwrap()).collect::<Vec<usize>>();
     work.write("job.yaml", &job(""));
     work.run(0, "job.yaml", "");
     let features = work.table("switch_features");
@@ -194,8 +188,7 @@ fn a_model_from_outside_is_asked_about_each_row_once() {
     // One row is not enough for anybody, and the page does not pass over it.
     work.write("job.yaml", &job(", asks_at_most: 1"));
     work.run(0, "job.yaml", "--replace");
-    let page = work.read("out/report.html");
-    page.says(&["Nobody could be explained by features: that would ask"]);
+    work.read("out/report.html").says(&["Nobody could be explained by features: that would ask"]);
 }
 
 /// Where nobody is looked at, or nobody switches, the table says so in rows without people.
@@ -261,8 +254,7 @@ fn scores_have_no_features() {
             "bought.yaml",
             &job(&block.replace("metric: sr", &format!("metric: sr, {more}"))),
         );
-        let told = work.cfaudit(2, "check bought.yaml --no-data").stderr;
-        told.says(&["bad-value", code]);
+        work.cfaudit(2, "check bought.yaml --no-data").stderr.says(&["bad-value", code]);
     }
 }
 
@@ -326,8 +318,7 @@ fn the_models_of_arms_are_explained_too() {
             assert!((sum - 1.0).abs() < 1e-12, "{why}, {from}: {sum}");
         }
     }
-    let page = work.read("out/report.html");
-    page.says(&["(arm more&#x2f;all)"]);
+    work.read("out/report.html").says(&["(arm more&#x2f;all)"]);
     let gates = work.table("gates");
     let gate = gates.at("gate=patterns");
     gate.holds("arm=folded/all, model=scorecard");

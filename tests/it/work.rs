@@ -378,6 +378,40 @@ pub(crate) fn column<T: ColumnItem>(values: impl IntoIterator<Item = T>) -> Arra
     T::collected(values.into_iter())
 }
 
+/// Rows that are made column by column, each cell from the item of its row, such as its number.
+pub(crate) struct Rows<I> {
+    items: Vec<I>,
+    columns: Vec<(&'static str, ArrayRef)>,
+}
+
+impl<I: Copy> Rows<I> {
+    pub(crate) fn of(items: impl IntoIterator<Item = I>) -> Self {
+        Rows { items: items.into_iter().collect(), columns: Vec::new() }
+    }
+
+    /// With one more column.
+    pub(crate) fn with<T: ColumnItem>(self, name: &'static str, cell: impl FnMut(I) -> T) -> Self {
+        let array = column(self.items.iter().copied().map(cell));
+        self.column(name, array)
+    }
+
+    /// With a column that is made already.
+    pub(crate) fn column(mut self, name: &'static str, array: ArrayRef) -> Self {
+        self.columns.push((name, array));
+        self
+    }
+
+    pub(crate) fn columns(self) -> Vec<(&'static str, ArrayRef)> {
+        self.columns
+    }
+
+    /// Writes them as Parquet, or as text where the name ends so.
+    pub(crate) fn write(self, work: &Work, below: &str) {
+        let write = if below.ends_with(".csv") { Work::csv } else { Work::parquet };
+        write(work, below, self.columns);
+    }
+}
+
 /// The same of a column that is made already.
 pub(crate) fn array(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)

@@ -428,16 +428,14 @@ fn what_is_not_valid_is_not_measured() {
         n_valid += i64::from(fits && near);
     }
     assert!(n_valid > 50 && n_valid < made.len() as i64 - 50);
-    let outcomes = work.table("outcomes");
-    assert_eq!(outcomes.rows.len() as i64, n_valid);
+    assert_eq!(work.table("outcomes").rows.len() as i64, n_valid);
     let quality = work.table("cf_quality");
     let value = |metric: &str| quality.at(&format!("from_group=, metric={metric}")).real("value");
     assert_eq!(value("n_cf"), Some(made.len() as f64));
     assert_eq!(value("share_discarded"), Some(1.0 - n_valid as f64 / made.len() as f64));
     let shapes = work.table("cf_distributions");
     let sum = |side: &str| -> i64 {
-        let mine = shapes.of(&format!("feature=job, side={side}"));
-        mine.filter_map(|r| r.int("n")).sum()
+        shapes.of(&format!("feature=job, side={side}")).filter_map(|r| r.int("n")).sum()
     };
     assert_eq!((sum("original"), sum("counterfactual")), (n_valid, n_valid));
 }
@@ -484,8 +482,7 @@ fn a_changed_knob_runs_its_set_again() {
     };
     let work = with_people(&job(1));
     work.run(0, "job.yaml", "");
-    let again = work.run(0, "job.yaml", "");
-    again.stderr.says(&["nothing to do"]);
+    work.run(0, "job.yaml", "").stderr.says(&["nothing to do"]);
     work.write("job.yaml", &job(2));
     work.run(0, "job.yaml", "");
     let run = work.json("out/run.json");
@@ -541,8 +538,7 @@ fn a_reference_of_its_own() {
     });
     replaced(&mut training, "job", column(jobs));
     work.parquet("training.parquet", training.clone());
-    let waits = work.run(4, "job.yaml", "");
-    assert_eq!(waits.summary()["verdict"], "waiting");
+    assert_eq!(work.run(4, "job.yaml", "").summary()["verdict"], "waiting");
     let asked = table(&work.path("out/to-score/world/part-00000.parquet"));
     assert_eq!(asked["row_id"].len() as i64, N);
     // Incomes come from the training rows, to the last digit.
@@ -574,8 +570,7 @@ fn a_reference_of_its_own() {
         ],
     );
     work.run(0, "job.yaml", "");
-    let metrics = work.table("metrics");
-    assert!(metrics.has("metric=sr, counterfactual=world, value!="));
+    assert!(work.table("metrics").has("metric=sr, counterfactual=world, value!="));
 
     // The same columns with other types, and a label that says nothing.
     let refused = |change: &dyn Fn(&mut Columns), words: &[&str]| {
