@@ -50,9 +50,7 @@ fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
     // Counts of the test file: both groups together, Female, Male.
     let groups = work.table("groups");
     let counts = |attribute: &'static str| {
-        let rows = groups
-            .records()
-            .filter(move |r| r.text("sensitive") == attribute && r.text("model") == "logistic");
+        let rows = groups.of(&format!("sensitive={attribute}, model=logistic"));
         rows.map(|r| (r.text("group"), r.int("n").unwrap(), r.int("n_positive").unwrap()))
             .collect::<Vec<_>>()
     };

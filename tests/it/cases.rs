@@ -70,8 +70,7 @@ fn cases_are_people_who_switch_with_their_scores_and_values() {
             .count() as u64;
         assert_eq!(n, switched.min(ASKED), "{set}");
     }
-    let page = work.read("out/report.html");
-    page.says(&[
+    work.read("out/report.html").says(&[
         "Case 1",
         "drawn at random with the seed of the run",
         "because the job asks for them by <code>report.cases</code>",
@@ -119,7 +118,7 @@ fn maps_show_rows_next_to_their_counterfactuals() {
         let [across, up] = ["share_x", "share_y"].map(|key| row.real(key).unwrap());
         assert!(0.0 < up && up <= across && across + up <= 1.0 + 1e-9, "{across} {up}");
     }
-    let valid = quality.records().filter(|row| row.text("metric") == "n_pairs_valid");
+    let valid = quality.of("metric=n_pairs_valid");
     let expected: BTreeMap<[String; 3], i64> = valid
         .filter(|row| !row.text("from_group").is_empty())
         .map(|row| (direction(&row), row.real("value").unwrap().min(40.0) as i64))

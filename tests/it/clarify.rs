@@ -107,11 +107,7 @@ fn facets_from_job_to_page() {
         .map(|(a, b)| highest(a, b))
         .into_iter()
         .fold(0.0, f64::max);
-    let worst = metrics.records().find(|r| {
-        [r.text("scope"), r.text("sensitive"), r.text("metric")]
-            == ["worst_case", "origin", "demp_difference"]
-    });
-    let worst = worst.unwrap();
+    let worst = metrics.at("scope=worst_case, sensitive=origin, metric=demp_difference");
     assert!(
         (worst.real("value").unwrap() - widest).abs() < 1e-15
             && worst.text("lowest_group") == "west"

@@ -400,8 +400,7 @@ fn a_program_writes_the_rows() {
         )
     };
     let times = || work.read("asked.txt").lines().count();
-    let planned = call(0, "plan job.yaml").stdout;
-    planned.says(&["a run asks the command of the rows first"]);
+    call(0, "plan job.yaml").stdout.says(&["a run asks the command of the rows first"]);
     assert!(!work.path("asked.txt").exists(), "a plan starts nothing");
     call(0, "check job.yaml --no-data");
     assert!(!work.path("asked.txt").exists(), "without data nothing is asked");
@@ -415,8 +414,7 @@ fn a_program_writes_the_rows() {
     assert_eq!(of_rows.unwrap()["path"], "data.rows.command");
     // Asked each time; the same rows change nothing, others do.
     call(0, "run job.yaml --out out").says(&["nothing to do"]);
-    let planned = call(0, "plan job.yaml").stdout;
-    planned.says(&["stages are cached"]);
+    call(0, "plan job.yaml").stdout.says(&["stages are cached"]);
     assert_eq!(times(), 2);
     write(&rows.slice(0, 200));
     call(0, "check job.yaml");

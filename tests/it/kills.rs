@@ -238,7 +238,7 @@ fn shards_survive(kills: usize, moments: &mut Moments) -> usize {
         return 0;
     }
     let work = shards::with_job("naive");
-    let plan = shards::pass_over(&work, 2, &["survey", "learn", "count", "shift"], "");
+    let plan = shards::pass_over(&work, 2, &crate::shards::PASSES, "");
     let mut met = 0;
     for (args, makes) in [
         ("worker PLAN --pass survey --shard 0", "PLAN/survey/part-00000.state"),

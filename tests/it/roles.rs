@@ -59,10 +59,7 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
 
     let issues = work.table("issues");
     let of = |code: &str, place: &str| {
-        issues
-            .records()
-            .find(|r| r.text("code") == code && r.text("where") == place)
-            .map(|r| r.int("n").unwrap())
+        issues.of(&format!("code={code}, where={place}")).next().map(|r| r.int("n").unwrap())
     };
     assert_eq!(
         of("missing-group", "trade"),

@@ -238,8 +238,7 @@ fn a_scaled_file_gives_the_numbers_of_the_unscaled() {
             continue;
         }
         // The page draws shares, and speaks in the numbers of the user.
-        let page = points.2.read("out/annex.html");
-        page.says(&[
+        points.2.read("out/annex.html").says(&[
             "are numbers from 300 to 850; they are drawn and measured as shares of that scale \
              (0.01 is 5.5 of its numbers)",
             "at or above ",

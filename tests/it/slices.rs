@@ -258,9 +258,7 @@ fn small_slices_are_counted_and_named() {
     let (groups, metrics, issues) =
         (work.table("out/groups"), work.table("out/metrics"), work.table("out/issues"));
     let people = |slice: &str| {
-        let whole = groups.records().find(|r| {
-            r.text("slice") == slice && r.text("sensitive") == "sex" && r.text("group").is_empty()
-        });
+        let whole = groups.of(&format!("slice={slice}, sensitive=sex, group=")).next();
         whole.and_then(|row| row.int("n")).unwrap_or(0)
     };
     let measured = |slice: &str| metrics.has(&format!("slice={slice}, sensitive=sex"));

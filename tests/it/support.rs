@@ -83,13 +83,8 @@ on_inconclusive: warn
 /// Numerator and denominator of the men who would be refused as women, of all or of the supported.
 fn favoured(work: &Work, support: &str) -> [Option<i64>; 2] {
     let metrics = work.whole_table("metrics");
-    let row = metrics.records().find(|row| {
-        row.text("metric") == "favoured_by_group"
-            && row.text("scope") == "direction"
-            && row.text("from_group") == "m"
-            && row.text("support") == support
-    });
-    let row = row.unwrap();
+    let row = metrics
+        .at(&format!("metric=favoured_by_group, scope=direction, from_group=m, support={support}"));
     assert_eq!(row.text("flags").contains("unsupported"), support == "all");
     [row.int("numerator"), row.int("denominator")]
 }
@@ -123,8 +118,7 @@ fn a_verdict_that_rests_on_women_who_are_husbands_is_none() {
     assert_eq!(favoured(&work, "all"), [Some(180), Some(300)]);
     assert_eq!(favoured(&work, "supported"), [Some(0), Some(120)]);
     let gates = work.table("gates");
-    let gate = gates.records().find(|row| row.int("decides") == Some(1));
-    gate.unwrap().holds("verdict=inconclusive, reason_code=unsupported-people");
+    gates.at("decides=1").holds("verdict=inconclusive, reason_code=unsupported-people");
     work.read("out/report.html").says(&[
         "180 of these 180",
         "180 of all 300",

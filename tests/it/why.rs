@@ -18,9 +18,8 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
     work.write("why.yaml", &job());
     work.run(0, "why.yaml", FEW);
     let patterns = work.table("switch_patterns");
-    let of = |why: &'static str, half: &'static str| {
-        patterns.records().filter(move |row| row.text("why") == why && row.text("half") == half)
-    };
+    let of =
+        |why: &'static str, half: &'static str| patterns.of(&format!("why={why}, half={half}"));
     // Both halves together are the people of the metric, each counted once.
     let metrics = work.table("metrics");
     let denied =
@@ -70,8 +69,8 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
 /// Of the block on a set that moves features: values of those who switch add up to what happens to
 /// them, and the set on the entry alone has none.
 fn features_add_up(work: &Work, features: &TableFrame) {
-    assert!(features.records().all(|row| row.text("why") == "refused-typical-women"));
-    let of = |people: &'static str| features.records().filter(move |r| r.text("people") == people);
+    assert!(!features.has("why!=refused-typical-women"));
+    let of = |people: &'static str| features.of(&format!("people={people}"));
     let names: Vec<&str> = of("switched").map(|row| row.text("feature")).collect();
     assert_eq!(names, ["debt", "income", "sex"], "what the set may move");
     let sum = |people, column| of(people).map(|row| row.real(column).unwrap()).sum::<f64>();
@@ -290,7 +289,7 @@ fn the_models_of_arms_are_explained_too() {
         [(&patterns, ["half", "pattern"], "rate"), (&features, ["people", "feature"], "decision")]
     {
         let of = |why: &'static str| {
-            let own = rows.records().filter(move |row| row.text("why") == why);
+            let own = rows.of(&format!("why={why}"));
             own.map(|row| (key.map(|key| row.text(key)), row.int("n"), row.real(value)))
                 .collect::<Vec<_>>()
         };
@@ -300,11 +299,8 @@ fn the_models_of_arms_are_explained_too() {
     }
     let metrics = work.table("metrics");
     for (why, arm) in [("all", "more/all"), ("folded", "folded/all")] {
-        let counted = metrics.records().find(|row| {
-            (row.text("arm"), row.text("metric"), row.text("scope")) == (arm, "sr", "total")
-                && row.text("counterfactual") == "typical"
-        });
-        let counted = counted.unwrap();
+        let counted =
+            metrics.at(&format!("arm={arm}, metric=sr, scope=total, counterfactual=typical"));
         let halves = patterns.of(&format!("why={why}"));
         let halves: Vec<_> = halves.filter(|row| row.text("pattern").is_empty()).collect();
         for (column, all) in [("n", "denominator"), ("k", "numerator")] {
@@ -372,7 +368,7 @@ why: {{w: {{model: live, arm: more/all, counterfactual: world, sensitive: sex, m
     );
     work.run(0, "job.yaml", "");
     let features = work.table("switch_features");
-    let of = |name: &'static str| features.records().filter(move |r| r.text("feature") == name);
+    let of = |name: &'static str| features.of(&format!("feature={name}"));
     assert!(of("debt").any(|row| row.int("moved") > Some(0)));
     assert!(of("debt").all(|row| row.real("score").unwrap().abs() < 1e-12));
     // Folds add 0.1, 0.2 and 0.3, so that the means over people of all folds lie between.

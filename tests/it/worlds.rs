@@ -288,7 +288,7 @@ fn weights_that_no_set_learns_from_are_told() {
         let check = work.cfaudit(0, "check job.yaml --cache cache");
         work.run(0, "job.yaml", "");
         let issues = work.table("issues");
-        let issue = issues.records().find(|issue| issue.text("code") == "unweighted-fit");
+        let issue = issues.of("code=unweighted-fit").next();
         let page = work.read("out/annex.html");
         let says = [
             format!("{}{}", check.stdout, check.stderr)
@@ -396,13 +396,8 @@ fn several_counterfactuals_include_the_single_one() {
     assert!(more.len() > one.len(), "{} {}", more.len(), one.len());
     // Every counterfactual is scored and counted, people once.
     let metrics = work.table("metrics");
-    let row = |set: &str| {
-        metrics.records().find(|m| {
-            m.text("counterfactual") == set
-                && m.text("metric") == "sr"
-                && m.text("scope") == "total"
-        })
-    };
+    let row =
+        |set: &str| metrics.of(&format!("counterfactual={set}, metric=sr, scope=total")).next();
     let counted =
         |set: &str| (row(set).unwrap().int("denominator"), row(set).unwrap().int("n_rows"));
     assert_eq!(counted("one").0, Some(one.len() as i64));
@@ -796,12 +791,9 @@ fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
     }
     let metrics = work.table("metrics");
     let sr = |set: &str| {
-        metrics.records().find(|m| {
-            m.text("metric") == "sr"
-                && m.text("counterfactual") == set
-                && m.text("from_group") == "(40, 70]"
-                && m.text("to_group") == "(70, 90]"
-        })
+        metrics
+            .of(&format!("metric=sr, counterfactual={set}, from_group=(40, 70], to_group=(70, 90]"))
+            .next()
     };
     assert!(
         sr("world").is_none_or(|m| m.real("value").is_none())

@@ -126,8 +126,8 @@ fn a_program_that_answers_otherwise_the_second_time() {
     let issue = || {
         let issues = work.table("issues");
         issues
-            .records()
-            .find(|row| row.text("code") == "not-repeatable")
+            .of("code=not-repeatable")
+            .next()
             .map(|row| (row.int("n").unwrap(), row.text("text").to_owned()))
     };
     work.run(0, "job.yaml", "");

@@ -89,8 +89,7 @@ fn a_file_of_scores_answers_one_request() {
         if i == 7 { "another".to_owned() } else { request.clone() }
     });
     write(&work.path(WORLD_SCORES), &mixed);
-    let ran = work.run(3, JOB, VARS);
-    ran.says(&[
+    work.run(3, JOB, VARS).says(&[
         "error[other-request]",
         "the scores answer several requests: this line has `another`",
         "row 7 (",
