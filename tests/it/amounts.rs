@@ -40,7 +40,7 @@ fn work(other: ArrayRef) -> Work {
         .with("id", |i| i)
         .with("sex", sex)
         .column("premium", premiums(|i| premium(i, sex(i))))
-        .write(&work, "policies.parquet");
+        .write(&work, "people.parquet");
     Rows::of(0..N)
         .with("row_id", |i| i)
         .with("to_group", |i| sex(i + 1))
@@ -59,22 +59,11 @@ const MODEL: &str = "models:
 ";
 
 fn job(work: &Work, models: &str, rest: &str) {
-    work.write(
-        "job.yaml",
-        &format!(
-            "cfaudit: 1
-name: premiums
-data:
-  rows: {{parquet: policies.parquet}}
-  row_id: id
-  label: none
-  sensitive: {{sex: {{groups: [m, w], reference: m, words: {{m: men, w: women}}}}}}
-counterfactuals: {{flip: naive}}
-{models}
-on_inconclusive: warn
-{rest}"
-        ),
-    );
+    let steps = "-  favourable
+~  sensitive: {sex: {groups: [m, w], reference: m, words: {m: men, w: women}}}
+-models
+-gates";
+    work.job("scored", steps, &format!("{models}\n{rest}"));
 }
 
 const GATES: &str = "gates:
@@ -245,7 +234,7 @@ fn clarify_counts_amounts_above_a_number() {
     let claims = |i: i64| (i % 9 != 4).then(|| (150 + i * 53 % 211) as f64);
     let of = |i: i64| Some(sex(i));
     work.parquet(
-        "policies.parquet",
+        "people.parquet",
         vec![
             ("id", column(0..N)),
             ("sex", column((0..N).map(of))),

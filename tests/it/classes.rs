@@ -4,12 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use arrow::array::{ArrayRef, StringArray};
-
 use crate::batches::read_folder;
 use crate::frame::{TableFrame, TableRecord};
 use crate::persons::run_with_persons;
-use crate::work::{Says, Work, array, column, documented};
+use crate::work::{Draws, Rows, Says, Work, column, documented, patched};
 
 const CLASSES: [&str; 3] = ["low", "mid", "high"];
 
@@ -25,32 +23,24 @@ struct Person {
     moved: Vec<(usize, Points)>,
 }
 
-/// A generator of its own: what is tested draws otherwise.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-
-    fn points(&mut self, near: [i64; 3]) -> Points {
-        let drawn = near.map(|base| (base + self.below(7) as i64 - 3).clamp(0, 10));
-        (self.below(25) > 0).then_some(drawn)
-    }
+/// Points near others; now and then none.
+fn points(draws: &mut Draws, near: [i64; 3]) -> Points {
+    let drawn = near.map(|base| (base + draws.below(7) as i64 - 3).clamp(0, 10));
+    (draws.below(25) > 0).then_some(drawn)
 }
 
 fn people(n: usize, groups: usize) -> Vec<Person> {
-    let mut draw = Draw(7);
+    let mut draw = Draws(7);
     let person = |_| {
-        let group = draw.below(groups as u64) as usize;
+        let group = draw.below(groups);
         let near = [draw.below(11), draw.below(11), draw.below(11)].map(|base| base as i64);
-        let points = draw.points(near);
-        let moved =
-            (0..groups).filter(|to| *to != group).map(|to| (to, draw.points(near))).collect();
+        let points = points(&mut draw, near);
+        let moved = (0..groups)
+            .filter(|to| *to != group)
+            .map(|to| (to, self::points(&mut draw, near)))
+            .collect();
         let label = (draw.below(30) > 0)
-            .then(|| if draw.below(2) > 0 { best(near) } else { draw.below(3) as usize });
+            .then(|| if draw.below(2) > 0 { best(near) } else { draw.below(3) });
         Person { group, label, weight: draw.below(4) as i64, points, moved }
     };
     (0..n).map(person).collect()
@@ -66,80 +56,69 @@ fn name(group: usize) -> &'static str {
     ["A", "B", "C"][group]
 }
 
-/// A class that nobody is predicted.
-fn nothing(n: usize) -> ArrayRef {
-    column((0..n).map(|_| 0.0))
-}
-
 /// A working folder with these people and a job; `apart` puts their scores into a separate file,
 /// in another order.
 fn work(people: &[Person], groups: usize, apart: bool, more: &str) -> Work {
     let work = Work::new();
-    let n = people.len() as i64;
     let score = |points: Points, class: usize| points.map(|points| points[class] as f64 / 10.0);
-    let scores = |class: usize| column(people.iter().map(|p| score(p.points, class)));
-    let mut columns = vec![
-        ("id", column((0..n).map(|i| i * 3))),
-        ("g", column(people.iter().map(|p| name(p.group)))),
-        ("risk", column(people.iter().map(|p| p.label.map(|label| CLASSES[label])))),
-        ("w", column(people.iter().map(|p| p.weight))),
-        ("household", column((0..n).map(|i| 7000 + i % 90))),
-        ("own", column((0..n).map(|i| 9000 - i))),
-    ];
-    if !apart {
-        columns.extend([
-            ("p_low", scores(0)),
-            ("p_mid", scores(1)),
-            ("p_high", scores(2)),
-            ("p_none", nothing(people.len())),
-        ]);
-    }
-    work.parquet("people.parquet", columns);
+    let rows = Rows::of(people.iter().zip(0_i64..))
+        .with("id", |(_, i)| i * 3)
+        .with("g", |(p, _)| name(p.group))
+        .with("risk", |(p, _)| p.label.map(|label| CLASSES[label]))
+        .with("w", |(p, _)| p.weight)
+        .with("household", |(_, i)| 7000 + i % 90)
+        .with("own", |(_, i)| 9000 - i)
+        .with("p_none", |_| 0.0);
     if apart {
-        let reverse = |class: usize| column(people.iter().rev().map(|p| score(p.points, class)));
-        let ids = column((0..n).rev().map(|i| i * 3));
-        work.parquet(
-            "scores.parquet",
-            vec![
-                ("p_high", reverse(2)),
-                ("row_id", ids),
-                ("p_mid", reverse(1)),
-                ("p_low", reverse(0)),
-            ],
-        );
+        rows.write(&work, "people.parquet");
+        Rows::of(people.iter().zip(0_i64..).collect::<Vec<_>>().into_iter().rev())
+            .with("p_high", |(p, _)| score(p.points, 2))
+            .with("row_id", |(_, i)| i * 3)
+            .with("p_mid", |(p, _)| score(p.points, 1))
+            .with("p_low", |(p, _)| score(p.points, 0))
+            .write(&work, "scores.parquet");
+    } else {
+        rows.with("p_low", |(p, _)| score(p.points, 0))
+            .with("p_mid", |(p, _)| score(p.points, 1))
+            .with("p_high", |(p, _)| score(p.points, 2))
+            .write(&work, "people.parquet");
     }
-    let moved: Vec<(i64, usize, Points)> = people
-        .iter()
-        .zip(0..)
-        .flat_map(|(p, i)| p.moved.iter().map(move |(to, points)| (i * 3, *to, *points)))
-        .collect();
-    let moved_scores = |class: usize| column(moved.iter().map(|m| score(m.2, class)));
-    work.parquet(
-        "flip.parquet",
-        vec![
-            ("row_id", column(moved.iter().map(|m| m.0))),
-            ("to_group", column(moved.iter().map(|m| name(m.1)))),
-            ("p_high", moved_scores(2)),
-            ("p_low", moved_scores(0)),
-            ("p_mid", moved_scores(1)),
-            ("p_none", nothing(moved.len())),
-        ],
-    );
+    let moved =
+        |(p, i): (&Person, i64)| p.moved.iter().map(move |of| (i * 3, of)).collect::<Vec<_>>();
+    let moved: Vec<(i64, &(usize, Points))> = people.iter().zip(0..).flat_map(moved).collect();
+    Rows::of(moved)
+        .with("row_id", |(i, _)| i)
+        .with("to_group", |(_, of)| name(of.0))
+        .with("p_high", |(_, of)| score(of.1, 2))
+        .with("p_low", |(_, of)| score(of.1, 0))
+        .with("p_mid", |(_, of)| score(of.1, 1))
+        .with("p_none", |_| 0.0)
+        .write(&work, "flip.parquet");
     let factual = if apart { "parquet: scores.parquet, " } else { "" };
     let names = (0..groups).map(name).collect::<Vec<_>>().join(", ");
-    work.write(
-        "job.yaml",
-        &format!(
-            "cfaudit: 1\nname: classes\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: \
-             id\n  label: {{column: risk, positive: [low], classes: [low, mid, high], favourable: \
-             positive}}\n  sensitive: {{g: {{groups: [{names}], reference: A}}}}\n\
-             counterfactuals: {{flip: naive}}\nmodels:\n  risk:\n    scores:\n      factual: \
-             {{{factual}columns: {{mid: p_mid, low: p_low, high: p_high}}}}\n      counterfactual: \
-             {{parquet: flip.parquet, columns: {{low: p_low, mid: p_mid, high: p_high}}}}\n\
-             metrics: {{bootstrap: {{samples: 200}}}}\n{more}"
-        ),
-    );
+    work.write("job.yaml", &format!("{}{more}", job(factual, &names)));
     work
+}
+
+fn job(factual: &str, groups: &str) -> String {
+    format!(
+        "cfaudit: 1
+name: classes
+data:
+  rows: {{parquet: people.parquet}}
+  row_id: id
+  label: {{column: risk, positive: [low], classes: [low, mid, high], favourable: positive}}
+  sensitive: {{g: {{groups: [{groups}], reference: A}}}}
+counterfactuals: {{flip: naive}}
+models:
+  risk:
+    scores:
+      factual: {{{factual}columns: {{mid: p_mid, low: p_low, high: p_high}}}}
+      counterfactual:
+        {{parquet: flip.parquet, columns: {{low: p_low, mid: p_mid, high: p_high}}}}
+metrics: {{bootstrap: {{samples: 200}}}}
+"
+    )
 }
 
 /// The values of `metrics` by class, scope, groups and id; counterfactual metrics are those with a
@@ -693,20 +672,10 @@ fn awaited_and_scored_again() {
     job(&work);
     fs::rename(work.path("flip.parquet"), work.path("later.parquet")).unwrap();
     work.run(4, "job.yaml", "");
+    let columns = "row_id sensitive to_group cf_index request p_low p_mid p_high";
+    let columns: Vec<&str> = columns.split(' ').collect();
     let awaited = &work.json("out/manifest.json")["awaited"][0];
-    assert_eq!(
-        awaited["columns"],
-        serde_json::json!([
-            "row_id",
-            "sensitive",
-            "to_group",
-            "cf_index",
-            "request",
-            "p_low",
-            "p_mid",
-            "p_high"
-        ])
-    );
+    assert_eq!(awaited["columns"], serde_json::json!(columns));
     fs::rename(work.path("later.parquet"), work.path("flip.parquet")).unwrap();
     work.run(0, "job.yaml", "");
     assert_eq!(
@@ -764,28 +733,25 @@ fn many_classes_keep_the_page_small() {
         (0..classes).find(|k| (i * by + i / 7) % (*k as i64 + 2) == 0).unwrap_or(classes - 1)
     };
     let group = |i: i64| format!("group {}", i % groups);
-    let scores = |rows: &[(i64, i64)]| -> Vec<(String, ArrayRef)> {
-        let column =
-            |k: usize| column(rows.iter().map(|(i, by)| f64::from(u8::from(of(*i, *by) == k))));
-        (0..classes).map(|k| (format!("p{k}"), column(k))).collect()
-    };
-    let rows: Vec<(i64, i64)> = (0..n).map(|i| (i, 3)).collect();
-    let of_rows = scores(&rows);
-    let mut columns =
-        vec![("g", column((0..n).map(group))), ("y", column((0..n).map(|i| class(of(i, 5)))))];
-    columns.extend(of_rows.iter().map(|(name, column)| (name.as_str(), column.clone())));
-    work.parquet("rows.parquet", columns);
-    let moved: Vec<(i64, i64)> = (0..n)
-        .flat_map(|i| (0..groups).filter(move |to| *to != i % groups).map(move |to| (i, to)))
-        .collect();
-    let of_moved =
-        scores(&moved.iter().map(|(i, to)| (*i, 3 + (i * to) % 4 / 3)).collect::<Vec<_>>());
-    let mut columns = vec![
-        ("row_id", column(moved.iter().map(|m| m.0))),
-        ("to_group", column(moved.iter().map(|m| group(m.1)))),
+    const POINTS: [&str; 20] = [
+        "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13",
+        "p14", "p15", "p16", "p17", "p18", "p19",
     ];
-    columns.extend(of_moved.iter().map(|(name, column)| (name.as_str(), column.clone())));
-    work.parquet("cf.parquet", columns);
+    let scored = |rows: Rows<(i64, i64, i64)>| {
+        (0..classes).fold(rows, |rows, k| {
+            rows.with(POINTS[k], |(i, by, _)| f64::from(u8::from(of(i, by) == k)))
+        })
+    };
+    scored(Rows::of((0..n).map(|i| (i, 3, 0))))
+        .with("g", |(i, ..)| group(i))
+        .with("y", |(i, ..)| class(of(i, 5)))
+        .write(&work, "rows.parquet");
+    let others = |i: i64| (0..groups).filter(move |to| *to != i % groups).map(move |to| (i, to));
+    let moved = (0..n).flat_map(others).map(|(i, to)| (i, 3 + (i * to) % 4 / 3, to));
+    scored(Rows::of(moved))
+        .with("row_id", |(i, ..)| i)
+        .with("to_group", |(.., to)| group(to))
+        .write(&work, "cf.parquet");
     let names = (0..classes).map(class).collect::<Vec<_>>().join(", ");
     let of_classes =
         (0..classes).map(|k| format!("{}: p{k}", class(k))).collect::<Vec<_>>().join(", ");
@@ -816,43 +782,35 @@ fn many_classes_keep_the_page_small() {
 /// the rest is measured.
 #[test]
 fn a_group_without_training_rows_is_undefined_by_class() {
-    let (work, mut draw, n) = (Work::new(), Draw(11), 600_i64);
+    let (work, mut draw, n) = (Work::new(), Draws(11), 600_i64);
     let is_audited = |i: i64| i % 2 == 0;
     let group = |i: i64| if is_audited(i) && i % 6 == 0 { "C" } else { name((i / 2 % 2) as usize) };
-    let tenths = |n: usize, draw: &mut Draw| column((0..n).map(|_| draw.below(11) as f64 / 10.0));
-    let points = ["p_low", "p_mid", "p_high"];
-    let labels: StringArray = (0..n).map(|_| Some(CLASSES[draw.below(3) as usize])).collect();
-    let mut columns = vec![
-        ("id", column(0..n)),
-        ("g", column((0..n).map(group))),
-        ("x", tenths(n as usize, &mut draw)),
-        ("risk", array(labels)),
-        ("part", column((0..n).map(|i| if is_audited(i) { "test" } else { "fit" }))),
-    ];
-    columns.extend(points.map(|name| (name, tenths(n as usize, &mut draw))));
-    work.parquet("people.parquet", columns);
-    let scores = "columns: {low: p_low, mid: p_mid, high: p_high}";
-    work.write(
-        "job.yaml",
-        &format!(
-            "cfaudit: 1\nname: classes\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: \
-             id\n  label: {{column: risk, positive: [low], classes: [low, mid, high], favourable: \
-             positive}}\n  sensitive: {{g: {{groups: [A, B, C], reference: A}}}}\n  features: \
-             {{continuous: [x]}}\n  split: {{column: part, train: [fit], audit: [test]}}\n\
-             counterfactuals: {{typical: {{greedy: {{condition_on: label}}}}}}\n\
-             models: {{risk: {{scores: {{factual: {{{scores}}}, counterfactual: {{parquet: \
-             typical.parquet, {scores}}}}}}}}}\n\
-             metrics: {{bootstrap: {{samples: 50}}}}\n"
-        ),
-    );
+    let scored = |rows: Rows<i64>, draw: &mut Draws| {
+        ["p_low", "p_mid", "p_high"]
+            .into_iter()
+            .fold(rows, |rows, name| rows.with(name, |_| draw.below(11) as f64 / 10.0))
+    };
+    let rows = Rows::of(0..n)
+        .with("id", |i| i)
+        .with("g", group)
+        .with("x", |_| draw.below(11) as f64 / 10.0)
+        .with("risk", |_| CLASSES[draw.below(3)])
+        .with("part", |i| if is_audited(i) { "test" } else { "fit" });
+    scored(rows, &mut draw).write(&work, "people.parquet");
+    let steps = "@  sensitive
++  features: {continuous: [x]}
++  split: {column: part, train: [fit], audit: [test]}
+~counterfactuals: {typical: {greedy: {condition_on: label}}}
+~        {parquet: typical.parquet, columns: {low: p_low, mid: p_mid, high: p_high}}";
+    work.write("job.yaml", &patched(&job("", "A, B, C"), steps));
     // The first run says which rows to score.
     work.run(4, "job.yaml", "");
     let asked = read_folder(&work.path("out/to-score/typical"));
     let keys = ["row_id", "sensitive", "to_group", "cf_index", "request"];
-    let mut answer: Vec<(&str, ArrayRef)> =
-        keys.map(|key| (key, asked.column_by_name(key).unwrap().clone())).to_vec();
-    answer.extend(points.map(|name| (name, tenths(asked.num_rows(), &mut draw))));
-    work.parquet("typical.parquet", answer);
+    let answer = keys.into_iter().fold(Rows::of(0..asked.num_rows() as i64), |rows, key| {
+        rows.column(key, asked.column_by_name(key).unwrap().clone())
+    });
+    scored(answer, &mut draw).write(&work, "typical.parquet");
     work.run(0, "job.yaml", "");
 
     let (metrics, transitions) = (work.table("metrics"), work.table("transitions"));

@@ -42,7 +42,7 @@ fn work(decided: ArrayRef, name: &str, decided_cf: ArrayRef) -> Work {
         .with("repaid", |i| i * 5 % 7 % 2)
         .column("Entscheidung", decided)
         .column("number", numbers(false))
-        .write(&work, "rows.parquet");
+        .write(&work, "people.parquet");
     work.parquet(
         "decided.parquet",
         vec![
@@ -56,22 +56,15 @@ fn work(decided: ArrayRef, name: &str, decided_cf: ArrayRef) -> Work {
 }
 
 fn job(work: &Work, models: &str, rest: &str) {
-    work.write(
-        "job.yaml",
-        &format!(
-            "cfaudit: 1
-name: decided
-data:
-  rows: {{parquet: rows.parquet}}
-  row_id: id
-  label: {{column: repaid, positive: [1], favourable: positive}}
-  sensitive: {{sex: {{groups: [m, w], reference: m}}}}
-counterfactuals: {{flip: naive}}
-{models}
-metrics: {{bootstrap: {{samples: 100}}}}
-on_inconclusive: warn
-{rest}"
-        ),
+    let steps = "~  label: {column: repaid, positive: [1], favourable: positive}
+-  favourable
+~  sensitive: {sex: {groups: [m, w], reference: m}}
+-models
+-gates";
+    work.job(
+        "scored",
+        steps,
+        &format!("{models}\nmetrics: {{bootstrap: {{samples: 100}}}}\n{rest}"),
     );
 }
 

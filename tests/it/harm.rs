@@ -98,26 +98,20 @@ fn a_check_knows_who_is_at_risk_by_decisions() {
             .with("x", |i| draw(i, 5.0))
             .with("score", score)
             .with("repaid", repaid)
-            .write(&work, "loans.parquet");
+            .write(&work, "people.parquet");
     };
     write_loans(&|i| draw(i, 2.0) * if woman(i) { 0.475 } else { 1.0 });
     let check = |group: &str, model: &str| {
-        let job = format!(
-            "cfaudit: 1
-name: loans
-data:
-  rows: {{parquet: loans.parquet}}
-  row_id: id
-  label: {{column: repaid, positive: [\"yes\"], negative: [\"no\"], favourable: positive}}
-  sensitive: {{sex: {{groups: [m, f], reference: m}}}}
-  features: {{continuous: [x]}}
-  split: {{share: {{train: 0.5, audit: 0.5}}}}
-counterfactuals: {{flip: naive}}
-models: {{live: {model}}}
-gates: {{harm: {{harm_to: {{sex: {group}}}, model: live, counterfactual: flip, at_most: 0.1}}}}
-"
+        let steps = format!(
+            "~  label: {{column: repaid, positive: [\"yes\"], negative: [\"no\"], favourable: positive}}
+~  features: {{continuous: [x]}}
+~  live: {model}
+-metrics"
         );
-        work.write("job.yaml", &job);
+        let gate = format!(
+            "{{harm_to: {{sex: {group}}}, model: live, counterfactual: flip, at_most: 0.1}}"
+        );
+        work.job("trained", &steps, &format!("gates: {{harm: {gate}}}\n"));
         let told = work.cfaudit(0, "check job.yaml").stdout;
         told.says(&["warning[selective]"]);
         told
@@ -146,24 +140,18 @@ gates: {{harm: {{harm_to: {{sex: {group}}}, model: live, counterfactual: flip, a
 #[test]
 fn a_limit_on_one_side_of_a_gap_is_told() {
     let work = Work::new();
-    let job = |favourable: &str, gates: &str| {
-        format!(
-            "cfaudit: 1
-name: gaps
-data:
-  rows: {{parquet: people.parquet}}
-  label: {{column: paid, positive: [1], favourable: {favourable}}}
-  sensitive:
-    sex: {{groups: [m, f], reference: m}}
-    age: {{groups: [old, young], reference: old}}
-models: {{live: {{threshold: 0.5, scores: {{factual: {{column: score}}}}}}}}
-gates:
-{gates}
-"
-        )
-    };
     let told = |favourable: &str, gates: &str| {
-        work.write("job.yaml", &job(favourable, gates));
+        let steps = format!(
+            "-  row_id
+~  label: {{column: paid, positive: [1], favourable: {favourable}}}
+-  favourable
+~  sensitive: {{sex: {{groups: [m, f], reference: m}}, age: {{groups: [old, young], reference: old}}}}
+-counterfactuals
+~    scores: {{factual: {{column: score}}}}
+-  harm"
+        );
+        work.job("scored", &steps, "");
+        work.edit("job.yaml", "job.yaml", &[("gates:\n", &format!("gates:\n{gates}"))]);
         work.cfaudit(0, "check job.yaml --no-data").stdout
     };
     let gate = |name: &str, metric: &str, rest: &str| {

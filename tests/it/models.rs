@@ -8,28 +8,15 @@ use crate::work::{Rows, Says, Work, batch, column};
 
 const N: usize = 1200;
 
-const JOB: &str = "
-cfaudit: 1
-name: models
-data:
-  rows: {parquet: rows.parquet}
-  label: {column: repaid, positive: [1], favourable: positive}
-  sensitive: {sex: {groups: [f, m], reference: m}}
-  features: {continuous: [age, income], nominal: [job]}
-  split: {column: part, train: [learn], audit: [look]}
-counterfactuals: {flip: naive}
-models:
-  MODELS
-metrics: {families: [performance, ccm], bootstrap: {samples: 20}}
-";
-
 /// Rows that alternate between training and audit, with their own score.
 fn work(models: &str) -> Work {
     let work = Work::new();
-    work.write("job.yaml", &JOB.replace("MODELS", &models.replace('\n', "\n  ")));
-    let rows = || 0..N as i64;
-    let word = |of: &dyn Fn(i64) -> &'static str| column(rows().map(of));
-    Rows::of(rows())
+    let steps = "-  row_id
+~  split: {column: part, train: [learn], audit: [look]}
+-models
+~metrics: {families: [performance, ccm], bootstrap: {samples: 20}}";
+    work.job("trained", steps, &format!("models:\n  {}\n", models.replace('\n', "\n  ")));
+    Rows::of(0..N as i64)
         .with("age", |i| 20.0 + (i * 7 % 41) as f64)
         .with("income", |i| 10.0 + (i * 13 % 57) as f64 / 2.0)
         .with("job", |i| ["clerk", "nurse", "pilot"][(i * 5 % 3) as usize])
@@ -37,7 +24,7 @@ fn work(models: &str) -> Work {
         .with("repaid", |i| i64::from(repaid(i as usize)))
         .with("part", |i| if i % 2 == 0 { "learn" } else { "look" })
         .with("score", |i| (i % 100 != 0).then(|| score(i as usize)))
-        .write(&work, "rows.parquet");
+        .write(&work, "people.parquet");
     work
 }
 
@@ -169,11 +156,10 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
                   moved.parquet, column: score}}, threshold: youden}\n\
                   logit: {logistic: {l2: 1.0}, threshold: {f_beta: 2}}";
     let work = work(models);
-    let moved: Vec<i64> = (0..N as i64).filter(|i| i % 2 == 1).collect();
-    Rows::of(moved.iter())
-        .with("row_id", |i| *i)
+    Rows::of((0..N as i64).filter(|i| i % 2 == 1))
+        .with("row_id", |i| i)
         .with("to_group", |i| if i % 7 < 3 { "m" } else { "f" })
-        .with("score", |&i| 1.0 - score(i as usize))
+        .with("score", |i| 1.0 - score(i as usize))
         .write(&work, "moved.parquet");
     work.run(0, "job.yaml", "");
     let learned: Vec<(f64, bool)> =

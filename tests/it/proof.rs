@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 
 use crate::batches::notes;
 use crate::python::interpreter;
-use crate::work::{Ran, Says, Work, root, sha256};
+use crate::work::{Draws, Ran, Says, Work, root, sha256};
 
 const JOB: &str = r#"
 cfaudit: 1
@@ -56,17 +56,6 @@ pub(crate) fn audited() -> Work {
     work.write("job.yaml", JOB);
     work.run(0, "job.yaml", "");
     work
-}
-
-/// Random numbers that are the same on every run.
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % n
-    }
 }
 
 /// Changes a file in one of five ways.

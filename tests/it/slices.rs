@@ -3,6 +3,7 @@
 
 use crate::frame::{TableCell, TableFrame, TableRecord};
 
+use crate::rows_out::draw;
 use crate::work::{Says, Work, column};
 
 fn job(name: &str, keep: &str, by: &str, weight: &str) -> String {
@@ -33,10 +34,6 @@ metrics:
 run: {{keep_rows: none}}
 "
     )
-}
-
-fn draw(i: usize, salt: usize) -> usize {
-    (i * 7919 + salt * 104_729 + (i * i * (salt + 3)) % 1009) % 1000
 }
 
 /// 400 people, see [`many_people`].

@@ -57,26 +57,13 @@ fn with_people(joined: bool) -> Work {
         .with("to_group", |&i| sex(i + 1))
         .with("score", |&i| score(i, true))
         .write(&work, "flip.parquet");
-    work.write(
-        "job.yaml",
-        "cfaudit: 1
-name: husbands
-data:
-  rows: {parquet: people.parquet}
-  row_id: id
-  label: {column: paid, positive: [1], favourable: positive}
-  sensitive: {sex: {groups: [m, f], reference: m, words: {m: men, f: women}}}
-  features: {nominal: [relation]}
-  split: {column: part, train: [old], audit: [new]}
-models:
-  live:
-    threshold: 0.5
-    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}
-counterfactuals: {flip: {naive: {}}}
-gates: {harm: {harm_to: {sex: f}, model: live, counterfactual: flip, at_most: 0.05}}
-on_inconclusive: warn
-",
-    );
+    let steps = "~  label: {column: paid, positive: [1], favourable: positive}
+-  favourable
+~  sensitive: {sex: {groups: [m, f], reference: m, words: {m: men, f: women}}}
++  features: {nominal: [relation]}
++  split: {column: part, train: [old], audit: [new]}
+~  harm: {harm_to: {sex: f}, model: live, counterfactual: flip, at_most: 0.05}";
+    work.job("scored", steps, "");
     work
 }
 

@@ -114,6 +114,12 @@ impl Work {
         self.write(to, &text);
     }
 
+    /// Writes `job.yaml`: a job of `tests/jobs` after the steps of a patch, with more behind it.
+    #[track_caller]
+    pub(crate) fn job(&self, base: &str, steps: &str, more: &str) {
+        self.write("job.yaml", &(job_of(base, steps) + more));
+    }
+
     /// Writes a Parquet file of these columns.
     pub(crate) fn parquet(&self, below: &str, columns: Vec<(&str, ArrayRef)>) {
         write(&self.path(below), &batch(columns));
@@ -179,6 +185,13 @@ impl Work {
     pub(crate) fn json(&self, below: &str) -> Json {
         serde_json::from_slice(&fs::read(self.path(below)).unwrap()).unwrap()
     }
+}
+
+/// A job of `tests/jobs` after the steps of a patch.
+#[track_caller]
+pub(crate) fn job_of(base: &str, steps: &str) -> String {
+    let text = fs::read_to_string(root().join(format!("tests/jobs/{base}.yaml"))).unwrap();
+    patched(&text, steps)
 }
 
 /// Rows of these columns.
@@ -420,6 +433,26 @@ pub(crate) fn array(array: impl Array + 'static) -> ArrayRef {
 /// A number in [0, 1) that looks random and is not: a fraction of a multiple of a root.
 pub(crate) fn draw(i: i64, k: i32) -> f64 {
     (i as f64 * f64::from(k).sqrt()).fract()
+}
+
+/// Random numbers that are the same on every run.
+pub(crate) struct Draws(pub(crate) u64);
+
+impl Draws {
+    fn bits(&mut self) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0
+    }
+
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        (self.bits() >> 33) as usize % n
+    }
+
+    /// A number in [0, 1).
+    pub(crate) fn share(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
 }
 
 /// The first example of a document below a heading.
