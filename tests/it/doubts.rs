@@ -347,13 +347,11 @@ fn the_examples_of_the_guides_are_a_job() {
     work.write("job.yaml", &job);
     work.run(0, "job.yaml", "");
     let gates = work.table("gates");
-    let told: Vec<[&str; 3]> = gates
-        .records()
-        .map(|row| ["gate", "verdict", "rule"].map(|column| row.text(column)))
-        .collect();
-    assert_eq!(told, [["seeds", "fail", "at_least, training"], ["sure", "pass", "at_most, all"]]);
-    let reasons: Vec<&str> = gates.records().map(|row| row.text("reason")).collect();
-    assert!(reasons[1].contains("range over people, 20 fits and 5 trainings"), "{reasons:?}");
+    assert_eq!(
+        gates.list("", "gate verdict rule"),
+        ["seeds | fail | at_least, training", "sure | pass | at_most, all"]
+    );
+    gates.at("gate=sure").text("reason").says(&["range over people, 20 fits and 5 trainings"]);
     work.read("out/annex.html").says(&["Other fits: 20 fits", "other fits ", "other trainings "]);
 }
 
@@ -409,12 +407,12 @@ fn a_training_of_an_arm_is_that_of_its_seed() {
     }
     assert!(n > 60 && moved > 20, "{n} {moved}");
     let gates = work.table("gates");
-    let told: Vec<[&str; 3]> =
-        gates.records().map(|row| ["gate", "verdict", "rule"].map(|c| row.text(c))).collect();
-    assert_eq!(told, [["seeds", "pass", "at_most, training"], ["sure", "pass", "at_most, all"]]);
-    let reasons: Vec<&str> = gates.records().map(|row| row.text("reason")).collect();
-    assert!(reasons[0].contains("the whole range over 2 trainings"), "{reasons:?}");
-    assert!(reasons[1].contains("range over people and 2 trainings"), "{reasons:?}");
+    assert_eq!(
+        gates.list("", "gate verdict rule"),
+        ["seeds | pass | at_most, training", "sure | pass | at_most, all"]
+    );
+    gates.at("gate=seeds").text("reason").says(&["the whole range over 2 trainings"]);
+    gates.at("gate=sure").text("reason").says(&["range over people and 2 trainings"]);
     work.read("out/annex.html").says(&["other trainings: change ", "with the same seed"]);
     let page = work.read("out/report.html");
     page.says(&["a change is clear only if the range over other trainings leaves out zero"]);
@@ -507,9 +505,7 @@ fn graphs_are_asked_of_every_training() {
         let of_set = repeats.iter().filter(|(key, end)| key[0] == set && end.is_some());
         assert!(of_set.count() > 20, "{set}");
     }
-    let gates = work.table("gates");
-    let reasons: Vec<&str> = gates.records().map(|row| row.text("reason")).collect();
-    assert!(reasons[0].contains("the whole range over 2 trainings"), "{reasons:?}");
+    work.table("gates").list("", "reason")[0].says(&["the whole range over 2 trainings"]);
     work.read("out/annex.html").says(&["other trainings "]);
 }
 

@@ -1,7 +1,7 @@
 //! Gates that see harm: both parts of it are judged, and a gate that looks the other way is
 //! reported of before and after the run.
 
-use crate::work::{Rows, Says, Work, column};
+use crate::work::{Rows, Says, Work};
 
 const FEW: &str = "--set data.rows.synthetic.rows=6000";
 

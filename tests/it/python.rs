@@ -8,7 +8,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::frame::read_frame;
-use crate::work::{Going, Rows, Says, Work, assert_same, can_import, column};
+use crate::work::{Going, Rows, Says, Work, assert_same, can_import};
 
 pub(crate) const JOB: &str = r#"
 cfaudit: 1

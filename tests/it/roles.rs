@@ -86,17 +86,9 @@ fn exact_duplicates_are_dropped_and_counted() {
         .map(|e| e.unwrap().path())
         .find(|path| path.join("filters.parquet").exists())
         .unwrap();
-    let filters = read_frame(&prepared, "filters");
-    let steps: Vec<_> = filters
-        .records()
-        .map(|r| (r.text("what").to_owned(), r.int("rows_in").unwrap(), r.int("rows_out").unwrap()))
-        .collect();
     assert_eq!(
-        steps,
-        [
-            ("rows of the source".to_owned(), 48_842, 48_842),
-            ("duplicates: drop-exact".to_owned(), 48_842, 48_790)
-        ]
+        read_frame(&prepared, "filters").list("", "what rows_in rows_out"),
+        ["rows of the source | 48842 | 48842", "duplicates: drop-exact | 48842 | 48790"]
     );
     work.run(0, JOB, &format!("--data-dir {} --set data.duplicates=drop-exact", data.display()));
     let rows = work.json("out/manifest.json")["rows"].clone();
@@ -123,25 +115,11 @@ fn scores_made_elsewhere_are_compared_by_derived_groups() {
     );
     work.run(0, "job.yaml", "");
     let groups = work.table("groups");
-    let counts: Vec<_> = groups
-        .of("sensitive!=sex, group!=")
-        .map(|r| {
-            (
-                r.text("group").to_owned(),
-                r.int("n").unwrap(),
-                r.int("n_predicted_positive").unwrap(),
-            )
-        })
-        .collect();
-    let expected = [
-        ("(30, 45]", 3, 2),
-        ("[17, 30]", 2, 1),
-        ("f & (30, 45]", 2, 2),
-        ("f & [17, 30]", 1, 0),
-        ("m & (30, 45]", 1, 0),
-        ("m & [17, 30]", 1, 1),
-    ];
-    assert_eq!(counts, expected.map(|(group, n, positive)| (group.to_owned(), n, positive)));
+    assert_eq!(
+        groups.list("sensitive!=sex, group!=", "group n n_predicted_positive").join("\n"),
+        "(30, 45] | 3 | 2\n[17, 30] | 2 | 1\nf & (30, 45] | 2 | 2\nf & [17, 30] | 1 | 0\n\
+         m & (30, 45] | 1 | 0\nm & [17, 30] | 1 | 1"
+    );
     work.table("issues").at("code=outside-bins").holds("n=1, where=age_band");
 }
 

@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use arrow::util::display::array_value_to_string;
 
 use crate::batches::read;
-use crate::work::{Rows, Says, Work, assert_same, column, files};
+use crate::work::{Rows, Says, Work, assert_same, files};
 
 pub(crate) const PEOPLE: usize = 600;
 

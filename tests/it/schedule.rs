@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use crate::work::{Rows, Says, Work, column, root, sha256};
+use crate::work::{Rows, Says, Work, root, sha256};
 
 const RECIPES: &str = "jobs/recipes";
 

@@ -36,7 +36,6 @@ fn score(i: i64, moved: bool) -> f64 {
 
 fn with_people(joined: bool) -> Work {
     let work = Work::new();
-    let text = |of: &dyn Fn(i64) -> &'static str| column((0..N).map(of));
     let scores = |moved: bool| column((0..N).map(|i| score(i, moved)));
     let ids = || column(0..N);
     Rows::of(0..N)
@@ -51,7 +50,6 @@ fn with_people(joined: bool) -> Work {
         .write(&work, "people.parquet");
     let audited = |of: Vec<i64>| of.into_iter().filter(|i| *i >= N / 2);
     let moved: Vec<i64> = audited((0..N).collect()).collect();
-    let of_moved = |of: &dyn Fn(i64) -> &'static str| column(moved.iter().map(|&i| of(i)));
     Rows::of(moved.iter())
         .with("row_id", |i| *i)
         .with("to_group", |&i| sex(i + 1))
@@ -86,20 +84,12 @@ fn a_verdict_that_rests_on_women_who_are_husbands_is_none() {
         "hint: join such levels",
     ]);
     work.run(0, "job.yaml", "");
-    let support = work.table("support");
-    let rows: Vec<_> = support
-        .records()
-        .map(|row| {
-            let numbers = ["people", "of_people", "in_reference", "level_in_reference"];
-            let numbers = numbers.map(|name| row.int(name).unwrap());
-            (row.text("from_group"), row.text("feature"), row.text("level"), numbers)
-        })
-        .collect();
+    let columns = "from_group feature level people of_people in_reference level_in_reference";
     assert_eq!(
-        rows,
+        work.table("support").list("", columns),
         [
-            ("f", "relation", "wife", [180, 300, 0, 179]),
-            ("m", "relation", "husband", [180, 300, 1, 181])
+            "f | relation | wife | 180 | 300 | 0 | 179",
+            "m | relation | husband | 180 | 300 | 1 | 181"
         ]
     );
     assert_eq!(favoured(&work, "all"), [Some(180), Some(300)]);
@@ -150,11 +140,7 @@ fn one_hot_columns_that_stand_apart_are_one_feature() {
         let words = "10 of 300 people of `m` would be `f` with a `region` that no reference row";
         told.says(&[words, "onehot-apart"]);
         work.run(1, "job.yaml", "");
-        let support = work.table("support");
-        let rows: Vec<_> = support
-            .records()
-            .map(|row| (row.text("from_group"), row.text("feature"), row.int("people")))
-            .collect();
-        assert_eq!(rows, [("m", "region", Some(10))], "{list}");
+        let rows = work.table("support").list("", "from_group feature people");
+        assert_eq!(rows, ["m | region | 10"], "{list}");
     }
 }

@@ -184,7 +184,7 @@ fn a_model_that_never_switches_passes() {
             .with("w", |i| 1 + i % 4)
             .with("score", score)
             .write(&work, "people.parquet");
-        Rows::of((0..2 * n))
+        Rows::of(0..2 * n)
             .with("row_id", |i| i / 2)
             .with("sensitive", |_| "g")
             .column("to_group", names(&|i| ((i / 2 + 1 + i % 2) % 3) as usize, 2 * n))

@@ -2,7 +2,7 @@
 
 use crate::frame::TableFrame;
 use crate::python::interpreter;
-use crate::work::{Rows, Says, Work, column, documented};
+use crate::work::{Rows, Says, Work, documented};
 
 const FEW: &str = "--set data.rows.synthetic.rows=6000";
 
@@ -210,17 +210,13 @@ fn nobody_to_explain_is_said() {
         }
         // Of patterns the two halves of everybody say it.
         let patterns = work.table("switch_patterns");
-        let of = |why: &str| {
-            let own = patterns.of(&format!("why={why}"));
-            own.map(|row| (row.text("half"), row.int("n"), row.int("k"), row.text("flags")))
-                .collect::<Vec<_>>()
-        };
-        let refused = of("refused-women");
         if of_anybody {
-            assert!(refused.iter().all(|(_, n, ..)| *n > Some(0)), "{refused:?}");
+            assert!(patterns.of("why=refused-women").all(|row| row.int("n") > Some(0)));
         } else {
-            let nobody = |half| (half, Some(0), Some(0), "nobody_counted");
-            assert_eq!(refused, [nobody("first"), nobody("second")]);
+            assert_eq!(
+                patterns.list("why=refused-women", "half n k flags"),
+                ["first | 0 | 0 | nobody_counted", "second | 0 | 0 | nobody_counted"]
+            );
         }
         let gates = work.table("gates");
         let gate = gates.at("gate=no-pattern");
@@ -286,13 +282,9 @@ fn the_models_of_arms_are_explained_too() {
     work.run(0, "arms.yaml", FEW);
     let [patterns, features] = ["switch_patterns", "switch_features"].map(|name| work.table(name));
     for (rows, key, value) in
-        [(&patterns, ["half", "pattern"], "rate"), (&features, ["people", "feature"], "decision")]
+        [(&patterns, "half pattern", "rate"), (&features, "people feature", "decision")]
     {
-        let of = |why: &'static str| {
-            let own = rows.of(&format!("why={why}"));
-            own.map(|row| (key.map(|key| row.text(key)), row.int("n"), row.real(value)))
-                .collect::<Vec<_>>()
-        };
+        let of = |why: &str| rows.list(&format!("why={why}"), &format!("{key} n {value}"));
         assert!(!of("audited").is_empty() && of("audited") == of("base"), "{value}");
         assert_ne!(of("audited"), of("all"), "{value}");
         assert!(rows.records().all(|r| r.text("arm").is_empty() == (r.text("why") == "audited")));

@@ -125,14 +125,17 @@ impl Work {
         write(&self.path(below), &batch(columns));
     }
 
-    /// Writes a text file of these columns; a missing value is the empty field.
+    /// Writes a text file of these columns; a missing value is the empty field, and one with a comma
+    /// stands in quotes.
     pub(crate) fn csv(&self, below: &str, columns: Vec<(&str, ArrayRef)>) {
         let mut text = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",") + "\n";
+        let field = |array: &ArrayRef, row: usize| match array_value_to_string(array, row).unwrap()
+        {
+            field if field.contains(',') => format!("\"{field}\""),
+            field => field,
+        };
         for row in 0..columns[0].1.len() {
-            let fields: Vec<String> = columns
-                .iter()
-                .map(|(_, array)| array_value_to_string(array, row).unwrap())
-                .collect();
+            let fields: Vec<String> = columns.iter().map(|(_, array)| field(array, row)).collect();
             text += &(fields.join(",") + "\n");
         }
         self.write(below, &text);
@@ -391,7 +394,9 @@ pub(crate) fn column<T: ColumnItem>(values: impl IntoIterator<Item = T>) -> Arra
     T::collected(values.into_iter())
 }
 
-/// Rows that are made column by column, each cell from the item of its row, such as its number.
+/// Rows that are made column by column, each cell from the item of its row, such as its number. A
+/// column takes the place of one of its name.
+#[derive(Clone)]
 pub(crate) struct Rows<I> {
     items: Vec<I>,
     columns: Vec<(&'static str, ArrayRef)>,
@@ -410,7 +415,15 @@ impl<I: Copy> Rows<I> {
 
     /// With a column that is made already.
     pub(crate) fn column(mut self, name: &'static str, array: ArrayRef) -> Self {
-        self.columns.push((name, array));
+        match self.columns.iter_mut().find(|(other, _)| *other == name) {
+            Some(old) => old.1 = array,
+            None => self.columns.push((name, array)),
+        }
+        self
+    }
+
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.columns.retain(|(other, _)| *other != name);
         self
     }
 
