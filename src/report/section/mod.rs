@@ -21,9 +21,17 @@ pub(crate) mod slices;
 pub(crate) mod switches;
 pub(crate) mod waiting;
 
+use crate::metric::catalog::place::PageList;
 use crate::report::page::PageSection;
 use crate::report::page::terms::PageGlossary;
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::ResultKey;
+
+/// The metrics of a list of which any of these keys has a value.
+fn present(audit: &AuditFolder, list: PageList, keys: &[ResultKey]) -> Vec<&'static str> {
+    let is_there = |m: &&str| keys.iter().any(|key| audit.measure(key, m).is_some());
+    list.ids().iter().copied().filter(is_there).collect()
+}
 
 /// The sections of an audit, in the order of the page; those with nothing to show are absent. Of an
 /// audit that waits for scores they hold what is known of the rows as they are.

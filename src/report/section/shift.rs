@@ -17,6 +17,7 @@ use crate::report::page::{PageBlock, PageSection, PageTable, number};
 use crate::report::read::audit::{AuditFolder, ScoreHistograms};
 use crate::report::read::panel::{AuditPanel, PanelDirection, ResultKey};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
+use crate::report::section::models::place_of;
 use crate::report::section::switches;
 
 /// The section; none where no score shift was measured.
@@ -161,16 +162,12 @@ fn table(
     panel: &AuditPanel,
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageTable> {
-    let mut keys: Vec<_> = panel
-        .directions
-        .iter()
-        .take(panel.drawn)
-        .map(|d| (RichText::direction(&d.from, &d.to), panel.direction(d)))
-        .collect();
+    let directions = panel.directions.iter().take(panel.drawn).map(|d| panel.direction(d));
+    let mut keys: Vec<_> = directions.map(|key| (place_of(&key), key)).collect();
     keys.push(("All directions".into(), panel.total()));
     if let [a, b] = panel.groups.as_slice() {
-        let gap = RichText::direction(a, b).text(" minus ").and(RichText::direction(b, a));
-        keys.push((gap, panel.difference(a, b)));
+        let gap = panel.difference(a, b);
+        keys.push((place_of(&gap), gap));
     }
     keys.retain(|(_, key)| audit.measures.contains_key(key));
     let values = ValuesByKey::of(audit, "Direction", &keys, PageList::ScoreShifts.ids());
