@@ -82,21 +82,12 @@ fn place(audit: &AuditFolder, gate: &GateRow) -> Value {
     context!(kind, from, to, word)
 }
 
-/// What a gate on a table of its own counts; none of a gate on a metric.
-fn thing(metric: &str) -> Option<&'static str> {
+/// What a gate on a table of its own counts, one and several; none of a gate on a metric.
+fn thing(metric: &str) -> Option<[&'static str; 2]> {
     match metric {
-        UNFAIR_SUBGROUPS => Some("subgroups"),
-        CONFIRMED_PATTERNS => Some("patterns"),
+        UNFAIR_SUBGROUPS => Some(["subgroup", "subgroups"]),
+        CONFIRMED_PATTERNS => Some(["pattern", "patterns"]),
         _ => None,
-    }
-}
-
-/// So many of what a gate counts, else cases.
-fn things(metric: &str, n: i64) -> String {
-    match metric {
-        CONFIRMED_PATTERNS => number::count_of(n, "pattern", "patterns"),
-        UNFAIR_SUBGROUPS => number::count_of(n, "subgroup", "subgroups"),
-        _ => number::count(n),
     }
 }
 
@@ -110,7 +101,7 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
         (true, of_change) => (of_change, without_sign(of_change)),
     };
     let shown = |value: f64| match thing {
-        Some(_) => things(metric, value as i64),
+        Some([one, many]) => number::count_of(value as i64, one, many),
         None => kind.value(value),
     };
     let of_limit = |value: f64| match thing {
@@ -119,8 +110,8 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
     };
     let ends = gate.value.zip(gate.lo.zip(gate.hi));
     let cases = gate.denominator.map(|n| match thing {
-        Some("patterns") | None => number::count(n),
-        Some(_) => things(metric, n),
+        Some([one, many]) if metric == UNFAIR_SUBGROUPS => number::count_of(n, one, many),
+        _ => number::count(n),
     });
     let findings = GateFindings::of_row(gate);
     let counted = findings.as_ref().and_then(|of| of.counted.as_ref()).map(GateCount::words);
@@ -132,7 +123,8 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
     let caution = key.and_then(|key| graphs::knowledge::caution(audit, &key.set, &key.attribute));
     context! {
         name => gate.gate.as_str(), note => audit.manifest.words.gate_notes.get(gate.gate.as_str()),
-        thing, counted, title => thing.is_none().then(|| glossary.title(metric)),
+        thing => thing.map(|[_, many]| many), counted,
+        title => thing.is_none().then(|| glossary.title(metric)),
         class => gate.class.as_str(), place => place(audit, gate),
         attribute => gate.sensitive.as_str(), set => gate.counterfactual.as_str(),
         model => gate.model.as_str(), arm => gate.arm.as_str(),

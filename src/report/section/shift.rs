@@ -76,16 +76,12 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Value {
         .take(panel.drawn)
         .filter_map(|direction| Some((direction, audit.histograms(&panel.direction(direction))?)))
         .collect();
-    let (mut change_top, mut score_top, mut far) = (0.0, 0.0, 0.0);
-    for (_, h) in drawn.iter().filter(|(direction, _)| !is_unmoved(audit, panel, direction)) {
-        change_top = f64::max(change_top, highest(&h.change));
-        score_top = [&h.original, &h.counterfactual]
-            .into_iter()
-            .map(|bins| highest(bins))
-            .fold(score_top, f64::max);
-        far = f64::max(far, farthest(&h.change));
-    }
-    let end = round_up(far).min(1.0);
+    let moving = drawn.iter().filter(|(direction, _)| !is_unmoved(audit, panel, direction));
+    let moving: Vec<&ScoreHistograms> = moving.map(|(_, histograms)| *histograms).collect();
+    let most = |of: fn(&ScoreHistograms) -> f64| moving.iter().map(|h| of(h)).fold(0.0, f64::max);
+    let change_top = most(|h| highest(&h.change));
+    let score_top = most(|h| highest(&h.original).max(highest(&h.counterfactual)));
+    let end = round_up(most(|h| farthest(&h.change))).min(1.0);
     let (change_scale, score_scale) = (PlotScale::new(-end, end), PlotScale::new(0.0, 1.0));
     let scale = model_words(audit, &panel.model).map(ModelWords::score_scale).unwrap_or_default();
     let thresholds: Vec<(f64, String)> = thresholds(audit, &panel.model)

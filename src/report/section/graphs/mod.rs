@@ -22,8 +22,8 @@ use crate::metric::catalog::find;
 use crate::metric::catalog::graph::FIT_WORSE;
 use crate::metric::catalog::place::PageList;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
-use crate::report::draw::chart::{self, IntervalWhisker};
-use crate::report::draw::plot::round_up;
+use crate::report::draw::chart;
+use crate::report::draw::plot::{PlotPoint, round_up};
 use crate::report::page::number::{self, NumberFormat, three_digits};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -300,7 +300,7 @@ impl<'a> AttributeGraphs<'a> {
             let mut rows = scenario.people.iter().filter(|row| row.model == model);
             let row = rows.find(|row| row.from_group == *from && row.to_group == *to)?;
             let interval = row.variance_lo.zip(row.variance_hi);
-            Some((row.n, IntervalWhisker { value: row.variance_mean?, interval, noise: None }))
+            Some((row.n, PlotPoint::new(row.variance_mean?, interval)))
         };
         let directions = self.directions();
         let scenarios = &self.with(|s| directions.iter().any(|pair| of(s, pair).is_some()));
@@ -308,9 +308,9 @@ impl<'a> AttributeGraphs<'a> {
         let ends = all.map(|(_, w)| w.interval.map_or(w.value, |(_, hi)| hi.max(w.value)));
         let end = round_up(ends.reduce(f64::max)?);
         let cell = |scenario: &&ScenarioGraphs, pair: &[String; 2]| {
-            let (n, whisker) = of(scenario, pair)?;
-            let (value, interval) = (whisker.value, whisker.interval.map(|(lo, hi)| vec![lo, hi]));
-            Some(context!(n, value, interval, svg => chart::whiskers(&[whisker], end)))
+            let (n, point) = of(scenario, pair)?;
+            let svg = chart::whiskers(&[point], end);
+            Some(context!(n, svg, ..Value::from(Serde(&point))))
         };
         let rows = directions.iter().filter(|pair| scenarios.iter().any(|s| of(s, pair).is_some()));
         let rows = rows.map(|pair| {
@@ -399,8 +399,8 @@ fn heads(scenarios: &[&ScenarioGraphs]) -> Vec<Value> {
 fn rate(measure: &ReportedValue, end: f64) -> Value {
     let across = measure.across.as_ref().and_then(|across| across.ends);
     let drawn = measure.value.map(|value| {
-        let whisker = |interval| IntervalWhisker { value, interval, noise: None };
-        chart::whiskers(&[whisker(measure.interval), whisker(across)], end)
+        let both = [measure.interval, across].map(|ends| PlotPoint::new(value, ends));
+        chart::whiskers(&both, end)
     });
     let is_outside = measure.value.zip(across).is_some_and(|(mean, ends)| is_outside(mean, ends));
     context! {
