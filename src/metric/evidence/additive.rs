@@ -16,6 +16,7 @@ pub(crate) trait Additive {
 macro_rules! additive_numbers {
     ($($number:ty),+) => {
         $(impl Additive for $number {
+            #[inline]
             fn absorb(&mut self, other: &Self) {
                 *self += *other;
             }

@@ -193,14 +193,13 @@ impl BalancedTerms {
 
     /// The sums of terms and of the skew over the pairs of the chunk, each as often as it weighs.
     pub(super) fn sums(&self, chunk: &PairChunk) -> [FixedSum; 2] {
-        [&self.term, &self.skew].map(|column| {
-            let terms = column[..chunk.n].iter().zip(&chunk.weight);
-            let mut sum = FixedSum::ZERO;
-            sum.add_units(
-                terms.map(|(&x, &weight)| i128::from(signed_units(x)) * i128::from(weight)).sum(),
-            );
-            sum
-        })
+        let mut sums = [FixedSum::ZERO; 2];
+        for i in 0..chunk.n {
+            let weight = i128::from(chunk.weight[i]);
+            sums[0].add_units(i128::from(signed_units(self.term[i])) * weight);
+            sums[1].add_units(i128::from(signed_units(self.skew[i])) * weight);
+        }
+        sums
     }
 }
 

@@ -274,7 +274,7 @@ impl ShiftInfluences {
 
     /// Adds what rows add to a scope, all pairs of which are there. Rows of weight 0 do not exist.
     pub(super) fn add_rows(&mut self, place: usize, rows: &mut RowTerms, people: &[WaitingPerson]) {
-        for (person, terms) in rows.drain() {
+        for (person, mut terms) in rows.drain() {
             let WaitingPerson { key, weight, .. } = people[person];
             match &mut self.units {
                 _ if weight == 0 => {}
@@ -285,9 +285,10 @@ impl ShiftInfluences {
                         sum.add_units(units.saturating_mul(i128::from(weight)));
                     }
                 }
-                None => self.rows[place]
-                    .get_or_insert_default()
-                    .add(&terms.map(|term| term * weight as f64)),
+                None => {
+                    terms.iter_mut().for_each(|term| *term *= weight as f64);
+                    self.rows[place].get_or_insert_default().add(&terms);
+                }
             }
         }
     }
