@@ -593,7 +593,7 @@ impl Recomputation {
         }
         let codes = match (self.computed(rows, at), &mut rows.columns[self.feature]) {
             (Some(SqlColumn::Number(values)), FeatureColumn::Number(numbers)) => {
-                for (&row, value) in at.iter().zip(values) {
+                for (&row, value) in at.iter().zip(&values) {
                     numbers[row] = value.unwrap_or(f64::NAN);
                 }
                 return;
@@ -614,11 +614,11 @@ impl Recomputation {
     }
 
     /// The values of an expression for these rows; `None` for other rules.
-    fn computed(&self, rows: &FeatureRows, at: &[usize]) -> Option<SqlColumn<'static>> {
+    fn computed(&self, rows: &FeatureRows, at: &[usize]) -> Option<SqlColumn> {
         let program = self.program.as_ref()?;
         let DerivationRule::Sql { classes, .. } = &self.rule else { return None };
         let columns = self.parents.iter().zip(&self.levels).zip(classes);
-        let columns: Vec<SqlColumn<'_>> = columns
+        let columns: Vec<SqlColumn> = columns
             .map(|((parent, levels), class)| match parent.map(|p| &rows.columns[p]) {
                 None => SqlColumn::Null(at.len()),
                 Some(FeatureColumn::Number(numbers)) => SqlColumn::Number(
