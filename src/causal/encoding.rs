@@ -21,6 +21,7 @@ use crate::data::source::list_words;
 use crate::data::{FeatureRows, MISSING};
 use crate::error::{Fault, Result};
 use crate::num::fixed::FixedSum;
+use crate::num::moments::scale_above;
 
 /// The code of the fault of columns with one value.
 pub(crate) const CONSTANT_COLUMN: &str = "constant-column";
@@ -455,14 +456,10 @@ impl VariableTally {
         self.levels.iter_mut().zip(&other.levels).for_each(|(a, b)| *a += b);
     }
 
-    /// A power of two above all |x|; 1 where all are 0.
+    /// A power of two above all |x|; 1 where all are 0, and without numbers.
     fn scale(&self) -> f64 {
         let size = self.largest.abs().max(self.smallest.abs());
-        if size == 0.0 || size.is_infinite() {
-            1.0
-        } else {
-            libm::exp2(libm::floor(libm::log2(size)).clamp(-1022.0, 1022.0) + 1.0)
-        }
+        if size.is_infinite() { 1.0 } else { scale_above(size) }
     }
 }
 

@@ -18,6 +18,7 @@ use serde::de::Deserializer;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::data::MISSING;
+use crate::num::additive::Additive;
 use crate::num::hash::FastMap;
 use crate::num::seed::sm;
 
@@ -59,11 +60,6 @@ impl JointCounts {
     /// Counts so many rows with these levels.
     pub fn add(&mut self, levels: &[u32], n: u64) {
         self.add_within(levels, n, EXACT_COMBINATIONS);
-    }
-
-    /// Merges other counts.
-    pub fn merge(&mut self, other: &JointCounts) {
-        self.merge_within(other, EXACT_COMBINATIONS);
     }
 
     fn merge_within(&mut self, other: &JointCounts, limit: usize) {
@@ -117,6 +113,12 @@ impl JointCounts {
             counts: sorted.iter().map(|(_, n)| n.saturating_mul(scale)).collect(),
             levels: sorted.into_iter().flat_map(|(levels, _)| levels.into_vec()).collect(),
         }
+    }
+}
+
+impl Additive for JointCounts {
+    fn absorb(&mut self, other: &Self) {
+        self.merge_within(other, EXACT_COMBINATIONS);
     }
 }
 

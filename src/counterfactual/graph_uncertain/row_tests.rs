@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::cells::MechanismStep;
+use super::mechanism::{CellBins, ColumnBins};
 use super::rows::{
-    NodeBins, NodeEvidence, NodeRules, NodeWatch, RowMaker, RowSettings, RowWorld, TrainingColumns,
+    NodeEvidence, NodeRules, NodeWatch, RowMaker, RowSettings, RowWorld, TrainingColumns,
     node_values,
 };
 use super::{ClipRule, moving_parents};
@@ -18,6 +19,7 @@ use crate::causal::nodes::NodeSet;
 use crate::causal::tests::frame::{CaseTraining, CaseVariables, ExpectedTable, expected, near};
 use crate::data::FeatureRows;
 use crate::num::seed::RandomStream;
+use crate::param::Count;
 use crate::tests::json;
 
 /// The cases of the specification's extensions that hold rows.
@@ -91,15 +93,8 @@ impl ExtensionCase {
     fn rules(&self) -> Vec<NodeRules> {
         let list = self.case["variables"].as_array().unwrap().iter().enumerate();
         let rule = |(v, of): (usize, &Json)| {
-            let bins = match &self.case["bins"] {
-                Json::Number(bins) => NodeBins::Equal(bins.as_u64().unwrap() as usize),
-                Json::Object(named) => match named.get(&self.variables.names[v]) {
-                    None => NodeBins::None,
-                    Some(Json::Number(bins)) => NodeBins::Equal(bins.as_u64().unwrap() as usize),
-                    Some(edges) => NodeBins::Edges(serde_json::from_value(edges.clone()).unwrap()),
-                },
-                _ => NodeBins::None,
-            };
+            let bins: Option<CellBins> = serde_json::from_value(self.case["bins"].clone()).unwrap();
+            let bins = bins.and_then(|bins| bins.of(&self.variables.names[v]));
             let missing = of["missing_level"].as_str().map(|missing| {
                 let levels = self.variables.levels[v].as_ref().unwrap();
                 levels.iter().position(|level| level == missing).unwrap() as u32
@@ -375,7 +370,7 @@ fn rows_keep_their_promises_on_random_graphs() {
                 whole: v == 4,
                 ordinal: v == 6,
                 missing: (v == 1).then_some(2),
-                bins: if v == 3 { NodeBins::Equal(3) } else { NodeBins::None },
+                bins: (v == 3).then(|| ColumnBins::Count(Count::of::<3>())),
             })
             .collect();
         let settings = RowSettings {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use super::cells::{BinnedMechanism, MechanismStep, NodeKind, ReplicateColumns, equal_cuts};
 use super::coupling::{NodeUniforms, ValueLattice, clip_shares, draw_level, has_moved, own_shares};
+use super::mechanism::ColumnBins;
 use super::{CausalWorlds, ClipRule, moving_parents};
 use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::encoding::{EncodedVariable, GraphEncoding, TrainingBlocks, VariableForm};
@@ -38,20 +39,8 @@ pub(crate) struct NodeRules {
     pub ordinal: bool,
     /// The code of the level that represents missing, which nobody gets.
     pub missing: Option<u32>,
-    /// The bins of a number in cells.
-    pub bins: NodeBins,
-}
-
-/// The bins of a number.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) enum NodeBins {
-    /// None: the number has a slope only.
-    #[default]
-    None,
-    /// So many, with as many training rows each.
-    Equal(usize),
-    /// Those between these inner edges.
-    Edges(Vec<f64>),
+    /// The bins of a number in cells; none: it has a slope only.
+    pub bins: Option<ColumnBins>,
 }
 
 /// How rows are made.
@@ -249,9 +238,9 @@ impl<'a> RowMaker<'a> {
                     sorted.sort_unstable_by(f64::total_cmp);
                     node.range = (smallest, largest);
                     let cuts = match rules.bins {
-                        NodeBins::None => Vec::new(),
-                        NodeBins::Equal(bins) => equal_cuts(&sorted, bins),
-                        NodeBins::Edges(edges) => edges,
+                        None => Vec::new(),
+                        Some(ColumnBins::Count(bins)) => equal_cuts(&sorted, bins.get() as usize),
+                        Some(ColumnBins::Edges(edges)) => edges.iter().map(|e| e.get()).collect(),
                     };
                     if rules.ordinal {
                         sorted.dedup();

@@ -8,7 +8,6 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::exec::StageContext;
-use crate::recourse::AuditedRows;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::chance::false_discoveries;
 use crate::recourse::definition::{RecourseDefinition, trade_off_bound};
@@ -16,7 +15,7 @@ use crate::recourse::effect::{ActionEffects, CostReach};
 use crate::recourse::exact::ExactRatio;
 use crate::recourse::feature::LevelDistance;
 use crate::recourse::feature::LevelScale;
-use crate::recourse::groups::GroupPair;
+use crate::recourse::groups::PairPopulation;
 use crate::recourse::knobs::OverlapRule;
 use crate::recourse::overlap::{ListedSubgroup, merge_overlapping};
 use crate::recourse::overview::{agreement, analysis};
@@ -140,28 +139,9 @@ impl<'a> RecourseWriter<'a> {
     }
 
     /// Tells of a pair of groups of which one has nobody to help.
-    pub(crate) fn empty_pair(&mut self, pair: &GroupPair, audited: &AuditedRows) {
-        let affected = |g: usize| {
-            let rows = audited.groups.iter().zip(&audited.favourable);
-            rows.filter(|(group, favourable)| {
-                !**favourable && group.is_some_and(|group| pair.members[g].contains(&group))
-            })
-            .count() as u64
-        };
-        let unaffected = audited
-            .groups
-            .iter()
-            .zip(&audited.favourable)
-            .filter(|(group, f)| **f && group.is_some())
-            .count() as u64;
-        let row = self.recourse_row(&pair.names);
-        self.recourse.push(RecourseRow {
-            undefined: "no_affected_rows".into(),
-            affected_0: whole(affected(0)),
-            affected_1: whole(affected(1)),
-            unaffected: whole(unaffected),
-            ..row
-        });
+    pub(crate) fn empty_pair(&mut self, people: &PairPopulation) {
+        let row = self.recourse_row(people, "no_affected_rows");
+        self.recourse.push(row);
     }
 
     fn pair(&self, names: &[String; 2]) -> ComparedPair {
@@ -169,15 +149,19 @@ impl<'a> RecourseWriter<'a> {
         ComparedPair { recourse: self.block.attribute.name.as_str().into(), group_0, group_1 }
     }
 
-    /// A row of a pair whose numbers are 0.
-    fn recourse_row(&self, names: &[String; 2]) -> RecourseRow {
-        let people = self.block.people;
+    /// A row of a pair whose search found nothing.
+    fn recourse_row(&self, people: &PairPopulation, undefined: &'static str) -> RecourseRow {
+        let RecourseInputs { recourse, people: all, .. } = self.block;
         RecourseRow {
-            pair: self.pair(names),
-            model: self.block.recourse.model.as_str().into(),
-            deals: self.block.recourse.chance.map(|chance| whole(chance.deals.get())),
-            person_rows: people.drawn_from.map(whole),
-            persons: people.drawn_from.map(|_| whole(people.audited.favourable.len() as u64)),
+            pair: self.pair(&people.names),
+            model: recourse.model.as_str().into(),
+            undefined: undefined.into(),
+            affected_0: people.n[0].into(),
+            affected_1: people.n[1].into(),
+            unaffected: whole(people.unaffected() as u64),
+            deals: recourse.chance.map(|chance| whole(chance.deals.get())),
+            person_rows: all.drawn_from.map(whole),
+            persons: all.drawn_from.map(|_| whole(all.audited.favourable.len() as u64)),
             ..RecourseRow::default()
         }
     }
@@ -243,11 +227,8 @@ impl<'a> RecourseWriter<'a> {
         let with_actions = (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()).count();
         let people = plan.population();
         let count = |n: usize| whole(n as u64);
+        let undefined = if people.unaffected() == 0 { "no_unaffected_rows" } else { "" };
         let row = RecourseRow {
-            undefined: if people.unaffected() == 0 { "no_unaffected_rows" } else { "" }.into(),
-            affected_0: people.n[0].into(),
-            affected_1: people.n[1].into(),
-            unaffected: count(people.unaffected()),
             least_0: plan.min_affected[0].into(),
             least_1: plan.min_affected[1].into(),
             least_unaffected: plan.min_unaffected.into(),
@@ -256,7 +237,7 @@ impl<'a> RecourseWriter<'a> {
             actions: count(plan.n_actions()),
             changes: count(plan.n_changes()),
             asked: count(found.asked),
-            ..self.recourse_row(&people.names)
+            ..self.recourse_row(people, undefined)
         };
         self.recourse.push(row);
     }
