@@ -58,7 +58,7 @@ pub(crate) struct RowSettings {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct TrainingColumns {
     /// For each variable its values.
-    columns: Vec<Vec<f64>>,
+    pub(super) columns: Vec<Vec<f64>>,
     /// The number of each block of rows, and the strata of its rows.
     blocks: Vec<(usize, Vec<usize>)>,
 }
@@ -157,13 +157,13 @@ impl NodeWatch for StepCounts {
 pub(crate) struct RowMaker<'a> {
     encoding: &'a GraphEncoding,
     sensitive: usize,
-    kinds: Vec<NodeKind>,
+    pub(super) kinds: Vec<NodeKind>,
     nodes: Vec<RowNode>,
     /// For each encoded column its variable and its place there.
     places: Vec<(usize, usize)>,
-    settings: RowSettings,
+    pub(super) settings: RowSettings,
     uniforms: NodeUniforms,
-    training: TrainingColumns,
+    pub(super) training: TrainingColumns,
 }
 
 /// The uniform numbers of a person, one for each node.
@@ -286,27 +286,6 @@ impl<'a> RowMaker<'a> {
     /// How often each training row occurs in replicate `b`.
     pub(crate) fn times(&self, draws: &BootstrapDraws, b: usize) -> Vec<u32> {
         self.training.times(draws, b)
-    }
-
-    /// Whether cells answer.
-    #[cfg(test)]
-    pub(super) fn has_cells(&self) -> bool {
-        self.settings.min_cell.is_some()
-    }
-
-    /// The inner edges of the bins of variable `v`.
-    #[cfg(test)]
-    pub(super) fn cuts(&self, v: usize) -> Vec<f64> {
-        match &self.kinds[v] {
-            NodeKind::Number { cuts, .. } => cuts.clone(),
-            NodeKind::Levels(_) => Vec::new(),
-        }
-    }
-
-    /// The values of training row `i`.
-    #[cfg(test)]
-    pub(super) fn training_row(&self, i: usize) -> Vec<f64> {
-        self.training.columns.iter().map(|column| column[i]).collect()
     }
 
     /// The uniform numbers of a person.

@@ -17,7 +17,6 @@ use crate::recourse::groups::{ComparisonBase, GroupPair, pairs};
 use crate::recourse::knobs::PermutationSettings;
 use crate::recourse::overlap::merge_overlapping;
 use crate::recourse::rank::{DefinitionRanking, RankBy};
-use crate::recourse::sentence::SubgroupSentence;
 use crate::recourse::{ActionMatch, AuditedRows};
 
 /// Number of levels of the random columns.
@@ -140,10 +139,8 @@ fn everything_as_text(plan: &RecoursePlan<'_>, model: &RandomModel) -> String {
         let judged = judge(plan, &effects, question);
         text += &format!("{:?}\n{:?}\n", judged, merge_overlapping(plan, &judged, 5));
         for verdict in &judged.verdicts {
-            text += &super::sentence::text(
-                &SubgroupSentence::new(plan, &effects, question, verdict.subgroup as usize),
-                plan,
-            );
+            let subgroup = verdict.subgroup as usize;
+            text += &super::sentence::text(plan, &effects, question, subgroup);
         }
     }
     let deals = PermutationSettings { deals: Count::of::<19>(), enough: Count::of::<5>() };

@@ -22,7 +22,7 @@ use crate::causal::score::GraphScore;
 use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate};
 use crate::counterfactual::graph_uncertain::bag_file::{self, BagGraph};
 use crate::counterfactual::graph_uncertain::knobs::{BootstrapStrata, GraphUncertainBlock};
-use crate::counterfactual::graph_uncertain::{CausalWorld, CausalWorlds, worlds_with_cache};
+use crate::counterfactual::graph_uncertain::{CausalWorld, CausalWorlds, worlds_of_replicate};
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::training::TrainingRows;
 use crate::data::{Attribute, FeatureColumn, FeatureKind, Layout};
@@ -401,7 +401,7 @@ impl<'a> ScenarioSearch<'a> {
             let listed =
                 replicate.as_ref().map(|r| &r.listed).or(given.as_ref().map(|given| &given.listed));
             let dags: Vec<&Dag> = listed.iter().flat_map(|listed| &listed.dags).collect();
-            let worlds = worlds_with_cache(&mut fits, self.encoding, b, &dags, self.sensitive);
+            let worlds = worlds_of_replicate(&mut fits, self.encoding, b, &dags, self.sensitive);
             Ok((replicate, worlds))
         };
         self.knowledge.iter().zip(&self.given).map(of_scenario).collect()
