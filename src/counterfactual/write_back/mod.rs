@@ -34,6 +34,7 @@ use crate::data::values::SourceValues;
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_LEVEL};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::num::additive::absorb_map;
 
 /// Negative, positive, no label.
 const N_CLASSES: usize = 3;
@@ -477,9 +478,7 @@ impl WrittenCounts {
 
 impl Accumulator for WrittenCounts {
     fn merge(&mut self, other: Self) {
-        for (&key, n) in &other.0 {
-            *self.0.entry(key).or_default() += n;
-        }
+        absorb_map(&mut self.0, other.0);
     }
 }
 
