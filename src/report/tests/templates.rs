@@ -448,19 +448,18 @@ fn gates() -> Value {
     let rich = json!([{"kind": "text", "text": "rich"}]);
     let gate = json!({"name": "g", "note": "n", "thing": null, "counted": null, "title": rich,
         "class": "c", "attribute": "sex", "set": "s", "model": "m", "arm": "a",
-        "place": {"kind": "pair", "first": "a", "between": "over", "second": "b"},
+        "place": {"kind": "pair", "from": "a", "to": "b", "word": "over"},
         "verdict": "fail", "decides_gate": true, "warns": true, "bound": "at most",
         "limit": "5 %", "decides": "interval", "value": "3 %", "interval": "1 to 2",
         "baseline": "4", "cases": "9", "enough": 3, "why": "w", "caution": causes(json!([]))});
-    let pair =
-        |kind: &str| json!({"place": {"kind": kind, "from": "a", "to": "b", "how": "denied"}});
-    let one = |kind: &str| json!({"place": {"kind": kind, "group": "a"}});
+    let at =
+        |kind: &str| json!({"place": {"kind": kind, "from": "a", "to": "b", "word": "denied"}});
     let mut all = vec![gate.clone()];
     let some = [json!([["age", 0.4]]), json!([["age", 0.3]]), json!(vec![("age", 0.3); 5])];
     all.extend(some.map(|each| with(&gate, json!({"caution": causes(each)}))));
-    all.extend(["difference", "harm", "direction"].map(|kind| with(&gate, pair(kind))));
+    let kinds = ["difference", "harm", "direction"];
     let ones = ["rest", "group", "rest_first", "furthest", "everybody"];
-    all.extend(ones.map(|kind| with(&gate, one(kind))));
+    all.extend(kinds.iter().chain(&ones).map(|kind| with(&gate, at(kind))));
     let rules = ["interval, holm", "worlds", "fit", "training", "all", "estimate", "by_hand"];
     all.extend(rules.map(|rule| with(&gate, json!({"decides": rule, "decides_gate": false}))));
     all.extend(

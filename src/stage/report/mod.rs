@@ -53,7 +53,7 @@ use crate::stage::kinds::{CasesStage, OutcomesStage, SelectedStage};
 use crate::stage::measure::labels::{self, SelectiveLabels};
 use crate::stage::models::short_of_trees;
 use crate::stage::needed::needed_folders;
-use crate::stage::recourse::stage::recourse_folders;
+use crate::stage::recourse::recourse_folders;
 use crate::stage::report::headline::headline;
 use crate::stage::report::inputs::{MeasuredParts, OriginInputs};
 use crate::stage::report::issues::RunFindings;
