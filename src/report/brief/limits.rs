@@ -92,8 +92,6 @@ pub(crate) struct AuditLimit {
     judged: Vec<JudgedValue>,
     /// Whether it judges the change from an earlier run.
     pub(crate) of_change: bool,
-    /// Whether its values are numbers of things.
-    is_count: bool,
     /// Whether it is about the groups that are furthest apart.
     worst_case: bool,
     /// How its values are printed, and the unit of its axis.
@@ -282,7 +280,6 @@ impl<'a> GateShape<'a> {
             harmed: self.of_harm.then(|| voice.called_group(&row.sensitive, harmed)),
             judged: own().filter_map(JudgedValue::of_gate).collect(),
             of_change: self.of_change,
-            is_count: self.is_count,
             worst_case: row.scope == "worst_case",
             kind: self.kind,
             unit: self.unit(),

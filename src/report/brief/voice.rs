@@ -271,48 +271,39 @@ impl<'a> AuditVoice<'a> {
     /// A set. Where two would read alike each has its name behind; of sets that change the entries
     /// of different attributes the groups next to the label tell which is meant.
     pub(crate) fn called_set(&self, name: &str) -> CalledSet {
-        let Some(set) = self.set(name) else {
-            return CalledSet {
-                name: name.to_owned(),
-                strategy: None,
-                change: SetChange::Elsewhere { name: name.to_owned() },
-                only_entry: false,
-                moved: None,
-                ambiguous: false,
-                values: None,
-            };
-        };
-        let change = self.change(set);
-        let is_apart = |other: &SetWords| {
+        let set = self.set(name);
+        let elsewhere = || SetChange::Elsewhere { name: name.to_owned() };
+        let change = set.map_or_else(elsewhere, |set| self.change(set));
+        let is_apart = |set: &SetWords, other: &SetWords| {
             set.strategy == "naive" && !set.attributes.iter().any(|a| other.attributes.contains(a))
         };
-        let ambiguous = self.manifest.counterfactuals.iter().any(|other| {
-            other.name != set.name && self.change(other) == change && !is_apart(other)
+        let ambiguous = set.is_some_and(|set| {
+            self.manifest.counterfactuals.iter().any(|other| {
+                other.name != set.name && self.change(other) == change && !is_apart(set, other)
+            })
         });
-        let values = (set.strategy == "graph-uncertain")
-            .then(|| ValueKnobs::of(self.manifest, name).in_short());
+        let is_of = |strategy: &str| set.is_some_and(|set| set.strategy == strategy);
         CalledSet {
             name: name.to_owned(),
-            strategy: Some(set.strategy.clone()),
+            strategy: set.map(|set| set.strategy.clone()),
             change,
-            only_entry: set.strategy == "naive",
-            moved: moved(set),
+            only_entry: is_of("naive"),
+            moved: set.and_then(moved),
             ambiguous,
-            values,
+            values: is_of("graph-uncertain")
+                .then(|| ValueKnobs::of(self.manifest, name).in_short()),
         }
     }
 
     fn side_of(&self, positive: bool) -> CalledSide {
-        let is_wanted = self.manifest.favourable_is_positive() == Some(positive);
-        match (self.decision(), is_wanted, positive) {
-            (DecisionVoice::Named { .. } | DecisionVoice::Favourable, true, _) => {
-                CalledSide::Favourable
-            }
-            (DecisionVoice::Named { .. } | DecisionVoice::Favourable, false, _) => {
-                CalledSide::Unfavourable
-            }
-            (_, _, true) => CalledSide::Positive,
-            (_, _, false) => CalledSide::Negative,
+        let wanted = self.manifest.favourable_is_positive() == Some(positive);
+        let named =
+            matches!(self.decision(), DecisionVoice::Named { .. } | DecisionVoice::Favourable);
+        match (named, if named { wanted } else { positive }) {
+            (true, true) => CalledSide::Favourable,
+            (true, false) => CalledSide::Unfavourable,
+            (false, true) => CalledSide::Positive,
+            (false, false) => CalledSide::Negative,
         }
     }
 
@@ -423,27 +414,15 @@ impl<'a> AuditVoice<'a> {
         })
     }
 
-    fn of_switch(
-        &self,
-        name: &str,
-        side: SwitchSide,
-        attribute: &str,
-        (from, to): (&str, &str),
-    ) -> String {
-        let [from, to] = [from, to].map(|group| self.called_group(attribute, group));
-        let arguments =
-            [Value::from(Serde(&side)), Value::from(Serde(&from)), Value::from(Serde(&to))];
-        self.say(name, &arguments)
-    }
-
     /// A switch as a short label: `granted men, refused as women`.
     pub(crate) fn switch_label(
         &self,
         side: SwitchSide,
         attribute: &str,
-        pair: (&str, &str),
+        (from, to): (&str, &str),
     ) -> String {
-        self.of_switch("switch_label", side, attribute, pair)
+        let [from, to] = [from, to].map(|of| Value::from(Serde(&self.called_group(attribute, of))));
+        self.say("switch_label", &[Value::from(Serde(&side)), from, to])
     }
 
     /// What a metric measures, in plain words: `share wrongly refused`, `gap in the share judged
@@ -531,6 +510,16 @@ mod tests {
         }
     }
 
+    fn heading(
+        voice: &AuditVoice<'_>,
+        side: SwitchSide,
+        attribute: &str,
+        (from, to): (&str, &str),
+    ) -> String {
+        let group = |name: &str| Value::from(Serde(&voice.called_group(attribute, name)));
+        voice.say("switch_heading", &[Value::from(Serde(&side)), group(from), group(to)])
+    }
+
     /// What a macro says about a set and the attribute `sex2`.
     fn of_set(voice: &AuditVoice<'_>, name: &str, set: &str) -> String {
         let arguments = [
@@ -565,11 +554,11 @@ mod tests {
         let voice = AuditVoice::new(&manifest, false);
         let pair = ("M", "F");
         assert_eq!(
-            voice.of_switch("switch_heading", SwitchSide::Lost, "sex2", pair),
+            heading(&voice, SwitchSide::Lost, "sex2", pair),
             "Granted men who would be refused as women"
         );
         assert_eq!(
-            voice.of_switch("switch_heading", SwitchSide::Gained, "sex2", ("F", "M")),
+            heading(&voice, SwitchSide::Gained, "sex2", ("F", "M")),
             "Refused women who would be granted as men"
         );
         assert_eq!(
@@ -646,7 +635,7 @@ mod tests {
         assert_eq!(voice.would(SwitchSide::Gained), "would not be flagged");
         assert_eq!(voice.would(SwitchSide::Lost), "would be flagged");
         assert_eq!(
-            voice.of_switch("switch_heading", SwitchSide::Gained, "sex2", ("F", "M")),
+            heading(&voice, SwitchSide::Gained, "sex2", ("F", "M")),
             "Flagged women who would not be flagged as men"
         );
     }
@@ -681,13 +670,13 @@ mod tests {
         let manifest = manifest(false);
         let voice = AuditVoice::new(&manifest, false);
         assert_eq!(
-            voice.of_switch("switch_heading", SwitchSide::Lost, "sex2", ("M", "F")),
+            heading(&voice, SwitchSide::Lost, "sex2", ("M", "F")),
             "People in group M with the favourable decision who would lose it as F"
         );
         let none = Manifest::default();
         let voice = AuditVoice::new(&none, false);
         assert_eq!(
-            voice.of_switch("switch_heading", SwitchSide::Gained, "race", ("A", "B")),
+            heading(&voice, SwitchSide::Gained, "race", ("A", "B")),
             "People in group A predicted negative who would be predicted positive as B"
         );
         assert_eq!(of_set(&voice, "set_clause", "x"), "in the set x");

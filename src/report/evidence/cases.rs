@@ -37,11 +37,8 @@ fn shown<'a>(
     finding: &HeroFinding<'a>,
 ) -> Vec<(i64, Vec<&'a CfExampleRow>)> {
     let of = |key: &ResultKey| {
-        people(inputs.audit.cases.iter().filter(|row| {
-            row.model == *key.model
-                && row.counterfactual == *key.set
-                && row.sensitive == *key.attribute
-        }))
+        let rows = inputs.audit.cases.iter();
+        people(rows.filter(|of| key.is_about([&of.model, &of.counterfactual, &of.sensitive])))
     };
     let keys = inputs
         .drawn_result(finding)

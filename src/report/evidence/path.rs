@@ -84,8 +84,9 @@ impl<'a> PathWalk<'a> {
 
     /// Results of the model, set and attribute of a finding.
     fn panel(&self, finding: &'a HarmResult) -> impl Iterator<Item = &'a HarmResult> {
-        let of = |key: &'a ResultKey| [&key.model, &key.set, &key.attribute];
-        self.inputs.results.iter().filter(move |result| of(&result.key) == of(&finding.key))
+        let ResultKey { model, set, attribute, .. } = &finding.key;
+        let results = self.inputs.results.iter();
+        results.filter(move |result| result.key.is_about([model, set, attribute]))
     }
 
     /// The share of decisions that switch, of the largest of all models, sets and attributes.
@@ -184,13 +185,8 @@ impl<'a> PathWalk<'a> {
     fn patterns(&self) -> impl Iterator<Item = &'a SwitchPatternRow> {
         let key = self.finding.map(|finding| &finding.key);
         self.inputs.audit.patterns.iter().filter(move |row| {
-            row.half == *"second"
-                && key.is_some_and(|key| {
-                    row.model == *key.model
-                        && row.arm.is_empty()
-                        && row.counterfactual == *key.set
-                        && row.sensitive == *key.attribute
-                })
+            let of = [&*row.model, &row.counterfactual, &row.sensitive];
+            row.half == "second" && row.arm.is_empty() && key.is_some_and(|key| key.is_about(of))
         })
     }
 
@@ -235,10 +231,7 @@ impl<'a> PathWalk<'a> {
         let HarmResult { key, metric, .. } = self.finding?;
         let inputs = self.inputs;
         let rows = inputs.audit.switch_features.iter().filter(|row| {
-            row.model == *key.model
-                && row.arm.is_empty()
-                && row.counterfactual == *key.set
-                && row.sensitive == *key.attribute
+            row.arm.is_empty() && key.is_about([&row.model, &row.counterfactual, &row.sensitive])
         });
         let block = rows.min_by_key(|row| row.metric != **metric);
         let features = block.map_or_else(Vec::new, |row| why::features(inputs, row.why.as_str()));

@@ -43,6 +43,11 @@ impl ResultKey {
             [model, set, attribute, scope, from, to].map(str::to_owned);
         ResultKey { model, set, attribute, scope, from, to }
     }
+
+    /// Whether it is about this model, set and attribute.
+    pub(crate) fn is_about(&self, of: [&str; 3]) -> bool {
+        [self.model.as_str(), &self.set, &self.attribute] == of
+    }
 }
 
 /// One value of `metrics`.

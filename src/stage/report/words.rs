@@ -349,16 +349,14 @@ fn split_words(job: &Job) -> String {
     };
     match (&split.column, &split.share, split.folds) {
         (Some(column), ..) => format!("by column {column}"),
-        (_, Some(share), _) if !split.by.is_rank() => format!(
-            "share {} trains, {} is audited, drawn by seed and hash of each row, so up to chance",
-            share.train.get(),
-            share.audit.get()
-        ),
-        (_, Some(share), _) => format!(
-            "share {} trains, {} is audited, drawn by the seed {by}",
-            share.train.get(),
-            share.audit.get()
-        ),
+        (_, Some(share), _) => {
+            let how = match split.by.is_rank() {
+                true => format!("the seed {by}"),
+                false => "seed and hash of each row, so up to chance".to_owned(),
+            };
+            let (train, audit) = (share.train.get(), share.audit.get());
+            format!("share {train} trains, {audit} is audited, drawn by {how}")
+        }
         (_, _, Some(folds)) => {
             format!(
                 "{} folds drawn by the seed {by}; every row is audited once by models fitted on \
