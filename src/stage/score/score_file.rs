@@ -146,7 +146,7 @@ impl<'a> ScoreFile<'a> {
     /// Goes on to the next row group, decoding as many together as there are threads; false at the
     /// end of the file.
     fn read_on(&mut self) -> Result<bool> {
-        if self.ready.is_empty() {
+        if self.ready.is_empty() && self.next_group < self.file.n_groups() {
             let (first, file, ready) = (self.next_group, self.file, &mut self.ready);
             let n = self.context.workers.threads().min(file.n_groups() - first);
             self.context.workers.map(
