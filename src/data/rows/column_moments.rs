@@ -1,5 +1,5 @@
-//! Mean and deviation of columns of training rows, and which levels these have: what the encodings of
-//! models and of causal graphs learn.
+//! Mean and deviation of columns of training rows, and which levels these have: what the encodings
+//! of models and of causal graphs learn.
 //!
 //! Sums are taken of x / scale, a power of two above all |x|, so that they are exact to the last
 //! bits in every unit of x.
