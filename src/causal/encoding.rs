@@ -252,7 +252,8 @@ impl GraphEncoding {
 
     /// The value of an encoded column in its own unit: mean + sd z for a number, z for an
     /// indicator.
-    pub fn decode(&self, column: usize, z: f64) -> f64 {
+    #[cfg(test)]
+    pub(crate) fn decode(&self, column: usize, z: f64) -> f64 {
         match self.variables.iter().find(|v| v.columns.contains(&column)).map(|v| &v.form) {
             Some(VariableForm::Number { mean, sd, .. }) => z * sd + mean,
             _ => z,
@@ -380,12 +381,15 @@ fn count_group(
         sizes: vec![vec![0; n_strata]; group.blocks.len()],
         dropped: 0,
     };
-    let mut is_used = vec![false; group.rows.n];
+    let mut is_used = vec![true; group.rows.n];
     for (block, size) in group.blocks.iter().zip(&mut counts.sizes) {
         for i in block.clone() {
-            let lacks = variables.iter().map(|variable| !variable.is_known(&group.rows, i));
-            let missing = counts.missing.iter_mut().zip(lacks).filter(|(_, lacks)| *lacks);
-            is_used[i] = missing.map(|(n, _)| *n += 1).count() == 0;
+            for (variable, missing) in variables.iter().zip(&mut counts.missing) {
+                if !variable.is_known(&group.rows, i) {
+                    *missing += 1;
+                    is_used[i] = false;
+                }
+            }
             if is_used[i] {
                 size[strata.and_then(|v| variables[v].level(&group.rows, i)).unwrap_or(0)] += 1;
             } else {

@@ -336,9 +336,7 @@ impl<'a> AskedModels<'a> {
             return self.scorers(ctx, layout).map(OpenModels::Here);
         };
         let trained = self.train.as_ref().map(|train| train.folder(ctx));
-        let contract = self.models.contract.as_ref().map(|contract| contract.folder(ctx));
-        let absent = || misfit(format!("no contract with the model `{}`", self.models.name));
-        let contract = contract.ok_or_else(absent)?;
+        let contract = Box::new(self.models.contract(ctx)?);
         Ok(OpenModels::Program(call, ProgramFiles { trained, contract }))
     }
 
@@ -408,7 +406,7 @@ impl OpenModels<'_> {
         let scorers = match self {
             OpenModels::Program(call, files) => {
                 let mut blocks = 0..;
-                return call.score_into(ctx, row_context, scored, *files, &mut |scores| {
+                return call.score_into(ctx, row_context, scored, files, &mut |scores| {
                     take(make(blocks.next().unwrap_or_default(), scores)?)
                 });
             }

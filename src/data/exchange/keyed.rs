@@ -3,10 +3,10 @@
 //!
 //! A row is identified by `row_id`, a counterfactual also by `sensitive`, `to_group` and
 //! `cf_index`. This file turns text into keys and adds file, row and value to faults;
-//! `stage::score::score_file` joins the scores, [`crate::data::exchange::external`] reads the features.
-//! `sensitive` may be left out where the job has one attribute, `cf_index` where every row has one
-//! counterfactual a group (it is 0 then); where `sensitive` is present it must name attributes of
-//! the job. A column `from_group`, if present, must name the row's own group.
+//! `stage::score::score_file` joins the scores, [`crate::data::exchange::external`] reads the
+//! features. `sensitive` may be left out where the job has one attribute, `cf_index` where every
+//! row has one counterfactual a group (it is 0 then); where `sensitive` is present it must name
+//! attributes of the job. A column `from_group`, if present, must name the row's own group.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Mean and deviation of columns of training rows, and which levels these have: what the encodings of
-//! models and of causal graphs learn.
+//! Mean and deviation of columns of training rows, and which levels these have: what the encodings
+//! of models and of causal graphs learn.
 //!
 //! Sums are taken of x / scale, a power of two above all |x|, so that they are exact to the last
 //! bits in every unit of x.
@@ -49,7 +49,9 @@ impl TrainingTally {
         for i in (0..rows.n).filter(|&i| counts(i)) {
             match column {
                 FeatureColumn::Code(codes) if !self.is_number => {
-                    self.levels.get_mut(codes[i] as usize).into_iter().for_each(|n| *n += 1);
+                    if let Some(n) = self.levels.get_mut(codes[i] as usize) {
+                        *n += 1;
+                    }
                 }
                 column if column.number(i).is_nan() => self.n_missing += 1,
                 column => {

@@ -31,7 +31,6 @@ use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::param::{CommandArgument, Seed};
 use crate::stage::applied_set::key_text;
-use crate::stage::artifact::CONTRACT;
 use crate::stage::plan::StagePlan;
 use crate::stage::program::{NamedVariables, has_placeholder};
 use crate::stage::row_context::RowContext;
@@ -65,23 +64,13 @@ pub(crate) struct CommandCall<'a> {
     pub seed: Seed,
 }
 
-/// The files that go with a program: the models that it trained, and the contract with it.
-#[derive(Debug, Clone, Copy)]
+/// What a program needs: the models that it trained, and the contract with it.
+#[derive(Debug)]
 pub(crate) struct ProgramFiles<'c> {
     /// The folder that [`CommandCall::train_on`] wrote to; none for a program that trains nothing.
     pub trained: Option<&'c Path>,
-    /// The folder of the stage that settled the contract.
-    pub contract: &'c Path,
-}
-
-impl ProgramFiles<'_> {
     /// The contract.
-    ///
-    /// # Errors
-    /// Its file cannot be read.
-    pub(crate) fn contract(&self) -> Result<ModelContract> {
-        files::read_json(&self.contract.join(CONTRACT), CONTRACT)
-    }
+    pub contract: Box<ModelContract>,
 }
 
 /// What a program wrote for one fold.
@@ -357,7 +346,7 @@ impl<'a> CommandCall<'a> {
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         scored: &dyn AskedRows,
-        files: ProgramFiles<'_>,
+        files: &ProgramFiles<'_>,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
     ) -> Result<FloatPrecision> {
         self.score_folds(ctx, row_context, scored, files, take)
@@ -369,15 +358,15 @@ impl<'a> CommandCall<'a> {
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         scored: &dyn AskedRows,
-        files: ProgramFiles<'_>,
+        files: &ProgramFiles<'_>,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
     ) -> Result<FloatPrecision> {
         let n_folds = if self.scores_by_fold() { self.n_folds } else { 1 };
         // Without folds of its own one process scores the rows of all.
         let process =
             |fold: Option<u8>| fold.map(|f| if n_folds == 1 { 0 } else { usize::from(f) });
-        let contract = files.contract()?;
-        let columns = row_columns(row_context.rows.layout(), &contract);
+        let contract = &files.contract;
+        let columns = row_columns(row_context.rows.layout(), contract);
         let of_worlds = scored.of_worlds().filter(|_| n_folds == 1);
         let equal = of_worlds
             .map(|made| EqualRows::find(row_context, made, &contract.column_names()))

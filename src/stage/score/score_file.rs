@@ -2,10 +2,11 @@
 //!
 //! The file is read once from front to back, its row groups decoded on all threads. Where its next
 //! entries are the wanted keys, they are compared column by column, and nothing is looked up.
-//! Entries read before their row are kept in memory, so a file in the order of the rows needs memory
-//! for some of its row groups, and a file in another order, or one that lacks a row, up to about 50
-//! bytes an entry. Every entry must belong to a row: a duplicate key, an unknown row and a wrong own
-//! group are faults, never skipped. The rows of a shard stand somewhere in the file, in their order.
+//! Entries read before their row are kept in memory, so a file in the order of the rows needs
+//! memory for some of its row groups, and a file in another order, or one that lacks a row, up to
+//! about 50 bytes an entry. Every entry must belong to a row: a duplicate key, an unknown row and a
+//! wrong own group are faults, never skipped. The rows of a shard are somewhere in the file, in
+//! their order.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -146,7 +147,7 @@ impl<'a> ScoreFile<'a> {
     /// Goes on to the next row group, decoding as many together as there are threads; false at the
     /// end of the file.
     fn read_on(&mut self) -> Result<bool> {
-        if self.ready.is_empty() {
+        if self.ready.is_empty() && self.next_group < self.file.n_groups() {
             let (first, file, ready) = (self.next_group, self.file, &mut self.ready);
             let n = self.context.workers.threads().min(file.n_groups() - first);
             self.context.workers.map(

@@ -139,7 +139,7 @@ impl FeatureMixtures<'_> {
         let layout = row_context.rows.layout();
         let reading = ReadRows {
             mixtures: self,
-            columns: read_features(layout, &files.contract()?.column_names()),
+            columns: read_features(layout, &files.contract.column_names()),
             by_fold: first.scores_by_fold(),
         };
         let mut cut = false;
@@ -150,7 +150,7 @@ impl FeatureMixtures<'_> {
                 continue;
             };
             let mut scores = vec![f64::NAN; distinct.asked.len()];
-            for (fold, &(call, files)) in calls.iter().enumerate() {
+            for (fold, (call, files)) in calls.iter().enumerate() {
                 let is_mine = |&i: &usize| {
                     let person = distinct.asked[i].0 as usize;
                     calls.len() == 1 || usize::from(self.people[person].fold) == fold
