@@ -112,9 +112,9 @@ fn counts_subgroups(limit: &AuditLimit, comparison: &RecourseRow) -> bool {
     let part = limit.parts.first().filter(|part| part.counts.is_some());
     limit.counted.is_some()
         && part.is_some_and(|part| {
-            part.key.model == comparison.model.as_str()
-                && part.key.attribute == comparison.pair.recourse.as_str()
-                && [part.key.from.as_str(), part.key.to.as_str()] == groups_of(comparison)
+            part.judged.key.model == comparison.model.as_str()
+                && part.judged.key.attribute == comparison.pair.recourse.as_str()
+                && [part.judged.key.from.as_str(), part.judged.key.to.as_str()] == groups_of(comparison)
         })
 }
 
