@@ -52,7 +52,12 @@ fn weights_are_told_apart_from_people() {
             && scores.contains("(weighted "),
         "{scores}"
     );
-    assert!(section(&html, "groups").contains("shares are weighted"));
+    let groups = section(&html, "groups");
+    assert!(groups.contains("shares are weighted, with the number of cases"));
+    // Clarify's values have no counts that could say it.
+    let (_, clarify) = groups.split_once("Clarify's metrics").unwrap();
+    assert!(clarify.starts_with(", the favoured facet first: Male and Female"), "{clarify}");
+    assert!(clarify.contains("; shares are weighted Metric Value"), "{clarify}");
     // Without weights no word of them.
     assert!(!words(&page("two-groups", &two_groups())).contains("eighted "));
 }

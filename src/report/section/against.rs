@@ -14,11 +14,10 @@ use crate::folder::manifest::RunComparison;
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::chart;
 use crate::report::draw::plot::round_up;
+use crate::report::page::PageSection;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::words::RichText;
-use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
-use crate::report::section::models::{clearness, place};
+use crate::report::section::models::{clearness, kinds, place};
 use crate::table::{ChangeRow, REFITTED, WITH_FITS};
 
 /// Drawings on one page.
@@ -37,7 +36,8 @@ pub(crate) fn section(
     let rows = ordered(changes);
     let clear: Vec<&ChangeRow> = rows.iter().copied().filter(|row| is_clear(row)).collect();
     let all_clear = clear.len();
-    let clear = table(&clear[..all_clear.min(rows_shown)], glossary);
+    let clear = clear.into_iter().take(rows_shown).map(|row| told(row, glossary));
+    let clear: Vec<Value> = clear.collect();
     let (panels, same, more_same) = drawn(changes, glossary);
     let differs = &compared.differs[..compared.differs.len().min(JOB_AT_MOST)];
     let facts = context! {
@@ -165,16 +165,12 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
         let values = rows.iter().flat_map(|row| [row.old_value, row.new_value]).flatten();
         let end = round_up(values.fold(0.0, f64::max));
         let row = |row: &&ChangeRow| {
-            let drawing = row.old_value.zip(row.new_value);
-            let drawing = drawing.map(|(old, new)| chart::dumbbell(old, new, end));
-            let drawing = RichText::new().drawing(drawing.unwrap_or_default());
-            let cells = [glossary.title(row.metric.as_str()).into(), drawing.into()];
-            let head = place(&row.metric, &row.key.scope, [&row.key.from_group, &row.key.to_group]);
-            ReportRow::new(head, cells.into_iter().chain(values_of(row)))
+            let both = row.old_value.zip(row.new_value);
+            let drawing = both.map(|(old, new)| chart::dumbbell(old, new, end)).unwrap_or_default();
+            context!(drawing, ..told(row, glossary))
         };
-        let head = ["Direction", "Rate", "Drawn", "Last version", "This version", "Change"];
-        let table = PageTable::new(head, rows.iter().map(row));
-        found.push(context!(set, attribute, model, end => chart::tick(end * 100.0), table));
+        let (end, rows) = (chart::tick(end * 100.0), rows.iter().map(row).collect::<Vec<_>>());
+        found.push(context!(set, attribute, model, end, rows));
     }
     let more = same.len().saturating_sub(DRAWN_AT_MOST);
     let same = same.iter().take(DRAWN_AT_MOST);
@@ -185,25 +181,14 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
     (found, same.map(named).collect(), more)
 }
 
-/// Old value, new value and change.
-fn values_of(row: &ChangeRow) -> [PageCell; 3] {
-    let kind = terms::kind(row.metric.as_str(), row.key.scope.as_str());
-    let side = |value: Option<f64>, counts: Option<(i64, i64)>| {
-        let main = value.map_or_else(|| "undefined".to_owned(), |value| kind.value(value));
-        PageCell::new(main, counts.map(|(part, whole)| number::of(part, whole)))
-    };
-    [
-        side(row.old_value, row.old_numerator.zip(row.old_denominator)),
-        side(row.new_value, row.new_numerator.zip(row.new_denominator)),
-        change(row),
-    ]
-}
-
-fn change(row: &ChangeRow) -> PageCell {
-    let kind = apart(row);
-    let Some(value) = row.difference else { return "undefined".into() };
-    let ends = row.lo.zip(row.hi).map(|(lo, hi)| kind.interval(value, lo, hi));
-    PageCell::new(kind.value(value), ends.into_iter().chain([reading(row)]))
+/// A change as a row of a table.
+fn told(row: &ChangeRow, glossary: &mut PageGlossary<'_>) -> Value {
+    let key = &row.key;
+    context! {
+        metric => glossary.title(&row.metric), row => Value::from(Serde(row)),
+        place => place(&row.metric, &key.scope, [&key.from_group, &key.to_group]),
+        kinds => kinds(&row.metric, &key.scope), reading => reading(row),
+    }
 }
 
 /// How the change of a metric is printed: shares and gaps of shares in points.
@@ -222,25 +207,6 @@ pub(crate) fn reading(row: &ChangeRow) -> String {
         ("", true) => format!("not clear, {paired}"),
         (reading, true) => format!("{reading}, clear, {paired}"),
     }
-}
-
-/// Clear changes; none where there is none.
-fn table(clear: &[&ChangeRow], glossary: &mut PageGlossary<'_>) -> Option<PageTable> {
-    let row = |row: &&ChangeRow| {
-        let key = &row.key;
-        let mut place = place(&row.metric, &key.scope, [&key.from_group, &key.to_group]);
-        for (word, name) in
-            [("", &key.sensitive), ("set ", &key.counterfactual), ("model ", &key.model)]
-        {
-            if !name.is_empty() {
-                place = place.text(format!(", {word}")).name(name.as_str());
-            }
-        }
-        let cells = std::iter::once(PageCell::from(place)).chain(values_of(row));
-        ReportRow::new(glossary.title(row.metric.as_str()), cells)
-    };
-    let head = ["Metric", "Where", "Last version", "This version", "Change"];
-    PageTable::new(head, clear.iter().map(row)).filled()
 }
 
 /// How the intervals of changes are made, and of how many.

@@ -23,9 +23,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
     let slices = audit.slices.values().flat_map(BTreeMap::values);
     let values = || audit.all_measures().chain(slices.clone().flat_map(BTreeMap::values));
     let facts = context! {
-        m => Value::from(Serde(m)), sets => !m.counterfactuals.is_empty(),
-        written => m.counterfactuals.iter().map(all_written).collect::<Value>(),
-        knobs => m.counterfactuals.iter().map(knobs).collect::<Value>(),
+        m => Value::from(Serde(m)), sets => m.counterfactuals.iter().map(set).collect::<Value>(),
         recourse => recourse::is_there(audit), classes => audit.classes.are_there(),
         thresholds => thresholds(audit),
         scales => m.models.iter().filter_map(ModelWords::scale_in_words).collect::<Value>(),
@@ -42,14 +40,12 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
     PageSection::new(("method", "How it was done"), blocks)
 }
 
-/// The knobs of a set, as words.
-fn knobs(set: &SetWords) -> Value {
-    set.knobs.iter().map(ToString::to_string).collect()
-}
-
-/// Whether all attributes that a set changes are derived from other columns.
-fn all_written(set: &SetWords) -> bool {
-    set.attributes.iter().all(|attribute| set.written.contains_key(attribute))
+/// A set with its knobs as words, and whether all attributes that it changes are derived from other
+/// columns.
+fn set(of: &SetWords) -> Value {
+    let written = of.attributes.iter().all(|attribute| of.written.contains_key(attribute));
+    let knobs = of.knobs.iter().map(ToString::to_string);
+    context!(of => Value::from(Serde(of)), written, knobs => knobs.collect::<Value>())
 }
 
 /// The thresholds that were fitted, of each model.

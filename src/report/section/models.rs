@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
-use crate::report::page::{PageCell, PageSection, PageTable, ReportRow, number, terms};
+use crate::report::page::{PageSection, terms};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::table::ComparisonRow;
@@ -66,31 +66,23 @@ fn pair(
     let clear = rows.iter().filter(|row| clearness(row) > 1.0).count();
     rows.truncate(audit.rows_shown());
     let level = rows.iter().find_map(|row| row.level);
-    let head = ["Metric", "Where", "First model", "Second model", "Difference", "People"];
-    let table = PageTable::new(head, rows.iter().map(|r| row(r, glossary)));
-    context!(model, against, set, attribute, all, clear, level, shown => rows.len(), table)
+    let rows: Vec<Value> = rows.iter().map(|r| row(r, glossary)).collect();
+    context!(model, against, set, attribute, all, clear, level, rows)
 }
 
-fn row(row: &ComparisonRow, glossary: &mut PageGlossary<'_>) -> ReportRow {
-    let (metric, scope) = (row.metric.as_str(), row.scope.as_str());
+fn row(row: &ComparisonRow, glossary: &mut PageGlossary<'_>) -> Value {
+    context! {
+        metric => glossary.title(&row.metric), row => Value::from(Serde(row)),
+        place => place(&row.metric, &row.scope, [&row.from_group, &row.to_group]),
+        kinds => kinds(&row.metric, &row.scope), why => terms::reason(&row.undefined),
+        missing => terms::missing_labels(row),
+    }
+}
+
+/// How values of a metric are printed, and how their differences.
+pub(crate) fn kinds(metric: &str, scope: &str) -> Value {
     let kind = terms::kind(metric, scope);
-    let apart = kind.of_change();
-    let value = |value: Option<f64>| value.map_or("undefined".into(), |value| kind.value(value));
-    let ends = match (row.difference, row.lo.zip(row.hi)) {
-        (Some(value), Some((lo, hi))) => Some(apart.interval(value, lo, hi)),
-        (None, _) => Some(terms::reason(row.undefined.as_str()).to_owned()),
-        _ => None,
-    };
-    let small = ends.into_iter().chain(terms::missing_labels(row).map(str::to_owned));
-    let difference = row.difference.map_or("undefined".into(), |value| apart.value(value));
-    let cells = [
-        place(metric, &row.scope, [&row.from_group, &row.to_group]).into(),
-        value(row.model_value).into(),
-        value(row.against_value).into(),
-        PageCell::new(difference, small),
-        number::count(row.n_rows).into(),
-    ];
-    ReportRow::new(glossary.title(metric), cells)
+    Value::from(Serde(&[kind, kind.of_change()]))
 }
 
 /// Where a value holds, whatever its metric.

@@ -232,6 +232,8 @@ fn subgroups_are_told_with_the_people_behind_them() {
                 smaller group has a median of 3 people, and fewer than 10 in 3 of 3 (100 %).";
     let text = section(&html, "recourse");
     assert!(text.contains(said), "{text}");
+    // Curves tell their counts to those who do not see them.
+    assert!(text.contains(" (1 of 2); m ") && text.contains(" (4 of 5) at the highest cost."));
     // Of many people it is shown without the words.
     let many = RecourseSample {
         sizes: [[20, 50], [50, 9], [40, 50], [12, 20], [30, 40]],

@@ -213,21 +213,19 @@ fn places<'a>(
 fn edge(id: &str, a: &VariableBox, b: &VariableBox, share: f64) -> String {
     let dash = if share < 0.5 { r#" stroke-dasharray="5 4""# } else { "" };
     let (from, to, handles) = if a.column == b.column {
-        let out = reach(a.row.abs_diff(b.row));
-        // Arcs leave below the middle of a box and enter above it, or the other way round.
-        if b.row > a.row {
-            let (x, right) = (a.x + a.width, a.x + a.width + out);
-            ((x, a.y + 5.0), (x + 1.0, b.y - 5.0), (right, right))
-        } else {
-            let left = a.x - out;
-            ((a.x, a.y - 5.0), (a.x - 1.0, b.y + 5.0), (left, left))
-        }
-    } else if b.column > a.column {
-        let (start, end) = (a.x + a.width, b.x - 1.0);
-        ((start, a.y), (end, b.y), (start + (end - start) / 2.0, end - (end - start) / 2.0))
+        // Arcs leave below the middle of a box on the right and enter above it, or the other way
+        // round on the left.
+        let (x, way) = if b.row > a.row { (a.x + a.width, 1.0) } else { (a.x, -1.0) };
+        let out = x + way * reach(a.row.abs_diff(b.row));
+        ((x, a.y + way * 5.0), (x + way, b.y - way * 5.0), (out, out))
     } else {
-        let (start, end) = (a.x, b.x + b.width + 1.0);
-        ((start, a.y), (end, b.y), (start - (start - end) / 2.0, end + (start - end) / 2.0))
+        let is_forward = b.column > a.column;
+        let (start, end) = match is_forward {
+            true => (a.x + a.width, b.x - 1.0),
+            false => (a.x, b.x + b.width + 1.0),
+        };
+        let half = (end - start) / 2.0;
+        ((start, a.y), (end, b.y), (start + half, end - half))
     };
     format!(
         "<path class=\"edge\" d=\"M{} {}C{} {} {} {} {} {}\" stroke-width=\"{}\"{dash} \

@@ -56,7 +56,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     let mut scenarios = groups.iter().flat_map(|(_, scenarios)| scenarios);
     let is_binned = |s: &&ScenarioGraphs| ValueKnobs::of(&audit.manifest, &s.set).are_binned();
     // Binned mechanisms are not linear, and the search is.
-    let binned = match (scenarios.clone().any(|s| is_binned(s)), scenarios.all(is_binned)) {
+    let binned = match (scenarios.clone().any(&is_binned), scenarios.all(is_binned)) {
         (true, true) => "all",
         (true, false) => "some",
         (false, _) => "none",
