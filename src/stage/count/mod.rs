@@ -27,7 +27,7 @@ use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::sanity::ModelSanity;
 use crate::stage::artifact::{
-    EVIDENCE, FOLD_EVIDENCE, KEEP_ROWS_BELOW, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE,
+    EVIDENCE, FOLD_EVIDENCE, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE, keeps_rows,
 };
 use crate::stage::count::classes::{ClassCountInputs, ClassScores};
 use crate::stage::count::evidence::{
@@ -519,7 +519,7 @@ impl Stage for OutcomesStage {
         let named = keep == Some(true);
         let passes = b.passes();
         rows.work(parts.len() as u64, move |ctx, row_context| {
-            if !named && row_context.roles.n_audited() >= KEEP_ROWS_BELOW {
+            if !keeps_rows(keep, row_context.roles.n_audited()) {
                 return Ok(());
             }
             let fill = |part: usize, writer: &mut RowWriter<OutcomeRow>| {

@@ -135,7 +135,12 @@ fn second_pass(
     let gather = || {
         let whole = row_context.row_groups().fold(
             || start.clone(),
-            |part, g| add(part, g),
+            |part, g| {
+                let rows = add(part, g)?;
+                // Of many slices together too many might wait.
+                part.iter_mut().flatten().for_each(ShiftPass::settle);
+                Ok(rows)
+            },
             |whole, part| merge_present(whole, part, Accumulator::merge),
         )?;
         Ok((0..).zip(whole).filter_map(|(number, of)| Some((number, of?))).collect())

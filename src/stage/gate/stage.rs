@@ -9,7 +9,7 @@ use crate::stage::generate::refits::fits_of_sets;
 use crate::stage::hidden;
 use crate::stage::kinds::{BaselineStage, GateStage, OutcomesStage, PopulationStage};
 use crate::stage::plan::StagePlan;
-use crate::stage::recourse::stage::recourse_folders;
+use crate::stage::recourse::recourse_folders;
 use crate::stage::report::inputs::{MeasuredTables, folder_inputs, need_baseline};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::expect::expected_scores;

@@ -328,7 +328,7 @@ impl WorldCounts {
         self.of_world
             .iter_mut()
             .zip(second)
-            .for_each(|(world, second)| world.second = Some(second));
+            .for_each(|(world, second)| world.second = Some(second.settled()));
     }
 }
 
