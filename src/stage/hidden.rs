@@ -298,17 +298,12 @@ impl HiddenAsking<'_> {
     fn undefined(&self, row: &MetricRow, why: &str) -> Vec<HiddenCauseRow> {
         let gates = std::iter::once(None).chain(self.rates.gates(row).map(Some));
         let of_gate = |question: Option<&GateQuestion>| {
-            HiddenPush::ALL.map(|push| HiddenCauseRow {
-                value: row.value,
-                world_lo: row.world_lo,
-                world_hi: row.world_hi,
-                lo: row.lo,
-                hi: row.hi,
-                verdict: question
-                    .map_or("", |question| judging::verdict(question, row, None).word())
-                    .into(),
-                undefined: why.into(),
-                ..key_of(row, question, ANY_TARGET, push)
+            HiddenPush::ALL.map(|push| {
+                let (numbers, verdict) =
+                    (RateNumbers::measured(row), measured_verdict(question, row));
+                let undefined = why.into();
+                let of = row_of((row, question), (ANY_TARGET, push), numbers, verdict);
+                HiddenCauseRow { undefined, ..of }
             })
         };
         gates.flat_map(of_gate).collect()
@@ -343,16 +338,14 @@ impl HiddenAsking<'_> {
                 });
                 for strength in self.strengths(question) {
                     let numbers = self.numbers(rate, target, (strength, push));
-                    let verdict =
-                        question.map(|question| verdict(question, rate, strength, numbers));
+                    let verdict = match question {
+                        Some(question) if strength > 0.0 => {
+                            moved_verdict(question, rate, numbers).word()
+                        }
+                        _ => measured_verdict(question, rate.row),
+                    };
                     rows.push(HiddenCauseRow {
                         strength,
-                        value: numbers.value,
-                        world_lo: numbers.graphs.map(|of| of.0),
-                        world_hi: numbers.graphs.map(|of| of.1),
-                        lo: numbers.people.map(|of| of.0),
-                        hi: numbers.people.map(|of| of.1),
-                        verdict: verdict.map_or("", GateStatus::word).into(),
                         unit: finite(unit),
                         share_of_graphs: finite(moved),
                         turns_at,
@@ -364,7 +357,7 @@ impl HiddenAsking<'_> {
                         benchmark_target: benchmark.map(|(_, of)| of.target),
                         benchmark_equal: benchmark.map(|(_, of)| of.equal),
                         needs_if_benchmark: needs.and_then(finite),
-                        ..key_of(rate.row, question, &target.name, push)
+                        ..row_of((rate.row, question), (&target.name, push), numbers, verdict)
                     });
                 }
             }
@@ -425,31 +418,28 @@ impl HiddenAsking<'_> {
     }
 }
 
-/// The verdict of the rule of a gate on a rate at a strength.
-fn verdict(
-    question: &GateQuestion,
-    rate: &MarginRate<'_>,
-    strength: f64,
-    numbers: RateNumbers,
-) -> GateStatus {
-    if strength == 0.0 {
-        judging::verdict(question, rate.row, None)
-    } else {
-        moved_verdict(question, rate, numbers)
-    }
+/// The verdict of the rule of a gate on a rate as it was measured; empty without a gate.
+fn measured_verdict(question: Option<&GateQuestion>, row: &MetricRow) -> &'static str {
+    question.map_or("", |question| judging::verdict(question, row, None).word())
 }
 
-/// The key of the rows of a rate, gate, target and push, without a hidden cause.
-fn key_of(
-    row: &MetricRow,
-    question: Option<&GateQuestion>,
-    target: &str,
-    push: HiddenPush,
+/// What a row says of a rate, gate, target and push.
+fn row_of(
+    (row, question): (&MetricRow, Option<&GateQuestion>),
+    (target, push): (&str, HiddenPush),
+    numbers: RateNumbers,
+    verdict: &str,
 ) -> HiddenCauseRow {
     HiddenCauseRow {
         key: JudgedRateKey::new(row, question.map_or("", |question| question.name.as_str())),
         target: target.into(),
         push: push.word().into(),
+        value: numbers.value,
+        world_lo: numbers.graphs.map(|of| of.0),
+        world_hi: numbers.graphs.map(|of| of.1),
+        lo: numbers.people.map(|of| of.0),
+        hi: numbers.people.map(|of| of.1),
+        verdict: verdict.into(),
         ..HiddenCauseRow::default()
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::outcome_patterns::PatternTally;
 use crate::metric::evidence::person::{Confusion, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::person_sums::PersonCells;
@@ -272,9 +272,7 @@ pub(crate) struct SwitchClassCounts {
     /// What the rows of each person weigh by direction and cell of the matrix; none where each row
     /// is a person.
     persons: Option<PersonCells<1>>,
-    one_vs_all: Vec<CounterfactualCounts>,
-    /// The same people by their supported counterfactuals alone, without each class against all
-    /// others.
+    /// The same people by their supported counterfactuals alone.
     #[serde(default, skip_serializing_if = "SupportedOnly::is_all")]
     supported: SupportedOnly<SwitchClassCounts>,
 }
@@ -282,10 +280,9 @@ pub(crate) struct SwitchClassCounts {
 impl SwitchClassCounts {
     /// Nobody yet, for this number of classes and of groups.
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
-        let one_vs_all = vec![CounterfactualCounts::new(groups); classes];
         let (people, supported) = (PatternTally::new(groups, classes), SupportedOnly::default());
         let (weighted, persons) = (false, None);
-        SwitchClassCounts { classes, groups, weighted, people, persons, one_vs_all, supported }
+        SwitchClassCounts { classes, groups, weighted, people, persons, supported }
     }
 
     /// The same people by their supported counterfactuals alone; none where all are supported.
@@ -294,22 +291,16 @@ impl SwitchClassCounts {
     }
 
     /// What supported counterfactuals alone give while all are supported.
-    fn of_classes_alone(&self) -> SwitchClassCounts {
-        SwitchClassCounts {
-            weighted: self.weighted,
-            people: self.people.clone(),
-            persons: self.persons.clone(),
-            ..SwitchClassCounts::new(self.classes, self.groups)
-        }
+    fn so_far(&self) -> SwitchClassCounts {
+        let (people, persons) = (self.people.clone(), self.persons.clone());
+        SwitchClassCounts { people, persons, supported: SupportedOnly::default(), ..*self }
     }
 
     /// The same, counted by this unit too.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
-        let one_vs_all =
-            self.one_vs_all.into_iter().map(|counts| counts.counted_by(unit)).collect();
         let (weighted, persons) = (unit.weighted, unit.persons.then(PersonCells::new));
-        SwitchClassCounts { weighted, persons, one_vs_all, ..self }
+        SwitchClassCounts { weighted, persons, ..self }
     }
 
     /// Adds one person with all their counterfactuals of this set; a person is added once. `key` is
@@ -318,27 +309,7 @@ impl SwitchClassCounts {
     /// # Panics
     /// Where a group or a class is beyond its number, or a counterfactual leads to the person's own
     /// group: a bug of the caller.
-    #[cfg(test)]
     pub(crate) fn add(
-        &mut self,
-        key: u64,
-        person: &ClassPerson<'_>,
-        counterfactuals: &[ClassCounterfactual<'_>],
-    ) {
-        for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
-            let one = person.one_vs_rest(class);
-            let moved: Vec<ScoredCounterfactual> =
-                counterfactuals.iter().map(|cf| cf.one_vs_rest(class)).collect();
-            counts.add_person(key, &one, &moved);
-        }
-        self.add_classes(key, person, counterfactuals);
-    }
-
-    /// The same without each class against all others.
-    ///
-    /// # Panics
-    /// As [`SwitchClassCounts::add`].
-    pub(crate) fn add_classes(
         &mut self,
         key: u64,
         person: &ClassPerson<'_>,
@@ -346,7 +317,7 @@ impl SwitchClassCounts {
     ) {
         let all = counterfactuals.iter().all(|cf| cf.unsupported == 0);
         let mut supported = std::mem::take(&mut self.supported);
-        if let Some(part) = supported.part(all, || self.of_classes_alone()) {
+        if let Some(part) = supported.part(all, || self.so_far()) {
             let kept = counterfactuals.iter().filter(|cf| cf.unsupported == 0);
             part.add_cells(key, person, &kept.copied().collect::<Vec<_>>());
         }
@@ -378,12 +349,6 @@ impl SwitchClassCounts {
         }
     }
 
-    /// The same with each class against all others, in order, counted apart.
-    #[must_use]
-    pub(crate) fn with_one_vs_rest(self, one_vs_all: Vec<CounterfactualCounts>) -> Self {
-        SwitchClassCounts { one_vs_all, ..self }
-    }
-
     /// Number of classes.
     pub(crate) fn classes(&self) -> usize {
         self.classes
@@ -404,11 +369,6 @@ impl SwitchClassCounts {
         all.into_iter().collect()
     }
 
-    /// The evidence of each class against all others, in order.
-    pub(crate) fn one_vs_rest(&self) -> &[CounterfactualCounts] {
-        &self.one_vs_all
-    }
-
     pub(crate) fn scope_index(&self) -> ScopeIndex {
         ScopeIndex { groups: self.groups }
     }
@@ -416,32 +376,20 @@ impl SwitchClassCounts {
     /// The units of every scope, by its number, by the cells of the matrix that they fill; rows of
     /// weight 0 are in none. Walks over all patterns: ask once.
     pub(crate) fn units(&self) -> Vec<UnitSums> {
-        let places = self.scope_index();
-        let mut kinds = vec![BTreeMap::<Vec<(usize, u64)>, WeightSums>::new(); places.len()];
-        for (kind, sums) in self.people.people() {
-            let mut filled: BTreeMap<usize, BTreeMap<usize, u64>> = BTreeMap::new();
-            for (to, cell, times) in kind.cells(self.classes) {
-                for place in places.scopes_of(kind.group as usize, to) {
-                    *filled.entry(place).or_default().entry(cell).or_default() += times;
-                }
-            }
-            for (place, cells) in filled {
-                *kinds[place].entry(cells.into_iter().collect()).or_default() += sums;
-            }
-        }
-        let square = self.classes * self.classes;
-        let of_scope = |(place, kinds): (usize, BTreeMap<_, _>)| {
-            let held = || places.numbers_of(place);
-            let persons = self.persons.as_ref().map(|of| persons_at(of, square, &held()));
-            let numbers = (place as u64) << 32..;
-            let rows = numbers.zip(kinds).map(|(key, (cells, sums))| UnitKind { key, cells, sums });
-            UnitSums::new(square, self.weighted, rows.collect(), persons)
+        let (places, square) = (self.scope_index(), self.classes * self.classes);
+        let cell = |_: Option<u32>, before: u32, after: u32| {
+            before as usize * self.classes + after as usize
         };
-        kinds.into_iter().enumerate().map(of_scope).collect()
+        let rows = self.people.units(square, self.weighted, cell);
+        let Some(of) = &self.persons else { return rows };
+        let of_scope = |(place, rows): (usize, &UnitSums)| {
+            rows.with_persons(Some(persons_at(of, square, &places.numbers_of(place))))
+        };
+        rows.iter().enumerate().map(of_scope).collect()
     }
 }
 
-additive!(supported SwitchClassCounts { people, persons, one_vs_all } or of_classes_alone);
+additive!(supported SwitchClassCounts { people, persons } or so_far);
 
 /// Each person with a row at some groups or directions, ascending by key, from what the rows of
 /// persons weigh by these and so many cells.

@@ -10,12 +10,13 @@
 //! number of two bits per target. People are counted by it, with at most five groups in an array
 //! (72 cells for two); anything else is counted by the pattern itself. All give the same patterns.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::metric::evidence::additive::Additive;
-use crate::metric::evidence::person::{ECCM_CELLS, Eccm, SwitchCells, cell_index};
+use crate::metric::evidence::person::{ECCM_CELLS, Eccm, cell_index};
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::ScopeIndex;
@@ -55,6 +56,9 @@ pub(crate) struct PatternTally {
     coded: HashMap<u128, WeightSums>,
     general: HashMap<PersonPattern, WeightSums>,
 }
+
+/// The cells that somebody fills and how often, in the order of all cells, filled or not.
+type FilledInOrder = Vec<(Reverse<usize>, u64)>;
 
 /// The most groups for which an array is used: 11,520 cells.
 const DENSE_GROUPS: usize = 5;
@@ -126,43 +130,51 @@ impl PatternTally {
         all
     }
 
-    /// People by the cells that they fill, in every scope by its number; `weighted` says whether
-    /// they have weights. People who fill none are left out.
-    pub(crate) fn cell_profiles(&self, weighted: bool) -> ScopeCellProfiles {
-        let places = ScopeIndex { groups: self.groups };
-        let mut kinds: Vec<BTreeMap<SwitchCells, WeightSums>> = vec![BTreeMap::new(); places.len()];
+    /// The people of every scope, by its number, by so many cells: `cell` is that of the label and
+    /// of the predictions before and after. `weighted` says whether they have weights. People who
+    /// fill none are left out.
+    pub(crate) fn units(
+        &self,
+        cells: usize,
+        weighted: bool,
+        cell: impl Fn(Option<u32>, u32, u32) -> usize,
+    ) -> Vec<UnitSums> {
+        let places = ScopeIndex::new(self.groups);
+        let mut kinds = vec![BTreeMap::<FilledInOrder, WeightSums>::new(); places.len()];
         for (pattern, people) in self.people() {
-            let Some(predicted) = pattern.predicted else { continue };
-            let (from, label) = (pattern.group as usize, pattern.label.map(|label| label == 1));
-            let mut all = [0; ECCM_CELLS];
-            for of_target in pattern.outcomes.chunk_by(|a, b| a.0 == b.0) {
-                let mut cells = [0; ECCM_CELLS];
-                for &(_, after, times) in of_target {
-                    let Some(after) = after else { continue };
-                    cells[cell_index(label, predicted == 1, after == 1)] = u64::from(times);
-                }
-                all.iter_mut().zip(cells).for_each(|(sum, count)| *sum += count);
-                let to = of_target[0].0 as usize;
-                *kinds[places.direction(from, to)].entry(cells).or_default() += people;
-                if places.has_rest() {
-                    *kinds[places.rest_to_one(to)].entry(cells).or_default() += people;
+            let mut filled = BTreeMap::<usize, BTreeMap<usize, u64>>::new();
+            for &(to, after, times) in &pattern.outcomes {
+                let Some((before, after)) = pattern.predicted.zip(after) else { continue };
+                let cell = cell(pattern.label, before, after);
+                for place in places.scopes_of(pattern.group as usize, to as usize) {
+                    let cells = filled.entry(place).or_default();
+                    *cells.entry(cell).or_default() += u64::from(times);
                 }
             }
-            *kinds[places.total()].entry(all).or_default() += people;
-            if places.has_rest() {
-                *kinds[places.one_to_rest(from)].entry(all).or_default() += people;
+            for (place, cells) in filled {
+                let cells = cells.into_iter().map(|(cell, n)| (Reverse(cell), n));
+                *kinds[place].entry(cells.collect()).or_default() += people;
             }
         }
-        let of_scope = |(place, mut kinds): (usize, BTreeMap<SwitchCells, WeightSums>)| {
-            kinds.remove(&[0; ECCM_CELLS]);
+        let of_scope = |(place, kinds): (usize, BTreeMap<FilledInOrder, WeightSums>)| {
             // No kind of another scope has such a number.
-            let numbers = (place as u64) << 32..;
-            let kinds =
-                numbers.zip(kinds).map(|(key, (cells, sums))| UnitKind::new(key, &cells, sums));
-            UnitSums::new(ECCM_CELLS, weighted, kinds.collect(), None)
+            let kinds = ((place as u64) << 32..).zip(kinds);
+            let kinds = kinds.map(|(key, (filled, sums))| {
+                let cells = filled.into_iter().map(|(Reverse(cell), n)| (cell, n));
+                UnitKind { key, cells: cells.collect(), sums }
+            });
+            UnitSums::new(cells, weighted, kinds.collect(), None)
         };
-        let units = kinds.into_iter().enumerate().map(of_scope).collect();
-        ScopeCellProfiles { scope_index: places, units }
+        kinds.into_iter().enumerate().map(of_scope).collect()
+    }
+
+    /// The people of every scope by the cells of the extended matrix.
+    pub(crate) fn cell_profiles(&self, weighted: bool) -> ScopeCellProfiles {
+        let cell = |label: Option<u32>, before, after| {
+            cell_index(label.map(|label| label == 1), before == 1, after == 1)
+        };
+        let units = self.units(ECCM_CELLS, weighted, cell);
+        ScopeCellProfiles { scope_index: ScopeIndex::new(self.groups), units }
     }
 
     /// Two bits per other group, 0 for none, else 1 + the state of the prediction; none where a

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::rate::MetricValue;
@@ -18,8 +19,8 @@ pub(crate) const MIN_REPEATS_FOR_TAILS: usize = 40;
 /// Of so many repeats one may lack a value; with more without one there are no ends.
 const REPEATS_FOR_ONE_WITHOUT: usize = 20;
 
-/// One repeat of a set.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// One repeat of a set, or one of the graphs that it depends on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetRepeat {
     /// The first pass.
@@ -30,6 +31,8 @@ pub(crate) struct SetRepeat {
     /// are undefined.
     pub untaught: Vec<usize>,
 }
+
+additive!(SetRepeat { counts });
 
 /// The ends of ascending values of repeats: without the lower and the upper `tail`, of few all of
 /// them; none of no value.

@@ -7,6 +7,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counting_unit::CountingUnit;
+use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::matrix::correlation;
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::rate::{MetricValue, Undefined};
@@ -34,7 +35,7 @@ pub(super) struct ClassTestPerson {
 }
 
 impl ClassTestPerson {
-    fn add(&self, factual: &mut FactualClassCounts, switches: &mut SwitchClassCounts) {
+    fn add(&self, all: &mut ClassTestEvidence) {
         let ClassTestPerson { key, group, label, predicted, ref scores, weight, ref moved } = *self;
         let person = ClassPerson { group, label, predicted, scores, weight };
         let moved: Vec<ClassCounterfactual> = moved
@@ -46,14 +47,39 @@ impl ClassTestPerson {
                 unsupported: 0,
             })
             .collect();
-        factual.add((key, key), &person);
-        switches.add(key, &person, &moved);
+        all.factual.add((key, key), &person);
+        all.switches.add(key, &person, &moved);
+        for (class, counts) in all.switches_one_vs_rest.iter_mut().enumerate() {
+            let moved: Vec<_> = moved.iter().map(|cf| cf.one_vs_rest(class)).collect();
+            counts.add_person(key, &person.one_vs_rest(class), &moved);
+        }
     }
 }
 
+#[derive(Clone)]
 pub(super) struct ClassTestEvidence {
     pub(super) factual: FactualClassCounts,
     pub(super) switches: SwitchClassCounts,
+    /// Each class against all others.
+    switches_one_vs_rest: Vec<CounterfactualCounts>,
+}
+
+impl ClassTestEvidence {
+    fn new([classes, groups]: [usize; 2], unit: CountingUnit) -> Self {
+        let one_vs_rest = CounterfactualCounts::new(groups).counted_by(unit);
+        ClassTestEvidence {
+            factual: FactualClassCounts::new(classes, groups).counted_by(unit),
+            switches: SwitchClassCounts::new(classes, groups).counted_by(unit),
+            switches_one_vs_rest: vec![one_vs_rest; classes],
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.factual.merge(other.factual);
+        self.switches.merge(other.switches);
+        let each = self.switches_one_vs_rest.iter_mut().zip(other.switches_one_vs_rest);
+        each.for_each(|(mine, theirs)| mine.merge(theirs));
+    }
 }
 
 /// Evidence of people in as many batches as `batch` names, merged last first.
@@ -63,22 +89,11 @@ pub(super) fn gather(
     unit: CountingUnit,
     batch: impl Fn(usize) -> usize,
 ) -> ClassTestEvidence {
-    let [classes, groups] = sizes;
     let parts = (0..people.len()).map(&batch).max().map_or(1, |last| last + 1);
-    let (mut factual, mut switches) = (
-        vec![FactualClassCounts::new(classes, groups); parts],
-        vec![SwitchClassCounts::new(classes, groups); parts],
-    );
-    factual = factual.into_iter().map(|counts| counts.counted_by(unit)).collect();
-    switches = switches.into_iter().map(|counts| counts.counted_by(unit)).collect();
-    people
-        .iter()
-        .enumerate()
-        .for_each(|(i, someone)| someone.add(&mut factual[batch(i)], &mut switches[batch(i)]));
-    let mut all =
-        ClassTestEvidence { factual: factual.pop().unwrap(), switches: switches.pop().unwrap() };
-    factual.into_iter().rev().for_each(|part| all.factual.merge(part));
-    switches.into_iter().rev().for_each(|part| all.switches.merge(part));
+    let mut parts = vec![ClassTestEvidence::new(sizes, unit); parts];
+    people.iter().enumerate().for_each(|(i, someone)| someone.add(&mut parts[batch(i)]));
+    let mut all = parts.pop().unwrap();
+    parts.into_iter().rev().for_each(|part| all.merge(part));
     all
 }
 
@@ -230,7 +245,7 @@ fn several_classes() {
                     &expected["one_vs_all"][name]["eccm"],
                 );
                 let (people, switched) =
-                    (&found.factual.one_vs_rest()[class], &found.switches.one_vs_rest()[class]);
+                    (&found.factual.one_vs_rest()[class], &found.switches_one_vs_rest[class]);
                 check_confusion(&people.confusion(who), classic);
                 compared +=
                     check_values(&measure_factual(people, None, &settings), group, classic, false);
@@ -278,7 +293,7 @@ fn two_classes() {
     let factual = measure_factual_classes(&found.factual, &settings());
     let (switches, transitions) = measure_switch_classes(&found.switches, &settings());
     let binary = measure_factual(&found.factual.one_vs_rest()[1], None, &settings());
-    let moved = measure_counterfactual(&found.switches.one_vs_rest()[1], None, None, &settings());
+    let moved = measure_counterfactual(&found.switches_one_vs_rest[1], None, None, &settings());
     let same = |ours: &MeasuredValue, all: &[MeasuredValue]| {
         let theirs = one(all, ours.metric.id, ours.scope);
         let near = |x: f64, y: f64| (x - y).abs() < 1e-12;
@@ -322,7 +337,7 @@ fn scores_per_class() {
             .filter(|p| p.group == 0)
             .filter_map(|p| Some((p.scores[class]?, p.moved[0].2[class]?)));
         let squares: Vec<f64> = pairs.map(|(s, c)| (c - s).powi(2)).collect();
-        let shift = found.switches.one_vs_rest()[class].shift(0, 1);
+        let shift = found.switches_one_vs_rest[class].shift(0, 1);
         assert_eq!(shift.n(), squares.len() as u64);
         let mean =
             shift.squared().iter().map(|sum| sum.to_f64()).sum::<f64>() / squares.len() as f64;
@@ -381,7 +396,8 @@ fn any_partition_gives_the_same() {
         people.iter_mut().for_each(|someone| someone.key %= 97);
         let text = |found: &ClassTestEvidence| {
             let evidence = serde_json::to_string(&found.factual).unwrap()
-                + &serde_json::to_string(&found.switches).unwrap();
+                + &serde_json::to_string(&found.switches).unwrap()
+                + &serde_json::to_string(&found.switches_one_vs_rest).unwrap();
             let (values, transitions) = measure_switch_classes(&found.switches, &settings());
             (
                 evidence,
@@ -408,11 +424,11 @@ fn any_partition_gives_the_same() {
 
 #[test]
 fn without_labels_or_people() {
-    let mut switches = SwitchClassCounts::new(3, 2);
-    let mut factual = FactualClassCounts::new(3, 2);
+    let mut found = ClassTestEvidence::new([3, 2], CountingUnit::ROW);
     for someone in people(3, 2, 1, 50, |_| 1) {
-        ClassTestPerson { label: None, ..someone }.add(&mut factual, &mut switches);
+        ClassTestPerson { label: None, ..someone }.add(&mut found);
     }
+    let ClassTestEvidence { factual, switches, .. } = found;
     let values = measure_factual_classes(&factual, &settings());
     assert!(values.iter().all(|m| m.value == Err(Undefined::NoLabel)) && values.len() == 8);
     let (values, _) = measure_switch_classes(&switches, &settings());

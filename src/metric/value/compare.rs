@@ -34,7 +34,6 @@ use crate::metric::evidence::units::UnitSums;
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_reading::GroupReading;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext};
@@ -155,25 +154,18 @@ pub(crate) fn compare_rows(
         ComparedSubject::new(units, CONFUSION_CELLS, FactualSubject::new)
     });
     let labelled = subjects.all.sides.iter().any(|side| side.people.n() > 0);
-    let is_compared = |metric: &Metric| labelled || !metric.needs_label;
     // TP, FP, FN, TN, then without a label.
     let label_of = |cell: usize| [1, 0, 1, 0, 2, 2][cell];
-    let performance = |metric: &'static Metric| {
-        let of = GroupReading::new(metric, settings.favourable);
-        let value =
-            |scope| subjects.single(scope).compared(&context, (metric, scope), of, label_of);
-        let scopes = subjects.singles().into_iter().filter(|_| is_compared(metric));
-        scopes.map(value).collect()
+    let single = |metric, scope, of: &ComparedSubject<FactualSubject>| {
+        let reading = GroupReading::new(metric, settings.favourable);
+        of.compared(&context, (metric, scope), reading, label_of)
     };
-    let gaps = |metric: &'static Metric| {
-        let is_far = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
-        let scopes = subjects.comparisons(SwapEffect::of(metric)).into_iter();
-        let gap = |scope| compare_gap(&context, metric, scope, subjects.compared(scope));
-        scopes.filter(|_| !is_far && is_compared(metric)).map(gap).collect()
+    let gap = |metric, scope, both: [&ComparedSubject<FactualSubject>; 2]| {
+        compare_gap(&context, metric, scope, both)
     };
-    let mut out = context.of_each(MetricFamily::Performance, performance);
-    out.extend(context.of_each(MetricFamily::Group, gaps));
-    out
+    let mut all = subjects.measured(&context, single, gap);
+    all.retain(|of| labelled || !of.metric.needs_label);
+    all
 }
 
 /// One metric of two subjects.

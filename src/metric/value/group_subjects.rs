@@ -5,6 +5,8 @@ use rayon::prelude::*;
 
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::swap_effect::SwapEffect;
+use crate::metric::value::interval_choice::MeasureContext;
+use crate::metric::{Metric, MetricFamily, Reads};
 
 /// What is known of each group, of all others of each, and of everybody.
 pub(crate) struct GroupSubjects<S> {
@@ -71,5 +73,29 @@ impl<S> GroupSubjects<S> {
         };
         let (first, second) = (scope.first_group(), scope.second_group());
         [side(first, second), side(second, first)]
+    }
+
+    /// What is measured of groups as they are: the metrics of one group in each scope, then those
+    /// of two but the distances to all, of the families that are asked for.
+    pub(crate) fn measured<T: Send>(
+        &self,
+        context: &MeasureContext<'_>,
+        single: impl Fn(&'static Metric, MetricScope, &S) -> T + Sync + Send,
+        gap: impl Fn(&'static Metric, MetricScope, [&S; 2]) -> T + Sync + Send,
+    ) -> Vec<T>
+    where
+        S: Sync,
+    {
+        let mut all = context.of_each(MetricFamily::Performance, |metric| {
+            let value = |scope| single(metric, scope, self.single(scope));
+            self.singles().into_iter().map(value).collect()
+        });
+        all.extend(context.of_each(MetricFamily::Group, |metric| {
+            let is_far = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
+            let scopes = self.comparisons(SwapEffect::of(metric)).into_iter();
+            let value = |scope| gap(metric, scope, self.compared(scope));
+            scopes.filter(|_| !is_far).map(value).collect()
+        }));
+        all
     }
 }

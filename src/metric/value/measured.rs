@@ -22,14 +22,13 @@ use crate::metric::evidence::units::{UnitSums, alone};
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::student_interval::{GroupTerms, UnitTerm};
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_reading::GroupReading;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured_value::{CellNumbers, Subject};
 pub(crate) use crate::metric::value::measured_value::{MeasuredValue, PersonBasis};
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{Metric, MetricFamily, Reads};
+use crate::metric::{Metric, MetricFamily};
 
 /// Values of the families performance, group, clarify and scores: each group, all together, every
 /// comparison. `flips` is what the flip test found; without it its metrics are not measured.
@@ -41,19 +40,13 @@ pub(crate) fn measure_factual(
     let audit = FactualMeasurement { context: MeasureContext::new(settings) };
     let subject = |who: GroupSelection| FactualSubject::new(counts.units(who));
     let subjects = GroupSubjects::new(counts.groups.len(), true, subject);
-    let performance = |metric: &'static Metric| {
-        let value = |scope| audit.performance(metric, scope, subjects.single(scope));
-        subjects.singles().into_iter().map(value).collect()
-    };
-    let gaps = |metric: &'static Metric| {
-        let worst = (subjects.groups.len() > 1).then(|| audit.worst(metric, &subjects));
-        let is_far = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
-        let scopes = if is_far { Vec::new() } else { subjects.comparisons(SwapEffect::of(metric)) };
-        let gap = |scope| audit.gap(metric, scope, subjects.compared(scope));
-        worst.into_iter().chain(scopes.into_iter().map(gap)).collect()
-    };
-    let mut out = audit.context.of_each(MetricFamily::Performance, performance);
-    out.extend(audit.context.of_each(MetricFamily::Group, gaps));
+    let single = |metric, scope, of: &FactualSubject| audit.performance(metric, scope, of);
+    let gap = |metric, scope, both: [&FactualSubject; 2]| audit.gap(metric, scope, both);
+    let mut out = subjects.measured(&audit.context, single, gap);
+    if subjects.groups.len() > 1 {
+        let worst = |metric| vec![audit.worst(metric, &subjects)];
+        out.extend(audit.context.of_each(MetricFamily::Group, worst));
+    }
     if settings.families.contains(&MetricFamily::Clarify) {
         out.extend(audit.clarify(counts, flips, &subjects));
     }

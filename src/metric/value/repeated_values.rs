@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::noise::repeats::{RepeatSpread, SetRepeat};
-use crate::metric::rate::{MetricValue, Undefined};
+use crate::metric::rate::MetricValue;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::value::switches::measure_counterfactual;
+use crate::metric::value::switches::{measure_counterfactual, taught};
 use crate::metric::value::worlds::{WorldCounts, measure_worlds};
 use crate::metric::{Metric, difference};
 use crate::param::Level;
@@ -37,32 +37,29 @@ impl RepeatedValues {
         let mut all = RepeatedValues::new(settings, level);
         for SetRepeat { counts, second, untaught } in repeats {
             let shift = second.clone().map(|second| ShiftEvidence { second, spreads: None });
-            all.add_switches(counts, shift.as_ref(), untaught);
+            all.add_set(counts, shift.as_ref(), untaught);
         }
         all
     }
 
     /// Adds a repeat of the rows as they are.
     pub(crate) fn add_rows(&mut self, counts: &FactualCounts) {
-        self.add(&measure_factual(counts, None, &self.settings), None, &[]);
+        self.add(&measure_factual(counts, None, &self.settings), None);
     }
 
-    /// Adds a repeat of the counterfactuals of a set.
-    pub(crate) fn add_set(&mut self, counts: &CounterfactualCounts, shift: Option<&ShiftEvidence>) {
-        self.add_switches(counts, shift, &[]);
-    }
-
-    fn add_switches(
+    /// Adds a repeat of the counterfactuals of a set, in which nothing could be learnt of some
+    /// groups.
+    pub(crate) fn add_set(
         &mut self,
         counts: &CounterfactualCounts,
         shift: Option<&ShiftEvidence>,
         untaught: &[usize],
     ) {
-        let measured = measure_counterfactual(counts, shift, None, &self.settings);
-        let supported = counts
-            .supported()
-            .map(|counts| measure_counterfactual(counts, None, None, &self.settings));
-        self.add(&measured, supported.as_deref(), untaught);
+        let measure = |counts: &CounterfactualCounts, shift: Option<&ShiftEvidence>| {
+            taught(measure_counterfactual(counts, shift, None, &self.settings), untaught)
+        };
+        let supported = counts.supported().map(|counts| measure(counts, None));
+        self.add(&measure(counts, shift), supported.as_deref());
     }
 
     /// Adds a repeat of a set that depends on causal graphs: its means over the graphs.
@@ -72,22 +69,15 @@ impl RepeatedValues {
             across.into_iter().map(|across| across.measured).collect()
         };
         let (measured, supported) = (measure(counts), counts.supported().map(measure));
-        self.add(&measured, supported.as_deref(), &[]);
+        self.add(&measured, supported.as_deref());
     }
 
     /// Adds a repeat with what its supported counterfactuals alone give; none where all are
     /// supported.
-    fn add(
-        &mut self,
-        all: &[MeasuredValue],
-        supported: Option<&[MeasuredValue]>,
-        untaught: &[usize],
-    ) {
+    fn add(&mut self, all: &[MeasuredValue], supported: Option<&[MeasuredValue]>) {
         for (values, measured) in self.values.iter_mut().zip([all, supported.unwrap_or(all)]) {
             for of in measured {
-                let is_untaught = untaught.iter().any(|&group| of.scope.involves(group));
-                let value = if is_untaught { Err(Undefined::NoTrainingRows) } else { of.value };
-                values.entry((of.metric.id, of.scope)).or_default().push(value);
+                values.entry((of.metric.id, of.scope)).or_default().push(of.value);
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::noise::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::noise::repeats::SetRepeat;
-use crate::metric::rate::MetricValue;
+use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
 use crate::metric::value::measured_value::{MeasuredValue, Subject, SubjectValue, people_of_two};
@@ -80,6 +80,17 @@ pub(crate) fn measure_counterfactual(
     let mut out: Vec<Vec<MeasuredValue>> = pairs.into_par_iter().map(both_ways).collect();
     out.par_extend(others.into_par_iter().map(together));
     out.into_iter().flatten().collect()
+}
+
+/// Values of a repeat in which nothing could be learnt of some groups: those about them are
+/// undefined.
+pub(crate) fn taught(mut measured: Vec<MeasuredValue>, untaught: &[usize]) -> Vec<MeasuredValue> {
+    let is_untaught = |of: &MeasuredValue| untaught.iter().any(|group| of.scope.involves(*group));
+    for of in measured.iter_mut().filter(|of| is_untaught(of)) {
+        of.value = Err(Undefined::NoTrainingRows);
+        (of.numerator, of.denominator, of.switched) = (None, None, None);
+    }
+    measured
 }
 
 /// What the placebo gives, by scope.
@@ -233,33 +244,26 @@ pub(crate) fn impaired(
     switched: Option<u64>,
     settings: &MeasureSettings,
 ) -> Option<usize> {
+    let ImpairedGroupRule::Switch { if_positive, if_negative, .. } = metric.impaired else {
+        return None;
+    };
     let value = value.ok().filter(|_| clear)?;
     if switched? < settings.min_denominator.get() {
         return None;
     }
-    let (from, to) = match scope {
-        MetricScope::Difference(a, b) if !first_is_worse(metric, value)? => (Some(b), Some(a)),
-        _ => (scope.first_group(), scope.second_group()),
+    let scope = match scope {
+        MetricScope::Difference(a, b) if !first_is_worse(metric, value)? => {
+            MetricScope::Direction(b, a)
+        }
+        scope => scope,
     };
-    impaired_side(metric, from, to, settings.favourable)
-}
-
-/// The impaired one of two groups; none where it is all the others.
-fn impaired_side(
-    metric: &Metric,
-    from: Option<usize>,
-    to: Option<usize>,
-    favourable: FavourableClass,
-) -> Option<usize> {
-    let ImpairedGroupRule::Switch { if_positive, if_negative, .. } = metric.impaired else {
-        return None;
-    };
-    let side = match favourable {
+    let side = match settings.favourable {
         FavourableClass::Positive => if_positive,
         FavourableClass::Negative => if_negative,
     };
+    // None where it is all the others.
     match side {
-        DirectionSide::Original => from,
-        DirectionSide::New => to,
+        DirectionSide::Original => scope.first_group(),
+        DirectionSide::New => scope.second_group(),
     }
 }

@@ -12,14 +12,12 @@ use crate::data::rows::aligned::ScoreReader;
 use crate::data::{Layout, MISSING, MISSING_CLASS, MISSING_GROUP};
 use crate::error::Result;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
-use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::score_grid::ScoreGrid;
-use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::{FactualClassCounts, most_likely_class};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{
-    CountInputs, CountSettings, ScoredGroup, check_weight_total, counting_unit, no_rows_counted,
-    no_scores, no_strata, ranks, weight_units, words_of_ungrouped,
+    CountInputs, CountSettings, ScoredGroup, check_weight_total, counting_unit, no_rows, no_strata,
+    ranks, weight_units, words_of_ungrouped,
 };
 use crate::stage::row_context::RowContext;
 
@@ -104,16 +102,8 @@ pub(crate) fn gather_rows(
     let strata = no_strata(layout, attribute);
     let empty = || {
         let unit = counting_unit(layout);
-        let mut one = FactualCounts::new(ranks.len()).counted_by(unit);
-        if blocks.curves {
-            one = one.with_grid(class_grid(layout));
-        }
-        if let Some(strata) = &strata {
-            one = one.with_strata(strata.clone());
-        }
-        if blocks.scores {
-            one = one.with_scores(no_scores(layout, ScoreScale::default()));
-        }
+        let grid = class_grid(layout);
+        let one = no_rows(layout, ranks.len(), blocks, grid, strata.as_ref());
         let none = FactualClassCounts::new(n_classes(layout), ranks.len()).counted_by(unit);
         none.with_one_vs_rest(&one)
     };
@@ -145,25 +135,6 @@ pub(crate) fn gather_rows(
         }
         Ok(batch.row.len() as u64)
     })
-}
-
-/// Fails where none of all rows counts.
-///
-/// # Errors
-/// None does.
-pub(crate) fn check_rows_counted(
-    row_context: RowContext<'_>,
-    whole: &FactualClassCounts,
-    attribute: usize,
-) -> Result<()> {
-    // Whom one class leaves out, all leave out.
-    match whole.one_vs_rest().first() {
-        Some(one) if one.confusion(GroupSelection::All).predicted() == 0 => {
-            let name = &row_context.rows.layout().attributes[attribute].name;
-            Err(no_rows_counted(one, row_context.roles.n_audited(), name).into())
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The class of the label of a row, where it has one.

@@ -26,7 +26,6 @@ use crate::metric::evidence::strata::Strata;
 use crate::metric::scope::GroupSelection;
 use crate::model::ThresholdComparison;
 use crate::num::MAX_TOTAL_WEIGHT;
-use crate::num::score_scale::ScoreScale;
 use crate::num::seed::h;
 use crate::stage::count::slices::AttributeSlices;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
@@ -79,10 +78,26 @@ pub(crate) fn weight_units(layout: &Layout, batch: &PreparedBatch, i: usize) -> 
     layout.weight.as_ref().map_or(1, |weight| weight.unit.units_of(batch.weight[i]))
 }
 
-/// No scores yet, of rows of this layout.
-pub(crate) fn no_scores(layout: &Layout, scale: ScoreScale) -> LabelledScores {
-    let basis = SampleBasis { weighted: layout.weight.is_some(), persons: layout.person.is_some() };
-    LabelledScores::new(scale, basis)
+/// No rows yet of so many groups, whose scores are compared as a grid says; `strata` hold nobody.
+pub(crate) fn no_rows(
+    layout: &Layout,
+    n_groups: usize,
+    blocks: CountSettings,
+    grid: ScoreGrid,
+    strata: Option<&Strata>,
+) -> FactualCounts {
+    let unit @ CountingUnit { weighted, persons } = counting_unit(layout);
+    let mut none = FactualCounts::new(n_groups).counted_by(unit);
+    if blocks.scores {
+        none = none.with_scores(LabelledScores::new(grid.scale, SampleBasis { weighted, persons }));
+    }
+    if blocks.curves {
+        none = none.with_grid(grid);
+    }
+    if let Some(strata) = strata {
+        none = none.with_strata(strata.clone());
+    }
+    none
 }
 
 /// How scores of rows of this layout are compared with the thresholds of a grid.
@@ -150,21 +165,8 @@ impl<'a> RowCounting<'a> {
 
     /// Nobody counted yet.
     pub(crate) fn empty(&self) -> FactualCounts {
-        let unit = counting_unit(self.layout);
-        let none = FactualCounts::new(self.ranks.len()).counted_by(unit);
-        let none = if self.blocks.scores {
-            none.with_scores(no_scores(self.layout, self.rule.scale))
-        } else {
-            none
-        };
-        let none = match self.blocks.curves {
-            true => none.with_grid(score_grid(self.layout, self.rule)),
-            false => none,
-        };
-        match &self.strata {
-            None => none,
-            Some(strata) => none.with_strata(strata.clone()),
-        }
+        let grid = score_grid(self.layout, self.rule);
+        no_rows(self.layout, self.ranks.len(), self.blocks, grid, self.strata.as_ref())
     }
 
     /// Counts a row of a declared group that is audited in a fold; one of weight 0 counts for
@@ -329,10 +331,24 @@ pub(crate) fn count_rows(
 ) -> Result<CountedFolds<FactualCounts>> {
     let of = &row_context.rows.layout().attributes[attribute];
     let counted = CountedFolds::new(folds, || FactualCounts::new(of.groups.len()));
-    if counted.whole.confusion(GroupSelection::All).predicted() == 0 {
-        return Err(no_rows_counted(&counted.whole, row_context.roles.n_audited(), &of.name).into());
-    }
+    check_rows_counted(row_context, &counted.whole, attribute)?;
     Ok(counted)
+}
+
+/// Fails where no row counts.
+///
+/// # Errors
+/// None does.
+pub(crate) fn check_rows_counted(
+    row_context: RowContext<'_>,
+    whole: &FactualCounts,
+    attribute: usize,
+) -> Result<()> {
+    if whole.confusion(GroupSelection::All).predicted() > 0 {
+        return Ok(());
+    }
+    let name = &row_context.rows.layout().attributes[attribute].name;
+    Err(no_rows_counted(whole, row_context.roles.n_audited(), name).into())
 }
 
 /// What was counted in each fold, and their sum.
@@ -352,7 +368,7 @@ impl<S: Accumulator + Clone> CountedFolds<S> {
 }
 
 /// All audited rows are left out.
-pub(crate) fn no_rows_counted(counts: &FactualCounts, n_audited: u64, attribute: &str) -> Fault {
+fn no_rows_counted(counts: &FactualCounts, n_audited: u64, attribute: &str) -> Fault {
     let sum = |of: fn(&GroupFactualCounts) -> u64| counts.groups.iter().map(of).sum::<u64>();
     let mut lacking = vec![(n_audited - sum(GroupFactualCounts::n).min(n_audited), "group")];
     lacking.push((sum(GroupFactualCounts::n_missing_score), "score"));

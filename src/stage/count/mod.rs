@@ -338,7 +338,11 @@ impl Stage for CountStage {
                     };
                     let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
                     let Some(counts) = counts else { return Ok(()) };
-                    classes::check_rows_counted(row_context, &counts, *position)?;
+                    // Whom one class leaves out, all leave out.
+                    let mut one = counts.one_vs_rest().iter().take(1);
+                    one.try_for_each(|one| {
+                        evidence::check_rows_counted(row_context, one, *position)
+                    })?;
                     if looks {
                         let found = ModelSanity::of_classes(counts.one_vs_rest());
                         files::write_json(&ctx.out().join(SANITY), &found)?;
@@ -432,7 +436,7 @@ fn plan_switches<'a>(
             if wanted.is_some() {
                 files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
             }
-            return files::write_json(&write(EVIDENCE), &classes.with_one_vs_rest(whole));
+            return files::write_json(&write(EVIDENCE), &(classes, whole));
         }
         if sliced {
             files::write_json(&write(SLICE_EVIDENCE), &slices)?;

@@ -63,7 +63,7 @@ impl SwitchPart {
         match row {
             CountedRow::Classes((key, person, cfs)) => {
                 let classes = self.classes.iter_mut();
-                classes.for_each(|classes| classes.add_classes(key, person, cfs));
+                classes.for_each(|classes| classes.add(key, person, cfs));
             }
             CountedRow::Sides(number, (key, person, cfs)) => {
                 let new = || SwitchAccumulator::new(nobody(number));

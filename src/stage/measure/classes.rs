@@ -14,7 +14,7 @@ use crate::job::LabelColumn;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::class_counts::ClassCell;
-use crate::metric::evidence::counts::FactualCounts;
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::scope::GroupSelection;
@@ -66,7 +66,8 @@ pub(crate) fn measure(
         let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest());
         return curves.add(row_context.workers, of_classes.collect());
     }
-    let counts: SwitchClassCounts = stages.count.parse(text)?;
+    let (counts, one_vs_rest): (SwitchClassCounts, Vec<CounterfactualCounts>) =
+        stages.count.parse(text)?;
     let read = || stages.count.read::<Vec<ShiftEvidence>>(ctx, SHIFT_EVIDENCE);
     let shift = stages.has_shift.then(read).transpose()?;
     let (of_all, transitions) =
@@ -80,7 +81,7 @@ pub(crate) fn measure(
     tables
         .transitions
         .extend(transitions.iter().map(|transition| transition_row(row_builder, transition)));
-    let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest()).enumerate();
+    let of_classes = each_vs_rest(of, row_builder).zip(&one_vs_rest).enumerate();
     for (class, (one, counts)) in of_classes {
         let shift = shift.as_ref().and_then(|shift| shift.get(class));
         one.switches_measured(row_context.workers, counts, (shift, None), [None; 2], tables);
@@ -94,13 +95,13 @@ pub(crate) fn measure(
         class_cells(row_builder, place, counts.cells(direction), tables);
     }
     // Whom one class leaves out, all leave out.
-    counts.one_vs_rest().first().into_iter().for_each(|one| {
+    one_vs_rest.first().into_iter().for_each(|one| {
         row_builder.missing_scores(one, tables);
         let rows = one.cell_profiles();
         let people = |from, to| rows.direction(from, to).n_rows(|_| true);
         row_builder.population_of_set(people, tables);
     });
-    let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest());
+    let of_classes = each_vs_rest(of, row_builder).zip(&one_vs_rest);
     curves.add(row_context.workers, of_classes.collect())
 }
 

@@ -355,7 +355,7 @@ impl AuditMeasurement<'_> {
             let counts: CounterfactualCounts = stage.read(ctx, EVIDENCE)?;
             let read = || stage.read::<ShiftEvidence>(ctx, SHIFT_EVIDENCE);
             let shift = stages.has_shift.then(read).transpose()?;
-            workers.within(|| all.add_set(&counts, shift.as_ref()));
+            workers.within(|| all.add_set(&counts, shift.as_ref(), &[]));
         }
         for stage in &stages.retrained_worlds {
             ctx.check()?;

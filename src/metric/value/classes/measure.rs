@@ -3,8 +3,8 @@
 //!
 //! Every class against all others is measured as two classes are: hand
 //! [`FactualClassCounts::one_vs_rest`] to
-//! [`measure_factual`](crate::metric::value::measured::measure_factual),
-//! [`SwitchClassCounts::one_vs_rest`] to
+//! [`measure_factual`](crate::metric::value::measured::measure_factual), and its counterfactuals,
+//! which are counted apart, to
 //! [`measure_counterfactual`](crate::metric::value::switches::measure_counterfactual).
 //!
 //! Intervals follow the rules of two classes ([`estimate`](crate::metric::estimate)): Wilson's for

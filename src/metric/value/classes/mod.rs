@@ -7,10 +7,10 @@
 //! predictions.
 //!
 //! One against all: class k is positive, all others are negative, a score is that of class k. This
-//! makes people of two classes, so [`FactualClassCounts::one_vs_all`] and
-//! [`SwitchClassCounts::one_vs_all`] hold the evidence that every other metric of this crate reads.
-//! The rate at which class k is left is the `nsr` of class k, the rate at which it is joined its
-//! `psr`.
+//! makes people of two classes, whose evidence every other metric of this crate reads:
+//! [`FactualClassCounts::one_vs_rest`] and, counted apart,
+//! [`CounterfactualCounts`](crate::metric::evidence::counts::CounterfactualCounts). The rate at
+//! which class k is left is the `nsr` of class k, the rate at which it is joined its `psr`.
 //!
 //! Evidence is gathered in one pass and merges
 //! ([`class_counts`](crate::metric::evidence::class_counts)); [`measure`] makes values with

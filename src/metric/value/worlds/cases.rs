@@ -2,8 +2,8 @@
 //!
 //! The mean over M graphs of a rate whose denominator is the same in all of them is a share of M
 //! rows for each row: a graph adds one more row to the unit, as another counterfactual does. So a
-//! row with n counterfactuals in a scope that switch s times, summed over them and over graphs, is a
-//! unit that fills one cell of the extended matrix s times and another one M n - s times, and the
+//! row with n counterfactuals in a scope that switch s times, summed over them and over graphs, is
+//! a unit that fills one cell of the extended matrix s times and another one M n - s times, and the
 //! people of a scope are read as those of any other set. Rows of the same kind, n and s are alike;
 //! where a person may have several rows, the sums of each person are known.
 //!

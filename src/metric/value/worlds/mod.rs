@@ -35,7 +35,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use self::cases::{GraphCases, ScopeCases, TargetSwitches};
-use super::switches::{impaired, measure_counterfactual};
+use super::switches::{impaired, measure_counterfactual, taught};
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::additive::{Additive, additive};
@@ -45,7 +45,8 @@ use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
 use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::interval::ValueInterval;
-use crate::metric::rate::{MetricValue, Undefined};
+use crate::metric::noise::repeats::SetRepeat;
+use crate::metric::rate::MetricValue;
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
 use crate::metric::value::measured_value::{MeasuredValue, ValuePeople};
@@ -101,27 +102,16 @@ pub(crate) struct WorldCounts {
     /// The worlds.
     pub worlds: Vec<GraphWorld>,
     groups: usize,
-    /// For each world, then each graph fitted on all training rows, the groups, reference first,
-    /// of which it saw no row: nothing is defined there that involves them.
-    absent: Vec<Vec<usize>>,
     /// Whether a class of graphs was sampled.
     pub sampled: bool,
     /// The switches of each row over the worlds. None of a single world, which says them itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cases: Option<GraphCases>,
     /// The worlds, then their graphs fitted on all training rows.
-    of_world: Vec<WorldSwitchCounts>,
+    of_world: Vec<SetRepeat>,
     /// The same people by their supported counterfactuals alone, without scores.
     #[serde(default, skip_serializing_if = "SupportedOnly::is_all")]
     supported: SupportedOnly<WorldCounts>,
-}
-
-/// What is counted in one world.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct WorldSwitchCounts {
-    counts: CounterfactualCounts,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    second: Option<ShiftPass>,
 }
 
 /// One metric across worlds.
@@ -205,16 +195,22 @@ impl WorldCounts {
         absent: Vec<Vec<usize>>,
         sampled: bool,
     ) -> Self {
-        let nobody = WorldSwitchCounts { counts: CounterfactualCounts::new(groups), second: None };
         let on_all_rows = worlds.iter().map(|world| world.all_rows + 1).max().unwrap_or(0);
-        let of_world = vec![nobody; worlds.len() + on_all_rows];
+        let nobody = |w: usize| SetRepeat {
+            counts: CounterfactualCounts::new(groups),
+            second: None,
+            untaught: absent.get(w).cloned().unwrap_or_default(),
+        };
+        let of_world = (0..worlds.len() + on_all_rows).map(nobody).collect();
         let supported = SupportedOnly::default();
-        let mut counts =
-            WorldCounts { worlds, groups, absent, sampled, cases: None, of_world, supported };
+        let mut counts = WorldCounts { worlds, groups, sampled, cases: None, of_world, supported };
         counts.cases = (counts.worlds.len() > 1).then(|| {
             let graphs = |scope| {
-                let seen = counts.worlds.iter().enumerate();
-                seen.filter(|(w, _)| !counts.is_unseen(*w, scope)).map(|(_, of)| of.copies).sum()
+                let is_seen = |of: &SetRepeat| {
+                    !of.untaught.iter().any(|group| MetricScope::involves(scope, *group))
+                };
+                let worlds = counts.worlds.iter().zip(&counts.of_world);
+                worlds.filter(|(_, of)| is_seen(of)).map(|(world, _)| world.copies).sum()
             };
             GraphCases::new(groups, graphs)
         });
@@ -228,13 +224,13 @@ impl WorldCounts {
 
     /// What supported counterfactuals alone give while all are supported: nothing of scores.
     fn without_scores(&self) -> WorldCounts {
-        let of_world = self
-            .of_world
-            .iter()
-            .map(|world| WorldSwitchCounts { counts: world.counts.without_scores(), second: None });
+        let of_world = self.of_world.iter().map(|world| SetRepeat {
+            counts: world.counts.without_scores(),
+            second: None,
+            untaught: world.untaught.clone(),
+        });
         WorldCounts {
             worlds: self.worlds.clone(),
-            absent: self.absent.clone(),
             cases: self.cases.clone(),
             of_world: of_world.collect(),
             supported: SupportedOnly::default(),
@@ -302,7 +298,7 @@ impl WorldCounts {
         counterfactuals[..targets].iter().for_each(|cf| row[cf.to].n += 1);
         let worlds = self.worlds.iter().zip(counterfactuals.chunks_exact(targets)).enumerate();
         for (w, (world, of)) in worlds {
-            let absent = self.absent.get(w).map_or(&[][..], Vec::as_slice);
+            let absent = self.of_world[w].untaught.as_slice();
             let mut any = false;
             for cf in of {
                 if absent.contains(&person.group) || absent.contains(&cf.to) {
@@ -322,13 +318,6 @@ impl WorldCounts {
         cases.add((key, person.group, kind), &row, any_in_all);
     }
 
-    /// Whether a world, or a graph fitted on all training rows, says nothing in a scope, because it
-    /// saw no row of a group there.
-    fn is_unseen(&self, world: usize, scope: MetricScope) -> bool {
-        let absent = self.absent.get(world);
-        absent.is_some_and(|absent| absent.iter().any(|&group| scope.involves(group)))
-    }
-
     /// The second pass of every world, of nobody yet.
     pub(crate) fn second_pass(&self) -> Vec<ShiftPass> {
         self.of_world.iter().map(|world| world.counts.second_pass()).collect()
@@ -344,7 +333,6 @@ impl WorldCounts {
 }
 
 additive!(supported WorldCounts { cases, of_world } or without_scores);
-additive!(WorldSwitchCounts { counts });
 
 /// Adds a person to the second pass of every world.
 pub(crate) fn add_second(
@@ -375,15 +363,11 @@ pub(crate) fn measure_worlds(
         nobody.set_second_pass(nobody.second_pass());
         return measure_worlds(&nobody, level, &plain);
     }
-    let of_world = |(w, world): (usize, &WorldSwitchCounts)| {
+    let of_world = |(w, world): (usize, &SetRepeat)| {
         let second = world.second.clone().map(|second| ShiftEvidence { second, spreads: None });
         let settings = if counts.cases.is_some() || w > 0 { &plain } else { settings };
-        let mut measured = measure_counterfactual(&world.counts, second.as_ref(), None, settings);
-        for m in measured.iter_mut().filter(|m| counts.is_unseen(w, m.scope)) {
-            m.value = Err(Undefined::NoTrainingRows);
-            (m.numerator, m.denominator, m.switched) = (None, None, None);
-        }
-        measured
+        let measured = measure_counterfactual(&world.counts, second.as_ref(), None, settings);
+        taught(measured, &world.untaught)
     };
     let measured: Vec<Vec<MeasuredValue>> =
         counts.of_world.par_iter().enumerate().map(of_world).collect();
