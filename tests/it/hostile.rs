@@ -329,7 +329,7 @@ fn inputs_that_must_be_refused() {
             }
             other => panic!("`{other}` is not tried"),
         };
-        refused(&format!("{told}\n{SCORED_ONLY}\n{steps}"));
+        refused(&format!("{told}\n{steps}\n{SCORED_ONLY}"));
     }
 }
 
