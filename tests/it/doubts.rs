@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use arrow::array::ArrayRef;
 use cfaudit::num::seed::{RandomStream, h, named_seed};
 
 use crate::frame::TableRecord;
 use crate::python::interpreter;
-use crate::work::{Says, Work, column, draw, root};
+use crate::work::{Rows, Says, Work, draw, job_of, patched, root};
 
 /// The smallest draw of 16 bits that counts a row 1, 2, ..., 8 times: Poisson(1).
 const FROM: [u16; 8] = [24_109, 48_219, 60_274, 64_292, 65_296, 65_497, 65_530, 65_535];
@@ -21,39 +20,33 @@ fn times(stream: u64, key: u64, repeat: u64) -> usize {
 }
 
 /// People whose income and job depend on their sex, in the order of `ids`; one may occur again.
-fn people(ids: &[i64]) -> Vec<(&'static str, ArrayRef)> {
+fn people(ids: impl IntoIterator<Item = i64>) -> Rows<i64> {
     let man = |i: i64| draw(i, 2) < 0.5;
-    let shift = |i: i64| if man(i) { 1.0 } else { 0.0 };
-    let numbers = |of: &dyn Fn(i64) -> f64| column(ids.iter().map(|&i| of(i)));
-    let texts = |of: &dyn Fn(i64) -> &'static str| column(ids.iter().map(|&i| of(i)));
-    vec![
-        ("household", column(ids.iter().map(|i| i / 2))),
-        ("sex", texts(&|i| if man(i) { "m" } else { "f" })),
-        ("age", numbers(&|i| 18.0 + 50.0 * draw(i, 3))),
-        ("income", numbers(&|i| 1000.0 * draw(i, 5) + 400.0 * shift(i))),
-        ("job", texts(&|i| if draw(i, 7) < 0.15 + 0.6 * shift(i) { "smith" } else { "nurse" })),
-        (
-            "repaid",
-            column(ids.iter().map(|&i| i64::from(draw(i, 3) + draw(i, 5) + 0.3 * shift(i) > 1.1))),
-        ),
-    ]
+    let shift = move |i: i64| if man(i) { 1.0 } else { 0.0 };
+    Rows::of(ids)
+        .with("household", |i| i / 2)
+        .with("sex", |i| if man(i) { "m" } else { "f" })
+        .with("age", |i| 18.0 + 50.0 * draw(i, 3))
+        .with("income", |i| 1000.0 * draw(i, 5) + 400.0 * shift(i))
+        .with("job", |i| if draw(i, 7) < 0.15 + 0.6 * shift(i) { "smith" } else { "nurse" })
+        .with("repaid", |i| i64::from(draw(i, 3) + draw(i, 5) + 0.3 * shift(i) > 1.1))
 }
 
 const DOUBT: &str = ", doubt: {fit: 2}";
 
-/// A job with three strategies and a naive set; `data` are more lines of its data, `doubt` what is
-/// asked of each fitted set.
+/// A job with three strategies and a naive set; `data` is one more line of its data, `doubt` what
+/// is asked of each fitted set.
 fn job(data: &str, doubt: &str) -> String {
-    format!(
-        "cfaudit: 1\nname: doubts\ndata:\n  rows: {{parquet: people.parquet}}\n{data}  label: \
-         {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: \
-         [f, m], reference: m}}}}\n  features: {{continuous: [age, income], nominal: [job]}}\n  \
-         split: {{share: {{train: 0.5, audit: 0.5}}}}\ncounterfactuals:\n  flip: {{naive: \
-         {{}}}}\n  wide: {{greedy: {{condition_on: label}}{doubt}}}\n  world: {{plausible: {{move: \
-         [income, job], condition_on: label}}{doubt}}}\n  pairs: {{transport: {{move: [income, \
-         job], condition_on: label}}{doubt}}}\nmodels: {{logit: {{logistic: {{l2: \
-         1}}}}}}\nmetrics: {{bootstrap: {{samples: 20}}}}\nrun: {{seed: 5, keep_rows: none}}\n"
-    )
+    let moved = "move: [income, job], condition_on: label";
+    let sets = format!(
+        "run: {{seed: 5, keep_rows: none}}\ncounterfactuals:\n  flip: {{naive: {{}}}}\n  wide: \
+         {{greedy: {{condition_on: label}}{doubt}}}\n  world: {{plausible: \
+         {{{moved}}}{doubt}}}\n  pairs: {{transport: {{{moved}}}{doubt}}}\n"
+    );
+    let data = if data.is_empty() { String::new() } else { format!("+  {data}\n") };
+    let steps =
+        format!("-  row_id\n{data}-counterfactuals\n~models: {{logit: {{logistic: {{l2: 1}}}}}}");
+    job_of("trained", &steps) + &sets
 }
 
 /// Value, ends, variance and repeats of each row of a set, by scope, groups and metric.
@@ -72,20 +65,20 @@ fn of_set(work: &Work, out: &str, set: &str) -> BTreeMap<[String; 4], [Option<f6
 #[test]
 fn a_repeat_is_the_set_of_the_rows_that_were_drawn() {
     let work = Work::new();
-    let past: Vec<i64> = (5000..5600).collect();
-    work.parquet("people.parquet", people(&(0..700).collect::<Vec<_>>()));
-    work.parquet("past.parquet", people(&past));
-    let reference = |file: &str| format!("  reference: {{parquet: {file}.parquet}}\n");
+    let past = 5000..5600_i64;
+    people(0..700).write(&work, "people.parquet");
+    people(past.clone()).write(&work, "past.parquet");
+    let reference = |file: &str| format!("reference: {{parquet: {file}.parquet}}");
     work.write("job.yaml", &job(&reference("past"), DOUBT));
     work.run(0, "job.yaml", "");
     let fits = named_seed(5, "doubt/fit");
     for repeat in 0..2 {
         let drawn: Vec<i64> = (0..)
-            .zip(&past)
-            .flat_map(|(row, &id)| std::iter::repeat_n(id, times(fits, row, repeat)))
+            .zip(past.clone())
+            .flat_map(|(row, id)| std::iter::repeat_n(id, times(fits, row, repeat)))
             .collect();
-        assert!(drawn.len() != past.len() && drawn.len() > 500, "{}", drawn.len());
-        work.parquet(&format!("drawn-{repeat}.parquet"), people(&drawn));
+        assert!(drawn.len() != 600 && drawn.len() > 500, "{}", drawn.len());
+        people(drawn).write(&work, &format!("drawn-{repeat}.parquet"));
         work.write("drawn.yaml", &job(&reference(&format!("drawn-{repeat}")), ""));
         work.cfaudit(0, &format!("run drawn.yaml --out drawn-{repeat} --cache cache"));
     }
@@ -113,31 +106,25 @@ fn a_repeat_is_the_set_of_the_rows_that_were_drawn() {
     }
     // The values of the supported people are measured for every fit, too.
     let metrics = work.whole_table("metrics");
-    let fitted = |row: &TableRecord<'_>| {
-        row.text("support") == "supported" && row.text("counterfactual") != "flip"
-    };
-    let repeats: Vec<_> =
-        metrics.records().filter(fitted).map(|row| row.int("fit_repeats")).collect();
+    let fitted = metrics.of("support=supported, counterfactual!=flip");
+    let repeats: Vec<_> = fitted.map(|row| row.int("fit_repeats")).collect();
     assert!(repeats.len() > 60 && repeats.iter().all(Option::is_some), "{repeats:?}");
 }
 
 /// People, three in five of them training rows, and a job about a model.
 fn trainings(work: &Work, model: &str) -> impl Fn(u64, &str) -> String + use<> {
-    let mut rows = people(&(0..500).collect::<Vec<_>>());
-    let part = |i: i64| Some(if trains(i) { "train" } else { "audit" });
-    rows.push(("part", column((0..500).map(part))));
-    work.parquet("people.parquet", rows);
+    let part = |i: i64| if trains(i) { "train" } else { "audit" };
+    people(0..500).with("part", part).write(work, "people.parquet");
     let model = model.to_owned();
     move |seed: u64, doubt: &str| {
-        format!(
-            "cfaudit: 1\nname: trainings\ndata:\n  rows: {{parquet: people.parquet}}\n  label: \
-             {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: \
-             {{groups: [f, m], reference: m}}}}\n  features: {{continuous: [age, income], nominal: \
-             [job]}}\n  split: {{column: part, train: [train], audit: \
-             [audit]}}\ncounterfactuals:\n  flip: {{naive: {{}}}}\nmodels:\n  one: \
-             {{{model}{doubt}}}\nmetrics: {{families: [performance, group, ccm, shift], bootstrap: \
-             {{samples: 20}}}}\nrun: {{seed: {seed}, keep_rows: none}}\n"
-        )
+        let steps = format!(
+            "-  row_id
+~  split: {{column: part, train: [train], audit: [audit]}}
+~models:
++  one: {{{model}{doubt}}}
+~metrics: {{families: [performance, group, ccm, shift], bootstrap: {{samples: 20}}}}"
+        );
+        job_of("trained", &steps) + &format!("run: {{seed: {seed}, keep_rows: none}}\n")
     }
 }
 
@@ -287,8 +274,8 @@ fn a_program_is_trained_again() {
 #[test]
 fn training_rows_are_drawn_again() {
     let work = Work::new();
-    work.parquet("people.parquet", people(&(0..2100).collect::<Vec<_>>()));
-    let keyed = "  person: household\n";
+    people(0..2100).write(&work, "people.parquet");
+    let keyed = "person: household";
     work.write("job.yaml", &job("", ", doubt: {fit: 6}"));
     work.write("plain.yaml", &job("", ""));
     work.write("person.yaml", &job(keyed, ", doubt: {fit: 6}"));
@@ -331,20 +318,15 @@ fn asked_in(document: &str, key: &str) -> String {
 #[test]
 fn the_examples_of_the_guides_are_a_job() {
     let work = Work::new();
-    work.parquet("people.parquet", people(&(0..400).collect::<Vec<_>>()));
+    people(0..400).write(&work, "people.parquet");
     let set = asked_in("counterfactuals.md", "doubt: {fit: 20}");
     let model = asked_in("models-and-experiments.md", "doubt: {training: 5");
-    let job = format!(
-        "cfaudit: 1\nname: examples\ndata:\n  rows: {{parquet: people.parquet}}\n  label: \
-         {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: \
-         [f, m], reference: m}}}}\n  features: {{continuous: [age, income], nominal: [job]}}\n  \
-         split: {{share: {{train: 0.5, audit: \
-         0.5}}}}\ncounterfactuals:\n{set}\nmodels:\n{model}\nmetrics: {{bootstrap: {{samples: \
-         20}}}}\ngates:\n  sure: {{metric: sr, model: trees, counterfactual: world, at_most: 1, \
-         decide_by: all}}\n  seeds: {{metric: acc, model: trees, at_least: 1, decide_by: training, \
-         level: warn}}\n"
+    let more = format!(
+        "counterfactuals:\n{set}\nmodels:\n{model}\ngates:\n  sure: {{metric: sr, model: trees, \
+         counterfactual: world, at_most: 1, decide_by: all}}\n  seeds: {{metric: acc, model: trees, \
+         at_least: 1, decide_by: training, level: warn}}\n"
     );
-    work.write("job.yaml", &job);
+    work.job("trained", "-  row_id\n-counterfactuals\n-models", &more);
     work.run(0, "job.yaml", "");
     let gates = work.table("gates");
     assert_eq!(
@@ -487,14 +469,14 @@ fn graphs_are_asked_of_every_training() {
     let plain = trainings(&work, "forest: {trees: 15}");
     let given = "discovery: {given: {edges: [[sex, income], [income, age]]}}, knowledge: {own: {}}";
     let sets = format!(
-        "  flip: {{naive: {{}}}}\n  graph: {{graph-uncertain: {{{given}}}}}\n  near: \
-         {{graph-uncertain: {{levels: drawn, mechanism: linear, {given}}}}}\nmodels:"
+        "~counterfactuals: {{flip: naive, graph: {{graph-uncertain: {{{given}}}}}, near: \
+         {{graph-uncertain: {{levels: drawn, mechanism: linear, {given}}}}}}}"
     );
     let job = |seed: u64, doubt: &str| {
         let gates = "gates:\n  seeds: {metric: sr, model: one, counterfactual: graph/own, at_most: \
                      1, decide_by: training}\n";
         let gates = if doubt.is_empty() { "" } else { gates };
-        plain(seed, doubt).replace("  flip: {naive: {}}\nmodels:", &sets) + gates
+        patched(&plain(seed, doubt), &sets) + gates
     };
     work.write("job.yaml", &job(5, ", doubt: {training: 2}"));
     work.run(0, "job.yaml", "--threads 1");
@@ -522,12 +504,10 @@ fn a_repeat_is_a_mean_over_graphs() {
              ['{python}', cuts.py, score, '{{model}}'], watch: [cuts.py]}}"
         )
     };
-    let sets = "  flip: {naive: {}}\n  drawn: {graph-uncertain: {levels: drawn, mechanism: linear, \
-                bootstraps: 4, discovery: {given: {edges: [[sex, income], [sex, age], [income, \
-                age]]}}, knowledge: {own: {}}}}\nmodels:";
-    let job = |seed: &str, doubt: &str| {
-        trainings(&work, &program(seed))(5, doubt).replace("  flip: {naive: {}}\nmodels:", sets)
-    };
+    let sets = "~counterfactuals: {flip: naive, drawn: {graph-uncertain: {levels: drawn, mechanism: \
+                linear, bootstraps: 4, discovery: {given: {edges: [[sex, income], [sex, age], \
+                [income, age]]}}, knowledge: {own: {}}}}}";
+    let job = |seed: &str, doubt: &str| patched(&trainings(&work, &program(seed))(5, doubt), sets);
     let gates = "gates:\n  sure: {metric: sr, model: one, counterfactual: drawn/own, at_most: 1, \
                  decide_by: all}\n";
     work.write("job.yaml", &(job("{seed}", ", doubt: {training: 2}") + gates));

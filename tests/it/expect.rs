@@ -1,7 +1,7 @@
 //! Scores that a model is known to give: a run that scores otherwise ends, with counts and the
 //! first row.
 
-use crate::work::{Ran, Says, Work, column, documented};
+use crate::work::{Ran, Rows, Says, Work, documented};
 
 /// 40 people; the known scores are those of the rows, plus what is said about some rows.
 fn work(planted: &[(usize, Option<f64>)]) -> Work {
@@ -10,16 +10,12 @@ fn work(planted: &[(usize, Option<f64>)]) -> Work {
     let score = |i: i64| (i * 7 % 41) as f64 / 41.0;
     let mut known: Vec<Option<f64>> = (0..n).map(|i| Some(score(i))).collect();
     planted.iter().for_each(|&(row, value)| known[row] = value);
-    let sex = |i: i64| Some(if i % 2 == 0 { "f" } else { "m" });
-    work.parquet(
-        "people.parquet",
-        vec![
-            ("id", column(100..100 + n)),
-            ("sex", column((0..n).map(sex))),
-            ("score", column((0..n).map(score))),
-            ("known_score", column(known.into_iter())),
-        ],
-    );
+    Rows::of(0..n)
+        .with("id", |i| 100 + i)
+        .with("sex", |i| if i % 2 == 0 { "f" } else { "m" })
+        .with("score", score)
+        .with("known_score", |i| known[i as usize])
+        .write(&work, "people.parquet");
     work
 }
 

@@ -420,11 +420,8 @@ fn rows_that_are_reached_by_two_ways_count_once() {
     // Nobody has to act on it.
     assert_eq!(warnings(&ran), warnings(&first));
     let quiet = work.run(0, "job.yaml", "--quiet");
-    assert!(
-        !quiet.stderr.contains("count once") && !quiet.stdout.contains("count once"),
-        "{}",
-        quiet.stderr
-    );
+    quiet.stderr.lacks(&["count once"]);
+    quiet.stdout.lacks(&["count once"]);
     let inputs = work.json("out/manifest.json")["inputs"].clone();
     assert_eq!(
         (inputs.as_array().unwrap().len(), &inputs[0]["path"]),

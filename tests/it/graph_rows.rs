@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use crate::batches::{read_folder, write};
 use crate::python::interpreter;
-use crate::work::{Ran, Says, Work, assert_same, column, draw, results, root, shared};
+use crate::work::{Ran, Rows, Says, Work, assert_same, column, draw, results, root, shared};
 
 const ROWS: i64 = 420;
 
@@ -29,17 +29,15 @@ fn person(i: i64) -> (&'static str, i64, f64) {
 
 /// The columns of the people, in the order of the file.
 fn people() -> Vec<(&'static str, ArrayRef)> {
-    let texts = |of: &dyn Fn(i64) -> &'static str| -> ArrayRef { column((0..ROWS).map(of)) };
-    let yes = |i: i64| i64::from(person(i).2 + 2.0 * draw(i, 11) > 13.0);
-    vec![
-        ("id", column((0..ROWS).map(|i| 100 + i))),
-        ("part", texts(&|i| if i < 300 { "fit" } else { "test" })),
-        ("origin", texts(&|i| ["north", "south", "west"][group(i)])),
-        ("work", texts(&|i| person(i).0)),
-        ("kids", column((0..ROWS).map(|i| person(i).1))),
-        ("pay", column((0..ROWS).map(|i| person(i).2))),
-        ("yes", column((0..ROWS).map(yes))),
-    ]
+    Rows::of(0..ROWS)
+        .with("id", |i| 100 + i)
+        .with("part", |i| if i < 300 { "fit" } else { "test" })
+        .with("origin", |i| ["north", "south", "west"][group(i)])
+        .with("work", |i| person(i).0)
+        .with("kids", |i| person(i).1)
+        .with("pay", |i| person(i).2)
+        .with("yes", |i| i64::from(person(i).2 + 2.0 * draw(i, 11) > 13.0))
+        .columns()
 }
 
 fn with_people(set: &str, models: &str) -> Work {

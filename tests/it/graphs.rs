@@ -45,7 +45,7 @@ fn people() -> Work {
 }
 
 fn job(set: &str) -> String {
-    job_of("hand", "") + &format!("counterfactuals: {{world: {set}}}\n")
+    job_of("hand", &format!("~counterfactuals: {{world: {set}}}"))
 }
 
 /// Graphs of the group and two numbers in their order, which is known.
@@ -198,7 +198,7 @@ fn single_people_add_up_to_all() {
 fn knowledge_that_does_not_fit_is_told() {
     let example = documented("graph-uncertainty.md", "### Does the knowledge fit?");
     let work = people();
-    work.job("hand", "", &example);
+    work.job("hand", "-counterfactuals", &example);
     work.run(0, "job.yaml", "");
     let graphs = work.table("graphs");
     let scores = |scenario: &str| -> Vec<f64> {
@@ -242,6 +242,7 @@ const GENERATED: &str = r#"-  rows
 +        yes: {logit: {intercept: -0.6, effects: {first: 1.2, second: 0.7}}}
 -  row_id
 ~  split: {share: {train: 0.7, audit: 0.3}, stratify: label}
+-counterfactuals
 ~metrics: {families: [ccm], bootstrap: {samples: 50}}
 @
 +run: {seed: 7}"#;
@@ -389,7 +390,7 @@ fn graphs_of_a_file_are_those_of_the_job() {
     let chain = r#"{"edges": [["group", "first"], ["first", "second"]]"#;
     let example = documented("graph-uncertainty.md", "### Graphs of other programs");
     work.write("graphs.json", &format!(r#"{{"graphs": [{chain}}}]}}"#));
-    work.job("hand", "", &example);
+    work.job("hand", "-counterfactuals", &example);
     work.cfaudit(0, "run job.yaml --out one --threads 2");
     assert_eq!(rates("drawn"), rates("one"));
     work.write(

@@ -293,13 +293,11 @@ fn inputs_that_must_be_refused() {
                 "bad-scores: `moved.parquet` | row 13 (row_id `113` | `inf`",
                 "moved.score[13] = inf",
             ),
-            "the same row_id twice in the factual scores" => (
-                "duplicate-key: `scores.parquet` | row 4 and again in row 40 (row_id `104`)",
-                "scores + 104 0.5",
-            ),
+            "the same row_id twice in the factual scores" => {
+                ("duplicate-key: `scores.parquet` | row 40 (row_id `104`)", "scores + 104 0.5")
+            }
             "the same (row_id, target) twice in the counterfactual scores" => (
-                "duplicate-key: `moved.parquet` | row 4 and again in row 40 (row_id `104`, \
-                 to_group `m`)",
+                "duplicate-key: `moved.parquet` | row 40 (row_id `104`, to_group `m`)",
                 "moved + 104 m 0.5",
             ),
             "a counterfactual row_id absent from the factual scores" => (
@@ -331,7 +329,7 @@ fn inputs_that_must_be_refused() {
             }
             other => panic!("`{other}` is not tried"),
         };
-        refused(&format!("{told}\n{SCORED_ONLY}\n{steps}"));
+        refused(&format!("{told}\n{steps}\n{SCORED_ONLY}"));
     }
 }
 
@@ -390,6 +388,12 @@ fn columns_of_scores() {
 fn keys_of_scores() {
     refused(&format!(
         "
+duplicate-key: `scores.parquet` | row 4 and again in row 40 (row_id `104`)
+scores + 104 0.5
+
+duplicate-key: `moved.parquet` | row 4 and again in row 40 (row_id `104`, to_group `m`)
+moved + 104 m 0.5
+
 unknown-key: `scores.parquet` | no row kept by this job has this row_id | row 5 (row_id \
          `999`) | {AFRESH}
 scores.row_id[5] = 999

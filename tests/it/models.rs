@@ -131,12 +131,8 @@ fn trees_that_could_not_be_grown_are_an_issue() {
     let found: Vec<_> = issues.of("code=fewer-trees").collect();
     let [issue] = found[..] else { panic!("one model: {}", found.len()) };
     let text = issue.text("text");
-    assert!(
-        issue.text("where") == "few"
-            && text.contains("of the 60 trees")
-            && text.contains("`column_share`"),
-        "{text}"
-    );
+    issue.holds("where=few");
+    text.says(&["of the 60 trees", "`column_share`"]);
     assert!(work.read("out/annex.html").contains("fewer-trees"));
 }
 

@@ -203,20 +203,8 @@ const NOT_RUN: [&str; 2] = ["production", "programs"];
 /// are inconclusive.
 fn check_needs(work: &Work, job: &str) -> usize {
     const NUMBERS: [&str; 4] = ["exact", "normal", "effective", "interval"];
-    const REASONS: [&str; 12] = [
-        "on_the_limit",
-        "more_than_cap",
-        "boundary",
-        "undefined",
-        "no_interval",
-        "by_estimate",
-        "by_worlds",
-        "by_fit",
-        "by_training",
-        "by_all",
-        "skipped",
-        "other_reason",
-    ];
+    const REASONS: &str = "on_the_limit more_than_cap boundary undefined no_interval by_estimate by_worlds by_fit \
+         by_training by_all skipped other_reason";
     let gates = work.table("gates");
     let mut open = 0;
     for row in gates.records() {
@@ -226,7 +214,7 @@ fn check_needs(work: &Work, job: &str) -> usize {
         let [n, _, people, _] = names.map(|name| row.int(name));
         if verdict == "inconclusive" {
             open += 1;
-            assert!(NUMBERS.contains(&how) || REASONS.contains(&how), "{what}");
+            assert!(NUMBERS.contains(&how) || REASONS.split(' ').any(|of| of == how), "{what}");
             assert_eq!(n.is_some() && people.is_some(), NUMBERS.contains(&how), "{what}");
             assert!(
                 n.is_none_or(|n| n >= row.int("enough").unwrap() && people >= Some(n)),
@@ -234,7 +222,7 @@ fn check_needs(work: &Work, job: &str) -> usize {
             );
         } else {
             assert!(names.into_iter().all(|name| row.int(name).is_none()), "{what}");
-            assert!(how == "decided" || REASONS.contains(&how), "{what}");
+            assert!(how == "decided" || REASONS.split(' ').any(|of| of == how), "{what}");
         }
     }
     open

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use crate::frame::{TableCell, TableFrame, TableRecord};
-use crate::work::{Rows, Says, Work, column, documented, draw};
+use crate::work::{Rows, Says, Work, documented, draw};
 
 /// Flags that change no byte.
 const OTHER_WAYS: [&str; 2] = ["--threads 4 --batch-rows 1024", "--threads 7 --batch-rows 2048"];
@@ -46,36 +46,18 @@ fn example() -> String {
 fn work() -> Work {
     let work = Work::new();
     work.write("job.yaml", &example());
-    let all = patients();
-    let of = |number: fn(i64, i64) -> i64| column((0_i64..).zip(&all).map(|(i, &p)| number(i, p)));
-    let sex = |p: i64| if p * 13 % 150 < 70 { "female" } else { "male" };
-    work.parquet(
-        "admissions.parquet",
-        vec![
-            ("admission", of(|i, _| 5000 - i)),
-            ("patient", of(|_, p| 70_000 + p)),
-            ("ward", column((0_i64..).zip(&all).map(|(i, &p)| (i != 7).then_some(p)))),
-            ("half", of(|i, _| i % 2)),
-            ("own", of(|i, _| 5000 - i)),
-            ("cost", column(all.iter().map(|&p| 0.5 + p as f64))),
-            ("sex", column(all.iter().map(|&p| sex(p)))),
-            ("age", column(all.iter().map(|&p| 20.0 + 60.0 * draw(p, 2)))),
-            (
-                "days",
-                column(
-                    (0_i64..).zip(&all).map(|(i, &p)| 1.0 + 9.0 * draw(p, 3) + 3.0 * draw(i, 5)),
-                ),
-            ),
-            (
-                "readmitted",
-                column(
-                    (0_i64..)
-                        .zip(&all)
-                        .map(|(i, &p)| i64::from(draw(p, 3) + 0.4 * draw(i, 7) > 0.8)),
-                ),
-            ),
-        ],
-    );
+    Rows::of((0_i64..).zip(patients()).collect::<Vec<_>>())
+        .with("admission", |(i, _)| 5000 - i)
+        .with("patient", |(_, p)| 70_000 + p)
+        .with("ward", |(i, p)| (i != 7).then_some(p))
+        .with("half", |(i, _)| i % 2)
+        .with("own", |(i, _)| 5000 - i)
+        .with("cost", |(_, p)| 0.5 + p as f64)
+        .with("sex", |(_, p)| if p * 13 % 150 < 70 { "female" } else { "male" })
+        .with("age", |(_, p)| 20.0 + 60.0 * draw(p, 2))
+        .with("days", |(i, p)| 1.0 + 9.0 * draw(p, 3) + 3.0 * draw(i, 5))
+        .with("readmitted", |(i, p)| i64::from(draw(p, 3) + 0.4 * draw(i, 7) > 0.8))
+        .write(&work, "admissions.parquet");
     work
 }
 
@@ -198,18 +180,9 @@ fn admissions_with_weights() {
         weighed += usize::from(row.real("n_eff").is_some());
     }
     assert!(weighed > 20, "{weighed}");
-    let of_units = BTreeSet::from([
-        "",
-        "katz-eff",
-        "largest",
-        "log-student",
-        "mover",
-        "newcombe-eff",
-        "score",
-        "student",
-        "wilson-eff",
-        "wilson-people",
-    ]);
+    let of_units =
+        "katz-eff largest log-student mover newcombe-eff score student wilson-eff wilson-people";
+    let of_units: BTreeSet<_> = of_units.split(' ').chain([""]).collect();
     assert!(methods.is_subset(&of_units), "{methods:?}");
     work.table("gates").records().next().unwrap().holds("verdict=pass");
     let changes = work.table("changes");

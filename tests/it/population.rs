@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use cfaudit::num::seed::h;
 
 use crate::frame::read_frame;
-use crate::work::{Work, column};
+use crate::work::{Rows, Work, patched};
 
 /// A number in [0, n) that follows from a job and a place.
 fn draw(job: u64, place: u64, n: u64) -> u64 {
@@ -120,34 +120,25 @@ fn check_population(job: u64) {
         ));
     }
     work.write("people.csv", &csv);
+    let asks = |place: u64| draw(job, place, 2) == 1;
+    let weighed = asks(5);
+    work.write("by_age.csv", BY_AGE);
+    let ignored =
+        format!("age{}{}", if weighed { "" } else { ", w" }, if asks(6) { ", band" } else { "" });
     let mut text = POPULATION.to_owned();
-    let (weighed, filters) = (draw(job, 5, 2) == 1, draw(job, 2, 2) == 1);
-    if weighed {
-        text.push_str("  weight: w\n");
+    let join = "{by_age: {csv: {path: by_age.csv}, on: age, columns: [band], missing: drop}}";
+    for (asked, line) in [
+        (weighed, "weight: w"),
+        (asks(2), "keep: [{age: {at_least: 21}}]"),
+        (asks(3), "duplicates: drop-exact"),
+        (asks(6), &format!("join: {join}")),
+        (true, &format!("features: {{continuous: [income], ignore: [{ignored}]}}")),
+        (asks(4), "split: {column: side, train: [train], audit: [audit]}"),
+    ] {
+        text += &if asked { format!("  {line}\n") } else { String::new() };
     }
-    if filters {
-        text.push_str("  keep: [{age: {at_least: 21}}]\n");
-    }
-    if draw(job, 3, 2) == 1 {
-        text.push_str("  duplicates: drop-exact\n");
-    }
-    let mut ignored = if weighed { "age" } else { "age, w" }.to_owned();
-    if draw(job, 6, 2) == 1 {
-        work.write("by_age.csv", BY_AGE);
-        text.push_str(
-            "  join: {by_age: {csv: {path: by_age.csv}, on: age, columns: [band], missing: \
-             drop}}\n",
-        );
-        ignored.push_str(", band");
-    }
-    text.push_str(&format!("  features: {{continuous: [income], ignore: [{ignored}]}}\n"));
-    if draw(job, 4, 2) == 1 {
-        text.push_str("  split: {column: side, train: [train], audit: [audit]}\n");
-    }
-    text.push_str(
-        "models:\n  m: {scores: {factual: {column: score}}, threshold: 0.5}\n\
-         metrics: {families: [performance, group]}\n",
-    );
+    text += "models:\n  m: {scores: {factual: {column: score}}, threshold: 0.5}\n\
+             metrics: {families: [performance, group]}\n";
     work.write("job.yaml", &text);
     work.run(0, "job.yaml", "--gates report");
     let table = work.table("population");
@@ -199,31 +190,22 @@ fn rows_of_a_model_name_the_same_undeclared_groups() {
     work.write("people.csv", &format!("g,x,y,s\n{lines}"));
     let words = |of: fn(i32) -> String| (0..122).rev().map(of).collect::<Vec<_>>().join(", ");
     let (map, order) = (words(|i| format!("w{i}: [\"{i}\"]")), words(|i| format!("w{i}")));
-    let job = format!(
-        "cfaudit: 1
-name: words
-data:
-  rows: {{csv: {{path: people.csv}}}}
-  label: {{column: y, positive: [1], favourable: positive}}
-  derive: {{h: {{from: g, map: {{{map}}}}}}}
-  sensitive: {{h: {{groups: [w0, w1], reference: w0}}}}
-  features: {{ordinal: {{h: [{order}]}}, continuous: [x]}}
-models:
-  m: {{scores: {{factual: {{column: s}}}}, threshold: 0.5}}
-metrics: {{families: [performance, group]}}
-"
+    let steps = format!(
+        "~  sensitive: {{h: {{groups: [w0, w1], reference: w0}}}}
+-  missing
+~  features: {{ordinal: {{h: [{order}]}}, continuous: [x]}}
++  derive: {{h: {{from: g, map: {{{map}}}}}}}"
     );
-    work.write("job.yaml", &job);
+    let model = "models:\n  m: {scores: {factual: {column: s}}, threshold: 0.5}\n\
+                 metrics: {families: [performance, group]}\n";
+    work.write("job.yaml", &(patched(&format!("{POPULATION}  features: none\n"), &steps) + model));
     work.run(0, "job.yaml", "--gates report");
     let table = work.table("population");
-    let named = |of_model: bool| -> BTreeMap<String, i64> {
-        let rows = table.records().filter(|row| row.is_some("model") == of_model);
-        rows.map(|row| (row.text("group").to_owned(), row.int("rows").unwrap())).collect()
-    };
-    let found = named(true);
-    assert_eq!(found, named(false));
+    let found = table.list("model!=", "group rows");
+    assert_eq!(found, table.list("model=", "group rows"));
     // Two that are declared, a hundred, and the other twenty together.
-    assert_eq!((found.len(), found["w10"], found[""]), (103, 4, 80));
+    assert_eq!(found.len(), 103);
+    assert!(["w10 | 4", " | 80"].iter().all(|row| found.contains(&(*row).to_owned())), "{found:?}");
 }
 
 /// Runs a shipped job, on stand-in rows where its own are downloaded: for each attribute every row
@@ -377,11 +359,8 @@ fn check_gates(job: u64, classes: bool) -> [usize; 2] {
     let mut all = Vec::new();
     for i in 0..n {
         let at = |place: u64, n: u64| draw(job, 100 * (i + 1) + place, n);
-        let group = if at(0, 100) < lacking / 2 {
-            None
-        } else {
-            Some(["a", "b", "a", "b", "x"][at(1, 5) as usize])
-        };
+        let group =
+            (at(0, 100) >= lacking / 2).then(|| ["a", "b", "a", "b", "x"][at(1, 5) as usize]);
         let granted = u8::from(at(3, 10) < if group == Some("b") { 4 } else { 6 });
         all.push(Person {
             group,
@@ -419,20 +398,11 @@ fn check_gates(job: u64, classes: bool) -> [usize; 2] {
             "{scores: {factual: {column: score}}, threshold: 0.5}",
         )
     };
-    let mut text = format!(
-        "\
-cfaudit: 1
-name: unmeasured
-data:
-  rows: {{csv: {{path: people.csv}}}}
-  label: {label}
-  sensitive: {{g: {{groups: [a, b], reference: a}}}}
-models:
-  m: {model}
-metrics: {{families: [performance, group], min_group_size: 1, min_denominator: 1}}
-gates:
-"
-    );
+    let mut text = patched(POPULATION, &format!("~  label: {label}\n-  missing"))
+        + &format!(
+            "models:\n  m: {model}\nmetrics: {{families: [performance, group], min_group_size: 1, \
+             min_denominator: 1}}\ngates:\n"
+        );
     tried.iter().for_each(|(name, of)| text.push_str(&format!("  {name}: {}\n", of.yaml)));
     work.write("job.yaml", &text);
     work.run(0, "job.yaml", "--gates report");
@@ -467,7 +437,7 @@ fn check_amounts(job: u64) -> [usize; 2] {
     let n = 60 + draw(job, 1, 200);
     let lacking = draw(job, 2, 12);
     let mut csv = "id,g,premium\n".to_owned();
-    let (mut ids, mut to, mut quotes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut asked = Vec::new();
     // Of `a` and of `b`: whose amount would be higher, whose lower, who is known.
     let (mut known, mut unknown) = ([[0_u64; 3]; 2], [0_u64; 2]);
     for i in 0..n {
@@ -485,9 +455,7 @@ fn check_amounts(job: u64) -> [usize; 2] {
             unknown = unknown.map(|n| n + 1);
             continue;
         };
-        ids.push(i as i64);
-        to.push(["b", "a"][group]);
-        quotes.push(quote);
+        asked.push((i as i64, ["b", "a"][group], quote));
         if quote.is_some() && premium.is_some() {
             known[group][0] += u64::from(change > 0.0);
             known[group][1] += u64::from(change < 0.0);
@@ -497,34 +465,16 @@ fn check_amounts(job: u64) -> [usize; 2] {
         }
     }
     work.write("people.csv", &csv);
-    let columns = vec![
-        ("cf_index", column(vec![0_i64; ids.len()])),
-        ("sensitive", column(vec!["g"; ids.len()])),
-        ("to_group", column(to)),
-        ("row_id", column(ids)),
-        ("quote", column(quotes)),
-    ];
-    work.parquet("quotes.parquet", columns);
-    let mut text = "\
-cfaudit: 1
-name: amounts
-data:
-  rows: {csv: {path: people.csv}}
-  row_id: id
-  label: none
-  sensitive: {g: {groups: [a, b], reference: a}}
-models:
-  m:
-    decision:
-      amount: premium
-      better: lower
-      matters_from: 5%
-      counterfactual: {parquet: quotes.parquet, column: quote}
-counterfactuals: {flip: {naive: {}}}
-metrics: {min_group_size: 1, min_denominator: 1}
-gates:
-"
-    .to_owned();
+    Rows::of(&asked)
+        .with("to_group", |(_, to, _)| *to)
+        .with("row_id", |(id, ..)| *id)
+        .with("quote", |(.., quote)| *quote)
+        .write(&work, "quotes.parquet");
+    let mut text = patched(POPULATION, "~  label: none\n+  row_id: id\n-  missing")
+        + "models:\n  m:\n    decision:\n      amount: premium\n      better: lower\n      \
+           matters_from: 5%\n      counterfactual: {parquet: quotes.parquet, column: \
+           quote}\ncounterfactuals: {flip: {naive: {}}}\nmetrics: {min_group_size: 1, \
+           min_denominator: 1}\ngates:\n";
     // By name: the limit, whether it is at most, whether the interval decides, and the groups of
     // the shares that are judged with the place of their cases.
     let mut tried = Vec::new();

@@ -138,18 +138,11 @@ fn training_minds_the_weights() {
     }
     work.write("people.csv", &rows);
     let scores = |weight: &str| {
-        let line = if weight.is_empty() { String::new() } else { format!("  weight: {weight}\n") };
-        work.write(
-            "job.yaml",
-            &format!(
-                "cfaudit: 1\nname: weights\ndata:\n  rows: {{csv: {{path: people.csv}}}}\n  label: \
-                 {{column: y, positive: [1], favourable: positive}}\n\
-                 {line}  sensitive: {{sex: {{groups: [f, m], reference: m}}}}\n  features: \
-                 {{continuous: [x]}}\n  split: {{share: {{train: 0.5, audit: 0.5}}}}\n\
-                 counterfactuals: {{flip: naive}}\nmodels: {{logistic: {{logistic: {{l2: \
-                 1.0}}}}}}\nmetrics: {{bootstrap: {{samples: 10}}}}\n"
-            ),
-        );
+        let line = if weight.is_empty() { String::new() } else { format!("+  weight: {weight}\n") };
+        let steps = "~  label: {column: y, positive: [1], favourable: positive}\n~  features: \
+                     {continuous: [x]}";
+        let rows = "~  rows: {csv: {path: people.csv}}\n-  row_id\n";
+        work.job("trained", &format!("{rows}{line}{steps}"), "");
         work.cfaudit(0, &format!("run job.yaml --out out --cache cache{weight} --until train"));
         let mut models = crate::work::files(&work.path(&format!("cache{weight}")));
         models.retain(|name, _| name.ends_with("model-0.json"));

@@ -25,17 +25,13 @@ impl ScaledJob<'_> {
     fn write(&self, work: &Work, scores: &[f64], scores_cf: &[f64]) {
         let n = scores.len() as i64;
         let group = |i: i64| Some(if i % 2 == 0 { "a" } else { "b" });
-        let (labels, cutoffs) = ((0..n).map(|i| i * 7 % 3 % 2), scores_cf.iter().map(|x| x + 0.0));
-        work.parquet(
-            "rows.parquet",
-            vec![
-                ("id", column(0..n)),
-                ("group", column((0..n).map(group))),
-                ("good", column(labels)),
-                ("score", column(scores.to_vec())),
-                ("cutoff", column(cutoffs)),
-            ],
-        );
+        Rows::of(0..n)
+            .with("id", |i| i)
+            .with("group", group)
+            .with("good", |i| i * 7 % 3 % 2)
+            .column("score", column(scores.to_vec()))
+            .column("cutoff", column(scores_cf.to_vec()))
+            .write(work, "rows.parquet");
         Rows::of(0..n)
             .with("row_id", |i| i)
             .with("to_group", |i| group(i + 1))

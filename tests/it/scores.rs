@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use arrow::array::{ArrayRef, Int64Array, StringArray};
-
 use crate::frame::{TableFrame, TableRecord};
-use crate::work::{Rows, Says, Work, array, column, documented};
+use crate::work::{Rows, Says, Work, documented, job_of};
 
 const N: usize = 600;
 
@@ -39,59 +37,41 @@ fn other(i: usize, noise: f64) -> Option<f64> {
 }
 
 /// People with these scores; points do not depend on them.
-fn scored_people(score_of: impl Fn(usize) -> Option<f64>) -> Vec<(&'static str, ArrayRef)> {
-    let texts = (0..N).map(|i| Some(sex(i))).collect::<StringArray>();
-    let labels = (0..N).map(|i| label(i).map(i64::from)).collect::<Int64Array>();
-    vec![
-        ("id", column(0..N as i64)),
-        ("sex", array(texts)),
-        ("repaid", array(labels)),
-        ("score", column((0..N).map(score_of))),
-        ("percent", column((0..N).map(|i| percent(score(i))))),
-    ]
+fn scored_people(score_of: impl FnMut(usize) -> Option<f64>) -> Rows<usize> {
+    Rows::of(0..N)
+        .with("id", |i| i as i64)
+        .with("sex", sex)
+        .with("repaid", |i| label(i).map(i64::from))
+        .with("score", score_of)
+        .with("percent", |i| percent(score(i)))
 }
 
 fn work(noise: f64) -> Work {
     let work = Work::new();
-    let mut columns = scored_people(score);
-    columns.extend([
-        ("other", column((0..N).map(|i| other(i, noise)))),
-        ("weight", column((0..N).map(|i| (i % 4) as f64))),
-        ("household", column((0..N).map(|i| (i / 3) as i64))),
-    ]);
-    work.parquet("people.parquet", columns);
+    scored_people(score)
+        .with("other", |i| other(i, noise))
+        .with("weight", |i| (i % 4) as f64)
+        .with("household", |i| (i / 3) as i64)
+        .write(&work, "people.parquet");
     work
 }
 
 /// A job with the example of the guide.
 fn job(more: &str) -> String {
     let example = documented("metrics.md", "## Scores as such");
-    format!(
-        "cfaudit: 1
-name: ranks
-data:
-  rows: {{parquet: people.parquet}}
-  row_id: id
-  label: {{column: repaid, positive: [1], favourable: positive}}
-  sensitive: {{sex: {{groups: [m, f], reference: m}}}}
-{more}
-models:
-  live: {{scores: {{factual: {{column: score}}}}, threshold: 0.5}}
-  challenger: {{scores: {{factual: {{column: other}}}}, threshold: 0.5}}
-on_inconclusive: warn
-{example}"
-    )
+    let more = if more.is_empty() { String::new() } else { format!("\n+{more}") };
+    let steps = "~  label: {column: repaid, positive: [1], favourable: positive}\n-  \
+                 favourable\n-counterfactuals";
+    let models = "models:
+  live: {scores: {factual: {column: score}}, threshold: 0.5}
+  challenger: {scores: {factual: {column: other}}, threshold: 0.5}
+";
+    job_of("scored", &format!("{steps}{more}\n-models\n-gates")) + models + &example
 }
 
 #[track_caller]
 fn row<'a>(frame: &'a TableFrame, model: &str, [metric, from, to]: [&str; 3]) -> TableRecord<'a> {
-    let is = |row: &TableRecord<'_>| {
-        row.text("metric") == metric
-            && row.text("model") == model
-            && row.text("from_group") == from
-            && row.text("to_group") == to
-    };
-    frame.records().find(is).unwrap_or_else(|| panic!("{model} {metric} {from} {to}"))
+    frame.at(&format!("model={model}, metric={metric}, from_group={from}, to_group={to}"))
 }
 
 /// The AUC of the positives of one group over the negatives of another, pair by pair; both empty
@@ -152,18 +132,11 @@ fn scores_are_measured_judged_and_compared() {
     near(top.real("observed"), above.iter().sum::<f64>() / above.len() as f64);
     assert!(top.real("lo") < top.real("observed") && top.real("observed") < top.real("hi"));
 
-    let gates = work.table("gates");
-    let verdicts: Vec<(&str, &str)> =
-        gates.records().map(|row| (row.text("gate"), row.text("verdict"))).collect();
     let slope = row(&metrics, "challenger", ["calibration_slope", "f", ""]);
     assert!(slope.real("lo") < Some(0.2) && slope.real("hi") > Some(0.2));
     assert_eq!(
-        verdicts,
-        [
-            ("means-what-it-says", "inconclusive"),
-            ("ranks-across", "pass"),
-            ("ranks-both-alike", "pass")
-        ]
+        work.table("gates").list("", "gate verdict"),
+        ["means-what-it-says | inconclusive", "ranks-across | pass", "ranks-both-alike | pass"]
     );
     let compared = work.table("comparisons");
     let found = row(&compared, "challenger", ["auc", "f", ""]);
@@ -224,7 +197,7 @@ fn changes_of_scores_are_paired_by_person() {
     // Every other score moves a little; points stay.
     let bumped =
         |i: usize| score(i).map(|s| if i.is_multiple_of(2) { s } else { (s + 0.04).min(1.0) });
-    work.parquet("people.parquet", scored_people(bumped));
+    scored_people(bumped).write(&work, "people.parquet");
     work.run(0, "job.yaml", "--threads 2 --baseline before");
     work.cfaudit(0, "diff before out --out page");
     let changes = work.table("page/changes");
@@ -333,42 +306,35 @@ fn threshold_job(scale: &str) -> (Work, String) {
     let work = work(0.5);
     let other = |i: usize| if sex(i) == "m" { "f" } else { "m" };
     Rows::of(0..N)
-        .column("row_id", column(0..N as i64))
+        .with("row_id", |i| i as i64)
         .with("to_group", other)
         .with("score", moved)
         .with("percent", |i| percent(moved(i)))
         .write(&work, "moved.parquet");
-    let job = format!(
-        "cfaudit: 1
-name: thresholds
-data:
-  rows: {{parquet: people.parquet}}
-  row_id: id
-  label: {{column: repaid, positive: [1], favourable: positive}}
-  sensitive: {{sex: {{groups: [m, f], reference: m}}}}
-counterfactuals: {{flip: naive}}
-models:
-  live:
-    scores:
-      factual: {{column: score}}
-      counterfactual: {{parquet: moved.parquet, column: score}}
-    threshold: 0.5
-  points:
-    scores:
-      factual: {{column: percent}}
-      counterfactual: {{parquet: moved.parquet, column: percent}}
-    {scale}
-    threshold: 50
-metrics: {{families: [performance, group, ccm, scores], bootstrap: {{samples: 50}}}}
-gates:
-  lost:
-    {{metric: favoured_by_group, model: live, counterfactual: flip, direction: {{sex: [m, f]}},
-      at_most: 0.02, level: warn}}
-  kept:
-    {{metric: favoured_by_group, model: live, counterfactual: flip, direction: {{sex: [f, m]}},
-      at_most: 0.9, level: warn}}
-"
+    let scores = |column: &str| {
+        format!(
+            "scores: {{factual: {{column: {column}}}, counterfactual: {{parquet: moved.parquet, column: \
+             {column}}}}}"
+        )
+    };
+    let models = format!(
+        "models:\n  live: {{threshold: 0.5, {}}}\n  points: {{threshold: 50, {scale}, {}}}\n",
+        scores("score"),
+        scores("percent")
     );
+    let steps = "~  label: {column: repaid, positive: [1], favourable: positive}\n-  \
+                 favourable\n-models\n-gates\n-on_inconclusive";
+    let gate = |name: &str, direction: &str, at_most: f64| {
+        format!(
+            "  {name}: {{metric: favoured_by_group, model: live, counterfactual: flip, direction: {{sex: \
+             [{direction}]}}, at_most: {at_most}, level: warn}}\n"
+        )
+    };
+    let job = job_of("scored", steps)
+        + &models
+        + "metrics: {families: [performance, group, ccm, scores], bootstrap: {samples: 50}}\ngates:\n"
+        + &gate("lost", "m, f", 0.02)
+        + &gate("kept", "f, m", 0.9);
     (work, job)
 }
 
@@ -379,13 +345,8 @@ fn rates_are_measured_at_every_threshold() {
     work.run(0, "job.yaml", "--threads 1");
     let (curves, metrics) = (work.table("curves"), work.table("metrics"));
     let of = |model: &str, metric: &str, from: &str, to: &str, step: i64| {
-        let is = |row: &TableRecord<'_>| {
-            row.int("step") == Some(step)
-                && row.text("model") == model
-                && row.text("metric") == metric
-                && (row.text("from_group"), row.text("to_group")) == (from, to)
-        };
-        curves.records().find(is).unwrap_or_else(|| panic!("{model} {metric} {from} {step}"))
+        let key = format!("model={model}, metric={metric}, from_group={from}, to_group={to}");
+        curves.at(&format!("{key}, step={step}"))
     };
     // Three rates of two groups and all, and their ratio; five of two directions and all.
     let rows = curves.of("model=live").count();
@@ -432,12 +393,12 @@ fn rates_are_measured_at_every_threshold() {
     assert!(!has_bins(&work) && page.contains("points, and the job does not say"), "{page}");
     work.same_bytes(0, "job.yaml", &["--threads 5"]);
 
-    let gate = job
-        .replace("  kept:\n", "  means: {metric: brier, model: points, at_most: 0.3}\n  kept:\n");
+    let gate =
+        job.replace("  kept:", "  means: {metric: brier, model: points, at_most: 0.3}\n  kept:");
     work.write("gate.yaml", &gate);
     work.cfaudit(2, "check gate.yaml").says(&["error[needs-scores]", "write `probability: true`"]);
 
-    let (again, job) = threshold_job("scale: {from: 0, to: 100}\n    probability: true");
+    let (again, job) = threshold_job("scale: {from: 0, to: 100}, probability: true");
     again.write("job.yaml", &job);
     again.run(0, "job.yaml", "--threads 2");
     let metrics = again.table("metrics");

@@ -5,16 +5,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::shards::{
-    PASSES, assert_in_shards, from_plan, is_without_lightgbm, pass_over, with_job, write_scores,
+    PASSES, assert_in_shards, from_plan, is_without_lightgbm, pass_over, with_job, with_models,
+    write_scores,
 };
 use crate::work::{Says, assert_same, files, results};
 
 #[test]
 fn outcomes_of_shards() {
-    if is_without_lightgbm() {
-        return;
-    }
-    let work = with_job("naive");
+    let Some(work) = with_models("naive") else { return };
     // Seven shards: some have no rows, one has a single row.
     let args = "--set run.keep_rows=outcomes";
     work.run(0, "job.yaml", args);
@@ -133,10 +131,7 @@ fn rows_to_score_are_put_where_the_job_says() {
 /// give the folder of a run, before and after the scores arrive.
 #[test]
 fn a_model_that_waits_next_to_a_model_file() {
-    if is_without_lightgbm() {
-        return;
-    }
-    let work = with_job("naive");
+    let Some(work) = with_models("naive") else { return };
     let live = "  live:\n    scores:\n      factual: {parquet: factual.parquet, column: \
                 score}\n      counterfactual: {parquet: moved.parquet, column: score}\n    \
                 threshold: 0.5\n";

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 use crate::batches::write_with;
 use crate::work::{
-    Files, Ran, Says, Work, array, assert_same, batch, column, files, python3_imports, root,
+    Files, Ran, Rows, Says, Work, array, assert_same, batch, column, files, python3_imports, root,
     yaml_files,
 };
 
@@ -40,40 +40,36 @@ fn decided(i: usize, region: i64) -> Option<&'static str> {
 
 /// The columns of rows with these numbers.
 pub(crate) fn people(rows: std::ops::Range<usize>) -> Vec<(&'static str, ArrayRef)> {
-    let whole = |k: f64, n: f64| -> ArrayRef {
-        let values = rows.clone().map(|i| 1 + (draw(i, k) * n) as i64);
-        column(values)
-    };
-    let number = |k: f64, lo: f64, hi: f64| -> ArrayRef {
-        let values = rows.clone().map(|i| lo + (draw(i, k) * (hi - lo) * 10.0).floor() / 10.0);
-        column(values)
-    };
-    let word = |k: f64, words: &'static [&'static str]| -> ArrayRef {
-        let values = rows.clone().map(|i| words[(draw(i, k) * words.len() as f64) as usize]);
-        column(values)
-    };
-    let ids = rows.clone().map(|i| i as i64 * 3);
-    let repaid = rows.clone().map(|i| (i % 11 > 0).then_some(i64::from(draw(i, 7.0) < 0.6)));
-    vec![
-        ("id", column(ids)),
-        ("region", whole(2.0, 3.0)),
-        ("sex", whole(3.0, 2.0)),
-        ("income", number(5.0, 5.0, 90.0)),
-        ("age", number(6.0, 18.0, 75.0)),
-        ("channel", word(10.0, &["web", "branch", "phone"])),
-        ("branch", word(11.0, &["north", "south"])),
-        ("weight", number(13.0, 0.5, 3.0)),
-        ("cutoff", number(14.0, 0.3, 0.7)),
-        ("band", whole(15.0, 5.0)),
-        ("signed", column(rows.clone().map(|i| i as i64 * 3 - 600))),
-        ("name", column(rows.clone().map(|i| format!("p{i:05}")))),
-        ("decided", column(rows.clone().map(|i| decided(i, 0)))),
-        ("risk", word(17.0, &["low", "mid", "high"])),
-        ("p_low", number(19.0, 0.0, 1.0)),
-        ("p_mid", number(21.0, 0.0, 1.0)),
-        ("p_high", number(22.0, 0.0, 1.0)),
-        ("repaid", column(repaid)),
-    ]
+    fn whole(k: f64, n: f64) -> impl Fn(usize) -> i64 {
+        move |i| 1 + (draw(i, k) * n) as i64
+    }
+    fn number(k: f64, lo: f64, hi: f64) -> impl Fn(usize) -> f64 {
+        move |i| lo + (draw(i, k) * (hi - lo) * 10.0).floor() / 10.0
+    }
+    fn word(k: f64, words: &'static str) -> impl Fn(usize) -> &'static str {
+        let words: Vec<_> = words.split(' ').collect();
+        move |i| words[(draw(i, k) * words.len() as f64) as usize]
+    }
+    Rows::of(rows)
+        .with("id", |i| i as i64 * 3)
+        .with("region", whole(2.0, 3.0))
+        .with("sex", whole(3.0, 2.0))
+        .with("income", number(5.0, 5.0, 90.0))
+        .with("age", number(6.0, 18.0, 75.0))
+        .with("channel", word(10.0, "web branch phone"))
+        .with("branch", word(11.0, "north south"))
+        .with("weight", number(13.0, 0.5, 3.0))
+        .with("cutoff", number(14.0, 0.3, 0.7))
+        .with("band", whole(15.0, 5.0))
+        .with("signed", |i| i as i64 * 3 - 600)
+        .with("name", |i| format!("p{i:05}"))
+        .with("decided", |i| decided(i, 0))
+        .with("risk", word(17.0, "low mid high"))
+        .with("p_low", number(19.0, 0.0, 1.0))
+        .with("p_mid", number(21.0, 0.0, 1.0))
+        .with("p_high", number(22.0, 0.0, 1.0))
+        .with("repaid", |i| (i % 11 > 0).then_some(i64::from(draw(i, 7.0) < 0.6)))
+        .columns()
 }
 
 /// Writes rows in row groups of these sizes.
@@ -184,13 +180,16 @@ pub(crate) fn add_models(work: &Work, job: &str) -> bool {
     true
 }
 
+/// A working folder with a job of `tests/jobs/parts` and all its files, where it can run here.
+pub(crate) fn with_models(job: &str) -> Option<Work> {
+    let work = with_job(job);
+    add_models(&work, job).then_some(work)
+}
+
 /// Seven shards: some have no rows, one has a single row.
 #[test]
 fn shards_give_the_bytes_of_a_run() {
-    let work = with_job("naive");
-    if !add_models(&work, "naive") {
-        return;
-    }
+    let Some(work) = with_models("naive") else { return };
     assert_in_shards(&work, "");
     let rows: Vec<u64> = (0..7)
         .map(|i| work.json("plan7/plan.json")["shards"][i]["rows"].as_u64().unwrap())
@@ -227,10 +226,7 @@ fn pass_over_with_cache(work: &Work, plan: &str, cache: &str) -> Files {
 fn a_cache_keeps_the_rows_of_the_survey() {
     use std::os::unix::fs::MetadataExt;
 
-    let work = with_job("naive");
-    if !add_models(&work, "naive") {
-        return;
-    }
+    let Some(work) = with_models("naive") else { return };
     std::thread::sleep(SETTLED);
     work.run(0, "job.yaml", "");
     assert_same(&work.results(), &pass_over_with_cache(&work, "plan", "shared"), "a shared cache");
@@ -249,10 +245,7 @@ fn a_cache_keeps_the_rows_of_the_survey() {
 /// size and time of writing: such files have equal plans.
 #[test]
 fn a_cache_knows_the_file_that_its_rows_are_of() {
-    let work = with_job("naive");
-    if !add_models(&work, "naive") {
-        return;
-    }
+    let Some(work) = with_models("naive") else { return };
     let (rows, other) = (work.path("rows/a.parquet"), work.path("other"));
     write_columns(&other, 0, ROW_GROUPS[0], |range| {
         let mut columns = people(range);
@@ -285,11 +278,6 @@ fn a_cache_knows_the_file_that_its_rows_are_of() {
     assert_eq!(stages_in(&work.path("shared"), "survey"), 6, "decoded again");
 }
 
-#[test]
-fn fitted_sets_weights_and_compared_models_in_shards() {
-    job_in_shards("plausible");
-}
-
 /// A run makes the same folder as one, three and seven shards of a job of `tests/jobs/parts`: of
 /// the seven some have no rows, and one has a single row.
 #[track_caller]
@@ -304,30 +292,23 @@ pub(crate) fn assert_in_shards(work: &Work, args: &str) {
 /// The same of a job with its files, where it can run here.
 #[track_caller]
 fn job_in_shards(job: &str) {
-    let work = with_job(job);
-    if add_models(&work, job) {
+    if let Some(work) = with_models(job) {
         assert_in_shards(&work, "");
     }
 }
 
-#[test]
-fn five_groups_with_strata_and_weights_in_shards() {
-    job_in_shards("groups");
+macro_rules! jobs_in_shards {
+    ($($name:ident: $job:literal,)*) => {
+        $(#[test] fn $name() { job_in_shards($job); })*
+    };
 }
 
-#[test]
-fn decisions_in_shards() {
-    job_in_shards("decisions");
-}
-
-#[test]
-fn three_classes_in_shards() {
-    job_in_shards("classes");
-}
-
-#[test]
-fn an_onnx_file_in_shards() {
-    job_in_shards("onnx");
+jobs_in_shards! {
+    fitted_sets_weights_and_compared_models_in_shards: "plausible",
+    five_groups_with_strata_and_weights_in_shards: "groups",
+    decisions_in_shards: "decisions",
+    three_classes_in_shards: "classes",
+    an_onnx_file_in_shards: "onnx",
 }
 
 #[test]
@@ -372,10 +353,7 @@ fn splits_row_by_row_in_shards() {
 /// Text ids that rise by their bytes need no comparison, in shards and in a run.
 #[test]
 fn text_ids_in_shards() {
-    if is_without_lightgbm() {
-        return;
-    }
-    let work = with_job("naive");
+    let Some(work) = with_models("naive") else { return };
     assert_in_shards(&work, "--set data.row_id=name");
 }
 
@@ -384,10 +362,7 @@ fn text_ids_in_shards() {
 fn files_of_scores_with_other_ids_are_joined_shard_by_shard() {
     for id in ["name", "signed"] {
         let ids_of = |ids: Vec<i64>| match id {
-            "name" => {
-                let names = ids.iter().map(|id| format!("p{:05}", id / 3));
-                column(names)
-            }
+            "name" => column(ids.iter().map(|id| format!("p{:05}", id / 3))),
             _ => column(ids.iter().map(|id| id - 600)),
         };
         let work = with_job("scores");
@@ -400,10 +375,7 @@ fn files_of_scores_with_other_ids_are_joined_shard_by_shard() {
 /// `learn`.
 #[test]
 fn counts_wait_for_what_is_learnt_from_all_shards() {
-    if is_without_lightgbm() {
-        return;
-    }
-    let work = with_job("naive");
+    let Some(work) = with_models("naive") else { return };
     work.run(0, "job.yaml", "");
     let plan = pass_over(&work, 3, &["survey"], "");
     let ran = work.cfaudit(5, &format!("worker {plan} --pass count --shard 0"));
@@ -423,10 +395,7 @@ fn counts_wait_for_what_is_learnt_from_all_shards() {
 
 #[test]
 fn parts_that_are_lost_altered_or_foreign_are_found() {
-    if is_without_lightgbm() {
-        return;
-    }
-    let work = with_job("naive");
+    let Some(work) = with_models("naive") else { return };
     let plan = pass_over(&work, 3, &["survey"], "");
     let (first, second) = ("plan3/survey/part-00000.state", "plan3/survey/part-00001.state");
     let whole = fs::read(work.path(first)).unwrap();
@@ -499,15 +468,17 @@ fn a_merge_holds_one_part_at_a_time() {
     columns.retain(|(name, _)| ["id", "region", "income", "age"].contains(name));
     columns.push(("town", column(towns)));
     write_columns(&work.path("rows.parquet"), 0, &[40_000], |_| columns.clone());
-    work.write(
-        "job.yaml",
-        "cfaudit: 1\nname: merges\ndata:\n  rows: {parquet: rows.parquet}\n  row_id: id\n  \
-         label: none\n  sensitive: {region: {groups: [1, 2, 3], reference: 1}}\n  \
-         features: {continuous: [income, age], nominal: [town]}\n\
-         counterfactuals: {flip: {naive: {}}}\n\
-         models:\n  bought:\n    lightgbm: {file: model.txt, columns: [region, income, age]}\n    \
-         threshold: 0.5\n\
-         metrics: {families: [group, ccm]}\nrun: {seed: 5, keep_rows: none}\n",
+    work.job(
+        "scored",
+        "~  rows: {parquet: rows.parquet}
+-  favourable
+~  sensitive: {region: {groups: [1, 2, 3], reference: 1}}
++  features: {continuous: [income, age], nominal: [town]}
+-models
+-gates
+-on_inconclusive",
+        "models:\n  bought:\n    lightgbm: {file: model.txt, columns: [region, income, age]}\n    \
+         threshold: 0.5\nmetrics: {families: [group, ccm]}\nrun: {seed: 5, keep_rows: none}\n",
     );
     work.cfaudit(0, "plan job.yaml --shards 1 --to one --cache off");
     work.cfaudit(0, "worker one --pass survey --shard 0 --cache off");
@@ -541,10 +512,7 @@ fn a_merge_holds_one_part_at_a_time() {
 /// Two workers of one shard at the same time: both end well, and the part is that of one.
 #[test]
 fn a_shard_that_is_run_twice_at_once() {
-    if is_without_lightgbm() {
-        return;
-    }
-    let work = with_job("naive");
+    let Some(work) = with_models("naive") else { return };
     let plan = pass_over(&work, 2, &["survey", "learn"], "");
     let part = work.path("plan2/count/part-00000.state");
     let worker = format!("worker {plan} --pass count --shard 0 --cache cache");
@@ -567,10 +535,7 @@ fn names(folder: &Path) -> Vec<String> {
 /// What a killed worker or merge left goes with the next one; what somebody writes stays.
 #[test]
 fn leftovers_of_killed_workers_are_removed() {
-    if is_without_lightgbm() {
-        return;
-    }
-    let work = with_job("naive");
+    let Some(work) = with_models("naive") else { return };
     let plan = pass_over(&work, 2, &["survey"], "");
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     // No process has this number: Linux gives none above 2^22.
@@ -592,10 +557,7 @@ fn leftovers_of_killed_workers_are_removed() {
 /// Score metrics need the means of all shards: every shard looks at its scores again.
 #[test]
 fn scores_are_passed_over_again_by_all_shards() {
-    if is_without_lightgbm() {
-        return;
-    }
-    let work = with_job("naive");
+    let Some(work) = with_models("naive") else { return };
     work.run(0, "job.yaml", "");
     let plan = pass_over(&work, 2, &["survey", "learn", "count"], "");
     let done = |shard: usize| {
@@ -613,10 +575,7 @@ fn scores_are_passed_over_again_by_all_shards() {
 /// Gates that compare with a baseline decide from merged states as a run does.
 #[test]
 fn a_baseline_in_shards() {
-    if is_without_lightgbm() {
-        return;
-    }
-    let work = with_job("naive");
+    let Some(work) = with_models("naive") else { return };
     work.cfaudit(0, "run job.yaml --out before --cache cache");
     let change = "gates:\n  change: {metric: nsr, model: bought, counterfactual: flip, against: \
                   baseline, rise_at_most: 0.9, level: warn}\n";
@@ -642,28 +601,30 @@ fn write_scores_by(work: &Work, more: i64, ids_of: impl Fn(Vec<i64>) -> ArrayRef
     let regions = all_regions.as_slice();
     let score = |i: usize, to: i64| (draw(i, 7.0) + 0.1 * to as f64) / 1.5;
     let moved = |i: usize| (1..=3).filter(move |&to| to != regions[i]).map(move |to| (i, to));
-    let ids = |i: usize| i as i64 * 3;
-    let write = |path: &str, columns: Vec<(&str, ArrayRef)>| {
+    let write = |path: &str, rows: Rows<(usize, i64)>| {
         let properties = WriterProperties::builder().set_max_row_group_row_count(Some(100)).build();
-        write_with(&work.path(path), &batch(columns), properties);
+        write_with(&work.path(path), &batch(rows.columns()), properties);
     };
-    let rows = (0..n).map(ids).chain((0..more).map(|i| 100_000 + i));
-    let scores = (0..n).map(|i| score(i, 0)).chain((0..more).map(|_| 0.5));
-    write("factual.parquet", vec![("row_id", ids_of(rows.collect())), ("score", column(scores))]);
-    let all: Vec<(usize, i64)> = (0..n).flat_map(moved).collect();
-    let numbers = |k: f64| column(all.iter().map(|of| draw(3 * of.0 + of.1 as usize, k)));
+    let (known, others) = (0..n as i64, 0..more);
+    let ids = known.map(|i| 3 * i).chain(others.map(|i| 100_000 + i)).collect();
+    let all = (0..n + more as usize).map(|i| (i, 0));
+    let factual = Rows::of(all).column("row_id", ids_of(ids));
     write(
-        "moved.parquet",
-        vec![
-            ("decided", column(all.iter().map(|of| decided(of.0, of.1)))),
-            ("p_low", numbers(26.0)),
-            ("p_mid", numbers(29.0)),
-            ("p_high", numbers(30.0)),
-            ("row_id", ids_of(all.iter().map(|of| ids(of.0)).collect())),
-            ("to_group", column(all.iter().map(|of| of.1.to_string()))),
-            ("score", column(all.iter().map(|of| score(of.0, of.1)))),
-        ],
+        "factual.parquet",
+        factual.with("score", |(i, to)| if i < n { score(i, to) } else { 0.5 }),
     );
+    let all: Vec<(usize, i64)> = (0..n).flat_map(moved).collect();
+    let ids = all.iter().map(|of| of.0 as i64 * 3).collect();
+    let number = |k: f64| move |(i, to): (usize, i64)| draw(3 * i + to as usize, k);
+    let rows = Rows::of(all)
+        .with("decided", |(i, to)| decided(i, to))
+        .with("p_low", number(26.0))
+        .with("p_mid", number(29.0))
+        .with("p_high", number(30.0))
+        .column("row_id", ids_of(ids))
+        .with("to_group", |(_, to)| to.to_string())
+        .with("score", |(i, to)| score(i, to));
+    write("moved.parquet", rows);
 }
 
 /// Each shard finds its entries in the files; what no shard asks for is found at the end.
@@ -677,13 +638,8 @@ fn files_of_scores_are_joined_shard_by_shard() {
     let ran = work.cfaudit(3, &format!("worker {plan} --pass shift --shard 1"));
     ran.says(&["error[unknown-key]", "factual.parquet", "has 425 entries", "423 of them"]);
     fs::remove_file(work.path("factual.parquet")).unwrap();
-    work.parquet(
-        "factual.parquet",
-        vec![
-            ("row_id", column((0..423_i64).rev().map(|i| i * 3))),
-            ("score", column(vec![0.4; 423])),
-        ],
-    );
+    let falling = Rows::of((0..423_i64).rev()).with("row_id", |i| i * 3);
+    falling.with("score", |_| 0.4).write(&work, "factual.parquet");
     let plan = pass_over(&work, 1, &["survey", "learn"], "");
     work.cfaudit(3, &format!("worker {plan} --pass count --shard 0")).says(&[
         "error[unsorted-scores]",
@@ -732,13 +688,10 @@ fn scores_in_parts() {
     };
     assert_eq!([parts("scores live"), parts("scores live/flip")], [3, 3]);
     // What is wrong with a row is said of its part.
-    work.parquet(
-        "factual/part-00150.parquet",
-        vec![
-            ("row_id", column((150..300_i64).map(|i| i * 3))),
-            ("score", column((0..150).map(f64::from))),
-        ],
-    );
+    Rows::of(150..300_i64)
+        .with("row_id", |i| i * 3)
+        .with("score", |i| (i - 150) as f64)
+        .write(&work, "factual/part-00150.parquet");
     work.run(3, "job.yaml", args)
         .says(&["error[bad-scores]", "row 2 of the part `part-00150.parquet` (row_id `456`)"]);
 }
@@ -747,10 +700,7 @@ fn scores_in_parts() {
 /// a run.
 #[test]
 fn a_program_is_asked_shard_by_shard() {
-    let work = with_job("command");
-    if !add_models(&work, "command") {
-        return;
-    }
+    let Some(work) = with_models("command") else { return };
     assert_in_shards(&work, "");
     let recheck = &work.json("out/manifest.json")["models"][0]["recheck"];
     assert_eq!((&recheck["rows"], &recheck["differ"]), (&100.into(), &0.into()), "{recheck}");
@@ -758,10 +708,7 @@ fn a_program_is_asked_shard_by_shard() {
 
 #[test]
 fn ids_that_do_not_rise_are_refused_after_the_survey() {
-    if is_without_lightgbm() {
-        return;
-    }
-    let work = with_job("naive");
+    let Some(work) = with_models("naive") else { return };
     write_groups(&work.path("rows/c.parquet"), 3, &[40]);
     let plan = pass_over(&work, 3, &["survey"], "");
     work.cfaudit(3, &format!("worker {plan} --pass count --shard 0")).says(&[

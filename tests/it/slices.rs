@@ -4,7 +4,7 @@
 use crate::frame::{TableCell, TableFrame, TableRecord};
 
 use crate::rows_out::draw;
-use crate::work::{Says, Work, column};
+use crate::work::{Rows, Says, Work};
 
 fn job(name: &str, keep: &str, by: &str, weight: &str) -> String {
     format!(
@@ -46,54 +46,34 @@ fn people(work: &Work, name: &str, inside: [&str; 2]) {
 /// `NAME.parquet`.
 fn many_people(work: &Work, n: usize, name: &str, [in_shift, in_town]: [&str; 2]) {
     let pick = |i: usize, salt: usize, of: &[&'static str]| of[draw(i, salt) % of.len()];
-    let sex: Vec<_> = (0..n).map(|i| pick(i, 1, &["m", "f"])).collect();
-    let town: Vec<_> = (0..n).map(|i| pick(i, 2, &["a", "a", "a", "b", "b", "c"])).collect();
-    let shift: Vec<_> = (0..n)
-        .map(|i| {
-            Some(pick(i, 3, &["early", "early", "late", "late", "late", ""]))
-                .filter(|s| !s.is_empty())
-        })
-        .collect();
+    let sex = move |i: usize| pick(i, 1, &["m", "f"]);
+    let town = move |i: usize| pick(i, 2, &["a", "a", "a", "b", "b", "c"]);
+    let shifts = ["early", "early", "late", "late", "late", ""];
+    let shift = move |i: usize| pick(i, 3, &shifts);
     let score = |i: usize, salt: usize| draw(i, salt) as f64 / 1000.0;
-    work.parquet(
-        "people.parquet",
-        vec![
-            ("id", column(0..n as i64)),
-            ("sex", column(sex.clone())),
-            ("town", column(town.clone())),
-            ("shift", column(shift.clone())),
-            ("repaid", column((0..n).map(|i| i64::from(draw(i, 4) > 450)))),
-            ("weight", column((0..n).map(|i| (draw(i, 5) % 4) as f64))),
-            ("score", column((0..n).map(|i| score(i, 6)))),
-        ],
-    );
-    let (mut id, mut attribute, mut to, mut moved) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for i in (0..n)
-        .filter(|&i| shift[i].unwrap_or_default().contains(in_shift) && town[i].contains(in_town))
-    {
-        let all =
-            ["m", "f"].map(|g| ("sex", g)).into_iter().chain(["a", "b", "c"].map(|g| ("town", g)));
-        for (k, (changed, group)) in
-            all.enumerate().filter(|(_, (_, group))| *group != sex[i] && *group != town[i])
-        {
-            id.push(i as i64);
-            attribute.push(changed);
-            to.push(group);
-            moved.push(score(i, 10 + k));
-        }
-    }
-    let rows = id.len();
-    work.parquet(
-        &format!("{name}.parquet"),
-        vec![
-            ("row_id", column(id)),
-            ("sensitive", column(attribute)),
-            ("to_group", column(to)),
-            ("cf_index", column(vec![0_i64; rows])),
-            ("score", column(moved)),
-        ],
-    );
+    Rows::of(0..n)
+        .with("id", |i| i as i64)
+        .with("sex", sex)
+        .with("town", town)
+        .with("shift", |i| Some(shift(i)).filter(|shift| !shift.is_empty()))
+        .with("repaid", |i| i64::from(draw(i, 4) > 450))
+        .with("weight", |i| (draw(i, 5) % 4) as f64)
+        .with("score", |i| score(i, 6))
+        .write(work, "people.parquet");
+    let moved = (0..n)
+        .filter(|&i| shift(i).contains(in_shift) && town(i).contains(in_town))
+        .flat_map(|i| {
+            let groups = [("sex", "m"), ("sex", "f"), ("town", "a"), ("town", "b"), ("town", "c")];
+            let others = groups.into_iter().enumerate();
+            let others = others.filter(move |(_, (_, group))| ![sex(i), town(i)].contains(group));
+            others.map(move |(k, to)| (i, k, to))
+        });
+    Rows::of(moved)
+        .with("row_id", |(i, ..)| i as i64)
+        .with("sensitive", |(.., to)| to.0)
+        .with("to_group", |(.., to)| to.1)
+        .with("score", |(i, k, _)| score(i, 10 + k))
+        .write(work, &format!("{name}.parquet"));
 }
 
 /// The rows of one slice and attribute, without the slice.
@@ -266,11 +246,7 @@ fn small_slices_are_counted_and_named() {
         people(small)
     );
     let issue = issues.at("code=small-slice, where=sex");
-    assert!(
-        issue.text("text").contains(&format!("`{small}` ({})", people(small))),
-        "{}",
-        issue.text("text")
-    );
+    issue.text("text").says(&[&format!("`{small}` ({})", people(small))]);
     issues.at("code=missing-slice").holds("where=shift");
     work.read("out/annex.html").says(&["Inside slices", "small-slice"]);
     assert!(work.cfaudit(0, "explain acc --in out").stdout.contains("shift=late & town=a"));

@@ -62,11 +62,8 @@ fn integers_and_decimals_of_the_same_numbers_give_the_same_tables() {
     assert_same(&integers, &tables("decimals", ""), "stored as integers and as decimals");
     let issues = work.table("decimals/issues");
     let told = issues.at("code=whole-numbers");
-    assert!(
-        told.text("text").contains("`age`, `children`") && told.int("n") == Some(2),
-        "{}",
-        told.text("text")
-    );
+    told.text("text").says(&["`age`, `children`"]);
+    told.holds("n=2");
     let why = "because all values are whole in the rows from which sets learn; `data.columns.NAME";
     told.text("text").says(&[why]);
     // Where the job says so they have decimals in both.

@@ -60,6 +60,7 @@ fn with_people(joined: bool) -> Work {
 ~  sensitive: {sex: {groups: [m, f], reference: m, words: {m: men, f: women}}}
 +  features: {nominal: [relation]}
 +  split: {column: part, train: [old], audit: [new]}
+~counterfactuals: {flip: {naive: {}}}
 ~  harm: {harm_to: {sex: f}, model: live, counterfactual: flip, at_most: 0.05}";
     work.job("scored", steps, "");
     work

@@ -10,14 +10,9 @@ use crate::work::{Work, assert_same, batch, can_import, column, python3_imports,
 
 fn copy_models(work: &Work) {
     fs::create_dir(work.path("jobs/models")).unwrap();
-    for name in [
-        "score.py",
-        "train.py",
-        "scorecard.json",
-        "sklearn_model.py",
-        "lightgbm_model.py",
-        "debiased_model.py",
-    ] {
+    let names =
+        "score.py train.py scorecard.json sklearn_model.py lightgbm_model.py debiased_model.py";
+    for name in names.split(' ') {
         fs::copy(root().join("jobs/models").join(name), work.path("jobs/models").join(name))
             .unwrap();
     }

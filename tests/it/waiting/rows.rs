@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use arrow::array::{ArrayRef, StringArray};
 
-use crate::work::{Work, array, assert_same, column};
+use crate::work::{Rows, Work, array, assert_same};
 
 const JOB: &str = "
 cfaudit: 1
@@ -23,16 +23,12 @@ metrics: {families: [group]}
 
 /// A hundred rows, the ids from `first` on.
 fn rows(first: i64) -> Vec<(&'static str, ArrayRef)> {
-    let ids = first..first + 100;
-    let sex = |i: i64| Some(["f", "m"][i as usize % 2]);
-    let score = |i: i64| if i % 3 == 0 { 0.75 } else { 0.25 };
-    let age = |i: i64| (20 + i % 7) as f64;
-    vec![
-        ("id", column(ids.clone())),
-        ("sex", column(ids.clone().map(sex))),
-        ("score", column(ids.clone().map(score))),
-        ("age", column(ids.map(age))),
-    ]
+    Rows::of(first..first + 100)
+        .with("id", |i| i)
+        .with("sex", |i| ["f", "m"][i as usize % 2])
+        .with("score", |i| if i % 3 == 0 { 0.75 } else { 0.25 })
+        .with("age", |i| (20 + i % 7) as f64)
+        .columns()
 }
 
 /// A folder with one part of the rows in `lake/dt=1`.
