@@ -19,13 +19,13 @@ use cfaudit::recourse;
 use cfaudit::recourse::actions::RecoursePlan;
 use cfaudit::recourse::ask::DistinctRows;
 use cfaudit::recourse::budget::{Percentile, budgets};
-use cfaudit::recourse::chance::{PermutationLimits, false_discoveries, p_values};
+use cfaudit::recourse::chance::{false_discoveries, p_values};
 use cfaudit::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
 use cfaudit::recourse::effect::ActionEffects;
 use cfaudit::recourse::overlap::merge_overlapping;
 use cfaudit::recourse::overview::{agreement, analysis};
 use cfaudit::recourse::rank::{DefinitionRanking, RankBy};
-use cfaudit::recourse::sentence::SubgroupSentence;
+use cfaudit::recourse::sentence::GroupSentence;
 use cfaudit::recourse::{DecimalShare, SearchSettings};
 
 #[expect(dead_code, reason = "the tests read more of it")]
@@ -110,8 +110,8 @@ fn main() {
             .filter(|place| place.merged_into.is_none())
         {
             let (criterion, subgroup) = (judged.criterion, place.subgroup as usize);
-            let told = SubgroupSentence::new(&plan, &effects, criterion, subgroup);
-            lines += told.groups.iter().map(|group| group.lines.len()).sum::<usize>();
+            let told = GroupSentence::both(&plan, &effects, criterion, subgroup);
+            lines += told.iter().map(|group| group.lines.len()).sum::<usize>();
         }
     }
     phase("sentences");
@@ -124,7 +124,7 @@ fn main() {
         &effects,
         &helped,
         &questions,
-        PermutationLimits::default(),
+        serde_json::from_str("{}").unwrap(),
         42,
         0..plan.n_subgroups(),
     );

@@ -29,6 +29,7 @@ use crate::counterfactual::variable::{StrategyVariable, VariableScale};
 use crate::data::FeatureRows;
 use crate::num::neighbours::{NearestPoints, NeighbourTree, PointMatrix};
 use crate::num::seed::{h, u01};
+use crate::num::summary::ascending;
 
 /// Units in a squared distance of 1.
 const DISTANCE_UNITS: f64 = 1e9;
@@ -171,8 +172,7 @@ pub(crate) fn synthetic_rows(
         let round: &dyn Fn(f64) -> f64 = match variable.scale {
             VariableScale::Continuous { integer: false } => &|x| x,
             VariableScale::Ordinal {} if !numbers.is_empty() => {
-                let mut known: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
-                known.sort_unstable_by(f64::total_cmp);
+                let mut known = ascending(numbers);
                 known.dedup();
                 &move |x| nearest_of(&known, x)
             }

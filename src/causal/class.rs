@@ -30,16 +30,6 @@ pub(crate) const MAX_COUNT_STEPS: usize = 20_000;
 /// Largest number of undirected edges of a counted component: each may add one level of recursion.
 const MAX_COMPONENT_EDGES: usize = 1_000;
 
-/// What to do with a class of more DAGs than the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum LargeClassRule {
-    /// Stop.
-    Fail,
-    /// Draw so many of them.
-    Sample(usize),
-}
-
 /// How the listed DAGs of a class were chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -63,40 +53,25 @@ pub(crate) struct ListedDags {
     pub drawn: DagSampling,
 }
 
-/// A class has more DAGs than allowed; their number, where known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooManyDags(pub Option<u64>);
-
-/// Lists the DAGs of a closed graph, all if there are at most `limit`.
+/// Lists the DAGs of a closed graph: all if there are at most `limit`, else so many, drawn.
 ///
 /// The graph is closed if it comes from [`Pdag::from_dag`], or was given and then closed.
-///
-/// # Errors
-/// There are more DAGs and `beyond` is [`LargeClassRule::Fail`].
-pub(crate) fn list_or_sample(
-    class: &Pdag,
-    limit: usize,
-    beyond: LargeClassRule,
-    stream: &mut RandomStream,
-) -> Result<ListedDags, TooManyDags> {
+pub(crate) fn list_or_sample(class: &Pdag, limit: usize, stream: &mut RandomStream) -> ListedDags {
     let mut counter = DagCounter::default();
     let size = counter.count(class);
     if size.is_none_or(|size| size <= limit as u64) {
         let mut dags = Vec::new();
         if enumerate_dags(class.clone(), limit, &mut dags) {
             dags.sort_by_cached_key(Dag::edges);
-            return Ok(ListedDags { size: Some(dags.len() as u64), dags, drawn: DagSampling::All });
+            return ListedDags { size: Some(dags.len() as u64), dags, drawn: DagSampling::All };
         }
     }
-    let LargeClassRule::Sample(n) = beyond else { return Err(TooManyDags(size)) };
-    let mut dags: Vec<Dag> =
-        (0..n).map(|_| counter.sample_dag(class.clone(), size.is_some(), stream)).collect();
+    let evenly = size.is_some();
+    let mut draw = || counter.sample_dag(class.clone(), evenly, stream);
+    let mut dags: Vec<Dag> = (0..limit).map(|_| draw()).collect();
     dags.sort_by_cached_key(Dag::edges);
-    Ok(ListedDags {
-        size,
-        dags,
-        drawn: if size.is_some() { DagSampling::Evenly } else { DagSampling::ByDirections },
-    })
+    let drawn = if evenly { DagSampling::Evenly } else { DagSampling::ByDirections };
+    ListedDags { size, dags, drawn }
 }
 
 /// Adds the DAGs of a closed graph; returns false where there would be more than `limit`.
@@ -213,7 +188,7 @@ impl DagCounter {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{DagSampling, LargeClassRule, TooManyDags, list_or_sample};
+    use super::{DagSampling, list_or_sample};
     use crate::causal::graph::Pdag;
     use crate::num::seed::RandomStream;
 
@@ -226,7 +201,7 @@ mod tests {
     /// Number of DAGs, of which none may be listed.
     fn count_dags(class: &Pdag) -> Option<u64> {
         let mut stream = RandomStream::new(1, "");
-        list_or_sample(class, 0, LargeClassRule::Fail, &mut stream).unwrap_err().0
+        list_or_sample(class, 0, &mut stream).size
     }
 
     #[test]
@@ -243,36 +218,24 @@ mod tests {
     }
 
     #[test]
-    fn a_class_beyond_the_limit_stops_or_is_sampled() {
+    fn a_class_beyond_the_limit_is_sampled() {
         let stream = || RandomStream::new(1, "sample");
-        assert_eq!(
-            list_or_sample(&complete(4), 23, LargeClassRule::Fail, &mut stream()),
-            Err(TooManyDags(Some(24)))
-        );
-        let all = list_or_sample(&complete(4), 24, LargeClassRule::Fail, &mut stream())
-            .expect("at the limit");
+        let all = list_or_sample(&complete(4), 24, &mut stream());
         assert_eq!((all.dags.len(), all.size, all.drawn), (24, Some(24), DagSampling::All));
-        let some = list_or_sample(&complete(4), 23, LargeClassRule::Sample(24_000), &mut stream())
-            .expect("a sample");
-        assert_eq!((some.size, some.drawn), (Some(24), DagSampling::Evenly));
         let mut copies = BTreeMap::new();
-        some.dags.iter().for_each(|dag| *copies.entry(dag).or_insert(0_i64) += 1);
-        // 1,000 each on average, standard deviation 31.
-        assert!(
-            copies.len() == 24 && copies.values().all(|n| (n - 1000).abs() < 150),
-            "{copies:?}"
-        );
-        let huge = list_or_sample(&complete(40), 10, LargeClassRule::Sample(3), &mut stream())
-            .expect("a sample");
+        for seed in 0..1000 {
+            let some = list_or_sample(&complete(4), 23, &mut RandomStream::new(seed, "sample"));
+            assert_eq!((some.size, some.drawn), (Some(24), DagSampling::Evenly));
+            some.dags.into_iter().for_each(|dag| *copies.entry(dag).or_insert(0_i64) += 1);
+        }
+        // 958 each on average, standard deviation 30.
+        assert!(copies.len() == 24 && copies.values().all(|n| (n - 958).abs() < 150), "{copies:?}");
+        let huge = list_or_sample(&complete(40), 3, &mut stream());
         assert_eq!((huge.size, huge.drawn, huge.dags.len()), (None, DagSampling::ByDirections, 3));
         assert!(
             huge.dags
                 .iter()
                 .all(|dag| dag.edges().len() == 780 && dag.topological_order().len() == 40)
-        );
-        assert_eq!(
-            list_or_sample(&complete(40), 10, LargeClassRule::Fail, &mut stream()),
-            Err(TooManyDags(None))
         );
     }
 }

@@ -16,11 +16,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causal::nodes::MAX_NODES;
+use crate::data::rows::column_moments::{TrainingTally, means_and_deviations};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::source::list_words;
 use crate::data::{FeatureRows, MISSING};
 use crate::error::{Fault, Result};
-use crate::num::fixed::FixedSum;
 
 /// The code of the fault of columns with one value.
 pub(crate) const CONSTANT_COLUMN: &str = "constant-column";
@@ -109,13 +109,15 @@ pub struct TrainingBlocks {
     pub dropped: u64,
 }
 
-/// Counts of one variable; merged over row groups.
-#[derive(Debug, Clone)]
-struct VariableTally {
-    missing: u64,
-    smallest: f64,
-    largest: f64,
-    levels: Vec<u64>,
+/// What a row group holds.
+struct GroupCounts {
+    tallies: Vec<TrainingTally>,
+    /// For each variable the rows without a value.
+    missing: Vec<u64>,
+    /// The used rows of each block and stratum.
+    sizes: Vec<Vec<u64>>,
+    /// The rows left out.
+    dropped: u64,
 }
 
 /// The fault of columns with one value, which no graph can contain; none without such columns.
@@ -156,20 +158,20 @@ impl GraphEncoding {
         let n_strata = strata.and_then(|v| variables[v].levels.as_ref()).map_or(1, Vec::len);
         let mut blocks =
             TrainingBlocks { sizes: Vec::new(), first_block: Vec::new(), strata, dropped: 0 };
-        let mut tallies: Vec<VariableTally> = variables.iter().map(VariableTally::new).collect();
+        let mut tallies: Vec<TrainingTally> = variables.iter().map(GraphVariable::tally).collect();
+        let mut lacking = vec![0; variables.len()];
         rows.fold(
-            |group| tally_group(variables, group, strata, n_strata),
-            |(part, sizes, dropped)| {
+            |group| count_group(variables, group, strata, n_strata),
+            |part| {
                 blocks.first_block.push(blocks.sizes.len());
-                blocks.sizes.extend(sizes);
-                blocks.dropped += dropped;
-                tallies.iter_mut().zip(&part).for_each(|(whole, part)| whole.merge(part));
+                blocks.sizes.extend(part.sizes);
+                blocks.dropped += part.dropped;
+                lacking.iter_mut().zip(part.missing).for_each(|(whole, part)| *whole += part);
+                tallies.iter_mut().zip(&part.tallies).for_each(|(whole, part)| whole.merge(part));
             },
         )?;
-        if let (MissingRows::Error, Some(v)) = (missing, tallies.iter().position(|t| t.missing > 0))
-        {
-            let what =
-                format!("{} training rows lack a value that the graph needs", tallies[v].missing);
+        if let (MissingRows::Error, Some(v)) = (missing, lacking.iter().position(|&n| n > 0)) {
+            let what = format!("{} training rows lack a value that the graph needs", lacking[v]);
             return Fault::new("missing-value", what).in_column(&variables[v].name).fail(
                 "write `missing: drop` in the set, exclude such rows by `data.keep`, or \
                      leave the column out of the graph",
@@ -183,16 +185,15 @@ impl GraphEncoding {
             )
             .into());
         }
-        let means = scaled_means(variables, rows, &tallies, n, None)?;
-        let variances = scaled_means(variables, rows, &tallies, n, Some(&means))?;
+        let is_used = |rows: &FeatureRows, i: usize| variables.iter().all(|v| v.is_known(rows, i));
+        let moments = means_and_deviations(rows, &tallies, &is_used)?;
         let mut encoding = GraphEncoding { variables: Vec::new() };
         let mut constant: Vec<&str> = Vec::new();
         for (v, variable) in variables.iter().enumerate() {
             let tally = &tallies[v];
             let form = match &variable.levels {
                 None => {
-                    let scale = tally.scale();
-                    let (mean, sd) = (scale * means[v], scale * variances[v].sqrt());
+                    let (mean, sd) = moments[v];
                     (sd > 0.0).then_some(VariableForm::Number {
                         mean,
                         sd,
@@ -201,10 +202,8 @@ impl GraphEncoding {
                     })
                 }
                 Some(known) => {
-                    let seen: Vec<u32> = (0..known.len())
-                        .filter(|&l| tally.levels[l] > 0)
-                        .map(|l| known[l])
-                        .collect();
+                    let is_seen = |&code: &u32| tally.levels[code as usize] > 0;
+                    let seen: Vec<u32> = known.iter().copied().filter(is_seen).collect();
                     (seen.len() > 1).then(|| VariableForm::Levels { known: known.clone(), seen })
                 }
             };
@@ -348,6 +347,12 @@ impl TrainingBlocks {
 }
 
 impl GraphVariable {
+    /// Its column without rows.
+    fn tally(&self) -> TrainingTally {
+        let codes = |levels: &Vec<u32>| levels.iter().max().map_or(0, |&code| code as usize + 1);
+        TrainingTally::new(self.feature, self.levels.as_ref().map(codes))
+    }
+
     /// Whether row `i` has a value.
     fn is_known(&self, rows: &FeatureRows, i: usize) -> bool {
         match &self.levels {
@@ -363,107 +368,33 @@ impl GraphVariable {
     }
 }
 
-/// Counts of a row group: the variables, the rows of each block and stratum, and the rows left out.
-fn tally_group(
+fn count_group(
     variables: &[GraphVariable],
     group: &TrainingBatch,
     strata: Option<usize>,
     n_strata: usize,
-) -> (Vec<VariableTally>, Vec<Vec<u64>>, u64) {
-    let mut tallies: Vec<VariableTally> = variables.iter().map(VariableTally::new).collect();
-    let mut sizes = vec![vec![0; n_strata]; group.blocks.len()];
-    let mut dropped = 0;
-    for (block, size) in group.blocks.iter().zip(&mut sizes) {
+) -> GroupCounts {
+    let mut counts = GroupCounts {
+        tallies: variables.iter().map(GraphVariable::tally).collect(),
+        missing: vec![0; variables.len()],
+        sizes: vec![vec![0; n_strata]; group.blocks.len()],
+        dropped: 0,
+    };
+    let mut is_used = vec![false; group.rows.n];
+    for (block, size) in group.blocks.iter().zip(&mut counts.sizes) {
         for i in block.clone() {
-            let mut complete = true;
-            for (variable, tally) in variables.iter().zip(&mut tallies) {
-                if !variable.is_known(&group.rows, i) {
-                    tally.missing += 1;
-                    complete = false;
-                }
-            }
-            if !complete {
-                dropped += 1;
-                continue;
-            }
-            variables
-                .iter()
-                .zip(&mut tallies)
-                .for_each(|(variable, tally)| tally.add(variable, &group.rows, i));
-            size[strata.and_then(|v| variables[v].level(&group.rows, i)).unwrap_or(0)] += 1;
-        }
-    }
-    (tallies, sizes, dropped)
-}
-
-/// For each number the mean over the used rows of x / scale, or of (x / scale - about)^2.
-///
-/// 0 for other variables.
-fn scaled_means(
-    variables: &[GraphVariable],
-    rows: &TrainingRows<'_>,
-    tallies: &[VariableTally],
-    n: u64,
-    about: Option<&[f64]>,
-) -> Result<Vec<f64>> {
-    // Powers of two above all |x|: dividing by them is exact, and sums keep their digits regardless
-    // of the unit of x.
-    let scales: Vec<f64> = tallies.iter().map(VariableTally::scale).collect();
-    let mut sums = vec![FixedSum::ZERO; variables.len()];
-    rows.fold(
-        |group| {
-            let mut part = vec![FixedSum::ZERO; variables.len()];
-            for i in group.blocks.iter().flat_map(Range::clone) {
-                if !variables.iter().all(|v| v.is_known(&group.rows, i)) {
-                    continue;
-                }
-                for (v, variable) in
-                    variables.iter().enumerate().filter(|(_, variable)| variable.levels.is_none())
-                {
-                    let x = group.rows.columns[variable.feature].number(i) / scales[v];
-                    part[v].add(about.map_or(x, |mean| (x - mean[v]) * (x - mean[v])));
-                }
-            }
-            part
-        },
-        |part| sums.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part)),
-    )?;
-    Ok(sums.iter().map(|sum| sum.to_f64() / n as f64).collect())
-}
-
-impl VariableTally {
-    fn new(variable: &GraphVariable) -> Self {
-        let levels = vec![0; variable.levels.as_ref().map_or(0, Vec::len)];
-        VariableTally { missing: 0, smallest: f64::INFINITY, largest: f64::NEG_INFINITY, levels }
-    }
-
-    fn add(&mut self, variable: &GraphVariable, rows: &FeatureRows, i: usize) {
-        match variable.level(rows, i) {
-            Some(level) => self.levels[level] += 1,
-            None => {
-                let x = rows.columns[variable.feature].number(i);
-                self.smallest = self.smallest.min(x);
-                self.largest = self.largest.max(x);
+            let lacks = variables.iter().map(|variable| !variable.is_known(&group.rows, i));
+            let missing = counts.missing.iter_mut().zip(lacks).filter(|(_, lacks)| *lacks);
+            is_used[i] = missing.map(|(n, _)| *n += 1).count() == 0;
+            if is_used[i] {
+                size[strata.and_then(|v| variables[v].level(&group.rows, i)).unwrap_or(0)] += 1;
+            } else {
+                counts.dropped += 1;
             }
         }
     }
-
-    fn merge(&mut self, other: &VariableTally) {
-        self.missing += other.missing;
-        self.smallest = self.smallest.min(other.smallest);
-        self.largest = self.largest.max(other.largest);
-        self.levels.iter_mut().zip(&other.levels).for_each(|(a, b)| *a += b);
-    }
-
-    /// A power of two above all |x|; 1 where all are 0.
-    fn scale(&self) -> f64 {
-        let size = self.largest.abs().max(self.smallest.abs());
-        if size == 0.0 || size.is_infinite() {
-            1.0
-        } else {
-            libm::exp2(libm::floor(libm::log2(size)).clamp(-1022.0, 1022.0) + 1.0)
-        }
-    }
+    counts.tallies.iter_mut().for_each(|tally| tally.add(&group.rows, |i| is_used[i]));
+    counts
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::encoding::{GraphEncoding, TrainingBlocks};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::error::Result;
+use crate::num::additive::{Additive, additive};
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
 
@@ -31,19 +32,12 @@ impl EncodedMoments {
         draws: &BootstrapDraws,
     ) -> Result<Vec<EncodedMoments>> {
         let mut all = vec![EncodedMoments::zero(encoding); draws.n_replicates()];
-        rows.fold(
-            |group| group_moments(encoding, blocks, group, draws),
-            |part| all.iter_mut().zip(&part).for_each(|(whole, part)| whole.merge(part)),
-        )?;
+        rows.fold(|group| group_moments(encoding, blocks, group, draws), |part| all.absorb(&part))?;
         Ok(all)
     }
 
     fn zero(encoding: &GraphEncoding) -> Self {
         EncodedMoments { sums: vec![FixedSum::ZERO; SymmetricMatrix::at(encoding.width() + 1, 0)] }
-    }
-
-    fn merge(&mut self, other: &EncodedMoments) {
-        self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| a.merge(*b));
     }
 
     /// Number of draws: the sum of the multiplicities of the rows.
@@ -67,6 +61,8 @@ impl EncodedMoments {
         (product - self.sum(i) * self.mean(j)) / (self.n_draws() - 1.0)
     }
 }
+
+additive!(EncodedMoments { sums });
 
 /// The sums of a row group, for each replicate.
 fn group_moments(

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::causal::bes::bes;
 use crate::causal::boss::{BossSettings, boss};
-use crate::causal::class::{LargeClassRule, ListedDags, TooManyDags, list_or_sample};
+use crate::causal::class::{ListedDags, list_or_sample};
 use crate::causal::graph::{Dag, Pdag};
 use crate::causal::knowledge::Knowledge;
 use crate::causal::score::GraphScore;
@@ -14,20 +14,17 @@ use crate::error::{Fault, Result};
 use crate::num::seed::RandomStream;
 
 /// Limits on the number of DAGs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DagLimits {
-    /// DAGs of one class that are listed, at least 1.
+    /// DAGs of one class that are listed, at least 1; of a larger class so many are drawn.
     pub per_class: usize,
-    /// What to do with a larger class.
-    pub beyond: LargeClassRule,
     /// Members of the bag; more are an error.
     pub total: usize,
 }
 
 impl Default for DagLimits {
     fn default() -> Self {
-        DagLimits { per_class: 10_000, beyond: LargeClassRule::Fail, total: 200_000 }
+        DagLimits { per_class: 10_000, total: 200_000 }
     }
 }
 
@@ -93,8 +90,7 @@ impl GraphSearch<'_> {
     /// Searches replicate `b` with its scores and lists the DAGs of the class found.
     ///
     /// # Errors
-    /// The class has more DAGs than allowed, or its parents determine a variable where that is an
-    /// error.
+    /// Its parents determine a variable where that is an error.
     pub(crate) fn search_replicate(
         &self,
         b: usize,
@@ -126,38 +122,9 @@ impl GraphSearch<'_> {
             );
         }
         let class = Pdag::from_dag(&dag, self.knowledge);
-        let listed = list_dags(
-            &format!("bootstrap {b}"),
-            &class,
-            self.limits,
-            &mut RandomStream::new(self.seed, &format!("class/{b}")),
-        )?;
+        let mut stream = RandomStream::new(self.seed, &format!("class/{b}"));
+        let listed = list_or_sample(&class, self.limits.per_class, &mut stream);
         let score = locals.iter().map(|local| local.score).sum();
         Ok(SearchedReplicate { score, order: found.order, dag, class, listed, determined })
     }
-}
-
-/// Lists or samples the DAGs of a class; `whose` names the class in messages.
-///
-/// # Errors
-/// The class has more DAGs than allowed.
-pub(crate) fn list_dags(
-    whose: &str,
-    class: &Pdag,
-    limits: &DagLimits,
-    stream: &mut RandomStream,
-) -> Result<ListedDags> {
-    list_or_sample(class, limits.per_class, limits.beyond, stream).map_err(|TooManyDags(size)| {
-        let size = size.map_or_else(|| "too many to count".to_owned(), |size| size.to_string());
-        let what = format!(
-            "the graphs that {whose} allows are {size}; at most {} are listed",
-            limits.per_class
-        );
-        Fault::new("too-many-graphs", what)
-            .hint(
-                "add knowledge (tiers, forbidden edges), raise the limit, or let large classes \
-                 be sampled",
-            )
-            .into()
-    })
 }

@@ -107,7 +107,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
     let path = plan.folder.path(&plan.part_file(pass, shard));
     let line = json!({
         "pass": pass.word(), "shard": shard, "done": done.word(),
-        "rows": plan.rows_of(Some(shard)).1, "bytes": bytes,
+        "rows": plan.header(pass, Some(shard)).rows, "bytes": bytes,
         "state": path.to_string_lossy(),
     });
     print(&format!("{line}\n"))?;

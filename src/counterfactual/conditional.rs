@@ -20,6 +20,7 @@ use crate::counterfactual::joint::{JointCounts, JointTable, LevelCounts};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::MISSING_GROUP;
 use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::num::additive::{Additive, absorb_map, additive};
 use crate::num::ecdf::{Ecdf, ValueTally};
 
 /// Counts over the rows of one group and class.
@@ -73,15 +74,9 @@ impl StratumCounts {
             joint: JointCounts::default(),
         }
     }
-
-    fn merge(&mut self, other: &StratumCounts) {
-        self.rows += other.rows;
-        self.values.iter_mut().zip(&other.values).for_each(|(a, b)| a.merge(b));
-        let pairs = self.levels.iter_mut().flatten().zip(other.levels.iter().flatten());
-        pairs.for_each(|(a, b)| *a += b);
-        self.joint.merge(&other.joint);
-    }
 }
+
+additive!(StratumCounts { rows, values, levels, joint });
 
 impl ReferenceCounts {
     /// Whether no reference row belongs to `group`, so that nothing is learnt about the group.
@@ -95,7 +90,7 @@ impl ReferenceCounts {
     pub fn merged_where(&self, chosen: impl Fn(StratumKey) -> bool) -> Option<StratumCounts> {
         let mut strata = self.0.iter().filter(|(key, _)| chosen(**key)).map(|(_, stratum)| stratum);
         let mut pooled = strata.next()?.clone();
-        strata.for_each(|stratum| pooled.merge(stratum));
+        strata.for_each(|stratum| pooled.absorb(stratum));
         Some(pooled)
     }
 
@@ -110,12 +105,7 @@ impl ReferenceCounts {
 
 impl Accumulator for ReferenceCounts {
     fn merge(&mut self, other: Self) {
-        for (key, stratum) in other.0 {
-            match self.0.get_mut(&key) {
-                Some(known) => known.merge(&stratum),
-                None => drop(self.0.insert(key, stratum)),
-            }
-        }
+        absorb_map(&mut self.0, other.0);
     }
 }
 

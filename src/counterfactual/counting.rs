@@ -14,6 +14,7 @@ use crate::counterfactual::conditional::{
 use crate::counterfactual::moments::{MomentFrame, MomentSums, NumberParts, ReferenceMoments};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::exec::accumulator::Accumulator;
+use crate::num::additive::Additive;
 use crate::num::ecdf::ValueTally;
 use crate::num::hash::FastMap;
 
@@ -247,7 +248,7 @@ impl<'a> ReferenceCounter<'a> {
             self.moments.push(frame.empty());
         } else if !self.joined {
             let mut all = frame.empty();
-            self.moments.drain(..).for_each(|sums| all.merge(&sums));
+            self.moments.drain(..).for_each(|sums| all.absorb(&sums));
             (self.moments, self.joined) = (vec![all], true);
         }
     }

@@ -14,20 +14,8 @@ use crate::param::Finite;
 
 /// The least and the largest permitted value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "[Finite; 2]", into = "[Finite; 2]")]
-pub struct PermittedRange(pub Finite, pub Finite);
-
-impl From<[Finite; 2]> for PermittedRange {
-    fn from([least, largest]: [Finite; 2]) -> Self {
-        PermittedRange(least, largest)
-    }
-}
-
-impl From<PermittedRange> for [Finite; 2] {
-    fn from(PermittedRange(least, largest): PermittedRange) -> Self {
-        [least, largest]
-    }
-}
+#[serde(transparent)]
+pub struct PermittedRange(pub [Finite; 2]);
 
 /// A direction in which a feature may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +46,7 @@ impl DomainChecks {
         generated: &mut GeneratedBatch,
     ) {
         for (j, &parent) in generated.parent.iter().enumerate() {
-            let within = |&(v, PermittedRange(least, largest)): &(usize, PermittedRange)| {
+            let within = |&(v, PermittedRange([least, largest])): &(usize, PermittedRange)| {
                 let x = variables[v].number(&generated.rows, j);
                 x.is_nan() || (least.get()..=largest.get()).contains(&x)
             };
@@ -105,7 +93,7 @@ mod tests {
             assert_eq!(generated.rows.numbers(0)[2], 90.0);
             generated.valid
         };
-        let bounds = PermittedRange(Finite::new(29.0).unwrap(), Finite::new(80.0).unwrap());
+        let bounds = PermittedRange([29.0, 80.0].map(|end| Finite::new(end).unwrap()));
         assert_eq!(
             valid(DomainChecks { ranges: vec![(0, bounds)], directions: vec![] }),
             [true, true, false, true]

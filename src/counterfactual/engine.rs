@@ -6,6 +6,7 @@
 //! it a [`Generator`] for the rows of a fold ([`StrategyPlan::generator`]). The list of strategies
 //! is [`strategy`](crate::counterfactual::strategy); nobody else names them one by one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::counterfactual::Generator;
@@ -13,7 +14,7 @@ use crate::counterfactual::external::ExternalGenerator;
 use crate::counterfactual::fit::{StrategyEngine, StrategyPlan, check_reference};
 use crate::counterfactual::generate::{FittedStrategy, MapFlipGenerator};
 use crate::counterfactual::transport::matching::{
-    ProblemTask, TransportRows, TransportTallies, match_samples, reference_distance,
+    ProblemTask, TransportRows, match_samples, reference_distance,
 };
 use crate::counterfactual::variable::VariableOptions;
 use crate::data::Layout;
@@ -95,7 +96,7 @@ impl StrategyPlan<'_> {
             check_reference(layout, &fitted, self)?;
         }
         if self.matches_samples() {
-            fitted.distance = Some(reference_distance(&fitted, reference, position)?);
+            fitted.distance = Some(reference_distance(&fitted, reference)?);
         }
         Ok(fitted)
     }
@@ -105,34 +106,32 @@ impl StrategyPlan<'_> {
         matches!(self.engine, StrategyEngine::External(_))
     }
 
-    /// The declared groups without a row to learn from: no row is moved out of them or into them.
-    pub fn unlearnt_groups(&self, fitted: &[FittedStrategy]) -> Vec<usize> {
+    /// The declared groups without training rows: no row is moved out of them or into them.
+    pub fn groups_without_rows(&self, fitted: &[FittedStrategy]) -> Vec<usize> {
         // Of what somebody else made nobody has to be there to learn from.
         let learnt = fitted.iter().filter(|_| !self.takes_what_is_given());
-        let lacking = |of: &FittedStrategy| {
-            (0..of.n_groups).filter(|&group| of.counts.lacks(group)).collect::<Vec<_>>()
-        };
-        let mut groups: Vec<usize> = learnt.flat_map(lacking).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        groups
+        let lacking = |of: &FittedStrategy| (0..).zip(of.groups_with_rows());
+        let lacking = learnt.flat_map(lacking).filter(|(_, has_rows)| !has_rows);
+        lacking.map(|(group, _)| group).collect::<BTreeSet<usize>>().into_iter().collect()
     }
 
     /// The generator for the rows of a fold.
     ///
     /// # Errors
     /// The rows cannot be read or matched, or the run is stopped.
-    pub fn generator(&self, fitted: FittedStrategy, rows: &FoldRows<'_>) -> Result<FoldGenerator> {
-        let absent = |noun, what| {
-            let hint = "this is a bug in cfaudit: the stage must read the file";
-            Error::operator("take", noun, what, hint)
-        };
-        let generator: Box<dyn Generator> = match self.engine {
+    pub fn generator(
+        &self,
+        fitted: FittedStrategy,
+        rows: &FoldRows<'_>,
+    ) -> Result<Box<dyn Generator>> {
+        Ok(match self.engine {
             StrategyEngine::MapFlip => Box::new(MapFlipGenerator::new(fitted)),
             StrategyEngine::External(_) => {
-                let given = rows.external.clone();
-                let given =
-                    given.ok_or_else(|| absent("counterfactuals", "no file of them was read"))?;
+                let absent = || {
+                    let hint = "this is a bug in cfaudit: the stage must read the file";
+                    Error::operator("take", "counterfactuals", "no file of them was read", hint)
+                };
+                let given = rows.external.clone().ok_or_else(absent)?;
                 Box::new(ExternalGenerator { fitted, given })
             }
             StrategyEngine::Transport(settings) => {
@@ -142,17 +141,10 @@ impl StrategyPlan<'_> {
                 rows.reference.fold(take, |part| targets.append(part))?;
                 rows.samples.fold(take, |part| sources.append(part))?;
                 let spread = |n: usize, task: &ProblemTask<'_>| rows.samples.spread(n, task);
-                let n = fitted.n_groups;
-                let carrier =
-                    match_samples(fitted, settings, rows.seed, (sources, targets), &spread)?;
-                let pairs = (0..n).flat_map(|from| {
-                    (0..n).filter(move |&to| to != from).map(move |to| (from, to))
-                });
-                let tallies = pairs.map(|(from, to)| (from, to, carrier.tally(from, to))).collect();
-                return Ok(FoldGenerator { generator: Box::new(carrier), tallies: Some(tallies) });
+                let sides = (&sources, &targets);
+                Box::new(match_samples(fitted, settings, rows.seed, sides, &spread)?)
             }
-        };
-        Ok(FoldGenerator { generator, tallies: None })
+        })
     }
 }
 
@@ -168,12 +160,4 @@ pub struct FoldRows<'a> {
     pub seed: Seed,
     /// The counterfactuals of the attribute that somebody else made, where the knobs name a file.
     pub external: Option<Arc<ExternalRows>>,
-}
-
-/// A generator, ready for the rows.
-pub struct FoldGenerator {
-    /// It.
-    pub generator: Box<dyn Generator>,
-    /// Where all samples are matched together, what became of them.
-    pub tallies: Option<TransportTallies>,
 }

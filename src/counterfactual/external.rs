@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::generate::FittedStrategy;
 use crate::counterfactual::variable::StrategyVariable;
-use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, differs, set_group};
 use crate::data::Attribute;
 use crate::data::exchange::external::ExternalRows;
 
@@ -46,16 +46,16 @@ impl Generator for ExternalGenerator {
         made.valid = keys.iter().map(|key| self.given.is_valid(key)).collect();
         let variables = &self.fitted.variables;
         for (j, &parent) in made.parent.iter().enumerate() {
-            let differs = |variable: &&StrategyVariable| {
+            let is_changed = |variable: &&StrategyVariable| {
                 let before = variable.value(samples.rows, parent);
                 let after = variable.value(&made.rows, j);
                 match (before.is_nan(), after.is_nan()) {
-                    (false, false) => (after - before).abs() > 1e-9 * before.abs().max(1.0),
+                    (false, false) => differs(before, after),
                     (before, after) => before != after,
                 }
             };
             made.counters[j].n_changed =
-                u32::try_from(variables.iter().filter(differs).count()).unwrap_or(u32::MAX);
+                u32::try_from(variables.iter().filter(is_changed).count()).unwrap_or(u32::MAX);
         }
         self.fitted.judge(samples, to, &mut made);
         made

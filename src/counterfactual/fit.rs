@@ -25,7 +25,7 @@ use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings};
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::generate::{FittedStrategy, MapFlipGenerator, MapFlipRules};
 use crate::counterfactual::moments::{FRAME_ROWS, MomentFrame};
-use crate::counterfactual::plausibility_filter::{PlausibilityFilter, PlausibilitySettings};
+use crate::counterfactual::plausibility_filter::{KeepWithinBlock, PlausibilityFilter};
 use crate::counterfactual::plausibility_fit::FilterReference;
 use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::transport::TransportSettings;
@@ -94,7 +94,7 @@ pub struct StrategyPlan<'a> {
     /// The rules of flips.
     pub flips: FlipSettings,
     /// The filter by distance.
-    pub filter: Option<PlausibilitySettings>,
+    pub filter: Option<KeepWithinBlock>,
     /// Declared counterparts of levels by feature; none where the strategy has no such key.
     pub counterpart: Option<&'a Counterparts>,
     /// The entries whose twins are appended to the reference first.

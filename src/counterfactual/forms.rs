@@ -1,11 +1,9 @@
 //! Settings that take a word or a longer form.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::param::{ColumnName, Finite, Name};
 
@@ -37,16 +35,19 @@ impl MovableFeatures {
 }
 
 /// What distributions are conditioned on in addition to the group.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ConditionOn {
     /// The binary label.
     Label,
-    /// The label as it is in the data, with all its values.
-    RawLabel,
     /// A model's prediction for the row; the strata are those of the label.
     Prediction(Name),
     /// Nothing.
+    #[serde(rename = "none")]
     Nothing,
+    /// The label as it is in the data, with all its values.
+    #[serde(untagged, with = "raw_label")]
+    RawLabel,
 }
 
 /// What is conditioned on, as a map.
@@ -66,45 +67,22 @@ enum RawLabelWord {
     Raw,
 }
 
-impl Serialize for ConditionOn {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            ConditionOn::Label => serializer.serialize_str("label"),
-            ConditionOn::RawLabel => ConditionMap::Label(RawLabelWord::Raw).serialize(serializer),
-            ConditionOn::Prediction(model) => {
-                ConditionMap::Prediction(model.clone()).serialize(serializer)
-            }
-            ConditionOn::Nothing => serializer.serialize_str("none"),
-        }
+/// `{label: raw}`.
+mod raw_label {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{ConditionMap, RawLabelWord};
+
+    pub(super) fn serialize<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
+        ConditionMap::Label(RawLabelWord::Raw).serialize(serializer)
     }
-}
 
-impl<'de> Deserialize<'de> for ConditionOn {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ConditionOnVisitor;
-        impl<'de> Visitor<'de> for ConditionOnVisitor {
-            type Value = ConditionOn;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`label`, `{label: raw}`, `{prediction: MODEL}` or `none`")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<ConditionOn, E> {
-                match text {
-                    "label" => Ok(ConditionOn::Label),
-                    "none" => Ok(ConditionOn::Nothing),
-                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ConditionOn, A::Error> {
-                Ok(match Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))? {
-                    ConditionMap::Label(RawLabelWord::Raw) => ConditionOn::RawLabel,
-                    ConditionMap::Prediction(model) => ConditionOn::Prediction(model),
-                })
-            }
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(form: D) -> Result<(), D::Error> {
+        match ConditionMap::deserialize(form)? {
+            ConditionMap::Label(RawLabelWord::Raw) => Ok(()),
+            ConditionMap::Prediction(_) => Err(D::Error::custom("not the label")),
         }
-        deserializer.deserialize_any(ConditionOnVisitor)
     }
 }
 
@@ -132,4 +110,20 @@ pub enum RatioGuard {
     /// At most this many times.
     #[serde(untagged)]
     AtMost(Finite),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ConditionOn;
+
+    #[test]
+    fn what_is_conditioned_on_has_a_word_or_a_map() {
+        for text in [r#""label""#, r#""none""#, r#"{"label":"raw"}"#, r#"{"prediction":"m"}"#] {
+            let read: ConditionOn = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        }
+        for text in [r#""raw""#, r#"{"label":"both"}"#, r#"{"none":"m"}"#, r#""prediction""#, "1"] {
+            assert!(serde_json::from_str::<ConditionOn>(text).is_err(), "{text}");
+        }
+    }
 }

@@ -26,7 +26,9 @@ use crate::counterfactual::plausibility_filter::PlausibilityFilter;
 use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable};
-use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch, set_group};
+use crate::counterfactual::{
+    ChangeCounters, GeneratedBatch, Generator, SampleBatch, differs, set_group,
+};
 use crate::data::{Attribute, FeatureColumn};
 use crate::num::ecdf::Cdf;
 
@@ -78,6 +80,11 @@ impl FittedStrategy {
     pub(super) fn moving(&self) -> Vec<&StrategyVariable> {
         let named = self.variables.iter().zip(&self.rules.named);
         named.filter(|(_, named)| **named).map(|(variable, _)| variable).collect()
+    }
+
+    /// For each declared group whether it has a reference row.
+    pub(super) fn groups_with_rows(&self) -> Vec<bool> {
+        (0..self.n_groups).map(|group| !self.counts.lacks(group)).collect()
     }
 
     /// Marks what the filter and the checks do not let pass as invalid.
@@ -132,8 +139,8 @@ pub struct MapFlipGenerator {
     strata: ReferenceStrata,
     /// By own group, target group: which variables may change.
     eligible: Vec<Vec<Vec<bool>>>,
-    /// Groups without a reference row: no row is moved out of them or into them.
-    unlearnt_groups: Vec<bool>,
+    /// For each group whether it has a reference row: no row is moved out of others or into them.
+    has_rows: Vec<bool>,
     /// By variable without levels, own group, target group, stratum.
     tabulated: Vec<Option<TabulatedMap>>,
     idle: Mutex<Vec<FlipMemory>>,
@@ -158,11 +165,10 @@ impl MapFlipGenerator {
         let eligible = (0..fitted.n_groups)
             .map(|own| (0..fitted.n_groups).map(|to| pair(own, to)).collect())
             .collect();
-        let untaught = (0..fitted.n_groups).map(|group| fitted.counts.lacks(group)).collect();
         let mut mover = MapFlipGenerator {
             strata,
             eligible,
-            unlearnt_groups: untaught,
+            has_rows: fitted.groups_with_rows(),
             tabulated: Vec::new(),
             idle: Mutex::default(),
             fitted,
@@ -247,13 +253,13 @@ impl MapFlipGenerator {
     /// The cases of a batch; rows whose class is missing are none.
     fn cases(&self, samples: &SampleBatch<'_>, to: usize) -> Vec<SampleCase> {
         let mut cases = Vec::with_capacity(samples.rows.n);
-        if self.unlearnt_groups[to] {
+        if !self.has_rows[to] {
             return cases;
         }
         // The class of each combination of group and class that has come already.
         let mut known_classes = vec![None; SMALL_KEYS];
         for row in 0..samples.rows.n {
-            let known = |own: &usize| *own < self.fitted.n_groups && !self.unlearnt_groups[*own];
+            let known = |own: &usize| self.has_rows.get(*own) == Some(&true);
             let Some(own) = samples.own_group(row, to).filter(known) else { continue };
             let key = samples.stratum_key(row);
             let class = match small_key(key) {
@@ -425,8 +431,7 @@ impl MapFlipGenerator {
                         let (image, outside) = map.image(x, *tabulated, &mut last);
                         variable.set_number(&mut generated.rows, n, image);
                         let counters = &mut generated.counters[n];
-                        counters.n_changed +=
-                            u32::from((image - x).abs() > 1e-9 * x.abs().max(1.0));
+                        counters.n_changed += u32::from(differs(x, image));
                         counters.n_clamped += u32::from(outside);
                         counters.n_fallback += u32::from(*fallback);
                     }

@@ -18,6 +18,7 @@ use serde::de::Deserializer;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::data::MISSING;
+use crate::num::additive::Additive;
 use crate::num::hash::FastMap;
 use crate::num::seed::sm;
 
@@ -25,45 +26,38 @@ use crate::num::seed::sm;
 pub(crate) const EXACT_COMBINATIONS: usize = 262_144;
 
 /// Counts of combinations of levels, mergeable in any order.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct JointCounts {
     shift: u32,
+    /// Written as a list of pairs, ascending.
+    #[serde(serialize_with = "write_sorted", deserialize_with = "read_pairs")]
     combinations: FastMap<Box<[u32]>, u64>,
 }
 
-/// The stored form of [`JointCounts`]: combinations ascending.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StoredJointCounts {
-    shift: u32,
-    combinations: Vec<(Box<[u32]>, u64)>,
+fn sorted(combinations: &FastMap<Box<[u32]>, u64>) -> Vec<(&[u32], u64)> {
+    let mut all: Vec<_> = combinations.iter().map(|(levels, &n)| (&**levels, n)).collect();
+    all.sort_unstable();
+    all
 }
 
-impl Serialize for JointCounts {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        StoredJointCounts { shift: self.shift, combinations: self.sorted() }.serialize(serializer)
-    }
+fn write_sorted<S: Serializer>(
+    combinations: &FastMap<Box<[u32]>, u64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    sorted(combinations).serialize(serializer)
 }
 
-impl<'de> Deserialize<'de> for JointCounts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = StoredJointCounts::deserialize(deserializer)?;
-        Ok(JointCounts {
-            shift: written.shift,
-            combinations: written.combinations.into_iter().collect(),
-        })
-    }
+fn read_pairs<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<FastMap<Box<[u32]>, u64>, D::Error> {
+    Ok(Vec::<(Box<[u32]>, u64)>::deserialize(deserializer)?.into_iter().collect())
 }
 
 impl JointCounts {
     /// Counts so many rows with these levels.
     pub fn add(&mut self, levels: &[u32], n: u64) {
         self.add_within(levels, n, EXACT_COMBINATIONS);
-    }
-
-    /// Merges other counts.
-    pub fn merge(&mut self, other: &JointCounts) {
-        self.merge_within(other, EXACT_COMBINATIONS);
     }
 
     fn merge_within(&mut self, other: &JointCounts, limit: usize) {
@@ -99,24 +93,23 @@ impl JointCounts {
         self.shift == 0
     }
 
-    fn sorted(&self) -> Vec<(Box<[u32]>, u64)> {
-        let mut all: Vec<_> =
-            self.combinations.iter().map(|(levels, &n)| (levels.clone(), n)).collect();
-        all.sort_unstable();
-        all
-    }
-
     /// The counts in the form that is queried; those of a sample are scaled up to all rows.
     pub fn finish(&self) -> JointTable {
-        let sorted = self.sorted();
+        let sorted = sorted(&self.combinations);
         let width = sorted.first().map_or(0, |(levels, _)| levels.len());
         let scale = 1_u64.checked_shl(self.shift).unwrap_or(u64::MAX);
         JointTable {
             width,
             sorted: vec![OnceLock::new(); width],
             counts: sorted.iter().map(|(_, n)| n.saturating_mul(scale)).collect(),
-            levels: sorted.into_iter().flat_map(|(levels, _)| levels.into_vec()).collect(),
+            levels: sorted.into_iter().flat_map(|(levels, _)| levels).copied().collect(),
         }
+    }
+}
+
+impl Additive for JointCounts {
+    fn absorb(&mut self, other: &Self) {
+        self.merge_within(other, EXACT_COMBINATIONS);
     }
 }
 

@@ -17,8 +17,7 @@ use crate::counterfactual::fit::{MoveRule, StrategyPlan};
 pub(super) use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings, NewLevelRule};
 use crate::counterfactual::flip::{FlipRule, ImpossibleScope};
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures, RatioGuard};
-use crate::counterfactual::plausibility_filter::PlausibilitySettings;
-pub(super) use crate::counterfactual::plausibility_filter::SelectRule;
+pub(super) use crate::counterfactual::plausibility_filter::{KeepWithinBlock, SelectRule};
 pub(super) use crate::num::ecdf::Cdf;
 use crate::param::Finite;
 pub(super) use crate::param::{Count, Fraction};
@@ -66,25 +65,6 @@ pub struct FlipRulesBlock {
     /// Whether an impossible level is judged over the whole groups, or over the strata of the row.
     #[serde(default)]
     pub impossible_scope: ImpossibleScope,
-}
-
-/// How far a counterfactual may be from the centroid of its target group and class.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct KeepWithinBlock {
-    /// At most this many times the root mean square distance of the real rows; above 0.
-    #[schemars(extend("exclusiveMinimum" = 0, "x-range" = "a distance above 0; 1.5 is usual"))]
-    pub centroid_sd: Finite,
-    /// Share of the variance that the principal components explain together. Default: 0.9.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("exclusiveMinimum" = 0, "x-range" = "a share above 0; 0.9 is usual"))]
-    pub explained: Option<Fraction>,
-    /// At most this many principal components. Default: 10.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_components: Option<Count>,
-    /// Of several counterfactuals of a row in a group, all valid ones count, or the nearest only.
-    #[serde(default)]
-    pub select: SelectRule,
 }
 
 /// A block of knobs: some of its own, then all that greedy and plausible share.
@@ -170,7 +150,7 @@ impl $block {
             cdf: self.cdf.unwrap_or(cdf),
             moves,
             flips,
-            filter: self.keep_within.map(knobs::KeepWithinBlock::settings),
+            filter: self.keep_within,
             counterpart: Some(&self.counterpart),
             decorrelate: &self.decorrelate,
             range: self.range.as_slice(),
@@ -190,9 +170,6 @@ impl $block {
         self.new_value = Some(flips.new_value);
         if self.cfs == knobs::CounterfactualsPerRow::Multiple {
             self.max_cfs = self.max_cfs.or(knobs::Count::new(flips.max_cfs as u64));
-        }
-        if let Some(within) = &mut self.keep_within {
-            within.resolve();
         }
     }
 
@@ -307,24 +284,5 @@ impl FlipRulesBlock {
         let ratio = flips.impossible_ratio.and_then(Finite::new);
         self.impossible_ratio = Some(ratio.map_or(RatioGuard::None, RatioGuard::AtMost));
         self.min_expected = self.min_expected.or(Finite::new(flips.min_expected));
-    }
-}
-
-impl KeepWithinBlock {
-    /// The settings that are in force.
-    pub(super) fn settings(self) -> PlausibilitySettings {
-        PlausibilitySettings {
-            k: self.centroid_sd.get(),
-            explained: self.explained.map_or(0.9, Fraction::get),
-            max_components: self.max_components.map_or(10, size),
-            select: self.select,
-        }
-    }
-
-    /// Writes the settings that are in force into those that are left out.
-    pub(super) fn resolve(&mut self) {
-        let filter = self.settings();
-        self.explained = self.explained.or(Fraction::new(filter.explained));
-        self.max_components = self.max_components.or(Count::new(filter.max_components as u64));
     }
 }

@@ -56,8 +56,26 @@ pub(crate) mod transport;
 pub(crate) mod variable;
 pub(crate) mod write_back;
 
+use serde::{Deserialize, Serialize};
+
 use crate::data::rows::reference::ReferenceBatch;
 use crate::data::{Attribute, FeatureColumn, FeatureRows, MISSING_GROUP};
+
+/// The outcome of matching the samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransportTally {
+    /// Samples that were matched.
+    pub n: u64,
+    /// The number of these in strata that were solved in blocks.
+    pub n_approximate: u64,
+    /// Samples with a group and a class for which the reference has no target.
+    pub n_without_target: u64,
+    /// Sum of the costs of all matched samples, in squared standard deviations.
+    pub cost: f64,
+}
+
+/// What became of the samples, by own and target group.
+pub(crate) type TransportTallies = Vec<(usize, usize, TransportTally)>;
 
 /// A fitted strategy.
 pub trait Generator: Send + Sync {
@@ -72,6 +90,11 @@ pub trait Generator: Send + Sync {
         attribute: &Attribute,
         to: usize,
     ) -> GeneratedBatch;
+
+    /// Where all samples are matched together, what became of them.
+    fn tallies(&self) -> Option<&TransportTallies> {
+        None
+    }
 }
 
 /// A batch of rows with their groups and classes; all fields have the same length.
@@ -163,6 +186,11 @@ impl GeneratedBatch {
             valid: vec![true; n],
         }
     }
+}
+
+/// Whether a number differs from that of the row, rounding apart.
+fn differs(before: f64, after: f64) -> bool {
+    (after - before).abs() > 1e-9 * before.abs().max(1.0)
 }
 
 /// Sets the column of the attribute to the level of group `to`; rows without columns are unchanged.

@@ -23,6 +23,7 @@ use crate::counterfactual::space::{ReferenceSpace, SpaceAxis, ZColumn};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::FeatureRows;
 use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::num::additive::{Additive, additive};
 use crate::num::ecdf::ValueTally;
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
@@ -133,13 +134,9 @@ impl MomentSums {
     fn product(&self, a: usize, b: usize) -> f64 {
         self.products[SymmetricMatrix::at(a.max(b), a.min(b))].to_f64()
     }
-
-    /// Merges the sums of other rows.
-    pub(crate) fn merge(&mut self, other: &MomentSums) {
-        self.n += other.n;
-        self.products.iter_mut().zip(&other.products).for_each(|(a, b)| a.merge(*b));
-    }
 }
+
+additive!(MomentSums { n, products });
 
 /// The moments of a reference: by group and class, or of all rows where that would be too much.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -156,7 +153,7 @@ impl ReferenceMoments {
         let key = if self.joined { (None, None) } else { key };
         let n_sums = sums.products.len();
         match self.sections.get_mut(&key) {
-            Some(known) => known.merge(&sums),
+            Some(known) => known.absorb(&sums),
             None => drop(self.sections.insert(key, sums)),
         }
         if self.sections.len() > 1 && self.sections.len() * n_sums > MAX_SUMS {
@@ -175,7 +172,7 @@ impl ReferenceMoments {
     pub(crate) fn whole(&self) -> Option<MomentSums> {
         let mut sections = self.sections.values();
         let mut whole = sections.next()?.clone();
-        sections.for_each(|sums| whole.merge(sums));
+        sections.for_each(|sums| whole.absorb(sums));
         Some(whole)
     }
 

@@ -27,6 +27,7 @@ use crate::counterfactual::absence::TOLERANCE;
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::FeatureRows;
+use crate::param::{Count, Finite, Fraction};
 
 /// Largest number of columns of the z-space: at 1,500 the components take 8 s, and 18 MB per
 /// thread.
@@ -48,17 +49,22 @@ pub enum SelectRule {
     Best,
 }
 
-/// Settings of the filter.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// How far a counterfactual may be from the centroid of its target group and class.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PlausibilitySettings {
-    /// The largest plausibility of a valid counterfactual.
-    pub k: f64,
-    /// Share of the variance that the components explain together.
-    pub explained: f64,
-    /// Largest number of components.
-    pub max_components: usize,
-    /// Which of several valid counterfactuals of a row are used.
+pub struct KeepWithinBlock {
+    /// At most this many times the root mean square distance of the real rows; above 0.
+    #[schemars(extend("exclusiveMinimum" = 0, "x-range" = "a distance above 0; 1.5 is usual"))]
+    pub centroid_sd: Finite,
+    /// Share of the variance that the principal components explain together.
+    #[serde(default = "Fraction::of::<9, 10>")]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-range" = "a share above 0; 0.9 is usual"))]
+    pub explained: Fraction,
+    /// At most this many principal components.
+    #[serde(default = "Count::of::<10>")]
+    pub max_components: Count,
+    /// Of several counterfactuals of a row in a group, all valid ones count, or the nearest only.
+    #[serde(default)]
     pub select: SelectRule,
 }
 
@@ -85,7 +91,7 @@ pub(crate) struct PlausibilitySection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlausibilityFilter {
-    pub(crate) settings: PlausibilitySettings,
+    pub(crate) settings: KeepWithinBlock,
     pub(crate) n_components: usize,
     /// Variance of the scores of all reference rows together.
     pub(crate) variance: f64,
@@ -323,8 +329,9 @@ impl PlausibilityFilter {
             if condition == Conditioning::Nothing { None } else { class(generated.parent[j]) }
         };
         let plausibility = self.plausibility(variables, &generated.rows, |j| Some((to, class(j))));
+        let most = self.settings.centroid_sd.get() + TOLERANCE;
         for (valid, distance) in generated.valid.iter_mut().zip(&plausibility) {
-            *valid &= distance.is_none_or(|distance| distance <= self.settings.k + TOLERANCE);
+            *valid &= distance.is_none_or(|distance| distance <= most);
         }
         generated.plausibility = Some(plausibility);
     }

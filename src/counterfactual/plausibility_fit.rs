@@ -5,8 +5,8 @@ use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, StratumK
 use crate::counterfactual::decorrelate::DecorrelatedReference;
 use crate::counterfactual::moments::{MomentFrame, MomentSums, ReferenceMoments};
 use crate::counterfactual::plausibility_filter::{
-    ComponentTerm, MAX_COLUMNS, NOISE_SHARE, PlausibilityFilter, PlausibilitySection,
-    PlausibilitySettings,
+    ComponentTerm, KeepWithinBlock, MAX_COLUMNS, NOISE_SHARE, PlausibilityFilter,
+    PlausibilitySection,
 };
 use crate::counterfactual::space::{ReferenceSpace, SpaceAxis};
 use crate::counterfactual::variable::StrategyVariable;
@@ -14,6 +14,7 @@ use crate::data::MISSING_GROUP;
 use crate::data::rows::reference::ReferenceBatch;
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::num::additive::{Additive, absorb_map, additive};
 use crate::num::eigen::eigen;
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
@@ -42,13 +43,9 @@ impl SectionSums {
         self.sums.iter_mut().zip(scores).for_each(|(sum, &t)| sum.add_wide(t));
         self.squares.iter_mut().zip(scores).for_each(|(sum, &t)| sum.add_wide(t * t));
     }
-
-    fn merge(&mut self, other: &SectionSums) {
-        self.n += other.n;
-        self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| a.merge(*b));
-        self.squares.iter_mut().zip(&other.squares).for_each(|(a, b)| a.merge(*b));
-    }
 }
+
+additive!(SectionSums { n, sums, squares });
 
 /// The scores of all rows by section.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -62,10 +59,7 @@ impl SectionScores {
 
 impl Accumulator for SectionScores {
     fn merge(&mut self, other: Self) {
-        for (key, sums) in other.0 {
-            let empty = || SectionSums::new(sums.sums.len());
-            self.0.entry(key).or_insert_with(empty).merge(&sums);
-        }
+        absorb_map(&mut self.0, other.0);
     }
 }
 
@@ -76,7 +70,7 @@ impl PlausibilityFilter {
     /// # Errors
     /// The reference cannot be read; it has too many columns, or none that vary.
     pub(crate) fn fit(
-        settings: PlausibilitySettings,
+        settings: KeepWithinBlock,
         of: &FilterReference<'_>,
         (mut frame, mut moments): (MomentFrame, ReferenceMoments),
         again: impl FnOnce(&MomentFrame) -> Result<ReferenceMoments>,
@@ -181,7 +175,7 @@ impl FilterReference<'_> {
         for (&key, sums) in moments {
             let Some(key) = self.key(key) else { continue };
             match sections.get_mut(&key) {
-                Some(known) => known.merge(sums),
+                Some(known) => known.absorb(sums),
                 None => {
                     sections.insert(key, sums.clone());
                 }
@@ -214,7 +208,8 @@ impl FilterReference<'_> {
 
 /// The least number of components that explains the wanted share, at least 2, at most what is
 /// wanted and the rank.
-pub(crate) fn components(values: &[f64], settings: &PlausibilitySettings) -> usize {
+pub(crate) fn components(values: &[f64], settings: &KeepWithinBlock) -> usize {
+    let most = usize::try_from(settings.max_components.get()).unwrap_or(usize::MAX);
     let largest = values.first().copied().unwrap_or(0.0);
     let rank = values.iter().take_while(|&&value| value > NOISE_SHARE * largest).count();
     let total: f64 = values.iter().map(|value| value.max(0.0)).sum();
@@ -222,9 +217,9 @@ pub(crate) fn components(values: &[f64], settings: &PlausibilitySettings) -> usi
     let enough = values.iter().take_while(|&&value| {
         let before = explained;
         explained += value.max(0.0) / total;
-        before < settings.explained - TOLERANCE
+        before < settings.explained.get() - TOLERANCE
     });
-    enough.count().max(2).min(settings.max_components).min(rank).max(1)
+    enough.count().max(2).min(most).min(rank).max(1)
 }
 
 /// The coefficients of the components by column of the space: for each column those of its levels,

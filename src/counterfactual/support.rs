@@ -384,15 +384,6 @@ enum VariableSupport {
     Range([f64; 2], u32),
 }
 
-/// How a variable may change in a direction: what is tested is the rest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SupportChange {
-    /// As the person has it.
-    Stands,
-    /// The counterfactual has another value than the person.
-    Moved,
-}
-
 impl DirectionSupport {
     /// What may be unsupported from a group to another: by the reference rows of each fold, and by
     /// those of all folds together. `variables` are those that are counted, then groups found
@@ -470,24 +461,18 @@ impl DirectionSupport {
         }
     }
 
-    /// The place of a level of the variable with this number, if it is unsupported.
-    pub(crate) fn of_level(
-        &self,
-        variable: usize,
-        level: u32,
-        change: SupportChange,
-    ) -> Option<u32> {
+    /// The place of a level of the variable with this number, if it is unsupported; `moved` says
+    /// that the person has another one.
+    pub(crate) fn of_level(&self, variable: usize, level: u32, moved: bool) -> Option<u32> {
         match &self.folds[0][variable] {
-            VariableSupport::Levels(levels, _) => {
-                levels.get(level as usize)?[usize::from(change == SupportChange::Moved)]
-            }
+            VariableSupport::Levels(levels, _) => levels.get(level as usize)?[usize::from(moved)],
             _ => None,
         }
     }
 
     /// The same of a number, which of an ordinal variable may lie between its values: then the
     /// nearest one is tested, of two the lower.
-    pub(crate) fn of_number(&self, variable: usize, x: f64, change: SupportChange) -> Option<u32> {
+    pub(crate) fn of_number(&self, variable: usize, x: f64, moved: bool) -> Option<u32> {
         let support = &self.folds[0][variable];
         if x.is_nan() {
             return None;
@@ -496,7 +481,7 @@ impl DirectionSupport {
             VariableSupport::Values(values, _) => nearest(values, x),
             _ => x,
         };
-        support.of_number(nearest, || change == SupportChange::Moved)
+        support.of_number(nearest, || moved)
     }
 }
 
@@ -657,7 +642,7 @@ pub(crate) fn unread_features(layout: &Layout, omitted: &[Vec<&str>]) -> Vec<usi
 
 #[cfg(test)]
 mod tests {
-    use super::{DirectionSupport, MAX_VALUES, SupportChange, SupportCounts, own_bit, place_bit};
+    use super::{DirectionSupport, MAX_VALUES, SupportCounts, own_bit, place_bit};
     use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
     use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
@@ -770,7 +755,7 @@ mod tests {
         assert_eq!(found(single, husband), ["relation husband (1, 151)"]);
         let to_men = direction(1, 0);
         assert_eq!(to_men.places[0].level.as_deref(), Some("wife"));
-        assert!(to_men.of_level(0, 0, SupportChange::Stands).is_none());
+        assert!(to_men.of_level(0, 0, false).is_none());
         assert!(found((MISSING, 1.0, 50.0, NORTH), (MISSING, 1.0, 50.0, NORTH)).is_empty());
     }
 
@@ -786,8 +771,8 @@ mod tests {
         assert_eq!(found(with(2.0, 1.0), with(2.5, 1.0)), ["grade - (0, 0)"]);
         // Of graphs the value that is nearest.
         let to_women = direction(0, 1);
-        assert!(to_women.of_number(1, 3.4, SupportChange::Moved).is_none());
-        assert!(to_women.of_number(1, 3.6, SupportChange::Stands).is_some());
+        assert!(to_women.of_number(1, 3.4, true).is_none());
+        assert!(to_women.of_number(1, 3.6, false).is_some());
     }
 
     #[test]

@@ -90,29 +90,10 @@ impl Spelling {
         }
     }
 
-    /// The values in this spelling, and the number of those that changed. Only texts change; one
-    /// of only blanks, trimmed, is missing.
-    pub(crate) fn values(self, values: SourceValues) -> (SourceValues, u64) {
-        if self.is_plain() || !matches!(values, SourceValues::Text(_) | SourceValues::Named(_)) {
-            return (values, 0);
-        }
-        let distinct = values.distinct();
-        let mut changed = 0;
-        for &(id, row) in &distinct.first {
-            if values.word(row).is_some_and(|word| self.of(&word) != word) {
-                changed += distinct.counts[id as usize];
-            }
-        }
-        if changed == 0 {
-            drop(distinct);
-            return (values, 0);
-        }
-        let spelt = distinct.named(|row| {
-            let word = values.word(row)?;
-            let spelt = self.of(&word);
-            (!self.trim || !spelt.is_empty()).then(|| spelt.into_owned())
-        });
-        (SourceValues::Named(spelt), changed)
+    /// The values in this spelling, and the number of those that changed, where any did. Only texts
+    /// change; one of only blanks, trimmed, is missing.
+    pub(crate) fn values(self, values: &SourceValues) -> Option<(SourceValues, u64)> {
+        values.spelt(|word| self.of(word), self.trim)
     }
 }
 
@@ -160,7 +141,7 @@ mod tests {
     #[test]
     fn values_are_joined_counted_and_lost_where_blank() {
         let texts = vec![Some("W"), Some("w "), None, Some("w"), Some("  "), Some("m")];
-        let (values, n) = Spelling::LOOSE.values(SourceValues::Text(texts.into()));
+        let (values, n) = Spelling::LOOSE.values(&SourceValues::Text(texts.into())).unwrap();
         let SourceValues::Named(named) = &values else { panic!("{values:?}") };
         assert_eq!(
             named.iter().collect::<Vec<_>>(),
@@ -168,7 +149,7 @@ mod tests {
         );
         assert_eq!(n, 3);
         let plain = SourceValues::Text(vec![Some("W"), Some(" ")].into());
-        assert_eq!(Spelling::default().values(plain).1, 0);
+        assert!(Spelling::default().values(&plain).is_none());
     }
 
     #[test]

@@ -189,51 +189,6 @@ pub(crate) fn is_code(field: &str) -> bool {
     matches!(digits, [b'0', second, ..] if second.is_ascii_digit())
 }
 
-/// The form of a number in national notation: `4.583,58`, `4,583.58`, `4 583,58`, `12.5`, `7`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Numeral {
-    /// The sign before the fraction; `None` without a fraction. `1.234` has a fraction.
-    pub(super) decimal_sign: Option<char>,
-    /// Whether a sign separates the thousands.
-    pub(super) grouped: bool,
-}
-
-impl Numeral {
-    /// The form of a text; `None` if it is not a number in any such notation.
-    pub(super) fn of(text: &str) -> Option<Self> {
-        let text = text.trim();
-        if parse_number(text).is_some() {
-            return Some(Numeral {
-                decimal_sign: text.contains('.').then_some('.'),
-                grouped: false,
-            });
-        }
-        let text = text.strip_prefix(['+', '-']).unwrap_or(text);
-        let last = text.rfind(['.', ',']).map(|at| (at, &text[at..=at]));
-        let (whole, decimal_sign) = match last.filter(|(_, sign)| text.matches(sign).count() == 1) {
-            Some((at, sign)) if is_digits(&text[at + 1..]) => (&text[..at], sign.chars().next()),
-            Some(_) => return None,
-            None => (text, None),
-        };
-        let is_between = |c: char| matches!(c, '.' | ',' | '\'' | '\u{2019}') || c.is_whitespace();
-        let mut between = whole.chars().filter(|&c| is_between(c));
-        let first = between.next();
-        let is_one_sign = first != decimal_sign || first.is_none();
-        let mut groups = whole.split(is_between);
-        let head = groups.next().unwrap_or_default();
-        let fits = is_one_sign
-            && between.all(|c| Some(c) == first)
-            && is_digits(head)
-            && (first.is_none() || head.len() <= 3)
-            && groups.all(|group| group.len() == 3 && is_digits(group));
-        fits.then_some(Numeral { decimal_sign, grouped: first.is_some() })
-    }
-}
-
-fn is_digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
-}
-
 /// The word of a float: the integer where its value is integral, else the shortest exact text.
 pub(crate) fn float_text(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() <= EXACT {
@@ -294,7 +249,8 @@ impl NamedValues {
         Some(NamedValues { names: held.into_iter().collect(), ids })
     }
 
-    fn name(&self, i: usize) -> Option<&str> {
+    /// The text in a row.
+    pub(crate) fn name(&self, i: usize) -> Option<&str> {
         let position = (self.ids[i] as usize).checked_sub(1)?;
         self.names.get(position).map(String::as_str)
     }
@@ -384,15 +340,45 @@ impl SourceValues {
         })
     }
 
-    /// These values, with the marked ones made missing.
-    #[must_use]
-    pub fn with_missing(&self, gone: &[bool]) -> SourceValues {
-        let keep = |i: &usize| !gone.get(*i).copied().unwrap_or(false);
-        self.at((0..self.n_rows()).map(|i| Some(i).filter(keep)))
+    /// These values, with those of some words made missing, and the number of these.
+    pub(crate) fn without(self, is_gone: impl Fn(&str) -> bool) -> (SourceValues, u64) {
+        let distinct = self.distinct();
+        let gone = |row: usize| self.word(row).is_some_and(|word| is_gone(&word));
+        let gone = distinct.table(|row| u32::from(gone(row)));
+        if !gone.contains(&1) {
+            drop(distinct);
+            return (self, 0);
+        }
+        let n = distinct.counts.iter().zip(&gone).filter(|(_, gone)| **gone == 1);
+        let n = n.map(|(n, _)| n).sum();
+        let kept = distinct.ids.iter().enumerate();
+        let kept = kept.map(|(i, &id)| Some(i).filter(|_| gone[id as usize] == 0));
+        (self.at(kept), n)
+    }
+
+    /// These texts as `of` spells them, and how many differ, where any does; a text that is then
+    /// empty is missing if the empty text means that.
+    pub(crate) fn spelt(
+        &self,
+        of: impl for<'w> Fn(&'w str) -> Cow<'w, str>,
+        empty_is_missing: bool,
+    ) -> Option<(SourceValues, u64)> {
+        if !matches!(self, SourceValues::Text(_) | SourceValues::Named(_)) {
+            return None;
+        }
+        let distinct = self.distinct();
+        let differs = |row: usize| self.word(row).is_some_and(|word| of(&word) != word);
+        let differing = distinct.first.iter().filter(|(_, row)| differs(*row));
+        let n: u64 = differing.map(|(id, _)| distinct.counts[*id as usize]).sum();
+        let spelt = |row: usize| {
+            let spelt = of(&self.word(row)?).into_owned();
+            Some(spelt).filter(|spelt| !empty_is_missing || !spelt.is_empty())
+        };
+        (n > 0).then(|| (SourceValues::Named(distinct.named(spelt)), n))
     }
 
     /// The values at these positions, in this order; missing where there is none.
-    fn at(&self, positions: impl Iterator<Item = Option<usize>>) -> SourceValues {
+    pub(crate) fn at(&self, positions: impl Iterator<Item = Option<usize>>) -> SourceValues {
         fn of<A: Array, T>(a: &A, i: Option<usize>, value: impl Fn(usize) -> T) -> Option<T> {
             i.filter(|&i| a.is_valid(i)).map(value)
         }
@@ -661,41 +647,7 @@ mod tests {
     };
     use arrow::datatypes::Int8Type;
 
-    use super::{Numeral, SourceValues, ValueClass, float_text};
-
-    #[test]
-    fn numerals_of_several_countries() {
-        let check = |text: &str, expected: Option<(Option<char>, bool)>| {
-            assert_eq!(Numeral::of(text).map(|n| (n.decimal_sign, n.grouped)), expected, "{text}");
-        };
-        check("7", Some((None, false)));
-        check("-12.5", Some((Some('.'), false)));
-        check("1.5e-3", Some((Some('.'), false)));
-        check("4583,58", Some((Some(','), false)));
-        check("-4.583,58", Some((Some(','), true)));
-        check("1.234.567", Some((None, true)));
-        check("1.234.567,5", Some((Some(','), true)));
-        check("4,583.58", Some((Some('.'), true)));
-        check("4 583,58", Some((Some(','), true)));
-        check("4'583.58", Some((Some('.'), true)));
-        for no in [
-            "",
-            "-",
-            ",",
-            "5,",
-            ",5",
-            "31.12.2020",
-            "1.23,4.5",
-            "12,34.5",
-            "1234.567,5",
-            "1,234,567,8",
-            "x5",
-            "5 x",
-            "192.168.0.1",
-        ] {
-            check(no, None);
-        }
-    }
+    use super::{SourceValues, ValueClass, float_text};
 
     #[test]
     fn words_of_the_job_meet_words_of_the_column() {

@@ -72,7 +72,9 @@ impl PieceLoop<'_> {
         empty: impl Fn() -> S + Sync,
         add: impl Fn(&mut S, usize) -> Result<u64> + Sync,
     ) -> Result<S> {
-        self.fold(empty, add, Accumulator::merge)
+        let mut state = self.fold(empty, add, Accumulator::merge)?;
+        state.settle();
+        Ok(state)
     }
 
     /// The same for sums that are not states of their own, such as one state for each fold or

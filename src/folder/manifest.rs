@@ -177,6 +177,21 @@ pub(crate) struct SignerWords {
 }
 
 impl Manifest {
+    /// A sensitive attribute by its name.
+    pub(crate) fn attribute(&self, name: &str) -> Option<&AttributeWords> {
+        self.attributes.iter().find(|attribute| attribute.name == name)
+    }
+
+    /// A counterfactual set by its name.
+    pub(crate) fn set(&self, name: &str) -> Option<&SetWords> {
+        self.counterfactuals.iter().find(|set| set.name == name)
+    }
+
+    /// A model by its name.
+    pub(crate) fn model(&self, name: &str) -> Option<&ModelWords> {
+        self.models.iter().find(|model| model.name == name)
+    }
+
     /// A text of the form `column = level, column = level` with the job's words for its codes.
     pub(crate) fn with_code_names(&self, text: &str) -> String {
         let named = |part: &str| {

@@ -240,27 +240,51 @@ pub(crate) fn clopper_pearson_lower(share: f64, cases: f64, level: f64) -> f64 {
 pub(crate) fn newcombe(a: Rate, b: Rate, z: f64) -> Option<ValueInterval> {
     let (p, q) = (a.value().ok()?, b.value().ok()?);
     let ends = (wilson(a, z)?, wilson(b, z)?);
-    Some(newcombe_of((p, q), ends, 0.0, IntervalProcedure::Newcombe))
+    Some(newcombe_of((p, q), ends, IntervalProcedure::Newcombe))
 }
 
-/// Newcombe's interval of the difference of two shares from their intervals; with a correlation of
-/// the two in Zou's form for dependent rates.
+/// Newcombe's interval of the difference of two shares from their intervals.
 pub(crate) fn newcombe_of(
     (p, q): (f64, f64),
     (of_a, of_b): (ValueInterval, ValueInterval),
-    correlation: f64,
     method: IntervalProcedure,
 ) -> ValueInterval {
-    let distance = |x: f64, y: f64| {
-        if correlation == 0.0 {
-            return libm::hypot(x, y);
+    mover(&[(1.0, p, of_a), (-1.0, q, of_b)], |_, _| 0.0, method)
+}
+
+/// The hybrid interval of a sum of values, each so many times (MOVER); `correlation` is that of two
+/// of them.
+pub(crate) fn mover(
+    parts: &[(f64, f64, ValueInterval)],
+    correlation: impl Fn(usize, usize) -> f64,
+    method: IntervalProcedure,
+) -> ValueInterval {
+    let value: f64 = parts.iter().map(|(times, value, _)| times * value).sum();
+    let mut correlations = Vec::new();
+    for i in 0..parts.len() {
+        correlations.extend((0..i).map(|j| correlation(i, j)));
+    }
+    let reach = |low: bool| {
+        let reach: Vec<f64> = parts
+            .iter()
+            .map(|(times, value, of)| {
+                let down = (*times > 0.0) == low;
+                times * if down { value - of.lo } else { of.hi - value }
+            })
+            .collect();
+        if let ([x, y], true) = (reach.as_slice(), correlations.iter().all(|both| *both == 0.0)) {
+            return libm::hypot(*x, *y);
         }
-        (x * x + y * y - 2.0 * correlation * x * y).max(0.0).sqrt()
+        let mut sum: f64 = reach.iter().map(|x| x * x).sum();
+        let mut pairs = correlations.iter();
+        for (i, x) in reach.iter().enumerate() {
+            for (y, both) in reach[..i].iter().zip(pairs.by_ref()) {
+                sum += 2.0 * both * x * y;
+            }
+        }
+        sum.max(0.0).sqrt()
     };
-    let d = p - q;
-    let lo = d - distance(p - of_a.lo, of_b.hi - q);
-    let hi = d + distance(of_a.hi - p, q - of_b.lo);
-    ValueInterval { lo, hi, method }
+    ValueInterval { lo: value - reach(true), hi: value + reach(false), method }
 }
 
 /// The interval of the ratio of a share to one above 0 from their intervals (Donner and Zou 2012,

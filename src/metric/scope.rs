@@ -120,7 +120,7 @@ pub(crate) struct ScopeIndex {
 
 impl ScopeIndex {
     /// Of so many groups.
-    pub(super) fn new(groups: usize) -> Self {
+    pub(crate) fn new(groups: usize) -> Self {
         ScopeIndex { groups }
     }
 
@@ -155,7 +155,7 @@ impl ScopeIndex {
     }
 
     /// Every direction: where people come from and where they are moved to.
-    pub(super) fn directions(self) -> impl Iterator<Item = (usize, usize)> {
+    pub(crate) fn directions(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.groups).flat_map(move |from| {
             (0..self.groups).filter(move |&to| to != from).map(move |to| (from, to))
         })

@@ -13,11 +13,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::rows::column_moments::{TrainingTally, means_and_deviations};
 use crate::data::rows::training::TrainingRows;
 use crate::data::{Feature, FeatureKind, FeatureRows, MISSING};
 use crate::error::Result;
-use crate::num::fixed::FixedSum;
-use crate::num::moments::scale_above;
 
 /// How one feature becomes encoded columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,14 +39,6 @@ pub struct FeatureEncoder {
     features: Vec<FeatureEncoding>,
 }
 
-#[derive(Debug, Clone, Default)]
-struct FeatureTally {
-    largest: f64,
-    n: u64,
-    n_missing: u64,
-    levels: Vec<u64>,
-}
-
 impl FeatureEncoder {
     /// Learns means, deviations and levels from the training rows.
     ///
@@ -60,40 +51,19 @@ impl FeatureEncoder {
         omit: &[String],
         rows: &TrainingRows<'_>,
     ) -> Result<FeatureEncoder> {
-        let mut tallies = tallies_of(features);
+        let levels = |of: &Feature| (!is_number(of)).then_some(of.levels.len());
+        let empty: Vec<TrainingTally> =
+            features.iter().enumerate().map(|(f, of)| TrainingTally::new(f, levels(of))).collect();
+        let mut tallies = empty.clone();
         rows.fold(
             |group| {
-                let mut part = tallies_of(features);
-                part.iter_mut()
-                    .enumerate()
-                    .for_each(|(f, tally)| tally.add(&features[f], &group.rows, f));
+                let mut part = empty.clone();
+                part.iter_mut().for_each(|tally| tally.add(&group.rows, |_| true));
                 part
             },
-            |part| tallies.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(&part)),
+            |part| tallies.iter_mut().zip(&part).for_each(|(whole, part)| whole.merge(part)),
         )?;
-        // Sums are taken of x / scale, a power of two above all |x|, so that they are exact to the
-        // last bits in every unit of x.
-        let scales: Vec<f64> = tallies.iter().map(|t| scale_above(t.largest)).collect();
-        let sum_of = |term: &(dyn Fn(usize, f64) -> f64 + Sync)| -> Result<Vec<f64>> {
-            let mut sums = vec![FixedSum::ZERO; features.len()];
-            rows.fold(
-                |group| {
-                    let mut part = vec![FixedSum::ZERO; features.len()];
-                    for (f, sum) in part.iter_mut().enumerate() {
-                        visit_numbers(&features[f], &group.rows, f, |x| sum.add(term(f, x)));
-                    }
-                    part
-                },
-                |part| sums.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part)),
-            )?;
-            Ok(sums
-                .iter()
-                .zip(&tallies)
-                .map(|(s, t)| if t.n == 0 { 0.0 } else { s.to_f64() / t.n as f64 })
-                .collect())
-        };
-        let means = sum_of(&|f, x| x / scales[f])?;
-        let variances = sum_of(&|f, x| (x / scales[f] - means[f]) * (x / scales[f] - means[f]))?;
+        let moments = means_and_deviations(rows, &tallies, &|_, _| true)?;
         let mut encoder =
             FeatureEncoder { columns: Vec::new(), features: Vec::with_capacity(features.len()) };
         for (f, feature) in features.iter().enumerate() {
@@ -101,12 +71,8 @@ impl FeatureEncoder {
                 FeatureEncoding::Omitted {}
             } else if is_number(feature) {
                 let has_missing = tallies[f].n_missing > 0 && tallies[f].n > 0;
-                encoder.number(
-                    feature,
-                    scales[f] * means[f],
-                    scales[f] * variances[f].sqrt(),
-                    has_missing,
-                )
+                let (mean, sd) = moments[f];
+                encoder.number(feature, mean, sd, has_missing)
             } else {
                 encoder.levels(feature, &tallies[f].levels)
             };
@@ -227,50 +193,6 @@ fn is_number(feature: &Feature) -> bool {
         feature.kind,
         FeatureKind::Continuous { .. } | FeatureKind::OrdinalNumber | FeatureKind::OrdinalLevel
     )
-}
-
-/// Visits the numbers of a feature that are not missing.
-fn visit_numbers(feature: &Feature, rows: &FeatureRows, f: usize, mut visit: impl FnMut(f64)) {
-    if is_number(feature) {
-        (0..rows.n).map(|i| rows.columns[f].number(i)).filter(|x| !x.is_nan()).for_each(&mut visit);
-    }
-}
-
-fn tallies_of(features: &[Feature]) -> Vec<FeatureTally> {
-    features
-        .iter()
-        .map(|f| FeatureTally { levels: vec![0; f.levels.len()], ..FeatureTally::default() })
-        .collect()
-}
-
-impl FeatureTally {
-    fn add(&mut self, feature: &Feature, rows: &FeatureRows, f: usize) {
-        if is_number(feature) {
-            for i in 0..rows.n {
-                let x = rows.columns[f].number(i);
-                if x.is_nan() {
-                    self.n_missing += 1;
-                } else {
-                    self.n += 1;
-                    self.largest = self.largest.max(x.abs());
-                }
-            }
-        } else {
-            for &code in rows.codes(f) {
-                match self.levels.get_mut(code as usize) {
-                    Some(count) => *count += 1,
-                    None => self.n_missing += 1,
-                }
-            }
-        }
-    }
-
-    fn merge(&mut self, other: &FeatureTally) {
-        self.largest = self.largest.max(other.largest);
-        self.n += other.n;
-        self.n_missing += other.n_missing;
-        self.levels.iter_mut().zip(&other.levels).for_each(|(a, b)| *a += b);
-    }
 }
 
 #[cfg(test)]

@@ -15,24 +15,9 @@
 //! are not counted.
 //! Cost: a sort of the training scores, 24 bytes each.
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::{Fault, Result};
+use crate::model::kind::threshold_key::ThresholdOf;
 use crate::num::float_precision::FloatPrecision;
-
-/// The objective that a threshold maximises.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum ThresholdObjective {
-    /// The largest TPR with a TNR of at least `tnr_floor`.
-    MaximiseRecall {
-        /// The smallest TNR allowed, in [0, 1].
-        tnr_floor: f64,
-    },
-    /// The largest TPR + TNR.
-    Youden,
-    /// The largest F score, with recall weighted `beta` times as much as precision; above 0.
-    FBeta(f64),
-}
 
 /// A training row with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,8 +31,7 @@ pub(crate) struct ScoredTrainingRow {
 }
 
 /// A fitted threshold and the rates that it reaches on its training rows.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FittedThreshold {
     /// Positive where score >= threshold.
     pub threshold: f64,
@@ -68,13 +52,13 @@ struct ClassWeights {
     negative: u128,
 }
 
-impl ThresholdObjective {
+impl ThresholdOf {
     /// Fits the threshold, in the precision of the scores; the order of the cases does not matter.
     ///
     /// # Errors
     /// No case, or cases of one class only.
     pub(crate) fn fit(
-        self,
+        &self,
         mut cases: Vec<ScoredTrainingRow>,
         precision: FloatPrecision,
     ) -> Result<FittedThreshold> {
@@ -118,26 +102,28 @@ impl ThresholdObjective {
     }
 
     /// Whether a threshold with these rows below it may be chosen.
-    fn is_admissible(self, below: ClassWeights, all: ClassWeights) -> bool {
+    fn is_admissible(&self, below: ClassWeights, all: ClassWeights) -> bool {
         match self {
-            ThresholdObjective::MaximiseRecall { tnr_floor } => {
-                below.negative as f64 / all.negative as f64 >= tnr_floor
+            ThresholdOf::MaximiseRecall(knob) => {
+                below.negative as f64 / all.negative as f64 >= knob.tnr_floor.get()
             }
-            ThresholdObjective::Youden | ThresholdObjective::FBeta(_) => true,
+            ThresholdOf::Column(_) | ThresholdOf::Youden(_) | ThresholdOf::FBeta(_) => true,
         }
     }
 
     /// Whether a higher threshold, with these rows below it, is better than the best one before.
-    fn is_better(self, below: ClassWeights, best: ClassWeights, all: ClassWeights) -> bool {
+    fn is_better(&self, below: ClassWeights, best: ClassWeights, all: ClassWeights) -> bool {
         match self {
-            // A higher threshold never finds more positive rows.
-            ThresholdObjective::MaximiseRecall { .. } => false,
+            // A higher threshold never finds more positive rows. That of a column is not fitted.
+            ThresholdOf::MaximiseRecall(_) | ThresholdOf::Column(_) => false,
             // In whole numbers: the difference of TNR against that of TPR.
-            ThresholdObjective::Youden => {
+            ThresholdOf::Youden(_) => {
                 (below.negative - best.negative) * all.positive
                     > (below.positive - best.positive) * all.negative
             }
-            ThresholdObjective::FBeta(beta) => f_beta(beta, below, all) > f_beta(beta, best, all),
+            ThresholdOf::FBeta(beta) => {
+                f_beta(beta.get(), below, all) > f_beta(beta.get(), best, all)
+            }
         }
     }
 }
@@ -153,8 +139,21 @@ fn f_beta(beta: f64, below: ClassWeights, all: ClassWeights) -> f64 {
 #[cfg(test)]
 mod tests {
 
-    use super::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
+    use super::{FittedThreshold, ScoredTrainingRow, ThresholdOf};
+    use crate::model::kind::threshold_key::{MaximiseRecall, Youden};
     use crate::num::float_precision::FloatPrecision::{Double, Single};
+    use crate::param::{Finite, Fraction};
+
+    const YOUDEN: ThresholdOf = ThresholdOf::Youden(Youden {});
+
+    fn maximise_recall(tnr_floor: f64) -> ThresholdOf {
+        let tnr_floor = Fraction::new(tnr_floor).unwrap();
+        ThresholdOf::MaximiseRecall(MaximiseRecall { tnr_floor })
+    }
+
+    fn f_beta(beta: f64) -> ThresholdOf {
+        ThresholdOf::FBeta(Finite::new(beta).unwrap())
+    }
 
     fn cases(scores: &[f64], labels: &[u64]) -> Vec<ScoredTrainingRow> {
         scores
@@ -167,14 +166,14 @@ mod tests {
     const SCORES: [f64; 6] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
     const LABELS: [u64; 6] = [0, 1, 0, 0, 1, 1];
 
-    fn fit(objective: ThresholdObjective) -> FittedThreshold {
+    fn fit(objective: ThresholdOf) -> FittedThreshold {
         objective.fit(cases(&SCORES, &LABELS), Double).unwrap()
     }
 
     #[test]
     fn a_threshold_above_all_scores_is_above_them_in_their_precision() {
         // No threshold keeps a negative row out of two at the largest score.
-        let objective = ThresholdObjective::MaximiseRecall { tnr_floor: 1.0 };
+        let objective = maximise_recall(1.0);
         let single = f64::from(0.7_f32);
         for precision in [Single, Double] {
             let fitted = objective.fit(cases(&[0.5, single], &[1, 0]), precision).unwrap();
@@ -184,35 +183,31 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        let recall = |tnr_floor| fit(ThresholdObjective::MaximiseRecall { tnr_floor }).threshold;
+        let recall = |tnr_floor| fit(maximise_recall(tnr_floor)).threshold;
         // The example of section 12.5; TNR is 0, 1/3, 1/3, 2/3, 1, 1 from score to score.
         assert_eq!(
             [0.0, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.9, 1.0].map(recall),
             [0.1, 0.2, 0.4, 0.4, 0.5, 0.5]
         );
-        let half = fit(ThresholdObjective::MaximiseRecall { tnr_floor: 0.5 });
+        let half = fit(maximise_recall(0.5));
         assert_eq!(
             (half.n_rows, half.n_positive, half.tpr, half.tnr),
             (6, 3, 2.0 / 3.0, 2.0 / 3.0)
         );
         // TPR + TNR: 1, 4/3, 1, 4/3, 5/3, 4/3.
-        assert_eq!(fit(ThresholdObjective::Youden).threshold, 0.5);
+        assert_eq!(fit(YOUDEN).threshold, 0.5);
         // F1: 6/9, 6/8, 4/7, 4/6, 4/5, 2/4; F2 counts a missed positive row four times: 15/18 at
         // 0.1, 15/17 at 0.2, ...
-        assert_eq!(fit(ThresholdObjective::FBeta(1.0)).threshold, 0.5);
-        assert_eq!(fit(ThresholdObjective::FBeta(2.0)).threshold, 0.2);
+        assert_eq!(fit(f_beta(1.0)).threshold, 0.5);
+        assert_eq!(fit(f_beta(2.0)).threshold, 0.2);
     }
 
     #[test]
     fn of_equally_good_ones_the_smallest_is_taken() {
         // TPR + TNR is 3/2 at 0.2 and at 0.4.
-        let two = ThresholdObjective::Youden
-            .fit(cases(&[0.1, 0.2, 0.3, 0.4], &[0, 1, 0, 1]), Double)
-            .unwrap();
+        let two = YOUDEN.fit(cases(&[0.1, 0.2, 0.3, 0.4], &[0, 1, 0, 1]), Double).unwrap();
         assert_eq!(two.threshold, 0.2);
-        let shuffled = ThresholdObjective::Youden
-            .fit(cases(&[0.4, 0.3, 0.2, 0.1], &[1, 0, 1, 0]), Double)
-            .unwrap();
+        let shuffled = YOUDEN.fit(cases(&[0.4, 0.3, 0.2, 0.1], &[1, 0, 1, 0]), Double).unwrap();
         assert_eq!(shuffled, two);
     }
 
@@ -222,11 +217,7 @@ mod tests {
         weighted[0].weight = 5;
         let mut repeated = cases(&SCORES, &LABELS);
         repeated.extend([repeated[0]; 4]);
-        for objective in [
-            ThresholdObjective::MaximiseRecall { tnr_floor: 0.5 },
-            ThresholdObjective::Youden,
-            ThresholdObjective::FBeta(0.5),
-        ] {
+        for objective in [maximise_recall(0.5), YOUDEN, f_beta(0.5)] {
             let (a, b) = (
                 objective.fit(weighted.clone(), Double).unwrap(),
                 objective.fit(repeated.clone(), Double).unwrap(),
@@ -238,13 +229,10 @@ mod tests {
     #[test]
     fn one_class_has_no_threshold() {
         for labels in [[0; 6], [1; 6]] {
-            let fault = ThresholdObjective::Youden
-                .fit(cases(&SCORES, &labels), Double)
-                .unwrap_err()
-                .to_string();
+            let fault = YOUDEN.fit(cases(&SCORES, &labels), Double).unwrap_err().to_string();
             assert!(fault.contains("one-class"), "{fault}");
         }
-        assert!(ThresholdObjective::Youden.fit(Vec::new(), Double).is_err());
+        assert!(YOUDEN.fit(Vec::new(), Double).is_err());
     }
 
     #[test]
@@ -261,9 +249,7 @@ mod tests {
                     .collect::<Vec<f64>>()
             };
             let labels: Vec<u64> = list("y").into_iter().map(|y| y as u64).collect();
-            let objective = ThresholdObjective::MaximiseRecall {
-                tnr_floor: case["tnr_floor"].as_f64().unwrap(),
-            };
+            let objective = maximise_recall(case["tnr_floor"].as_f64().unwrap());
             let threshold =
                 objective.fit(cases(&list("score"), &labels), Double).unwrap().threshold;
             match case["expected"].as_f64() {

@@ -2,10 +2,10 @@
 //!
 //! A [`ModelTrainer`] is fitted on training rows and gives a [`TrainedModel`], a [`Scorer`] that
 //! can be serialised: two types, so that an untrained model cannot score. Scores computed elsewhere
-//! have no scorer: `scores_file` joins them to the rows by key, `command` keeps those of a program
-//! in order. What a model that is trained elsewhere gets and gives is settled by [`contract`]. The
-//! decision rule for a score (threshold and comparison) is [`ThresholdComparison`], the same for
-//! the factual and the counterfactual row. Strategies and metrics are unknown here.
+//! have no scorer, and those of a program are kept in order by `score_spool`. What a model that is
+//! trained elsewhere gets and gives is settled by [`contract`]. The decision rule for a score
+//! (threshold and comparison) is [`ThresholdComparison`], the same for the factual and the
+//! counterfactual row. Strategies and metrics are unknown here.
 
 pub(crate) mod contract;
 pub(crate) mod encode;
@@ -13,9 +13,9 @@ pub(crate) mod fitted_threshold;
 pub(crate) mod kind;
 pub(crate) mod lightgbm;
 pub(crate) mod logistic;
+pub(crate) mod model_file;
 pub(crate) mod onnx;
 pub(crate) mod score_spool;
-pub(crate) mod scores_file;
 pub(crate) mod trees;
 
 use crate::data::FeatureRows;

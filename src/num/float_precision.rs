@@ -40,8 +40,9 @@ impl FloatPrecision {
     }
 
     /// Of the two the one with fewer bits.
+    #[inline]
     pub(crate) fn coarser(self, other: Self) -> Self {
-        FloatPrecision::single_if([self, other].contains(&FloatPrecision::Single))
+        FloatPrecision::single_if(self == FloatPrecision::Single || other == FloatPrecision::Single)
     }
 
     /// Of the two the one with more bits, which holds the numbers of both.

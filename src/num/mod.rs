@@ -5,6 +5,7 @@
 //! that decide results are whole numbers. Not done here: anything that reads a file or knows what a
 //! group is.
 
+pub(crate) mod additive;
 pub(crate) mod binomial_draws;
 pub(crate) mod binomial_mass;
 pub(crate) mod bits;

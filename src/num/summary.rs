@@ -1,5 +1,12 @@
 //! Quantiles of samples and the normal distribution; location and spread of weighted samples.
 
+/// The numbers in ascending order, without NaN.
+pub(crate) fn ascending(numbers: &[f64]) -> Vec<f64> {
+    let mut known: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
+    known.sort_by(f64::total_cmp);
+    known
+}
+
 /// The quantile `q` in [0, 1] of an ascending sample: linear interpolation at position (m - 1) q.
 ///
 /// `m` is the size of the sample; `None` where it is empty.

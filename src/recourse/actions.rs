@@ -60,13 +60,13 @@ impl<'a> RecoursePlan<'a> {
     /// Searches subgroups and actions.
     ///
     /// # Errors
-    /// A group has no affected row; there is more than the search allows; a cost does not fit.
+    /// There is more than the search allows; a cost does not fit.
     pub fn new(
         audited: &'a AuditedRows,
         pair: &GroupPair,
         search: &SearchSettings,
     ) -> Result<RecoursePlan<'a>> {
-        let population = PairPopulation::new(audited, pair)?;
+        let population = PairPopulation::new(audited, pair);
         let items = ItemIndex::new(&audited.features);
         let least = population.n.map(|n| search.subgroups.min_count(u64::from(n)) as u32);
         let least_unaffected = search.actions.min_count(population.unaffected.len() as u64) as u32;

@@ -33,21 +33,7 @@ use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::RowSets;
 use crate::recourse::definition::{ExactScore, RecourseCriterion};
 use crate::recourse::effect::{ActionEffects, CostReach, SubgroupEffects};
-
-/// Limits on the number of permutations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PermutationLimits {
-    /// Largest number of permutations per subgroup.
-    pub max_permutations: u32,
-    /// Number of permutations with a score of at least the real one at which the test stops.
-    pub stop_after: u32,
-}
-
-impl Default for PermutationLimits {
-    fn default() -> Self {
-        PermutationLimits { max_permutations: 999, stop_after: 20 }
-    }
-}
+use crate::recourse::knobs::PermutationSettings;
 
 /// The p-values of the subgroups of a range that have actions, in their order: one per criterion.
 ///
@@ -58,7 +44,7 @@ pub fn p_values(
     effects: &ActionEffects,
     helped: &RowSets,
     questions: &[RecourseCriterion],
-    deals: PermutationLimits,
+    deals: PermutationSettings,
     seed: u64,
     subgroups: Range<usize>,
 ) -> Vec<Vec<f64>> {
@@ -144,7 +130,7 @@ impl PermutationTest {
         &mut self,
         effect: &SubgroupEffects<'_>,
         questions: &[RecourseCriterion],
-        deals: PermutationLimits,
+        deals: PermutationSettings,
         stream: &mut RandomStream,
     ) -> Vec<f64> {
         let real: Vec<ExactScore> =
@@ -155,7 +141,7 @@ impl PermutationTest {
         let mut larger = vec![0; questions.len()];
         let smaller = usize::from(effect.n[1] < effect.n[0]);
         let mut dealt = PermutedEffects::new(effect, self.first_reach.len());
-        for deal in 1..=deals.max_permutations {
+        for deal in 1..=deals.deals.get() {
             if p.iter().all(Option::is_some) {
                 break;
             }
@@ -166,14 +152,13 @@ impl PermutationTest {
             for (q, question) in questions.iter().enumerate() {
                 if p[q].is_none() && question.score(&effect).score >= real[q] {
                     larger[q] += 1;
-                    if larger[q] == deals.stop_after {
-                        p[q] = Some(f64::from(deals.stop_after) / f64::from(deal));
+                    if larger[q] == deals.enough.get() {
+                        p[q] = Some(larger[q] as f64 / deal as f64);
                     }
                 }
             }
         }
-        let of_all =
-            |larger: u32| f64::from(larger + 1) / (f64::from(deals.max_permutations) + 1.0);
+        let of_all = |larger: u64| (larger + 1) as f64 / (deals.deals.get() as f64 + 1.0);
         p.into_iter().zip(larger).map(|(p, larger)| p.unwrap_or_else(|| of_all(larger))).collect()
     }
 
@@ -263,10 +248,12 @@ pub fn false_discoveries(p: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{PermutationLimits, PermutationTest, false_discoveries};
+    use super::{PermutationTest, false_discoveries};
     use crate::num::seed::RandomStream;
+    use crate::param::Count;
     use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
     use crate::recourse::effect::{CostReach, SubgroupEffects};
+    use crate::recourse::knobs::PermutationSettings;
 
     #[test]
     fn adjusted_values_are_those_of_benjamini_and_hochberg() {
@@ -294,7 +281,10 @@ mod tests {
                 .unwrap();
         let fair = RecourseCriterion::new(RecourseDefinition::ConditionalMean, RecourseView::Micro)
             .unwrap();
-        let deals = PermutationLimits { max_permutations: 99_999, stop_after: u32::MAX };
+        let deals = PermutationSettings {
+            deals: Count::of::<99_999>(),
+            enough: Count::of::<{ u64::MAX }>(),
+        };
         let p =
             kinds.p_values(&effect, &[question, fair], deals, &mut RandomStream::new(1, "test"));
         let exact = 50.0 / 1716.0;

@@ -84,17 +84,21 @@ pub struct AllowedChanges {
     pub not_to: Vec<u32>,
 }
 
-/// The distance between two levels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Distance of two levels of one column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "ColumnCost")]
 pub enum LevelDistance {
-    /// 1 between any two.
-    Unit,
-    /// Difference of positions in the declared order.
-    Positions,
-    /// Difference of the numbers over their range among the audited rows; 0 where all are the same.
+    /// The difference of the numbers over the range of the audited rows.
     RangeShare,
-    /// Difference of the numbers.
+    /// The difference of the numbers.
     Absolute,
+    /// The difference of positions in the declared order.
+    #[serde(rename = "ordinal")]
+    Positions,
+    /// The same between any two: `cost.nominal`.
+    #[serde(rename = "nominal")]
+    Unit,
 }
 
 /// The cost of a change: weight times distance.

@@ -7,7 +7,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Fault, Result};
 use crate::recourse::AuditedRows;
 
 /// Position of the group that is compared with the reference: group 0 of all tables.
@@ -75,10 +74,7 @@ pub struct PairPopulation {
 
 impl PairPopulation {
     /// Finds the affected and unaffected rows.
-    ///
-    /// # Errors
-    /// A group has no affected row.
-    pub fn new(audited: &AuditedRows, pair: &GroupPair) -> Result<PairPopulation> {
+    pub fn new(audited: &AuditedRows, pair: &GroupPair) -> PairPopulation {
         let of_group = |g: usize| -> Vec<Option<u32>> {
             let rows = audited.groups.iter().zip(&audited.favourable).zip(0_u32..);
             rows.filter(|((group, favourable), _)| {
@@ -89,18 +85,6 @@ impl PairPopulation {
         };
         let (mut affected, reference) = (of_group(OTHER), of_group(REFERENCE));
         let n = [affected.len() as u32, reference.len() as u32];
-        for (n, name) in n.iter().zip(&pair.names) {
-            if *n == 0 {
-                let what = format!(
-                    "nobody of the group `{name}` has the unfavourable decision, so \
-                     recourse is not defined"
-                );
-                return Fault::new("no-affected-rows", what).fail(
-                    "compare another pair of groups, or check the threshold of \
-                         the model",
-                );
-            }
-        }
         let border = affected.len().div_ceil(64);
         affected.resize(border * 64, None);
         affected.extend(reference);
@@ -109,7 +93,7 @@ impl PairPopulation {
             .filter(|((group, favourable), _)| **favourable && group.is_some())
             .map(|(_, row)| row)
             .collect();
-        Ok(PairPopulation { names: pair.names.clone(), n, affected, border, unaffected })
+        PairPopulation { names: pair.names.clone(), n, affected, border, unaffected }
     }
 
     /// Number of words of a set of affected rows.
@@ -157,7 +141,7 @@ mod tests {
             others: vec![0; 6],
         };
         let pair = &pairs(&names(), 1, ComparisonBase::Reference)[0];
-        let rows = PairPopulation::new(&audited, pair).unwrap();
+        let rows = PairPopulation::new(&audited, pair);
         assert_eq!((rows.n, rows.border, rows.words()), ([2, 1], 1, 2));
         assert_eq!(
             (rows.affected[1], rows.affected[2], rows.affected[64]),
@@ -165,6 +149,6 @@ mod tests {
         );
         assert_eq!(rows.unaffected, [3, 4], "of any declared group");
         let nobody = &pairs(&names(), 1, ComparisonBase::Reference)[1];
-        assert!(PairPopulation::new(&audited, nobody).unwrap_err().to_string().contains("`c`"));
+        assert_eq!(PairPopulation::new(&audited, nobody).n, [0, 1]);
     }
 }

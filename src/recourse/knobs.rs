@@ -13,7 +13,7 @@ use crate::num::decimal::Decimal;
 use crate::param::{ColumnName, Count, Finite, Fraction, Name, Word};
 use crate::recourse::budget::Percentile;
 use crate::recourse::definition::{RecourseDefinition, RecourseView};
-use crate::recourse::feature::{ChangeDirection, TraitPredicate};
+use crate::recourse::feature::{ChangeDirection, LevelDistance, TraitPredicate};
 use crate::recourse::groups::ComparisonBase;
 use crate::recourse::rank::RankBy;
 use crate::recourse::steps::COST_UNIT;
@@ -222,7 +222,7 @@ pub struct CostRules {
     pub weights: IndexMap<ColumnName, Finite>,
     /// Another distance than that of its kind, by column.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub columns: IndexMap<ColumnName, ColumnCost>,
+    pub columns: IndexMap<ColumnName, LevelDistance>,
 }
 
 impl Default for CostRules {
@@ -245,20 +245,6 @@ pub enum NumberCost {
     RangeShare,
     /// Their difference.
     Absolute,
-}
-
-/// Distance of two levels of one column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ColumnCost {
-    /// The difference of the numbers over the range of the audited rows.
-    RangeShare,
-    /// The difference of the numbers.
-    Absolute,
-    /// The difference of positions in the declared order.
-    Ordinal,
-    /// The same between any two: `cost.nominal`.
-    Nominal,
 }
 
 /// When recourse is fair; each definition that is named is judged.

@@ -6,9 +6,7 @@
 //! with published listings.
 
 use crate::recourse::actions::RecoursePlan;
-use crate::recourse::definition::{
-    RecourseCriterion, RecourseDefinition, RecourseView, SubgroupScore,
-};
+use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
 use crate::recourse::effect::{ActionEffects, SubgroupEffects};
 
 /// One listed action for a group.
@@ -29,45 +27,23 @@ pub struct ActionLine {
 pub struct GroupSentence {
     /// Number of affected people of the group in the subgroup.
     pub n: u32,
-    /// Number of affected people of the group.
-    pub n_in_group: u32,
     /// The actions that the definition uses, by cost.
     pub lines: Vec<ActionLine>,
 }
 
-/// A subgroup under a definition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SubgroupSentence {
-    /// The subgroup.
-    pub subgroup: usize,
-    /// The definition and the view.
-    pub criterion: RecourseCriterion,
-    /// Both groups.
-    pub groups: [GroupSentence; 2],
-    /// Values, score and direction.
-    pub score: SubgroupScore,
-}
-
-impl SubgroupSentence {
-    /// The text parts for a subgroup with actions.
-    pub fn new(
+impl GroupSentence {
+    /// Those of both groups, for a subgroup with actions.
+    pub fn both(
         plan: &RecoursePlan<'_>,
         effects: &ActionEffects,
         question: RecourseCriterion,
         subgroup: usize,
-    ) -> SubgroupSentence {
+    ) -> [GroupSentence; 2] {
         let effect = effects.of_subgroup(plan, subgroup);
-        let halves = [0, 1].map(|g| GroupSentence {
+        [0, 1].map(|g| GroupSentence {
             n: effect.n[g],
-            n_in_group: plan.population.n[g],
             lines: lines(plan, &effect, question, subgroup, g),
-        });
-        SubgroupSentence {
-            subgroup,
-            criterion: question,
-            groups: halves,
-            score: question.score(&effect),
-        }
+        })
     }
 }
 

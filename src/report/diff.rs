@@ -185,31 +185,22 @@ fn line(row: &ChangeRow) -> [String; 9] {
             None => value,
         }
     };
-    let change = match (row.difference, row.lo, row.hi) {
-        (Some(value), Some(lo), Some(hi)) => {
+    let change = match (row.difference, row.lo.zip(row.hi)) {
+        (Some(value), Some((lo, hi))) => {
             format!("{} ({})", plain(&apart.value(value)), plain(&apart.interval(value, lo, hi)))
         }
-        (Some(value), ..) => plain(&apart.value(value)),
-        (None, ..) => format!("undefined: {}", row.undefined.as_str()),
+        (Some(value), None) => plain(&apart.value(value)),
+        (None, _) => format!("undefined: {}", row.undefined.as_str()),
     };
-    let slice = if row.key.slice.is_empty() {
-        String::new()
-    } else {
-        format!(", {}", row.key.slice.as_str())
-    };
-    let class = if row.class.is_empty() {
-        String::new()
-    } else {
-        format!(", class {}", row.class.as_str())
-    };
+    let place = place(metric, &row.key.scope, [&row.key.from_group, &row.key.to_group]).plain();
+    let inside = [(", ", &row.key.slice), (", class ", &row.class)].into_iter();
+    let inside = inside.filter(|(_, name)| !name.is_empty());
     [
         metric.to_owned(),
         row.key.model.to_string(),
         row.key.counterfactual.to_string(),
         row.key.sensitive.to_string(),
-        place(metric, &row.key.scope, [&row.key.from_group, &row.key.to_group]).plain()
-            + &slice
-            + &class,
+        inside.fold(place, |place, (word, name)| format!("{place}{word}{name}")),
         side(row.old_value, row.old_numerator.zip(row.old_denominator)),
         side(row.new_value, row.new_numerator.zip(row.new_denominator)),
         change,

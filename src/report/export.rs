@@ -162,20 +162,6 @@ pub(crate) fn prometheus(
     takes: impl Fn(&MetricRow) -> bool,
     with_gates: bool,
 ) -> String {
-    let mut text = String::new();
-    let job = label(&audit.manifest.job);
-    // The scraper has a label `job` of its own.
-    let audited = format!("audit=\"{job}\"");
-    let mut family = |name: &str, help: &str, lines: Vec<(String, f64)>| {
-        if lines.is_empty() {
-            return;
-        }
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
-        for (labels, value) in lines {
-            let comma = if labels.is_empty() { "" } else { "," };
-            let _ = writeln!(text, "{name}{{{audited}{comma}{labels}}} {value}");
-        }
-    };
     let labels = |row: &MetricRow| {
         let key = key(row).into_iter().chain([("metric", row.metric.to_string())]);
         key.filter(|(_, name)| !name.is_empty())
@@ -183,52 +169,41 @@ pub(crate) fn prometheus(
             .collect::<Vec<_>>()
             .join(",")
     };
-    type ValueOf = fn(&MetricRow) -> Option<f64>;
-    for (name, value, help) in [
-        ("cfaudit_metric", (|row| row.value) as ValueOf, "Value of a metric."),
-        ("cfaudit_metric_lo", |row| row.lo, "Lower end of the interval of a metric."),
-        ("cfaudit_metric_hi", |row| row.hi, "Upper end of the interval of a metric."),
-    ] {
-        family(
-            name,
-            help,
-            audit
-                .metrics
-                .iter()
-                .filter(|row| takes(row))
-                .filter_map(|row| Some((labels(row), value(row)?)))
-                .collect(),
-        );
-    }
-    let verdicts = ["pass", "inconclusive", "fail", "skipped"];
+    type Samples = Vec<(String, f64)>;
+    let of_metrics = |value: fn(&MetricRow) -> Option<f64>| -> Samples {
+        let taken = audit.metrics.iter().filter(|row| takes(row));
+        taken.filter_map(|row| Some((labels(row), value(row)?))).collect()
+    };
     let gates = deciding(audit.gates).filter(|_| with_gates).flat_map(|gate| {
-        let of = |verdict: &str| {
-            let labels = format!(
-                "gate=\"{}\",level=\"{}\",verdict=\"{verdict}\"",
-                label(gate.gate.as_str()),
-                gate.level.as_str()
-            );
+        ["pass", "inconclusive", "fail", "skipped"].map(|verdict| {
+            let (name, level) = (label(gate.gate.as_str()), gate.level.as_str());
+            let labels = format!("gate=\"{name}\",level=\"{level}\",verdict=\"{verdict}\"");
             (labels, f64::from(u8::from(gate.verdict.as_str() == verdict)))
-        };
-        verdicts.map(of)
+        })
     });
-    family("cfaudit_gate", "1 for the verdict of a gate, 0 for the others.", gates.collect());
-    family(
-        "cfaudit_exit_status",
-        "Exit status that the gates require.",
-        vec![(String::new(), f64::from(audit.summary.exit))],
-    );
-    family(
-        "cfaudit_people",
-        "People audited.",
-        vec![(String::new(), audit.manifest.rows.audited as f64)],
-    );
+    let alone = |value: f64| vec![(String::new(), value)];
     let stand_in = f64::from(u8::from(audit.manifest.stand_in.is_some()));
-    family(
-        "cfaudit_stand_in_data",
-        "1 if generated rows replace a public data set.",
-        vec![(String::new(), stand_in)],
-    );
+    let people = audit.manifest.rows.audited as f64;
+    let families: [(&str, &str, Samples); 7] = [
+        ("metric", "Value of a metric.", of_metrics(|row| row.value)),
+        ("metric_lo", "Lower end of the interval of a metric.", of_metrics(|row| row.lo)),
+        ("metric_hi", "Upper end of the interval of a metric.", of_metrics(|row| row.hi)),
+        ("gate", "1 for the verdict of a gate, 0 for the others.", gates.collect()),
+        ("exit_status", "Exit status that the gates require.", alone(audit.summary.exit.into())),
+        ("people", "People audited.", alone(people)),
+        ("stand_in_data", "1 if generated rows replace a public data set.", alone(stand_in)),
+    ];
+    // The scraper has a label `job` of its own.
+    let audited = format!("audit=\"{}\"", label(&audit.manifest.job));
+    let mut text = String::new();
+    for (name, help, lines) in families.into_iter().filter(|(.., lines)| !lines.is_empty()) {
+        let name = format!("cfaudit_{name}");
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+        for (labels, value) in lines {
+            let comma = if labels.is_empty() { "" } else { "," };
+            let _ = writeln!(text, "{name}{{{audited}{comma}{labels}}} {value}");
+        }
+    }
     text
 }
 

@@ -39,16 +39,19 @@ pub(crate) fn model_card(audit: &ExportedAudit<'_>) -> String {
         .collect();
     let models = manifest.models.iter().map(|model| component(audit, model, &data));
     let components: Vec<Value> = models.chain(inputs.iter().cloned()).collect();
-    let property = |name: &str, value: String| json!({"name": name, "value": value});
-    let mut properties = vec![
-        property("cfaudit:job", manifest.job.clone()),
-        property("cfaudit:run", manifest.run.clone()),
-        property("cfaudit:job-sha256", manifest.job_hash.clone()),
-        property("cfaudit:verdict", audit.summary.verdict.clone()),
-        property("cfaudit:people-audited", manifest.rows.audited.to_string()),
+    let audited = manifest.rows.audited.to_string();
+    let properties = [
+        ("job", Some(&manifest.job)),
+        ("run", Some(&manifest.run)),
+        ("job-sha256", Some(&manifest.job_hash)),
+        ("verdict", Some(&audit.summary.verdict)),
+        ("people-audited", Some(&audited)),
+        ("stand-in-data", manifest.stand_in.as_ref()),
     ];
-    properties.extend(manifest.stand_in.clone().map(|set| property("cfaudit:stand-in-data", set)));
-    let mut card = json!({
+    let properties = properties.into_iter().filter_map(|(name, value)| {
+        Some(json!({"name": format!("cfaudit:{name}"), "value": value?}))
+    });
+    let mut card = stripped(json!({
         "$schema": SCHEMA,
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -58,13 +61,30 @@ pub(crate) fn model_card(audit: &ExportedAudit<'_>) -> String {
             "tools": {"components": [
                 {"type": "application", "name": "cfaudit", "version": manifest.program},
             ]},
-            "properties": properties,
+            "properties": properties.collect::<Vec<_>>(),
         },
         "components": components,
-    });
+    }));
     let hash = sha256(card.to_string().as_bytes());
     card["serialNumber"] = format!("urn:uuid:{}", uuid(&hash)).into();
     serde_json::to_string_pretty(&card).unwrap_or_default() + "\n"
+}
+
+/// A value without the fields that have none.
+fn stripped(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let there = fields.into_iter().filter(|(_, value)| !value.is_null());
+            there.map(|(name, value)| (name, stripped(value))).collect()
+        }
+        Value::Array(values) => values.into_iter().map(stripped).collect(),
+        value => value,
+    }
+}
+
+/// Some of what is not empty.
+fn filled<T>(list: Vec<T>) -> Option<Vec<T>> {
+    (!list.is_empty()).then_some(list)
 }
 
 /// A UUID of version 8, variant 10, from the first digits of a hash in hexadecimal.
@@ -85,20 +105,16 @@ fn uuid(hash: &str) -> String {
 fn inputs(manifest: &Manifest) -> Vec<Value> {
     let component = |(i, input): (usize, &InputFile)| {
         let is_rows = input.what == "data";
-        let mut component = json!({
+        // Objects in a bucket have no SHA-256.
+        let has_hash = input.etag.is_none();
+        json!({
             "type": if is_rows { "data" } else { "file" },
             "bom-ref": format!("input-{i}"),
             "name": input.path,
             "description": input.what,
-        });
-        // Objects in a bucket have no SHA-256.
-        if input.etag.is_none() {
-            component["hashes"] = json!([{"alg": "SHA-256", "content": input.sha256}]);
-        }
-        if is_rows {
-            component["data"] = json!([dataset(manifest, &input.path)]);
-        }
-        component
+            "hashes": has_hash.then(|| json!([{"alg": "SHA-256", "content": input.sha256}])),
+            "data": is_rows.then(|| [dataset(manifest, &input.path)]),
+        })
     };
     let mut found: Vec<Value> = manifest.inputs.iter().enumerate().map(component).collect();
     if !found.iter().any(|component| component["type"] == "data") {
@@ -146,33 +162,14 @@ fn component(audit: &ExportedAudit<'_>, model: &ModelWords, data: &[Value]) -> V
     }
     let performance: Vec<Value> =
         of_model(audit, model).filter(|row| is_listed(row)).map(performance_metric).collect();
-    let gates: Vec<Value> = deciding(audit.gates)
-        .filter(|row| row.model == model.name)
-        .map(|row| {
-            let level = if row.level == "warn" { "; level warn" } else { "" };
-            let (gate, verdict) = (row.gate.as_str(), row.verdict.as_str());
-            let name = format!("limit {gate}: {verdict}{level}: {}", gate_sentence(row));
-            match words.gate_notes.get(gate) {
-                Some(note) => json!({"name": name, "mitigationStrategy": note}),
-                None => json!({"name": name}),
-            }
-        })
-        .collect();
-    let texts = |texts: &[&Option<String>]| -> Vec<String> {
-        texts.iter().filter_map(|text| text.as_deref()).map(|text| text.trim().to_owned()).collect()
-    };
-    let mut considerations = json!({});
-    for (key, list) in [
-        ("useCases", json!(texts(&[&words.decision, &words.purpose]))),
-        ("technicalLimitations", json!(words.limitations)),
-        ("ethicalConsiderations", json!(gates)),
-        ("fairnessAssessments", json!(assessments(audit, model))),
-    ] {
-        if list.as_array().is_some_and(|list| !list.is_empty()) {
-            considerations[key] = list;
-        }
-    }
-    let mut component = json!({
+    let gates = deciding(audit.gates).filter(|row| row.model == model.name).map(|row| {
+        let level = if row.level == "warn" { "; level warn" } else { "" };
+        let (gate, verdict) = (row.gate.as_str(), row.verdict.as_str());
+        let name = format!("limit {gate}: {verdict}{level}: {}", gate_sentence(row));
+        json!({"name": name, "mitigationStrategy": words.gate_notes.get(gate)})
+    });
+    let uses = [&words.decision, &words.purpose].into_iter().flatten().map(|text| text.trim());
+    json!({
         "type": "machine-learning-model",
         "bom-ref": format!("model-{}", model.name),
         "name": model.name,
@@ -184,13 +181,15 @@ fn component(audit: &ExportedAudit<'_>, model: &ModelWords, data: &[Value]) -> V
                 "datasets": data,
             },
             "quantitativeAnalysis": {"performanceMetrics": performance},
-            "considerations": considerations,
+            "considerations": {
+                "useCases": filled(uses.collect()),
+                "technicalLimitations": filled(words.limitations.iter().collect()),
+                "ethicalConsiderations": filled(gates.collect()),
+                "fairnessAssessments": filled(assessments(audit, model)),
+            },
         },
-    });
-    if let Some(version) = &words.version {
-        component["version"] = version.as_str().into();
-    }
-    component
+        "version": words.version,
+    })
 }
 
 /// The values of the plain audit of a model, without slices.
@@ -225,16 +224,10 @@ fn performance_metric(row: &MetricRow) -> Value {
         Some(value) => value.to_string(),
         None => format!("undefined: {}", row.undefined.as_str()),
     };
-    let mut metric = json!({"type": name, "value": value});
-    let slice = slice(row);
-    if !slice.is_empty() {
-        metric["slice"] = slice.into();
-    }
-    if let (Some(lo), Some(hi)) = (row.lo, row.hi) {
-        metric["confidenceInterval"] =
-            json!({"lowerBound": lo.to_string(), "upperBound": hi.to_string()});
-    }
-    metric
+    let ends = row.lo.zip(row.hi).map(|(lo, hi)| [lo, hi].map(|end| end.to_string()));
+    let ends = ends.map(|[lo, hi]| json!({"lowerBound": lo, "upperBound": hi}));
+    let slice = Some(slice(row)).filter(|slice| !slice.is_empty());
+    json!({"type": name, "value": value, "slice": slice, "confidenceInterval": ends})
 }
 
 /// Whom a value is about; empty for everybody.
@@ -263,7 +256,7 @@ fn assessments(audit: &ExportedAudit<'_>, model: &ModelWords) -> Vec<Value> {
     let manifest = audit.manifest;
     let has_classes = manifest.label.as_ref().is_some_and(|label| !label.classes.is_empty());
     let voice = AuditVoice::new(manifest, has_classes);
-    let conditions = manifest.words.conditions.join(" ");
+    let conditions = &manifest.words.conditions;
     let mut found = Vec::new();
     for attribute in &manifest.attributes {
         for group in &attribute.groups {
@@ -297,17 +290,12 @@ fn assessments(audit: &ExportedAudit<'_>, model: &ModelWords) -> Vec<Value> {
                     .to_owned(),
                 );
             }
-            let mut assessment = json!({
+            found.push(json!({
                 "groupAtRisk": format!("{} = {group}", attribute.name),
                 "harms": harms.join(" "),
-            });
-            if !benefits.is_empty() {
-                assessment["benefits"] = benefits.join(" ").into();
-            }
-            if !conditions.is_empty() {
-                assessment["mitigationStrategy"] = conditions.as_str().into();
-            }
-            found.push(assessment);
+                "benefits": filled(benefits).map(|benefits| benefits.join(" ")),
+                "mitigationStrategy": filled(conditions.clone()).map(|all| all.join(" ")),
+            }));
         }
     }
     found

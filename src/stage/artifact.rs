@@ -59,4 +59,10 @@ pub(crate) const QUALITY: [&TableDef; 3] =
 pub(crate) const ROLES: &str = "roles.parquet";
 
 /// From this many audited rows on, outcomes are not kept unless the job asks for them.
-pub(crate) const KEEP_ROWS_BELOW: u64 = 10_000_000;
+const KEEP_ROWS_BELOW: u64 = 10_000_000;
+
+/// Whether rows of single people are kept of a job that `asked` for them, or leaves that to their
+/// number.
+pub(crate) fn keeps_rows(asked: Option<bool>, n: u64) -> bool {
+    asked.unwrap_or(n < KEEP_ROWS_BELOW)
+}

@@ -22,7 +22,7 @@ use crate::stage::input::answer::folder_of;
 use crate::stage::kinds::KeptRowsStage;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::row_parts::{link_parts, shard_file, write_parts, write_shard};
+use crate::stage::row_parts::{link_parts, write_lists};
 use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder};
 use crate::unit::AuditUnit;
 
@@ -67,15 +67,15 @@ impl Stage for KeptRowsStage {
         rows.work(1, move |ctx, row_context| {
             let opened = made(ctx, row_context)?;
             let schema = kept_schema(row_context.rows.layout());
-            let part = |g| kept_part(row_context, &opened, g);
-            let lists = passes.row_lists(ctx, 1, |_, folder| {
-                let file = RowFile::create(&shard_file(folder), &schema)?;
-                write_shard(row_context, file, part)
-            })?;
-            let Some(lists) = lists else { return Ok(()) };
-            let writer = PartsWriter::new(ctx.out(), schema.clone(), row_context.workers);
-            let parts = write_parts(row_context, writer, lists.files(0), part)?;
-            write_json(&ctx.out().join(PARTS), &KeptParts { parts })
+            let written = write_lists(
+                (ctx, passes, row_context),
+                1,
+                |_, path| RowFile::create(path, &schema),
+                |_| Ok(PartsWriter::new(ctx.out(), schema.clone(), row_context.workers)),
+                |_, g| kept_part(row_context, &opened, g),
+            )?;
+            let mut written = written.into_iter().flatten();
+            written.try_for_each(|parts| write_json(&ctx.out().join(PARTS), &KeptParts { parts }))
         })
     }
 }

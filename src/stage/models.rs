@@ -1,8 +1,6 @@
 //! The models of a job as stages train and ask them: how many there are in the plain audit, in an
 //! arm of an experiment and in inner folds, and the rows that they learn from.
 
-use std::path::Path;
-
 use crate::augment::ExperimentArm;
 use crate::data::Layout;
 use crate::data::rows::training::{DrawnTraining, TrainingRows};
@@ -12,14 +10,11 @@ use crate::exec::{StageContext, files};
 use crate::job::blocks::experiments::PredictionSource;
 use crate::job::{self, ModelBlock};
 use crate::model::contract::ModelContract;
-use crate::model::lightgbm::file::LightgbmScorer;
-use crate::model::onnx::OnnxParams;
-#[cfg(feature = "onnx")]
-use crate::model::onnx::library;
+use crate::model::model_file::ModelFile;
 use crate::model::{ModelTrainer, Scorer, TrainedModel};
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
-use crate::param::Seed;
+use crate::param::{ColumnName, Seed};
 use crate::stage::experiment::fold_roles::{FoldRoles, INNER_FOLDS};
 use crate::stage::experiment::plan::{arm_of, source_of};
 use crate::stage::kinds::{ContractStage, TrainStage};
@@ -27,7 +22,8 @@ use crate::stage::memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::command::{CommandCall, CommandRows, ProgramFiles};
+use crate::stage::score::asked_rows::AskedRows;
+use crate::stage::score::command::{CommandCall, ProgramFiles};
 use crate::stage::score::rows::{score_by_fold, trained_groups};
 use crate::stage::stage_builder::{Opens, StageBuilder, StageInput};
 use crate::stage::train::repeat::TrainingRepeat;
@@ -49,9 +45,10 @@ impl<'a> StagePlan<'a> {
         layout: &Layout,
         (n_training, seed): (u64, Seed),
     ) -> Result<Option<Box<dyn ModelTrainer>>> {
-        let Some(trainer) = trainer::trainer(model, layout, seed) else {
-            return Ok(None);
-        };
+        let Some((_, knobs)) = model.trained_here() else { return Ok(None) };
+        let omitted = knobs.omit.iter().map(ColumnName::as_str);
+        let omit = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
+        let trainer = knobs.trainer(layout.features.clone(), omit, seed);
         let (threads, allowed) = (self.settings.threads, memory::allowed(self.settings));
         trainer::check_memory(trainer.as_ref(), layout, n_training, threads, allowed)
             .map_err(|e| self.with_model_place(e, &["models", name]))?;
@@ -65,11 +62,13 @@ impl<'a> StagePlan<'a> {
 
     /// The model as a command, if it is one.
     pub(crate) fn call(&'a self, name: &'a str, model: &'a ModelBlock) -> Option<CommandCall<'a>> {
+        let (program, kept) = self.programs.get(name)?;
         Some(CommandCall {
             plan: self,
             model: name,
             key: model.kinds().first()?.key(),
-            program: self.programs.get(name)?,
+            program,
+            kept: program.is_kept.then_some(kept),
             scale: self.score_scale(model),
             n_folds: self.n_folds(),
             first_fold: 0,
@@ -91,29 +90,11 @@ impl<'a> StagePlan<'a> {
         layout: &Layout,
         contract: &ModelContract,
     ) -> Result<Option<Box<dyn Scorer>>> {
-        let (key, loaded) = if let Some(onnx) = &model.onnx {
-            let params = trainer::onnx_params(onnx, self.score_scale(model), layout);
-            ("onnx", load_onnx(params, contract))
-        } else if let Some(block) = &model.lightgbm {
-            let loaded = LightgbmScorer::load(Path::new(&block.file), &layout.features, contract);
-            ("lightgbm", loaded.map(|scorer| Box::new(scorer) as Box<dyn Scorer>))
-        } else {
-            return Ok(None);
-        };
-        loaded.map(Some).map_err(|e| self.with_model_place(e, &["models", name, key]))
+        let file = ModelFile::of(model, self.score_scale(model), &layout.features);
+        let key = model.kinds().first().map_or("", |kind| kind.key());
+        let loaded = file.map(|file| file.load(contract)).transpose();
+        loaded.map_err(|e| self.with_model_place(e, &["models", name, key]))
     }
-}
-
-#[cfg(feature = "onnx")]
-fn load_onnx(params: OnnxParams, contract: &ModelContract) -> Result<Box<dyn Scorer>> {
-    let libraries = library::libraries();
-    Ok(Box::new(crate::model::onnx::OnnxScorer::load(params, contract, &libraries)?))
-}
-
-/// `check` has refused jobs with such models.
-#[cfg(not(feature = "onnx"))]
-fn load_onnx(_: OnnxParams, _: &ModelContract) -> Result<Box<dyn Scorer>> {
-    Err(Fault::new("no-runtime", "this build of cfaudit does not include ONNX models").into())
 }
 
 impl StageInput<TrainStage> {
@@ -124,9 +105,11 @@ impl StageInput<TrainStage> {
         model: &ModelBlock,
         n: usize,
     ) -> Result<Vec<Box<dyn TrainedModel>>> {
-        (0..n)
-            .map(|fold| self.read_artifact(ctx, fold, |json| trainer::trained(model, json)))
-            .collect()
+        let read = |json: &str| match model.trained_here() {
+            Some((_, knobs)) => knobs.read(json),
+            None => Err("the job trains no such model".to_owned()),
+        };
+        (0..n).map(|fold| self.read_artifact(ctx, fold, read)).collect()
     }
 
     fn read_artifact<T>(
@@ -240,7 +223,13 @@ impl<'a> UnitModels<'a> {
                 model_files(b, self.name);
             }
             None => {
-                trainer::model_inputs(b, self.block);
+                if let Some((kind, knobs)) = self.block.trained_here() {
+                    b.value(kind.key(), &kind);
+                    // The seed only where chance has a part in the training.
+                    if knobs.draws() {
+                        b.seed();
+                    }
+                }
                 b.value("folds", self.n);
             }
         }
@@ -398,7 +387,7 @@ impl OpenModels<'_> {
         &self,
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
-        scored: CommandRows<'_>,
+        scored: &dyn AskedRows,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
     ) -> Result<FloatPrecision> {
         self.score_blocks((ctx, row_context), scored, &|_, scores| Ok(scores), take)
@@ -412,7 +401,7 @@ impl OpenModels<'_> {
     pub(crate) fn score_blocks<T: Send>(
         &self,
         (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
-        scored: CommandRows<'_>,
+        scored: &dyn AskedRows,
         make: &(dyn Fn(usize, Vec<f64>) -> Result<T> + Sync),
         take: &mut dyn FnMut(T) -> Result<()>,
     ) -> Result<FloatPrecision> {
@@ -426,15 +415,15 @@ impl OpenModels<'_> {
             OpenModels::Here(scorers) => scorers,
         };
         let block = |g: usize| {
-            let folds = scored.folds(row_context, g)?;
+            let folds = scored.folds(g)?;
             let scores = if folds.iter().all(Option::is_none) {
                 vec![f64::NAN; folds.len()]
             } else {
-                score_by_fold(scorers, &scored.rows(row_context, g)?, |i| folds[i])?
+                score_by_fold(scorers, &scored.rows(g)?, |i| folds[i])?
             };
             Ok((folds.len() as u64, make(g, scores)?))
         };
-        let blocks = row_context.pieces(scored.n_blocks(row_context));
+        let blocks = row_context.pieces(scored.n_blocks());
         blocks.in_order(block, |_, made| take(made))?;
         Ok(FloatPrecision::finest(scorers.iter().map(|of| of.precision())))
     }
@@ -462,11 +451,11 @@ pub(crate) fn short_of_trees<'a>(
     Ok(Box::new(move |ctx| {
         let mut all = Vec::new();
         for ((name, model), trained) in &trees {
-            let missing =
-                |fold| trained.read_artifact(ctx, fold, |json| trainer::missing_trees(model, json));
-            let found: Vec<Option<(u64, u64)>> =
-                (0..n_folds).map(missing).collect::<Result<_>>()?;
-            let fewest = found.into_iter().flatten().min();
+            let read = |json: &str| {
+                model.trained_here().map_or(Ok(None), |(_, knobs)| knobs.missing_trees(json))
+            };
+            let found = (0..n_folds).map(|fold| trained.read_artifact(ctx, fold, read));
+            let fewest = found.collect::<Result<Vec<_>>>()?.into_iter().flatten().min();
             all.extend(fewest.map(|(grown, asked)| (name.as_str(), grown, asked)));
         }
         Ok(all)

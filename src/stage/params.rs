@@ -1,5 +1,6 @@
 //! The parameters of preparation, as a job states them.
 
+use crate::counterfactual::forms::ConditionOn;
 use crate::data::canonical::means_missing;
 use crate::data::prepare::params::{
     DuplicateRule, MissingRule, PrepareParams, SensitiveParams, SidesParams, SplitColumn,
@@ -8,7 +9,6 @@ use crate::data::source::side_table::JoinParams;
 use crate::job::{CounterfactualSet, Job};
 use crate::model::kind::ModelBlock;
 use crate::param::{ColumnName, Word};
-use crate::stage::generate::basis::RowClasses;
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 
@@ -81,7 +81,7 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
             .counterfactuals
             .values()
             .filter_map(CounterfactualSet::knobs)
-            .any(|knobs| RowClasses::is_raw(knobs.condition_on)),
+            .any(|knobs| *knobs.condition_on == ConditionOn::RawLabel),
         known_levels: BTreeMap::new(),
         known_spelling: BTreeMap::new(),
         sensitive: data

@@ -11,7 +11,7 @@ use crate::exec::result_store::StoreView;
 use crate::exec::{ExecSettings, ResultState};
 use crate::folder::read;
 use crate::job::check::CheckedJob;
-use crate::job::{CommandBlock, CounterfactualSet, Job, ModelBlock};
+use crate::job::{CounterfactualSet, Job, ModelBlock};
 use crate::model::kind::command::ScoringProgram;
 use crate::param::{ColumnName, Name};
 use crate::stage::applied_set::AppliedSet;
@@ -23,27 +23,12 @@ use crate::stage::sharding::share::RowShare;
 use crate::table::file::{BATCH_ROWS, BLOCK_ROWS};
 use crate::unit::{AuditUnit, StageKind, is_forced};
 
-/// A model that is a program.
-#[derive(Debug)]
-pub(crate) struct ModelProgram {
-    pub(crate) command: CommandBlock,
-    /// The process that serves the whole run; none where every question starts one.
-    pub(crate) kept: Option<KeptProgram>,
-    /// How it is asked, for `{how}`.
-    pub(crate) how: String,
-    /// Whether it may leave rows without a score.
-    pub(crate) may_lack_scores: bool,
-}
-
-fn programs_of(job: &Job) -> BTreeMap<&str, ModelProgram> {
-    let program = |model: &ModelBlock| {
-        let (_, knobs) = model.brought()?;
-        let ScoringProgram { command, how, may_lack_scores, is_kept } = knobs.program?;
-        let kept = is_kept.then(KeptProgram::default);
-        Some(ModelProgram { command, kept, how, may_lack_scores })
-    };
+/// The models that are programs, each with the process that serves the whole run where one does.
+fn programs_of(job: &Job) -> BTreeMap<&str, (ScoringProgram, KeptProgram)> {
+    let program = |model: &ModelBlock| model.brought()?.1.program;
     let models = job.models.iter();
-    models.filter_map(|(name, model)| Some((name.as_str(), program(model)?))).collect()
+    let program = |(name, model)| Some((name, (program(model)?, KeptProgram::default())));
+    models.filter_map(|(name, model)| program((name.as_str(), model))).collect()
 }
 
 /// Everything the stages of one job share.
@@ -67,8 +52,8 @@ pub(crate) struct StagePlan<'a> {
     pub(crate) secret: Option<Vec<u8>>,
     /// Which requests files of scores were taken for.
     pub(crate) memory: AnswerMemory,
-    /// The models that are programs.
-    pub(crate) programs: BTreeMap<&'a str, ModelProgram>,
+    /// The models that are programs, with the processes that serve the whole run.
+    pub(crate) programs: BTreeMap<&'a str, (ScoringProgram, KeptProgram)>,
 }
 
 impl<'a> StagePlan<'a> {

@@ -14,7 +14,7 @@ use crate::data::prepare::view::SourceView;
 use crate::data::prepare::{Preparation, RowsHere, prepare, rows_file};
 use crate::data::rows::split::{self, RankDraw, RankedSplit};
 use crate::data::source::side_table::{JoinParams, SideTable};
-use crate::data::source::{ParquetSource, csv_import, hidden_column_fault};
+use crate::data::source::{ParquetSource, csv_import};
 use crate::data::{FeatureKind, Layout};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::merge_all;
@@ -76,7 +76,7 @@ impl Stage for ReferenceStage {
                 let columns = params.columns();
                 let source =
                     ParquetSource::parquet(&reference.parquet, &columns, &params.declared)?;
-                ctx.set_total(params.passes(source.n_rows()) * source.n_rows());
+                ctx.set_total(params.passes() * source.n_rows());
                 let prepared = with_watch(ctx, |watch| {
                     prepare(&source, &params, ctx.out(), plan.batch_rows, plan.workers, watch)
                 })?;
@@ -231,19 +231,6 @@ impl<'a> PrepareInputs<'a> {
             }
         }
         let columns = params.columns();
-        if let Some((RowImport::Csv { csv, .. }, _)) = import {
-            // The imported file lacks what nobody reads.
-            let derived = params.derived().map(|(name, _)| (name, "derived".to_owned()));
-            let joined = joins.iter().flat_map(|join| {
-                let kind = format!("joined from the side table `{}`", join.name);
-                join.columns.iter().map(move |name| (name, kind.clone()))
-            });
-            for (name, kind) in derived.chain(joined) {
-                if let Some(file) = csv_import::csv_file_with(csv, name.as_str())? {
-                    return Err(hidden_column_fault(name.as_str(), &kind, &file).into());
-                }
-            }
-        }
         let source = match import {
             Some((import, source)) => ParquetSource::imported(
                 &source.folder(ctx).join(input::SOURCE),
@@ -259,11 +246,11 @@ impl<'a> PrepareInputs<'a> {
             None => source,
             Some(pieces) => source.only(pieces),
         };
-        ctx.set_total(params.passes(source.n_rows()) * source.n_rows());
+        ctx.set_total(params.passes() * source.n_rows());
         with_watch(ctx, |watch| {
             let view = SourceView::new(&source, &params)?;
             let (rows, workers) = (plan.batch_rows, plan.workers);
-            work(&Preparation::new(&view, &params, rows, workers, watch)?)
+            work(&Preparation::new(&view, &params, rows, workers, watch, ctx.out())?)
         })
     }
 }

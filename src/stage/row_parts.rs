@@ -1,47 +1,46 @@
 //! Rows of a folder part by part: written in the order of the row groups, and put into another
 //! folder.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
 use crate::data::exchange::to_score::{PartsWriter, RowsBatch, part_name};
 use crate::error::Result;
+use crate::exec::StageContext;
 use crate::exec::files::{link, make_folder};
 use crate::stage::row_context::RowContext;
 use crate::stage::sharding::shard_rows::each_batch;
+use crate::stage::sharding::share::StagePasses;
 
 /// The file of the rows of a shard.
 const SHARD: &str = "rows.parquet";
 
-/// Writes rows part by part, in the order of the row groups: those that `part` makes, or those that
-/// shards have left in `files`. The number of parts.
-pub(crate) fn write_parts(
-    row_context: RowContext<'_>,
-    mut parts: PartsWriter<'_>,
-    files: Option<&[PathBuf]>,
-    part: impl Fn(usize) -> Result<RowsBatch> + Sync,
-) -> Result<usize> {
-    match files {
-        None => each_part(row_context, part, |batch| parts.push(&batch))?,
-        Some(files) => each_batch(files, |batch| parts.push(&batch))?,
-    }
-    parts.finish()
-}
-
-/// The file of the rows of a shard in a folder.
-pub(crate) fn shard_file(folder: &Path) -> PathBuf {
-    folder.join(SHARD)
-}
-
-/// Writes the rows of a shard, which later become parts.
-pub(crate) fn write_shard(
-    row_context: RowContext<'_>,
-    file: RowFile,
-    part: impl Fn(usize) -> Result<RowsBatch> + Sync,
-) -> Result<()> {
-    let mut file = Box::new(file);
-    each_part(row_context, part, |batch| file.push(RawBatch::of(batch)))?;
-    file.finish()
+/// Writes so many lists of rows part by part, in the order of the row groups: what `part` makes of a
+/// list and a row group, or what shards have left. The numbers of parts; none where the stage ends
+/// here: in a shard, whose rows go into a file of its own, which `create` makes.
+pub(crate) fn write_lists<'w>(
+    (ctx, passes, row_context): (&StageContext<'_>, StagePasses<'_>, RowContext<'_>),
+    lists: usize,
+    create: impl Fn(usize, &Path) -> Result<RowFile>,
+    writer: impl Fn(usize) -> Result<PartsWriter<'w>>,
+    part: impl Fn(usize, usize) -> Result<RowsBatch> + Sync,
+) -> Result<Option<Vec<usize>>> {
+    let of_shards = passes.row_lists(ctx, lists, |list, folder| {
+        let mut file = Box::new(create(list, &folder.join(SHARD))?);
+        let part = |g: usize| part(list, g);
+        each_part(row_context, part, |batch| file.push(RawBatch::of(batch)))?;
+        file.finish()
+    })?;
+    let Some(of_shards) = of_shards else { return Ok(None) };
+    let parts = |list: usize| {
+        let mut parts = writer(list)?;
+        match of_shards.files(list) {
+            None => each_part(row_context, |g| part(list, g), |batch| parts.push(&batch))?,
+            Some(files) => each_batch(files, |batch| parts.push(&batch))?,
+        }
+        parts.finish()
+    };
+    (0..lists).map(parts).collect::<Result<_>>().map(Some)
 }
 
 fn each_part(

@@ -1,27 +1,21 @@
 //! How scores of a model become decisions: the threshold that the job says, a column of the rows,
 //! or what was fitted.
 
+use crate::data::Layout;
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::job::{ModelBlock, ThresholdRule};
-use crate::model::fitted_threshold::FittedThreshold;
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::param::Finite;
 use crate::stage::kinds::ThresholdStage;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
-use crate::stage::score::fit_threshold;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
+use crate::table::ThresholdRow;
+use crate::table::file::read_rows;
 use crate::unit::AuditUnit;
-
-impl StageInput<ThresholdStage> {
-    /// The thresholds, fold by fold.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<FittedThreshold>> {
-        self.read(ctx, fit_threshold::FITTED)
-    }
-}
 
 /// How scores of a model become decisions, to be opened.
 pub(crate) struct RuleInputs<'a> {
@@ -83,31 +77,39 @@ impl<'a> RuleInputs<'a> {
         row_context: RowContext<'_>,
         scores: &ScoreReader,
     ) -> Result<DecisionRule> {
-        let layout = row_context.rows.layout();
-        let mut thresholds = FloatPrecision::Double;
-        let mut compared = self.model.threshold_rule;
-        let threshold = match &self.model.threshold {
-            _ if self.model.amount().is_some() => {
-                compared = ThresholdRule::Gt;
-                // Otherwise they are compared with nothing, so that nobody is decided about.
-                RowThreshold::Fixed(self.above.map_or(f64::NAN, Finite::get))
-            }
-            ThresholdBlock::Fixed(number) => RowThreshold::Fixed(number.get()),
-            ThresholdBlock::Of(ThresholdOf::Column(column)) => {
-                thresholds = layout.precision_of_carried(column.as_str());
-                let carried = &layout.carried;
-                RowThreshold::Carried(
-                    carried.iter().position(|c| c == column.as_str()).unwrap_or(usize::MAX),
-                )
-            }
-            ThresholdBlock::Of(_) => {
-                let fitted = self.fitted.iter().map(|stage| stage.open(ctx));
-                let fitted = fitted.collect::<Result<Vec<_>>>()?.concat();
-                RowThreshold::Folds(fitted.iter().map(|fitted| fitted.threshold).collect())
-            }
-        };
-        let rule = DecisionRule::new(compared, threshold, self.scale);
-        let (gives_scores, scores) = (self.model.gives_scores(), scores.precision());
-        Ok(DecisionRule { gives_scores, scores, thresholds, ..rule })
+        let mut fitted = Vec::new();
+        for stage in &self.fitted {
+            let rows = read_rows::<ThresholdRow>(stage.folder(ctx))?;
+            fitted.extend(rows.iter().map(|row| row.threshold));
+        }
+        let of = (self.model, self.scale, row_context.rows.layout());
+        Ok(rule_of(of, (self.above, fitted), scores.precision()))
     }
+}
+
+/// How scores of a precision become decisions: by the threshold of the model, or those `fitted`;
+/// amounts are positive `above` a number.
+pub(crate) fn rule_of(
+    (model, scale, layout): (&ModelBlock, ScoreScale, &Layout),
+    (above, fitted): (Option<Finite>, Vec<f64>),
+    scores: FloatPrecision,
+) -> DecisionRule {
+    let mut thresholds = FloatPrecision::Double;
+    let mut compared = model.threshold_rule;
+    let threshold = match &model.threshold {
+        _ if model.amount().is_some() => {
+            compared = ThresholdRule::Gt;
+            // Otherwise they are compared with nothing, so that nobody is decided about.
+            RowThreshold::Fixed(above.map_or(f64::NAN, Finite::get))
+        }
+        ThresholdBlock::Fixed(number) => RowThreshold::Fixed(number.get()),
+        ThresholdBlock::Of(ThresholdOf::Column(column)) => {
+            thresholds = layout.precision_of_carried(column.as_str());
+            let carried = layout.carried.iter().position(|c| c == column.as_str());
+            RowThreshold::Carried(carried.unwrap_or(usize::MAX))
+        }
+        ThresholdBlock::Of(_) => RowThreshold::Folds(fitted),
+    };
+    let rule = DecisionRule::new(compared, threshold, scale);
+    DecisionRule { gives_scores: model.gives_scores(), scores, thresholds, ..rule }
 }

@@ -99,30 +99,20 @@ fn of_state(state: &str, attribute: &str, own: &[&PopulationRow]) -> Option<Issu
     let rates: Vec<Rate> = groups.iter().map(|(_, rate)| *rate).collect();
     let shares = both(&groups, widest_apart(&rates)?, true);
     let n = of_rows().filter(|row| place(row) == Some(at)).map(|row| row.rows).sum();
-    let text = match state {
-        "unmatched" => format!(
-            "rows whose key a side table lacks were left out, in some groups more often than in \
-             others: {shares}; all results describe the rows that are left, and with all rows the \
-             gaps between these groups may differ"
-        ),
-        "duplicate" => format!(
-            "`duplicates` left rows out, in some groups more often than in others: {shares}; all \
-             results describe the rows that are left"
-        ),
-        "filtered" => format!(
-            "`keep` left rows out, in some groups more often than in others: {shares}; all results \
-             describe the rows that are left"
-        ),
-        "dropped" => format!(
-            "rows that lack a value were left out, in some groups more often than in others: \
-             {shares}; all results describe the rows that are left, and with all rows the gaps \
-             between these groups may differ"
-        ),
-        _ => format!(
-            "rows are not audited because of the split, in some groups more often than in others: \
-             {shares}; all results describe the audited rows"
-        ),
+    let left = "the rows that are left";
+    let with_gaps = "the rows that are left, and with all rows the gaps between these groups may \
+                     differ";
+    let (what, described) = match state {
+        "unmatched" => ("rows whose key a side table lacks were left out", with_gaps),
+        "duplicate" => ("`duplicates` left rows out", left),
+        "filtered" => ("`keep` left rows out", left),
+        "dropped" => ("rows that lack a value were left out", with_gaps),
+        _ => ("rows are not audited because of the split", "the audited rows"),
     };
+    let text = format!(
+        "{what}, in some groups more often than in others: {shares}; all results describe \
+         {described}"
+    );
     Some(issue(state, attribute, n, &text))
 }
 

@@ -44,7 +44,7 @@ use crate::stage::report;
 use crate::stage::report::inputs::{MeasuredParts, OriginInputs};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::row_parts::{link_parts, shard_file, write_parts, write_shard};
+use crate::stage::row_parts::{link_parts, write_lists};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::unit::{AuditUnit, UnitKind};
 
@@ -137,21 +137,21 @@ impl Stage for ToScoreStage {
                 None => (factual_schema(layout), FACTUAL_KEYS),
                 Some(_) => (counterfactual_schema(layout), COUNTERFACTUAL_KEYS),
             };
-            let lists = passes.row_lists(ctx, asked.len(), |list, folder| {
-                let file = RowFile::create(&shard_file(folder), &schema(list).0)?;
-                write_shard(row_context, file, |g| part(list, g))
-            })?;
-            let Some(lists) = lists else { return Ok(()) };
-            let mut written = Vec::new();
-            for (list, (folder, request, _)) in asked.iter().enumerate() {
+            let writer = |list: usize| {
+                let ((folder, request, _), (schema, n_keys)) = (&asked[list], schema(list));
                 let (id, to) = (request.open(ctx)?.id, ctx.out().join(folder));
                 make_folder(&to)?;
-                let (schema, n_keys) = schema(list);
-                let writer =
-                    PartsWriter::to_score(&to, (&schema, n_keys), &id, row_context.workers);
-                let files = lists.files(list);
-                let parts = write_parts(row_context, writer, files, |g| part(list, g))?;
-                written.push(WrittenRequest { folder: folder.clone(), request: id, parts });
+                Ok(PartsWriter::to_score(&to, (&schema, n_keys), &id, row_context.workers))
+            };
+            let create = |list: usize, path: &Path| RowFile::create(path, &schema(list).0);
+            let of = (ctx, passes, row_context);
+            let Some(parts) = write_lists(of, asked.len(), create, writer, part)? else {
+                return Ok(());
+            };
+            let mut written = Vec::new();
+            for ((folder, request, _), parts) in asked.iter().zip(parts) {
+                let (folder, request) = (folder.clone(), request.open(ctx)?.id);
+                written.push(WrittenRequest { folder, request, parts });
             }
             write_json(&ctx.out().join(REQUESTS), &written)
         })

@@ -11,6 +11,7 @@ use crate::data::prepare::derive::DerivedBin;
 use crate::data::values::float_text;
 use crate::num::itemsets::LevelColumn;
 use crate::num::short_number::short_text;
+use crate::num::summary::ascending;
 
 /// A column of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,13 +90,6 @@ impl PatternColumn {
         let codes: Vec<u32> = numbers.iter().map(code).collect();
         PatternColumn::of_words(name, &levels, &codes)
     }
-}
-
-/// The numbers in ascending order, without NaN.
-fn ascending(numbers: &[f64]) -> Vec<f64> {
-    let mut known: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
-    known.sort_by(f64::total_cmp);
-    known
 }
 
 /// The edges of quartiles of ascending numbers.

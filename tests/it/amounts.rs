@@ -6,7 +6,9 @@ use arrow::array::ArrayRef;
 
 use crate::frame::{TableFrame, TableRecord};
 use crate::seam_cases::text_of;
-use crate::work::{Says, Work, assert_same, column, documented, python3_imports, results, root};
+use crate::work::{
+    Rows, Says, Work, assert_same, column, documented, python3_imports, results, root,
+};
 
 const N: i64 = 240;
 
@@ -34,22 +36,16 @@ fn premiums(of: impl Fn(i64) -> Option<f64>) -> ArrayRef {
 
 fn work(other: ArrayRef) -> Work {
     let work = Work::new();
-    work.parquet(
-        "policies.parquet",
-        vec![
-            ("id", column(0..N)),
-            ("sex", column((0..N).map(sex))),
-            ("premium", premiums(|i| premium(i, sex(i)))),
-        ],
-    );
-    work.parquet(
-        "quotes.parquet",
-        vec![
-            ("row_id", column(0..N)),
-            ("to_group", column((0..N).map(|i| sex(i + 1)))),
-            ("quote", other),
-        ],
-    );
+    Rows::of(0..N)
+        .with("id", |i| i)
+        .with("sex", sex)
+        .column("premium", premiums(|i| premium(i, sex(i))))
+        .write(&work, "people.parquet");
+    Rows::of(0..N)
+        .with("row_id", |i| i)
+        .with("to_group", |i| sex(i + 1))
+        .column("quote", other)
+        .write(&work, "quotes.parquet");
     work
 }
 
@@ -63,22 +59,11 @@ const MODEL: &str = "models:
 ";
 
 fn job(work: &Work, models: &str, rest: &str) {
-    work.write(
-        "job.yaml",
-        &format!(
-            "cfaudit: 1
-name: premiums
-data:
-  rows: {{parquet: policies.parquet}}
-  row_id: id
-  label: none
-  sensitive: {{sex: {{groups: [m, w], reference: m, words: {{m: men, w: women}}}}}}
-counterfactuals: {{flip: naive}}
-{models}
-on_inconclusive: warn
-{rest}"
-        ),
-    );
+    let steps = "-  favourable
+~  sensitive: {sex: {groups: [m, w], reference: m, words: {m: men, w: women}}}
+-models
+-gates";
+    work.job("scored", steps, &format!("{models}\n{rest}"));
 }
 
 const GATES: &str = "gates:
@@ -129,25 +114,13 @@ fn premiums_are_measured_judged_and_told() {
     }
     let families: Vec<&str> = metrics.records().map(|row| row.text("family")).collect();
     assert!(families.iter().all(|family| ["amounts", "ccm"].contains(family)));
-    assert!(metrics.records().all(|row| row.text("metric") != "sr"));
+    assert!(!metrics.has("metric=sr"));
 
-    let amounts = work.table("amounts");
-    let told: Vec<_> = amounts
-        .records()
-        .map(|row| {
-            let groups = (row.text("counterfactual"), row.text("from_group"), row.text("to_group"));
-            let n = ["n", "n_missing", "n_zero", "n_negative"].map(|name| row.int(name).unwrap());
-            (groups, n)
-        })
-        .collect();
+    let columns = "counterfactual from_group to_group n n_missing n_zero n_negative";
     assert_eq!(
-        told,
-        [
-            (("", "m", ""), [120, 0, 1, 0]),
-            (("", "w", ""), [114, 6, 0, 1]),
-            (("flip", "m", "w"), [120, 0, 1, 0]),
-            (("flip", "w", "m"), [114, 6, 0, 1]),
-        ]
+        work.table("amounts").list("", columns).join("\n"),
+        " | m |  | 120 | 0 | 1 | 0\n | w |  | 114 | 6 | 0 | 1\n\
+         flip | m | w | 120 | 0 | 1 | 0\nflip | w | m | 114 | 6 | 0 | 1"
     );
 
     // Nobody is decided about, and outcomes hold the amounts.
@@ -249,7 +222,7 @@ fn clarify_counts_amounts_above_a_number() {
     let claims = |i: i64| (i % 9 != 4).then(|| (150 + i * 53 % 211) as f64);
     let of = |i: i64| Some(sex(i));
     work.parquet(
-        "policies.parquet",
+        "people.parquet",
         vec![
             ("id", column(0..N)),
             ("sex", column((0..N).map(of))),
@@ -320,8 +293,7 @@ gates:
     assert_eq!(audited("m"), [120, 0, unlabelled("m")]);
     assert_eq!(audited("w"), [120, 6, unlabelled("w")]);
     assert!(work.table("gates").records().all(|row| row.text("verdict") == "pass"));
-    let annex = work.read("out/annex.html");
-    annex.says(&["Groups as they are", "Amounts of the groups"]);
+    work.read("out/annex.html").says(&["Groups as they are", "Amounts of the groups"]);
     // Amounts have no place among the scores by which two runs are paired.
     work.cfaudit(0, "diff out out");
     // Without claims what needs no label is measured.

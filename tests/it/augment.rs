@@ -150,8 +150,7 @@ fn arms_add_what_they_say() {
     // Without folds there is nothing to say about them.
     assert!(folds.records().all(|r| r.text("arm").starts_with("folded/")));
 
-    let page = work.read("out/annex.html");
-    page.says(&[
+    work.read("out/annex.html").says(&[
         "Did augmentation help",
         "names no winner",
         "How the folds differ",

@@ -36,10 +36,7 @@ fn cases_are_people_who_switch_with_their_scores_and_values() {
     let cases = work.table("cf_examples");
     let outcomes = work.table("outcomes");
     let source = read_frame(&work.path(""), "people");
-    let value = |id: &str, name: &str| {
-        let row = source.at(&format!("id={id}"));
-        row.shown(name)
-    };
+    let value = |id: &str, name: &str| source.at(&format!("id={id}")).shown(name);
     let mut people = BTreeSet::new();
     for case in cases.records() {
         people.insert(person(&case));
@@ -73,8 +70,7 @@ fn cases_are_people_who_switch_with_their_scores_and_values() {
             .count() as u64;
         assert_eq!(n, switched.min(ASKED), "{set}");
     }
-    let page = work.read("out/report.html");
-    page.says(&[
+    work.read("out/report.html").says(&[
         "Case 1",
         "drawn at random with the seed of the run",
         "because the job asks for them by <code>report.cases</code>",
@@ -85,8 +81,7 @@ fn cases_are_people_who_switch_with_their_scores_and_values() {
     assert!(said.contains(&held), "{said}");
     let archive = crate::proof::entries(&work.path("out.zip"));
     let guide = archive.iter().find(|(name, _)| name.ends_with("/READ-ME.txt")).unwrap().1;
-    let guide = String::from_utf8_lossy(guide);
-    guide.says(&[&format!("{} cases, because", people_cases(&work))]);
+    String::from_utf8_lossy(guide).says(&[&format!("{} cases, because", people_cases(&work))]);
     // Nobody chooses them: not the threads, and not the cut of the rows.
     let first = work.results();
     work.run(0, "job.yaml", "--threads 3 --batch-rows 1024 --force count");
@@ -96,8 +91,7 @@ fn cases_are_people_who_switch_with_their_scores_and_values() {
     job(&work, "plain.yaml", SETS, "");
     work.run(0, "plain.yaml", "");
     assert!(!work.path("out/tables/cf_examples.parquet").exists());
-    let page = work.read("out/report.html");
-    page.lacks(&["Case 1", "report.cases"]);
+    work.read("out/report.html").lacks(&["Case 1", "report.cases"]);
 }
 
 /// A map has so many rows of each direction, whatever the threads; a counterfactual that is its row
@@ -124,7 +118,7 @@ fn maps_show_rows_next_to_their_counterfactuals() {
         let [across, up] = ["share_x", "share_y"].map(|key| row.real(key).unwrap());
         assert!(0.0 < up && up <= across && across + up <= 1.0 + 1e-9, "{across} {up}");
     }
-    let valid = quality.records().filter(|row| row.text("metric") == "n_pairs_valid");
+    let valid = quality.of("metric=n_pairs_valid");
     let expected: BTreeMap<[String; 3], i64> = valid
         .filter(|row| !row.text("from_group").is_empty())
         .map(|row| (direction(&row), row.real("value").unwrap().min(40.0) as i64))

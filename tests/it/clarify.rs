@@ -107,11 +107,7 @@ fn facets_from_job_to_page() {
         .map(|(a, b)| highest(a, b))
         .into_iter()
         .fold(0.0, f64::max);
-    let worst = metrics.records().find(|r| {
-        [r.text("scope"), r.text("sensitive"), r.text("metric")]
-            == ["worst_case", "origin", "demp_difference"]
-    });
-    let worst = worst.unwrap();
+    let worst = metrics.at("scope=worst_case, sensitive=origin, metric=demp_difference");
     assert!(
         (worst.real("value").unwrap() - widest).abs() < 1e-15
             && worst.text("lowest_group") == "west"
@@ -133,7 +129,5 @@ fn facets_from_job_to_page() {
     work.same_bytes(0, "job.yaml", &["--threads 3 --batch-rows 1024"]);
     // Another number of neighbours runs the flip test again, and nothing before it.
     work.run(0, "job.yaml", "--set metrics.clarify.flip_test.neighbours=5");
-    let again = work.table("metrics");
-    let ft = again.at("metric=ft");
-    ft.text("ci_method").says(&["5 neighbours"]);
+    work.table("metrics").at("metric=ft").text("ci_method").says(&["5 neighbours"]);
 }

@@ -1,15 +1,12 @@
 //! A label of several classes, from the columns of the user's files to tables, gates and page:
 //! against numbers counted here by hand.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-
-use arrow::array::{ArrayRef, StringArray};
 
 use crate::batches::read_folder;
 use crate::frame::{TableFrame, TableRecord};
 use crate::persons::run_with_persons;
-use crate::work::{Says, Work, array, column, documented};
+use crate::work::{Draws, Rows, Says, Work, documented, patched};
 
 const CLASSES: [&str; 3] = ["low", "mid", "high"];
 
@@ -25,32 +22,24 @@ struct Person {
     moved: Vec<(usize, Points)>,
 }
 
-/// A generator of its own: what is tested draws otherwise.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-
-    fn points(&mut self, near: [i64; 3]) -> Points {
-        let drawn = near.map(|base| (base + self.below(7) as i64 - 3).clamp(0, 10));
-        (self.below(25) > 0).then_some(drawn)
-    }
+/// Points near others; now and then none.
+fn points(draws: &mut Draws, near: [i64; 3]) -> Points {
+    let drawn = near.map(|base| (base + draws.below(7) as i64 - 3).clamp(0, 10));
+    (draws.below(25) > 0).then_some(drawn)
 }
 
 fn people(n: usize, groups: usize) -> Vec<Person> {
-    let mut draw = Draw(7);
+    let mut draw = Draws(7);
     let person = |_| {
-        let group = draw.below(groups as u64) as usize;
+        let group = draw.below(groups);
         let near = [draw.below(11), draw.below(11), draw.below(11)].map(|base| base as i64);
-        let points = draw.points(near);
-        let moved =
-            (0..groups).filter(|to| *to != group).map(|to| (to, draw.points(near))).collect();
+        let points = points(&mut draw, near);
+        let moved = (0..groups)
+            .filter(|to| *to != group)
+            .map(|to| (to, self::points(&mut draw, near)))
+            .collect();
         let label = (draw.below(30) > 0)
-            .then(|| if draw.below(2) > 0 { best(near) } else { draw.below(3) as usize });
+            .then(|| if draw.below(2) > 0 { best(near) } else { draw.below(3) });
         Person { group, label, weight: draw.below(4) as i64, points, moved }
     };
     (0..n).map(person).collect()
@@ -66,116 +55,88 @@ fn name(group: usize) -> &'static str {
     ["A", "B", "C"][group]
 }
 
-/// A class that nobody is predicted.
-fn nothing(n: usize) -> ArrayRef {
-    column((0..n).map(|_| 0.0))
-}
-
 /// A working folder with these people and a job; `apart` puts their scores into a separate file,
 /// in another order.
 fn work(people: &[Person], groups: usize, apart: bool, more: &str) -> Work {
     let work = Work::new();
-    let n = people.len() as i64;
     let score = |points: Points, class: usize| points.map(|points| points[class] as f64 / 10.0);
-    let scores = |class: usize| column(people.iter().map(|p| score(p.points, class)));
-    let mut columns = vec![
-        ("id", column((0..n).map(|i| i * 3))),
-        ("g", column(people.iter().map(|p| name(p.group)))),
-        ("risk", column(people.iter().map(|p| p.label.map(|label| CLASSES[label])))),
-        ("w", column(people.iter().map(|p| p.weight))),
-        ("household", column((0..n).map(|i| 7000 + i % 90))),
-        ("own", column((0..n).map(|i| 9000 - i))),
-    ];
-    if !apart {
-        columns.extend([
-            ("p_low", scores(0)),
-            ("p_mid", scores(1)),
-            ("p_high", scores(2)),
-            ("p_none", nothing(people.len())),
-        ]);
-    }
-    work.parquet("people.parquet", columns);
+    let rows = Rows::of(people.iter().zip(0_i64..))
+        .with("id", |(_, i)| i * 3)
+        .with("g", |(p, _)| name(p.group))
+        .with("risk", |(p, _)| p.label.map(|label| CLASSES[label]))
+        .with("w", |(p, _)| p.weight)
+        .with("household", |(_, i)| 7000 + i % 90)
+        .with("own", |(_, i)| 9000 - i)
+        .with("p_none", |_| 0.0);
     if apart {
-        let reverse = |class: usize| column(people.iter().rev().map(|p| score(p.points, class)));
-        let ids = column((0..n).rev().map(|i| i * 3));
-        work.parquet(
-            "scores.parquet",
-            vec![
-                ("p_high", reverse(2)),
-                ("row_id", ids),
-                ("p_mid", reverse(1)),
-                ("p_low", reverse(0)),
-            ],
-        );
+        rows.write(&work, "people.parquet");
+        Rows::of(people.iter().zip(0_i64..).collect::<Vec<_>>().into_iter().rev())
+            .with("p_high", |(p, _)| score(p.points, 2))
+            .with("row_id", |(_, i)| i * 3)
+            .with("p_mid", |(p, _)| score(p.points, 1))
+            .with("p_low", |(p, _)| score(p.points, 0))
+            .write(&work, "scores.parquet");
+    } else {
+        rows.with("p_low", |(p, _)| score(p.points, 0))
+            .with("p_mid", |(p, _)| score(p.points, 1))
+            .with("p_high", |(p, _)| score(p.points, 2))
+            .write(&work, "people.parquet");
     }
-    let moved: Vec<(i64, usize, Points)> = people
-        .iter()
-        .zip(0..)
-        .flat_map(|(p, i)| p.moved.iter().map(move |(to, points)| (i * 3, *to, *points)))
-        .collect();
-    let moved_scores = |class: usize| column(moved.iter().map(|m| score(m.2, class)));
-    work.parquet(
-        "flip.parquet",
-        vec![
-            ("row_id", column(moved.iter().map(|m| m.0))),
-            ("to_group", column(moved.iter().map(|m| name(m.1)))),
-            ("p_high", moved_scores(2)),
-            ("p_low", moved_scores(0)),
-            ("p_mid", moved_scores(1)),
-            ("p_none", nothing(moved.len())),
-        ],
-    );
+    let moved = people.iter().zip(0_i64..);
+    let moved = moved.flat_map(|(p, i)| p.moved.iter().map(move |of| (i * 3, of)));
+    Rows::of(moved)
+        .with("row_id", |(i, _)| i)
+        .with("to_group", |(_, of)| name(of.0))
+        .with("p_high", |(_, of)| score(of.1, 2))
+        .with("p_low", |(_, of)| score(of.1, 0))
+        .with("p_mid", |(_, of)| score(of.1, 1))
+        .with("p_none", |_| 0.0)
+        .write(&work, "flip.parquet");
     let factual = if apart { "parquet: scores.parquet, " } else { "" };
     let names = (0..groups).map(name).collect::<Vec<_>>().join(", ");
-    work.write(
-        "job.yaml",
-        &format!(
-            "cfaudit: 1\nname: classes\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: \
-             id\n  label: {{column: risk, positive: [low], classes: [low, mid, high], favourable: \
-             positive}}\n  sensitive: {{g: {{groups: [{names}], reference: A}}}}\n\
-             counterfactuals: {{flip: naive}}\nmodels:\n  risk:\n    scores:\n      factual: \
-             {{{factual}columns: {{mid: p_mid, low: p_low, high: p_high}}}}\n      counterfactual: \
-             {{parquet: flip.parquet, columns: {{low: p_low, mid: p_mid, high: p_high}}}}\n\
-             metrics: {{bootstrap: {{samples: 200}}}}\n{more}"
-        ),
-    );
+    work.write("job.yaml", &format!("{}{more}", job(factual, &names)));
     work
 }
 
-/// The values of `metrics` by class, scope, groups and id; counterfactual metrics are those with a
-/// set.
-struct Values<'a>(BTreeMap<[&'a str; 6], TableRecord<'a>>);
+fn job(factual: &str, groups: &str) -> String {
+    format!(
+        "cfaudit: 1
+name: classes
+data:
+  rows: {{parquet: people.parquet}}
+  row_id: id
+  label: {{column: risk, positive: [low], classes: [low, mid, high], favourable: positive}}
+  sensitive: {{g: {{groups: [{groups}], reference: A}}}}
+counterfactuals: {{flip: naive}}
+models:
+  risk:
+    scores:
+      factual: {{{factual}columns: {{mid: p_mid, low: p_low, high: p_high}}}}
+      counterfactual:
+        {{parquet: flip.parquet, columns: {{low: p_low, mid: p_mid, high: p_high}}}}
+metrics: {{bootstrap: {{samples: 200}}}}
+"
+    )
+}
 
-impl<'a> Values<'a> {
-    fn of(metrics: &'a TableFrame) -> Self {
-        let key = |r: &TableRecord<'a>| {
-            ["class", "scope", "from_group", "to_group", "counterfactual", "metric"]
-                .map(|column| r.text(column))
-        };
-        let all: BTreeMap<_, _> = metrics.records().map(|r| (key(&r), r)).collect();
-        assert_eq!(all.len(), metrics.rows.len(), "the key is one");
-        Values(all)
-    }
+/// The row of a metric by class, scope, groups and id; those of directions are of the set.
+#[track_caller]
+fn at<'a>(metrics: &'a TableFrame, [class, scope, from, to, metric]: [&str; 5]) -> TableRecord<'a> {
+    let set = if ["direction", "one_to_rest"].contains(&scope) { "flip" } else { "" };
+    let cells = format!(
+        "class={class}, scope={scope}, from_group={from}, to_group={to}, counterfactual={set}, \
+         metric={metric}"
+    );
+    assert_eq!(metrics.of(&cells).count(), 1, "{cells}");
+    metrics.at(&cells)
+}
 
-    #[track_caller]
-    fn check_rate(&self, [class, scope, from, to, metric]: [&str; 5], (part, whole): (u64, u64)) {
-        let set = if ["direction", "one_to_rest"].contains(&scope) { "flip" } else { "" };
-        self.check_of_set([class, scope, from, to, set, metric], (part, whole));
-    }
-
-    #[track_caller]
-    fn check_of_set(&self, key: [&str; 6], (part, whole): (u64, u64)) {
-        let record = self.0.get(&key).unwrap_or_else(|| panic!("no {key:?}"));
-        let counts = (record.int("numerator"), record.int("denominator"));
-        assert_eq!(counts, (Some(part as i64), Some(whole as i64)), "{key:?}");
-        match whole {
-            0 => assert!(
-                record.real("value").is_none() && !record.text("undefined").is_empty(),
-                "{key:?}"
-            ),
-            _ => assert_eq!(record.real("value"), Some(part as f64 / whole as f64), "{key:?}"),
-        }
-    }
+#[track_caller]
+fn is_share(metrics: &TableFrame, key: [&str; 5], (part, whole): (u64, u64)) {
+    let record = at(metrics, key);
+    record.holds(&format!("numerator={part}, denominator={whole}"));
+    assert_eq!(record.real("value"), (whole > 0).then(|| part as f64 / whole as f64), "{key:?}");
+    assert_eq!(record.text("undefined").is_empty(), whole > 0, "{key:?}");
 }
 
 /// A square of counts.
@@ -216,7 +177,7 @@ fn check(groups: usize, apart: bool) {
     let work = work(&people, groups, apart, "");
     work.run(0, "job.yaml", "");
     let metrics = work.table("metrics");
-    let values = Values::of(&metrics);
+    let check_rate = |key: [&str; 5], share: (u64, u64)| is_share(&metrics, key, share);
 
     // Labels against predictions.
     let counted = |keep: &dyn Fn(&Person) -> bool| {
@@ -230,38 +191,32 @@ fn check(groups: usize, apart: bool) {
     };
     for group in 0..groups {
         let square = counted(&|p| p.group == group);
-        let (n, scope) = (total(&square), ["", "group", name(group), ""]);
-        let at = |class: &'static str, metric: &'static str| {
-            [class, scope[1], scope[2], scope[3], metric]
-        };
-        values.check_rate(at("", "acc"), (diagonal(&square), n));
-        let mcc = values.0[&["", "group", name(group), "", "", "mcc"]];
+        let n = total(&square);
+        let of =
+            |class: &'static str, metric: &'static str| [class, "group", name(group), "", metric];
+        check_rate(of("", "acc"), (diagonal(&square), n));
+        let mcc = at(&metrics, of("", "mcc"));
         assert!((mcc.real("value").unwrap() - correlation(&square)).abs() < 1e-12);
         for (k, class) in CLASSES.into_iter().enumerate() {
             let (labelled, predicted) = (row(&square, k), column_of(&square, k));
-            values.check_rate(at(class, "prev"), (labelled, n));
+            check_rate(of(class, "prev"), (labelled, n));
             // A prediction counts with or without a label.
             let scored =
                 || people.iter().filter(|p| p.group == group).filter_map(|p| p.points).map(best);
-            values.check_rate(
-                at(class, "pprev"),
+            check_rate(
+                of(class, "pprev"),
                 (scored().filter(|best| *best == k).count() as u64, scored().count() as u64),
             );
-            values.check_rate(at(class, "tpr"), (square[k][k], labelled));
-            values.check_rate(at(class, "fpr"), (predicted - square[k][k], n - labelled));
-            values.check_rate(at(class, "ppv"), (square[k][k], predicted));
+            check_rate(of(class, "tpr"), (square[k][k], labelled));
+            check_rate(of(class, "fpr"), (predicted - square[k][k], n - labelled));
+            check_rate(of(class, "ppv"), (square[k][k], predicted));
         }
     }
     let counts = work.table("counts");
     // Those without a label are behind the last class.
     let cell = |r: &TableRecord<'_>, names: [&str; 2]| {
-        let place = |text: &str| {
-            CLASSES.iter().position(|class| *class == text).unwrap_or(if text.is_empty() {
-                3
-            } else {
-                9
-            })
-        };
+        let places = [&CLASSES[..], &[""]].concat();
+        let place = |text: &str| places.iter().position(|class| *class == text).unwrap_or(9);
         names.map(|column| place(r.text(column)))
     };
     let (mut square, mut unlabelled) = (Square::default(), [0; 3]);
@@ -275,10 +230,7 @@ fn check(groups: usize, apart: bool) {
         }
         *square.get_mut(label).map_or(&mut unlabelled[predicted], |row| &mut row[predicted]) =
             r.int("n").unwrap() as u64;
-        assert_eq!(
-            (r.text("predicted_cf"), r.real("weight"), r.wide("shift_sq")),
-            ("", None, None)
-        );
+        r.holds("predicted_cf=, weight=, shift_sq=");
     }
     assert_eq!(square, counted(&|_| true));
     let without = |k: usize| {
@@ -311,50 +263,40 @@ fn check(groups: usize, apart: bool) {
                 square[before][after] = cube.iter().map(|labelled| labelled[before][after]).sum();
             }
             let (n, place) = (total(&square), [name(from), name(to)]);
-            let at = |class: &'static str, metric: &'static str| {
+            let of = |class: &'static str, metric: &'static str| {
                 [class, "direction", place[0], place[1], metric]
             };
-            values.check_rate(at("", "cr"), (diagonal(&square), n));
-            values.check_rate(at("", "sr"), (n - diagonal(&square), n));
-            let cmcc = values.0[&["", "direction", place[0], place[1], "flip", "cmcc"]];
+            check_rate(of("", "cr"), (diagonal(&square), n));
+            check_rate(of("", "sr"), (n - diagonal(&square), n));
+            let cmcc = at(&metrics, of("", "cmcc"));
             assert!((cmcc.real("value").unwrap() - correlation(&square)).abs() < 1e-12);
             for (k, class) in CLASSES.into_iter().enumerate() {
                 let (before, after) = (row(&square, k), column_of(&square, k));
-                values.check_rate(at(class, "nsr"), (before - square[k][k], before));
-                values.check_rate(at(class, "psr"), (after - square[k][k], n - before));
+                check_rate(of(class, "nsr"), (before - square[k][k], before));
+                check_rate(of(class, "psr"), (after - square[k][k], n - before));
                 // Rightful: the label is the class, as is the prediction.
                 let held = row(&cube[k], k);
-                values.check_rate(at(class, "tpsr"), (held - cube[k][k][k], held));
-                let rmscd = values.0[&[class, "direction", place[0], place[1], "flip", "rmscd"]];
+                check_rate(of(class, "tpsr"), (held - cube[k][k][k], held));
+                let rmscd = at(&metrics, of(class, "rmscd"));
                 assert!((rmscd.real("value").unwrap() - (squared[k] / pairs).sqrt()).abs() < 1e-12);
                 assert!(rmscd.real("lo").is_some());
             }
-            let mine = |r: &TableRecord<'_>| {
-                r.text("scope") == "direction"
-                    && r.text("from_group") == place[0]
-                    && r.text("to_group") == place[1]
-            };
+            let mine = format!("scope=direction, from_group={}, to_group={}", place[0], place[1]);
             let mut found = [Square::default(); 4];
-            for r in counts.records().filter(mine) {
+            for r in counts.of(&mine) {
                 let ([before, after], [label, _]) =
                     (cell(&r, ["predicted", "predicted_cf"]), cell(&r, ["label", "predicted"]));
                 found[label][before][after] = r.int("n").unwrap() as u64;
             }
             assert_eq!(found, cube);
-            for r in transitions.records().filter(mine) {
+            for r in transitions.of(&mine) {
                 let [before, after] = cell(&r, ["from_class", "to_class"]);
                 assert_ne!(before, after);
-                assert_eq!(r.int("numerator"), Some(square[before][after] as i64));
-                assert_eq!(r.int("denominator"), Some(row(&square, before) as i64));
-                assert_eq!(
-                    r.real("value"),
-                    Some(square[before][after] as f64 / row(&square, before) as f64)
-                );
-                assert!(
-                    r.text("interval") == "wilson"
-                        && r.real("lo") <= r.real("value")
-                        && r.real("value") <= r.real("hi")
-                );
+                let (part, whole) = (square[before][after], row(&square, before));
+                r.holds(&format!("numerator={part}, denominator={whole}, interval=wilson"));
+                let value = r.real("value");
+                assert_eq!(value, Some(part as f64 / whole as f64));
+                assert!(r.real("lo") <= value && value <= r.real("hi"));
                 shares += 1;
             }
             directions += 1;
@@ -371,7 +313,7 @@ fn check(groups: usize, apart: bool) {
         let mine = || people.iter().filter(move |p| p.group == group);
         let count =
             |keep: &dyn Fn(&Person) -> bool| Some(mine().filter(|p| keep(p)).count() as i64);
-        let r = groups_table.records().find(|r| r.text("group") == name(group)).unwrap();
+        let r = groups_table.at(&format!("group={}", name(group)));
         assert_eq!(r.int("n"), count(&|_| true));
         assert_eq!(r.int("n_positive"), count(&|p| p.label == Some(0)));
         assert_eq!(
@@ -457,8 +399,7 @@ fn classes_of_persons() {
             assert_eq!(plain.int("denominator_persons").is_some(), !weight.is_empty());
             assert!(row.text("interval") != "wilson");
         }
-        let page = work.read("out/annex.html");
-        page.says(&["Counts are rows; they belong to "]);
+        work.read("out/annex.html").says(&["Counts are rows; they belong to "]);
     }
 }
 
@@ -476,7 +417,6 @@ fn clarify_of_each_class_and_of_one() {
     work.write("each.yaml", &job.replace(plain, each));
     work.run(0, "each.yaml", "");
     let metrics = work.table("metrics");
-    let values = Values::of(&metrics);
     let scored = |group: usize| {
         let own = people.iter().filter(move |p| p.group == group);
         own.filter_map(|p| Some((p.label, best(p.points?), p.weight)))
@@ -484,10 +424,8 @@ fn clarify_of_each_class_and_of_one() {
     let share = |part: usize, whole: usize| part as f64 / whole as f64;
     for (k, class) in CLASSES.into_iter().enumerate() {
         let is_good = |of: usize| (of == k) == (k == 0);
-        let value = |metric: &str| {
-            let key = [class, "pair", "A", "B", "", metric];
-            values.0.get(&key).unwrap_or_else(|| panic!("{key:?}")).real("value").unwrap()
-        };
+        let value =
+            |metric: &str| at(&metrics, [class, "pair", "A", "B", metric]).real("value").unwrap();
         let near = |metric: &str, expected: f64| {
             let found = value(metric);
             assert!((found - expected).abs() < 1e-12, "{class} {metric}: {found}, not {expected}");
@@ -527,19 +465,15 @@ fn clarify_of_each_class_and_of_one() {
         }
         near("cddpl", sum / all);
     }
-    let page = work.read("out/annex.html");
-    page.says(&["Clarify", "each class against all others"]);
+    work.read("out/annex.html").says(&["Clarify", "each class against all others"]);
 
     let example = documented("metrics.md", "## Clarify's thirteen");
     work.write("one.yaml", &job.replace(plain, &example));
     work.run(0, "one.yaml", "--replace");
     let metrics = work.table("metrics");
-    let of_clarify = metrics.of("family=clarify");
-    let classes: BTreeSet<&str> = of_clarify.map(|r| r.text("class")).collect();
-    assert_eq!(classes, BTreeSet::from(["mid"]));
-    let gates = work.table("gates");
-    let judged: Vec<&str> = gates.records().map(|r| r.text("verdict")).collect();
-    assert_eq!(judged, ["pass"]);
+    assert!(metrics.of("family=clarify").all(|r| r.text("class") == "mid"));
+    assert!(metrics.has("family=clarify"));
+    assert_eq!(work.table("gates").list("", "verdict"), ["pass"]);
 }
 
 /// Each class against all others at every threshold of its score; at the step of the job the
@@ -554,12 +488,9 @@ fn curves_of_classes() {
     work.run(0, "job.yaml", "--threads 1");
     let curves = work.table("curves");
     let at = |[class, metric, from, to]: [&str; 4], step: i64| {
-        let is = |row: &TableRecord<'_>| {
-            row.int("step") == Some(step)
-                && [row.text("class"), row.text("metric")] == [class, metric]
-                && [row.text("from_group"), row.text("to_group")] == [from, to]
-        };
-        let row = curves.records().find(is).unwrap_or_else(|| panic!("{class} {metric} {step}"));
+        let row = curves.at(&format!(
+            "step={step}, class={class}, metric={metric}, from_group={from}, to_group={to}"
+        ));
         (row.int("numerator").unwrap(), row.int("denominator").unwrap(), row.real("threshold"))
     };
     let of_b = || people.iter().filter(|p| p.group == 1).filter_map(|p| p.points);
@@ -597,7 +528,6 @@ fn weighted() {
     work.write("job.yaml", &job.replace("  row_id: id\n", "  row_id: id\n  weight: w\n"));
     work.run(0, "job.yaml", "");
     let metrics = work.table("metrics");
-    let values = Values::of(&metrics);
     let (mut part, mut whole) = (0, 0);
     for person in people.iter().filter(|p| p.group == 0) {
         if let (Some(points), Some(moved)) = (person.points, person.moved[0].1) {
@@ -605,13 +535,9 @@ fn weighted() {
             part += if best(points) == best(moved) { 0 } else { person.weight };
         }
     }
-    let sr = values.0[&["", "direction", "A", "B", "flip", "sr"]];
-    assert_eq!(
-        (sr.real("weight_numerator"), sr.real("weight_denominator")),
-        (Some(part as f64), Some(whole as f64))
-    );
+    let sr = at(&metrics, ["", "direction", "A", "B", "sr"]);
     assert_eq!(sr.real("value"), Some(part as f64 / whole as f64));
-    sr.holds("interval=wilson-eff");
+    sr.holds(&format!("weight_numerator={part}, weight_denominator={whole}, interval=wilson-eff"));
     let counts = work.table("counts");
     let of_direction = counts.of("scope=direction, from_group=A");
     assert_eq!(of_direction.map(|r| r.real("weight").unwrap()).sum::<f64>(), whole as f64);
@@ -630,11 +556,7 @@ fn same_bytes_gates_and_numbers_of_a_word() {
     work.same_bytes(1, "job.yaml", &["--threads 3 --batch-rows 1024"]);
     let metrics = work.table("metrics");
     let of_all = |metric: &str, scope: &str| {
-        let is = |r: &TableRecord<'_>| {
-            ["slice", "class"].iter().all(|of| r.text(of).is_empty())
-                && (r.text("metric"), r.text("scope")) == (metric, scope)
-        };
-        metrics.records().find(is).and_then(|r| r.real("value"))
+        metrics.at(&format!("slice=, class=, metric={metric}, scope={scope}")).real("value")
     };
     let headline = &work.json("out/summary.json")["headline"];
     assert_eq!(headline["risk.flip.g.sr"].as_f64(), of_all("sr", "total"));
@@ -645,8 +567,8 @@ fn same_bytes_gates_and_numbers_of_a_word() {
     );
     let gates = work.table("gates");
     let verdict = |gate: &str| gates.at(&format!("gate={gate}, decides=1"));
-    assert_eq!((verdict("keeps").text("class"), verdict("keeps").text("verdict")), ("low", "pass"));
-    assert_eq!((verdict("all").text("class"), verdict("all").text("verdict")), ("", "fail"));
+    verdict("keeps").holds("class=low, verdict=pass");
+    verdict("all").holds("class=, verdict=fail");
     verdict("harm").holds("class=low");
     let page = work.read("out/report.html");
     page.says(&["(class low)?", "with another class, low as", "with class low, another class as"]);
@@ -667,15 +589,10 @@ fn same_bytes_gates_and_numbers_of_a_word() {
     for (class, undefined) in
         [("low", ""), ("mid", "no_favourable_side"), ("high", "no_favourable_side")]
     {
-        let is = |r: &&TableRecord<'_>| {
-            (r.text("class"), r.text("metric")) == (class, "denied_by_group")
-                && r.text("scope") == "direction"
-        };
-        let all: Vec<_> = metrics.records().filter(|r| is(&r)).collect();
-        assert!(!all.is_empty() && all.iter().all(|r| r.text("undefined") == undefined), "{class}");
+        let own = format!("class={class}, metric=denied_by_group, scope=direction");
+        assert!(metrics.has(&own) && !metrics.has(&format!("{own}, undefined!={undefined}")));
     }
-    let told = work.cfaudit(0, "explain nsr --in out").stdout;
-    told.says(&["class low", "class high"]);
+    work.cfaudit(0, "explain nsr --in out").stdout.says(&["class low", "class high"]);
     let resolved = work.read("out/job.resolved.yaml");
     work.write("again.yaml", &resolved);
     work.cfaudit(0, "check again.yaml --no-data");
@@ -696,20 +613,9 @@ fn awaited_and_scored_again() {
     job(&work);
     fs::rename(work.path("flip.parquet"), work.path("later.parquet")).unwrap();
     work.run(4, "job.yaml", "");
-    let awaited = &work.json("out/manifest.json")["awaited"][0];
-    assert_eq!(
-        awaited["columns"],
-        serde_json::json!([
-            "row_id",
-            "sensitive",
-            "to_group",
-            "cf_index",
-            "request",
-            "p_low",
-            "p_mid",
-            "p_high"
-        ])
-    );
+    let columns = "row_id sensitive to_group cf_index request p_low p_mid p_high";
+    let awaited = &work.json("out/manifest.json")["awaited"][0]["columns"];
+    assert_eq!(*awaited, serde_json::json!(Vec::from_iter(columns.split(' '))));
     fs::rename(work.path("later.parquet"), work.path("flip.parquet")).unwrap();
     work.run(0, "job.yaml", "");
     assert_eq!(
@@ -740,21 +646,13 @@ fn values_that_are_no_classes() {
         .replace("high: p_high", "high: p_high, none: p_none");
     work.write("wide.yaml", &wide);
     work.run(0, "wide.yaml", "");
-    let issues = work.table("issues");
-    assert!(
-        issues
-            .records()
-            .any(|r| r.text("code") == "absent-class" && r.text("text").contains("`none`"))
-    );
+    work.table("issues").list("code=absent-class", "text").concat().says(&["`none`"]);
     let metrics = work.table("metrics");
     let of_none = |metric: &str| metrics.at(&format!("class=none, scope=group, metric={metric}"));
-    assert_eq!(
-        [of_none("tpr"), of_none("ppv")].map(|r| r.text("undefined")),
-        ["no_actual_positive", "no_predicted_positive"]
-    );
+    of_none("tpr").holds("undefined=no_actual_positive");
+    of_none("ppv").holds("undefined=no_predicted_positive");
     of_none("pprev").holds("value=0");
-    let page = work.read("out/annex.html");
-    page.says(&["nobody has the positive label", "class <bdi>none</bdi>"]);
+    work.read("out/annex.html").says(&["nobody has the positive label", "class <bdi>none</bdi>"]);
 }
 
 /// Many classes of many groups: the page shows the largest, says so, and stays small.
@@ -768,28 +666,25 @@ fn many_classes_keep_the_page_small() {
         (0..classes).find(|k| (i * by + i / 7) % (*k as i64 + 2) == 0).unwrap_or(classes - 1)
     };
     let group = |i: i64| format!("group {}", i % groups);
-    let scores = |rows: &[(i64, i64)]| -> Vec<(String, ArrayRef)> {
-        let column =
-            |k: usize| column(rows.iter().map(|(i, by)| f64::from(u8::from(of(*i, *by) == k))));
-        (0..classes).map(|k| (format!("p{k}"), column(k))).collect()
-    };
-    let rows: Vec<(i64, i64)> = (0..n).map(|i| (i, 3)).collect();
-    let of_rows = scores(&rows);
-    let mut columns =
-        vec![("g", column((0..n).map(group))), ("y", column((0..n).map(|i| class(of(i, 5)))))];
-    columns.extend(of_rows.iter().map(|(name, column)| (name.as_str(), column.clone())));
-    work.parquet("rows.parquet", columns);
-    let moved: Vec<(i64, i64)> = (0..n)
-        .flat_map(|i| (0..groups).filter(move |to| *to != i % groups).map(move |to| (i, to)))
-        .collect();
-    let of_moved =
-        scores(&moved.iter().map(|(i, to)| (*i, 3 + (i * to) % 4 / 3)).collect::<Vec<_>>());
-    let mut columns = vec![
-        ("row_id", column(moved.iter().map(|m| m.0))),
-        ("to_group", column(moved.iter().map(|m| group(m.1)))),
+    const POINTS: [&str; 20] = [
+        "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13",
+        "p14", "p15", "p16", "p17", "p18", "p19",
     ];
-    columns.extend(of_moved.iter().map(|(name, column)| (name.as_str(), column.clone())));
-    work.parquet("cf.parquet", columns);
+    let scored = |rows: Rows<(i64, i64, i64)>| {
+        (0..classes).fold(rows, |rows, k| {
+            rows.with(POINTS[k], |(i, by, _)| f64::from(u8::from(of(i, by) == k)))
+        })
+    };
+    scored(Rows::of((0..n).map(|i| (i, 3, 0))))
+        .with("g", |(i, ..)| group(i))
+        .with("y", |(i, ..)| class(of(i, 5)))
+        .write(&work, "rows.parquet");
+    let others = |i: i64| (0..groups).filter(move |to| *to != i % groups).map(move |to| (i, to));
+    let moved = (0..n).flat_map(others).map(|(i, to)| (i, 3 + (i * to) % 4 / 3, to));
+    scored(Rows::of(moved))
+        .with("row_id", |(i, ..)| i)
+        .with("to_group", |(.., to)| group(to))
+        .write(&work, "cf.parquet");
     let names = (0..classes).map(class).collect::<Vec<_>>().join(", ");
     let of_classes =
         (0..classes).map(|k| format!("{}: p{k}", class(k))).collect::<Vec<_>>().join(", ");
@@ -820,43 +715,35 @@ fn many_classes_keep_the_page_small() {
 /// the rest is measured.
 #[test]
 fn a_group_without_training_rows_is_undefined_by_class() {
-    let (work, mut draw, n) = (Work::new(), Draw(11), 600_i64);
+    let (work, mut draw, n) = (Work::new(), Draws(11), 600_i64);
     let is_audited = |i: i64| i % 2 == 0;
     let group = |i: i64| if is_audited(i) && i % 6 == 0 { "C" } else { name((i / 2 % 2) as usize) };
-    let tenths = |n: usize, draw: &mut Draw| column((0..n).map(|_| draw.below(11) as f64 / 10.0));
-    let points = ["p_low", "p_mid", "p_high"];
-    let labels: StringArray = (0..n).map(|_| Some(CLASSES[draw.below(3) as usize])).collect();
-    let mut columns = vec![
-        ("id", column(0..n)),
-        ("g", column((0..n).map(group))),
-        ("x", tenths(n as usize, &mut draw)),
-        ("risk", array(labels)),
-        ("part", column((0..n).map(|i| if is_audited(i) { "test" } else { "fit" }))),
-    ];
-    columns.extend(points.map(|name| (name, tenths(n as usize, &mut draw))));
-    work.parquet("people.parquet", columns);
-    let scores = "columns: {low: p_low, mid: p_mid, high: p_high}";
-    work.write(
-        "job.yaml",
-        &format!(
-            "cfaudit: 1\nname: classes\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: \
-             id\n  label: {{column: risk, positive: [low], classes: [low, mid, high], favourable: \
-             positive}}\n  sensitive: {{g: {{groups: [A, B, C], reference: A}}}}\n  features: \
-             {{continuous: [x]}}\n  split: {{column: part, train: [fit], audit: [test]}}\n\
-             counterfactuals: {{typical: {{greedy: {{condition_on: label}}}}}}\n\
-             models: {{risk: {{scores: {{factual: {{{scores}}}, counterfactual: {{parquet: \
-             typical.parquet, {scores}}}}}}}}}\n\
-             metrics: {{bootstrap: {{samples: 50}}}}\n"
-        ),
-    );
+    let scored = |rows: Rows<i64>, draw: &mut Draws| {
+        ["p_low", "p_mid", "p_high"]
+            .into_iter()
+            .fold(rows, |rows, name| rows.with(name, |_| draw.below(11) as f64 / 10.0))
+    };
+    let rows = Rows::of(0..n)
+        .with("id", |i| i)
+        .with("g", group)
+        .with("x", |_| draw.below(11) as f64 / 10.0)
+        .with("risk", |_| CLASSES[draw.below(3)])
+        .with("part", |i| if is_audited(i) { "test" } else { "fit" });
+    scored(rows, &mut draw).write(&work, "people.parquet");
+    let steps = "@  sensitive
++  features: {continuous: [x]}
++  split: {column: part, train: [fit], audit: [test]}
+~counterfactuals: {typical: {greedy: {condition_on: label}}}
+~        {parquet: typical.parquet, columns: {low: p_low, mid: p_mid, high: p_high}}";
+    work.write("job.yaml", &patched(&job("", "A, B, C"), steps));
     // The first run says which rows to score.
     work.run(4, "job.yaml", "");
     let asked = read_folder(&work.path("out/to-score/typical"));
     let keys = ["row_id", "sensitive", "to_group", "cf_index", "request"];
-    let mut answer: Vec<(&str, ArrayRef)> =
-        keys.map(|key| (key, asked.column_by_name(key).unwrap().clone())).to_vec();
-    answer.extend(points.map(|name| (name, tenths(asked.num_rows(), &mut draw))));
-    work.parquet("typical.parquet", answer);
+    let answer = keys.into_iter().fold(Rows::of(0..asked.num_rows() as i64), |rows, key| {
+        rows.column(key, asked.column_by_name(key).unwrap().clone())
+    });
+    scored(answer, &mut draw).write(&work, "typical.parquet");
     work.run(0, "job.yaml", "");
 
     let (metrics, transitions) = (work.table("metrics"), work.table("transitions"));

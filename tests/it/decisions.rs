@@ -6,7 +6,7 @@ use std::fs;
 
 use arrow::array::ArrayRef;
 
-use crate::work::{Ran, Says, Work, column, documented};
+use crate::work::{Ran, Rows, Says, Work, column, documented};
 
 const N: i64 = 240;
 
@@ -36,16 +36,13 @@ fn work(decided: ArrayRef, name: &str, decided_cf: ArrayRef) -> Work {
         let number = |i| granted(i, counterfactual).map(|yes| f64::from(u8::from(yes)));
         column((0..N).map(number))
     };
-    work.parquet(
-        "rows.parquet",
-        vec![
-            ("id", column(0..N)),
-            ("sex", column((0..N).map(sex))),
-            ("repaid", column((0..N).map(|i| i * 5 % 7 % 2))),
-            ("Entscheidung", decided),
-            ("number", numbers(false)),
-        ],
-    );
+    Rows::of(0..N)
+        .with("id", |i| i)
+        .with("sex", sex)
+        .with("repaid", |i| i * 5 % 7 % 2)
+        .column("Entscheidung", decided)
+        .column("number", numbers(false))
+        .write(&work, "people.parquet");
     work.parquet(
         "decided.parquet",
         vec![
@@ -59,22 +56,15 @@ fn work(decided: ArrayRef, name: &str, decided_cf: ArrayRef) -> Work {
 }
 
 fn job(work: &Work, models: &str, rest: &str) {
-    work.write(
-        "job.yaml",
-        &format!(
-            "cfaudit: 1
-name: decided
-data:
-  rows: {{parquet: rows.parquet}}
-  row_id: id
-  label: {{column: repaid, positive: [1], favourable: positive}}
-  sensitive: {{sex: {{groups: [m, w], reference: m}}}}
-counterfactuals: {{flip: naive}}
-{models}
-metrics: {{bootstrap: {{samples: 100}}}}
-on_inconclusive: warn
-{rest}"
-        ),
+    let steps = "~  label: {column: repaid, positive: [1], favourable: positive}
+-  favourable
+~  sensitive: {sex: {groups: [m, w], reference: m}}
+-models
+-gates";
+    work.job(
+        "scored",
+        steps,
+        &format!("{models}\nmetrics: {{bootstrap: {{samples: 100}}}}\n{rest}"),
     );
 }
 
@@ -257,8 +247,7 @@ fn decisions_are_rechecked() {
     work.run(0, "job.yaml", "");
     let unchecked = |work: &Work| {
         let issues = work.table("issues");
-        let told = issues.of("code=no-recheck");
-        told.map(|row| row.text("text").to_owned()).collect::<Vec<_>>()
+        issues.of("code=no-recheck").map(|row| row.text("text").to_owned()).collect::<Vec<_>>()
     };
     assert!(unchecked(&work)[0].contains("decisions of another model version"));
     job(&work, &format!("{MODEL}{recheck}"), "");

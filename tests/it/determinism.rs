@@ -5,23 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::work::{
-    Files, Going, Says, Work, assert_same, column, draw, files, results, root, sha256,
+    Files, Going, Rows, Says, Work, assert_same, column, draw, files, results, root, sha256,
 };
-
-/// The jobs of `tests/jobs`, each another way through the stages.
-const JOBS: [&str; 11] = [
-    "share",
-    "folds",
-    "scores",
-    "keep",
-    "no-label",
-    "roles",
-    "duplicates",
-    "weights",
-    "worlds",
-    "worlds-folds",
-    "augment",
-];
 
 const PEOPLE: i64 = 3500;
 const REGIONS: [&str; 3] = ["north", "south", "east"];
@@ -76,21 +61,15 @@ pub(crate) fn work(job: &str) -> Work {
             REGIONS.iter().filter(move |to| **to != region(i)).map(move |to| (i, *to))
         })
     };
-    work.parquet(
-        "moved.parquet",
-        vec![
-            ("row_id", column(moved().map(|(i, _)| 10 * i - 5000))),
-            ("sensitive", column(moved().map(|_| "region"))),
-            ("to_group", column(moved().map(|(_, to)| to))),
-            ("cf_index", column(moved().map(|_| 0_i64))),
-            (
-                "score",
-                column(moved().map(|(i, to)| {
-                    (!gone(i, 26)).then(|| (draw(i, 24) + 0.1 * to.len() as f64).min(1.0))
-                })),
-            ),
-        ],
-    );
+    Rows::of(moved())
+        .with("row_id", |(i, _)| 10 * i - 5000)
+        .with("sensitive", |_| "region")
+        .with("to_group", |(_, to)| to)
+        .with("cf_index", |_| 0_i64)
+        .with("score", |(i, to)| {
+            (!gone(i, 26)).then(|| (draw(i, 24) + 0.1 * to.len() as f64).min(1.0))
+        })
+        .write(&work, "moved.parquet");
     work
 }
 
@@ -103,77 +82,35 @@ fn same_for_threads_and_batches(job: &str) {
     work.same_bytes(0, "job.yaml", &ways.each_ref().map(String::as_str));
 }
 
-#[test]
-fn two_groups_logistic_and_shares() {
-    same_for_threads_and_batches(JOBS[0]);
+/// Jobs of `tests/jobs`, each another way through the stages.
+macro_rules! same_for_threads_and_batches {
+    ($($(#[$more:meta])* $name:ident: $job:literal,)*) => {$(
+        #[test]
+        $(#[$more])*
+        fn $name() {
+            same_for_threads_and_batches($job);
+        }
+    )*};
 }
 
-#[test]
-fn three_groups_missing_values_and_folds() {
-    same_for_threads_and_batches(JOBS[1]);
-}
-
-#[test]
-fn scores_made_elsewhere() {
-    same_for_threads_and_batches(JOBS[2]);
-}
-
-#[test]
-fn filters_and_a_split_column() {
-    same_for_threads_and_batches(JOBS[3]);
-}
-
-#[test]
-fn no_label() {
-    same_for_threads_and_batches(JOBS[4]);
-}
-
-#[test]
-fn derived_attributes_written_back() {
-    same_for_threads_and_batches(JOBS[5]);
-}
-
-#[test]
-fn duplicates_dropped() {
-    same_for_threads_and_batches(JOBS[6]);
-}
-
-#[test]
-fn several_rows_per_person() {
-    same_for_threads_and_batches("persons");
-}
-
-#[test]
-fn people_with_weights() {
-    same_for_threads_and_batches(JOBS[7]);
-}
-
-#[cfg(feature = "lightgbm")]
-#[test]
-fn trees_with_weights_and_fitted_thresholds_in_folds() {
-    same_for_threads_and_batches("trees");
-}
-
-#[test]
-#[ignore = "slow, `make test-slow` runs it: five-fold retraining for every number of threads"]
-fn models_trained_again() {
-    same_for_threads_and_batches(JOBS[10]);
-}
-
-#[test]
-fn features_moved() {
-    same_for_threads_and_batches(JOBS[8]);
-}
-
-#[test]
-fn features_moved_in_folds_by_predictions() {
-    same_for_threads_and_batches(JOBS[9]);
-}
-
-#[test]
-#[ignore = "slow, `make test-slow` runs it: a search for causal graphs for every number of threads"]
-fn causal_graphs() {
-    same_for_threads_and_batches("graphs");
+same_for_threads_and_batches! {
+    two_groups_logistic_and_shares: "share",
+    three_groups_missing_values_and_folds: "folds",
+    scores_made_elsewhere: "scores",
+    filters_and_a_split_column: "keep",
+    no_label: "no-label",
+    derived_attributes_written_back: "roles",
+    duplicates_dropped: "duplicates",
+    several_rows_per_person: "persons",
+    people_with_weights: "weights",
+    #[cfg(feature = "lightgbm")]
+    trees_with_weights_and_fitted_thresholds_in_folds: "trees",
+    #[ignore = "slow, `make test-slow` runs it: five-fold retraining for every number of threads"]
+    models_trained_again: "augment",
+    features_moved: "worlds",
+    features_moved_in_folds_by_predictions: "worlds-folds",
+    #[ignore = "slow, `make test-slow` runs it: a search for causal graphs for every number of threads"]
+    causal_graphs: "graphs",
 }
 
 /// People cut at random places into files, read in batches of random sizes: the same tables and

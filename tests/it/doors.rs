@@ -5,7 +5,7 @@ use arrow::datatypes::{Float64Type, Int64Type};
 
 use crate::batches::{read, write_stream};
 use crate::rows_out;
-use crate::work::{Ran, Says, Work, column, root};
+use crate::work::{Ran, Rows, Says, Work, column, root};
 
 /// Applicants, as the examples of the guide have them, and the job around each example.
 pub(crate) fn applicants() -> Work {
@@ -187,13 +187,10 @@ fn side_tables_that_do_not_fit() {
     work.write("job.yaml", &format!("cfaudit: 1\nname: loans\ninclude: [base.yaml]\n{joined}"));
     let wide = "x".repeat(4000);
     let rows = || 0..17_500;
-    work.parquet(
-        "wide.parquet",
-        vec![
-            ("application_id", column(rows().map(|i| format!("A{i}")))),
-            ("gender", column(rows().map(|i| format!("{wide}{i}")))),
-        ],
-    );
+    Rows::of(rows())
+        .with("application_id", |i| format!("A{i}"))
+        .with("gender", |i| format!("{wide}{i}"))
+        .write(&work, "wide.parquet");
     let wide =
         joined.replace("csv: {path: protected.csv, encoding: utf-8}", "parquet: wide.parquet");
     let wide = wide.replace(", birth_year]", "]");
@@ -403,8 +400,7 @@ fn a_program_writes_the_rows() {
         )
     };
     let times = || work.read("asked.txt").lines().count();
-    let planned = call(0, "plan job.yaml").stdout;
-    planned.says(&["a run asks the command of the rows first"]);
+    call(0, "plan job.yaml").stdout.says(&["a run asks the command of the rows first"]);
     assert!(!work.path("asked.txt").exists(), "a plan starts nothing");
     call(0, "check job.yaml --no-data");
     assert!(!work.path("asked.txt").exists(), "without data nothing is asked");
@@ -418,13 +414,11 @@ fn a_program_writes_the_rows() {
     assert_eq!(of_rows.unwrap()["path"], "data.rows.command");
     // Asked each time; the same rows change nothing, others do.
     call(0, "run job.yaml --out out").says(&["nothing to do"]);
-    let planned = call(0, "plan job.yaml").stdout;
-    planned.says(&["stages are cached"]);
+    call(0, "plan job.yaml").stdout.says(&["stages are cached"]);
     assert_eq!(times(), 2);
     write(&rows.slice(0, 200));
     call(0, "check job.yaml");
-    let planned = call(0, "plan job.yaml").stdout;
-    planned.says(&["stages would run"]);
+    call(0, "plan job.yaml").stdout.says(&["stages would run"]);
     call(0, "run job.yaml --out out");
     assert!(of("out") != of("file"));
     assert_eq!(times(), 4);

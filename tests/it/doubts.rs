@@ -347,15 +347,12 @@ fn the_examples_of_the_guides_are_a_job() {
     work.write("job.yaml", &job);
     work.run(0, "job.yaml", "");
     let gates = work.table("gates");
-    let told: Vec<[&str; 3]> = gates
-        .records()
-        .map(|row| ["gate", "verdict", "rule"].map(|column| row.text(column)))
-        .collect();
-    assert_eq!(told, [["seeds", "fail", "at_least, training"], ["sure", "pass", "at_most, all"]]);
-    let reasons: Vec<&str> = gates.records().map(|row| row.text("reason")).collect();
-    assert!(reasons[1].contains("range over people, 20 fits and 5 trainings"), "{reasons:?}");
-    let page = work.read("out/annex.html");
-    page.says(&["Other fits: 20 fits", "other fits ", "other trainings "]);
+    assert_eq!(
+        gates.list("", "gate verdict rule"),
+        ["seeds | fail | at_least, training", "sure | pass | at_most, all"]
+    );
+    gates.at("gate=sure").text("reason").says(&["range over people, 20 fits and 5 trainings"]);
+    work.read("out/annex.html").says(&["Other fits: 20 fits", "other fits ", "other trainings "]);
 }
 
 const ARMS: &str = "experiments:
@@ -410,14 +407,13 @@ fn a_training_of_an_arm_is_that_of_its_seed() {
     }
     assert!(n > 60 && moved > 20, "{n} {moved}");
     let gates = work.table("gates");
-    let told: Vec<[&str; 3]> =
-        gates.records().map(|row| ["gate", "verdict", "rule"].map(|c| row.text(c))).collect();
-    assert_eq!(told, [["seeds", "pass", "at_most, training"], ["sure", "pass", "at_most, all"]]);
-    let reasons: Vec<&str> = gates.records().map(|row| row.text("reason")).collect();
-    assert!(reasons[0].contains("the whole range over 2 trainings"), "{reasons:?}");
-    assert!(reasons[1].contains("range over people and 2 trainings"), "{reasons:?}");
-    let annex = work.read("out/annex.html");
-    annex.says(&["other trainings: change ", "with the same seed"]);
+    assert_eq!(
+        gates.list("", "gate verdict rule"),
+        ["seeds | pass | at_most, training", "sure | pass | at_most, all"]
+    );
+    gates.at("gate=seeds").text("reason").says(&["the whole range over 2 trainings"]);
+    gates.at("gate=sure").text("reason").says(&["range over people and 2 trainings"]);
+    work.read("out/annex.html").says(&["other trainings: change ", "with the same seed"]);
     let page = work.read("out/report.html");
     page.says(&["a change is clear only if the range over other trainings leaves out zero"]);
 }
@@ -509,11 +505,8 @@ fn graphs_are_asked_of_every_training() {
         let of_set = repeats.iter().filter(|(key, end)| key[0] == set && end.is_some());
         assert!(of_set.count() > 20, "{set}");
     }
-    let gates = work.table("gates");
-    let reasons: Vec<&str> = gates.records().map(|row| row.text("reason")).collect();
-    assert!(reasons[0].contains("the whole range over 2 trainings"), "{reasons:?}");
-    let annex = work.read("out/annex.html");
-    annex.says(&["other trainings "]);
+    work.table("gates").list("", "reason")[0].says(&["the whole range over 2 trainings"]);
+    work.read("out/annex.html").says(&["other trainings "]);
 }
 
 /// Of several bootstraps a repeat has the mean over all graphs, as the audited model has: the
@@ -533,8 +526,7 @@ fn a_repeat_is_a_mean_over_graphs() {
                 bootstraps: 4, discovery: {given: {edges: [[sex, income], [sex, age], [income, \
                 age]]}}, knowledge: {own: {}}}}\nmodels:";
     let job = |seed: &str, doubt: &str| {
-        let plain = trainings(&work, &program(seed))(5, doubt);
-        plain.replace("  flip: {naive: {}}\nmodels:", sets)
+        trainings(&work, &program(seed))(5, doubt).replace("  flip: {naive: {}}\nmodels:", sets)
     };
     let gates = "gates:\n  sure: {metric: sr, model: one, counterfactual: drawn/own, at_most: 1, \
                  decide_by: all}\n";

@@ -12,7 +12,7 @@ fn work(planted: &[(usize, Option<f64>)]) -> Work {
     planted.iter().for_each(|&(row, value)| known[row] = value);
     let sex = |i: i64| Some(if i % 2 == 0 { "f" } else { "m" });
     work.parquet(
-        "rows.parquet",
+        "people.parquet",
         vec![
             ("id", column(100..100 + n)),
             ("sex", column((0..n).map(sex))),
@@ -24,25 +24,14 @@ fn work(planted: &[(usize, Option<f64>)]) -> Work {
 }
 
 fn run(work: &Work, expect: &str, status: i32) -> Ran {
-    work.write(
-        "job.yaml",
-        &format!(
-            "cfaudit: 1
-name: known
-data:
-  rows: {{parquet: rows.parquet}}
-  row_id: id
-  label: none
-  favourable: positive
-  sensitive: {{sex: {{groups: [f, m], reference: m}}}}
-models:
-  live:
-    scores: {{factual: {{column: score}}}}
-    expect: {expect}
-metrics: {{families: [group]}}
-"
-        ),
+    let steps = format!(
+        "-counterfactuals
+~    scores: {{factual: {{column: score}}}}
++    expect: {expect}
+-gates
+-on_inconclusive"
     );
+    work.job("scored", &steps, "metrics: {families: [group]}\n");
     work.run(status, "job.yaml", "")
 }
 
@@ -55,7 +44,7 @@ fn other_scores_than_the_known_ones_end_the_run() {
         "and 0 may",
         "`0.9` is expected",
         "row 3",
-        "job.yaml:12",
+        "job.yaml:14",
         "hint:",
     ]);
     run(&work(&planted), "{column: known_score, at_most: 1}", 3).says(&["in 2 of 39 rows"]);
@@ -69,7 +58,7 @@ fn other_scores_than_the_known_ones_end_the_run() {
     let nothing: Vec<(usize, Option<f64>)> = (0..40).map(|i| (i, None)).collect();
     run(&work(&nothing), "{column: known_score, at_most: 40}", 3)
         .says(&["has a value for none of the audited rows"]);
-    run(&work(&[]), "{column: no_such_column}", 3).says(&["no_such_column", "job.yaml:12"]);
+    run(&work(&[]), "{column: no_such_column}", 3).says(&["no_such_column", "job.yaml:14"]);
 }
 
 #[test]
@@ -85,13 +74,9 @@ fn what_agrees_is_said_and_what_is_allowed_to_differ_is_told() {
 
     let allowed = work(&[(3, Some(0.9)), (17, Some(0.5))]);
     run(&allowed, "{column: known_score, at_most: 2}", 0);
-    let issues = allowed.table("issues");
-    let issue = issues.at("code=unexpected-scores");
-    issue.holds("where=live, n=2");
-    let page = allowed.read("out/report.html");
-    page.says(&["Some scores are not the known ones."]);
-    let page = allowed.read("out/annex.html");
-    page.says(&["40 rows agree, but for 2 (the job allows 2)"]);
+    allowed.table("issues").at("code=unexpected-scores").holds("where=live, n=2");
+    allowed.read("out/report.html").says(&["Some scores are not the known ones."]);
+    allowed.read("out/annex.html").says(&["40 rows agree, but for 2 (the job allows 2)"]);
 }
 
 /// A model that is trained here is compared too, with the example of the guide.
@@ -100,20 +85,13 @@ fn the_example_of_the_guide_is_a_job() {
     let example =
         documented("models-and-experiments.md", "## Does the audit score as production does?");
     let work = work(&[]);
-    work.write(
-        "job.yaml",
-        &format!(
-            "cfaudit: 1
-name: known
-data:
-  rows: {{parquet: rows.parquet}}
-  row_id: id
-  label: none
-  sensitive: {{sex: {{groups: [f, m], reference: m}}}}
-  features: {{continuous: [score]}}
-metrics: {{families: [group]}}
-{example}"
-        ),
-    );
+    let steps = "-  favourable
+@  sensitive
++  features: {continuous: [score]}
+-counterfactuals
+-models
+-gates
+-on_inconclusive";
+    work.job("scored", steps, &format!("metrics: {{families: [group]}}\n{example}"));
     work.cfaudit(0, "check job.yaml --no-data");
 }

@@ -126,6 +126,15 @@ impl TableFrame {
         self.of(cells).next().is_some()
     }
 
+    /// What these rows hold in some columns, each as [`TableRecord::told`]; all rows where no cell
+    /// is named.
+    #[track_caller]
+    pub(crate) fn list(&self, cells: &str, columns: &str) -> Vec<String> {
+        let wanted = if cells.is_empty() { Vec::new() } else { self.cells(cells) };
+        let rows = self.records().filter(|row| wanted.iter().all(|cell| cell.is_in(row)));
+        rows.map(|row| row.told(columns)).collect()
+    }
+
     /// The rows with access by column name.
     pub(crate) fn records(&self) -> impl Iterator<Item = TableRecord<'_>> {
         self.rows.iter().map(|cells| TableRecord { frame: self, cells })
@@ -221,15 +230,6 @@ impl<'a> TableRecord<'a> {
     pub(crate) fn key(&self, name: &str) -> Option<u64> {
         match self.typed(name, &DataType::UInt64) {
             TableCell::Key(value) => Some(*value),
-            _ => None,
-        }
-    }
-
-    /// The wide whole number of a column; none where it is null.
-    #[track_caller]
-    pub(crate) fn wide(&self, name: &str) -> Option<i128> {
-        match self.typed(name, &DataType::Decimal128(38, 0)) {
-            TableCell::Wide(value) => Some(*value),
             _ => None,
         }
     }

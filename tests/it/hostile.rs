@@ -1,13 +1,14 @@
 //! Data that are wrong: the exact exit status, a message that names file, column and row and says
 //! what to do, and nothing incomplete.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use arrow::array::{ArrayRef, Int64Array, ListArray, UInt64Array};
 use arrow::datatypes::Float64Type;
 
-use crate::work::{Ran, Says, Work, array, column, expected, patched};
+use crate::work::{Ran, Rows, Says, Work, array, column, expected, patched};
 
 const JOB: &str = r#"
 cfaudit: 1
@@ -30,90 +31,127 @@ models:
 metrics: {bootstrap: {samples: 20}}
 "#;
 
+/// A column: its name, what it holds (numbers are whole or real), and its cells as text.
+type TextColumn = (&'static str, Kind, Vec<String>);
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Whole,
+    Real,
+    Text,
+}
+
 /// What a job depends on, sound at first: forty people, a score for each, and one for each with the
 /// other sex.
 struct Inputs {
     job: String,
-    id: Vec<i64>,
-    sex: Vec<&'static str>,
-    repaid: Vec<&'static str>,
-    age: Vec<f64>,
-    scores: Vec<(i64, f64)>,
-    moved: Vec<(i64, &'static str, f64)>,
+    files: BTreeMap<&'static str, Vec<TextColumn>>,
 }
 
 impl Inputs {
     fn sound() -> Self {
-        let rows = 0..40_i64;
-        Inputs {
-            job: JOB.to_owned(),
-            id: rows.clone().map(|i| i + 100).collect(),
-            sex: rows.clone().map(|i| if i % 2 == 0 { "f" } else { "m" }).collect(),
-            repaid: rows.clone().map(|i| if i % 3 == 0 { "yes" } else { "no" }).collect(),
-            age: rows.clone().map(|i| 20.0 + i as f64).collect(),
-            scores: rows.clone().map(|i| (i + 100, i as f64 / 40.0)).collect(),
-            moved: rows
-                .map(|i| (i + 100, if i % 2 == 0 { "m" } else { "f" }, i as f64 / 50.0))
-                .collect(),
-        }
+        let rows = |of: &dyn Fn(usize) -> String| (0..40).map(of).collect::<Vec<String>>();
+        let id = || rows(&|i| (100 + i).to_string());
+        let text = |of: &dyn Fn(usize) -> &'static str| rows(&|i| of(i).to_owned());
+        let real = |of: &dyn Fn(usize) -> f64| rows(&|i| of(i).to_string());
+        let files = [
+            (
+                "rows",
+                vec![
+                    ("id", Kind::Whole, id()),
+                    ("sex", Kind::Text, text(&|i| ["f", "m"][i % 2])),
+                    ("repaid", Kind::Text, text(&|i| if i % 3 == 0 { "yes" } else { "no" })),
+                    ("age", Kind::Real, real(&|i| 20.0 + i as f64)),
+                ],
+            ),
+            (
+                "scores",
+                vec![
+                    ("row_id", Kind::Whole, id()),
+                    ("score", Kind::Real, real(&|i| i as f64 / 40.0)),
+                ],
+            ),
+            (
+                "moved",
+                vec![
+                    ("row_id", Kind::Whole, id()),
+                    ("to_group", Kind::Text, text(&|i| ["m", "f"][i % 2])),
+                    ("score", Kind::Real, real(&|i| i as f64 / 50.0)),
+                ],
+            ),
+        ];
+        Inputs { job: JOB.to_owned(), files: files.into() }
     }
 
-    /// Changes the job, with the steps of a refused job.
+    /// Changes the inputs: `FILE.COLUMN[ROW] = VALUE`, without a row all of them, `FILE + CELLS` a
+    /// further row, `FILE - ROWS` only so many; any other line is a step of a patch of the job.
     #[track_caller]
-    fn patch(&mut self, steps: &str) {
-        self.job = patched(&self.job, steps);
+    fn change(&mut self, steps: &str) {
+        let mut patch = Vec::new();
+        for step in steps.lines() {
+            if step.starts_with(['~', '-', '@', '+']) {
+                patch.push(step);
+            } else if let Some((place, value)) = step.split_once(" = ") {
+                let (file, place) = place.split_once('.').unwrap();
+                let (name, row) =
+                    place.trim_end_matches(']').split_once('[').unwrap_or((place, ""));
+                let columns = self.files.get_mut(file).unwrap();
+                let cells = &mut columns.iter_mut().find(|of| of.0 == name).unwrap().2;
+                match row.parse::<usize>() {
+                    Ok(row) => value.clone_into(&mut cells[row]),
+                    Err(_) => cells.fill(value.to_owned()),
+                }
+            } else if let Some((file, cells)) = step.split_once(" + ") {
+                let columns = self.files.get_mut(file).unwrap().iter_mut();
+                columns.zip(cells.split(' ')).for_each(|(of, cell)| of.2.push(cell.to_owned()));
+            } else {
+                let (file, n) = step.split_once(" - ").unwrap();
+                let columns = self.files.get_mut(file).unwrap();
+                columns.iter_mut().for_each(|of| of.2.truncate(n.parse().unwrap()));
+            }
+        }
+        self.job = patched(&self.job, &patch.join("\n"));
     }
 
-    fn write(self) -> Work {
+    fn write(&self) -> Work {
         let work = Work::new();
         work.write("job.yaml", &self.job);
-        work.parquet(
-            "rows.parquet",
-            vec![
-                ("id", column(self.id)),
-                ("sex", column(self.sex)),
-                ("repaid", column(self.repaid)),
-                ("age", column(self.age)),
-            ],
-        );
-        work.parquet(
-            "scores.parquet",
-            vec![
-                ("row_id", column(self.scores.iter().map(|s| s.0))),
-                ("score", column(self.scores.iter().map(|s| s.1))),
-            ],
-        );
-        work.parquet(
-            "moved.parquet",
-            vec![
-                ("row_id", column(self.moved.iter().map(|s| s.0))),
-                ("to_group", column(self.moved.iter().map(|s| s.1))),
-                ("score", column(self.moved.iter().map(|s| s.2))),
-            ],
-        );
+        for (file, columns) in &self.files {
+            let array = |(name, kind, cells): &TextColumn| {
+                let cells = cells.iter();
+                let array = match kind {
+                    Kind::Whole => column(cells.map(|cell| cell.parse::<i64>().unwrap())),
+                    Kind::Real => column(cells.map(|cell| cell.parse::<f64>().ok())),
+                    Kind::Text => column(cells.map(String::as_str)),
+                };
+                (*name, array)
+            };
+            work.parquet(&format!("{file}.parquet"), columns.iter().map(array).collect());
+        }
         work
     }
+}
+
+/// The sound inputs after some steps.
+#[track_caller]
+fn changed(steps: &str) -> Work {
+    let mut inputs = Inputs::sound();
+    inputs.change(steps);
+    inputs.write()
 }
 
 /// Runs the inputs after a change of the files: status 3, these words, a hint, and no output
 /// folder.
 #[track_caller]
-fn refused_files(
-    change: impl FnOnce(&mut Inputs),
-    spoil: impl FnOnce(&Work),
-    code: &str,
-    words: &[&str],
-) {
-    let mut inputs = Inputs::sound();
-    change(&mut inputs);
-    let work = inputs.write();
+fn refused_files(spoil: impl FnOnce(&Work), code: &str, words: &[&str]) {
+    let work = changed("");
     spoil(&work);
-    assert_refused(&work, 3, code, words);
+    assert_refused(&work, code, words);
 }
 
 #[track_caller]
-fn assert_refused(work: &Work, status: i32, code: &str, words: &[&str]) {
-    let ran = work.run(status, "job.yaml", "");
+fn assert_refused(work: &Work, code: &str, words: &[&str]) {
+    let ran = work.run(3, "job.yaml", "");
     ran.says(&[&format!("error[{code}]"), "hint: "]);
     ran.says(words);
     assert!(ran.stdout.is_empty() && !ran.stderr.contains("panicked"), "{}", ran.stderr);
@@ -124,86 +162,76 @@ fn assert_refused(work: &Work, status: i32, code: &str, words: &[&str]) {
     assert!(!left.iter().any(|name| name.contains("out")), "left behind: {left:?}");
 }
 
+/// Cases with blank lines between them: a code with the words of the message, and the steps of
+/// [`Inputs::change`] that lead to it.
 #[track_caller]
-fn refused(change: impl FnOnce(&mut Inputs), code: &str, words: &[&str]) {
-    refused_files(change, |_| (), code, words);
+fn refused(cases: &str) {
+    for case in cases.trim().split("\n\n") {
+        let (told, steps) = case.split_once('\n').unwrap();
+        let (code, words) = told.split_once(": ").unwrap();
+        assert_refused(&changed(steps), code, &words.split(" | ").collect::<Vec<_>>());
+    }
 }
 
 #[test]
 fn sound_inputs_run() {
-    let work = Inputs::sound().write();
-    assert_eq!(work.run(0, "job.yaml", "").summary()["rows"], 20);
+    assert_eq!(changed("").run(0, "job.yaml", "").summary()["rows"], 20);
 }
 
 #[test]
 fn columns_and_values_that_are_not_there() {
     refused(
-        |i| i.patch("~  features: {continuous: [agee]}"),
-        "missing-column",
-        &["`rows.parquet`", "`agee`", "did you mean `age`?"],
-    );
-    refused(
-        |i| i.patch("~  row_id: no-id"),
-        "missing-column",
-        &["`rows.parquet`", "`no-id`", "`repaid`"],
-    );
-    refused(
-        |i| i.patch("~    sex: {groups: [female, male], reference: male}"),
-        "unknown-group",
-        &["`sex`", "`rows.parquet`", "`f`"],
-    );
-    refused(
-        |i| i.patch("~  label: {column: repaid, positive: [maybe], favourable: positive}"),
-        "unknown-label-value",
-        &["`maybe`", "`repaid`", "`rows.parquet`"],
-    );
-    refused(|i| i.repaid.fill("no"), "unknown-label-value", &["`yes`", "`repaid`"]);
-    refused(|i| i.repaid.fill("yes"), "one-class", &["same label"]);
-}
+        "
+missing-column: `rows.parquet` | `agee` | did you mean `age`?
+~  features: {continuous: [agee]}
 
-#[test]
-fn numbers_and_ids() {
-    refused(
-        |i| i.age[7] = f64::INFINITY,
-        "infinite-value",
-        &["`rows.parquet`", "row 7", "column `age`", "`inf`"],
+missing-column: `rows.parquet` | `no-id` | `repaid`
+~  row_id: no-id
+
+unknown-group: `sex` | `rows.parquet` | `f`
+~    sex: {groups: [female, male], reference: male}
+
+unknown-label-value: `maybe` | `repaid` | `rows.parquet`
+~  label: {column: repaid, positive: [maybe], favourable: positive}
+
+unknown-label-value: `yes` | `repaid`
+rows.repaid = no
+
+one-class: same label
+rows.repaid = yes
+
+infinite-value: `rows.parquet` | row 7 | column `age` | `inf`
+rows.age[7] = inf
+
+missing-column: `repaid2`
+~  features: {continuous: [age, repaid2]}
+
+not-an-id: column `age` | `rows.parquet`
+~  row_id: age
+-  features
+
+duplicate-row-id: `103` | row 3 | row 9 | column `id`
+rows.id[9] = 103
+",
     );
-    refused(
-        |i| i.patch("~  features: {continuous: [age, repaid2]}"),
-        "missing-column",
-        &["`repaid2`"],
-    );
-    refused(
-        |i| i.patch("~  row_id: age\n-  features"),
-        "not-an-id",
-        &["column `age`", "`rows.parquet`"],
-    );
-    refused(|i| i.id[9] = 103, "duplicate-row-id", &["`103`", "row 3", "row 9", "column `id`"]);
 }
 
 #[test]
 fn scores_out_of_range() {
-    for (score, shown) in [
-        (f64::INFINITY, "`inf`"),
-        (f64::NEG_INFINITY, "`-inf`"),
-        (1.5, "`1.5`"),
-        (-0.25, "`-0.25`"),
-    ] {
-        refused(
-            |i| i.scores[11].1 = score,
-            "bad-scores",
-            &["`scores.parquet`", "row 11", "column `score`", shown],
-        );
-        refused(
-            |i| i.moved[13].2 = score,
-            "bad-scores",
-            &["`moved.parquet`", "row 13", "column `score`"],
-        );
+    for score in ["inf", "-inf", "1.5", "-0.25"] {
+        refused(&format!(
+            "
+bad-scores: `scores.parquet` | row 11 (row_id `111`) | column `score` | `{score}`
+scores.score[11] = {score}
+
+bad-scores: `moved.parquet` | row 13 (row_id `113` | column `score` | `{score}`
+moved.score[13] = {score}
+"
+        ));
     }
     refused(
-        |i| i.moved[3].1 = "x",
-        "bad-scores",
-        &["`moved.parquet`", "row 3", "column `to_group`", "`x`", "f, m"],
+        "bad-scores: `moved.parquet` | row 3 | column `to_group` | `x` | f, m
+moved.to_group[3] = x",
     );
 }
 
@@ -215,72 +243,40 @@ const CLOSED: &str =
 /// lists are all there is.
 #[test]
 fn labels_that_are_not_declared() {
-    let closed = |i: &mut Inputs| i.patch(CLOSED);
-    let mut inputs = Inputs::sound();
-    closed(&mut inputs);
-    inputs.write().run(0, "job.yaml", "");
-    let place = ["`rows.parquet`", "row 7", "column `repaid`", "job.yaml:7:"];
-    let strange = |i: &mut Inputs| {
-        closed(i);
-        (i.repaid[7], i.repaid[20]) = ("never", "often");
-    };
-    refused(
-        strange,
-        "undeclared-label",
-        &[
-            ["`never` is neither", "2 rows have such a value: `never` (1), `often` (1)"].as_slice(),
-            &place,
-        ]
-        .concat(),
-    );
-    let misspelt = |i: &mut Inputs| {
-        closed(i);
-        i.repaid[7] = "noo";
-    };
-    refused(misspelt, "undeclared-label", &["did you mean `no`?"]);
+    changed(CLOSED).run(0, "job.yaml", "");
+    refused(&format!(
+        "
+undeclared-label: `never` is neither | 2 rows have such a value: `never` (1), `often` (1) | \
+         `rows.parquet` | row 7 | column `repaid` | job.yaml:7:
+{CLOSED}
+rows.repaid[7] = never
+rows.repaid[20] = often
+
+undeclared-label: did you mean `no`?
+{CLOSED}
+rows.repaid[7] = noo
+"
+    ));
     // In a closed list a positive value may be absent today; in an open one it is taken for a slip.
-    let mut inputs = Inputs::sound();
-    closed(&mut inputs);
-    inputs.repaid.fill("no");
-    let absent = [
+    let absent = changed(&format!("{CLOSED}\nrows.repaid = no"));
+    absent.cfaudit(0, "check job.yaml --cache cache").stdout.says(&[
         "warning[absent-label]",
         "no row has the positive value `yes` of `repaid`",
         "`no` (",
         "no label in `repaid` is positive",
-    ];
-    let told = inputs.write().cfaudit(0, "check job.yaml --cache cache").stdout;
-    assert!(absent.iter().all(|words| told.contains(words)), "{told}");
+    ]);
     // What an open list leaves to the negative side is named.
-    let mut inputs = Inputs::sound();
-    inputs.repaid[7] = "never";
-    let told = inputs.write().cfaudit(0, "check job.yaml --cache cache").stdout;
+    let open = changed("rows.repaid[7] = never");
+    let told = open.cfaudit(0, "check job.yaml --cache cache").stdout;
     told.says(&["warning[unlisted-label]", "`never` (1)"]);
-    let mut inputs = Inputs::sound();
-    inputs.repaid[7] = "never";
-    inputs.write().run(0, "job.yaml", "");
+    open.run(0, "job.yaml", "");
 }
 
 /// All rows are audited, by the model whose scores are in files.
-fn scored_only(i: &mut Inputs) {
-    i.patch("-  split\n-  trained");
-}
-
-/// Counterfactuals that say where their rows come from, one of them wrongly.
-fn of_another_group(work: &Work) {
-    let own = |i: usize| if i == 12 { "m" } else { ["f", "m"][i % 2] };
-    work.parquet(
-        "moved.parquet",
-        vec![
-            ("row_id", column((100..140_i64).map(Some))),
-            ("from_group", column((0..40).map(own))),
-            ("to_group", column((0..40).map(|i| ["m", "f"][i % 2]))),
-            ("score", column(vec![0.5; 40])),
-        ],
-    );
-}
+const SCORED_ONLY: &str = "-  split\n-  trained";
 
 /// Every input of the list that lies with the expected values is refused, with file, column, row
-/// and value.
+/// and value; the others are among the cases of the other tests.
 #[test]
 fn inputs_that_must_be_refused() {
     let file = expected("metrics/edge/edge_expected.json");
@@ -288,68 +284,54 @@ fn inputs_that_must_be_refused() {
     let list = expected["must_be_errors"].as_array().unwrap();
     assert_eq!(list.len(), 8);
     for case in list {
-        let what = case["what"].as_str().unwrap();
-        let change = |i: &mut Inputs| {
-            scored_only(i);
-            match what {
-                "score below 0 or above 1" => i.scores[11].1 = -0.25,
-                "infinite score" => i.moved[13].2 = f64::INFINITY,
-                "the same row_id twice in the factual scores" => i.scores.push((104, 0.5)),
-                "the same (row_id, target) twice in the counterfactual scores" => {
-                    i.moved.push((104, "m", 0.5))
-                }
-                "a counterfactual row_id absent from the factual scores" => {
-                    i.moved[5] = (999, "m", 0.5)
-                }
-                "a counterfactual whose source group differs from the factual group" => {}
-                "label values other than the two declared ones" => {
-                    i.patch(CLOSED);
-                    i.repaid[7] = "never";
-                }
-                "all rows excluded" => i.scores.iter_mut().for_each(|score| score.1 = f64::NAN),
-                other => panic!("`{other}` is not tried"),
-            }
-        };
-        let spoil = |work: &Work| {
-            if what.contains("source group") {
-                of_another_group(work);
-            }
-        };
-        let (code, words): (&str, &[&str]) = match what {
+        let (told, steps) = match case["what"].as_str().unwrap() {
             "score below 0 or above 1" => (
-                "bad-scores",
-                &["`scores.parquet`", "row 11 (row_id `111`)", "column `score`", "`-0.25`"],
+                "bad-scores: `scores.parquet` | row 11 (row_id `111`) | `-0.25`",
+                "scores.score[11] = -0.25",
             ),
             "infinite score" => (
-                "bad-scores",
-                &["`moved.parquet`", "row 13 (row_id `113`", "column `score`", "`inf`"],
+                "bad-scores: `moved.parquet` | row 13 (row_id `113` | `inf`",
+                "moved.score[13] = inf",
             ),
-            "the same row_id twice in the factual scores" => {
-                ("duplicate-key", &["`scores.parquet`", "row 4", "row 40 (row_id `104`)"])
-            }
+            "the same row_id twice in the factual scores" => (
+                "duplicate-key: `scores.parquet` | row 4 and again in row 40 (row_id `104`)",
+                "scores + 104 0.5",
+            ),
             "the same (row_id, target) twice in the counterfactual scores" => (
-                "duplicate-key",
-                &["`moved.parquet`", "row 4", "row 40 (row_id `104`, to_group `m`)"],
+                "duplicate-key: `moved.parquet` | row 4 and again in row 40 (row_id `104`, \
+                 to_group `m`)",
+                "moved + 104 m 0.5",
             ),
-            "a counterfactual row_id absent from the factual scores" => {
-                ("unknown-key", &["`moved.parquet`", "row 5 (row_id `999`, to_group `m`)"])
-            }
-            "label values other than the two declared ones" => {
-                ("undeclared-label", &["`rows.parquet`", "row 7", "column `repaid`", "`never`"])
-            }
+            "a counterfactual row_id absent from the factual scores" => (
+                "unknown-key: `moved.parquet` | row 5 (row_id `999`, to_group `f`)",
+                "moved.row_id[5] = 999",
+            ),
+            "label values other than the two declared ones" => (
+                "undeclared-label: `rows.parquet` | row 7 | column `repaid` | `never`",
+                "~  label: {column: repaid, positive: [\"yes\"], negative: [\"no\"], favourable: \
+                 positive}\nrows.repaid[7] = never",
+            ),
             "all rows excluded" => (
-                "nobody-counts",
-                &["none of the 40 audited rows counts for `sex`: 40 have no score"],
+                "nobody-counts: none of the 40 audited rows counts for `sex`: 40 have no score",
+                "scores.score = NaN",
             ),
-            _ => {
+            "a counterfactual whose source group differs from the factual group" => {
+                let work = changed(SCORED_ONLY);
+                // Counterfactuals that say where their rows come from, one of them wrongly.
+                Rows::of(0..40_usize)
+                    .with("row_id", |i| 100 + i as i64)
+                    .with("from_group", |i| if i == 12 { "m" } else { ["f", "m"][i % 2] })
+                    .with("to_group", |i| ["m", "f"][i % 2])
+                    .with("score", |_| 0.5)
+                    .write(&work, "moved.parquet");
                 let own = "names `m` as the row's own group, which is `f`";
-                (
-                    "bad-scores",
-                    &["`moved.parquet`", "row 12 (row_id `112`", "column `from_group`", own],
-                )
+                let row = "row 12 (row_id `112`";
+                assert_refused(&work, "bad-scores", &["`moved.parquet`", row, "`from_group`", own]);
+                continue;
             }
+            other => panic!("`{other}` is not tried"),
         };
-        refused_files(change, spoil, code, words);
+        refused(&format!("{told}\n{SCORED_ONLY}\n{steps}"));
     }
 }
 
@@ -361,12 +343,7 @@ const AFRESH: &str = "remove the file (or name another one in the job) and run a
 fn columns_of_scores() {
     type Columns = Vec<(&'static str, ArrayRef)>;
     let check = |columns: Columns, words: &[&str]| {
-        refused_files(
-            |_| (),
-            |work: &Work| work.parquet("scores.parquet", columns),
-            "bad-scores",
-            words,
-        );
+        refused_files(|work| work.parquet("scores.parquet", columns), "bad-scores", words);
     };
     let ids = || ("row_id", column(100..140_i64));
     let scores = || ("score", column(vec![0.5; 40]));
@@ -393,17 +370,12 @@ fn columns_of_scores() {
         &["column `row_id`", "18446744073709551615", "64-bit integers"],
     );
     let gender = |work: &Work| {
-        let words = (0..40).map(|i| if i == 8 { "gender" } else { "sex" });
-        let to = (0..40).map(|i| if i % 2 == 0 { "m" } else { "f" });
-        work.parquet(
-            "moved.parquet",
-            vec![
-                ids(),
-                ("sensitive", column(words.map(Some))),
-                ("to_group", column(to.map(Some))),
-                scores(),
-            ],
-        );
+        Rows::of(0..40_usize)
+            .with("row_id", |i| 100 + i as i64)
+            .with("sensitive", |i| if i == 8 { "gender" } else { "sex" })
+            .with("to_group", |i| ["m", "f"][i % 2])
+            .with("score", |_| 0.5)
+            .write(work, "moved.parquet");
     };
     let words = [
         "`moved.parquet`",
@@ -411,120 +383,64 @@ fn columns_of_scores() {
         "row 8 (row_id `108`, sensitive `gender`",
         "attributes of the job are `sex`",
     ];
-    refused_files(|_| (), gender, "bad-scores", &words);
+    refused_files(gender, "bad-scores", &words);
 }
 
 #[test]
 fn keys_of_scores() {
-    refused(
-        |i| i.scores.push((104, 0.5)),
-        "duplicate-key",
-        &["`scores.parquet`", "row 4 and again in row 40 (row_id `104`)"],
-    );
-    refused(
-        |i| i.moved.push((104, "m", 0.5)),
-        "duplicate-key",
-        &["`moved.parquet`", "row 4 and again in row 40 (row_id `104`, to_group `m`)"],
-    );
-    refused(
-        |i| i.scores[5].0 = 999,
-        "unknown-key",
-        &[
-            "`scores.parquet`",
-            "no row kept by this job has this row_id\n",
-            "row 5 (row_id `999`)",
-            AFRESH,
-        ],
-    );
-    refused(
-        |i| i.moved[5] = (999, "m", 0.5),
-        "unknown-key",
-        &[
-            "`moved.parquet`",
-            "no row kept by this job has this row_id\n",
-            "row 5 (row_id `999`, to_group `m`)",
-            AFRESH,
-        ],
-    );
-    // A counterfactual that no row has, and a separate row group.
-    let index = |work: &Work| {
-        let columns = |ids: &[i64], to: &[&str], index: &[i64]| {
-            vec![
-                ("row_id", column(ids.to_vec())),
-                ("to_group", column(to.to_vec())),
-                ("cf_index", column(index.to_vec())),
-                ("score", column(vec![0.5; ids.len()])),
-            ]
-        };
-        let mut all: Vec<(i64, &str, i64)> =
-            (0..40).map(|i| (i + 100, if i % 2 == 0 { "m" } else { "f" }, 0)).collect();
-        all.push((106, "m", 3));
-        let (ids, rest): (Vec<i64>, Vec<(&str, i64)>) =
-            all.into_iter().map(|(id, to, k)| (id, (to, k))).unzip();
-        let (to, index): (Vec<&str>, Vec<i64>) = rest.into_iter().unzip();
-        work.parquet("moved.parquet", columns(&ids, &to, &index));
-    };
-    refused_files(
-        scored_only,
-        index,
-        "unknown-key",
-        &["no such counterfactual of it", "row 40 (row_id `106`, to_group `m`, cf_index `3`)"],
-    );
-    let own = |i: &mut Inputs| {
-        scored_only(i);
-        i.moved.push((104, "f", 0.5));
-    };
-    refused(
-        own,
-        "unknown-key",
-        &[
-            "this entry has the row's own group",
-            "row 40 (row_id `104`, to_group `f`)",
-            "`recheck` samples",
-            AFRESH,
-        ],
-    );
-    let lack = |i: &mut Inputs| {
-        scored_only(i);
-        i.scores.retain(|s| ![107, 121].contains(&s.0));
-    };
-    refused(
-        lack,
-        "incomplete-scores",
-        &["`scores.parquet`", "lacks 2 of the 40 keys", "row_id `107`", "null score"],
-    );
-    let lack = |i: &mut Inputs| {
-        scored_only(i);
-        i.moved.truncate(37);
-    };
-    let key = "row_id `137`, sensitive `sex`, to_group `f`, cf_index 0";
-    refused(lack, "incomplete-scores", &["`moved.parquet`", "lacks 3 of the 40 keys", key]);
-    refused(|i| i.scores.clear(), "no-scores-found", &["`scores.parquet`", "column `row_id`"]);
-    refused(
-        |i| i.patch("~      factual: {parquet: scores.parquet, column: skore}"),
-        "missing-column",
-        &["`scores.parquet`", "`skore`"],
-    );
+    refused(&format!(
+        "
+unknown-key: `scores.parquet` | no row kept by this job has this row_id | row 5 (row_id \
+         `999`) | {AFRESH}
+scores.row_id[5] = 999
+
+unknown-key: `moved.parquet` | no row kept by this job has this row_id | row 5 (row_id \
+         `999`, to_group `f`) | {AFRESH}
+moved.row_id[5] = 999
+
+unknown-key: this entry has the row's own group | row 40 (row_id `104`, to_group `f`) | `recheck` \
+         samples | {AFRESH}
+{SCORED_ONLY}
+moved + 104 f 0.5
+
+incomplete-scores: `moved.parquet` | lacks 3 of the 40 keys | row_id `137`, sensitive `sex`, \
+         to_group `f`, cf_index 0
+{SCORED_ONLY}
+moved - 37
+
+incomplete-scores: `scores.parquet` | lacks 2 of the 40 keys | row_id `138` | null score
+{SCORED_ONLY}
+scores - 38
+
+no-scores-found: `scores.parquet` | column `row_id`
+scores - 0
+
+missing-column: `scores.parquet` | `skore`
+~      factual: {{parquet: scores.parquet, column: skore}}
+"
+    ));
+    // A counterfactual that no row has.
+    let work = changed(SCORED_ONLY);
+    Rows::of(0..41_usize)
+        .with("row_id", |i| if i == 40 { 106 } else { 100 + i as i64 })
+        .with("to_group", |i| ["m", "f"][i % 2])
+        .with("cf_index", |i| if i == 40 { 3_i64 } else { 0 })
+        .with("score", |_| 0.5)
+        .write(&work, "moved.parquet");
+    let row = "row 40 (row_id `106`, to_group `m`, cf_index `3`)";
+    assert_refused(&work, "unknown-key", &["no such counterfactual of it", row]);
 }
 
 /// Missing scores are counted, not refused; but a row that cannot be scored must be in the file.
 #[test]
 fn scores_that_are_missing_are_counted() {
-    let mut inputs = Inputs::sound();
-    scored_only(&mut inputs);
-    inputs.scores[4].1 = f64::NAN;
-    inputs.scores[7].1 = f64::NAN;
-    inputs.moved[9].2 = f64::NAN;
-    inputs.moved[36..].iter_mut().for_each(|moved| moved.2 = f64::NAN);
-    let work = inputs.write();
+    let missing = |file: &str, row: usize| format!("\n{file}.score[{row}] = NaN");
+    let steps = [4, 7].map(|row| missing("scores", row)).concat()
+        + &[9, 36, 37, 38, 39].map(|row| missing("moved", row)).concat();
+    let work = changed(&format!("{SCORED_ONLY}{steps}"));
     work.run(0, "job.yaml", "");
-    let groups = work.table("groups");
-    let all = groups.at("group=");
-    let count = |name: &str| all.int(name).unwrap();
-    assert_eq!(
-        [count("n"), count("n_missing_score"), count("n_missing_counterfactual_score")],
-        [40, 2, 5]
-    );
+    let counts = "n=40, n_missing_score=2, n_missing_counterfactual_score=5";
+    work.table("groups").at("group=").holds(counts);
 }
 
 #[test]
@@ -543,25 +459,20 @@ fn files_that_cannot_be_read() {
                 .unwrap();
         };
         let spoil = |bytes: &'static [u8]| move |work: &Work| write(work, bytes);
-        refused_files(|_| (), spoil(b""), "unreadable-file", &[&named]);
-        refused_files(
-            |_| (),
-            spoil(b"id,sex,repaid,age\n1,f,yes,20\n"),
-            "unreadable-file",
-            &[&named],
-        );
+        refused_files(spoil(b""), "unreadable-file", &[&named]);
+        refused_files(spoil(b"id,sex,repaid,age\n1,f,yes,20\n"), "unreadable-file", &[&named]);
         let truncate = |work: &Work| {
             let bytes = fs::read(work.path(file)).unwrap();
             write(work, &bytes[..bytes.len() / 2]);
         };
-        refused_files(|_| (), truncate, "unreadable-file", &[&named]);
+        refused_files(truncate, "unreadable-file", &[&named]);
         // Bytes in the middle are the pages: the footer is sound and the values are not.
         let scramble = |work: &Work| {
             let mut bytes = fs::read(work.path(file)).unwrap();
             bytes[4..60].iter_mut().for_each(|byte| *byte = !*byte);
             fs::write(work.path(file), bytes).unwrap();
         };
-        refused_files(|_| (), scramble, "unreadable-file", &[&named]);
+        refused_files(scramble, "unreadable-file", &[&named]);
         if file != "rows.parquet" {
             let place = "\n  --> job.yaml:";
             let folder = |work: &Work| {
@@ -570,7 +481,7 @@ fn files_that_cannot_be_read() {
                 fs::write(work.path(file).join("_SUCCESS"), "").unwrap();
             };
             let words = [&named, "holds no `.parquet` file", place];
-            refused_files(|_| (), folder, "missing-file", &words);
+            refused_files(folder, "missing-file", &words);
             let pipe = |work: &Work| {
                 fs::remove_file(work.path(file)).unwrap();
                 assert!(
@@ -581,17 +492,11 @@ fn files_that_cannot_be_read() {
                         .success()
                 );
             };
-            refused_files(
-                |_| (),
-                pipe,
-                "not-a-file",
-                &[&named, "is a pipe, socket or device", place],
-            );
+            refused_files(pipe, "not-a-file", &[&named, "is a pipe, socket or device", place]);
         }
         // Scores that are not there are awaited.
         if file == "rows.parquet" {
             refused_files(
-                |_| (),
                 |work| fs::remove_file(work.path(file)).unwrap(),
                 "missing-file",
                 &[&named],
@@ -602,70 +507,64 @@ fn files_that_cannot_be_read() {
 
 #[test]
 fn nobody_is_left() {
-    let nobody = |i: &mut Inputs| {
-        (i.id, i.sex, i.repaid, i.age) = Default::default();
-        (i.scores, i.moved) = Default::default();
-    };
-    refused(nobody, "no-rows", &["`rows.parquet`"]);
     refused(
-        |i| i.patch("@  row_id\n+  keep: [{age: {above: 200}}]"),
-        "no-rows",
-        &["`rows.parquet`", "age", "200"],
-    );
-    refused(
-        |i| i.patch("~  split: {column: sex, train: [f, m], audit: [x]}"),
-        "no-audit-rows",
-        &["`sex`"],
+        "
+no-rows: `rows.parquet`
+rows - 0
+scores - 0
+moved - 0
+
+no-rows: `rows.parquet` | age | 200
+@  row_id
++  keep: [{age: {above: 200}}]
+
+no-audit-rows: `sex`
+~  split: {column: sex, train: [f, m], audit: [x]}
+",
     );
 }
 
 /// One group alone is an audit of one group, and says so: comparisons have reasons, not values.
 #[test]
 fn one_group_only() {
-    let mut inputs = Inputs::sound();
-    inputs.sex.fill("m");
-    inputs.moved.iter_mut().for_each(|moved| moved.1 = "f");
-    let work = inputs.write();
-    let ran = work.run(0, "job.yaml", "");
-    assert_eq!(ran.summary()["rows"], 20);
+    let work = changed("rows.sex = m\nmoved.to_group = f");
+    assert_eq!(work.run(0, "job.yaml", "").summary()["rows"], 20);
     let metrics = work.table("metrics");
-    let pairs: Vec<_> = metrics.of("scope=pair").collect();
-    assert!(
-        !pairs.is_empty()
-            && pairs.iter().all(|r| r.real("value").is_none() && !r.text("undefined").is_empty())
-    );
-    let page = work.read("out/annex.html");
-    assert!(!page.contains("NaN"));
+    assert!(metrics.has("scope=pair") && !metrics.has("scope=pair, value!="));
+    assert!(!metrics.has("scope=pair, undefined="));
+    assert!(!work.read("out/annex.html").contains("NaN"));
 }
 
 /// Rates of counterfactuals into a group, by group and model: counted people, and the value of the
 /// switch rate.
 fn switch_rates(work: &Work, attribute: &str) -> Vec<(String, String, i64, Option<f64>)> {
     let metrics = work.table("metrics");
-    let of = metrics.of(&format!("metric=sr, scope=direction, sensitive={attribute}"));
-    of.map(|r| {
-        (
-            r.text("model").to_owned(),
-            r.text("to_group").to_owned(),
-            r.int("n_rows").unwrap(),
-            r.real("value"),
-        )
-    })
-    .collect()
+    metrics
+        .of(&format!("metric=sr, scope=direction, sensitive={attribute}"))
+        .map(|r| {
+            (
+                r.text("model").to_owned(),
+                r.text("to_group").to_owned(),
+                r.int("n_rows").unwrap(),
+                r.real("value"),
+            )
+        })
+        .collect()
 }
 
 /// A group that nobody belongs to, such as a misspelt one, is not a world in which nothing changes:
 /// what depends on it has no value.
 #[test]
 fn groups_that_nobody_belongs_to() {
-    let mut inputs = Inputs::sound();
-    inputs.patch("~    sex: {groups: [f, m, x], reference: m}\n-  live");
-    let gate = "gates: {g: {metric: sr, model: trained, counterfactual: flip, direction: {sex: [f, \
-                x]}, at_most: 0.5, enough: 1}}\n";
-    inputs.job += gate;
-    let work = inputs.write();
-    let ran = work.run(1, "job.yaml", "");
-    ran.says(&["g: inconclusive"]);
+    let gate = |direction: &str| {
+        format!(
+            "+gates: {{g: {{metric: sr, model: trained, counterfactual: flip, direction: \
+             {direction}, at_most: 0.5, enough: 1}}}}"
+        )
+    };
+    let sex = "~    sex: {groups: [f, m, x], reference: m}\n-  live\n@";
+    let work = changed(&format!("{sex}\n{}", gate("{sex: [f, x]}")));
+    work.run(1, "job.yaml", "").says(&["g: inconclusive"]);
     for (model, to, n, rate) in switch_rates(&work, "sex") {
         assert_eq!(
             (n == 0, rate.is_none()),
@@ -677,26 +576,20 @@ fn groups_that_nobody_belongs_to() {
 
     // The same for a group of a mapped column: no raw value represents it, so there is no
     // counterfactual, and the folder says so.
-    let mut inputs = Inputs::sound();
-    inputs.patch(
-        "-    sex
+    let gender = "-    sex
 +    gender: {from: sex, map: {woman: [f], man: [m], other: [zz]}, reference: man}
 ~  features: {continuous: [age], nominal: [sex]}
--  live",
-    );
-    inputs.job += &gate.replace("{sex: [f, x]}", "{gender: [woman, other]}");
-    let work = inputs.write();
+-  live
+@";
+    let work = changed(&format!("{gender}\n{}", gate("{gender: [woman, other]}")));
     work.run(1, "job.yaml", "").says(&["g: inconclusive"]);
     let rates = switch_rates(&work, "gender");
     assert!(
         rates.iter().all(|(_, to, n, rate)| (to == "other") <= (*n == 0 && rate.is_none())),
         "{rates:?}"
     );
-    let issues = work.table("issues");
-    let issue = issues.at("code=unreached-group");
-    issue.holds("where=gender, n=20");
-    let page = work.read("out/annex.html");
-    page.says(&[
+    work.table("issues").at("code=unreached-group").holds("where=gender, n=20");
+    work.read("out/annex.html").says(&[
         "gives the value to write: 20 people have no counterfactual in group",
         "Sets only the columns from which the attribute is derived",
     ]);
@@ -704,45 +597,26 @@ fn groups_that_nobody_belongs_to() {
 
 #[test]
 fn thresholds_that_are_none() {
-    let with = |cutoff: fn(usize) -> Option<f64>| {
+    let with = |cutoff: &str| {
         let mut inputs = Inputs::sound();
-        inputs.patch("~  trained: {logistic: {l2: 1.0}, threshold: {column: cutoff}}");
-        let people = inputs.id.len();
-        let (id, sex, repaid, age) =
-            (inputs.id.clone(), inputs.sex.clone(), inputs.repaid.clone(), inputs.age.clone());
-        let work = inputs.write();
-        work.parquet(
-            "rows.parquet",
-            vec![
-                ("id", column(id)),
-                ("sex", column(sex)),
-                ("repaid", column(repaid)),
-                ("age", column(age)),
-                ("cutoff", column((0..people).map(cutoff))),
-            ],
-        );
-        work
+        inputs.change("~  trained: {logistic: {l2: 1.0}, threshold: {column: cutoff}}");
+        let cutoff = ("cutoff", Kind::Real, vec![cutoff.to_owned(); 40]);
+        inputs.files.get_mut("rows").unwrap().push(cutoff);
+        inputs.write()
     };
-    with(|_| Some(0.5)).run(0, "job.yaml", "");
-    let place = ["row ", "column `cutoff`", "job.yaml:"];
-    assert_refused(
-        &with(|_| Some(1.5)),
-        3,
-        "bad-threshold",
-        &[["`1.5`"].as_slice(), &place].concat(),
-    );
-    assert_refused(&with(|_| Some(-0.1)), 3, "bad-threshold", &place);
-    assert_refused(
-        &with(|_| None),
-        3,
-        "missing-threshold",
-        &[["{cutoff: present}"].as_slice(), &place].concat(),
-    );
+    with("0.5").run(0, "job.yaml", "");
+    for (cutoff, code, words) in [
+        ("1.5", "bad-threshold", "`1.5`"),
+        ("-0.1", "bad-threshold", "row "),
+        ("", "missing-threshold", "{cutoff: present}"),
+    ] {
+        assert_refused(&with(cutoff), code, &[words, "row ", "column `cutoff`", "job.yaml:"]);
+    }
 }
 
 #[test]
 fn an_output_folder_that_cannot_be_written() {
-    let work = Inputs::sound().write();
+    let work = changed("");
     work.write("file", "");
     work.cfaudit(5, "run job.yaml --out file --cache cache").says(&["`file`", "hint: "]);
     work.cfaudit(5, "run job.yaml --out file/below --cache cache").says(&["`file/below`"]);
@@ -772,14 +646,18 @@ fn words_that_want_to_be_markup() {
     let evil = "<script>alert('f & m')</script>";
     let bell = "m\u{7}\u{1b}[31m\u{202e}\"";
     let mut inputs = Inputs::sound();
-    inputs.patch(
+    inputs.change(
         r#"~    sex:
 +      groups: ["<script>alert('f & m')</script>", "m\a\e[31m\u202e\""]
-+      reference: "m\a\e[31m\u202e\"""#,
++      reference: "m\a\e[31m\u202e\""
+@
++about: {decision: "</title><script>x()</script>", owner: "{{ 7 * 6 }}"}"#,
     );
-    inputs.job += "about: {decision: \"</title><script>x()</script>\", owner: \"{{ 7 * 6 }}\"}\n";
-    inputs.sex.iter_mut().for_each(|sex| *sex = if *sex == "f" { evil } else { bell });
-    inputs.moved.iter_mut().for_each(|moved| moved.1 = if moved.1 == "f" { evil } else { bell });
+    for (file, at) in [("rows", 1), ("moved", 1)] {
+        for cell in &mut inputs.files.get_mut(file).unwrap()[at].2 {
+            *cell = if cell == "f" { evil } else { bell }.to_owned();
+        }
+    }
     let work = inputs.write();
     let ran = Ran::of(
         work.command("run job.yaml --out out --cache cache --set")

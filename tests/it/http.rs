@@ -12,28 +12,9 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::work::{Going, Ran, Work, column};
+use crate::work::{Going, Ran, Rows, Work};
 
 const N: i64 = 1200;
-
-const JOB: &str = r"
-cfaudit: 1
-name: endpoint
-data:
-  rows: {parquet: rows.parquet}
-  row_id: id
-  label: {column: repaid, positive: [1], favourable: positive}
-  sensitive:
-    sex: {groups: [f, m], reference: m}
-  features:
-    continuous: [age, income]
-counterfactuals: {flip: naive}
-models:
-  live:
-    http: HTTP
-metrics: {bootstrap: {samples: 20}}
-run: {seed: 77}
-";
 
 /// What the server does with a request.
 #[derive(Clone, Copy, PartialEq)]
@@ -170,23 +151,24 @@ fn with_endpoint(url: &str, more: &str) -> Work {
     let work = Work::new();
     let rows = 0..N;
     let sex = |i: i64| Some(["f", "m"][i as usize % 2]);
-    work.parquet(
-        "rows.parquet",
-        vec![
-            ("id", column(rows.clone().map(|i| 5000 + i))),
-            ("sex", column(rows.clone().map(sex))),
-            ("age", column(rows.clone().map(|i| 18 + i % 60))),
-            ("income", column(rows.clone().map(income))),
-            ("repaid", column(rows.map(|i| i64::from(i % 5 < 2)))),
-        ],
-    );
+    Rows::of(rows)
+        .with("id", |i| 5000 + i)
+        .with("sex", sex)
+        .with("age", |i| 18 + i % 60)
+        .with("income", income)
+        .with("repaid", |i| i64::from(i % 5 < 2))
+        .write(&work, "people.parquet");
     job(&work, url, "v1", more);
     work
 }
 
 fn job(work: &Work, url: &str, version: &str, more: &str) {
-    let http = format!("{{url: \"{url}\", version: {version}, protocol: json, batch: 100{more}}}");
-    work.write("job.yaml", &JOB.replace("HTTP", &http));
+    let steps = format!(
+        "~  features: {{continuous: [age, income]}}
+-  split
+~  live: {{http: {{url: \"{url}\", version: {version}, protocol: json, batch: 100{more}}}}}"
+    );
+    work.job("trained", &steps, "run: {seed: 77}\n");
 }
 
 #[track_caller]
@@ -272,7 +254,7 @@ fn answers_that_are_wrong_end_the_run() {
         let (url, _) = serve(move |_| deed);
         let work = with_endpoint(&url, more);
         let ran = work.run(3, "job.yaml", "");
-        ran.says(&["the endpoint of model `live` failed with exit status", words, "job.yaml:15:"]);
+        ran.says(&["the endpoint of model `live` failed with exit status", words, "job.yaml:12:"]);
         assert!(!work.path("out").exists());
     }
     // Nobody listens there.

@@ -7,42 +7,27 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::work::{Says, Work, assert_same, column, files};
-
-const JOB: &str = r#"
-cfaudit: 1
-name: inputs
-data:
-  rows: {csv: {path: rows.csv}}
-  label: {column: repaid, positive: [1], favourable: positive}
-  sensitive:
-    sex: {groups: [f, m], reference: m}
-  features: {continuous: [age]}
-  split: {share: {train: 0.5, audit: 0.5}}
-counterfactuals: {flip: naive}
-models:
-  trained: {logistic: {l2: 1.0}}
-metrics: {families: [performance]}
-"#;
+use crate::work::{Rows, Says, Work, assert_same, files};
 
 /// A job on settled files; `sum` makes rows that differ in their bytes alone.
 fn work(sum: i64) -> Work {
     let work = Work::new();
-    work.write("job.yaml", JOB);
+    let steps = "~  rows: {csv: {path: rows.csv}}
+-  row_id
+~  features: {continuous: [age]}
+~metrics: {families: [performance]}";
+    work.job("trained", steps, "");
     rows(&work, sum);
     work
 }
 
 fn rows(work: &Work, sum: i64) {
     let ids = || 0..400_i64;
-    work.csv(
-        "rows.csv",
-        vec![
-            ("sex", column(ids().map(|i| ["f", "m"][(i % 2) as usize]))),
-            ("repaid", column(ids().map(|i| i64::from(i % 5 < 2)))),
-            ("age", column(ids().map(|i| 20 + (i + sum) % 40))),
-        ],
-    );
+    Rows::of(ids())
+        .with("sex", |i| ["f", "m"][(i % 2) as usize])
+        .with("repaid", |i| i64::from(i % 5 < 2))
+        .with("age", |i| 20 + (i + sum) % 40)
+        .write(work, "rows.csv");
 }
 
 fn settle() {
@@ -173,7 +158,7 @@ fn a_repeated_check_does_no_work() {
     let again = work.cfaudit(0, "check job.yaml --cache cache");
     assert!(!again.stderr.contains("runs"), "{}", again.stderr);
     // Another threshold decides otherwise; the rows stay.
-    let other = work.cfaudit(0, "check job.yaml --cache cache --set models.trained.threshold=0.4");
+    let other = work.cfaudit(0, "check job.yaml --cache cache --set models.live.threshold=0.4");
     other.stderr.says(&["labels: runs"]);
     other.stderr.lacks(&["split: runs"]);
     // The counts that `check` needs are not part of a run.
@@ -190,7 +175,7 @@ const PROGRAM: &str =
 #[test]
 fn watched_files_are_remembered_too() {
     let work = work(0);
-    work.write("job.yaml", &JOB.replace("metrics:", PROGRAM));
+    work.edit("job.yaml", "job.yaml", &[("metrics:", PROGRAM)]);
     fs::create_dir(work.path("watched")).unwrap();
     for name in ["a.py", "b.py"] {
         work.write(&format!("watched/{name}"), name);

@@ -11,8 +11,7 @@ const KEY: &str =
 
 /// Of every value that is defined everything that the table says about it.
 fn values(work: &Work, told: &str) -> BTreeMap<String, String> {
-    let metrics = work.whole_table("metrics");
-    metrics.of("value!=").map(|row| (row.told(KEY), row.told(told))).collect()
+    work.whole_table("metrics").of("value!=").map(|row| (row.told(KEY), row.told(told))).collect()
 }
 
 /// 500 of 500 people of one group get the favourable decision, some of the others.
@@ -33,33 +32,24 @@ fn the_label_changes_nothing_that_needs_none() {
         let run = |label: &str| {
             let work = Work::new();
             work.write("people.csv", &people(of_others));
-            work.write(
-                "job.yaml",
-                &format!(
-                    "cfaudit: 1
-name: label
-data:
-  rows: {{csv: {{path: people.csv}}}}
-  row_id: id
-{label}
-  sensitive: {{g: {{groups: [a, b], reference: a}}}}
-models:
-  m: {{scores: {{factual: {{column: score}}}}, threshold: 0.5}}
-metrics: {{families: [performance, group]}}
-gates:
-  ratio: {{metric: di, model: m, between: {{g: [b, a]}}, at_least: 0.8}}
-  turned: {{metric: demp_ratio, model: m, between: {{g: [a, b]}}, at_most: 1.05}}
-  gap: {{metric: demp_difference, model: m, between: {{g: [a, b]}}, at_most: 0.05}}
-  worst: {{metric: demp_min_ratio, model: m, between: worst_case, sensitive: g, at_least: 0.95}}
-  share: {{metric: pprev, model: m, group: {{g: b}}, at_least: 0.95}}
-"
-                ),
+            let steps = format!(
+                "~  rows: {{csv: {{path: people.csv}}}}
+{label}~  sensitive: {{g: {{groups: [a, b], reference: a}}}}
+-counterfactuals
+~    scores: {{factual: {{column: score}}}}
+~gates:
++  ratio: {{metric: di, model: live, between: {{g: [b, a]}}, at_least: 0.8}}
++  turned: {{metric: demp_ratio, model: live, between: {{g: [a, b]}}, at_most: 1.05}}
++  gap: {{metric: demp_difference, model: live, between: {{g: [a, b]}}, at_most: 0.05}}
++  worst: {{metric: demp_min_ratio, model: live, between: worst_case, sensitive: g, at_least: 0.95}}
++  share: {{metric: pprev, model: live, group: {{g: b}}, at_least: 0.95}}"
             );
+            work.job("scored", &steps, "metrics: {families: [performance, group]}\n");
             work.run(0, "job.yaml", "--gates report");
             work
         };
-        let with = run("  label: {column: y, positive: [1], favourable: positive}");
-        let without = run("  label: none\n  favourable: positive");
+        let label = "~  label: {column: y, positive: [1], favourable: positive}\n-  favourable\n";
+        let (with, without) = (run(label), run(""));
         let told = "value lo hi interval ci_method numerator denominator flags";
         let (all, some) = (values(&with, told), values(&without, told));
         assert!(some.len() >= 19, "{}", some.len());
@@ -124,25 +114,16 @@ fn the_order_of_rows_changes_nothing() {
                 ("amount", numbers(|of| of.3)),
             ],
         );
-        let weight = if weighted { "  weight: w\n" } else { "" };
-        work.write(
-            "job.yaml",
-            &format!(
-                "cfaudit: 1
-name: order
-data:
-  rows: {{csv: {{path: people.csv}}}}
-  row_id: id
-  label: {{column: y, positive: [1], favourable: positive}}
-{weight}  sensitive: {{g: {{groups: [a, b, c], reference: a}}}}
-  features: {{continuous: [score, amount]}}
-  split: {{share: {{train: 0.5, audit: 0.5}}}}
-counterfactuals: {{flip: naive}}
-models:
-{models}metrics: {{bootstrap: {{samples: 100}}}}
-"
-            ),
+        let steps = format!(
+            "~  rows: {{csv: {{path: people.csv}}}}
+{}~  label: {{column: y, positive: [1], favourable: positive}}
+~  sensitive: {{g: {{groups: [a, b, c], reference: a}}}}
+~  features: {{continuous: [score, amount]}}
+-models
+~metrics: {{bootstrap: {{samples: 100}}}}",
+            if weighted { "@  row_id\n+  weight: w\n" } else { "" }
         );
+        work.job("trained", &steps, &format!("models:\n{models}"));
         work.run(0, "job.yaml", "");
         values(&work, "value lo hi")
     };

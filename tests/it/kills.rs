@@ -9,20 +9,8 @@ use std::time::{Duration, Instant};
 use crate::batches::{read, write_stream};
 use crate::determinism::{assert_entries_are_whole, work};
 use crate::faults::{GATE, RUN, assert_tidy};
-use crate::work::{Files, Work, assert_same, files, results};
+use crate::work::{Draws, Files, Work, assert_same, files, results};
 use crate::{recourse, rows_out, shards};
-
-/// Numbers that look random and are the same in every run of the test.
-struct Moments(u64);
-
-impl Moments {
-    /// A moment before `end`.
-    fn next(&mut self, end: Duration) -> Duration {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        end.mul_f64((self.0 >> 11) as f64 / (1_u64 << 53) as f64)
-    }
-}
 
 /// Starts the program and kills it after a while; whether it was still running.
 fn killed(work: &Work, args: &str, after: Duration) -> bool {
@@ -66,14 +54,14 @@ impl Task<'_> {
         what: &str,
         work: &Work,
         (expected, time): &(Files, Duration),
-        (kills, moments): (usize, &mut Moments),
+        (kills, moments): (usize, &mut Draws),
         before: &dyn Fn(usize),
     ) -> usize {
         let earlier = made(work, self.makes);
         let mut met = 0;
         for i in 0..kills {
             before(i);
-            met += usize::from(killed(work, self.args, moments.next(*time)));
+            met += usize::from(killed(work, self.args, time.mul_f64(moments.share())));
             let now = made(work, self.makes);
             let name = format!("{what}: `{}` killed {} times", self.args, i + 1);
             if now != earlier {
@@ -96,7 +84,7 @@ fn run_survives(
     what: &str,
     [reference, work]: [&Work; 2],
     status: i32,
-    (kills, moments): (usize, &mut Moments),
+    (kills, moments): (usize, &mut Draws),
 ) -> usize {
     let run = Task { args: RUN, status, makes: "out" };
     let alone = run.left_alone(reference);
@@ -200,7 +188,7 @@ fn of_shape(shape: &str) -> Work {
 }
 
 /// Kills runs of this shape, and then the verbs on what they left.
-fn all_survive(shape: &str, kills: usize, moments: &mut Moments) -> usize {
+fn all_survive(shape: &str, kills: usize, moments: &mut Draws) -> usize {
     let (reference, work) = (of_shape(shape), of_shape(shape));
     let both = [&reference, &work];
     // A set that somebody else made is of the rows that one seed audits.
@@ -233,12 +221,12 @@ fn all_survive(shape: &str, kills: usize, moments: &mut Moments) -> usize {
 }
 
 /// Kills workers, merges and the run from merged states of a job in two shards.
-fn shards_survive(kills: usize, moments: &mut Moments) -> usize {
+fn shards_survive(kills: usize, moments: &mut Draws) -> usize {
     if shards::is_without_lightgbm() {
         return 0;
     }
     let work = shards::with_job("naive");
-    let plan = shards::pass_over(&work, 2, &["survey", "learn", "count", "shift"], "");
+    let plan = shards::pass_over(&work, 2, &crate::shards::PASSES, "");
     let mut met = 0;
     for (args, makes) in [
         ("worker PLAN --pass survey --shard 0", "PLAN/survey/part-00000.state"),
@@ -270,26 +258,9 @@ fn shards_survive(kills: usize, moments: &mut Moments) -> usize {
 const SHARDS: &str = "shards";
 
 /// The jobs of `tests/jobs` by their names, and shapes of other jobs.
-const SHAPES: [&str; 18] = [
-    "recourse",
-    "waiting",
-    "waiting for parts",
-    "folds",
-    "share",
-    "keep",
-    "no-label",
-    "roles",
-    "duplicates",
-    "weights",
-    "worlds",
-    "worlds-folds",
-    "why",
-    "doubts",
-    "rows of a program",
-    "counterfactuals of a program",
-    SHARDS,
-    "augment",
-];
+const SHAPES: &str = "recourse, waiting, waiting for parts, folds, share, keep, no-label, roles, \
+    duplicates, weights, worlds, worlds-folds, why, doubts, rows of a program, counterfactuals of a \
+    program, shards, augment";
 
 /// A table of changes is replaced in one step: the one that was there is not written over.
 #[test]
@@ -310,14 +281,15 @@ fn a_table_of_changes_appears_whole() {
 fn killed_at_any_moment() {
     let wanted: usize =
         std::env::var("CFAUDIT_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
-    let mut moments = Moments(20_261_121);
+    let mut moments = Draws(20_261_121);
     if wanted == 0 {
         all_survive("no-label", 4, &mut moments);
         return;
     }
-    let each = wanted.div_ceil(SHAPES.len()).clamp(4, 16);
+    let shapes: Vec<&str> = SHAPES.split(", ").collect();
+    let each = wanted.div_ceil(shapes.len()).clamp(4, 16);
     let (mut met, mut tried) = (0, 0);
-    for &shape in SHAPES.iter().cycle() {
+    for &shape in shapes.iter().cycle() {
         let n = match shape {
             SHARDS => shards_survive(each.div_ceil(2), &mut moments),
             // Ten experiments take as long as all others together.
@@ -328,9 +300,9 @@ fn killed_at_any_moment() {
         tried += 1;
         eprintln!("{shape}: {n} kills met a running process");
         // Every shape has its turn.
-        if met >= wanted && tried >= SHAPES.len() {
+        if met >= wanted && tried >= shapes.len() {
             break;
         }
     }
-    eprintln!("{met} kills met a running process, in {tried} rounds over {} shapes", SHAPES.len());
+    eprintln!("{met} kills met a running process, in {tried} rounds over {} shapes", shapes.len());
 }

@@ -6,147 +6,87 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Module, and the modules of this crate that it may name (besides `error`); of `exec` the lower
-/// ones get the doors to files and hashes alone.
-const LAYERS: &[(&str, &[&str])] = &[
-    ("error", &[]),
-    ("param", &[]),
-    ("unit", &[]),
-    ("text", &[]),
-    ("num", &[]),
-    ("exec", &[]),
-    ("table", &["exec::files", "exec::object"]),
-    ("folder", &["param", "num", "table", "exec::files", "exec::hash"]),
-    (
-        "data",
-        &[
-            "param",
-            "num",
-            "table",
-            "exec::files",
-            "exec::object",
-            "exec::hash",
-            "exec::replaced_file",
-            "exec::pieces",
-            "exec::accumulator",
-            "exec::buckets",
-        ],
-    ),
-    ("causal", &["num", "data"]),
-    ("counterfactual", &["param", "num", "data", "causal", "exec::accumulator"]),
-    ("model", &["param", "num", "data", "exec::files"]),
-    ("metric", &["param", "num", "exec::accumulator"]),
-    ("augment", &["param", "num", "data", "counterfactual", "exec::accumulator"]),
-    ("recourse", &["param", "num", "data"]),
-    ("why", &["param", "num", "data", "metric"]),
-    ("gate", &["param", "text", "num", "table", "folder", "metric"]),
-    // Of strategies and kinds of models the lists alone, as of metrics the catalog.
-    (
-        "diff",
-        &[
-            "param",
-            "text",
-            "num",
-            "table",
-            "folder",
-            "metric",
-            "counterfactual::strategy",
-            "model::kind",
-        ],
-    ),
-    // Only parameter types of the engines: `data` offers those of rows, `counterfactual` and
-    // `model` the knobs of strategies and of models that are trained here, `recourse` and `augment`
-    // their own, `gate` what decides; `metric` has the families and the favourable side, and a new
-    // job also names the metrics that it measures.
-    (
-        "job",
-        &[
-            "param",
-            "data",
-            "counterfactual",
-            "model",
-            "metric",
-            "recourse",
-            "why::knobs",
-            "augment::knobs",
-            "gate::decide_by",
-            "exec::files",
-            "exec::object",
-            "exec::hash",
-        ],
-    ),
-    (
-        "report",
-        &[
-            "param",
-            "text",
-            "num::short_number",
-            "table",
-            "folder",
-            "metric",
-            "counterfactual::strategy",
-            // Why gates came out as they did.
-            "gate::reason",
-            "exec::files",
-            "exec::hash",
-        ],
-    ),
-    ("explain", &["text", "num::short_number", "table", "folder", "metric", "job", "data"]),
-    (
-        "stage",
-        &[
-            "param",
-            "unit",
-            "num",
-            "table",
-            "folder",
-            "data",
-            "causal",
-            "counterfactual",
-            "model",
-            "augment",
-            "metric",
-            "recourse",
-            "why",
-            "gate",
-            "diff",
-            "job",
-            "exec",
-            "report",
-            "explain",
-        ],
-    ),
-    ("rejudge", &["table", "folder", "gate", "diff", "job", "exec", "report", "stage"]),
-    ("proof", &["table", "folder", "exec", "report", "stage", "rejudge"]),
-    (
-        "cli",
-        &[
-            "text", "table", "folder", "data", "job", "exec", "report", "explain", "stage",
-            "rejudge", "proof",
-        ],
-    ),
-];
+/// ones get the doors to files and hashes alone. `diff` and `report` get of strategies and kinds of
+/// models the lists, `job` only types of parameters: `data` offers those of rows, `counterfactual`,
+/// `model`, `recourse` and `augment` their knobs, `gate` what decides; `metric` has the families
+/// and the favourable side, and a new job also names the metrics that it measures.
+const LAYERS: &str = "
+error:
+param:
+unit:
+text:
+num:
+exec:
+table: exec::files exec::object
+folder: param num table exec::files exec::hash
+data: param num table exec::files exec::object exec::hash exec::replaced_file exec::pieces
+data: exec::accumulator exec::buckets
+causal: num data
+counterfactual: param num data causal exec::accumulator
+model: param num data exec::files
+metric: param num exec::accumulator
+augment: param num data counterfactual exec::accumulator
+recourse: param num data
+why: param num data metric
+gate: param text num table folder metric
+diff: param text num table folder metric counterfactual::strategy model::kind
+job: param data counterfactual model metric recourse why::knobs augment::knobs gate::decide_by
+job: exec::files exec::object exec::hash
+report: param text num::short_number table folder metric counterfactual::strategy gate::reason
+report: exec::files exec::hash
+explain: text num::short_number table folder metric job data
+stage: param unit num table folder data causal counterfactual model augment metric recourse why
+stage: gate diff job exec report explain
+rejudge: table folder gate diff job exec report stage
+proof: table folder exec report stage rejudge
+cli: text table folder data job exec report explain stage rejudge proof";
 
 /// Crate, and the modules that may name it.
-const DOORS: &[(&str, &[&str])] = &[
-    ("polars", &["data", "table", "stage"]),
-    ("arrow", &["data", "table"]),
-    ("parquet", &["data", "table"]),
-    ("sqlparser", &["data"]),
-    ("serde_yaml", &["job"]),
-    ("granit_parser", &["job"]),
-    ("minijinja", &["text", "report", "job", "gate", "diff"]),
-    ("object_store", &["exec"]),
-    ("tokio", &["exec"]),
-    ("futures_util", &["exec"]),
-    ("ureq", &["data"]),
-    ("zip", &["data", "proof"]),
-    ("clap", &["cli"]),
-    ("clap_complete", &["cli"]),
-    ("clap_mangen", &["cli"]),
-    ("indicatif", &["cli"]),
-    ("tracing_subscriber", &["cli"]),
-    ("signal_hook", &["cli"]),
-];
+const DOORS: &str = "
+polars: data table stage
+arrow: data table
+parquet: data table
+sqlparser: data
+serde_yaml: job
+granit_parser: job
+minijinja: text report job gate diff
+object_store: exec
+tokio: exec
+futures_util: exec
+ureq: data
+zip: data proof
+clap: cli
+clap_complete: cli
+clap_mangen: cli
+indicatif: cli
+tracing_subscriber: cli
+signal_hook: cli";
+
+/// The rows of such a table; several of one name are one.
+fn rows(table: &'static str) -> BTreeMap<&'static str, Vec<&'static str>> {
+    let mut rows: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (name, words) in table.lines().filter_map(|line| line.split_once(':')) {
+        rows.entry(name).or_default().extend(words.split_whitespace());
+    }
+    rows
+}
+
+/// The files of `src` by their names below it, and their texts.
+fn texts() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let text = |file: PathBuf| {
+        let name = file.strip_prefix(&root).expect("below src").to_string_lossy().into_owned();
+        (name, fs::read_to_string(&file).expect("a source file"))
+    };
+    files.into_iter().map(text).collect()
+}
+
+/// Whether a file below `src` holds tests only.
+fn is_test(name: &str) -> bool {
+    name.split('/').any(|part| part == "tests" || part == "tests.rs")
+}
 
 pub(crate) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)
@@ -197,46 +137,24 @@ fn names(line: &str, prefix: &str, name: &str) -> bool {
 
 #[test]
 fn modules_import_only_what_their_row_allows() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    sources(&root, &mut files);
-    let layers: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();
+    let (layers, doors) = (rows(LAYERS), rows(DOORS));
     let mut faults = Vec::new();
-    for file in &files {
-        let relative = file.strip_prefix(&root).expect("below src");
-        let first = relative
-            .components()
-            .next()
-            .expect("a part")
-            .as_os_str()
-            .to_string_lossy()
-            .into_owned();
-        let module = first.trim_end_matches(".rs").to_owned();
-        let is_test = relative.file_name().is_some_and(|n| n == "tests.rs")
-            || relative.components().any(|c| c.as_os_str() == "tests");
-        if module == "lib" || is_test {
+    for (name, text) in texts() {
+        let module = name.split('/').next().expect("a part").trim_end_matches(".rs");
+        if module == "lib" || is_test(&name) {
             continue;
         }
-        let text = fs::read_to_string(file).expect("a source file");
-        assert!(
-            text.starts_with("//! "),
-            "{} must open by saying what it is for",
-            relative.display()
-        );
+        assert!(text.starts_with("//! "), "{name} must open by saying what it is for");
         for (number, line) in code(&text) {
             let mut fault = |what: &str| {
-                faults.push(format!(
-                    "src/{}:{number}: {module} must not name {what}",
-                    relative.display()
-                ))
+                faults.push(format!("src/{name}:{number}: {module} must not name {what}"))
             };
-            if let Some(allowed) = layers.get(module.as_str()) {
-                for (other, _) in LAYERS {
+            if let Some(allowed) = layers.get(module) {
+                for other in layers.keys() {
                     let part = |part: &&&str| {
                         part.starts_with(&format!("{other}::")) && names(&line, "crate::", part)
                     };
-                    let own = *other == module
-                        || *other == "error"
+                    let own = [module, "error"].contains(other)
                         || allowed.contains(other)
                         || allowed.iter().any(|p| part(&p));
                     if !own && names(&line, "crate::", other) {
@@ -252,8 +170,8 @@ fn modules_import_only_what_their_row_allows() {
                     fault("anything but `cfaudit::cli`");
                 }
             }
-            for (door, keepers) in DOORS {
-                if !keepers.contains(&module.as_str()) && names(&line, "", door) {
+            for (door, keepers) in &doors {
+                if !keepers.contains(&module) && names(&line, "", door) {
                     fault(door);
                 }
             }
@@ -268,47 +186,29 @@ fn modules_import_only_what_their_row_allows() {
 }
 
 /// What sums numbers over blocks of rows, whose bytes depend on where the first block begins. No
-/// stage that runs in shards may: a shard begins at any row.
-const BY_BLOCKS: &[&str] = &[
-    // The blocks of training rows.
-    "data/rows/training.rs",
-    // Sizes of row groups are multiples of a block.
-    "table/file/mod.rs",
-    "stage/plan.rs",
-    "cli/args.rs",
-    // Training, and what learns from training rows: refused in shards.
-    "model/lightgbm/mod.rs",
-    "model/logistic.rs",
-    "causal/encoding.rs",
-    "causal/moments.rs",
-    "causal/person_units.rs",
-    "counterfactual/graph_uncertain/rows.rs",
-    "stage/experiment/added_rows.rs",
-    // Training rows as a file for a program that trains.
-    "stage/score/command.rs",
-];
+/// stage that runs in shards may: a shard begins at any row. The blocks of training rows; sizes of
+/// row groups, which are multiples of a block; training, and what learns from training rows, which
+/// are refused in shards; training rows as a file for a program that trains.
+const BY_BLOCKS: &str = "
+data/rows/training.rs
+table/file/mod.rs stage/plan.rs cli/args.rs
+model/lightgbm/mod.rs model/logistic.rs causal/encoding.rs causal/moments.rs causal/person_units.rs
+counterfactual/graph_uncertain/rows.rs stage/experiment/added_rows.rs
+stage/score/command.rs";
 
 /// That no state depends on where its rows were cut is a law of states of its own.
 #[test]
 fn only_training_goes_by_blocks_of_rows() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    sources(&root, &mut files);
-    let by_blocks = |file: &&PathBuf| {
-        let relative = file.strip_prefix(&root).expect("below src");
-        let is_test = relative.components().any(|part| part.as_os_str() == "tests")
-            || relative.ends_with("tests.rs");
-        let lines = code(&fs::read_to_string(file).expect("a source file"));
+    let texts = texts();
+    let by_blocks = |(name, text): &&(String, String)| {
+        let lines = code(text);
         // Constants of this name that a file has of its own are sizes of buffers.
         let own = lines.iter().any(|(_, line)| line.starts_with("const BLOCK_ROWS"));
         let says = |word: &str| lines.iter().any(|(_, line)| line.contains(word));
-        !is_test && (says("TrainingBatch") || !own && says("BLOCK_ROWS"))
+        !is_test(name) && (says("TrainingBatch") || !own && says("BLOCK_ROWS"))
     };
-    let found = files.iter().filter(by_blocks).map(|file| {
-        let relative = file.strip_prefix(&root).expect("below src");
-        relative.to_string_lossy().into_owned()
-    });
-    let expected: BTreeSet<String> = BY_BLOCKS.iter().map(|file| (*file).to_owned()).collect();
+    let found = texts.iter().filter(by_blocks).map(|(name, _)| name.as_str());
+    let expected: BTreeSet<&str> = BY_BLOCKS.split_whitespace().collect();
     assert_eq!(found.collect::<BTreeSet<_>>(), expected);
 }
 
@@ -348,15 +248,10 @@ fn declared(line: &str) -> Option<&str> {
 
 #[test]
 fn the_name_of_a_type_is_unique() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    sources(&root, &mut files);
     let mut types: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for file in &files {
-        let text = fs::read_to_string(file).expect("a source file");
-        let place = file.strip_prefix(&root).expect("below src").display().to_string();
+    for (file, text) in texts() {
         for name in text.lines().filter_map(declared) {
-            types.entry(name.to_owned()).or_default().push(place.clone());
+            types.entry(name.to_owned()).or_default().push(file.clone());
         }
     }
     assert!(types.len() > 500, "the names of types are found: {}", types.len());
@@ -378,19 +273,12 @@ fn the_rule_on_names_sees_what_declares_a_type() {
 
 #[test]
 fn lines_keep_to_a_hundred_columns() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = Vec::new();
-    sources(&root.join("src"), &mut files);
     let (mut lines, mut long) = (0, Vec::new());
-    for file in &files {
-        let text = fs::read_to_string(file).expect("a source file");
-        for (i, line) in text.lines().enumerate() {
-            lines += 1;
-            if line.chars().count() > 100 {
-                let place = file.strip_prefix(root).expect("below the root");
-                long.push(format!("{}:{}", place.display(), i + 1));
-            }
-        }
+    for (file, text) in texts() {
+        lines += text.lines().count();
+        let is_long = |(_, line): &(usize, &str)| line.chars().count() > 100;
+        let found = (1..).zip(text.lines()).filter(is_long);
+        long.extend(found.map(|(number, _)| format!("{file}:{number}")));
     }
     // What cannot be broken, such as a long link, may stay: 3 lines of 1,000.
     assert!(long.len() * 1000 <= lines * 3, "{} of {lines}: {}", long.len(), long.join(", "));
@@ -435,12 +323,9 @@ fn plain_enums(text: &str) -> Vec<(String, Vec<String>)> {
 /// variant by variant, is a second name for one thing.
 #[test]
 fn no_enum_repeats_another() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    sources(&root, &mut files);
     let mut enums: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
-    for file in &files {
-        for (name, words) in plain_enums(&fs::read_to_string(file).expect("a source file")) {
+    for (_, text) in texts() {
+        for (name, words) in plain_enums(&text) {
             enums.entry(words).or_default().push(name);
         }
     }
@@ -564,30 +449,19 @@ fn reached<'a>(
 #[test]
 fn no_circle_of_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    sources(&root, &mut files);
-    files.retain(|file| {
-        let below = file.strip_prefix(&root).expect("below src");
-        let test = below.iter().any(|part| part == "tests" || part == "tests.rs");
-        !test && below != Path::new("lib.rs")
-    });
-    let uses: BTreeMap<PathBuf, BTreeSet<PathBuf>> = files
-        .iter()
-        .map(|file| {
-            let text = fs::read_to_string(file).expect("a source file");
-            (file.clone(), named_files(&root, file, &text))
-        })
-        .collect();
+    let mut uses: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
+    for (name, text) in texts().iter().filter(|(name, _)| !is_test(name) && name != "lib.rs") {
+        let file = root.join(name);
+        uses.insert(file.clone(), named_files(&root, &file, text));
+    }
+    let files: Vec<&PathBuf> = uses.keys().collect();
     assert!(uses.values().map(BTreeSet::len).sum::<usize>() > 1000, "the imports are read");
     let all: BTreeMap<&PathBuf, BTreeSet<&PathBuf>> =
-        files.iter().map(|file| (file, reached(&uses, file))).collect();
-    let mut circles: BTreeSet<Vec<String>> = BTreeSet::new();
-    for file in files.iter().filter(|file| all[file].contains(file)) {
-        let both = files.iter().filter(|of| all[file].contains(of) && all[of].contains(file));
-        let name = |file: &PathBuf| {
-            file.strip_prefix(&root).expect("below src").to_string_lossy().replace('\\', "/")
-        };
-        circles.insert(both.map(name).collect());
+        files.iter().map(|file| (*file, reached(&uses, file))).collect();
+    let mut circles: BTreeSet<BTreeSet<&PathBuf>> = BTreeSet::new();
+    for file in files.iter().filter(|file| all[*file].contains(*file)) {
+        let both = files.iter().filter(|of| all[file].contains(*of) && all[*of].contains(file));
+        circles.insert(both.copied().collect());
     }
     assert!(circles.is_empty(), "files that name each other in a circle: {circles:?}");
 }

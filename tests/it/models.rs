@@ -4,43 +4,27 @@
 use std::fs;
 
 use crate::batches::write_stream;
-use crate::work::{Says, Work, batch, column};
+use crate::work::{Rows, Says, Work, batch, column};
 
 const N: usize = 1200;
-
-const JOB: &str = "
-cfaudit: 1
-name: models
-data:
-  rows: {parquet: rows.parquet}
-  label: {column: repaid, positive: [1], favourable: positive}
-  sensitive: {sex: {groups: [f, m], reference: m}}
-  features: {continuous: [age, income], nominal: [job]}
-  split: {column: part, train: [learn], audit: [look]}
-counterfactuals: {flip: naive}
-models:
-  MODELS
-metrics: {families: [performance, ccm], bootstrap: {samples: 20}}
-";
 
 /// Rows that alternate between training and audit, with their own score.
 fn work(models: &str) -> Work {
     let work = Work::new();
-    work.write("job.yaml", &JOB.replace("MODELS", &models.replace('\n', "\n  ")));
-    let rows = || 0..N as i64;
-    let word = |of: &dyn Fn(i64) -> &'static str| column(rows().map(of));
-    work.parquet(
-        "rows.parquet",
-        vec![
-            ("age", column(rows().map(|i| 20.0 + (i * 7 % 41) as f64))),
-            ("income", column(rows().map(|i| 10.0 + (i * 13 % 57) as f64 / 2.0))),
-            ("job", word(&|i| ["clerk", "nurse", "pilot"][(i * 5 % 3) as usize])),
-            ("sex", word(&|i| if i % 7 < 3 { "f" } else { "m" })),
-            ("repaid", column(rows().map(|i| i64::from(repaid(i as usize))))),
-            ("part", word(&|i| if i % 2 == 0 { "learn" } else { "look" })),
-            ("score", column(rows().map(|i| (i % 100 != 0).then(|| score(i as usize))))),
-        ],
-    );
+    let steps = "-  row_id
+~  split: {column: part, train: [learn], audit: [look]}
+-models
+~metrics: {families: [performance, ccm], bootstrap: {samples: 20}}";
+    work.job("trained", steps, &format!("models:\n  {}\n", models.replace('\n', "\n  ")));
+    Rows::of(0..N as i64)
+        .with("age", |i| 20.0 + (i * 7 % 41) as f64)
+        .with("income", |i| 10.0 + (i * 13 % 57) as f64 / 2.0)
+        .with("job", |i| ["clerk", "nurse", "pilot"][(i * 5 % 3) as usize])
+        .with("sex", |i| if i % 7 < 3 { "f" } else { "m" })
+        .with("repaid", |i| i64::from(repaid(i as usize)))
+        .with("part", |i| if i % 2 == 0 { "learn" } else { "look" })
+        .with("score", |i| (i % 100 != 0).then(|| score(i as usize)))
+        .write(&work, "people.parquet");
     work
 }
 
@@ -99,8 +83,7 @@ fn trees_are_trained_and_described() {
     );
     let ran = work.run(0, "job.yaml", "");
     assert_eq!(ran.stdout.lines().count(), 1, "the library prints nothing: {}", ran.stdout);
-    let page = work.read("out/annex.html");
-    page.says(&[
+    work.read("out/annex.html").says(&[
         "gradient boosting trained here by LightGBM, 20 trees of at most 7 leaves of at least 20 \
          rows, learning rate 0.1, without sex",
         "random forest trained here by LightGBM, 30 trees of at most 20 leaves of at least 20 \
@@ -108,8 +91,7 @@ fn trees_are_trained_and_described() {
         "most recall while 90 % of the negative rows stay below",
         "was fitted to the scores of its own training rows (600",
     ]);
-    let resolved = work.read("out/job.resolved.yaml");
-    resolved.says(&["smallest_leaf: 20", "column_share: 0.3"]);
+    work.read("out/job.resolved.yaml").says(&["smallest_leaf: 20", "column_share: 0.3"]);
     let [[threshold, tpr, tnr]] = fitted(&work, "fitted")[..] else { panic!("one threshold") };
     assert!((0.0..=1.0).contains(&threshold) && tnr >= 0.9 && tpr > 0.0, "{threshold} {tpr} {tnr}");
     assert_decided(&work, "fitted", threshold);
@@ -161,8 +143,7 @@ fn trees_that_could_not_be_grown_are_an_issue() {
 #[cfg(feature = "lightgbm")]
 #[test]
 fn training_rows_that_trees_cannot_split_are_a_fault_of_the_data() {
-    let work = work("gbm: {boosting: {smallest_leaf: 400}}");
-    work.run(3, "job.yaml", "").says(&[
+    work("gbm: {boosting: {smallest_leaf: 400}}").run(3, "job.yaml", "").says(&[
         "error[undetermined-model]",
         "no tree was split",
         "smallest_leaf",
@@ -175,17 +156,11 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
                   moved.parquet, column: score}}, threshold: youden}\n\
                   logit: {logistic: {l2: 1.0}, threshold: {f_beta: 2}}";
     let work = work(models);
-    let moved: Vec<i64> = (0..N as i64).filter(|i| i % 2 == 1).collect();
-    work.parquet(
-        "moved.parquet",
-        vec![
-            ("row_id", column(moved.iter().copied())),
-            ("sensitive", column(moved.iter().map(|_| "sex"))),
-            ("to_group", column(moved.iter().map(|i| if i % 7 < 3 { "m" } else { "f" }))),
-            ("cf_index", column(moved.iter().map(|_| 0_i64))),
-            ("score", column(moved.iter().map(|&i| 1.0 - score(i as usize)))),
-        ],
-    );
+    Rows::of((0..N as i64).filter(|i| i % 2 == 1))
+        .with("row_id", |i| i)
+        .with("to_group", |i| if i % 7 < 3 { "m" } else { "f" })
+        .with("score", |i| 1.0 - score(i as usize))
+        .write(&work, "moved.parquet");
     work.run(0, "job.yaml", "");
     let learned: Vec<(f64, bool)> =
         (0..N).filter(|i| i % 2 == 0 && i % 100 != 0).map(|i| (score(i), repaid(i))).collect();
@@ -206,8 +181,7 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
     work.run(0, "job.yaml", "");
     let thresholds = fitted(&work, "logit");
     assert_eq!(thresholds.len(), 3);
-    let frame = work.table("outcomes");
-    for row in frame.records() {
+    for row in work.table("outcomes").records() {
         let threshold = thresholds[usize::try_from(row.int("fold").unwrap()).unwrap()][0];
         assert_eq!(
             row.int("predicted"),
@@ -231,11 +205,16 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
     work.run(0, "job.yaml", "");
     let frame = work.table("thresholds");
     let of = |arm: &str| {
-        let mine = frame.of(&format!("arm={arm}"));
-        mine.map(|row| {
-            (row.int("fold").unwrap(), row.real("threshold").unwrap(), row.int("n_rows").unwrap())
-        })
-        .collect::<Vec<_>>()
+        frame
+            .of(&format!("arm={arm}"))
+            .map(|row| {
+                (
+                    row.int("fold").unwrap(),
+                    row.real("threshold").unwrap(),
+                    row.int("n_rows").unwrap(),
+                )
+            })
+            .collect::<Vec<_>>()
     };
     let (plain, base, all) = (of(""), of("more/base"), of("more/all"));
     assert_eq!(plain, base);
@@ -253,23 +232,23 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
     // What the base of the experiment measures, the audit in folds measures too.
     let metrics = work.table("metrics");
     let values = |arm: &str| {
-        let mine = metrics.of(&format!("arm={arm}"));
-        mine.map(|row| {
-            (
-                ["counterfactual", "scope", "from_group", "to_group", "metric"]
-                    .map(|key| row.text(key).to_owned()),
-                row.real("value"),
-            )
-        })
-        .collect::<std::collections::BTreeMap<_, _>>()
+        metrics
+            .of(&format!("arm={arm}"))
+            .map(|row| {
+                (
+                    ["counterfactual", "scope", "from_group", "to_group", "metric"]
+                        .map(|key| row.text(key).to_owned()),
+                    row.real("value"),
+                )
+            })
+            .collect::<std::collections::BTreeMap<_, _>>()
     };
     let (plain, base) = (values(""), values("more/base"));
     assert!(base.len() > 50, "{}", base.len());
     for (key, value) in &base {
         assert_eq!(plain.get(key), Some(value), "{key:?}");
     }
-    let page = work.read("out/annex.html");
-    page.says(&["Every arm has its own threshold in every fold"]);
+    work.read("out/annex.html").says(&["Every arm has its own threshold in every fold"]);
     // Another floor trains nothing again.
     work.edit("job.yaml", "job.yaml", &[("tnr_floor: 0.7", "tnr_floor: 0.9")]);
     let ran = work.run(0, "job.yaml", "");
@@ -457,9 +436,7 @@ fn weights_beside_an_onnx_file_are_hashed() {
 #[cfg(feature = "onnx")]
 #[test]
 fn an_onnx_file_that_is_not_there() {
-    let work = work("linear: {onnx: {model: models/linear.onnx}}");
-    let said = work.run(3, "job.yaml", "").stderr;
-    said.says(&[
+    work("linear: {onnx: {model: models/linear.onnx}}").run(3, "job.yaml", "").stderr.says(&[
         "error[missing-file]: there is no file `models/linear.onnx`",
         "hint: correct the path",
     ]);

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value as Json;
 
-use crate::work::{Ran, Says, Work, column};
+use crate::work::{Ran, Rows, Says, Work};
 
 /// Groups of an attribute.
 const GROUPS: [&str; 5] = [
@@ -23,25 +23,15 @@ const N: i64 = 900;
 fn people(work: &Work, file: &str, shift: i64) {
     let ids = 0..N;
     let group = |i: i64| GROUPS[(i * 7 / 3 % 5) as usize];
-    work.parquet(
-        file,
-        vec![
-            ("id", column(ids.clone())),
-            (ATTRIBUTE, column(ids.clone().map(group))),
-            ("pay", column(ids.clone().map(|i| ((i + shift) * 37 % 101) as f64))),
-            ("=cmd|x", column(ids.clone().map(|i| ["=a", "\u{feff}b\u{7f}"][(i % 2) as usize]))),
-            (
-                "y",
-                column(ids.map(|i| {
-                    if (i * 37 % 101 + (i * 7 / 3 % 5) * 9 + i % 17) > 70 {
-                        "yes\n\""
-                    } else {
-                        "no: #"
-                    }
-                })),
-            ),
-        ],
-    );
+    Rows::of(ids)
+        .with("id", |i| i)
+        .with(ATTRIBUTE, group)
+        .with("pay", |i| ((i + shift) * 37 % 101) as f64)
+        .with("=cmd|x", |i| ["=a", "\u{feff}b\u{7f}"][(i % 2) as usize])
+        .with("y", |i| {
+            if (i * 37 % 101 + (i * 7 / 3 % 5) * 9 + i % 17) > 70 { "yes\n\"" } else { "no: #" }
+        })
+        .write(work, file);
 }
 
 /// A job made by `new`, audited; `version` goes through a variable.
@@ -147,8 +137,7 @@ fn exports(work: &Work) {
             && junit.matches("<testcase ").count() == 2,
         "{junit}"
     );
-    let prometheus = exported("prometheus");
-    for line in prometheus.lines().filter(|line| !line.starts_with('#')) {
+    for line in exported("prometheus").lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.rsplit_once("} ").unwrap();
         assert!(value.parse::<f64>().is_ok_and(|value| !value.is_nan()), "{line}");
         // Quotes close: without what is escaped there are two for each label.

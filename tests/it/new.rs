@@ -3,47 +3,37 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use arrow::array::{Float64Array, Int64Array};
+use arrow::array::ArrayRef;
 
 use crate::seam_cases::copy_all;
-use crate::work::{Ran, Says, Work, array, column, draw, root};
+use crate::work::{Ran, Rows, Says, Work, column, draw, root};
 
 const N: i64 = 600;
 
 /// Applicants with a column of every kind that a file may have.
 fn applicants(work: &Work, file: &str) {
-    let ids = 0..N;
-    let columns = vec![
-        ("application_id", column(ids.clone().map(|i| 10_000 + 3 * i))),
-        ("sex", column(ids.clone().map(|i| if draw(i, 2) < 0.45 { "no, f" } else { "m" }))),
-        ("age", column(ids.clone().map(|i| 18 + (draw(i, 3) * 60.0) as i64))),
-        (
-            "income",
-            column(ids.clone().map(|i| (i % 17 != 0).then(|| (draw(i, 5) * 6000.0).round() / 2.0))),
-        ),
-        (
-            "region",
-            column(
-                ids.clone().map(|i| {
-                    (i % 23 != 0).then(|| ["North", "South: East", "yes"][(i % 3) as usize])
-                }),
-            ),
-        ),
-        ("owns", column(ids.clone().map(|i| if draw(i, 7) < 0.5 { "true" } else { "false" }))),
-        ("note", column(ids.clone().map(|i| format!("text {i}")))),
-        ("country", column(ids.clone().map(|_| "XX"))),
-        ("repaid", column(ids.map(|i| if draw(i, 5) + draw(i, 11) < 0.9 { "no" } else { "yes" }))),
-    ];
-    if file.ends_with(".csv") { work.csv_of(file, columns) } else { work.parquet(file, columns) }
+    Rows::of(0..N)
+        .with("application_id", |i| 10_000 + 3 * i)
+        .with("sex", |i| if draw(i, 2) < 0.45 { "no, f" } else { "m" })
+        .with("age", |i| 18 + (draw(i, 3) * 60.0) as i64)
+        .with("income", |i| (i % 17 != 0).then(|| (draw(i, 5) * 6000.0).round() / 2.0))
+        .with("region", |i| {
+            (i % 23 != 0).then(|| ["North", "South: East", "yes"][(i % 3) as usize])
+        })
+        .with("owns", |i| if draw(i, 7) < 0.5 { "true" } else { "false" })
+        .with("note", |i| format!("text {i}"))
+        .with("country", |_| "XX")
+        .with("repaid", |i| if draw(i, 5) + draw(i, 11) < 0.9 { "no" } else { "yes" })
+        .write(work, file);
 }
 
-impl Work {
-    /// Writes a text file with quotes where a value needs them.
-    fn csv_of(&self, below: &str, columns: Vec<(&str, arrow::array::ArrayRef)>) {
-        self.csv(below, columns);
-        let text = self.read(below);
-        self.write(below, &text.replace("no, f", "\"no, f\""));
-    }
+/// A job that `check` accepts: the text that `new` writes.
+#[track_caller]
+fn checked(work: &Work, new: &str) -> String {
+    let text = work.cfaudit(0, &format!("new {new}")).stdout;
+    work.write("job.yaml", &text);
+    work.cfaudit(0, "check job.yaml");
+    text
 }
 
 #[test]
@@ -66,8 +56,7 @@ fn a_new_job_checks_and_runs() {
     for file in ["people.parquet", "people.csv"] {
         let work = Work::new();
         applicants(&work, file);
-        let text = work.cfaudit(0, &format!("new {file} --label repaid --sensitive sex")).stdout;
-        text.says(&[
+        checked(&work, &format!("{file} --label repaid --sensitive sex")).says(&[
             "row_id: application_id",
             "positive: [\"yes\"]   # DECIDE: ",
             "favourable: positive   # DECIDE: ",
@@ -81,8 +70,6 @@ fn a_new_job_checks_and_runs() {
             "  no-harm-by-sex: ",
             &at_risk,
         ]);
-        work.write("job.yaml", &text);
-        work.cfaudit(0, "check job.yaml");
         let summary = work.run(0, "job.yaml", "").summary();
         assert_eq!((&summary["job"], &summary["rows"]), (&"people".into(), &180.into()));
         assert!(
@@ -93,12 +80,9 @@ fn a_new_job_checks_and_runs() {
         assert_eq!(work.json("out/manifest.json")["row_id"], "column application_id");
 
         // What the caller says is not a guess.
-        let said = work.command(&format!(
-            "new {file} --label repaid --sensitive sex --positive no \
-             --favourable negative --out said.yaml"
-        ));
-        let mut said = said;
-        Ran::of(said.arg("--reference").arg("no, f"), 0);
+        let said = "--label repaid --sensitive sex --positive no --favourable negative";
+        let mut said = work.command(&format!("new {file} {said} --out said.yaml"));
+        Ran::of(said.args(["--reference", "no, f"]), 0);
         let text = work.read("said.yaml");
         assert_eq!(text.matches("DECIDE: ").count(), 1, "{text}");
         work.cfaudit(0, "check said.yaml");
@@ -113,33 +97,22 @@ fn a_new_job_checks_and_runs() {
 fn an_aequitas_table_is_audited_as_it_stands() {
     let work = Work::new();
     let ids = 1..=N;
-    work.csv(
-        "compas_for_aequitas.csv",
-        vec![
-            ("entity_id", column(ids.clone())),
-            ("score", column(ids.clone().map(|i| f64::from(u8::from(draw(i, 2) > 0.6))))),
-            ("label_value", column(ids.clone().map(|i| i64::from(draw(i, 3) > 0.5)))),
-            ("race", column(ids.clone().map(|i| ["A", "B", "C"][(i % 3) as usize]))),
-            ("sex", column(ids.map(|i| ["f", "m"][(i % 2) as usize]))),
-        ],
-    );
-    let text = work.cfaudit(0, "new compas_for_aequitas.csv").stdout;
+    Rows::of(ids)
+        .with("entity_id", |i| i)
+        .with("score", |i| f64::from(u8::from(draw(i, 2) > 0.6)))
+        .with("label_value", |i| i64::from(draw(i, 3) > 0.5))
+        .with("race", |i| ["A", "B", "C"][(i % 3) as usize])
+        .with("sex", |i| ["f", "m"][(i % 2) as usize])
+        .write(&work, "compas_for_aequitas.csv");
+    let text = checked(&work, "compas_for_aequitas.csv");
     text.says(&["row_id: entity_id", "column: label_value", "factual: {column: score}"]);
-    work.write("job.yaml", &text);
-    work.cfaudit(0, "check job.yaml");
     let summary = work.run(0, "job.yaml", "").summary();
     assert_eq!((&summary["job"], &summary["rows"]), (&"compas-for-aequitas".into(), &N.into()));
-    let attributes = work.json("out/manifest.json")["attributes"].clone();
-    let names: Vec<&str> =
-        attributes.as_array().unwrap().iter().filter_map(|a| a["name"].as_str()).collect();
-    assert_eq!(names, ["race", "sex"]);
-    assert!(
-        work.cfaudit(0, "new compas_for_aequitas.csv --sensitive race")
-            .stdout
-            .matches("reference:")
-            .count()
-            == 1
-    );
+    let attributes = &work.json("out/manifest.json")["attributes"];
+    let names = [0, 1, 2].map(|i| attributes[i]["name"].as_str());
+    assert_eq!(names, [Some("race"), Some("sex"), None]);
+    let of_one = checked(&work, "compas_for_aequitas.csv --sensitive race");
+    assert_eq!(of_one.matches("reference:").count(), 1);
 }
 
 #[test]
@@ -184,11 +157,9 @@ fn what_no_job_can_be_made_of_is_told() {
 fn a_new_job_of_a_poor_table_checks() {
     let work = Work::new();
     work.write("poor.csv", "id,g,out,x,x\n1,a,0,1,2\n2,b,1,1,3\n3,a,1,0,4\n4,b,0,0,5\n");
-    work.cfaudit(0, "new poor.csv --label out --sensitive g --out poor.yaml");
-    let text = work.read("poor.yaml");
+    let text = checked(&work, "poor.csv --label out --sensitive g");
     text.says(&["# left out: x (several columns have this name)"]);
     text.lacks(&["blind:"]);
-    work.cfaudit(0, "check poor.yaml");
 }
 
 /// Words among numbers mean missing, and what people are refused is not what they want.
@@ -203,15 +174,13 @@ fn a_new_job_understands_words() {
         text += &format!("{};{income};{town};{title};{decision}\n", 20 + i % 50);
     }
     work.write("credit.csv", &text);
-    let text = work.cfaudit(0, "new credit.csv --label decision --sensitive title").stdout;
-    text.says(&[
+    checked(&work, "credit.csv --label decision --sensitive title").says(&[
         "csv: {path: credit.csv, delimiter: \";\", null_values: [\"NA\"]}",
         "continuous: [age, income]",
         "nominal: [town]",
         "positive: [refused]   # DECIDE: ",
         "favourable: negative   # DECIDE: ",
     ]);
-    work.write("job.yaml", &text);
     work.run(0, "job.yaml", "");
     work.edit("credit.csv", "credit.csv", &[("in order", "granted"), ("NA;", "7;")]);
     let text = work.cfaudit(0, "new credit.csv --label decision --sensitive title").stdout;
@@ -234,16 +203,14 @@ fn a_new_job_reads_the_files_of_other_countries() {
     let bytes: Vec<u8> =
         text.chars().map(|c| if c == '€' { 0x80 } else { u8::try_from(c).unwrap() }).collect();
     fs::write(work.path("kredite.csv"), bytes).unwrap();
-    let told = "new kredite.csv --label Entscheidung --positive bewilligt --sensitive Geschlecht";
-    let text = work.cfaudit(0, told).stdout;
-    text.says(&[
+    let told = "kredite.csv --label Entscheidung --positive bewilligt --sensitive Geschlecht";
+    checked(&work, told).says(&[
         "csv: {path: kredite.csv, delimiter: \";\", encoding: windows-1252, decimal: \",\", \
          thousands: \".\", null_values: [\"k.A.\"]}",
         "continuous: [Alter, Betrag]",
         "nominal: [Ort]",
         "positive: [bewilligt]",
     ]);
-    work.write("job.yaml", &text);
     work.run(0, "job.yaml", "");
 }
 
@@ -252,21 +219,18 @@ fn a_new_job_reads_the_files_of_other_countries() {
 fn a_check_warns_of_people_who_drop_out() {
     let work = Work::new();
     applicants(&work, "people.parquet");
-    let text = work.cfaudit(0, "new people.parquet --label repaid --sensitive sex").stdout;
-    work.write("job.yaml", &text);
-    assert!(!work.cfaudit(0, "check job.yaml").stdout.contains("warning["));
-    let less = text
-        .replace("groups: [m, \"no, f\"]", "groups: [m, f]")
-        .replace("harm_to: {sex: \"no, f\"}", "harm_to: {sex: f}");
-    work.write("less.yaml", &less);
+    checked(&work, "people.parquet --label repaid --sensitive sex");
+    work.cfaudit(0, "check job.yaml").stdout.lacks(&["warning["]);
+    let less = [
+        ("groups: [m, \"no, f\"]", "groups: [m, f]"),
+        ("harm_to: {sex: \"no, f\"}", "harm_to: {sex: f}"),
+    ];
+    work.edit("job.yaml", "less.yaml", &less);
     let told = work.cfaudit(0, "check less.yaml").stdout;
     told.says(&["no error in the job or its data, 2 warnings", "warning[undeclared-group]: "]);
-    let json: serde_json::Value =
-        serde_json::from_str(&work.cfaudit(0, "check less.yaml --json").stdout).unwrap();
-    assert!(
-        json["warnings"].as_array().unwrap().iter().any(|w| w["code"] == "undeclared-group"),
-        "{json}"
-    );
+    let json = work.cfaudit(0, "check less.yaml --json").summary();
+    let warnings = json["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|w| w["code"] == "undeclared-group"), "{json}");
     work.cfaudit(0, "run less.yaml --out out --cache cache").says(&["warning: undeclared-group: "]);
 }
 
@@ -274,14 +238,14 @@ fn a_check_warns_of_people_who_drop_out() {
 #[test]
 fn the_group_at_risk_is_one_of_the_groups() {
     let work = Work::new();
-    let file = |name: &str, bands: arrow::array::ArrayRef, granted: fn(i64) -> bool| {
-        let n = bands.len() as i64;
-        let granted = Int64Array::from_iter_values((0..n).map(|i| i64::from(granted(i))));
-        let x = Float64Array::from_iter_values((0..n).map(|i| (i * 7 % 50) as f64));
-        work.parquet(name, vec![("band", bands), ("x", array(x)), ("y", array(granted))]);
+    let file = |name: &str, bands: ArrayRef, granted: fn(i64) -> bool| {
+        Rows::of(0..bands.len() as i64)
+            .column("band", bands)
+            .with("x", |i| (i * 7 % 50) as f64)
+            .with("y", |i| i64::from(granted(i)))
+            .write(&work, name);
     };
-    let whole = Int64Array::from_iter_values((0..200).map(|i| 1 + i % 2));
-    file("a.parquet", array(whole), |i| i % 4 != 0);
+    file("a.parquet", column((0..200_i64).map(|i| 1 + i % 2)), |i| i % 4 != 0);
     file("b.parquet", column(vec!["2.0"; 80]), |i| i % 4 == 0);
     let text = work.cfaudit(0, "new *.parquet --label y --sensitive band").stdout;
     text.says(&["band: text", "groups: [\"1\", \"2\", \"2.0\"]", "harm_to: {band: \"2.0\"}"]);
@@ -291,19 +255,12 @@ fn the_group_at_risk_is_one_of_the_groups() {
 #[test]
 fn a_guess_is_said() {
     let work = Work::new();
-    let line = |i: usize| {
-        format!(
-            "{};{};{};{}\n",
-            i,
-            ["w", "m", "m"][i % 3],
-            20 + i % 50,
-            if i.is_multiple_of(4) { "no" } else { "yes" }
-        )
-    };
-    work.write(
-        "kredit.csv",
-        &format!("number;sex;age;offer\n{}", (0..200).map(line).collect::<String>()),
-    );
+    let mut text = "number;sex;age;offer\n".to_owned();
+    for i in 0..200_usize {
+        let offer = if i.is_multiple_of(4) { "no" } else { "yes" };
+        text += &format!("{i};{};{};{offer}\n", ["w", "m", "m"][i % 3], 20 + i % 50);
+    }
+    work.write("kredit.csv", &text);
     let new = |args: &str| {
         work.cfaudit(0, &format!("new kredit.csv --label offer --sensitive sex {args}"))
     };
@@ -324,14 +281,9 @@ fn a_guess_is_said() {
     refused.stderr.lacks(&["`positive: ", "`reference: "]);
     refused.stdout.says(&["favourable: negative   # DECIDE: "]);
     let said = new("--positive no --favourable negative --reference w");
-    assert!(
-        said.stderr.is_empty() && !said.stdout.contains("# A guess"),
-        "{}{}",
-        said.stderr,
-        said.stdout
-    );
+    assert_eq!(said.stderr, "");
+    said.stdout.lacks(&["# A guess"]);
     // The same value under a label that is bad news.
-    let text = work.read("kredit.csv");
     work.write("kredit.csv", &text.replace("offer", "default"));
     work.cfaudit(0, "new kredit.csv --label default --sensitive sex")
         .says(&["`positive: [\"yes\"]`", "`favourable: negative`"]);
@@ -370,8 +322,7 @@ fn what_no_model_should_read_is_left_out() {
     let head = "line,sex,repaid,age,income,schufa_score,points,offer,paid_back,profit,senior,\
                 channel_state,channel,note";
     work.write("loans.csv", &format!("{head}\n{}", (0..N).map(line).collect::<String>()));
-    let text = work.cfaudit(0, "new loans.csv --label repaid --sensitive sex").stdout;
-    text.says(&[
+    checked(&work, "loans.csv --label repaid --sensitive sex").says(&[
         "continuous: [age, income]",
         "nominal: [senior, channel]",
         "# left out: line (it identifies rows; ",
@@ -387,20 +338,15 @@ fn what_no_model_should_read_is_left_out() {
          575}",
         "decision: {column: channel_state, positive: [in]}",
     ]);
-    work.write("job.yaml", &text);
-    work.cfaudit(0, "check job.yaml");
     // A file that is longer than the sample, in Parquet: the same columns.
     let long = 90_000;
     let y = |i: i64| i64::from(draw(i, 5) > 0.6);
-    work.parquet(
-        "long.parquet",
-        vec![
-            ("sex", column((0..long).map(|i| ["m", "f"][(i % 2) as usize]))),
-            ("y", column((0..long).map(y))),
-            ("z", column((0..long).map(|i| y(i) == 0).collect::<Vec<bool>>())),
-            ("x", column((0..long).map(|i| draw(i, 7)))),
-        ],
-    );
+    Rows::of(0..long)
+        .with("sex", |i| ["m", "f"][(i % 2) as usize])
+        .with("y", y)
+        .with("z", |i| y(i) == 0)
+        .with("x", |i| draw(i, 7))
+        .write(&work, "long.parquet");
     let text = work.cfaudit(0, "new long.parquet --label y --sensitive sex").stdout;
     text.says(&["# left out: z (it is a copy of y)", "continuous: [x]"]);
 }
@@ -429,10 +375,10 @@ fn numbers_of_people_are_no_features() {
         )
     };
     table(&work, "people.csv", "vertrag,kundennr,x,plz,income,hired", line);
-    let text = work.cfaudit(0, "new people.csv --label hired --sensitive sex --out job.yaml");
-    assert!(!text.stderr.contains("DECIDE"), "{}", text.stderr);
-    let text = work.read("job.yaml");
-    text.says(&[
+    work.cfaudit(0, "new people.csv --label hired --sensitive sex --out job.yaml")
+        .stderr
+        .lacks(&["DECIDE"]);
+    work.read("job.yaml").says(&[
         "row_id: kundennr",
         "continuous: [x, income]",
         "nominal: [plz]",
@@ -446,26 +392,14 @@ fn numbers_of_people_are_no_features() {
 fn a_column_that_changes_its_type_is_text() {
     let work = Work::new();
     fs::create_dir(work.path("parts")).unwrap();
-    let part = |file: &str, branch: arrow::array::ArrayRef| {
-        let people = 0..N;
-        let sex = people.clone().map(|i| ["f", "m"][(i % 2) as usize]);
-        let columns = vec![
-            ("sex", column(sex)),
-            ("age", column(people.clone().map(|i| 20 + i * 7 % 50))),
-            ("branch", branch),
-            ("repaid", column(people.map(|i| i * 5 % 7 % 2))),
-        ];
-        work.parquet(file, columns);
-    };
-    part("parts/a.parquet", column((0..N).map(|i| i % 5)));
-    let names = (0..N).map(|i| format!("b{}", i % 5));
-    part("parts/b.parquet", column(names));
-    let new = "new parts/*.parquet --label repaid --sensitive sex --out job.yaml";
-    work.cfaudit(0, new);
-    let text = work.read("job.yaml");
-    let why = "    branch: text   # its files hold values of different types\n";
-    assert!(text.contains(why), "{text}");
-    work.cfaudit(0, "check job.yaml");
+    let people = Rows::of(0..N)
+        .with("sex", |i| ["f", "m"][(i % 2) as usize])
+        .with("age", |i| 20 + i * 7 % 50)
+        .with("repaid", |i| i * 5 % 7 % 2);
+    people.clone().with("branch", |i| i % 5).write(&work, "parts/a.parquet");
+    people.with("branch", |i| format!("b{}", i % 5)).write(&work, "parts/b.parquet");
+    checked(&work, "parts/*.parquet --label repaid --sensitive sex")
+        .says(&["    branch: text   # its files hold values of different types\n"]);
 }
 
 /// A text file that spells booleans out: 1 and 0 name them, as in a column of booleans.
@@ -477,8 +411,7 @@ fn a_wish_for_1_is_one_for_true() {
     table(&work, "people.csv", "x,hired", line);
     let new = "new people.csv --label hired --sensitive sex --out job.yaml --positive";
     work.cfaudit(0, &format!("{new} 0"));
-    let text = work.read("job.yaml");
-    text.says(&["positive: [\"false\"]"]);
+    work.read("job.yaml").says(&["positive: [\"false\"]"]);
     work.cfaudit(0, "check job.yaml");
     work.cfaudit(3, &format!("{new} 2")).says(&["its values are `false`, `true`"]);
 }
@@ -544,20 +477,14 @@ fn decisions_tell_who_is_at_risk() {
          label\n    decision: {column: outcome, positive: [approve, refer]}\n",
         "model: current\n    between: worst_case\n",
     ]);
-    assert!(!told.stderr.contains("harm_to"), "{}", told.stderr);
+    told.stderr.lacks(&["harm_to"]);
     work.write("job.yaml", &told.stdout);
     work.run(0, "job.yaml", "");
-    let gates = work.table("gates");
-    let gap = gates.at("gate=gap-today");
-    gap.holds("metric=demp_difference, verdict=fail");
+    work.table("gates").at("gate=gap-today").holds("metric=demp_difference, verdict=fail");
     // The model that the set asks has switches, although the decision of the file has none.
     let metrics = work.table("metrics");
-    let switches = |row: &crate::frame::TableRecord<'_>| row.text("metric") == "sr";
-    let switches: Vec<_> = metrics.records().filter(switches).collect();
-    assert!(
-        switches.iter().any(|row| row.text("model") == "trained" && row.real("value").is_some())
-    );
-    assert!(switches.iter().all(|row| row.text("model") != "current"));
+    assert!(metrics.has("metric=sr, model=trained, value!="));
+    assert!(!metrics.has("metric=sr, model=current"));
     // A label that says what nobody wants turns the side of the decision.
     table(&work, "loans.csv", "x,outcome,default", |i| {
         let bad = if !granted(i) { "" } else { ["no", "yes"][usize::from(repaid(i) == "no")] };
@@ -578,7 +505,7 @@ fn decisions_tell_who_is_at_risk() {
         "harm_to: {{sex: f}}   # DECIDE: a guess, {doubt}; the group with the lowest share of \
          favourable decisions by approved ("
     );
-    assert!(told.stdout.contains(&words), "{}", told.stdout);
+    told.stdout.says(&[&words]);
     // Both groups are decided about alike: nobody has the lowest share.
     table(&work, "loans.csv", "x,approved,repaid", |i| {
         format!("{},{},{}", draw(i, 11), i64::from(i / 2 % 3 > 0), repaid(i))
@@ -600,29 +527,21 @@ fn decisions_tell_who_is_at_risk() {
 #[test]
 fn scores_tell_their_scale() {
     let work = Work::new();
-    for (number, scale, threshold) in [
-        (312.0, "{from: 300, to: 850}", "575"),
-        (2.0, "{from: 0, to: 100}", "50"),
-        (120.0, "{from: 0, to: 1000}", "500"),
-        (-4.0, "log-odds", "0"),
-        (20_000.0, "{from: 20000, to: 60000}", "40000"),
+    for (number, width, scale, threshold) in [
+        (312.0, 538.0, "{from: 300, to: 850}", "575"),
+        (2.0, 90.0, "{from: 0, to: 100}", "50"),
+        (120.0, 870.0, "{from: 0, to: 1000}", "500"),
+        (-4.0, 8.0, "log-odds", "0"),
+        (20_000.0, 39_000.0, "{from: 20000, to: 60000}", "40000"),
     ] {
-        let width = match number {
-            312.0 => 538.0,
-            2.0 => 90.0,
-            120.0 => 870.0,
-            -4.0 => 8.0,
-            _ => 39_000.0,
-        };
         let line = |i: i64| {
             let score = number + (draw(i, 5) * width).round();
             format!("{score},{}", if draw(i, 7) > 0.5 { "yes" } else { "no" })
         };
         table(&work, "loans.csv", "points,repaid", line);
         let ran = work.cfaudit(0, "new loans.csv --label repaid --sensitive sex --score points");
-        let words = format!("    scale: {scale}   # DECIDE: ");
-        assert!(ran.stdout.contains(&words), "{}", ran.stdout);
-        ran.stdout.says(&[&format!("    threshold: {threshold} ")]);
+        let scaled = format!("    scale: {scale}   # DECIDE: ");
+        ran.stdout.says(&[&scaled, &format!("    threshold: {threshold} ")]);
         ran.says(&[&format!("`scale: {scale}` and the threshold of `points`, by its values")]);
         work.write("job.yaml", &ran.stdout);
         work.cfaudit(0, "check job.yaml --no-data");
@@ -645,9 +564,9 @@ fn words_that_tell_the_label_are_left_out() {
     });
     let text = work.cfaudit(0, "new loans.csv --label repaid --sensitive sex").stdout;
     for column in ["status", "reason", "remark"] {
-        let words =
-            format!("# left out: {column} (on its own it predicts repaid: its AUC is 1.000)");
-        assert!(text.contains(&words), "`{words}` is not in\n{text}");
+        text.says(&[&format!(
+            "# left out: {column} (on its own it predicts repaid: its AUC is 1.000)"
+        )]);
     }
     text.says(&["continuous: [x]"]);
 }
@@ -762,8 +681,7 @@ fn roles_of_columns_are_seen_by_their_values() {
     let listed = listed.replace("    nominal: [work_code]", "    nominal: [patient_code]");
     let listed = listed.replace("  person: ", "  # person: ");
     work.write("listed.yaml", &listed);
-    let told = work.cfaudit(0, "check listed.yaml").stdout;
-    told.says(&[
+    work.cfaudit(0, "check listed.yaml").stdout.says(&[
         "`weight` may know what it should not: it looks like the weight of a row",
         "`patient_code` may know what it should not: it says whose row it is",
         "`work_code` has 5 different whole numbers, which may be codes of levels",

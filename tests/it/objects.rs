@@ -399,7 +399,7 @@ mod with_stores {
 
     /// All passes of a plan in three shards, the last one first.
     fn pass_over(bucket: &Bucket, work: &Work, plan: &str) {
-        for pass in ["survey", "learn", "count", "shift"] {
+        for pass in crate::shards::PASSES {
             for shard in [2, 0, 1] {
                 let worker = format!("worker {plan} --pass {pass} --shard {shard}");
                 assert_ne!(bucket.cfaudit(work, 0, &worker).summary()["done"], "already there");
@@ -621,7 +621,7 @@ mod with_stores {
         work.run(0, "job.yaml", "");
         let run = |status: i32, args: &str| bucket.cfaudit(&work, status, args);
         run(0, &format!("plan job.yaml --shards 3 --to plan --cache off {args}"));
-        for pass in ["survey", "learn", "count", "shift"] {
+        for pass in crate::shards::PASSES {
             for shard in [2, 0, 1] {
                 run(0, &format!("worker plan --pass {pass} --shard {shard}"));
             }

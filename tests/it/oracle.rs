@@ -82,8 +82,7 @@ fn audit(folder: &Path, model: &str, expected: &Json) -> (TableFrame, TableFrame
         changed.join(", ")
     );
     work.write("job.yaml", &job);
-    let ran = work.run(0, "job.yaml", "");
-    assert_eq!(ran.summary()["rows"], expected["n_rows"]);
+    assert_eq!(work.run(0, "job.yaml", "").summary()["rows"], expected["n_rows"]);
     let tables = work.path("out/tables");
     (read_frame(&tables, "metrics"), read_frame(&tables, "counts"))
 }

@@ -71,8 +71,7 @@ fn gates_tell_how_many_people_would_decide_them() {
     has("di", "exact");
     has("demp_difference", "exact");
     has("macd", "interval");
-    let page = work.read("out/report.html");
-    page.says(&[
+    work.read("out/report.html").says(&[
         "the question would be decided in 4 of 5 cases.",
         " more refused women the question would be decided",
         " people in both groups together ",

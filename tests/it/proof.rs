@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 
 use crate::batches::notes;
 use crate::python::interpreter;
-use crate::work::{Ran, Says, Work, root, sha256};
+use crate::work::{Draws, Ran, Says, Work, root, sha256};
 
 const JOB: &str = r#"
 cfaudit: 1
@@ -56,17 +56,6 @@ pub(crate) fn audited() -> Work {
     work.write("job.yaml", JOB);
     work.run(0, "job.yaml", "");
     work
-}
-
-/// Random numbers that are the same on every run.
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % n
-    }
 }
 
 /// Changes a file in one of five ways.
@@ -205,8 +194,7 @@ fn what_is_forged_does_not_follow_from_the_tables() {
     rows["rows"] = 1.into();
     for forged in [zero, rows] {
         forge(&work, "summary.json", &serde_json::to_vec(&forged).unwrap());
-        let found = work.cfaudit(5, "verify out").stdout;
-        found.says(&["summary.json: its values are not those"]);
+        work.cfaudit(5, "verify out").stdout.says(&["summary.json: its values are not those"]);
         restore("summary.json", summary.as_bytes());
     }
     let forge_manifest = |key: &str, value: Json| {
@@ -257,8 +245,7 @@ fn what_is_forged_does_not_follow_from_the_tables() {
 
     // A table of another version than the manifest says.
     crate::other_versions::as_version(&work, "out", "tables/groups.parquet", 1, &[]);
-    let found = work.cfaudit(5, "verify out").stdout;
-    found.says(&["tables/groups.parquet: it is version 1 of table"]);
+    work.cfaudit(5, "verify out").stdout.says(&["tables/groups.parquet: it is version 1 of table"]);
 }
 
 /// The entries of an archive by name.
@@ -337,8 +324,7 @@ fn an_archive_has_the_same_bytes_and_is_sound() {
         0,
         "run job.yaml --until generate --out rows --cache cache --set run.keep_rows=all",
     );
-    let found = work.cfaudit(0, "verify rows").stdout;
-    found.says(&["note: the run was to stop after `generate`"]);
+    work.cfaudit(0, "verify rows").stdout.says(&["note: the run was to stop after `generate`"]);
     work.cfaudit(5, "pack rows")
         .says(&["cannot pack `rows`: its run was to stop after `generate`"]);
     fs::write(work.path("out/annex.html"), "").unwrap();

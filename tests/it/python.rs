@@ -8,7 +8,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::frame::read_frame;
-use crate::work::{Going, Says, Work, assert_same, can_import, column};
+use crate::work::{Going, Rows, Says, Work, assert_same, can_import};
 
 pub(crate) const JOB: &str = r#"
 cfaudit: 1
@@ -46,23 +46,14 @@ pub(crate) fn interpreter(imports: &str) -> Option<String> {
 pub(crate) fn with_python(python: &str) -> Work {
     let work = Work::new();
     let rows = 0..N;
-    work.parquet(
-        "rows.parquet",
-        vec![
-            ("id", column(rows.clone().map(|i| 5000 + i))),
-            ("sex", column(rows.clone().map(|i| ["f", "m"][i as usize % 2]))),
-            ("age", column(rows.clone().map(|i| 18 + i * 7 % 60))),
-            (
-                "income",
-                column(
-                    rows.clone()
-                        .map(|i| (i % 11 > 0).then_some(900.0 + (i * 37 % 4000) as f64 / 3.0)),
-                ),
-            ),
-            ("job", column(rows.clone().map(|i| ["cook", "clerk", "carer"][(i / 3) as usize % 3]))),
-            ("repaid", column(rows.map(|i| i64::from(i * 7 % 60 + i % 2 * 20 > 40)))),
-        ],
-    );
+    Rows::of(rows)
+        .with("id", |i| 5000 + i)
+        .with("sex", |i| ["f", "m"][i as usize % 2])
+        .with("age", |i| 18 + i * 7 % 60)
+        .with("income", |i| (i % 11 > 0).then_some(900.0 + (i * 37 % 4000) as f64 / 3.0))
+        .with("job", |i| ["cook", "clerk", "carer"][(i / 3) as usize % 3])
+        .with("repaid", |i| i64::from(i * 7 % 60 + i % 2 * 20 > 40))
+        .write(&work, "rows.parquet");
     work.write("job.yaml", &JOB.replace("PYTHON", python));
     work
 }
@@ -294,8 +285,7 @@ fn functions_that_fail_say_why() {
     ] {
         let work = with_python(&call);
         work.write("scoring.py", &format!("def score(rows):\n    {body}\n"));
-        let ran = work.run(3, "job.yaml", "");
-        ran.says(&["the Python of model `live`", words, "--> job.yaml:"]);
+        work.run(3, "job.yaml", "").says(&["the Python of model `live`", words, "--> job.yaml:"]);
         assert!(!work.path("out").exists());
     }
 }
@@ -364,8 +354,7 @@ fn python_ends_with_the_run() {
     assert_eq!(going.end().0.code(), Some(143));
     let pid = work.read("pid").trim().to_owned();
     let alive = || {
-        let kill = Command::new("kill").args(["-0", &pid]).stderr(Stdio::null()).status();
-        kill.unwrap().success()
+        Command::new("kill").args(["-0", &pid]).stderr(Stdio::null()).status().unwrap().success()
     };
     wait(&|| !alive());
     assert!(!work.path("new").exists());

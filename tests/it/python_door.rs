@@ -14,22 +14,15 @@ use serde_json::Value as Json;
 use crate::python::interpreter;
 use crate::work::{Ran, Work, assert_same, results, root};
 
-const JOB: &str = "
-cfaudit: 1
-name: loans
-data:
-  row_id: id
-  label: {column: repaid, positive: [1], favourable: positive}
-  sensitive:
-    sex: {groups: [m, f], reference: m}
-  features: {continuous: [age, income]}
-counterfactuals: {flip: naive}
-models:
-  mine: {threshold: 0.6}
-metrics: {families: [ccm, performance], bootstrap: {samples: 20}}
-gates:
-  no-harm: {harm_to: {sex: f}, model: mine, counterfactual: flip, at_most: 0.1}
-";
+/// The rows and the scorer come from the frames and functions of the script.
+const JOB: &str = "-  rows
+~  features: {continuous: [age, income]}
+-  split
+-  live
++  mine: {threshold: 0.6}
+~metrics: {families: [ccm, performance], bootstrap: {samples: 20}}
++gates:
++  no-harm: {harm_to: {sex: f}, model: mine, counterfactual: flip, at_most: 0.1}";
 
 /// An interpreter in the working folder that imports the package of this tree and finds the program
 /// on its path.
@@ -51,7 +44,7 @@ pub(crate) fn door(work: &Work, python: &str) -> Command {
 fn frames_and_functions_give_the_bytes_of_the_command_line() {
     let Some(python) = interpreter("pyarrow, pandas") else { return };
     let work = Work::new();
-    work.write("job.yaml", JOB);
+    work.job("trained", JOB, "");
     let ran = Ran::of(door(&work, &python).arg(root().join("tests/python/door.py")), 0);
     if ran.stdout.contains("without polars") {
         crate::work::skip(&format!("{python} cannot import polars: `make python`"));

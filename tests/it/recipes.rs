@@ -142,7 +142,7 @@ fn with_kubernetes() {
     let plan = recipe.work.path("plan").display().to_string();
     let plan_words = format!("plan job.yaml --shards {shards} --to plan --cache off");
     recipe.work.cfaudit(0, &plan_words);
-    for pass in ["survey", "learn", "count", "shift"] {
+    for pass in crate::shards::PASSES {
         let text = args.unwrap().replace("/shared/plan", &plan).replace("survey", pass);
         for shard in 0..shards {
             let mut pod = recipe.command(container["command"][0].as_str().unwrap());

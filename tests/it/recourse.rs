@@ -373,18 +373,11 @@ fn the_tables_fit_together() {
         assert!(n(&|r| r.int("place").is_some()) <= 5);
     }
     // What the job forbids is not there, and what it names is reported.
-    let columns = work.table("recourse_columns");
-    let told: Vec<(&str, i64, &str)> = columns
-        .records()
-        .map(|r| (r.text("column"), int(&r, "levels"), r.text("may_change")))
-        .collect();
-    let expected = [
-        ("age", 3, "upwards, by at most 1"),
-        ("grade", 3, "upwards"),
-        ("home", 2, "freely"),
-        ("job", 4, "freely, not to none"),
-    ];
-    assert_eq!(told, expected);
+    assert_eq!(
+        work.table("recourse_columns").list("", "column levels may_change").join("\n"),
+        "age | 3 | upwards, by at most 1\ngrade | 3 | upwards\nhome | 2 | freely\n\
+         job | 4 | freely, not to none"
+    );
     let comparatives = work.table("comparatives");
     let mut without = std::collections::BTreeSet::new();
     for row in comparatives.records() {
@@ -396,8 +389,7 @@ fn the_tables_fit_together() {
         without.insert(row.text("no_action").to_owned());
     }
     assert!(without.contains("none_meets"), "{without:?}");
-    let page = work.read("out/annex.html");
-    page.says(&[
+    work.read("out/annex.html").says(&[
         "Recourse: who can change the decision",
         "the favourable decision is harder to reach for group",
         "Fixed, and therefore in no action",
@@ -435,25 +427,16 @@ fn several_groups_are_compared_by_pairs_and_one_without_affected_people_is_told(
     let job = job.replace("groups: [m, f]", "groups: [m, f, x]");
     work.write("job.yaml", &job);
     work.run(1, "job.yaml", "");
-    let comparison = work.table("recourse");
-    let told: Vec<(&str, &str)> =
-        comparison.records().map(|r| (r.text("group_0"), r.text("undefined"))).collect();
-    assert_eq!(told, [("f", ""), ("x", "no_affected_rows")]);
-    let gates = work.table("gates");
-    let verdicts: Vec<(&str, &str)> =
-        gates.of("gate=any").map(|r| (r.text("from_group"), r.text("verdict"))).collect();
-    assert_eq!(verdicts, [("f", "pass"), ("x", "inconclusive")]);
+    let told = work.table("recourse").list("", "group_0 undefined");
+    assert_eq!(told, ["f | ", "x | no_affected_rows"]);
+    let verdicts = work.table("gates").list("gate=any", "from_group verdict");
+    assert_eq!(verdicts, ["f | pass", "x | inconclusive"]);
     // Nor is there anything else to compare: the run goes on, and the gate cannot tell.
     work.write("job.yaml", &job.replace("groups: [m, f, x]", "groups: [m, x]"));
     work.run(1, "job.yaml", "--replace");
-    let comparison = work.table("recourse");
-    assert_eq!(
-        comparison.records().map(|r| r.text("undefined").to_owned()).collect::<Vec<_>>(),
-        ["no_affected_rows"]
-    );
+    assert_eq!(work.table("recourse").list("", "undefined"), ["no_affected_rows"]);
     assert!(work.table("gates").of("gate=any").all(|r| r.text("verdict") == "inconclusive"));
-    let page = work.read("out/annex.html");
-    page.says(&[
+    work.read("out/annex.html").says(&[
         "Nothing was looked at: nobody of one of the two groups has the unfavourable decision.",
     ]);
 }
@@ -472,7 +455,7 @@ fn a_model_that_decides_alike_about_all_leaves_nothing_to_compare() {
         assert!([Some(0), Some(1)].contains(&ran.status.code()), "{words}");
         let comparison = work.table("recourse");
         assert!(
-            comparison.records().all(|r| r.text("undefined") == reason),
+            !comparison.has(&format!("undefined!={reason}")),
             "{reason}: {:?}",
             comparison.rows
         );
@@ -521,21 +504,11 @@ fn the_shipped_job_on_adult_advises_nobody_to_become_a_wife() {
     work.write("jobs/adult-recourse.yaml", text.split("\ngates:").next().unwrap());
     work.run(0, "jobs/adult-recourse.yaml", &format!("--data-dir {data} {rare}"));
     let columns = work.table("recourse_columns");
-    let named: Vec<(&str, Option<i64>)> =
-        columns.records().map(|row| (row.text("column"), row.int("levels"))).collect();
-    assert!(
-        named.contains(&("household", Some(5)))
-            && named.iter().all(|(name, _)| *name != "relationship"),
-        "{named:?}"
-    );
-    let (subgroups, actions) = (work.table("subgroups"), work.table("actions"));
-    let told: Vec<&str> = subgroups
-        .records()
-        .map(|r| r.text("traits"))
-        .chain(actions.records().map(|r| r.text("changes")))
-        .collect();
-    assert!(told.iter().any(|words| words.contains("household = Married")));
-    assert!(told.iter().all(|words| !words.contains("Wife") && !words.contains("Husband")));
+    assert!(columns.has("column=household, levels=5") && !columns.has("column=relationship"));
+    let told =
+        [work.table("subgroups").list("", "traits"), work.table("actions").list("", "changes")];
+    told.concat().join("\n").says(&["household = Married"]);
+    told.concat().join("\n").lacks(&["Wife", "Husband"]);
 }
 
 /// The tables whose numbers are the same where each person has one row, or the same row again.
@@ -580,10 +553,7 @@ fn one_row_of_each_person_is_judged() {
     for table in RESULTS {
         assert_eq!(of("plain", table).rows, of("own", table).rows, "{table}");
     }
-    let gates = |folder: &str| {
-        let gates = of(folder, "gates");
-        gates.records().map(|r| (r.text("verdict").to_owned(), r.real("value"))).collect::<Vec<_>>()
-    };
+    let gates = |folder: &str| of(folder, "gates").list("", "verdict value");
     assert_eq!(gates("plain"), gates("own"));
 
     // Audited rows four times, training rows once: the model is the same.

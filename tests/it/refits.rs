@@ -11,7 +11,7 @@ use arrow::datatypes::Float64Type;
 use cfaudit::num::seed::{h, u01};
 
 use crate::batches::{read_folder, write};
-use crate::work::{Says, Work, column};
+use crate::work::{Rows, Says, Work, column};
 
 const NIGHTS: u64 = 10;
 const PEOPLE: u64 = 30_000;
@@ -42,18 +42,15 @@ fn people_with_labels(work: &Work, name: &str, seed: u64, n: u64, labelled: impl
     let score = |i: u64| score(sex(i), pay(i), years(i), job(i));
     let paid = |i: u64| labelled(score(i)).then(|| i64::from(u01(h(seed, i, 5)) < score(i)));
     let all = || 0..n;
-    work.parquet(
-        &format!("{name}.parquet"),
-        vec![
-            ("id", column(all().map(|i| (seed * 1_000_000 + i) as i64))),
-            ("sex", column(all().map(sex))),
-            ("pay", column(all().map(pay))),
-            ("years", column(all().map(years))),
-            ("job", column(all().map(job))),
-            ("paid", column(all().map(paid))),
-            ("score", column(all().map(score))),
-        ],
-    );
+    Rows::of(all())
+        .with("id", |i| (seed * 1_000_000 + i) as i64)
+        .with("sex", sex)
+        .with("pay", pay)
+        .with("years", years)
+        .with("job", job)
+        .with("paid", paid)
+        .with("score", score)
+        .write(work, &format!("{name}.parquet"));
 }
 
 /// Scores the rows of a folder as the platform would.
@@ -166,8 +163,7 @@ fn nights_without_drift() {
     }
     let told = work.cfaudit(0, "diff n0 n1").stdout;
     told.says(&["changes of the set world (refitted: ", "fixed `data.reference`"]);
-    let page = work.read("n1/annex.html");
-    page.says(&["changes of the set world (refitted: "]);
+    work.read("n1/annex.html").says(&["changes of the set world (refitted: "]);
     work.cfaudit(0, "check n1.yaml --no-data")
         .stdout
         .says(&["warning[refitted-gate]: the gate `drift` judges how the set `world` changes"]);
@@ -342,8 +338,7 @@ fn folders_of_earlier_rules_are_baselines() {
     }
     let status = |metric: &str, set: &str| {
         let changes = changes(&work, "old", "new");
-        let row = changes.at(&format!("metric={metric}, counterfactual={set}"));
-        row.text("status").to_owned()
+        changes.at(&format!("metric={metric}, counterfactual={set}")).text("status").to_owned()
     };
     assert_eq!(
         [status("sr", "flip"), status("acc", ""), status("sr", "world")],

@@ -39,8 +39,7 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
 
     // Positive predictions lost and won in each direction.
     let mut switches: BTreeMap<(String, String), [i64; 2]> = BTreeMap::new();
-    let counts = work.table("counts");
-    for row in counts.of("scope=direction") {
+    for row in work.table("counts").of("scope=direction") {
         let direction = format!("{} -> {}", row.text("from_group"), row.text("to_group"));
         let cell = switches.entry((row.text("sensitive").to_owned(), direction)).or_default();
         match (row.text("predicted"), row.text("predicted_cf")) {
@@ -60,18 +59,14 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
 
     let issues = work.table("issues");
     let of = |code: &str, place: &str| {
-        issues
-            .records()
-            .find(|r| r.text("code") == code && r.text("where") == place)
-            .map(|r| r.int("n").unwrap())
+        issues.of(&format!("code={code}, where={place}")).next().map(|r| r.int("n").unwrap())
     };
     assert_eq!(
         of("missing-group", "trade"),
         Some(2809),
         "rows without an occupation have no trade"
     );
-    let resolved = work.read("out/job.resolved.yaml");
-    resolved.says(&["Female & Other", "reference: Male & White"]);
+    work.read("out/job.resolved.yaml").says(&["Female & Other", "reference: Male & White"]);
 }
 
 /// 52 rows of Adult equal an earlier one in all columns but the split: 24 in the training file, 28
@@ -91,17 +86,9 @@ fn exact_duplicates_are_dropped_and_counted() {
         .map(|e| e.unwrap().path())
         .find(|path| path.join("filters.parquet").exists())
         .unwrap();
-    let filters = read_frame(&prepared, "filters");
-    let steps: Vec<_> = filters
-        .records()
-        .map(|r| (r.text("what").to_owned(), r.int("rows_in").unwrap(), r.int("rows_out").unwrap()))
-        .collect();
     assert_eq!(
-        steps,
-        [
-            ("rows of the source".to_owned(), 48_842, 48_842),
-            ("duplicates: drop-exact".to_owned(), 48_842, 48_790)
-        ]
+        read_frame(&prepared, "filters").list("", "what rows_in rows_out"),
+        ["rows of the source | 48842 | 48842", "duplicates: drop-exact | 48842 | 48790"]
     );
     work.run(0, JOB, &format!("--data-dir {} --set data.duplicates=drop-exact", data.display()));
     let rows = work.json("out/manifest.json")["rows"].clone();
@@ -128,28 +115,12 @@ fn scores_made_elsewhere_are_compared_by_derived_groups() {
     );
     work.run(0, "job.yaml", "");
     let groups = work.table("groups");
-    let counts: Vec<_> = groups
-        .of("sensitive!=sex, group!=")
-        .map(|r| {
-            (
-                r.text("group").to_owned(),
-                r.int("n").unwrap(),
-                r.int("n_predicted_positive").unwrap(),
-            )
-        })
-        .collect();
-    let expected = [
-        ("(30, 45]", 3, 2),
-        ("[17, 30]", 2, 1),
-        ("f & (30, 45]", 2, 2),
-        ("f & [17, 30]", 1, 0),
-        ("m & (30, 45]", 1, 0),
-        ("m & [17, 30]", 1, 1),
-    ];
-    assert_eq!(counts, expected.map(|(group, n, positive)| (group.to_owned(), n, positive)));
-    let issues = work.table("issues");
-    let outside = issues.at("code=outside-bins");
-    outside.holds("n=1, where=age_band");
+    assert_eq!(
+        groups.list("sensitive!=sex, group!=", "group n n_predicted_positive").join("\n"),
+        "(30, 45] | 3 | 2\n[17, 30] | 2 | 1\nf & (30, 45] | 2 | 2\nf & [17, 30] | 1 | 0\n\
+         m & (30, 45] | 1 | 0\nm & [17, 30] | 1 | 1"
+    );
+    work.table("issues").at("code=outside-bins").holds("n=1, where=age_band");
 }
 
 /// Weights that differ from 1 move the model, equal ones do not.

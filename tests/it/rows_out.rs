@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use arrow::util::display::array_value_to_string;
 
 use crate::batches::read;
-use crate::work::{Says, Work, assert_same, column, files};
+use crate::work::{Rows, Says, Work, assert_same, files};
 
 pub(crate) const PEOPLE: usize = 600;
 
@@ -28,24 +28,18 @@ pub(crate) fn applicants(work: &Work) {
     let hours = |i: usize| if draw(i, 3) < if woman(i) { 500 } else { 150 } { 20_i64 } else { 40 };
     let paid = |i: usize| income(i) + 400.0 * draw(i, 4) as f64 / 1000.0 > 3600.0;
     let n = PEOPLE;
-    work.parquet(
-        "people.parquet",
-        vec![
-            ("id", column((0..n).map(|i| format!("A-{i:04}")))),
-            ("sex", column((0..n).map(|i| if woman(i) { "w" } else { "m" }))),
-            ("income", column((0..n).map(income))),
-            ("hours", column((0..n).map(hours))),
-            (
-                "branch",
-                column((0..n).map(|i| match draw(i, 5) {
-                    0..20 => None,
-                    20..500 => Some("north"),
-                    _ => Some("south"),
-                })),
-            ),
-            ("paid", column((0..n).map(|i| if paid(i) { "yes" } else { "no" }))),
-        ],
-    );
+    Rows::of(0..n)
+        .with("id", |i| format!("A-{i:04}"))
+        .with("sex", |i| if woman(i) { "w" } else { "m" })
+        .with("income", income)
+        .with("hours", hours)
+        .with("branch", |i| match draw(i, 5) {
+            0..20 => None,
+            20..500 => Some("north"),
+            _ => Some("south"),
+        })
+        .with("paid", |i| if paid(i) { "yes" } else { "no" })
+        .write(work, "people.parquet");
 }
 
 /// A job on them with these sets and these last lines.

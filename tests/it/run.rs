@@ -266,8 +266,7 @@ fn words_of_the_page_make_no_numbers_again() {
     let to_run = stages.filter(|stage| stage["cached"] == false).map(|stage| &stage["id"]);
     assert_eq!(to_run.collect::<Vec<_>>(), ["report"]);
     work.cfaudit(0, &format!("run jobs/worded.yaml {FEW} --out worded --cache cache"));
-    let page = work.read("worded/report.html");
-    page.says(&["ladies would be granted credit"]);
+    work.read("worded/report.html").says(&["ladies would be granted credit"]);
 }
 
 /// Rows of people are only for their owner regardless of the umask; what others are to read follows
@@ -514,8 +513,7 @@ fn a_full_disk_is_no_success() {
     assert!(full.write_all(b"x").is_err());
     let work = Work::with_jobs();
     let mut command = work.command(&format!("run {DEMO} {FEW} --out out --cache cache"));
-    let status = command.stdout(full).stderr(Stdio::null()).status().unwrap();
-    assert_eq!(status.code(), Some(5));
+    assert_eq!(command.stdout(full).stderr(Stdio::null()).status().unwrap().code(), Some(5));
 }
 
 #[test]
@@ -669,8 +667,7 @@ fn many_people() {
     assert_eq!(band("sr"), (Some(0.0), Some(0.0), Some(20)));
     assert_eq!(band("pcp"), (Some(1.0), Some(1.0), Some(20)));
     assert_eq!(band("p2nr"), (None, None, Some(20)));
-    let factual = metrics.at("metric=acc");
-    factual.holds("placebo_lo=, placebo_repeats=");
+    metrics.at("metric=acc").holds("placebo_lo=, placebo_repeats=");
     assert!(work.read("out/annex.html").contains("its noise floor is zero"));
     work.same_bytes(0, &format!("{DEMO} {many}"), &["--threads 8 --batch-rows 3072"]);
 }

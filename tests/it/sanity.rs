@@ -72,8 +72,7 @@ fn decisions_against_the_labels_leave_gates_undecided() {
     assert_eq!([verdict.as_str(), &code], ["inconclusive", "inverted-scores"]);
     assert!(reason.starts_with("inverted-scores: positive decisions of `m` are rarer"), "{reason}");
     assert_eq!(codes, ["inverted-scores"]);
-    let page = work.read("out/report.html");
-    page.says(&["Scores or decisions go against the labels."]);
+    work.read("out/report.html").says(&["Scores or decisions go against the labels."]);
     // The folder alone says so, too.
     assert_eq!(work.cfaudit(0, "gate out").summary()["gates"]["inconclusive"], 1);
     decision("[no]", ", accept: [inverted-scores]");
@@ -95,8 +94,7 @@ fn one_decision_for_everybody_is_said_first() {
         told.says(&["warning[one-decision]: ", one]);
         work.run(0, "job.yaml", "");
         assert_eq!(judged(&work).1, ["one-decision"]);
-        let page = work.read("out/report.html");
-        page.says(&["One decision for everybody."]);
+        work.read("out/report.html").says(&["One decision for everybody."]);
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use cfaudit::num::score_scale::{ScaleNumbers, ScoreScale};
 
 use crate::frame::TableFrame;
-use crate::work::{Ran, Says, Work, column, documented, expected};
+use crate::work::{Ran, Rows, Says, Work, column, documented, expected};
 
 /// A job whose people of `a` and `b` have a score and one as the other group; `data` and `model`
 /// are further keys.
@@ -36,14 +36,11 @@ impl ScaledJob<'_> {
                 ("cutoff", column(cutoffs)),
             ],
         );
-        work.parquet(
-            "flip.parquet",
-            vec![
-                ("row_id", column(0..n)),
-                ("to_group", column((0..n).map(|i| group(i + 1)))),
-                ("score", column(scores_cf.to_vec())),
-            ],
-        );
+        Rows::of(0..n)
+            .with("row_id", |i| i)
+            .with("to_group", |i| group(i + 1))
+            .column("score", column(scores_cf.to_vec()))
+            .write(work, "flip.parquet");
         let ScaledJob { data, model, rest } = self;
         work.write(
             "job.yaml",
@@ -69,8 +66,7 @@ metrics: {{bootstrap: {{samples: 100}}}}
 
 /// The value of a metric over all directions; none where it is undefined.
 fn total(metrics: &TableFrame, metric: &str) -> Option<f64> {
-    let row = metrics.at(&format!("metric={metric}, scope=total, counterfactual=flip"));
-    row.real("value")
+    metrics.at(&format!("metric={metric}, scope=total, counterfactual=flip")).real("value")
 }
 
 fn numbers(case: &Json, key: &str) -> Vec<f64> {
@@ -242,15 +238,13 @@ fn a_scaled_file_gives_the_numbers_of_the_unscaled() {
             continue;
         }
         // The page draws shares, and speaks in the numbers of the user.
-        let page = points.2.read("out/annex.html");
-        page.says(&[
+        points.2.read("out/annex.html").says(&[
             "are numbers from 300 to 850; they are drawn and measured as shares of that scale \
              (0.01 is 5.5 of its numbers)",
             "at or above ",
             "cut-off 575",
         ]);
-        let page = risk.2.read("out/annex.html");
-        page.says(&["at or below ", "counted from the upper end"]);
+        risk.2.read("out/annex.html").says(&["at or below ", "counted from the upper end"]);
         // Two runs on different scales do not mean the same by a decision.
         let (old, new) = (plain.2.path("out"), points.2.path("out"));
         let diff = plain.2.cfaudit(0, &format!("diff {} {}", old.display(), new.display()));

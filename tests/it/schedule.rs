@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use crate::work::{Says, Work, column, root, sha256};
+use crate::work::{Rows, Says, Work, root, sha256};
 
 const RECIPES: &str = "jobs/recipes";
 
@@ -54,30 +54,22 @@ impl Audits {
     fn rows(&self, day: &str) {
         let ids = 0..400_i64;
         let sex = |i: i64| if i % 2 == 0 { "f" } else { "m" };
-        self.work.parquet(
-            &format!("rows/{day}.parquet"),
-            vec![
-                ("id", column(ids.clone())),
-                ("sex", column(ids.clone().map(sex))),
-                ("score", column(ids.map(|i| if i % 3 == 0 { 0.8 } else { 0.2 }))),
-            ],
-        );
+        Rows::of(ids)
+            .with("id", |i| i)
+            .with("sex", sex)
+            .with("score", |i| if i % 3 == 0 { 0.8 } else { 0.2 })
+            .write(&self.work, &format!("rows/{day}.parquet"));
     }
 
     /// The scores of the other world, in which every `switches`-th person gets another decision.
     fn scores(&self, day: &str, switches: i64) {
         let ids = 0..400_i64;
         let score = |i: i64| if (i % 3 == 0) ^ (i % switches == 0) { 0.8 } else { 0.2 };
-        self.work.parquet(
-            &format!("scores/{day}.part"),
-            vec![
-                ("row_id", column(ids.clone())),
-                ("sensitive", column(ids.clone().map(|_| "sex"))),
-                ("to_group", column(ids.clone().map(|i| if i % 2 == 0 { "m" } else { "f" }))),
-                ("cf_index", column(ids.clone().map(|_| 0_i64))),
-                ("score", column(ids.map(score))),
-            ],
-        );
+        Rows::of(ids)
+            .with("row_id", |i| i)
+            .with("to_group", |i| if i % 2 == 0 { "m" } else { "f" })
+            .with("score", score)
+            .write(&self.work, &format!("scores/{day}.part"));
         // Whole or not at all, as a platform should write.
         fs::rename(
             self.work.path(&format!("scores/{day}.part")),

@@ -5,7 +5,7 @@ use std::fs;
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 
 use crate::frame::{TableFrame, TableRecord};
-use crate::work::{Says, Work, array, column, documented};
+use crate::work::{Rows, Says, Work, array, column, documented};
 
 const N: usize = 600;
 
@@ -207,8 +207,7 @@ fn weights_persons_and_another_run() {
     let change = row(&changes, "challenger", ["auc", "", ""]);
     let moved = change.real("difference").unwrap();
     assert!(moved < -0.01, "{moved}");
-    let same = row(&changes, "live", ["auc", "", ""]);
-    same.holds("difference=0");
+    row(&changes, "live", ["auc", "", ""]).holds("difference=0");
 }
 
 /// Two versions with outcomes: what a person adds to both AUCs goes together, by DeLong's
@@ -259,21 +258,16 @@ fn changes_of_scores_are_paired_by_person() {
     assert!((hi - lo - 2.0 * half).abs() < 1e-9, "{lo} to {hi}, half {half}");
     found.holds("interval=delong, paired=1");
     for metric in ["brier", "observed_expected", "calibration_slope", "calibration_intercept"] {
-        let found = row(&changes, "live", [metric, "f", ""]);
-        found.holds("interval=student, paired=1");
+        row(&changes, "live", [metric, "f", ""]).holds("interval=student, paired=1");
     }
     for (metric, from, to) in [("auc_difference", "m", "f"), ("xauc", "f", "m")] {
-        let found = row(&changes, "live", [metric, from, to]);
-        found.holds("interval=delong, paired=1");
+        row(&changes, "live", [metric, from, to]).holds("interval=delong, paired=1");
     }
-    let ecce = row(&changes, "live", ["ecce", "", ""]);
-    ecce.text("ci_method").says(&["ecce_p"]);
+    row(&changes, "live", ["ecce", "", ""]).text("ci_method").says(&["ecce_p"]);
     // Nobody's points have changed.
     let same = row(&changes, "points", ["auc_difference", "m", "f"]);
     same.holds("interval=identical, hi=0");
-    let gates = work.table("gates");
-    let gate = gates.at("gate=ranks-as-well");
-    gate.holds(&format!("lo={lo}, hi={hi}"));
+    work.table("gates").at("gate=ranks-as-well").holds(&format!("lo={lo}, hi={hi}"));
     // Without outcomes the same change is less sure, and says so.
     fs::remove_file(work.path("before/rows/outcomes.parquet")).unwrap();
     work.cfaudit(0, "diff before out --out unpaired");
@@ -338,15 +332,12 @@ fn moved(i: usize) -> Option<f64> {
 fn threshold_job(scale: &str) -> (Work, String) {
     let work = work(0.5);
     let other = |i: usize| if sex(i) == "m" { "f" } else { "m" };
-    work.parquet(
-        "moved.parquet",
-        vec![
-            ("row_id", column(0..N as i64)),
-            ("to_group", column((0..N).map(other))),
-            ("score", column((0..N).map(moved))),
-            ("percent", column((0..N).map(|i| percent(moved(i))))),
-        ],
-    );
+    Rows::of(0..N)
+        .column("row_id", column(0..N as i64))
+        .with("to_group", other)
+        .with("score", moved)
+        .with("percent", |i| percent(moved(i)))
+        .write(&work, "moved.parquet");
     let job = format!(
         "cfaudit: 1
 name: thresholds

@@ -626,8 +626,7 @@ fn wrong_expectations_are_named() {
     }, {"run": ["run", "job.yaml"], "status": [2, 3]},
        {"any_of": [{"run": ["run", "job.yaml"], "status": 4}]}]});
     let folder = root().join("tests/cases/auc-of-one-class");
-    let wrong = SeamCase::new(&folder, expect, None).wrong().join("\n");
-    wrong.says(&[
+    SeamCase::new(&folder, expect, None).wrong().join("\n").says(&[
         "1 run job.yaml: does not say \"no such words\"",
         "says \"verdict\"",
         "gate tpr is Some(\"inconclusive\"), not \"fail\"",

@@ -4,8 +4,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::shards::write_scores;
-use crate::shards::{assert_in_shards, from_plan, is_without_lightgbm, pass_over, with_job};
+use crate::shards::{
+    PASSES, assert_in_shards, from_plan, is_without_lightgbm, pass_over, with_job, write_scores,
+};
 use crate::work::{Says, assert_same, files, results};
 
 #[test]
@@ -17,7 +18,7 @@ fn outcomes_of_shards() {
     // Seven shards: some have no rows, one has a single row.
     let args = "--set run.keep_rows=outcomes";
     work.run(0, "job.yaml", args);
-    let plan = pass_over(&work, 7, &["survey", "learn", "count", "shift"], args);
+    let plan = pass_over(&work, 7, &PASSES, args);
     let (run, shards) = (work.results(), from_plan(&work, &plan, args));
     assert!(run.contains_key("rows/outcomes.parquet"));
     assert_same(&run, &shards, "outcomes");
@@ -57,8 +58,7 @@ fn all_rows_of_shards() {
         return;
     }
     let work = with_job("plausible");
-    let passes = ["survey", "learn", "count", "shift"];
-    assert_in_shards(&work, &passes, "--set run.keep_rows=all");
+    assert_in_shards(&work, "--set run.keep_rows=all");
     for name in ["outcomes.parquet", "counterfactuals/world/part-00000.parquet"] {
         assert!(work.path(&format!("out/rows/{name}")).exists(), "{name}");
     }
@@ -68,7 +68,7 @@ fn all_rows_of_shards() {
     text.says(&[", keep_rows: none"]);
     work.write("job.yaml", &text.replace(", keep_rows: none", ""));
     write_scores(&work, 0);
-    assert_in_shards(&work, &["survey", "learn", "count", "shift"], "");
+    assert_in_shards(&work, "");
     assert!(work.path("out/rows/outcomes.parquet").exists());
 }
 
@@ -83,7 +83,7 @@ fn rows_to_score_of_shards() {
     assert!(expected.contains_key("to-score/factual/part-00000.parquet"));
     assert!(expected.contains_key("to-score/flip/part-00000.parquet"));
     for shards in [3, 7] {
-        let plan = pass_over(&work, shards, &["survey", "learn", "count", "shift"], "");
+        let plan = pass_over(&work, shards, &PASSES, "");
         let ran =
             work.cfaudit(4, &format!("run job.yaml --from {plan} --out out-{plan} --cache off"));
         assert_eq!(ran.summary()["verdict"], "waiting");
@@ -95,7 +95,7 @@ fn rows_to_score_of_shards() {
         "was not there when the plan was made",
         "plan again",
     ]);
-    assert_in_shards(&work, &["survey", "learn", "count", "shift"], "");
+    assert_in_shards(&work, "");
 }
 
 /// The job may name a place for its rows to score: they are there and not in the output folder, in
@@ -118,7 +118,7 @@ fn rows_to_score_are_put_where_the_job_says() {
     assert_same(&expected, &there, "the rows to score");
     let handed = files(&work.path("handed"));
     fs::remove_dir_all(work.path("handed")).unwrap();
-    let plan = pass_over(&work, 3, &["survey", "learn", "count", "shift"], args);
+    let plan = pass_over(&work, 3, &PASSES, args);
     work.cfaudit(4, &format!("run job.yaml --from {plan} --out shards --cache off {args}"));
     assert_same(&run, &results(&work.path("shards")), "three shards");
     assert_same(&handed, &files(&work.path("handed")), "three shards");
@@ -144,17 +144,16 @@ fn a_model_that_waits_next_to_a_model_file() {
     let job = job.replace("metrics:\n", &format!("{live}metrics:\n"));
     let job = job.replace("  keep: [{age: {at_least: 20}}]\n", "");
     work.write("job.yaml", &job.replace("keep_rows: none", "keep_rows: all"));
-    let passes = ["survey", "learn", "count", "shift"];
     work.run(4, "job.yaml", "");
     let expected = work.results();
     for name in ["to-score/flip/part-00000.parquet", "tables/metrics.parquet"] {
         assert!(expected.contains_key(name), "{:?}", expected.keys());
     }
-    let plan = pass_over(&work, 3, &passes, "");
+    let plan = pass_over(&work, 3, &PASSES, "");
     work.cfaudit(4, &format!("run job.yaml --from {plan} --out waiting --cache off"));
     assert_same(&expected, &results(&work.path("waiting")), "a model that waits");
     write_scores(&work, 0);
-    assert_in_shards(&work, &passes, "");
+    assert_in_shards(&work, "");
     let manifest = work.json("out/manifest.json");
     assert_eq!(manifest["models"].as_array().unwrap().len(), 2);
 }

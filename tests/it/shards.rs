@@ -18,6 +18,9 @@ use crate::work::{
     yaml_files,
 };
 
+/// The passes of a plan, in their order.
+pub(crate) const PASSES: [&str; 4] = ["survey", "learn", "count", "shift"];
+
 /// Rows of the row groups of each file: a shard of one row, and shards without any.
 const ROW_GROUPS: [&[usize]; 2] = [&[1, 150, 2, 120], &[90, 60]];
 
@@ -188,7 +191,7 @@ fn shards_give_the_bytes_of_a_run() {
     if !add_models(&work, "naive") {
         return;
     }
-    assert_in_shards(&work, &["survey", "learn", "count", "shift"], "");
+    assert_in_shards(&work, "");
     let rows: Vec<u64> = (0..7)
         .map(|i| work.json("plan7/plan.json")["shards"][i]["rows"].as_u64().unwrap())
         .collect();
@@ -212,7 +215,7 @@ fn stages_in(cache: &Path, id: &str) -> usize {
 /// Plans the job of a folder in three shards, and does all passes with one cache.
 fn pass_over_with_cache(work: &Work, plan: &str, cache: &str) -> Files {
     work.cfaudit(0, &format!("plan job.yaml --shards 3 --to {plan} --cache off"));
-    for pass in ["survey", "learn", "count", "shift"] {
+    for pass in PASSES {
         do_pass(work, plan, (pass, 3), &format!("--cache {cache}"));
     }
     from_plan(work, plan, "")
@@ -284,47 +287,47 @@ fn a_cache_knows_the_file_that_its_rows_are_of() {
 
 #[test]
 fn fitted_sets_weights_and_compared_models_in_shards() {
-    job_in_shards("plausible", &["survey", "learn", "count", "shift"], "");
+    job_in_shards("plausible");
 }
 
 /// A run makes the same folder as one, three and seven shards of a job of `tests/jobs/parts`: of
 /// the seven some have no rows, and one has a single row.
 #[track_caller]
-pub(crate) fn assert_in_shards(work: &Work, passes: &[&str], args: &str) {
+pub(crate) fn assert_in_shards(work: &Work, args: &str) {
     work.run(0, "job.yaml", args);
     for shards in [1, 3, 7] {
-        let plan = pass_over(work, shards, passes, args);
+        let plan = pass_over(work, shards, &PASSES, args);
         assert_same(&work.results(), &from_plan(work, &plan, args), &plan);
     }
 }
 
 /// The same of a job with its files, where it can run here.
 #[track_caller]
-fn job_in_shards(job: &str, passes: &[&str], args: &str) {
+fn job_in_shards(job: &str) {
     let work = with_job(job);
     if add_models(&work, job) {
-        assert_in_shards(&work, passes, args);
+        assert_in_shards(&work, "");
     }
 }
 
 #[test]
 fn five_groups_with_strata_and_weights_in_shards() {
-    job_in_shards("groups", &["survey", "learn", "count", "shift"], "");
+    job_in_shards("groups");
 }
 
 #[test]
 fn decisions_in_shards() {
-    job_in_shards("decisions", &["survey", "learn", "count", "shift"], "");
+    job_in_shards("decisions");
 }
 
 #[test]
 fn three_classes_in_shards() {
-    job_in_shards("classes", &["survey", "learn", "count", "shift"], "");
+    job_in_shards("classes");
 }
 
 #[test]
 fn an_onnx_file_in_shards() {
-    job_in_shards("onnx", &["survey", "learn", "count", "shift"], "");
+    job_in_shards("onnx");
 }
 
 #[test]
@@ -339,11 +342,7 @@ fn a_python_function_in_shards() {
          zip(values(rows['income']), values(rows['region']))\n    return [income / 100 + 0.02 * \
          region for income, region in pairs]\n",
     );
-    assert_in_shards(
-        &work,
-        &["survey", "learn", "count", "shift"],
-        &format!("--set models.ours.python.with={python}"),
-    );
+    assert_in_shards(&work, &format!("--set models.ours.python.with={python}"));
 }
 
 /// The share of each row is its own, and so is a column: shards and a run audit the same rows.
@@ -355,13 +354,13 @@ fn splits_row_by_row_in_shards() {
     let hash = "--set data.split.share.train=0.4 --set data.split.share.audit=0.6 --set \
                 data.split.by=hash";
     let work = with_job("naive");
-    assert_in_shards(&work, &["survey", "learn", "count", "shift"], hash);
+    assert_in_shards(&work, hash);
     let rows = &work.json("out/manifest.json")["rows"];
     let (trained, audited) = (rows["trained"].as_u64().unwrap(), rows["audited"].as_u64().unwrap());
     assert!(trained > 120 && audited > 200 && trained + audited < 423, "{rows}");
     let column = "--set data.split.column=risk --set data.split.train=[low] --set \
                   data.split.audit=[mid]";
-    assert_in_shards(&with_job("naive"), &["survey", "learn", "count", "shift"], column);
+    assert_in_shards(&with_job("naive"), column);
     let ranked = hash.replace("by=hash", "by=rank");
     with_job("naive").cfaudit(2, &format!("plan job.yaml --shards 3 --to plan {ranked}")).says(&[
         "error[not-in-shards]",
@@ -377,7 +376,7 @@ fn text_ids_in_shards() {
         return;
     }
     let work = with_job("naive");
-    assert_in_shards(&work, &["survey", "learn", "count", "shift"], "--set data.row_id=name");
+    assert_in_shards(&work, "--set data.row_id=name");
 }
 
 /// Files of scores whose ids are texts, whose keys do not rise, or numbers below 0.
@@ -393,11 +392,7 @@ fn files_of_scores_with_other_ids_are_joined_shard_by_shard() {
         };
         let work = with_job("scores");
         write_scores_by(&work, 0, ids_of);
-        assert_in_shards(
-            &work,
-            &["survey", "learn", "count", "shift"],
-            &format!("--set data.row_id={id}"),
-        );
+        assert_in_shards(&work, &format!("--set data.row_id={id}"));
     }
 }
 
@@ -413,7 +408,7 @@ fn counts_wait_for_what_is_learnt_from_all_shards() {
     let plan = pass_over(&work, 3, &["survey"], "");
     let ran = work.cfaudit(5, &format!("worker {plan} --pass count --shard 0"));
     ran.says(&["learn", "not merged yet", "hint: "]);
-    let plan = pass_over(&work, 3, &["survey", "learn", "count", "shift"], "");
+    let plan = pass_over(&work, 3, &PASSES, "");
     assert_same(&work.results(), &from_plan(&work, &plan, ""), "learnt");
     // Each shard is asked, also where another one with the same cache was asked before.
     let plan = pass_over(&work, 3, &["survey"], "");
@@ -629,7 +624,7 @@ fn a_baseline_in_shards() {
     work.write("job.yaml", &job.replace("gates:\n", change));
     fs::rename(work.path("rows/b.parquet"), work.path("later.parquet")).unwrap();
     work.run(0, "job.yaml", "--baseline before");
-    let plan = pass_over(&work, 2, &["survey", "learn", "count", "shift"], "");
+    let plan = pass_over(&work, 2, &PASSES, "");
     assert_same(&work.results(), &from_plan(&work, &plan, "--baseline before"), "a baseline");
     assert!(work.path("out/tables/changes.parquet").exists());
 }
@@ -676,7 +671,7 @@ fn write_scores_by(work: &Work, more: i64, ids_of: impl Fn(Vec<i64>) -> ArrayRef
 fn files_of_scores_are_joined_shard_by_shard() {
     let work = with_job("scores");
     write_scores(&work, 0);
-    assert_in_shards(&work, &["survey", "learn", "count", "shift"], "");
+    assert_in_shards(&work, "");
     write_scores(&work, 2);
     let plan = pass_over(&work, 2, &["survey", "learn", "count"], "");
     let ran = work.cfaudit(3, &format!("worker {plan} --pass shift --shard 1"));
@@ -729,7 +724,7 @@ fn scores_in_parts() {
     work.write("moved/_temporary/0/part.parquet", "half");
     work.run(4, "job.yaml", args).says(&["`moved/_temporary` says"]);
     fs::remove_dir_all(work.path("moved/_temporary")).unwrap();
-    assert_in_shards(&work, &["survey", "learn", "count", "shift"], args);
+    assert_in_shards(&work, args);
     assert_eq!(fs::read(work.path("out/tables/metrics.parquet")).unwrap(), whole);
     let manifest = work.json("out/manifest.json");
     let parts = |what: &str| {
@@ -756,7 +751,7 @@ fn a_program_is_asked_shard_by_shard() {
     if !add_models(&work, "command") {
         return;
     }
-    assert_in_shards(&work, &["survey", "learn", "count", "shift"], "");
+    assert_in_shards(&work, "");
     let recheck = &work.json("out/manifest.json")["models"][0]["recheck"];
     assert_eq!((&recheck["rows"], &recheck["differ"]), (&100.into(), &0.into()), "{recheck}");
 }

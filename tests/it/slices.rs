@@ -3,6 +3,7 @@
 
 use crate::frame::{TableCell, TableFrame, TableRecord};
 
+use crate::rows_out::draw;
 use crate::work::{Says, Work, column};
 
 fn job(name: &str, keep: &str, by: &str, weight: &str) -> String {
@@ -33,10 +34,6 @@ metrics:
 run: {{keep_rows: none}}
 "
     )
-}
-
-fn draw(i: usize, salt: usize) -> usize {
-    (i * 7919 + salt * 104_729 + (i * i * (salt + 3)) % 1009) % 1000
 }
 
 /// 400 people, see [`many_people`].
@@ -258,9 +255,7 @@ fn small_slices_are_counted_and_named() {
     let (groups, metrics, issues) =
         (work.table("out/groups"), work.table("out/metrics"), work.table("out/issues"));
     let people = |slice: &str| {
-        let whole = groups.records().find(|r| {
-            r.text("slice") == slice && r.text("sensitive") == "sex" && r.text("group").is_empty()
-        });
+        let whole = groups.of(&format!("slice={slice}, sensitive=sex, group=")).next();
         whole.and_then(|row| row.int("n")).unwrap_or(0)
     };
     let measured = |slice: &str| metrics.has(&format!("slice={slice}, sensitive=sex"));
@@ -276,9 +271,7 @@ fn small_slices_are_counted_and_named() {
         "{}",
         issue.text("text")
     );
-    let lacking = issues.at("code=missing-slice");
-    lacking.holds("where=shift");
-    let page = work.read("out/annex.html");
-    page.says(&["Inside slices", "small-slice"]);
+    issues.at("code=missing-slice").holds("where=shift");
+    work.read("out/annex.html").says(&["Inside slices", "small-slice"]);
     assert!(work.cfaudit(0, "explain acc --in out").stdout.contains("shift=late & town=a"));
 }

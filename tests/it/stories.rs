@@ -177,8 +177,7 @@ run: {{keep_rows: outcomes}}
         assert!((value - wanted).abs() < 1e-12, "{model}: {value}, not {wanted}");
     }
     // The page speaks of women and men, and the ratio is on it.
-    let page = work.read("out/report.html");
-    page.says(&["Frauen", "vier-fuenftel", &format!("{wanted:.2}")]);
+    work.read("out/report.html").says(&["Frauen", "vier-fuenftel", &format!("{wanted:.2}")]);
 
     // Who would be decided otherwise, by the ids of the bank.
     work.cfaudit(0, "export out --to cases --switched --file faelle.csv");

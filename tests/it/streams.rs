@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::DataType;
 use arrow::ipc::writer::StreamWriter;
 
-use crate::shards::{add_models, is_without_lightgbm, people, with_job, write_scores};
+use crate::shards::{PASSES, add_models, is_without_lightgbm, people, with_job, write_scores};
 use crate::work::{Files, Ran, Work, assert_same, results, root};
 
 /// Rows of the parts: one has a single row, one has none.
@@ -114,10 +114,10 @@ fn tables(work: &Work, out: &str) -> Files {
 
 /// A run over files, and streams of the same rows, make the same tables.
 #[track_caller]
-fn assert_same_tables(work: &Work, passes: &[&str], args: &str) {
+fn assert_same_tables(work: &Work, args: &str) {
     work.run(0, "job.yaml", args);
     planned(work, args);
-    passes.iter().for_each(|pass| pass_over(work, pass, part));
+    PASSES.iter().for_each(|pass| pass_over(work, pass, part));
     work.cfaudit(0, &format!("run stream.yaml --from plan --out streamed --cache off {args}"));
     assert_same(&tables(work, "out"), &tables(work, "streamed"), "streams");
     let manifest = work.json("streamed/manifest.json");
@@ -133,7 +133,7 @@ fn streams_give_the_tables_of_files() {
         return;
     }
     // Also a pass that nobody asks for, whose workers read no row.
-    assert_same_tables(&with_streams("naive"), &["survey", "learn", "count", "shift"], "");
+    assert_same_tables(&with_streams("naive"), "");
 }
 
 #[test]
@@ -141,15 +141,14 @@ fn fitted_sets_over_streams() {
     if is_without_lightgbm() {
         return;
     }
-    let passes = ["survey", "learn", "count", "shift"];
-    assert_same_tables(&with_streams("plausible"), &passes, "--set data.row_id=id");
+    assert_same_tables(&with_streams("plausible"), "--set data.row_id=id");
 }
 
 #[test]
 fn files_of_scores_over_streams() {
     let work = with_streams("scores");
     write_scores(&work, 0);
-    assert_same_tables(&work, &["survey", "learn", "count", "shift"], "");
+    assert_same_tables(&work, "");
 }
 
 /// Ids that are not unique, rows that are not those of the plan or of an earlier pass, and streams

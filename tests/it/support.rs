@@ -1,7 +1,7 @@
 //! Counterfactuals whom the reference rows hardly hold, such as women who are husbands: what
 //! `check`, tables, gates and page say about them.
 
-use crate::work::{Says, Work, column};
+use crate::work::{Rows, Says, Work, column};
 
 const N: i64 = 1200;
 
@@ -36,66 +36,40 @@ fn score(i: i64, moved: bool) -> f64 {
 
 fn with_people(joined: bool) -> Work {
     let work = Work::new();
-    let text = |of: &dyn Fn(i64) -> &'static str| column((0..N).map(of));
     let scores = |moved: bool| column((0..N).map(|i| score(i, moved)));
     let ids = || column(0..N);
-    work.parquet(
-        "people.parquet",
-        vec![
-            ("id", ids()),
-            ("part", text(&|i| if i < N / 2 { "old" } else { "new" })),
-            ("sex", text(&sex)),
-            ("relation", text(&|i| relation(i, joined))),
-            ("region_north", column((0..N).map(|i| region(i)[0]))),
-            ("region_south", column((0..N).map(|i| region(i)[1]))),
-            ("paid", column((0..N).map(|i| i * 5 % 7 % 2))),
-            ("score", scores(false)),
-        ],
-    );
+    Rows::of(0..N)
+        .column("id", ids())
+        .with("part", |i| if i < N / 2 { "old" } else { "new" })
+        .with("sex", sex)
+        .with("relation", |i| relation(i, joined))
+        .with("region_north", |i| region(i)[0])
+        .with("region_south", |i| region(i)[1])
+        .with("paid", |i| i * 5 % 7 % 2)
+        .column("score", scores(false))
+        .write(&work, "people.parquet");
     let audited = |of: Vec<i64>| of.into_iter().filter(|i| *i >= N / 2);
     let moved: Vec<i64> = audited((0..N).collect()).collect();
-    let of_moved = |of: &dyn Fn(i64) -> &'static str| column(moved.iter().map(|&i| of(i)));
-    work.parquet(
-        "flip.parquet",
-        vec![
-            ("row_id", column(moved.iter().copied())),
-            ("to_group", of_moved(&|i| sex(i + 1))),
-            ("score", column(moved.iter().map(|&i| score(i, true)))),
-        ],
-    );
-    work.write(
-        "job.yaml",
-        "cfaudit: 1
-name: husbands
-data:
-  rows: {parquet: people.parquet}
-  row_id: id
-  label: {column: paid, positive: [1], favourable: positive}
-  sensitive: {sex: {groups: [m, f], reference: m, words: {m: men, f: women}}}
-  features: {nominal: [relation]}
-  split: {column: part, train: [old], audit: [new]}
-models:
-  live:
-    threshold: 0.5
-    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}
-counterfactuals: {flip: {naive: {}}}
-gates: {harm: {harm_to: {sex: f}, model: live, counterfactual: flip, at_most: 0.05}}
-on_inconclusive: warn
-",
-    );
+    Rows::of(moved.iter())
+        .with("row_id", |i| *i)
+        .with("to_group", |&i| sex(i + 1))
+        .with("score", |&i| score(i, true))
+        .write(&work, "flip.parquet");
+    let steps = "~  label: {column: paid, positive: [1], favourable: positive}
+-  favourable
+~  sensitive: {sex: {groups: [m, f], reference: m, words: {m: men, f: women}}}
++  features: {nominal: [relation]}
++  split: {column: part, train: [old], audit: [new]}
+~  harm: {harm_to: {sex: f}, model: live, counterfactual: flip, at_most: 0.05}";
+    work.job("scored", steps, "");
     work
 }
 
 /// Numerator and denominator of the men who would be refused as women, of all or of the supported.
 fn favoured(work: &Work, support: &str) -> [Option<i64>; 2] {
     let metrics = work.whole_table("metrics");
-    let row = metrics.records().find(|row| {
-        row.text("metric") == "favoured_by_group"
-            && row.text("scope") == "direction"
-            && row.text("from_group") == "m"
-            && row.text("support") == support
-    });
-    let row = row.unwrap();
+    let row = metrics
+        .at(&format!("metric=favoured_by_group, scope=direction, from_group=m, support={support}"));
     assert_eq!(row.text("flags").contains("unsupported"), support == "all");
     [row.int("numerator"), row.int("denominator")]
 }
@@ -103,45 +77,32 @@ fn favoured(work: &Work, support: &str) -> [Option<i64>; 2] {
 #[test]
 fn a_verdict_that_rests_on_women_who_are_husbands_is_none() {
     let work = with_people(false);
-    let told = work.cfaudit(0, "check job.yaml").stdout;
-    told.says(&[
+    work.cfaudit(0, "check job.yaml").stdout.says(&[
         "warning[unsupported-people]",
         "180 of 300 people of `m` would be `f` with `relation` `husband` (reference rows with it: \
          181, of these in `f`: 1)",
         "hint: join such levels",
     ]);
     work.run(0, "job.yaml", "");
-    let support = work.table("support");
-    let rows: Vec<_> = support
-        .records()
-        .map(|row| {
-            let numbers = ["people", "of_people", "in_reference", "level_in_reference"];
-            let numbers = numbers.map(|name| row.int(name).unwrap());
-            (row.text("from_group"), row.text("feature"), row.text("level"), numbers)
-        })
-        .collect();
+    let columns = "from_group feature level people of_people in_reference level_in_reference";
     assert_eq!(
-        rows,
+        work.table("support").list("", columns),
         [
-            ("f", "relation", "wife", [180, 300, 0, 179]),
-            ("m", "relation", "husband", [180, 300, 1, 181])
+            "f | relation | wife | 180 | 300 | 0 | 179",
+            "m | relation | husband | 180 | 300 | 1 | 181"
         ]
     );
     assert_eq!(favoured(&work, "all"), [Some(180), Some(300)]);
     assert_eq!(favoured(&work, "supported"), [Some(0), Some(120)]);
     let gates = work.table("gates");
-    let gate = gates.records().find(|row| row.int("decides") == Some(1));
-    let gate = gate.unwrap();
-    gate.holds("verdict=inconclusive, reason_code=unsupported-people");
-    let page = work.read("out/report.html");
-    page.says(&[
+    gates.at("decides=1").holds("verdict=inconclusive, reason_code=unsupported-people");
+    work.read("out/report.html").says(&[
         "180 of these 180",
         "180 of all 300",
         "women with relation husband",
         "hold 1 such person among 181",
     ]);
-    let issues = work.table("issues");
-    assert!(issues.has("code=unsupported-people"));
+    assert!(work.table("issues").has("code=unsupported-people"));
     // Of all people the limit is broken, which the job may want to know.
     work.run(1, "job.yaml", "--set counterfactuals.flip.accept=[unsupported-people]");
 }
@@ -179,11 +140,7 @@ fn one_hot_columns_that_stand_apart_are_one_feature() {
         let words = "10 of 300 people of `m` would be `f` with a `region` that no reference row";
         told.says(&[words, "onehot-apart"]);
         work.run(1, "job.yaml", "");
-        let support = work.table("support");
-        let rows: Vec<_> = support
-            .records()
-            .map(|row| (row.text("from_group"), row.text("feature"), row.int("people")))
-            .collect();
-        assert_eq!(rows, [("m", "region", Some(10))], "{list}");
+        let rows = work.table("support").list("", "from_group feature people");
+        assert_eq!(rows, ["m | region | 10"], "{list}");
     }
 }

@@ -7,7 +7,7 @@ use std::fs;
 
 use serde_json::Value as Json;
 
-use crate::work::{Says, Work, column, root, shared};
+use crate::work::{Rows, Says, Work, column, root, shared};
 
 /// A person of Adult: the columns that scores are made of.
 struct Person {
@@ -48,26 +48,18 @@ fn work(people: &[Person], times: f64, weight: &str) -> Work {
     let score =
         |points: fn(&Person) -> i64| column(people.iter().map(|p| points(p) as f64 / 100.0));
     let sex = |female: bool| Some(if female { "Female" } else { "Male" });
-    work.parquet(
-        "people.parquet",
-        vec![
-            ("id", column(0..n)),
-            ("sex", column(people.iter().map(|p| sex(p.female)))),
-            ("y", column(people.iter().map(|p| i64::from(p.positive)))),
-            ("fnlwgt", column(people.iter().map(|p| p.weight as f64 * times))),
-            ("score", score(|p| p.points)),
-        ],
-    );
-    work.parquet(
-        "flip.parquet",
-        vec![
-            ("row_id", column(0..n)),
-            ("sensitive", column((0..n).map(|_| "sex"))),
-            ("to_group", column(people.iter().map(|p| sex(!p.female)))),
-            ("cf_index", column((0..n).map(|_| 0_i64))),
-            ("score", score(|p| p.points_cf)),
-        ],
-    );
+    Rows::of(people.iter())
+        .column("id", column(0..n))
+        .with("sex", |p| sex(p.female))
+        .with("y", |p| i64::from(p.positive))
+        .with("fnlwgt", |p| p.weight as f64 * times)
+        .column("score", score(|p| p.points))
+        .write(&work, "people.parquet");
+    Rows::of(0..n)
+        .with("row_id", |i| i)
+        .column("to_group", column(people.iter().map(|p| sex(!p.female))))
+        .column("score", score(|p| p.points_cf))
+        .write(&work, "flip.parquet");
     work.write(
         "job.yaml",
         &format!(
@@ -203,8 +195,7 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
         (gate.real("value"), gate.real("hi"), gate.text("verdict")),
         (nsr.real("value"), nsr.real("hi"), "pass")
     );
-    let page = work.read("out/annex.html");
-    page.says(&["Shares are weighted by", "; counts are people."]);
+    work.read("out/annex.html").says(&["Shares are weighted by", "; counts are people."]);
     assert_eq!(work.json("out/manifest.json")["weight"], "fnlwgt");
 }
 

@@ -2,22 +2,10 @@
 //! tables, gates and page.
 
 use crate::frame::TableRecord;
-use std::fmt::Write as _;
 
 use arrow::array::{ArrayRef, Float32Array, Float64Array};
 
-use crate::work::{Says, Work, array, column, patched};
-
-/// Numbers in [0, 1) that are the same on every machine.
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
+use crate::work::{Draws, Rows, Says, Work, array, column};
 
 /// An applicant; repayment is known of granted loans only.
 struct Applicant {
@@ -28,14 +16,14 @@ struct Applicant {
 }
 
 fn applicants() -> Vec<Applicant> {
-    let mut draw = Draw(20_231_107);
+    let mut draw = Draws(20_231_107);
     let applicant = |i: u32| {
-        let woman = draw.next() < 0.45;
+        let woman = draw.share() < 0.45;
         // Evenly spread, so that the shares are near those of the scale.
         let base = (f64::from(i) * 0.618_033_988_749_895).fract();
         let [score, score_cf] =
             [woman, !woman].map(|woman| (base * if woman { 0.805 } else { 1.25 }).min(1.0));
-        let repays = draw.next() < 0.6 + 0.3 * score;
+        let repays = draw.share() < 0.6 + 0.3 * score;
         Applicant { woman, score, score_cf, repaid: (score >= 0.5).then_some(repays) }
     };
     (0..5000).map(applicant).collect()
@@ -43,36 +31,12 @@ fn applicants() -> Vec<Applicant> {
 
 /// Writes one counterfactual of each of `n` people: the other group and the score there.
 fn write_flips(work: &Work, n: i64, to: impl Fn(i64) -> &'static str, scores: ArrayRef) {
-    work.parquet(
-        "flip.parquet",
-        vec![
-            ("row_id", column(0..n)),
-            ("sensitive", column((0..n).map(|_| "sex"))),
-            ("to_group", column((0..n).map(to))),
-            ("cf_index", column((0..n).map(|_| 0_i64))),
-            ("score", scores),
-        ],
-    );
+    Rows::of(0..n)
+        .with("row_id", |i| i)
+        .with("to_group", to)
+        .column("score", scores)
+        .write(work, "flip.parquet");
 }
-
-/// People with a sex and a score, without a label, and one gate on harm.
-const SCORED: &str = "cfaudit: 1
-name: loans
-data:
-  rows: {parquet: loans.parquet}
-  row_id: id
-  label: none
-  favourable: positive
-  sensitive: {sex: {groups: [m, f], reference: m}}
-counterfactuals: {flip: naive}
-models:
-  live:
-    threshold: 0.5
-    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}
-gates:
-  harm: {harm_to: {sex: f}, model: live, counterfactual: flip, at_most: 0.15, enough: 10}
-on_inconclusive: warn
-";
 
 fn credit() -> (Work, Vec<Applicant>) {
     let (work, people) = (Work::new(), applicants());
@@ -80,7 +44,7 @@ fn credit() -> (Work, Vec<Applicant>) {
     let sex = |woman: bool| Some(if woman { "f" } else { "m" });
     let labels = people.iter().map(|p| p.repaid.map(i64::from));
     work.parquet(
-        "loans.parquet",
+        "people.parquet",
         vec![
             ("id", column(0..n)),
             ("sex", column(people.iter().map(|p| sex(p.woman)))),
@@ -91,11 +55,7 @@ fn credit() -> (Work, Vec<Applicant>) {
     let other = |i: i64| if people[i as usize].woman { "m" } else { "f" };
     let scores = people.iter().map(|of| Some(of.score_cf)).collect::<Float64Array>();
     write_flips(&work, n, other, array(scores));
-    work.write(
-        "job.yaml",
-        &patched(
-            SCORED,
-            "~  label: {column: repaid, positive: [1], favourable: positive}
+    let steps = "~  label: {column: repaid, positive: [1], favourable: positive}
 -  favourable
 @    scores
 +metrics: {bootstrap: {samples: 100}}
@@ -103,9 +63,8 @@ fn credit() -> (Work, Vec<Applicant>) {
 +  precision: {metric: ppv, model: live, at_least: 0.1}
 +  right-grants-lost:
 +    {metric: tpsr, model: live, counterfactual: flip, at_most: 0.9, decide_by: estimate}
-+  impact: {metric: di, model: live, between: {sex: [f, m]}, at_least: 0.8}",
-        ),
-    );
++  impact: {metric: di, model: live, between: {sex: [f, m]}, at_least: 0.8}";
+    work.job("scored", steps, "");
     (work, people)
 }
 
@@ -161,12 +120,7 @@ fn labels_of_granted_people_only() {
     line.says(&[without.as_str(), &without_men, "100.0 %", "0.0 %"]);
 
     let metrics = work.table("metrics");
-    let of = |metric: &str, scope: &str| {
-        metrics
-            .records()
-            .find(|r| (r.text("metric"), r.text("scope")) == (metric, scope))
-            .unwrap_or_else(|| panic!("{metric}"))
-    };
+    let of = |metric: &str, scope: &str| metrics.at(&format!("metric={metric}, scope={scope}"));
     // The share of the second group over that of the first, in both orders.
     for (to_group, expected) in [("f", truth), ("m", 1.0 / truth)] {
         let is_impact = |r: &TableRecord<'_>| (r.text("metric"), r.text("scope")) == ("di", "pair");
@@ -212,9 +166,7 @@ fn labels_of_granted_people_only() {
             .fold((0, 0), |(none, all), (empty, n)| (none + if empty { n } else { 0 }, all + n))
     };
     assert_eq!([sum(""), sum("flip")], [(5000 - granted, 5000); 2]);
-    let groups = work.table("groups");
-    let all = groups.at("group=");
-    assert_eq!(all.int("n_missing_label"), Some(5000 - granted));
+    assert_eq!(work.table("groups").at("group=").int("n_missing_label"), Some(5000 - granted));
 }
 
 /// A model that never switches passes a gate over several counterfactuals a person, and one with
@@ -226,48 +178,30 @@ fn a_model_that_never_switches_passes() {
         let (groups, n) = (["a", "b", "c"], 600_i64);
         let score = |i: i64| Some((i % 97) as f64 / 97.0);
         let names = |of: &dyn Fn(i64) -> usize, n: i64| column((0..n).map(|i| groups[of(i)]));
-        work.parquet(
-            "rows.parquet",
-            vec![
-                ("id", column(0..n)),
-                ("g", names(&|i| (i % 3) as usize, n)),
-                ("w", column((0..n).map(|i| 1 + i % 4))),
-                ("score", column((0..n).map(score))),
-            ],
+        Rows::of(0..n)
+            .with("id", |i| i)
+            .column("g", names(&|i| (i % 3) as usize, n))
+            .with("w", |i| 1 + i % 4)
+            .with("score", score)
+            .write(&work, "people.parquet");
+        Rows::of(0..2 * n)
+            .with("row_id", |i| i / 2)
+            .with("sensitive", |_| "g")
+            .column("to_group", names(&|i| ((i / 2 + 1 + i % 2) % 3) as usize, 2 * n))
+            .with("score", |i| score(i / 2))
+            .write(&work, "flip.parquet");
+        let weight = if weighed { "\n+  weight: w" } else { "" };
+        let steps = format!(
+            "-  favourable{weight}
+~  sensitive: {{g: {{groups: [a, b, c], reference: a}}}}
+~gates:
++  switches: {{metric: sr, model: live, counterfactual: flip, at_most: 0.02}}
++  moves: {{metric: macd, model: live, counterfactual: flip, at_most: 0.02}}"
         );
-        work.parquet(
-            "flip.parquet",
-            vec![
-                ("row_id", column((0..2 * n).map(|i| i / 2))),
-                ("sensitive", column((0..2 * n).map(|_| "g"))),
-                ("to_group", names(&|i| ((i / 2 + 1 + i % 2) % 3) as usize, 2 * n)),
-                ("cf_index", column((0..2 * n).map(|_| 0_i64))),
-                ("score", column((0..2 * n).map(|i| score(i / 2)))),
-            ],
-        );
-        let mut job = "cfaudit: 1\nname: still\ndata:\n  rows: {parquet: rows.parquet}\n  row_id: \
-                       id\n  label: none\n"
-            .to_owned();
-        if weighed {
-            job += "  weight: w\n";
-        }
-        write!(
-            job,
-            "  sensitive: {{g: {{groups: [a, b, c], reference: a}}}}\n\
-             counterfactuals: {{flip: naive}}\nmodels: {{m: {{threshold: 0.5, scores: {{factual: \
-             {{column: score}}, counterfactual: {{parquet: flip.parquet, column: score}}}}}}}}\n\
-             metrics: {{bootstrap: {{samples: 100}}}}\n\
-             gates:\n  switches: {{metric: sr, model: m, counterfactual: flip, at_most: 0.02}}\n  \
-             moves: {{metric: macd, model: m, counterfactual: flip, at_most: 0.02}}\n"
-        )
-        .unwrap();
-        work.write("job.yaml", &job);
+        work.job("scored", &steps, "metrics: {bootstrap: {samples: 100}}\n");
         work.run(0, "job.yaml", "");
         let gates = work.table("gates");
-        assert!(
-            gates.records().all(|gate| gate.text("verdict") == "pass")
-                && gates.records().count() == 2
-        );
+        assert!(!gates.has("verdict!=pass") && gates.records().count() == 2);
         let metrics = work.table("metrics");
         for (metric, method) in [
             ("sr", "wilson-people"),
@@ -303,7 +237,7 @@ fn people_without_a_label_have_no_counterfactual_in_a_set_by_label() {
         (!audited(i) || p.repaid.is_some()).then_some(i64::from(repaid))
     };
     work.parquet(
-        "loans.parquet",
+        "people.parquet",
         vec![
             ("id", column(0..people.len() as i64)),
             ("sex", column(people.iter().map(|p| if p.woman { "f" } else { "m" }))),
@@ -314,28 +248,21 @@ fn people_without_a_label_have_no_counterfactual_in_a_set_by_label() {
     );
     let missing =
         people.iter().enumerate().filter(|(i, p)| audited(*i) && p.repaid.is_none()).count();
-    work.write(
-        "job.yaml",
-        "cfaudit: 1
-name: loans
-data:
-  rows: {parquet: loans.parquet}
-  row_id: id
-  label: {column: repaid, positive: [1], favourable: positive}
-  sensitive: {sex: {groups: [m, f], reference: m}}
-  features: {continuous: [income]}
-  split: {column: part, train: [t], audit: [a]}
-counterfactuals:
-  by-label: {plausible: {move: [income], condition_on: label}}
-  of-all: {plausible: {move: [income], condition_on: none}}
-models: {live: {logistic: {l2: 1.0}, threshold: 0.5}}
-metrics: {bootstrap: {samples: 100}}
-gates:
-  labelled: {metric: sr, model: live, counterfactual: by-label, at_most: 1.0, decide_by: estimate}
-  everybody: {metric: sr, model: live, counterfactual: of-all, at_most: 1.0, decide_by: estimate}
-on_inconclusive: warn
-",
-    );
+    let steps = "~  sensitive: {sex: {groups: [m, f], reference: m}}
+~  features: {continuous: [income]}
+~  split: {column: part, train: [t], audit: [a]}
+~counterfactuals:
++  by-label: {plausible: {move: [income], condition_on: label}}
++  of-all: {plausible: {move: [income], condition_on: none}}
+~  live: {logistic: {l2: 1.0}, threshold: 0.5}";
+    let gate = |name: &str, set: &str| {
+        format!(
+            "  {name}: {{metric: sr, model: live, counterfactual: {set}, at_most: 1.0, decide_by: \
+             estimate}}\n"
+        )
+    };
+    let gates = gate("labelled", "by-label") + &gate("everybody", "of-all");
+    work.job("trained", steps, &format!("gates:\n{gates}on_inconclusive: warn\n"));
     let told = format!(
         "set `by-label` conditions on the label: {missing} people without one have no \
          counterfactual in it"
@@ -420,17 +347,14 @@ fn missing_scores_hide_no_harm() {
         let own = |i: i64| (!(of_rows && harmed(i))).then(|| score(base(i)));
         let other =
             |i: i64| (!(of_counterfactuals && harmed(i))).then(|| score(base(i) || harmed(i)));
-        work.parquet(
-            "loans.parquet",
-            vec![
-                ("id", column(0..n)),
-                ("sex", column((0..n).map(|i| sex(i < women)))),
-                ("score", column((0..n).map(own))),
-            ],
-        );
+        Rows::of(0..n)
+            .with("id", |i| i)
+            .with("sex", |i| sex(i < women))
+            .with("score", own)
+            .write(&work, "people.parquet");
         let scores = (0..n).map(other).collect::<Float64Array>();
         write_flips(&work, n, |i| if i >= women { "f" } else { "m" }, array(scores));
-        work.write("job.yaml", SCORED);
+        work.job("scored", "", "");
         work.run(0, "job.yaml", "").says(&["warning: missing-score: ", told]);
         let gates = work.table("gates");
         let gate = gates.at("from_group=f");
@@ -457,7 +381,7 @@ fn a_threshold_is_compared_in_the_precision_of_the_score() {
     let granted = |scores: ArrayRef, threshold: &str, scores_cf: ArrayRef| {
         let work = Work::new();
         work.parquet(
-            "loans.parquet",
+            "people.parquet",
             vec![
                 ("id", column(0..n)),
                 ("sex", column((0..n).map(sex))),
@@ -466,11 +390,9 @@ fn a_threshold_is_compared_in_the_precision_of_the_score() {
             ],
         );
         write_flips(&work, n, |i| if i < 150 { "m" } else { "f" }, scores_cf);
-        let job = SCORED.replace("threshold: 0.5", &format!("threshold: {threshold}"));
-        work.write("job.yaml", &job);
+        work.job("scored", &format!("~    threshold: {threshold}"), "");
         work.run(0, "job.yaml", "");
-        let issues = work.table("issues");
-        assert!(issues.records().all(|row| row.text("code") != "rounding-at-threshold"));
+        assert!(!work.table("issues").has("code=rounding-at-threshold"));
         let metrics = work.table("metrics");
         let of = |metric: &str, set: &str| {
             let is_own = |row: &TableRecord<'_>| {
@@ -500,18 +422,15 @@ fn rounding_of_scores_is_no_switch() {
     let sex = |woman: bool| Some(if woman { "f" } else { "m" });
     let is_woman = |i: i64| i < 150;
     let own = |i: i64| if i < 98 { 0.7 - 1e-9 } else { 0.3 + i as f64 / 1000.0 };
-    work.parquet(
-        "loans.parquet",
-        vec![
-            ("id", column(0..n)),
-            ("sex", column((0..n).map(|i| sex(is_woman(i))))),
-            ("score", column((0..n).map(own))),
-        ],
-    );
+    Rows::of(0..n)
+        .with("id", |i| i)
+        .with("sex", |i| sex(is_woman(i)))
+        .with("score", own)
+        .write(&work, "people.parquet");
     let single = (0..n).map(|i| Some(own(i) as f32)).collect::<Float32Array>();
     write_flips(&work, n, |i| if is_woman(i) { "m" } else { "f" }, array(single));
-    let job = SCORED.replace("threshold: 0.5", "threshold: 0.7");
-    work.write("job.yaml", &job);
+    work.job("scored", "~    threshold: 0.7", "");
+    let job = work.read("job.yaml");
     work.run(0, "job.yaml", "").says(&[
         "warning: rounding-at-threshold: ",
         "98 switches of `live` are between two scores that agree to single precision",
@@ -529,8 +448,7 @@ fn rounding_of_scores_is_no_switch() {
         counts.records().filter(rounded).filter_map(|row| row.int("n_rounded")).sum::<i64>(),
         98
     );
-    let page = work.read("out/report.html");
-    page.says(&["Some switches may be rounding."]);
+    work.read("out/report.html").says(&["Some switches may be rounding."]);
     // The next night both are stored in double precision: the rate of the baseline alone falls, and
     // a gate on the change does not take that for a change, also when its folder is judged again.
     let double = (0..n).map(|i| Some(own(i))).collect::<Float64Array>();
@@ -560,15 +478,12 @@ fn rows_lost_in_one_group_are_told() {
     let n = 400_i64;
     let sex = |i: i64| Some(if i % 2 == 0 { "f" } else { "m" });
     let income = |i: i64| (i % 10 != 0).then_some(i as f64 / 7.0);
-    work.parquet(
-        "loans.parquet",
-        vec![
-            ("id", column(0..n)),
-            ("sex", column((0..n).map(sex))),
-            ("income", column((0..n).map(income))),
-            ("score", column((0..n).map(|i| (i % 97) as f64 / 97.0))),
-        ],
-    );
+    Rows::of(0..n)
+        .with("id", |i| i)
+        .with("sex", sex)
+        .with("income", income)
+        .with("score", |i| (i % 97) as f64 / 97.0)
+        .write(&work, "people.parquet");
     let job = |rule: &str| {
         let steps = format!(
             "@  sensitive
@@ -579,9 +494,9 @@ fn rows_lost_in_one_group_are_told() {
 -gates
 -on_inconclusive"
         );
-        patched(SCORED, &steps)
+        work.job("scored", &steps, "");
     };
-    work.write("job.yaml", &job("drop-row"));
+    job("drop-row");
     let told = [
         "selective",
         "20.0 % of the rows of group `f` (40 of 200) and 0.0 % of those of `m` (0 of 200)",
@@ -598,7 +513,7 @@ fn rows_lost_in_one_group_are_told() {
         page.says(&["all results describe the rows that are left"]);
         assert!(!page.contains("the job can keep such rows"));
     }
-    work.write("job.yaml", &job("keep"));
+    job("keep");
     let checked = work.cfaudit(0, "check job.yaml --cache cache").stdout;
     assert!(!checked.contains("[selective]"), "{checked}");
 }

@@ -2,7 +2,7 @@
 
 use crate::frame::TableFrame;
 use crate::python::interpreter;
-use crate::work::{Says, Work, column, documented};
+use crate::work::{Rows, Says, Work, documented};
 
 const FEW: &str = "--set data.rows.synthetic.rows=6000";
 
@@ -18,9 +18,8 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
     work.write("why.yaml", &job());
     work.run(0, "why.yaml", FEW);
     let patterns = work.table("switch_patterns");
-    let of = |why: &'static str, half: &'static str| {
-        patterns.records().filter(move |row| row.text("why") == why && row.text("half") == half)
-    };
+    let of =
+        |why: &'static str, half: &'static str| patterns.of(&format!("why={why}, half={half}"));
     // Both halves together are the people of the metric, each counted once.
     let metrics = work.table("metrics");
     let denied =
@@ -51,8 +50,7 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
     gate.holds("verdict=fail, metric=confirmed_patterns");
     assert_eq!(gate.real("value"), Some(confirmed.len() as f64));
     gate.holds("needed_how=by_estimate");
-    let page = work.read("out/report.html");
-    page.says(&[
+    work.read("out/report.html").says(&[
         "Who switches more often than the others?",
         " of refused women would be granted the loan as men (",
         "all refused women, this half",
@@ -71,8 +69,8 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
 /// Of the block on a set that moves features: values of those who switch add up to what happens to
 /// them, and the set on the entry alone has none.
 fn features_add_up(work: &Work, features: &TableFrame) {
-    assert!(features.records().all(|row| row.text("why") == "refused-typical-women"));
-    let of = |people: &'static str| features.records().filter(move |r| r.text("people") == people);
+    assert!(!features.has("why!=refused-typical-women"));
+    let of = |people: &'static str| features.of(&format!("people={people}"));
     let names: Vec<&str> = of("switched").map(|row| row.text("feature")).collect();
     assert_eq!(names, ["debt", "income", "sex"], "what the set may move");
     let sum = |people, column| of(people).map(|row| row.real(column).unwrap()).sum::<f64>();
@@ -129,15 +127,12 @@ fn people_of_two_groups(work: &Work) {
     let sex = |i: i64| ["f", "m"][i as usize % 2];
     let income = |i: i64| ((i * 37 % 61) + 12 * (i % 2)) as f64;
     let repaid = |i: i64| i64::from(i * 29 % 83 > 40);
-    work.parquet(
-        "rows.parquet",
-        vec![
-            ("sex", column(rows().map(sex))),
-            ("income", column(rows().map(income))),
-            ("debt", column(rows().map(|i| (i * 7 % 31 + 3 * (i % 2)) as f64))),
-            ("repaid", column(rows().map(repaid))),
-        ],
-    );
+    Rows::of(rows())
+        .with("sex", sex)
+        .with("income", income)
+        .with("debt", |i| (i * 7 % 31 + 3 * (i % 2)) as f64)
+        .with("repaid", repaid)
+        .write(work, "rows.parquet");
 }
 
 /// A Python model is asked about mixtures, each different row once and no more than the job allows.
@@ -160,10 +155,8 @@ fn a_model_from_outside_is_asked_about_each_row_once() {
              denied_by_group{more}}}}}\n"
         )
     };
-    let asked = || {
-        let log = work.read("asked");
-        log.lines().map(|line| line.parse().unwrap()).collect::<Vec<usize>>()
-    };
+    let asked =
+        || work.read("asked").lines().map(|line| line.parse().unwrap()).collect::<Vec<usize>>();
     work.write("job.yaml", &job(""));
     work.run(0, "job.yaml", "");
     let features = work.table("switch_features");
@@ -194,8 +187,7 @@ fn a_model_from_outside_is_asked_about_each_row_once() {
     // One row is not enough for anybody, and the page does not pass over it.
     work.write("job.yaml", &job(", asks_at_most: 1"));
     work.run(0, "job.yaml", "--replace");
-    let page = work.read("out/report.html");
-    page.says(&["Nobody could be explained by features: that would ask"]);
+    work.read("out/report.html").says(&["Nobody could be explained by features: that would ask"]);
 }
 
 /// Where nobody is looked at, or nobody switches, the table says so in rows without people.
@@ -218,17 +210,13 @@ fn nobody_to_explain_is_said() {
         }
         // Of patterns the two halves of everybody say it.
         let patterns = work.table("switch_patterns");
-        let of = |why: &str| {
-            let own = patterns.of(&format!("why={why}"));
-            own.map(|row| (row.text("half"), row.int("n"), row.int("k"), row.text("flags")))
-                .collect::<Vec<_>>()
-        };
-        let refused = of("refused-women");
         if of_anybody {
-            assert!(refused.iter().all(|(_, n, ..)| *n > Some(0)), "{refused:?}");
+            assert!(patterns.of("why=refused-women").all(|row| row.int("n") > Some(0)));
         } else {
-            let nobody = |half| (half, Some(0), Some(0), "nobody_counted");
-            assert_eq!(refused, [nobody("first"), nobody("second")]);
+            assert_eq!(
+                patterns.list("why=refused-women", "half n k flags"),
+                ["first | 0 | 0 | nobody_counted", "second | 0 | 0 | nobody_counted"]
+            );
         }
         let gates = work.table("gates");
         let gate = gates.at("gate=no-pattern");
@@ -261,8 +249,7 @@ fn scores_have_no_features() {
             "bought.yaml",
             &job(&block.replace("metric: sr", &format!("metric: sr, {more}"))),
         );
-        let told = work.cfaudit(2, "check bought.yaml --no-data").stderr;
-        told.says(&["bad-value", code]);
+        work.cfaudit(2, "check bought.yaml --no-data").stderr.says(&["bad-value", code]);
     }
 }
 
@@ -295,24 +282,17 @@ fn the_models_of_arms_are_explained_too() {
     work.run(0, "arms.yaml", FEW);
     let [patterns, features] = ["switch_patterns", "switch_features"].map(|name| work.table(name));
     for (rows, key, value) in
-        [(&patterns, ["half", "pattern"], "rate"), (&features, ["people", "feature"], "decision")]
+        [(&patterns, "half pattern", "rate"), (&features, "people feature", "decision")]
     {
-        let of = |why: &'static str| {
-            let own = rows.records().filter(move |row| row.text("why") == why);
-            own.map(|row| (key.map(|key| row.text(key)), row.int("n"), row.real(value)))
-                .collect::<Vec<_>>()
-        };
+        let of = |why: &str| rows.list(&format!("why={why}"), &format!("{key} n {value}"));
         assert!(!of("audited").is_empty() && of("audited") == of("base"), "{value}");
         assert_ne!(of("audited"), of("all"), "{value}");
         assert!(rows.records().all(|r| r.text("arm").is_empty() == (r.text("why") == "audited")));
     }
     let metrics = work.table("metrics");
     for (why, arm) in [("all", "more/all"), ("folded", "folded/all")] {
-        let counted = metrics.records().find(|row| {
-            (row.text("arm"), row.text("metric"), row.text("scope")) == (arm, "sr", "total")
-                && row.text("counterfactual") == "typical"
-        });
-        let counted = counted.unwrap();
+        let counted =
+            metrics.at(&format!("arm={arm}, metric=sr, scope=total, counterfactual=typical"));
         let halves = patterns.of(&format!("why={why}"));
         let halves: Vec<_> = halves.filter(|row| row.text("pattern").is_empty()).collect();
         for (column, all) in [("n", "denominator"), ("k", "numerator")] {
@@ -326,8 +306,7 @@ fn the_models_of_arms_are_explained_too() {
             assert!((sum - 1.0).abs() < 1e-12, "{why}, {from}: {sum}");
         }
     }
-    let page = work.read("out/report.html");
-    page.says(&["(arm more&#x2f;all)"]);
+    work.read("out/report.html").says(&["(arm more&#x2f;all)"]);
     let gates = work.table("gates");
     let gate = gates.at("gate=patterns");
     gate.holds("arm=folded/all, model=scorecard");
@@ -381,7 +360,7 @@ why: {{w: {{model: live, arm: more/all, counterfactual: world, sensitive: sex, m
     );
     work.run(0, "job.yaml", "");
     let features = work.table("switch_features");
-    let of = |name: &'static str| features.records().filter(move |r| r.text("feature") == name);
+    let of = |name: &'static str| features.of(&format!("feature={name}"));
     assert!(of("debt").any(|row| row.int("moved") > Some(0)));
     assert!(of("debt").all(|row| row.real("score").unwrap().abs() < 1e-12));
     // Folds add 0.1, 0.2 and 0.3, so that the means over people of all folds lie between.

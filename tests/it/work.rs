@@ -114,19 +114,28 @@ impl Work {
         self.write(to, &text);
     }
 
+    /// Writes `job.yaml`: a job of `tests/jobs` after the steps of a patch, with more behind it.
+    #[track_caller]
+    pub(crate) fn job(&self, base: &str, steps: &str, more: &str) {
+        self.write("job.yaml", &(job_of(base, steps) + more));
+    }
+
     /// Writes a Parquet file of these columns.
     pub(crate) fn parquet(&self, below: &str, columns: Vec<(&str, ArrayRef)>) {
         write(&self.path(below), &batch(columns));
     }
 
-    /// Writes a text file of these columns; a missing value is the empty field.
+    /// Writes a text file of these columns; a missing value is the empty field, and one with a comma
+    /// stands in quotes.
     pub(crate) fn csv(&self, below: &str, columns: Vec<(&str, ArrayRef)>) {
         let mut text = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",") + "\n";
+        let field = |array: &ArrayRef, row: usize| match array_value_to_string(array, row).unwrap()
+        {
+            field if field.contains(',') => format!("\"{field}\""),
+            field => field,
+        };
         for row in 0..columns[0].1.len() {
-            let fields: Vec<String> = columns
-                .iter()
-                .map(|(_, array)| array_value_to_string(array, row).unwrap())
-                .collect();
+            let fields: Vec<String> = columns.iter().map(|(_, array)| field(array, row)).collect();
             text += &(fields.join(",") + "\n");
         }
         self.write(below, &text);
@@ -179,6 +188,13 @@ impl Work {
     pub(crate) fn json(&self, below: &str) -> Json {
         serde_json::from_slice(&fs::read(self.path(below)).unwrap()).unwrap()
     }
+}
+
+/// A job of `tests/jobs` after the steps of a patch.
+#[track_caller]
+pub(crate) fn job_of(base: &str, steps: &str) -> String {
+    let text = fs::read_to_string(root().join(format!("tests/jobs/{base}.yaml"))).unwrap();
+    patched(&text, steps)
 }
 
 /// Rows of these columns.
@@ -378,6 +394,50 @@ pub(crate) fn column<T: ColumnItem>(values: impl IntoIterator<Item = T>) -> Arra
     T::collected(values.into_iter())
 }
 
+/// Rows that are made column by column, each cell from the item of its row, such as its number. A
+/// column takes the place of one of its name.
+#[derive(Clone)]
+pub(crate) struct Rows<I> {
+    items: Vec<I>,
+    columns: Vec<(&'static str, ArrayRef)>,
+}
+
+impl<I: Copy> Rows<I> {
+    pub(crate) fn of(items: impl IntoIterator<Item = I>) -> Self {
+        Rows { items: items.into_iter().collect(), columns: Vec::new() }
+    }
+
+    /// With one more column.
+    pub(crate) fn with<T: ColumnItem>(self, name: &'static str, cell: impl FnMut(I) -> T) -> Self {
+        let array = column(self.items.iter().copied().map(cell));
+        self.column(name, array)
+    }
+
+    /// With a column that is made already.
+    pub(crate) fn column(mut self, name: &'static str, array: ArrayRef) -> Self {
+        match self.columns.iter_mut().find(|(other, _)| *other == name) {
+            Some(old) => old.1 = array,
+            None => self.columns.push((name, array)),
+        }
+        self
+    }
+
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.columns.retain(|(other, _)| *other != name);
+        self
+    }
+
+    pub(crate) fn columns(self) -> Vec<(&'static str, ArrayRef)> {
+        self.columns
+    }
+
+    /// Writes them as Parquet, or as text where the name ends so.
+    pub(crate) fn write(self, work: &Work, below: &str) {
+        let write = if below.ends_with(".csv") { Work::csv } else { Work::parquet };
+        write(work, below, self.columns);
+    }
+}
+
 /// The same of a column that is made already.
 pub(crate) fn array(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)
@@ -386,6 +446,26 @@ pub(crate) fn array(array: impl Array + 'static) -> ArrayRef {
 /// A number in [0, 1) that looks random and is not: a fraction of a multiple of a root.
 pub(crate) fn draw(i: i64, k: i32) -> f64 {
     (i as f64 * f64::from(k).sqrt()).fract()
+}
+
+/// Random numbers that are the same on every run.
+pub(crate) struct Draws(pub(crate) u64);
+
+impl Draws {
+    fn bits(&mut self) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0
+    }
+
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        (self.bits() >> 33) as usize % n
+    }
+
+    /// A number in [0, 1).
+    pub(crate) fn share(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
 }
 
 /// The first example of a document below a heading.

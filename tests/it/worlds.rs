@@ -1,36 +1,24 @@
 //! Sets that move features, from the job to the tables: what they promise of every row, and what
 //! they say about data that do not suit.
 
-use crate::batches::read;
-use crate::frame::TableRecord;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self};
+use std::fs;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::util::display::array_value_to_string;
 use serde_json::Value as Json;
 
-use crate::work::{Says, Work, assert_same, column, draw, patched, results};
+use crate::batches::read;
+use crate::frame::TableRecord;
+use crate::work::{self, Rows, Says, Work, assert_same, column, draw, patched, results};
 
 const N: i64 = 1200;
 
-fn job_of(counterfactuals: &str, models: &str) -> String {
-    format!(
-        r#"
-cfaudit: 1
-name: worlds
-data:
-  rows: {{parquet: people.parquet}}
-  row_id: id
-  label: {{column: repaid, positive: [1], favourable: positive}}
-  sensitive: {{sex: {{groups: [f, m], reference: m}}}}
-  features: {{continuous: [age, income], ordinal: {{grade: ascending}}, nominal: [job, town]}}
-  split: {{share: {{train: 0.5, audit: 0.5}}}}
-counterfactuals: {counterfactuals}
-models: {models}
-metrics: {{bootstrap: {{samples: 20}}}}
-"#
-    )
+/// Everything but the label and the name moves; where no model is named it is a regression.
+fn job_of(sets: &str, models: &str) -> String {
+    let features = "{continuous: [age, income], ordinal: {grade: ascending}, nominal: [job, town]}";
+    let steps = format!("~  features: {features}\n~counterfactuals: {sets}\n~models: {models}");
+    work::job_of("trained", &steps)
 }
 
 /// Sides of the rows as they say themselves, and scores of both rows and counterfactuals.
@@ -40,41 +28,36 @@ const LIVE: &str = "{live: {scores: {factual: {column: score}, counterfactual: {
 
 const LOGIT: &str = "{logit: {logistic: {l2: 1}}}";
 
-type Columns = Vec<(&'static str, ArrayRef)>;
-
-/// People whose income, grade, job and town depend on their sex; in the order of `ids`.
-fn people(ids: &[i64]) -> Columns {
+/// People whose income, grade, job and town depend on their sex; in the order of their numbers.
+fn people(ids: impl IntoIterator<Item = i64>) -> Rows<i64> {
     let male = |i: i64| draw(i, 2) < 0.5;
-    let shift = |i: i64| f64::from(u8::from(male(i)));
-    let numbers = |of: &dyn Fn(i64) -> f64| column(ids.iter().map(|&i| of(i)));
-    let texts = |of: &dyn Fn(i64) -> &'static str| column(ids.iter().map(|&i| of(i)));
-    let whole = |of: &dyn Fn(i64) -> i64| column(ids.iter().map(|&i| of(i)));
-    vec![
-        ("id", column(ids.to_vec())),
-        ("sex", texts(&|i| if male(i) { "m" } else { "f" })),
-        ("age", whole(&|i| 18 + (50.0 * draw(i, 3)) as i64)),
-        ("income", numbers(&|i| 1000.0 * draw(i, 5) + 400.0 * shift(i) + 5.0 * draw(i, 3))),
-        ("grade", whole(&|i| (4.0 * draw(i, 6) + shift(i)) as i64)),
-        ("job", texts(&|i| if draw(i, 7) < 0.15 + 0.7 * shift(i) { "smith" } else { "nurse" })),
-        ("town", texts(&|i| ["x", "y", "z"][((draw(i, 10) + 0.3 * shift(i)) * 2.3) as usize % 3])),
-        ("repaid", whole(&|i| i64::from(draw(i, 3) + draw(i, 5) + 0.3 * shift(i) > 1.1))),
-        ("score", numbers(&|i| (0.5 * draw(i, 5) + 0.4 * draw(i, 11)).min(1.0))),
-    ]
+    let shift = move |i: i64| f64::from(u8::from(male(i)));
+    Rows::of(ids)
+        .with("id", |i| i)
+        .with("sex", |i| if male(i) { "m" } else { "f" })
+        .with("age", |i| 18 + (50.0 * draw(i, 3)) as i64)
+        .with("income", |i| 1000.0 * draw(i, 5) + 400.0 * shift(i) + 5.0 * draw(i, 3))
+        .with("grade", |i| (4.0 * draw(i, 6) + shift(i)) as i64)
+        .with("job", |i| if draw(i, 7) < 0.15 + 0.7 * shift(i) { "smith" } else { "nurse" })
+        .with("town", |i| ["x", "y", "z"][((draw(i, 10) + 0.3 * shift(i)) * 2.3) as usize % 3])
+        .with("repaid", |i| i64::from(draw(i, 3) + draw(i, 5) + 0.3 * shift(i) > 1.1))
+        .with("score", |i| (0.5 * draw(i, 5) + 0.4 * draw(i, 11)).min(1.0))
 }
 
-fn all() -> Vec<i64> {
-    (0..N).collect()
+fn all() -> Rows<i64> {
+    people(0..N)
 }
 
-fn with_people(job: &str) -> Work {
+/// A folder with a job and these people.
+fn of_people(job: &str, people: Rows<i64>) -> Work {
     let work = Work::new();
     work.write("job.yaml", job);
-    work.parquet("people.parquet", people(&all()));
+    people.write(&work, "people.parquet");
     work
 }
 
-fn replaced(columns: &mut Columns, name: &str, array: ArrayRef) {
-    columns.iter_mut().find(|(n, _)| *n == name).unwrap().1 = array;
+fn with_people(job: &str) -> Work {
+    of_people(job, all())
 }
 
 /// All columns of a Parquet file as texts.
@@ -189,9 +172,9 @@ fn shuffled_rows_have_the_same_counterfactuals() {
     // Shares are drawn by row id here, so the same people train.
     let (straight, shuffled) =
         (with_people(&job_of(sets, LOGIT)), with_people(&job_of(sets, LOGIT)));
-    let mut ids = all();
+    let mut ids = Vec::from_iter(0..N);
     ids.sort_by(|a, b| draw(*a, 13).total_cmp(&draw(*b, 13)));
-    shuffled.parquet("people.parquet", people(&ids));
+    people(ids).write(&shuffled, "people.parquet");
     straight.run(0, "job.yaml", "");
     shuffled.run(0, "job.yaml", "");
     for set in ["world", "carried"] {
@@ -211,25 +194,17 @@ fn shuffled_rows_have_the_same_counterfactuals() {
 fn with_untaught(job: &str) -> Work {
     let sensitive = "~  sensitive: {sex: {groups: [f, m, x], reference: m}, side: {groups: [a, b], \
                      reference: a}}";
-    let work = Work::new();
-    work.write("job.yaml", &patched(job, &format!("{sensitive}\n{BY_PART}")));
-    let mut columns = people(&all());
     let audited = |i: i64| i >= N / 2;
-    let sex = |i: i64| {
-        if audited(i) && i % 7 == 0 {
-            "x"
-        } else if draw(i, 2) < 0.5 {
-            "m"
-        } else {
-            "f"
-        }
+    let sex = |i: i64| match draw(i, 2) {
+        _ if audited(i) && i % 7 == 0 => "x",
+        drawn if drawn < 0.5 => "m",
+        _ => "f",
     };
-    replaced(&mut columns, "sex", column((0..N).map(sex)));
-    let side = |i: i64| if audited(i) && i % 5 == 0 { "b" } else { "a" };
-    columns.push(("side", column((0..N).map(side))));
-    columns.push(("part", column((0..N).map(|i| if audited(i) { "test" } else { "fit" }))));
-    work.parquet("people.parquet", columns);
-    work
+    let rows = all()
+        .with("sex", sex)
+        .with("side", |i| if audited(i) && i % 5 == 0 { "b" } else { "a" })
+        .with("part", |i| if audited(i) { "test" } else { "fit" });
+    of_people(&patched(job, &format!("{sensitive}\n{BY_PART}")), rows)
 }
 
 /// Arms of an experiment measure the same set: there too, and where they are compared, what is
@@ -248,13 +223,8 @@ fn a_group_without_training_rows_is_undefined_in_arms_too() {
     for arm in ["more/base", "more/all"] {
         let of_set: Vec<_> = metrics.of(&format!("arm={arm}, counterfactual=typical")).collect();
         let (about, others): (Vec<_>, Vec<_>) = of_set.into_iter().partition(is_about_x);
-        assert!(
-            about.len() > 20
-                && about
-                    .iter()
-                    .all(|row| (row.real("value"), row.text("undefined"))
-                        == (None, "no_training_rows"))
-        );
+        assert!(about.len() > 20);
+        about.iter().for_each(|row| row.holds("value=, undefined=no_training_rows"));
         assert!(
             others.iter().any(|row| row.text("metric") == "sr" && row.is_some("value")),
             "{arm}"
@@ -264,12 +234,8 @@ fn a_group_without_training_rows_is_undefined_in_arms_too() {
     let of_set = comparisons.of("counterfactual=typical");
     let (about, others): (Vec<_>, Vec<_>) = of_set.partition(is_about_x);
     assert!(about.len() > 20 && others.iter().any(|row| row.is_some("difference")));
-    for row in about {
-        let nothing = ["difference", "model_value", "against_value", "lo"]
-            .iter()
-            .all(|column| !row.is_some(column));
-        assert!(nothing && row.text("undefined") == "no_training_rows", "{}", row.text("metric"));
-    }
+    let nothing = "difference=, model_value=, against_value=, lo=, undefined=no_training_rows";
+    about.iter().for_each(|row| row.holds(nothing));
 }
 
 /// Weights have no part in what sets learn from rows: `check` and every run say so, of sets that
@@ -277,31 +243,26 @@ fn a_group_without_training_rows_is_undefined_in_arms_too() {
 #[test]
 fn weights_that_no_set_learns_from_are_told() {
     let told = |sets: &str| {
-        let work = Work::new();
-        work.write(
-            "job.yaml",
-            &job_of(sets, LOGIT).replace("  row_id: id\n", "  row_id: id\n  weight: weight\n"),
-        );
-        let mut columns = people(&all());
-        columns.push(("weight", column((0..N).map(|i| 1 + i % 3))));
-        work.parquet("people.parquet", columns);
+        let job = patched(&job_of(sets, LOGIT), "@  row_id\n+  weight: weight");
+        let work = of_people(&job, all().with("weight", |i| 1 + i % 3));
         let check = work.cfaudit(0, "check job.yaml --cache cache");
         work.run(0, "job.yaml", "");
-        let issues = work.table("issues");
-        let issue = issues.records().find(|issue| issue.text("code") == "unweighted-fit");
+        let issues = work.table("issues").list("code=unweighted-fit", "where text");
         let page = work.read("out/annex.html");
         let says = [
             format!("{}{}", check.stdout, check.stderr)
                 .contains("are not used to generate counterfactuals"),
             page.contains("Strategies learn without weights"),
         ];
-        (issue.map(|issue| (issue.text("where").to_owned(), issue.text("text").to_owned())), says)
+        (issues.concat(), says)
     };
     let (issue, says) = told("{flip: naive, typical: {greedy: {condition_on: label}}}");
-    let (place, text) = issue.unwrap();
-    assert_eq!((place.as_str(), says), ("data.weight", [true, true]));
-    text.says(&["every row counts once where `typical` learns how groups differ"]);
-    assert_eq!(told("{flip: naive}"), (None, [false, false]));
+    assert_eq!(says, [true, true]);
+    issue.says(&[
+        "data.weight | ",
+        "every row counts once where `typical` learns how groups differ",
+    ]);
+    assert_eq!(told("{flip: naive}"), (String::new(), [false, false]));
 }
 
 /// Of one group no row trains: values about it are undefined with the reason, sums too, and
@@ -321,8 +282,7 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
         for row in metrics.of(&format!("counterfactual={set}")) {
             let (from, to) = (row.text("from_group"), row.text("to_group"));
             if from.is_empty() || to.is_empty() || from == "x" || to == "x" {
-                row.holds("value=, undefined=no_training_rows");
-                assert!(row.int("denominator").is_none() && row.real("lo").is_none());
+                row.holds("value=, undefined=no_training_rows, denominator=, lo=");
                 undefined += 1;
             } else if row.text("metric") == "sr" {
                 defined += usize::from(row.real("value").is_some());
@@ -330,27 +290,15 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
         }
         assert!(undefined > 20 && defined == 3, "{set}: {undefined} {defined}");
     }
-    let of_graphs: Vec<_> = metrics.of("counterfactual=graph/none").collect();
-    assert!(
-        of_graphs.iter().any(|row| row.text("metric") == "h_ga")
-            && of_graphs.iter().any(|row| row.text("metric") == "psr")
-    );
-    assert!(
-        of_graphs
-            .iter()
-            .all(|row| row.real("value").is_none() && row.text("undefined") == "no_training_rows")
-    );
-    let issues = work.table("issues");
-    let told: Vec<(String, String)> = issues
-        .of("code=no-training-rows")
-        .map(|row| (row.text("where").to_owned(), row.text("text").to_owned()))
-        .collect();
-    assert_eq!(told.iter().map(|issue| issue.0.as_str()).collect::<Vec<_>>(), ["sex", "side"]);
-    assert!(
-        told[0].1.contains("group `x` (set `carried`)")
-            && told[1].1.contains("group `b` (set `graph/none`)"),
-        "{told:?}"
-    );
+    let of_graphs = "counterfactual=graph/none";
+    for metric in ["h_ga", "psr"] {
+        assert!(metrics.has(&format!("{of_graphs}, metric={metric}")));
+    }
+    metrics.of(of_graphs).for_each(|row| row.holds("value=, undefined=no_training_rows"));
+    let told = work.table("issues").list("code=no-training-rows", "where text");
+    assert_eq!(told.len(), 2, "{told:?}");
+    told[0].says(&["sex | ", "group `x` (set `carried`)"]);
+    told[1].says(&["side | ", "group `b` (set `graph/none`)"]);
 }
 
 /// The sums over 120 groups do not fit: the job is refused with its line before anything is made,
@@ -360,11 +308,7 @@ fn more_groups_than_memory_holds_are_refused_before_anything_is_generated() {
     let groups: Vec<String> = (0..120).map(|k| format!("g{k}")).collect();
     let job = job_of("{flip: {naive: {}}}", LOGIT)
         .replace("[f, m], reference: m", &format!("[{}], reference: g0", groups.join(", ")));
-    let work = Work::new();
-    work.write("job.yaml", &job);
-    let mut columns = people(&all());
-    replaced(&mut columns, "sex", column((0..N).map(|i| groups[(i % 120) as usize].as_str())));
-    work.parquet("people.parquet", columns);
+    let work = of_people(&job, all().with("sex", |i| groups[(i % 120) as usize].as_str()));
     for verb in ["check job.yaml", "run job.yaml --out out --cache cache"] {
         let ran = work.cfaudit(2, &format!("{verb} --memory 300MB"));
         ran.says(&[
@@ -396,17 +340,10 @@ fn several_counterfactuals_include_the_single_one() {
     assert!(more.len() > one.len(), "{} {}", more.len(), one.len());
     // Every counterfactual is scored and counted, people once.
     let metrics = work.table("metrics");
-    let row = |set: &str| {
-        metrics.records().find(|m| {
-            m.text("counterfactual") == set
-                && m.text("metric") == "sr"
-                && m.text("scope") == "total"
-        })
-    };
-    let counted =
-        |set: &str| (row(set).unwrap().int("denominator"), row(set).unwrap().int("n_rows"));
-    assert_eq!(counted("one").0, Some(one.len() as i64));
-    assert_eq!(counted("more"), (Some(more.len() as i64), Some(one.len() as i64)));
+    for (set, n) in [("one", one.len()), ("more", more.len())] {
+        let row = metrics.at(&format!("counterfactual={set}, metric=sr, scope=total"));
+        row.holds(&format!("denominator={n}, n_rows={}", one.len()));
+    }
 }
 
 /// A counterfactual that fails a check is in no outcome and no count, only in the tables of
@@ -428,16 +365,14 @@ fn what_is_not_valid_is_not_measured() {
         n_valid += i64::from(fits && near);
     }
     assert!(n_valid > 50 && n_valid < made.len() as i64 - 50);
-    let outcomes = work.table("outcomes");
-    assert_eq!(outcomes.rows.len() as i64, n_valid);
+    assert_eq!(work.table("outcomes").rows.len() as i64, n_valid);
     let quality = work.table("cf_quality");
     let value = |metric: &str| quality.at(&format!("from_group=, metric={metric}")).real("value");
     assert_eq!(value("n_cf"), Some(made.len() as f64));
     assert_eq!(value("share_discarded"), Some(1.0 - n_valid as f64 / made.len() as f64));
     let shapes = work.table("cf_distributions");
     let sum = |side: &str| -> i64 {
-        let mine = shapes.of(&format!("feature=job, side={side}"));
-        mine.filter_map(|r| r.int("n")).sum()
+        shapes.of(&format!("feature=job, side={side}")).filter_map(|r| r.int("n")).sum()
     };
     assert_eq!((sum("original"), sum("counterfactual")), (n_valid, n_valid));
 }
@@ -453,13 +388,8 @@ fn moved_features_look_like_the_target() {
     let frame = work.table("cf_features");
     for feature in ["income", "grade", "job"] {
         let value = |metric: &str, from: &str| {
-            let is = |text: &str, word: &str| text == word;
-            let mut rows = frame.records().filter(|r| {
-                is(r.text("feature"), feature)
-                    && is(r.text("metric"), metric)
-                    && is(r.text("from_group"), from)
-            });
-            rows.next().unwrap().real("value").unwrap()
+            let row = format!("feature={feature}, metric={metric}, from_group={from}");
+            frame.at(&row).real("value").unwrap()
         };
         for from in ["f", "m"] {
             assert!(value("dist_after", from) < value("dist_before", from), "{feature} {from}");
@@ -484,8 +414,7 @@ fn a_changed_knob_runs_its_set_again() {
     };
     let work = with_people(&job(1));
     work.run(0, "job.yaml", "");
-    let again = work.run(0, "job.yaml", "");
-    again.stderr.says(&["nothing to do"]);
+    work.run(0, "job.yaml", "").stderr.says(&["nothing to do"]);
     work.write("job.yaml", &job(2));
     work.run(0, "job.yaml", "");
     let run = work.json("out/run.json");
@@ -527,98 +456,61 @@ fn a_reference_of_its_own() {
     let reference =
         "~  label: none\n+  reference: {parquet: training.parquet, label: repaid}\n-  split";
     let work = with_people(&patched(&job_of(set, LIVE), reference));
-    let elsewhere: Vec<i64> = (5000..7000).collect();
     // A level that no row of production has.
-    let mut training = people(&elsewhere);
-    let jobs = elsewhere.iter().map(|&i| {
-        Some(if i % 50 == 0 {
-            "baker"
-        } else if draw(i, 7) < 0.5 {
-            "smith"
-        } else {
-            "nurse"
-        })
+    let training = people(5000..7000).with("job", |i| match draw(i, 7) {
+        _ if i % 50 == 0 => "baker",
+        drawn if drawn < 0.5 => "smith",
+        _ => "nurse",
     });
-    replaced(&mut training, "job", column(jobs));
-    work.parquet("training.parquet", training.clone());
-    let waits = work.run(4, "job.yaml", "");
-    assert_eq!(waits.summary()["verdict"], "waiting");
+    training.clone().write(&work, "training.parquet");
+    assert_eq!(work.run(4, "job.yaml", "").summary()["verdict"], "waiting");
     let asked = table(&work.path("out/to-score/world/part-00000.parquet"));
     assert_eq!(asked["row_id"].len() as i64, N);
     // Incomes come from the training rows, to the last digit.
-    let known: Vec<f64> = table(&work.path("training.parquet"))["income"]
-        .iter()
-        .map(|x| x.parse().unwrap())
-        .collect();
+    let number = |x: &String| x.parse::<f64>().unwrap();
+    let known = table(&work.path("training.parquet"))["income"].iter().map(number).collect();
+    let known: Vec<f64> = known;
     let (least, most) = known.iter().fold((f64::MAX, f64::MIN), |(a, b), &x| (a.min(x), b.max(x)));
-    assert!(
-        asked["income"]
-            .iter()
-            .map(|x| x.parse::<f64>().unwrap())
-            .all(|x| (least..=most).contains(&x))
-    );
-
-    let scores: Vec<f64> = (0..asked["row_id"].len())
-        .map(|k| if asked["job"][k] == "smith" { 0.9 } else { 0.2 })
-        .collect();
-    let int = |name: &str| column(asked[name].iter().map(|v| v.parse::<i64>().unwrap()));
-    let word = |name: &str| column(asked[name].iter().map(|v| v.as_str()));
-    work.parquet(
-        "cf.parquet",
-        vec![
-            ("row_id", int("row_id")),
-            ("sensitive", word("sensitive")),
-            ("to_group", word("to_group")),
-            ("cf_index", int("cf_index")),
-            ("score", column(scores.into_iter().map(Some))),
-        ],
-    );
+    assert!(asked["income"].iter().map(number).all(|x| (least..=most).contains(&x)));
+    Rows::of(0..asked["row_id"].len())
+        .with("row_id", |k| asked["row_id"][k].parse::<i64>().unwrap())
+        .with("to_group", |k| asked["to_group"][k].as_str())
+        .with("score", |k| if asked["job"][k] == "smith" { 0.9 } else { 0.2 })
+        .write(&work, "cf.parquet");
     work.run(0, "job.yaml", "");
-    let metrics = work.table("metrics");
-    assert!(metrics.has("metric=sr, counterfactual=world, value!="));
+    assert!(work.table("metrics").has("metric=sr, counterfactual=world, value!="));
 
     // The same columns with other types, and a label that says nothing.
-    let refused = |change: &dyn Fn(&mut Columns), words: &[&str]| {
-        let mut training = training.clone();
-        change(&mut training);
-        work.parquet("training.parquet", training);
+    let refused = |training: Rows<i64>, words: &[&str]| {
+        training.write(&work, "training.parquet");
         work.run(3, "job.yaml", "").says(words);
     };
-    let texts = |i: usize| column((0..i).map(|_| "12"));
     refused(
-        &|t| replaced(t, "income", texts(2000)),
+        training.clone().with("income", |_| "12"),
         &["error[not-numeric]", "`income`", "job.yaml:8:"],
     );
     // Numbers that are not whole are those of the same column. The set moves other columns, so the
     // rows to score are the same, and the scores still answer them.
-    let floats = column((0..2000).map(|i| 20.5 + f64::from(i % 40)));
-    let mut halves = training.clone();
-    replaced(&mut halves, "age", floats);
-    work.parquet("training.parquet", halves);
+    let halves = training.clone().with("age", |i| 20.5 + (i % 40) as f64);
+    halves.write(&work, "training.parquet");
     work.run(0, "job.yaml", "");
-    let grades = column((0..2000).map(|i| i64::from(i % 3)));
     refused(
-        &|t| replaced(t, "repaid", grades.clone()),
+        training.clone().with("repaid", |i| i % 3),
         &[
             "error[reference-label]: the label `repaid` of the reference holds `0`, `2` in \
              addition to 1",
             "positive",
         ],
     );
-    refused(
-        &|t| t.retain(|(name, _)| *name != "town"),
-        &["error[missing-column]", "`town`", "job.yaml:8:"],
-    );
+    refused(training.without("town"), &["error[missing-column]", "`town`", "job.yaml:8:"]);
 }
 
 /// The audited rows are their own reference where none trains; predictions then are on both
 /// sides.
 #[test]
 fn predictions_without_any_label() {
-    let text = job_of("{world: {greedy: {condition_on: {prediction: live}}}}", LIVE)
-        .replace("{column: repaid, positive: [1], favourable: positive}", "none")
-        .replace("  split: {share: {train: 0.5, audit: 0.5}}\n", "");
-    let work = with_people(&text);
+    let text = job_of("{world: {greedy: {condition_on: {prediction: live}}}}", LIVE);
+    let work = with_people(&patched(&text, "~  label: none\n-  split"));
     work.run(4, "job.yaml", "");
     let asked = table(&work.path("out/to-score/world/part-00000.parquet"));
     assert_eq!(asked["row_id"].len() as i64, N);
@@ -626,34 +518,29 @@ fn predictions_without_any_label() {
 
 #[test]
 fn data_that_do_not_suit_a_strategy() {
-    let refused = |set: &str, change: &dyn Fn(&mut Columns), words: &[&str]| {
-        let work = with_people(&job_of(&format!("{{world: {set}}}"), LOGIT));
-        let mut columns = people(&all());
-        change(&mut columns);
-        work.parquet("people.parquet", columns);
+    let refused = |set: &str, people: Rows<i64>, words: &[&str]| {
+        let work = of_people(&job_of(&format!("{{world: {set}}}"), LOGIT), people);
         let ran = work.run(3, "job.yaml", "");
         ran.says(words);
         ran.says(&["hint: "]);
         assert!(!work.path("out").exists());
     };
     let plausible = "{plausible: {move: [age, income, job], condition_on: label}}";
-    let texts = |of: &dyn Fn(i64) -> Option<&'static str>| column((0..N).map(of));
-    let gone = column((0..N).map(|_| None::<f64>));
     refused(
         plausible,
-        &|c| replaced(c, "income", gone.clone()),
+        all().with("income", |_| None::<f64>),
         &["error[no-values]: `income` should move", "job.yaml:11:"],
     );
     refused(
         plausible,
-        &|c| replaced(c, "grade", texts(&|i| Some(if i % 2 == 0 { "low" } else { "high" }))),
+        all().with("grade", |i| if i % 2 == 0 { "low" } else { "high" }),
         &["error[not-numeric]", "`grade`"],
     );
     let counterpart =
         "{plausible: {move: [job], condition_on: label, counterpart: {job: {smith: nurs}}}}";
     refused(
         counterpart,
-        &|_| (),
+        all(),
         &[
             "error[unknown-level]: `nurs` is named as a counterpart",
             "its levels: `nurse`, `smith`",
@@ -662,16 +549,24 @@ fn data_that_do_not_suit_a_strategy() {
     );
     // The training rows have one class, those that are audited both.
     let text = job_of("{world: {plausible: {move: [age], condition_on: label}}}", LIVE);
-    let work = with_people(&patched(&text, BY_PART));
-    let mut columns = people(&all());
-    replaced(&mut columns, "repaid", column((0..N).map(|i| i64::from(i == 700))));
-    columns.push(("part", texts(&|i| Some(if i < 600 { "fit" } else { "test" }))));
-    work.parquet("people.parquet", columns);
-    work.run(3, "job.yaml", "").says(&[
+    let rows = all()
+        .with("repaid", |i| i64::from(i == 700))
+        .with("part", |i| if i < 600 { "fit" } else { "test" });
+    of_people(&patched(&text, BY_PART), rows).run(3, "job.yaml", "").says(&[
         "error[unseen-class]: a row has the class `positive`",
         "row 700",
         "job.yaml:11:",
     ]);
+}
+
+/// With a column of 0 and 1 for each of these towns.
+fn with_towns(people: Rows<i64>, towns: &str) -> Rows<i64> {
+    let own = people.clone().columns().iter().find(|(name, _)| *name == "town").unwrap().1.clone();
+    let own: Vec<&str> = own.as_string::<i32>().iter().flatten().collect();
+    let names = [("in_x", "x"), ("in_y", "y"), ("in_z", "z"), ("in_o", "o")];
+    names.into_iter().filter(|(_, town)| towns.contains(town)).fold(people, |rows, (name, town)| {
+        rows.column(name, column(own.iter().map(|own| i64::from(*own == town))))
+    })
 }
 
 /// The columns of a one-hot group move together: a row has one level before and one after.
@@ -681,13 +576,7 @@ fn one_hot_groups_stay_one_hot() {
                 counterpart: {town: {in_x: in_z}}}}}";
     let text = job_of(sets, LOGIT)
         .replace("nominal: [job, town]", "nominal: [job], onehot: {town: [in_x, in_y, in_z]}");
-    let work = with_people(&text);
-    let mut columns = people(&all());
-    let towns = table(&work.path("people.parquet"))["town"].clone();
-    for (name, town) in [("in_x", "x"), ("in_y", "y"), ("in_z", "z")] {
-        columns.push((name, column(towns.iter().map(|t| i64::from(t == town)))));
-    }
-    work.parquet("people.parquet", columns);
+    let work = of_people(&text, with_towns(all(), "xyz"));
     work.run(0, "job.yaml", "");
     let Made { own, made } = made(&work, "world");
     let ones = |of: &BTreeMap<String, String>| -> Vec<&str> {
@@ -714,19 +603,8 @@ fn a_changed_job_is_not_answered_from_the_cache_of_another() {
     let onehot = "nominal: [job], onehot: {town: [in_x, in_y], more: [in_z, in_o]}";
     let job = job_of(set, LIVE).replace("nominal: [job, town]", onehot);
     let job = patched(&job, "-  split\n+  reference: {parquet: training.parquet}");
-    let with_towns = |ids: &[i64]| {
-        let mut columns = people(ids);
-        let towns = columns.iter().find(|(name, _)| *name == "town").unwrap().1.clone();
-        for (name, town) in [("in_x", "x"), ("in_y", "y"), ("in_z", "z"), ("in_o", "o")] {
-            let is = |i: usize| Some(i64::from(array_value_to_string(&towns, i).unwrap() == town));
-            columns.push((name, column((0..towns.len()).map(is))));
-        }
-        columns
-    };
-    let work = Work::new();
-    work.parquet("people.parquet", with_towns(&all()));
-    work.parquet("training.parquet", with_towns(&(5000..7000).collect::<Vec<_>>()));
-    work.write("job.yaml", &job);
+    let work = of_people(&job, with_towns(all(), "xyzo"));
+    with_towns(people(5000..7000), "xyzo").write(&work, "training.parquet");
     work.run(4, "job.yaml", "");
     let sensitive = "sensitive: {sex: {groups: [f, m], reference: m}}";
     let mut told_apart = false;
@@ -767,13 +645,9 @@ fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
                 {condition_on: label}}, carried: {transport: {move: [age, income], condition_on: \
                 label}}}";
     let band = "~  sensitive: {band: {from: age, bins: [17, 40, 70, 90], reference: \"(40, 70]\"}}";
-    let work = with_people(&patched(&job_of(sets, LOGIT), band));
-    let mut columns = people(&all());
     // Eight of 1200 are old, about half of them train.
-    let ages =
-        (0..N).map(|i| Some(if i % 150 == 0 { 80 } else { 18 + (50.0 * draw(i, 3)) as i64 }));
-    replaced(&mut columns, "age", column(ages));
-    work.parquet("people.parquet", columns);
+    let age = |i: i64| if i % 150 == 0 { 80 } else { 18 + (50.0 * draw(i, 3)) as i64 };
+    let work = of_people(&patched(&job_of(sets, LOGIT), band), all().with("age", age));
     work.run(0, "job.yaml", "");
     let limits = [(17.0, 40.0), (40.0, 70.0), (70.0, 90.0)];
     for set in ["world", "typical", "carried"] {
@@ -793,23 +667,17 @@ fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
         assert_eq!(valid[2] > 100, set == "carried", "{set} {valid:?}");
     }
     let issues = work.table("issues");
-    let told: Vec<_> = issues.of("code=outside-group").collect();
-    let (n, text) = (told[0].int("n").unwrap(), told[0].text("text"));
-    assert!(told.len() == 1 && n > 1000 && told[0].text("where") == "band", "{n}");
+    let told = issues.at("code=outside-group");
+    let n = told.int("n").unwrap();
+    assert!(issues.of("code=outside-group").count() == 1 && n > 1000, "{n}");
+    told.holds("where=band");
     for set in ["world", "typical"] {
-        text.says(&[&format!("in group `(70, 90]` (set `{set}`)")]);
+        told.text("text").says(&[&format!("in group `(70, 90]` (set `{set}`)")]);
     }
     let metrics = work.table("metrics");
-    let sr = |set: &str| {
-        metrics.records().find(|m| {
-            m.text("metric") == "sr"
-                && m.text("counterfactual") == set
-                && m.text("from_group") == "(40, 70]"
-                && m.text("to_group") == "(70, 90]"
-        })
+    let has = |set: &str| {
+        let row = format!("counterfactual={set}, from_group=(40, 70], to_group=(70, 90], value!=");
+        metrics.has(&format!("metric=sr, {row}"))
     };
-    assert!(
-        sr("world").is_none_or(|m| m.real("value").is_none())
-            && sr("carried").unwrap().real("value").is_some()
-    );
+    assert!(!has("world") && has("carried"));
 }

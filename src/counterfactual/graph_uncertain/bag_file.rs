@@ -14,10 +14,10 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::causal::bag::GivenGraphs;
-use crate::causal::class::{DagSampling, ListedDags};
+use crate::causal::class::{DagSampling, ListedDags, list_or_sample};
 use crate::causal::given::{GivenGraphError, given_class};
 use crate::causal::knowledge::Knowledge;
-use crate::causal::search::{DagLimits, list_dags};
+use crate::causal::search::DagLimits;
 use crate::error::{Fault, Result};
 use crate::num::seed::RandomStream;
 use crate::param::Count;
@@ -35,12 +35,8 @@ pub(crate) struct BagGraph {
     #[serde(default)]
     undirected: Vec<(String, String)>,
     /// How often it counts.
-    #[serde(default = "once")]
+    #[serde(default = "Count::of::<1>")]
     count: Count,
-}
-
-fn once() -> Count {
-    Count::new(1).expect("1 is a count")
 }
 
 /// What a JSON file holds.
@@ -113,11 +109,9 @@ pub(crate) fn given_graphs(
             let what = format!("graph {} of the file is not valid: {bad}", i + 1);
             Fault::new("impossible-graph", what).in_file(path).hint(hint)
         })?;
-        if !classes.contains_key(&class) {
-            let listed = list_dags(&format!("graph {}", i + 1), &class, limits, stream)?;
-            classes.insert(class.clone(), listed);
-        }
-        let listed = &classes[&class];
+        let listed = classes
+            .entry(class)
+            .or_insert_with_key(|class| list_or_sample(class, limits.per_class, stream));
         let times = usize::try_from(graph.count.get()).unwrap_or(usize::MAX);
         limits
             .check_total(all.dags.len().saturating_add(listed.dags.len().saturating_mul(times)))?;
@@ -300,7 +294,7 @@ impl<'t> GmlReader<'t> {
             edges.push((name(source)?, name(target)?));
         }
         let (edges, undirected) = if directed { (edges, Vec::new()) } else { (Vec::new(), edges) };
-        Ok(BagGraph { edges, undirected, count: once() })
+        Ok(BagGraph { edges, undirected, count: Count::of::<1>() })
     }
 
     /// The values of these keys in the list of a key.
@@ -354,8 +348,7 @@ fn without_entities(text: &str) -> String {
 mod tests {
     use std::path::Path;
 
-    use super::{BagGraph, given_graphs, once, read_bag};
-    use crate::causal::class::LargeClassRule;
+    use super::{BagGraph, given_graphs, read_bag};
     use crate::causal::knowledge::{Knowledge, StatedKnowledge};
     use crate::causal::search::DagLimits;
     use crate::num::seed::RandomStream;
@@ -382,13 +375,15 @@ mod tests {
             undirected: pairs(undirected),
             count,
         };
-        let expected =
-            [graph(&[("sex", "größe & &x;")], &[], once()), graph(&[], &[("a", "b")], once())];
+        let expected = [
+            graph(&[("sex", "größe & &x;")], &[], Count::ONE),
+            graph(&[], &[("a", "b")], Count::ONE),
+        ];
         assert_eq!(bag("bag.gml", GML).unwrap(), expected);
         let json = r#"{"name": "x", "graphs": [{"edges": [["a", "b"]], "count": 3},
                        {"edges": [], "undirected": [["b", "c"]]}]}"#;
         let three = Count::new(3).unwrap();
-        let expected = [graph(&[("a", "b")], &[], three), graph(&[], &[("b", "c")], once())];
+        let expected = [graph(&[("a", "b")], &[], three), graph(&[], &[("b", "c")], Count::ONE)];
         assert_eq!(bag("bag.JSON", json).unwrap(), expected);
     }
 
@@ -440,7 +435,7 @@ mod tests {
         let free = Knowledge::new(&variables, &StatedKnowledge::default()).unwrap();
         let forbidden = StatedKnowledge { forbidden: pairs(&[("a", "b")]), ..Default::default() };
         let forbidden = Knowledge::new(&variables, &forbidden).unwrap();
-        let limits = |total| DagLimits { per_class: 10, beyond: LargeClassRule::Fail, total };
+        let limits = |total| DagLimits { per_class: 10, total };
         let of = |text: &str, knowledge: &Knowledge, total: usize| {
             let (path, graphs) = (Path::new("bag.json"), bag("bag.json", text).unwrap());
             let mut stream = RandomStream::new(1, "bag");

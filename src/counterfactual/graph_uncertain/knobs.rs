@@ -495,47 +495,35 @@ impl KnowledgeScenario {
 
     /// The place of a contradiction.
     fn place_of(&self, contradiction: &Contradiction) -> String {
-        let in_tiers = |name: &str| {
-            let all =
-                self.tiers.iter().enumerate().flat_map(|(t, tier)| {
-                    tier.columns.iter().enumerate().map(move |(i, c)| (t, i, c))
-                });
-            let found: Vec<String> = all
-                .filter(|(.., c)| c.as_str() == name)
-                .map(|(t, i, _)| format!(".tiers[{t}].columns[{i}]"))
-                .collect();
-            found
+        let in_tiers = |name: &str| -> Vec<String> {
+            let columns = self.tiers.iter().enumerate().flat_map(|(t, tier)| {
+                tier.columns.iter().enumerate().map(move |(i, column)| (t, i, column))
+            });
+            let found = columns.filter(|(.., column)| column.as_str() == name);
+            found.map(|(t, i, _)| format!(".tiers[{t}].columns[{i}]")).collect()
         };
-        let in_pairs = |name: &str| {
-            let lists = [("forbidden", &self.forbidden), ("required", &self.required)];
-            lists.into_iter().find_map(|(key, list)| {
-                let of_pair = |(i, pair): (usize, &[ColumnName; 2])| {
-                    Some((i, pair.iter().position(|c| c.as_str() == name)?))
-                };
-                list.iter().enumerate().find_map(of_pair).map(|(i, k)| format!(".{key}[{i}][{k}]"))
-            })
-        };
-        let required = |pair: &dyn Fn(&[ColumnName; 2]) -> bool| {
-            self.required.iter().position(pair).map(|i| format!(".required[{i}]"))
-        };
+        let required = [("required", &self.required)];
+        let both = [("forbidden", &self.forbidden), required[0]];
         let found = match contradiction {
             Contradiction::UnknownVariable(name) => {
-                in_tiers(name).into_iter().next().or_else(|| in_pairs(name))
+                in_tiers(name).into_iter().next().or_else(|| {
+                    let at = |pair: &[ColumnName; 2]| pair.iter().position(|c| c.as_str() == name);
+                    let (place, pair) = pair_places(&both, |pair| at(pair).is_some()).next()?;
+                    Some(format!("{place}[{}]", at(pair)?))
+                })
             }
             Contradiction::InTwoTiers(name) => in_tiers(name).into_iter().nth(1),
             Contradiction::SelfEdge(name) => {
-                let same = |pair: &[ColumnName; 2]| pair.iter().all(|c| c.as_str() == name);
-                let forbidden =
-                    self.forbidden.iter().position(same).map(|i| format!(".forbidden[{i}]"));
-                forbidden.or_else(|| required(&same))
+                pair_places(&both, |pair| is_within(pair, &[name])).next().map(|(place, _)| place)
             }
             Contradiction::RequiredForbidden(a, b) => {
-                required(&|pair| pair[0].as_str() == a && pair[1].as_str() == b)
+                let is = |pair: &[ColumnName; 2]| pair[0].as_str() == a && pair[1].as_str() == b;
+                pair_places(&required, is).next().map(|(place, _)| place)
             }
-            Contradiction::RequiredCycle(names) => required(&|pair| {
-                names.iter().any(|n| n == pair[0].as_str())
-                    && names.iter().any(|n| n == pair[1].as_str())
-            }),
+            Contradiction::RequiredCycle(names) => {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                pair_places(&required, |pair| is_within(pair, &names)).next().map(|of| of.0)
+            }
             // The job states this property inside each tier, so no position can be wrong.
             Contradiction::UnknownTier(_) => None,
         };
@@ -544,32 +532,43 @@ impl KnowledgeScenario {
 }
 
 impl DrawnGraph {
-    /// The place of a fault.
+    /// The place of a fault; of two equal entries the second.
     fn place_of(&self, bad: &GivenGraphError) -> String {
         let lists = [("edges", &self.edges), ("undirected", &self.undirected)];
-        // Of two equal entries the second is reported.
         let last = |is: &dyn Fn(&[ColumnName; 2]) -> bool| {
-            let all = lists.iter().flat_map(|(key, list)| {
-                list.iter().enumerate().map(move |(i, pair)| (key, i, pair))
-            });
-            all.filter(|(.., pair)| is(pair)).last().map(|(key, i, _)| format!(".{key}[{i}]"))
+            pair_places(&lists, is).last().map(|(place, _)| place)
         };
-        let within =
-            |names: &[&str]| last(&|pair| pair.iter().all(|c| names.contains(&c.as_str())));
         let found = match bad {
             GivenGraphError::UnknownVariable(name) => {
                 last(&|pair| pair.iter().any(|c| c.as_str() == name))
             }
             GivenGraphError::DuplicateEdge(a, b) | GivenGraphError::ContradictsKnowledge(a, b) => {
-                within(&[a, b])
+                last(&|pair| is_within(pair, &[a, b]))
             }
             GivenGraphError::Cycle(names) => {
-                within(&names.iter().map(String::as_str).collect::<Vec<_>>())
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                last(&|pair| is_within(pair, &names))
             }
             GivenGraphError::NoConsistentDag => None,
         };
         found.unwrap_or_default()
     }
+}
+
+/// The pairs of lists, by their keys, of which something is true, with the place of each.
+fn pair_places<'a>(
+    lists: &'a [(&'a str, &'a Vec<[ColumnName; 2]>)],
+    is: impl Fn(&[ColumnName; 2]) -> bool + 'a,
+) -> impl Iterator<Item = (String, &'a [ColumnName; 2])> + 'a {
+    let all = lists.iter().flat_map(|(key, list)| {
+        list.iter().enumerate().map(move |(i, pair)| (format!(".{key}[{i}]"), pair))
+    });
+    all.filter(move |(_, pair)| is(pair))
+}
+
+/// Whether both ends of an edge are among these variables.
+fn is_within(pair: &[ColumnName; 2], names: &[&str]) -> bool {
+    pair.iter().all(|column| names.contains(&column.as_str()))
 }
 
 fn pairs(list: &[[ColumnName; 2]]) -> Vec<(String, String)> {

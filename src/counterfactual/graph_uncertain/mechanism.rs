@@ -64,9 +64,20 @@ pub enum CellBins {
     Named(IndexMap<ColumnName, ColumnBins>),
 }
 
+impl CellBins {
+    /// The bins of a number; none where it has a slope only.
+    pub(crate) fn of(&self, name: &str) -> Option<ColumnBins> {
+        match self {
+            CellBins::None => None,
+            CellBins::Every(n) => Some(ColumnBins::Count(*n)),
+            CellBins::Named(named) => named.get(name).cloned(),
+        }
+    }
+}
+
 impl Default for CellBins {
     fn default() -> Self {
-        CellBins::Every(Count::new(4).expect("4 is a count"))
+        CellBins::Every(Count::of::<4>())
     }
 }
 

@@ -92,20 +92,9 @@ pub(crate) type WorldShift = Vec<(usize, f64)>;
 /// For each group that training rows have, after the first of them, the shift from the first to it.
 pub(crate) type GroupShifts = Vec<WorldShift>;
 
-/// The worlds of replicate `b`; `dags` are its members, `sensitive` the attribute's position.
-#[cfg(test)]
+/// The worlds of replicate `b`; `dags` are its members, `sensitive` the attribute's position, `fits`
+/// the equations on the same replicate.
 pub(crate) fn worlds_of_replicate(
-    encoding: &GraphEncoding,
-    moments: &EncodedMoments,
-    b: usize,
-    dags: &[&Dag],
-    sensitive: usize,
-) -> Vec<CausalWorld> {
-    worlds_with_cache(&mut EquationCache::new(encoding, moments), encoding, b, dags, sensitive)
-}
-
-/// The same with a cache of equations fitted on the same replicate.
-pub(crate) fn worlds_with_cache(
     fits: &mut EquationCache<'_>,
     encoding: &GraphEncoding,
     b: usize,
@@ -127,17 +116,6 @@ pub(crate) fn worlds_with_cache(
     found
 }
 
-/// The shifts of one world with equations fitted on these moments.
-#[cfg(test)]
-pub(crate) fn shifts_of_moments(
-    encoding: &GraphEncoding,
-    moments: &EncodedMoments,
-    moving: &[NodeSet],
-    sensitive: usize,
-) -> GroupShifts {
-    shifts_of(&mut EquationCache::new(encoding, moments), encoding, moving, sensitive)
-}
-
 /// For each variable its parents if it descends from the attribute: others need no equation.
 fn moving_parents(dag: &Dag, sensitive: usize) -> Vec<NodeSet> {
     let moved = dag.descendants_and_self(sensitive).without(sensitive);
@@ -146,7 +124,8 @@ fn moving_parents(dag: &Dag, sensitive: usize) -> Vec<NodeSet> {
         .collect()
 }
 
-fn shifts_of(
+/// The shifts of one world.
+pub(crate) fn shifts_of(
     fits: &mut EquationCache<'_>,
     encoding: &GraphEncoding,
     moving: &[NodeSet],

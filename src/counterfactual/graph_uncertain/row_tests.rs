@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::cells::MechanismStep;
+use super::cells::{MechanismStep, NodeKind};
+use super::mechanism::{CellBins, ColumnBins};
 use super::rows::{
-    NodeBins, NodeEvidence, NodeRules, NodeWatch, RowMaker, RowSettings, RowWorld, TrainingColumns,
+    NodeEvidence, NodeRules, NodeWatch, RowMaker, RowSettings, RowWorld, TrainingColumns,
     node_values,
 };
 use super::{ClipRule, moving_parents};
@@ -15,9 +16,11 @@ use crate::causal::encoding::{GraphEncoding, VariableForm};
 use crate::causal::graph::Dag;
 use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
+use crate::causal::scm::EquationCache;
 use crate::causal::tests::frame::{CaseTraining, CaseVariables, ExpectedTable, expected, near};
 use crate::data::FeatureRows;
 use crate::num::seed::RandomStream;
+use crate::param::Count;
 use crate::tests::json;
 
 /// The cases of the specification's extensions that hold rows.
@@ -91,15 +94,8 @@ impl ExtensionCase {
     fn rules(&self) -> Vec<NodeRules> {
         let list = self.case["variables"].as_array().unwrap().iter().enumerate();
         let rule = |(v, of): (usize, &Json)| {
-            let bins = match &self.case["bins"] {
-                Json::Number(bins) => NodeBins::Equal(bins.as_u64().unwrap() as usize),
-                Json::Object(named) => match named.get(&self.variables.names[v]) {
-                    None => NodeBins::None,
-                    Some(Json::Number(bins)) => NodeBins::Equal(bins.as_u64().unwrap() as usize),
-                    Some(edges) => NodeBins::Edges(serde_json::from_value(edges.clone()).unwrap()),
-                },
-                _ => NodeBins::None,
-            };
+            let bins: Option<CellBins> = serde_json::from_value(self.case["bins"].clone()).unwrap();
+            let bins = bins.and_then(|bins| bins.of(&self.variables.names[v]));
             let missing = of["missing_level"].as_str().map(|missing| {
                 let levels = self.variables.levels[v].as_ref().unwrap();
                 levels.iter().position(|level| level == missing).unwrap() as u32
@@ -313,14 +309,19 @@ fn every_node_agrees_with_the_traces_of_another_program() {
     assert!(compared.iter().all(|n| *n > 500), "{compared:?}");
 }
 
+fn training_row(maker: &RowMaker<'_>, i: usize) -> Vec<f64> {
+    maker.training.columns.iter().map(|column| column[i]).collect()
+}
+
 fn compare_cuts(of: &ExtensionCase, maker: &RowMaker<'_>) {
     let told = of.case["cuts"].as_object().unwrap();
     for (v, name) in of.variables.names.iter().enumerate() {
         let cuts: Vec<f64> = told
             .get(name)
             .map_or_else(Vec::new, |cuts| serde_json::from_value(cuts.clone()).unwrap());
-        if maker.has_cells() && of.variables.levels[v].is_none() {
-            assert_eq!(maker.cuts(v), cuts, "{name}");
+        if maker.settings.min_cell.is_some() && of.variables.levels[v].is_none() {
+            let NodeKind::Number { cuts: got, .. } = &maker.kinds[v] else { panic!("{name}") };
+            assert_eq!(got, &cuts, "{name}");
         }
     }
 }
@@ -375,7 +376,7 @@ fn rows_keep_their_promises_on_random_graphs() {
                 whole: v == 4,
                 ordinal: v == 6,
                 missing: (v == 1).then_some(2),
-                bins: if v == 3 { NodeBins::Equal(3) } else { NodeBins::None },
+                bins: (v == 3).then(|| ColumnBins::Count(Count::of::<3>())),
             })
             .collect();
         let settings = RowSettings {
@@ -392,7 +393,7 @@ fn rows_keep_their_promises_on_random_graphs() {
             maker.worlds(&training.whole(), &times, std::slice::from_ref(&moving)).remove(0);
         let (mut made, mut steps) = (Vec::new(), vec![[0; 3]; encoding.variables.len()]);
         for i in 0..60 {
-            let own = maker.training_row(i);
+            let own = training_row(&maker, i);
             let uniforms = maker.uniforms(i as u64);
             for code in 0.. {
                 let Some(target) = maker.group(code) else { break };
@@ -434,12 +435,13 @@ fn the_mean_of_drawn_rows_is_the_expected_one() {
     let draws = BootstrapDraws::all_rows(&training.blocks.sizes);
     let world =
         maker.worlds(&moments, &maker.times(&draws, 0), std::slice::from_ref(&moving)).remove(0);
-    let shifts = super::shifts_of_moments(&encoding, &moments, &moving, 0);
+    let shifts =
+        super::shifts_of(&mut EquationCache::new(&encoding, &moments), &encoding, &moving, 0);
     let expected = super::CausalWorlds::movement(&shifts, 0, 1);
     let (mut sums, mut squares) = (vec![0.0; encoding.width()], vec![0.0; encoding.width()]);
     let (mut people, mut made, mut steps) = (0.0, Vec::new(), Vec::new());
-    for i in (0..200).filter(|&i| maker.training_row(i)[0] == 0.0) {
-        let own = maker.training_row(i);
+    for i in (0..200).filter(|&i| training_row(&maker, i)[0] == 0.0) {
+        let own = training_row(&maker, i);
         for key in 0..500 {
             let uniforms = maker.uniforms(1000 * i as u64 + key);
             maker.make(&world, &own, 1.0, &uniforms, &mut made, &mut steps);

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use super::cells::{BinnedMechanism, MechanismStep, NodeKind, ReplicateColumns, equal_cuts};
 use super::coupling::{NodeUniforms, ValueLattice, clip_shares, draw_level, has_moved, own_shares};
+use super::mechanism::ColumnBins;
 use super::{CausalWorlds, ClipRule, moving_parents};
 use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::encoding::{EncodedVariable, GraphEncoding, TrainingBlocks, VariableForm};
@@ -38,20 +39,8 @@ pub(crate) struct NodeRules {
     pub ordinal: bool,
     /// The code of the level that represents missing, which nobody gets.
     pub missing: Option<u32>,
-    /// The bins of a number in cells.
-    pub bins: NodeBins,
-}
-
-/// The bins of a number.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) enum NodeBins {
-    /// None: the number has a slope only.
-    #[default]
-    None,
-    /// So many, with as many training rows each.
-    Equal(usize),
-    /// Those between these inner edges.
-    Edges(Vec<f64>),
+    /// The bins of a number in cells; none: it has a slope only.
+    pub bins: Option<ColumnBins>,
 }
 
 /// How rows are made.
@@ -69,7 +58,7 @@ pub(crate) struct RowSettings {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct TrainingColumns {
     /// For each variable its values.
-    columns: Vec<Vec<f64>>,
+    pub(super) columns: Vec<Vec<f64>>,
     /// The number of each block of rows, and the strata of its rows.
     blocks: Vec<(usize, Vec<usize>)>,
 }
@@ -168,13 +157,13 @@ impl NodeWatch for StepCounts {
 pub(crate) struct RowMaker<'a> {
     encoding: &'a GraphEncoding,
     sensitive: usize,
-    kinds: Vec<NodeKind>,
+    pub(super) kinds: Vec<NodeKind>,
     nodes: Vec<RowNode>,
     /// For each encoded column its variable and its place there.
     places: Vec<(usize, usize)>,
-    settings: RowSettings,
+    pub(super) settings: RowSettings,
     uniforms: NodeUniforms,
-    training: TrainingColumns,
+    pub(super) training: TrainingColumns,
 }
 
 /// The uniform numbers of a person, one for each node.
@@ -249,9 +238,9 @@ impl<'a> RowMaker<'a> {
                     sorted.sort_unstable_by(f64::total_cmp);
                     node.range = (smallest, largest);
                     let cuts = match rules.bins {
-                        NodeBins::None => Vec::new(),
-                        NodeBins::Equal(bins) => equal_cuts(&sorted, bins),
-                        NodeBins::Edges(edges) => edges,
+                        None => Vec::new(),
+                        Some(ColumnBins::Count(bins)) => equal_cuts(&sorted, bins.get() as usize),
+                        Some(ColumnBins::Edges(edges)) => edges.iter().map(|e| e.get()).collect(),
                     };
                     if rules.ordinal {
                         sorted.dedup();
@@ -297,27 +286,6 @@ impl<'a> RowMaker<'a> {
     /// How often each training row occurs in replicate `b`.
     pub(crate) fn times(&self, draws: &BootstrapDraws, b: usize) -> Vec<u32> {
         self.training.times(draws, b)
-    }
-
-    /// Whether cells answer.
-    #[cfg(test)]
-    pub(super) fn has_cells(&self) -> bool {
-        self.settings.min_cell.is_some()
-    }
-
-    /// The inner edges of the bins of variable `v`.
-    #[cfg(test)]
-    pub(super) fn cuts(&self, v: usize) -> Vec<f64> {
-        match &self.kinds[v] {
-            NodeKind::Number { cuts, .. } => cuts.clone(),
-            NodeKind::Levels(_) => Vec::new(),
-        }
-    }
-
-    /// The values of training row `i`.
-    #[cfg(test)]
-    pub(super) fn training_row(&self, i: usize) -> Vec<f64> {
-        self.training.columns.iter().map(|column| column[i]).collect()
     }
 
     /// The uniform numbers of a person.

@@ -160,7 +160,13 @@ fn equations_and_counterfactuals_agree() {
         }
         assert_eq!(compared, case["equations"].as_object().unwrap().len());
         let test = variables.rows(&ExpectedTable::read(&folder.join("test.csv")));
-        let worlds = worlds_of_replicate(encoding, &moments, 0, &[&dag], sensitive);
+        let worlds = worlds_of_replicate(
+            &mut EquationCache::new(encoding, &moments),
+            encoding,
+            0,
+            &[&dag],
+            sensitive,
+        );
         let all = CausalWorlds::new(
             encoding.clone(),
             lone_bag(&variables, sensitive, &dag),
@@ -420,7 +426,8 @@ impl GraphAudit {
             .unwrap();
         let worlds = (0..replicates.len()).map(|b| {
             let members: Vec<&Dag> = replicates[b].listed.dags.iter().collect();
-            worlds_of_replicate(encoding, &self.moments[b], b, &members, self.sensitive)
+            let mut fits = EquationCache::new(encoding, &self.moments[b]);
+            worlds_of_replicate(&mut fits, encoding, b, &members, self.sensitive)
         });
         let worlds = worlds.collect();
         let (drawn, whole) = (&self.moments, &self.training.whole());

@@ -9,8 +9,9 @@ use crate::counterfactual::plausibility_filter::PlausibilityFilter;
 use crate::counterfactual::quality::QualityReference;
 use crate::counterfactual::space::SpaceAxis;
 use crate::counterfactual::variable::StrategyVariable;
-use crate::counterfactual::{GeneratedBatch, SampleBatch};
+use crate::counterfactual::{GeneratedBatch, SampleBatch, differs};
 use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::num::additive::{Additive, absorb_map, additive};
 use crate::num::ecdf::{Ecdf, ValueTally};
 use crate::num::fixed::FixedSum;
 
@@ -86,64 +87,43 @@ impl VariableSums {
             None => VariableSums::Number(ChangedNumbers::default()),
         }
     }
+}
 
-    fn merge(&mut self, other: &VariableSums) {
+impl Additive for VariableSums {
+    fn absorb(&mut self, other: &Self) {
         match (self, other) {
-            (VariableSums::Number(all), VariableSums::Number(more)) => {
-                all.n += more.n;
-                all.n_changed += more.n_changed;
-                all.change.merge(more.change);
-                all.size.merge(more.size);
-                all.before.merge(&more.before);
-                all.after.merge(&more.after);
-                all.n_outside += more.n_outside;
-            }
-            (VariableSums::Levels(all), VariableSums::Levels(more)) => {
-                all.n += more.n;
-                all.n_changed += more.n_changed;
-                all.before.iter_mut().zip(&more.before).for_each(|(x, y)| *x += y);
-                all.after.iter_mut().zip(&more.after).for_each(|(x, y)| *x += y);
-            }
+            (VariableSums::Number(all), VariableSums::Number(more)) => all.absorb(more),
+            (VariableSums::Levels(all), VariableSums::Levels(more)) => all.absorb(more),
             // The same variable has the same kind everywhere.
             _ => {}
         }
     }
 }
 
-impl PairSums {
-    /// Adds the sums of other counterfactuals of the pair.
-    pub(super) fn merge(&mut self, other: &PairSums) {
-        self.n_cf += other.n_cf;
-        self.n_pairs += other.n_pairs;
-        self.n_pairs_valid += other.n_pairs_valid;
-        self.n_valid += other.n_valid;
-        self.cosines.merge(&other.cosines);
-        self.cosine.merge(other.cosine);
-        self.l1.merge(other.l1);
-        self.l2.merge(other.l2);
-        self.n_unchanged += other.n_unchanged;
-        self.n_changed += other.n_changed;
-        self.n_clamped += other.n_clamped;
-        self.n_fallback += other.n_fallback;
-        self.n_kept += other.n_kept;
-        self.plausibility.merge(&other.plausibility);
-        for (class, seen) in &other.classes {
-            match self.classes.get_mut(class) {
-                Some(known) => known.iter_mut().zip(seen).for_each(|(a, b)| a.merge(b)),
-                None => drop(self.classes.insert(*class, seen.clone())),
-            }
-        }
-    }
-}
+additive!(ChangedNumbers { n, n_changed, change, size, before, after, n_outside });
+additive!(ChangedLevels { n, n_changed, before, after });
+additive!(PairSums {
+    n_cf,
+    n_pairs,
+    n_pairs_valid,
+    n_valid,
+    cosines,
+    cosine,
+    l1,
+    l2,
+    n_unchanged,
+    n_changed,
+    n_clamped,
+    n_fallback,
+    n_kept,
+    plausibility,
+    classes
+});
 
 impl Accumulator for QualitySums {
     fn merge(&mut self, other: Self) {
-        for (pair, sums) in &other.pairs {
-            self.pairs.entry(*pair).or_default().merge(sums);
-        }
-        for (group, tally) in &other.reference_plausibility {
-            self.reference_plausibility.entry(*group).or_default().merge(tally);
-        }
+        absorb_map(&mut self.pairs, other.pairs);
+        absorb_map(&mut self.reference_plausibility, other.reference_plausibility);
     }
 }
 
@@ -200,7 +180,7 @@ impl VariableChange<'_> {
                     news.push(new);
                     let is_outside = ends.is_some_and(|(least, most)| new < least || new > most);
                     sums.n += 1;
-                    sums.n_changed += u64::from((new - old).abs() > 1e-9 * old.abs().max(1.0));
+                    sums.n_changed += u64::from(differs(old, new));
                     sums.change.add_wide((new - old) / unit);
                     sums.size.add_wide((new - old).abs() / unit);
                     sums.n_outside += u64::from(is_outside);
@@ -366,7 +346,7 @@ impl crate::exec::tests::state_laws::SampleState for QualitySums {
             class => StratumClass::Seen(class),
         };
         let classes = BTreeMap::from([(class, vec![number, level])]);
-        pair.merge(&PairSums { classes, ..PairSums::default() });
+        pair.absorb(&PairSums { classes, ..PairSums::default() });
         let tally = self.reference_plausibility.entry(to).or_default();
         tally.merge(&ValueTally::from_values([share(18)]));
     }

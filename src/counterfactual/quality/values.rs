@@ -7,6 +7,7 @@ use crate::counterfactual::joint::{LevelCounts, share_gaps};
 use crate::counterfactual::quality::sums::{PairSums, QualitySums, VariableSums, change_unit};
 use crate::counterfactual::quality::{CounterfactualQuality, QualityReference, VariableQuality};
 use crate::counterfactual::space::SpaceAxis;
+use crate::num::additive::Additive;
 use crate::num::ecdf::{ValueTally, distances};
 
 /// A sum per counterfactual; `None` where there is none.
@@ -62,7 +63,7 @@ impl QualityReference {
         sums: &QualitySums,
     ) -> (BTreeMap<(usize, usize), CounterfactualQuality>, CounterfactualQuality) {
         let mut all = PairSums::default();
-        sums.pairs.values().for_each(|pair| all.merge(pair));
+        sums.pairs.values().for_each(|pair| all.absorb(pair));
         all.classes.clear();
         let of_pair = |(&(own, to), pair): (&(usize, usize), &PairSums)| {
             let variables = (0..self.variables.len()).map(|v| self.variable(v, to, pair)).collect();

@@ -17,7 +17,7 @@ use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings};
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::knobs::{KeepWithinBlock, plain_plan};
 use crate::data::source::row_program::RowProgramBlock;
-use crate::param::{ColumnName, KnobRefusal};
+use crate::param::KnobRefusal;
 
 /// What is known of external.
 pub(super) const RECORD: StrategyRecord = StrategyRecord {
@@ -67,12 +67,6 @@ fn nothing() -> ConditionOn {
 }
 
 impl StrategyKnobs for ExternalBlock {
-    fn resolve(&mut self, _graph_columns: Option<Vec<ColumnName>>) {
-        if let Some(within) = &mut self.keep_within {
-            within.resolve();
-        }
-    }
-
     fn plan(&self) -> Option<StrategyPlan<'_>> {
         let source = match (&self.parquet, &self.command) {
             (_, Some(program)) => Some(ExternalSource::Program(program)),
@@ -82,7 +76,7 @@ impl StrategyKnobs for ExternalBlock {
         let plan = plain_plan(&self.condition_on, &MovableFeatures::All);
         Some(StrategyPlan {
             flips: FlipSettings { cfs: CounterfactualsPerRow::Multiple, ..plan.flips },
-            filter: self.keep_within.map(KeepWithinBlock::settings),
+            filter: self.keep_within,
             range: self.range.as_slice(),
             direction: self.direction.as_slice(),
             engine: StrategyEngine::External(source),

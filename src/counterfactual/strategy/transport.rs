@@ -10,7 +10,7 @@ use crate::counterfactual::fit::{
 };
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::knobs::plain_plan;
-use crate::counterfactual::transport::cost::TransportCost;
+use crate::counterfactual::transport::distance::TransportCost;
 use crate::counterfactual::transport::{TransportImage, TransportSettings};
 use crate::param::Count;
 

@@ -8,12 +8,26 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::transport::cost::{TransportCost, TransportPopulation};
+use crate::counterfactual::SampleBatch;
 use crate::counterfactual::variable::{StrategyVariable, VariableScale};
 use crate::data::FeatureRows;
 use crate::num::moments::mean_and_sd;
+
+/// The distance of two rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TransportCost {
+    /// The sum over features of the squared difference in standard deviations, or 1 for a category
+    /// that differs.
+    #[default]
+    L2Squared,
+    /// The square of the sum over features of the absolute difference in standard deviations, or 1
+    /// for a category that differs.
+    L1Squared,
+}
 
 /// The features that may move, with their units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -161,11 +175,11 @@ impl WeightedPoints {
     /// The points of the rows at these positions.
     pub(super) fn from_rows(
         distance: &TransportDistance,
-        side: &TransportPopulation<'_>,
+        side: &SampleBatch<'_>,
         at: &[usize],
     ) -> WeightedPoints {
         let mut order: Vec<usize> = (0..at.len()).collect();
-        order.sort_by_key(|&k| (side.row_key[at[k]], at[k]));
+        order.sort_by_key(|&k| (side.keys[at[k]], at[k]));
         let values = vec![Vec::new(); distance.variables.len()];
         let mut points = WeightedPoints {
             first_row: Vec::new(),

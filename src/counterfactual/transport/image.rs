@@ -6,92 +6,60 @@
 //! lower), a whole number is rounded as in generation, floor(x + 0.5 + 1e-9), and of categories
 //! with equal mass the first in declared order is taken; so models get values that can occur.
 
-use crate::counterfactual::transport::cost::TransportPopulation;
-use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::transport::{
-    SolvedProblem, TransportImage, TransportMatches, TransportProblem,
+    SolvedProblem, TransportImage, TransportMatches, TransportMatching, TransportProblem,
 };
-use crate::counterfactual::variable::{StrategyVariable, VariableScale};
+use crate::counterfactual::variable::VariableScale;
 use crate::data::FeatureRows;
 
-/// The counterfactuals of all blocks.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct TransportImages {
-    /// For each counterfactual the position of its row in the samples, ascending.
-    pub parent: Vec<usize>,
-    /// The position in the reference of the row whose values it has; `None` for a barycentre.
-    pub target: Vec<Option<usize>>,
-    /// Whether its stratum was solved in blocks.
-    pub approximate: Vec<bool>,
-    /// The rows.
-    pub rows: FeatureRows,
-}
-
-/// The counterfactuals of all samples that are in a block, in the order of the samples.
-///
-/// `solved` holds the solution of each of `blocks`, in the same order.
-pub(crate) fn images(
-    image: TransportImage,
-    distance: &TransportDistance,
-    samples: &TransportPopulation<'_>,
-    reference: &TransportPopulation<'_>,
-    blocks: &[TransportProblem],
-    solved: &[SolvedProblem],
-) -> TransportImages {
-    let mut of_sample: Vec<(usize, &TransportMatches, bool)> = Vec::new();
-    for (block, solved) in blocks.iter().zip(solved) {
-        let matches = solved.point_of.iter().map(|&point| &solved.points[point as usize]);
-        of_sample.extend(
-            block
-                .sources
-                .iter()
-                .zip(matches)
-                .map(|(&sample, matches)| (sample, matches, block.approximate)),
-        );
-    }
-    of_sample.sort_unstable_by_key(|(sample, ..)| *sample);
-    let target_of = |of: &TransportMatches| match image {
-        TransportImage::Argmax => Some(of.matches[0].target),
-        TransportImage::Barycentre => None,
-    };
-    let parent: Vec<usize> = of_sample.iter().map(|(sample, ..)| *sample).collect();
-    let mut rows = samples.rows.take(&parent);
-    let target: Vec<Option<usize>> = of_sample.iter().map(|&(_, of, _)| target_of(of)).collect();
-    for (k, (&(_, of, _), &target)) in of_sample.iter().zip(&target).enumerate() {
-        for (at, variable) in distance.variables().iter().enumerate() {
-            if variable.value(&rows, k).is_nan() {
-                continue;
-            }
-            let value = match target {
-                Some(target) => variable.value(reference.rows, target),
-                None => barycentre(distance, at, variable, of, reference.rows),
-            };
-            variable.set_value(&mut rows, k, value);
+impl TransportMatching<'_> {
+    /// The counterfactuals of all samples that are in a block, and the positions of their rows in
+    /// the samples, ascending.
+    ///
+    /// `solved` holds the solution of each of `blocks`, in the same order.
+    pub(crate) fn images(
+        &self,
+        blocks: &[TransportProblem],
+        solved: &[SolvedProblem],
+    ) -> (Vec<usize>, FeatureRows) {
+        let mut of_sample: Vec<(usize, &TransportMatches)> = Vec::new();
+        for (block, solved) in blocks.iter().zip(solved) {
+            let matches = solved.point_of.iter().map(|&point| &solved.points[point as usize]);
+            of_sample.extend(block.sources.iter().copied().zip(matches));
         }
+        of_sample.sort_unstable_by_key(|(sample, _)| *sample);
+        let parent: Vec<usize> = of_sample.iter().map(|(sample, _)| *sample).collect();
+        let mut rows = self.samples.rows.take(&parent);
+        for (k, (_, of)) in of_sample.iter().enumerate() {
+            for (at, variable) in self.distance.variables().iter().enumerate() {
+                if !variable.value(&rows, k).is_nan() {
+                    variable.set_value(&mut rows, k, self.image(at, of));
+                }
+            }
+        }
+        (parent, rows)
     }
-    let approximate = of_sample.iter().map(|(.., approximate)| *approximate).collect();
-    TransportImages { parent, target, approximate, rows }
-}
 
-fn barycentre(
-    distance: &TransportDistance,
-    at: usize,
-    variable: &StrategyVariable,
-    of: &TransportMatches,
-    reference: &FeatureRows,
-) -> f64 {
-    let values = of.matches.iter().map(|m| (variable.value(reference, m.target), m.mass));
-    if let VariableScale::Categorical(_) = variable.scale {
-        return heaviest_level(values.collect());
-    }
-    // Relative to the first value, so that the mean of equal values is exactly that value.
-    let first = variable.value(reference, of.matches[0].target);
-    let mean =
-        first + values.map(|(x, mass)| (x - first) * (mass as f64 / of.supply as f64)).sum::<f64>();
-    match variable.scale {
-        VariableScale::Ordinal {} => distance.nearest_value(at, mean),
-        VariableScale::Continuous { integer: true } => (mean + 0.5 + 1e-9).floor(),
-        _ => mean,
+    /// The value of the variable at a position that a source gets from its targets.
+    fn image(&self, at: usize, of: &TransportMatches) -> f64 {
+        let variable = &self.distance.variables()[at];
+        let value = |target: usize| variable.value(self.reference.rows, target);
+        let first = value(of.matches[0].target);
+        if self.settings.image == TransportImage::Argmax {
+            return first;
+        }
+        let values = of.matches.iter().map(|m| (value(m.target), m.mass));
+        if let VariableScale::Categorical(_) = variable.scale {
+            return heaviest_level(values.collect());
+        }
+        // Relative to the first value, so that the mean of equal values is exactly that value.
+        let part = |(x, mass): (f64, u64)| (x - first) * (mass as f64 / of.supply as f64);
+        let mean = first + values.map(part).sum::<f64>();
+        match variable.scale {
+            VariableScale::Ordinal {} => self.distance.nearest_value(at, mean),
+            VariableScale::Continuous { integer: true } => (mean + 0.5 + 1e-9).floor(),
+            _ => mean,
+        }
     }
 }
 

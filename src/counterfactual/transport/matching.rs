@@ -4,33 +4,30 @@
 //! reference as targets, and gives a generator that holds the image of every sample by its key.
 //! Samples and targets are held in memory, with the columns of the variables that move only.
 
-use std::collections::HashMap;
-
-use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::generate::FittedStrategy;
-use crate::counterfactual::transport::cost::TransportPopulation;
 use crate::counterfactual::transport::distance::TransportDistance;
-use crate::counterfactual::transport::image::{TransportImages, images};
 use crate::counterfactual::transport::{
-    SolvedProblem, TransportProblem, TransportSettings, solve, transport_problems,
+    SolvedProblem, TransportMatching, TransportProblems, TransportSettings,
 };
 use crate::counterfactual::variable::StrategyVariable;
-use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};
+use crate::counterfactual::{
+    GeneratedBatch, Generator, SampleBatch, TransportTallies, TransportTally, differs, set_group,
+};
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
-use crate::data::{Attribute, FeatureColumn, FeatureRows, MISSING_GROUP};
+use crate::data::{Attribute, FeatureRows, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::param::Seed;
 
-/// Rows with the columns that transport uses, and their keys, groups and classes.
+/// Rows with the columns of the variables that move, and their keys, groups and classes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct TransportRows {
     keys: Vec<u64>,
     groups: Vec<u16>,
     classes: Vec<Option<u32>>,
-    /// For each column of the variables that move.
-    columns: Vec<FeatureColumn>,
+    rows: FeatureRows,
 }
 
 impl TransportRows {
@@ -44,25 +41,15 @@ impl TransportRows {
         let samples = SampleBatch::of_reference(group, position);
         let chosen: Vec<usize> =
             (0..samples.rows.n).filter(|&i| samples.groups[i] != MISSING_GROUP).collect();
-        let condition = fitted.rules.condition;
-        TransportRows::from_chosen(&fitted.moving(), condition, &samples, &chosen)
-    }
-
-    fn from_chosen(
-        variables: &[&StrategyVariable],
-        condition: Conditioning,
-        samples: &SampleBatch<'_>,
-        chosen: &[usize],
-    ) -> Self {
-        let class = |i: usize| {
-            if condition == Conditioning::Nothing { Some(0) } else { samples.classes[i] }
+        let class = |i: usize| match fitted.rules.condition {
+            Conditioning::Nothing => Some(0),
+            Conditioning::Class => samples.classes[i],
         };
-        let column = |&column: &usize| samples.rows.columns[column].take(chosen);
         TransportRows {
             keys: chosen.iter().map(|&i| samples.keys[i]).collect(),
             groups: chosen.iter().map(|&i| samples.groups[i]).collect(),
             classes: chosen.iter().map(|&i| class(i)).collect(),
-            columns: variables.iter().flat_map(|variable| &variable.columns).map(column).collect(),
+            rows: moving_columns(fitted, samples.rows, &chosen),
         }
     }
 
@@ -71,18 +58,24 @@ impl TransportRows {
         self.keys.extend(other.keys);
         self.groups.extend(other.groups);
         self.classes.extend(other.classes);
-        if self.columns.is_empty() {
-            self.columns = other.columns;
-            return;
-        }
-        let columns = self.columns.iter_mut().zip(other.columns);
-        columns.for_each(|(mine, theirs)| mine.append(theirs));
+        append(&mut self.rows, other.rows);
     }
 
-    /// Only the features, without keys, groups and classes.
-    pub(crate) fn to_rows(&self) -> FeatureRows {
-        FeatureRows { n: self.keys.len(), columns: self.columns.clone(), source: Vec::new() }
+    fn batch(&self) -> SampleBatch<'_> {
+        let TransportRows { keys, groups, classes, rows } = self;
+        SampleBatch { keys, rows, groups, classes }
     }
+}
+
+/// The columns of the variables that move, of these rows.
+fn moving_columns(fitted: &FittedStrategy, rows: &FeatureRows, chosen: &[usize]) -> FeatureRows {
+    let columns = fitted.moving().into_iter().flat_map(|variable| &variable.columns);
+    let columns = columns.map(|&column| rows.columns[column].take(chosen)).collect();
+    FeatureRows { n: chosen.len(), columns, source: Vec::new() }
+}
+
+fn append(all: &mut FeatureRows, part: FeatureRows) {
+    if all.columns.is_empty() { *all = part } else { all.append(part) }
 }
 
 /// The distance over the variables that may change, in the units of all reference rows.
@@ -92,22 +85,19 @@ impl TransportRows {
 pub(crate) fn reference_distance(
     fitted: &FittedStrategy,
     reference: &ReferenceRows<'_>,
-    position: usize,
 ) -> Result<TransportDistance> {
-    let (movers, mut all) = (fitted.moving(), TransportRows::default());
+    let (movers, mut all) = (fitted.moving(), FeatureRows::default());
     let take = |group: &ReferenceBatch| {
-        let samples = SampleBatch::of_reference(group, position);
-        let chosen: Vec<usize> = (0..samples.rows.n).collect();
-        TransportRows::from_chosen(&movers, Conditioning::Nothing, &samples, &chosen)
+        moving_columns(fitted, &group.rows, &(0..group.rows.n).collect::<Vec<_>>())
     };
-    reference.fold(take, |rows| all.append(rows))?;
+    reference.fold(take, |rows| append(&mut all, rows))?;
     let mut next = 0;
     let renumbered = |variable: &&StrategyVariable| {
         let from = next;
         next += variable.columns.len();
         StrategyVariable { columns: (from..next).collect(), ..(*variable).clone() }
     };
-    Ok(TransportDistance::new(movers.iter().map(renumbered).collect(), &all.to_rows()))
+    Ok(TransportDistance::new(movers.iter().map(renumbered).collect(), &all))
 }
 
 /// Solves the problem of a number.
@@ -117,22 +107,6 @@ pub(crate) type ProblemTask<'a> = dyn Fn(usize) -> Result<SolvedProblem> + Sync 
 pub(crate) type ProblemSolver<'a> =
     dyn Fn(usize, &ProblemTask<'_>) -> Result<Vec<SolvedProblem>> + 'a;
 
-/// The outcome of matching the samples.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct TransportTally {
-    /// Samples that were matched.
-    pub n: u64,
-    /// The number of these in strata that were solved in blocks.
-    pub n_approximate: u64,
-    /// Samples with a group and a class for which the reference has no target.
-    pub n_without_target: u64,
-    /// Sum of the costs of all matched samples, in squared standard deviations.
-    pub cost: f64,
-}
-
-/// What became of the samples, by own and target group.
-pub(crate) type TransportTallies = Vec<(usize, usize, TransportTally)>;
-
 /// Matches all samples with the reference, for every target group.
 ///
 /// # Errors
@@ -141,34 +115,44 @@ pub(crate) fn match_samples(
     mut fitted: FittedStrategy,
     settings: TransportSettings,
     seed: Seed,
-    (samples, reference): (TransportRows, TransportRows),
+    (samples, reference): (&TransportRows, &TransportRows),
     spread: &ProblemSolver<'_>,
 ) -> Result<TransportGenerator> {
-    let (sample_rows, reference_rows) = (samples.to_rows(), reference.to_rows());
-    fn population<'a>(crowd: &'a TransportRows, rows: &'a FeatureRows) -> TransportPopulation<'a> {
-        TransportPopulation {
-            rows,
-            row_key: &crowd.keys,
-            groups: &crowd.groups,
-            classes: &crowd.classes,
+    let no_distance = || Error::operator("match", "samples", "no distance was learnt", None);
+    let distance = &fitted.distance.take().ok_or_else(no_distance)?;
+    let groups = fitted.n_groups;
+    let pairs = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
+    let pairs = pairs.filter(|(from, to)| from != to);
+    let mut tallies: BTreeMap<(usize, usize), TransportTally> =
+        pairs.map(|pair| (pair, TransportTally::default())).collect();
+    let (samples, reference) = (samples.batch(), reference.batch());
+    let matching = TransportMatching { settings, distance, seed, samples, reference };
+    let (images, values) = (HashMap::new(), Vec::new());
+    let mut made = TransportGenerator { fitted, images, values, tallies: Vec::new() };
+    for to in 0..u16::try_from(groups).unwrap_or(MISSING_GROUP) {
+        let TransportProblems { problems, without_target } = matching.problems(to);
+        let solved = spread(problems.len(), &|k| matching.solve(&problems[k]))?;
+        for (block, solved) in problems.iter().zip(&solved) {
+            let n = block.sources.len() as u64;
+            let tally = tallies.entry((usize::from(block.from), usize::from(to))).or_default();
+            tally.n += n;
+            tally.n_approximate += if block.approximate { n } else { 0 };
+            tally.cost += solved.cost * n as f64;
+        }
+        for sample in without_target {
+            let from = usize::from(samples.groups[sample]);
+            tallies.entry((from, usize::from(to))).or_default().n_without_target += 1;
+        }
+        let (parent, rows) = matching.images(&problems, &solved);
+        let variables = distance.variables();
+        for (k, parent) in parent.into_iter().enumerate() {
+            let at = u32::try_from(made.values.len() / variables.len().max(1)).unwrap_or(u32::MAX);
+            made.images.insert((samples.keys[parent], to), at);
+            made.values.extend(variables.iter().map(|variable| variable.value(&rows, k)));
         }
     }
-    let (sources, targets) =
-        (population(&samples, &sample_rows), population(&reference, &reference_rows));
-    let no_distance = || Error::operator("match", "samples", "no distance was learnt", None);
-    let distance = fitted.distance.take().ok_or_else(no_distance)?;
-    let n_groups = fitted.n_groups;
-    let (images_by_key, values, tallies) = (HashMap::new(), Vec::new(), HashMap::new());
-    let mut carrier = TransportGenerator { fitted, images: images_by_key, values, tallies };
-    for to in 0..u16::try_from(n_groups).unwrap_or(MISSING_GROUP) {
-        let made = transport_problems(&settings, &distance, seed, &sources, &targets, to);
-        let work = |k: usize| solve(&settings, &distance, &sources, &targets, &made.problems[k]);
-        let solved = spread(made.problems.len(), &work)?;
-        carrier.count_matches(to, &made.problems, &solved, &samples, &made.without_target);
-        let images = images(settings.image, &distance, &sources, &targets, &made.problems, &solved);
-        carrier.store_images(to, &samples, &images, &distance);
-    }
-    Ok(carrier)
+    made.tallies = tallies.into_iter().map(|((from, to), tally)| (from, to, tally)).collect();
+    Ok(made)
 }
 
 /// Generates the counterfactuals of matched samples.
@@ -179,58 +163,14 @@ pub(crate) struct TransportGenerator {
     images: HashMap<(u64, u16), u32>,
     /// For each image a value per variable that moves.
     values: Vec<f64>,
-    tallies: HashMap<(u16, u16), TransportTally>,
-}
-
-impl TransportGenerator {
-    fn store_images(
-        &mut self,
-        to: u16,
-        samples: &TransportRows,
-        images: &TransportImages,
-        distance: &TransportDistance,
-    ) {
-        let width = distance.variables().len();
-        for (k, &parent) in images.parent.iter().enumerate() {
-            let at = u32::try_from(self.values.len() / width.max(1)).unwrap_or(u32::MAX);
-            self.images.insert((samples.keys[parent], to), at);
-            self.values.extend(
-                distance.variables().iter().map(|variable| variable.value(&images.rows, k)),
-            );
-        }
-    }
-
-    fn count_matches(
-        &mut self,
-        to: u16,
-        blocks: &[TransportProblem],
-        solved: &[SolvedProblem],
-        samples: &TransportRows,
-        without_target: &[usize],
-    ) {
-        for (block, solved) in blocks.iter().zip(solved) {
-            let n = block.sources.len() as u64;
-            let tally = self.tallies.entry((block.from, to)).or_default();
-            tally.n += n;
-            tally.n_approximate += if block.approximate { n } else { 0 };
-            tally.cost += solved.cost * n as f64;
-        }
-        for &sample in without_target {
-            self.tallies.entry((samples.groups[sample], to)).or_default().n_without_target += 1;
-        }
-    }
-
-    /// The outcome of matching the samples of group `from` in group `to`.
-    pub(crate) fn tally(&self, from: usize, to: usize) -> TransportTally {
-        let key = (
-            u16::try_from(from).unwrap_or(MISSING_GROUP),
-            u16::try_from(to).unwrap_or(MISSING_GROUP),
-        );
-        self.tallies.get(&key).copied().unwrap_or_default()
-    }
+    tallies: TransportTallies,
 }
 
 impl Generator for TransportGenerator {
+    fn tallies(&self) -> Option<&TransportTallies> {
+        Some(&self.tallies)
+    }
+
     fn generate(
         &self,
         samples: &SampleBatch<'_>,
@@ -238,11 +178,11 @@ impl Generator for TransportGenerator {
         to: usize,
     ) -> GeneratedBatch {
         let group = u16::try_from(to).unwrap_or(MISSING_GROUP);
-        let lacks = |group: usize| self.fitted.counts.lacks(group);
-        let untaught: Vec<bool> =
-            (0..self.fitted.n_groups).map(|own| lacks(own) || lacks(to)).collect();
-        let own =
-            |i: usize| samples.own_group(i, to).filter(|&own| untaught.get(own) == Some(&false));
+        let has_rows = self.fitted.groups_with_rows();
+        let own = |i: usize| {
+            let own = samples.own_group(i, to).filter(|_| has_rows[to]);
+            own.filter(|&own| has_rows.get(own) == Some(&true))
+        };
         let image =
             |i: usize| own(i).and_then(|_| self.images.get(&(samples.keys[i], group)).copied());
         let (parent, at): (Vec<usize>, Vec<u32>) =
@@ -258,8 +198,7 @@ impl Generator for TransportGenerator {
                 if before.is_nan() || value.is_nan() {
                     continue;
                 }
-                made.counters[j].n_changed +=
-                    u32::from((value - before).abs() > 1e-9 * before.abs().max(1.0));
+                made.counters[j].n_changed += u32::from(differs(before, value));
                 variable.set_value(&mut made.rows, j, value);
             }
         }

@@ -12,8 +12,9 @@
 //!
 //! Unlike with other strategies a counterfactual depends on all samples of its stratum, not on its
 //! row alone: all samples must be known first. The work is divided into independent
-//! [`TransportProblem`]s: [`transport_problems`], then [`solve`] for each of them on any thread and
-//! in any order, then [`image::images`].
+//! [`TransportProblem`]s: [`problems`](TransportMatching::problems), then
+//! [`solve`](TransportMatching::solve) for each of them on any thread and
+//! in any order, then [`images`](TransportMatching::images).
 //!
 //! Rows with the same values in those features become one point with their number as its weight,
 //! which makes problems smaller and gives equal rows equal counterfactuals.
@@ -28,9 +29,8 @@
 //! about n^2.5 for n points a side, see [`crate::num::transport`]; memory: 8 bytes per pair of a
 //! block.
 
-pub(crate) mod cost;
 pub(crate) mod distance;
-pub(crate) mod image;
+mod image;
 pub(crate) mod matching;
 
 use std::collections::BTreeMap;
@@ -38,14 +38,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::transport::cost::{TransportCost, TransportPopulation};
+use crate::counterfactual::SampleBatch;
 use crate::data::MISSING_GROUP;
 use crate::error::{Fault, Result};
 use crate::num::common_divisor;
 use crate::num::seed::{h, u01};
 use crate::num::transport::{CostMatrix, TransportError, solve as cheapest};
 use crate::param::{Count, Seed};
-use distance::{TransportDistance, WeightedPoints};
+use distance::{TransportCost, TransportDistance, WeightedPoints};
 
 /// Settings of the transport plans.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -98,96 +98,88 @@ pub(crate) struct TransportProblems {
     pub without_target: Vec<usize>,
 }
 
-/// The strata of all samples outside group `to`, cut into blocks above `max_rows`.
-///
-/// Samples without a group or a class are in none.
-pub(crate) fn transport_problems(
-    settings: &TransportSettings,
-    distance: &TransportDistance,
-    seed: Seed,
-    samples: &TransportPopulation<'_>,
-    reference: &TransportPopulation<'_>,
-    to: u16,
-) -> TransportProblems {
-    let mut sources: BTreeMap<(u16, u32), Vec<usize>> = BTreeMap::new();
-    for (i, (&group, class)) in samples.groups.iter().zip(samples.classes).enumerate() {
-        if let (true, &Some(class)) = (group != to && group != MISSING_GROUP, class) {
-            sources.entry((group, class)).or_default().push(i);
-        }
-    }
-    let mut targets: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (j, (&group, class)) in reference.groups.iter().zip(reference.classes).enumerate() {
-        if let (true, &Some(class)) =
-            (group == to && distance.is_complete(reference.rows, j), class)
-        {
-            targets.entry(class).or_default().push(j);
-        }
-    }
-    let mut made = TransportProblems { problems: Vec::new(), without_target: Vec::new() };
-    for ((from, class), sources) in sources {
-        match targets.get(&class) {
-            None => made.without_target.extend(sources),
-            Some(targets) => {
-                let most = usize::try_from(settings.max_rows.get()).unwrap_or(usize::MAX);
-                let whole = TransportProblem {
-                    from,
-                    to,
-                    class,
-                    sources,
-                    targets: targets.clone(),
-                    approximate: false,
-                };
-                split_problem(whole, most, distance, seed, samples, reference, &mut made.problems);
-            }
-        }
-    }
-    made
+/// Samples, the sources, and rows of the reference, the targets. Keys are distinct for distinct rows;
+/// where nothing is conditioned on, all rows have one class.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TransportMatching<'a> {
+    /// What is done with them.
+    pub settings: TransportSettings,
+    /// The distance of two rows.
+    pub distance: &'a TransportDistance,
+    /// Seed of the job, by which large strata are cut.
+    pub seed: Seed,
+    /// The sources.
+    pub samples: SampleBatch<'a>,
+    /// The targets.
+    pub reference: SampleBatch<'a>,
 }
 
-fn split_problem(
-    whole: TransportProblem,
-    most: usize,
-    distance: &TransportDistance,
-    seed: Seed,
-    samples: &TransportPopulation<'_>,
-    reference: &TransportPopulation<'_>,
-    made: &mut Vec<TransportProblem>,
-) {
-    let n_points = |side: &TransportPopulation<'_>, at: &[usize]| {
-        if at.len() <= most {
-            at.len()
-        } else {
-            WeightedPoints::from_rows(distance, side, at).len()
+impl TransportMatching<'_> {
+    /// The strata of all samples outside group `to`, cut into blocks above `max_rows`.
+    ///
+    /// Samples without a group or a class are in none.
+    pub(crate) fn problems(&self, to: u16) -> TransportProblems {
+        let mut sources: BTreeMap<(u16, u32), Vec<usize>> = BTreeMap::new();
+        for (i, (&group, class)) in self.samples.groups.iter().zip(self.samples.classes).enumerate()
+        {
+            if let (true, &Some(class)) = (group != to && group != MISSING_GROUP, class) {
+                sources.entry((group, class)).or_default().push(i);
+            }
         }
-    };
-    let (cut_sources, cut_targets) =
-        (n_points(samples, &whole.sources) > most, n_points(reference, &whole.targets) > most);
-    if !cut_sources && !cut_targets {
-        made.push(whole);
-        return;
+        let mut targets: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let reference = &self.reference;
+        for (j, (&group, class)) in reference.groups.iter().zip(reference.classes).enumerate() {
+            if let (true, &Some(class)) =
+                (group == to && self.distance.is_complete(reference.rows, j), class)
+            {
+                targets.entry(class).or_default().push(j);
+            }
+        }
+        let mut made = TransportProblems { problems: Vec::new(), without_target: Vec::new() };
+        for ((from, class), sources) in sources {
+            match targets.get(&class) {
+                None => made.without_target.extend(sources),
+                Some(targets) => {
+                    let (targets, approximate) = (targets.clone(), false);
+                    let whole = TransportProblem { from, to, class, sources, targets, approximate };
+                    self.split(whole, &mut made.problems);
+                }
+            }
+        }
+        made
     }
-    // Sorted by hash; equal hashes by key.
-    let hashed =
-        |side: &TransportPopulation<'_>, at: &[usize], stream: u64| -> Vec<(u64, u64, usize)> {
-            at.iter().map(|&i| (h(seed.0, side.row_key[i], stream), side.row_key[i], i)).collect()
+
+    fn split(&self, whole: TransportProblem, made: &mut Vec<TransportProblem>) {
+        let most = usize::try_from(self.settings.max_rows.get()).unwrap_or(usize::MAX);
+        let is_cut = |side: &SampleBatch<'_>, at: &[usize]| {
+            at.len() > most && WeightedPoints::from_rows(self.distance, side, at).len() > most
         };
-    let mut sources = hashed(samples, &whole.sources, 0);
-    sources.sort_unstable();
-    let n_blocks = if cut_sources { sources.len().div_ceil(most) } else { 1 };
-    for k in 0..n_blocks {
-        let part = &sources[sources.len() * k / n_blocks..sources.len() * (k + 1) / n_blocks];
-        let mut targets = whole.targets.clone();
-        if cut_targets {
-            let mut drawn = hashed(reference, &targets, k as u64 + 1);
-            drawn.select_nth_unstable(most);
-            targets = ascending(&drawn[..most]);
+        let cut_sources = is_cut(&self.samples, &whole.sources);
+        let cut_targets = is_cut(&self.reference, &whole.targets);
+        if !cut_sources && !cut_targets {
+            made.push(whole);
+            return;
         }
-        made.push(TransportProblem {
-            sources: ascending(part),
-            targets,
-            approximate: true,
-            ..whole
-        });
+        // Sorted by hash; equal hashes by key.
+        let hashed =
+            |side: &SampleBatch<'_>, at: &[usize], stream: u64| -> Vec<(u64, u64, usize)> {
+                let hash = |key: u64| h(self.seed.0, key, stream);
+                at.iter().map(|&i| (hash(side.keys[i]), side.keys[i], i)).collect()
+            };
+        let mut sources = hashed(&self.samples, &whole.sources, 0);
+        sources.sort_unstable();
+        let n_blocks = if cut_sources { sources.len().div_ceil(most) } else { 1 };
+        for k in 0..n_blocks {
+            let part = &sources[sources.len() * k / n_blocks..sources.len() * (k + 1) / n_blocks];
+            let mut targets = whole.targets.clone();
+            if cut_targets {
+                let mut drawn = hashed(&self.reference, &targets, k as u64 + 1);
+                drawn.select_nth_unstable(most);
+                targets = ascending(&drawn[..most]);
+            }
+            let (sources, approximate) = (ascending(part), true);
+            made.push(TransportProblem { sources, targets, approximate, ..whole });
+        }
     }
 }
 
@@ -228,81 +220,77 @@ pub(crate) struct SolvedProblem {
     pub cost: f64,
 }
 
-/// Solves a block optimally. Blocks are independent: any order, any thread.
-///
-/// # Errors
-/// The costs do not fit into memory, or a distance is beyond the range of numbers.
-pub(crate) fn solve(
-    settings: &TransportSettings,
-    distance: &TransportDistance,
-    samples: &TransportPopulation<'_>,
-    reference: &TransportPopulation<'_>,
-    block: &TransportProblem,
-) -> Result<SolvedProblem> {
-    solve_exactly(settings.cost, distance, samples, reference, block).map_err(|why| {
-        let (n, m) = (block.sources.len(), block.targets.len());
-        let fault = Fault::new(
-            "no-transport",
-            format!("no optimal transport of {n} rows to {m} rows: {why}"),
-        );
-        let hint = match why {
-            TransportError::TooLarge => "lower `max_rows`",
-            _ => "look for meaningless values larger than 1e150",
-        };
-        fault.hint(hint).into()
-    })
-}
+impl TransportMatching<'_> {
+    /// Solves a block optimally. Blocks are independent: any order, any thread.
+    ///
+    /// # Errors
+    /// The costs do not fit into memory, or a distance is beyond the range of numbers.
+    pub(crate) fn solve(&self, block: &TransportProblem) -> Result<SolvedProblem> {
+        self.solve_exactly(block).map_err(|why| {
+            let (n, m) = (block.sources.len(), block.targets.len());
+            let fault = Fault::new(
+                "no-transport",
+                format!("no optimal transport of {n} rows to {m} rows: {why}"),
+            );
+            let hint = match why {
+                TransportError::TooLarge => "lower `max_rows`",
+                _ => "look for meaningless values larger than 1e150",
+            };
+            fault.hint(hint).into()
+        })
+    }
 
-fn solve_exactly(
-    cost: TransportCost,
-    distance: &TransportDistance,
-    samples: &TransportPopulation<'_>,
-    reference: &TransportPopulation<'_>,
-    block: &TransportProblem,
-) -> Result<SolvedProblem, TransportError> {
-    let sources = WeightedPoints::from_rows(distance, samples, &block.sources);
-    let targets = WeightedPoints::from_rows(distance, reference, &block.targets);
-    let costs = CostMatrix::new(sources.len(), targets.len(), |i, row| {
-        distance.costs(cost, &sources, i, &targets, 0, row);
-        let key = samples.row_key[sources.first_row[i]];
-        for (cost, &first) in row.iter_mut().zip(&targets.first_row) {
-            *cost += 1e-6 * u01(h(0, key, reference.row_key[first]));
+    fn solve_exactly(&self, block: &TransportProblem) -> Result<SolvedProblem, TransportError> {
+        let (cost, distance) = (self.settings.cost, self.distance);
+        let (samples, reference) = (&self.samples, &self.reference);
+        let sources = WeightedPoints::from_rows(distance, samples, &block.sources);
+        let targets = WeightedPoints::from_rows(distance, reference, &block.targets);
+        let costs = CostMatrix::new(sources.len(), targets.len(), |i, row| {
+            distance.costs(cost, &sources, i, &targets, 0, row);
+            let key = samples.keys[sources.first_row[i]];
+            for (cost, &first) in row.iter_mut().zip(&targets.first_row) {
+                *cost += 1e-6 * u01(h(0, key, reference.keys[first]));
+            }
+        })?;
+        // A row of n sources has m units, one of m targets n units, both divided by their greatest
+        // common divisor.
+        let (n, m) = (block.sources.len() as u64, block.targets.len() as u64);
+        let common = common_divisor(n, m);
+        let weights = |points: &WeightedPoints, unit: u64| -> Result<Vec<u64>, TransportError> {
+            points
+                .weight
+                .iter()
+                .map(|w| w.checked_mul(unit).ok_or(TransportError::TooLarge))
+                .collect()
+        };
+        let (supply, demand) = (weights(&sources, m / common)?, weights(&targets, n / common)?);
+        let plan = cheapest(&costs, &supply, &demand)?;
+        let mut points: Vec<TransportMatches> =
+            supply.iter().map(|&supply| TransportMatches { matches: Vec::new(), supply }).collect();
+        let mut total = 0.0;
+        for flow in &plan.flows {
+            let (source, target) = (flow.source as usize, flow.target as usize);
+            let mut of_pair = [0.0];
+            distance.costs(cost, &sources, source, &targets, target, &mut of_pair);
+            total += of_pair[0] * flow.amount as f64;
+            points[source].matches.push(TransportMatch {
+                target: targets.first_row[target],
+                mass: flow.amount,
+                cost: of_pair[0],
+            });
         }
-    })?;
-    // A row of n sources has m units, one of m targets n units, both divided by their greatest
-    // common divisor.
-    let (n, m) = (block.sources.len() as u64, block.targets.len() as u64);
-    let common = common_divisor(n, m);
-    let weights = |points: &WeightedPoints, unit: u64| -> Result<Vec<u64>, TransportError> {
-        points.weight.iter().map(|w| w.checked_mul(unit).ok_or(TransportError::TooLarge)).collect()
-    };
-    let (supply, demand) = (weights(&sources, m / common)?, weights(&targets, n / common)?);
-    let plan = cheapest(&costs, &supply, &demand)?;
-    let mut points: Vec<TransportMatches> =
-        supply.iter().map(|&supply| TransportMatches { matches: Vec::new(), supply }).collect();
-    let mut total = 0.0;
-    for flow in &plan.flows {
-        let (source, target) = (flow.source as usize, flow.target as usize);
-        let mut of_pair = [0.0];
-        distance.costs(cost, &sources, source, &targets, target, &mut of_pair);
-        total += of_pair[0] * flow.amount as f64;
-        points[source].matches.push(TransportMatch {
-            target: targets.first_row[target],
-            mass: flow.amount,
-            cost: of_pair[0],
-        });
+        for point in &mut points {
+            let rank = |m: &TransportMatch| reference.keys[m.target];
+            point.matches.sort_by(|a, b| {
+                b.mass.cmp(&a.mass).then(a.cost.total_cmp(&b.cost)).then(rank(a).cmp(&rank(b)))
+            });
+        }
+        Ok(SolvedProblem {
+            point_of: sources.point_of,
+            points,
+            cost: total / supply.iter().sum::<u64>() as f64,
+        })
     }
-    for point in &mut points {
-        let rank = |m: &TransportMatch| reference.row_key[m.target];
-        point.matches.sort_by(|a, b| {
-            b.mass.cmp(&a.mass).then(a.cost.total_cmp(&b.cost)).then(rank(a).cmp(&rank(b)))
-        });
-    }
-    Ok(SolvedProblem {
-        point_of: sources.point_of,
-        points,
-        cost: total / supply.iter().sum::<u64>() as f64,
-    })
 }
 
 #[cfg(test)]

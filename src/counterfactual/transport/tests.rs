@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::distance::TransportDistance;
-use super::image::{TransportImages, images};
+use super::distance::{TransportCost, TransportDistance};
 use super::{
-    SolvedProblem, TransportImage, TransportMatch, TransportProblem, TransportSettings, solve,
-    transport_problems,
+    SolvedProblem, TransportImage, TransportMatch, TransportMatching, TransportProblem,
+    TransportSettings,
 };
-use crate::counterfactual::transport::cost::{TransportCost, TransportPopulation};
+use crate::counterfactual::SampleBatch;
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
 use crate::data::{FeatureColumn, FeatureRows, MISSING, MISSING_GROUP};
 use crate::num::seed::RandomStream;
@@ -19,7 +18,7 @@ use crate::param::{Count, Seed};
 #[derive(Clone)]
 struct TestPopulation {
     rows: FeatureRows,
-    row_key: Vec<u64>,
+    keys: Vec<u64>,
     groups: Vec<u16>,
     classes: Vec<Option<u32>>,
 }
@@ -27,22 +26,18 @@ struct TestPopulation {
 impl TestPopulation {
     /// Rows of one group and class, with keys from `first_key` on.
     fn new(columns: Vec<FeatureColumn>, n: usize, group: u16, first_key: u64) -> TestPopulation {
-        let row_key = (first_key..).take(n).collect();
+        let keys = (first_key..).take(n).collect();
         TestPopulation {
             rows: FeatureRows { n, columns, source: Vec::new() },
-            row_key,
+            keys,
             groups: vec![group; n],
             classes: vec![Some(0); n],
         }
     }
 
-    fn population(&self) -> TransportPopulation<'_> {
-        TransportPopulation {
-            rows: &self.rows,
-            row_key: &self.row_key,
-            groups: &self.groups,
-            classes: &self.classes,
-        }
+    fn batch(&self) -> SampleBatch<'_> {
+        let TestPopulation { rows, keys, groups, classes } = self;
+        SampleBatch { keys, rows, groups, classes }
     }
 }
 
@@ -64,7 +59,18 @@ fn category(barred: Option<u32>) -> VariableScale {
 struct TransportRun {
     blocks: Vec<TransportProblem>,
     solved: Vec<SolvedProblem>,
-    images: TransportImages,
+    parent: Vec<usize>,
+    rows: FeatureRows,
+}
+
+fn matching<'a>(
+    settings: &TransportSettings,
+    distance: &'a TransportDistance,
+    samples: &'a TestPopulation,
+    reference: &'a TestPopulation,
+) -> TransportMatching<'a> {
+    let (samples, reference) = (samples.batch(), reference.batch());
+    TransportMatching { settings: *settings, distance, seed: Seed(42), samples, reference }
 }
 
 fn run(
@@ -74,15 +80,11 @@ fn run(
     reference: &TestPopulation,
     to: u16,
 ) -> TransportRun {
-    let (samples, reference) = (samples.population(), reference.population());
-    let blocks =
-        transport_problems(settings, distance, Seed(42), &samples, &reference, to).problems;
-    let solved: Vec<SolvedProblem> = blocks
-        .iter()
-        .map(|b| solve(settings, distance, &samples, &reference, b).unwrap())
-        .collect();
-    let images = images(settings.image, distance, &samples, &reference, &blocks, &solved);
-    TransportRun { blocks, solved, images }
+    let matching = matching(settings, distance, samples, reference);
+    let blocks = matching.problems(to).problems;
+    let solved: Vec<SolvedProblem> = blocks.iter().map(|b| matching.solve(b).unwrap()).collect();
+    let (parent, rows) = matching.images(&blocks, &solved);
+    TransportRun { blocks, solved, parent, rows }
 }
 
 /// By sample its targets, most mass first, each with its share of the row.
@@ -119,12 +121,10 @@ fn two_sources_and_three_targets() {
         TransportDistance::with_units(vec![variable(0, NUMBER)], vec![1.0], &reference.rows);
     let argmax = run(&with(TransportImage::Argmax), &distance, &samples, &reference, 1);
     assert!((argmax.solved[0].cost - 19.0 / 6.0).abs() < 1e-12);
-    assert_eq!(argmax.images.rows.columns, [numbers(&[0.0, 4.0])]);
-    assert_eq!(argmax.images.target, [Some(0), Some(2)]);
-    let mean = run(&with(TransportImage::Barycentre), &distance, &samples, &reference, 1).images;
+    assert_eq!(argmax.rows.columns, [numbers(&[0.0, 4.0])]);
+    let mean = run(&with(TransportImage::Barycentre), &distance, &samples, &reference, 1);
     let found = mean.rows.numbers(0);
     assert!((found[0] - 1.0 / 3.0).abs() < 1e-12 && (found[1] - 3.0).abs() < 1e-12, "{found:?}");
-    assert_eq!(mean.target, [None, None]);
     let parts = |most: usize| vec![(most, 2.0 / 3.0), (1, 1.0 / 3.0)];
     assert_eq!(plans(&argmax), [(0, parts(0)), (1, parts(2))].into());
 }
@@ -137,14 +137,7 @@ fn strata_are_by_group_and_class() {
     let mut reference = TestPopulation::new(vec![numbers(&[10.0, 20.0, f64::NAN, 40.0])], 4, 1, 10);
     reference.classes = vec![Some(0), Some(1), Some(7), None];
     let distance = TransportDistance::new(vec![variable(0, NUMBER)], &reference.rows);
-    let made = transport_problems(
-        &exact(),
-        &distance,
-        Seed(1),
-        &samples.population(),
-        &reference.population(),
-        1,
-    );
+    let made = matching(&exact(), &distance, &samples, &reference).problems(1);
     let found: Vec<_> = made
         .problems
         .iter()
@@ -191,23 +184,14 @@ fn distances_are_in_standard_deviations() {
                     approximate: false,
                 };
                 let settings = TransportSettings { cost, ..exact() };
-                costs.push(
-                    solve(
-                        &settings,
-                        &distance,
-                        &samples.population(),
-                        &reference.population(),
-                        &block,
-                    )
-                    .unwrap()
-                    .cost,
-                );
+                let matching = matching(&settings, &distance, &samples, &reference);
+                costs.push(matching.solve(&block).unwrap().cost);
             }
         }
     }
     assert_eq!(costs, [9.0 + 4.0 + 1.0, 1.0 + 0.0 + 1.0, 4.0, 0.0, 36.0, 4.0, 4.0, 0.0]);
     // A missing value stays missing.
-    let made = run(&with(TransportImage::Argmax), &distance, &samples, &reference, 1).images;
+    let made = run(&with(TransportImage::Argmax), &distance, &samples, &reference, 1);
     assert!(made.rows.numbers(0)[1].is_nan() && !made.rows.numbers(1)[1].is_nan());
 }
 
@@ -258,8 +242,7 @@ fn barycentres_have_values_that_can_occur() {
         StrategyVariable { columns: vec![4, 5, 6], scale: category(None), name: "hot".into() },
     ];
     let distance = TransportDistance::new(axes, &reference.rows);
-    let made =
-        run(&with(TransportImage::Barycentre), &distance, &samples, &reference, 1).images.rows;
+    let made = run(&with(TransportImage::Barycentre), &distance, &samples, &reference, 1).rows;
     assert_eq!(made.columns[0], numbers(&[1.5]));
     assert_eq!(made.columns[1], numbers(&[2.0]));
     // The mean 4.25 is nearest to 4; of two levels with equal mass the first; of the one-hot group
@@ -303,7 +286,7 @@ fn what_stands_for_missing_is_missing() {
     assert_eq!(ran.blocks[0].targets, [2]);
     // The one-hot group of the first row has two 1, that of the third none: both stay as they are.
     assert_eq!(
-        ran.images.rows.columns,
+        ran.rows.columns,
         [
             FeatureColumn::Code(vec![2, MISSING, 1]),
             numbers(&[1.0, 0.0, 0.0]),
@@ -341,17 +324,8 @@ fn large_strata_are_cut_into_blocks() {
     let (samples, reference) = (crowd(1, 500, 0, 0), crowd(2, 300, 1000, 1));
     let distance = crowd_distance(&reference);
     let at_most = |most: u64| TransportSettings { max_rows: Count::new(most).unwrap(), ..exact() };
-    let cut = |most: u64| {
-        transport_problems(
-            &at_most(most),
-            &distance,
-            Seed(42),
-            &samples.population(),
-            &reference.population(),
-            1,
-        )
-        .problems
-    };
+    let cut =
+        |most: u64| matching(&at_most(most), &distance, &samples, &reference).problems(1).problems;
     let sizes = |blocks: &[TransportProblem]| {
         blocks.iter().map(|b| (b.sources.len(), b.targets.len(), b.approximate)).collect::<Vec<_>>()
     };
@@ -375,25 +349,11 @@ fn large_strata_are_cut_into_blocks() {
     assert!(sources.into_iter().eq(0..500));
     assert_ne!(parts[0].targets, parts[1].targets);
     assert!(parts.iter().all(|b| b.sources.is_sorted() && b.targets.is_sorted()));
-    let made = run(&at_most(120), &distance, &samples, &reference, 1).images;
-    assert!(made.parent.iter().copied().eq(0..500) && made.approximate.iter().all(|&a| a));
+    let made = run(&at_most(120), &distance, &samples, &reference, 1);
+    assert!(made.parent.iter().copied().eq(0..500) && made.blocks.iter().all(|b| b.approximate));
     // One feature with four values makes four points a side: nothing to cut.
     let few = TransportDistance::new(vec![variable(1, NUMBER)], &reference.rows);
-    assert_eq!(
-        sizes(
-            &transport_problems(
-                &at_most(4),
-                &few,
-                Seed(42),
-                &samples.population(),
-                &reference.population(),
-                1
-            )
-            .problems
-        )
-        .len(),
-        2
-    );
+    assert_eq!(matching(&at_most(4), &few, &samples, &reference).problems(1).problems.len(), 2);
 }
 
 #[test]
@@ -405,7 +365,7 @@ fn the_order_of_rows_is_of_no_effect() {
         (1..order.len()).rev().for_each(|i| order.swap(i, stream.u64() as usize % (i + 1)));
         let shuffled = TestPopulation {
             rows: people.rows.take(&order),
-            row_key: order.iter().map(|&i| people.row_key[i]).collect(),
+            keys: order.iter().map(|&i| people.keys[i]).collect(),
             groups: order.iter().map(|&i| people.groups[i]).collect(),
             classes: order.iter().map(|&i| people.classes[i]).collect(),
         };
@@ -419,10 +379,9 @@ fn the_order_of_rows_is_of_no_effect() {
         (TransportImage::Barycentre, 30),
     ] {
         let settings = TransportSettings { image, max_rows: Count::new(most).unwrap(), ..exact() };
-        let one = run(&settings, &crowd_distance(&reference), &samples, &reference, 1).images;
+        let one = run(&settings, &crowd_distance(&reference), &samples, &reference, 1);
         let other =
-            run(&settings, &crowd_distance(&other_reference), &other_samples, &other_reference, 1)
-                .images;
+            run(&settings, &crowd_distance(&other_reference), &other_samples, &other_reference, 1);
         let mut back: Vec<(usize, usize)> =
             (0..other.parent.len()).map(|k| (order[other.parent[k]], k)).collect();
         back.sort_unstable();
@@ -448,8 +407,7 @@ fn one_number_keeps_its_order() {
         &samples,
         &reference,
         1,
-    )
-    .images;
+    );
     let rank = |values: &[f64], x: f64| values.iter().filter(|&&v| v < x).count();
     assert!(made.rows.numbers(0).iter().zip(&from).all(|(&y, &x)| rank(&to, y) == rank(&from, x)));
 }
@@ -459,9 +417,8 @@ fn distances_beyond_the_range_of_numbers_are_a_fault() {
     let samples = TestPopulation::new(vec![numbers(&[1e300])], 1, 0, 0);
     let reference = TestPopulation::new(vec![numbers(&[0.0, 1e-300])], 2, 1, 1);
     let distance = TransportDistance::new(vec![variable(0, NUMBER)], &reference.rows);
-    let (samples, reference) = (samples.population(), reference.population());
-    let made = transport_problems(&exact(), &distance, Seed(42), &samples, &reference, 1);
-    let error = solve(&exact(), &distance, &samples, &reference, &made.problems[0]).unwrap_err();
+    let matching = matching(&exact(), &distance, &samples, &reference);
+    let error = matching.solve(&matching.problems(1).problems[0]).unwrap_err();
     let expected = "error[no-transport]: no optimal transport of 1 rows to 2 rows: a distance is \
                     not a finite number\n  hint: look for meaningless values larger than \
                     1e150";

@@ -34,6 +34,7 @@ use crate::data::values::SourceValues;
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_LEVEL};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::num::additive::absorb_map;
 
 /// Negative, positive, no label.
 const N_CLASSES: usize = 3;
@@ -477,9 +478,7 @@ impl WrittenCounts {
 
 impl Accumulator for WrittenCounts {
     fn merge(&mut self, other: Self) {
-        for (&key, n) in &other.0 {
-            *self.0.entry(key).or_default() += n;
-        }
+        absorb_map(&mut self.0, other.0);
     }
 }
 
@@ -593,7 +592,7 @@ impl Recomputation {
         }
         let codes = match (self.computed(rows, at), &mut rows.columns[self.feature]) {
             (Some(SqlColumn::Number(values)), FeatureColumn::Number(numbers)) => {
-                for (&row, value) in at.iter().zip(values) {
+                for (&row, value) in at.iter().zip(&values) {
                     numbers[row] = value.unwrap_or(f64::NAN);
                 }
                 return;
@@ -614,11 +613,11 @@ impl Recomputation {
     }
 
     /// The values of an expression for these rows; `None` for other rules.
-    fn computed(&self, rows: &FeatureRows, at: &[usize]) -> Option<SqlColumn<'static>> {
+    fn computed(&self, rows: &FeatureRows, at: &[usize]) -> Option<SqlColumn> {
         let program = self.program.as_ref()?;
         let DerivationRule::Sql { classes, .. } = &self.rule else { return None };
         let columns = self.parents.iter().zip(&self.levels).zip(classes);
-        let columns: Vec<SqlColumn<'_>> = columns
+        let columns: Vec<SqlColumn> = columns
             .map(|((parent, levels), class)| match parent.map(|p| &rows.columns[p]) {
                 None => SqlColumn::Null(at.len()),
                 Some(FeatureColumn::Number(numbers)) => SqlColumn::Number(

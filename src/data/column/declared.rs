@@ -95,7 +95,7 @@ impl DeclaredColumn {
     pub(crate) fn read(&self, array: &ArrayRef) -> Result<(SourceValues, u64), MistypedValue> {
         let whole =
             |why| MistypedValue { position: 0, text: array.data_type().to_string(), what: why };
-        let long = array.data_type().is_integer() || is_whole_decimal(array.data_type());
+        let long = ValueClass::of(array.data_type()) == Some(ValueClass::Int);
         let values = match self.kind {
             // Integers of any length keep their digits.
             DeclaredType::Text if long => {
@@ -109,20 +109,9 @@ impl DeclaredColumn {
             kind => SourceValues::new(array).map_err(|_| whole(kind.in_words()))?,
         };
         let is_text = matches!(values, SourceValues::Text(_) | SourceValues::Named(_));
-        let (values, n_null) = if is_text { self.without_nulls(values) } else { (values, 0) };
+        let is_null = |word: &str| self.nulls.iter().any(|null| *null == word.trim());
+        let (values, n_null) = if is_text { values.without(is_null) } else { (values, 0) };
         Ok((self.of_type(values)?, n_null))
-    }
-
-    fn without_nulls(&self, values: SourceValues) -> (SourceValues, u64) {
-        let distinct = values.distinct();
-        let is_null = |row: usize| {
-            values.word(row).is_some_and(|word| self.nulls.iter().any(|null| *null == word.trim()))
-        };
-        let gone = distinct.table(|row| u32::from(is_null(row)));
-        let gone: Vec<bool> = distinct.ids.iter().map(|&id| gone[id as usize] == 1).collect();
-        let n = gone.iter().filter(|gone| **gone).count() as u64;
-        drop(distinct);
-        if n == 0 { (values, 0) } else { (values.with_missing(&gone), n) }
     }
 
     fn of_type(&self, values: SourceValues) -> Result<SourceValues, MistypedValue> {
@@ -185,14 +174,6 @@ impl DeclaredColumn {
             }
         })
     }
-}
-
-fn is_whole_decimal(data_type: &DataType) -> bool {
-    matches!(data_type,
-        DataType::Decimal32(_, scale)
-        | DataType::Decimal64(_, scale)
-        | DataType::Decimal128(_, scale)
-        | DataType::Decimal256(_, scale) if *scale <= 0)
 }
 
 /// A percentage without its sign.

@@ -14,6 +14,7 @@ use arrow::buffer::Buffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
+use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::reader::{read_dictionary, read_record_batch};
 use arrow::ipc::{self, Endianness, Message, Schema, root_as_message};
 
@@ -208,13 +209,30 @@ fn copied_bytes(column: &ArrayRef) -> u64 {
     words.normalized_keys().into_iter().fold(0_u64, |sum, of| sum.saturating_add(bytes(of)))
 }
 
-pub(crate) fn damaged(cause: ArrowError) -> Fault {
-    stream_fault(format!("wrote a stream with a damaged message: {cause}"))
+/// The fault of a message that cannot be decoded, without the word of the library for its kind.
+fn damaged(cause: ArrowError) -> Fault {
+    let why = match cause {
+        ArrowError::IpcError(why)
+        | ArrowError::ParseError(why)
+        | ArrowError::SchemaError(why)
+        | ArrowError::CastError(why)
+        | ArrowError::ComputeError(why)
+        | ArrowError::NotYetImplemented(why)
+        | ArrowError::InvalidArgumentError(why) => why,
+        other => other.to_string(),
+    };
+    stream_fault(format!("wrote a stream with a damaged message: {why}"))
 }
 
 /// The message for a panic of the library while it decodes a message.
-pub(crate) fn undecodable<T>() -> Result<T, ArrowError> {
+fn undecodable<T>() -> Result<T, ArrowError> {
     Err(ArrowError::IpcError("its parts do not fit together".to_owned()))
+}
+
+/// The columns that a schema of a stream describes.
+pub(crate) fn decoded_schema(schema: Schema<'_>) -> Result<SchemaRef> {
+    let schema = decoded(|| try_fb_to_schema(schema)).unwrap_or_else(undecodable);
+    Ok(Arc::new(schema.map_err(damaged)?))
 }
 
 /// The batches of a stream: what later messages depend on.
@@ -237,11 +255,7 @@ impl StreamedRows {
     }
 
     /// The bytes that belong to a message, which says how many they are.
-    pub(crate) fn body_of(
-        &mut self,
-        source: &mut dyn Read,
-        message: &Message<'_>,
-    ) -> Result<Buffer> {
+    fn body_of(&mut self, source: &mut dyn Read, message: &Message<'_>) -> Result<Buffer> {
         let length = u64::try_from(message.bodyLength())
             .map_err(|_| stream_fault("wrote a stream with a message of less than no bytes"))?;
         let compressed = |batch: ipc::RecordBatch<'_>| batch.compression().is_some();
@@ -270,12 +284,13 @@ impl StreamedRows {
         Ok(Buffer::from_vec(body))
     }
 
-    /// The rows of a message; none where it holds a dictionary.
-    pub(crate) fn take(
+    /// The rows of a message, whose bytes follow in the stream; none where it holds a dictionary.
+    pub(crate) fn read(
         &mut self,
+        source: &mut dyn Read,
         message: &Message<'_>,
-        body: &Buffer,
     ) -> Result<Option<RecordBatch>> {
+        let body = &self.body_of(source, message)?;
         let version = message.version();
         let told = if let Some(batch) = message.header_as_record_batch() {
             if !(0..=MAX_BATCH_ROWS).contains(&batch.length()) {

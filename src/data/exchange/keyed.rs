@@ -3,7 +3,7 @@
 //!
 //! A row is identified by `row_id`, a counterfactual also by `sensitive`, `to_group` and
 //! `cf_index`. This file turns text into keys and adds file, row and value to faults;
-//! `model::scores_file` joins the scores, [`crate::data::exchange::external`] reads the features.
+//! `stage::score::score_file` joins the scores, [`crate::data::exchange::external`] reads the features.
 //! `sensitive` may be left out where the job has one attribute, `cf_index` where every row has one
 //! counterfactual a group (it is 0 then); where `sensitive` is present it must name attributes of
 //! the job. A column `from_group`, if present, must name the row's own group.
@@ -21,8 +21,8 @@ use crate::data::exchange::to_score::{REQUEST, REQUEST_NOTE};
 use crate::data::rows::ids::key_of_text;
 use crate::data::source::list_words;
 use crate::data::values::{self, SourceValues, ValueClass};
-use crate::data::{Attribute, DecisionColumn, RowIdKind};
-use crate::error::{Error, Fault, Result};
+use crate::data::{Attribute, DecisionColumn, MISSING_GROUP, RowIdKind};
+use crate::error::{Fault, Result};
 use crate::exec::object;
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
@@ -396,34 +396,25 @@ impl KeyedFile {
         if !self.has(REQUEST) {
             return Ok(found);
         }
-        let other = |words: String, file_row: u64| {
-            let fault = Fault::new("other-request", words)
-                .in_file(self.path())
-                .at_row(self.describe_row(file_row))
-                .in_column(REQUEST);
-            fault.hint(
-                "a file answers one request: every line has the `request` of the \
-                 rows to score, unchanged",
-            )
-        };
         for group in 0..self.n_groups() {
             let batch = self.read_group(group, &[REQUEST])?;
-            let first_row = self.first_rows[group];
             let Some(texts) = self.texts(&batch, REQUEST)? else { continue };
             for i in 0..batch.num_rows() {
                 let here = texts.at(i);
-                match (&found, here) {
-                    (Some(found), Some(here)) if found == here => {}
-                    (None, Some(here)) if group + i == 0 => found = Some(here.to_owned()),
-                    // No request is named so far.
-                    (None, None) => {}
-                    (_, here) => {
-                        let words = format!(
-                            "the scores answer several requests: this line has `{}`",
-                            here.unwrap_or("null")
-                        );
-                        return Err(other(words, first_row + i as u64).into());
-                    }
+                if group + i == 0 {
+                    found = found.or(here.map(str::to_owned));
+                }
+                if here != found.as_deref() {
+                    let here = here.unwrap_or("null");
+                    let what =
+                        format!("the scores answer several requests: this line has `{here}`");
+                    let fault = Fault::new("other-request", what)
+                        .in_file(self.path())
+                        .at_row(self.describe_row(self.first_rows[group] + i as u64));
+                    return fault.in_column(REQUEST).fail(
+                        "a file answers one request: every line has the `request` of the \
+                         rows to score, unchanged",
+                    );
                 }
             }
         }
@@ -443,33 +434,41 @@ impl KeyedFile {
     /// A damaged file.
     pub fn score_columns(&self, group: usize) -> Result<Option<ScoreColumns>> {
         let batch = self.read_group(group, &self.column_names())?;
-        Ok(self.ordinary_columns(&batch))
+        let found = self.entries(group, &batch).ok();
+        let ordinary = found.filter(|(columns, is_left_out)| {
+            !is_left_out.contains(&true) && !columns.from_group.contains(&MISSING_GROUP)
+        });
+        Ok(ordinary.map(|(columns, _)| columns))
     }
 
-    fn ordinary_columns(&self, batch: &RecordBatch) -> Option<ScoreColumns> {
+    /// The entries of a batch, and for each whether it is left out, being one of another attribute;
+    /// nothing where the file names none.
+    ///
+    /// # Errors
+    /// As [`KeyedFile::read`]: of several rows the first, and there what comes first in the key.
+    fn entries(&self, group: usize, batch: &RecordBatch) -> Result<(ScoreColumns, Vec<bool>)> {
         let n = batch.num_rows();
-        let ids = self.column_as(batch, "row_id", self.id_type()).ok()?;
+        let ids = self.column_as(batch, "row_id", self.id_type())?;
+        let scores = self.numbers(batch)?;
+        let sensitive = self.texts(batch, "sensitive")?;
+        let (from, to) = (self.texts(batch, "from_group")?, self.texts(batch, "to_group")?);
+        let index = self.optional(batch, "cf_index", DataType::Int64)?;
         let row_key: ScalarBuffer<u64> = match ids.as_string_opt::<i32>() {
-            _ if ids.null_count() > 0 => return None,
             Some(texts) => texts.iter().map(|id| key_of_text(id.unwrap_or_default())).collect(),
-            None => {
-                let ids = ids.as_primitive_opt::<Int64Type>()?.values();
-                let numbered = self.row_id == RowIdKind::RowNumber;
-                if numbered && ids.iter().any(|&id| id < 0) {
-                    return None;
-                }
-                // The same 64 bits, read as unsigned numbers.
-                ids.inner().clone().into()
-            }
+            // The same 64 bits, read as unsigned numbers.
+            None => ids.as_primitive::<Int64Type>().values().inner().clone().into(),
         };
-        let scores = self.numbers(batch).ok()??;
-        let score: ScalarBuffer<f64> = match scores.null_count() {
-            0 => scores.values().clone(),
-            _ => scores.iter().map(|score| score.unwrap_or(f64::NAN)).collect(),
+        let numbered = self.row_id == RowIdKind::RowNumber;
+        let is_no_number = |key: u64| numbered && key.cast_signed() < 0;
+        let some_id = ids.null_count() > 0 || row_key.iter().any(|&key| is_no_number(key));
+        let bad_id =
+            (0..n).filter(|_| some_id).find(|&i| ids.is_null(i) || is_no_number(row_key[i]));
+        let score: ScalarBuffer<f64> = match &scores {
+            None => vec![f64::NAN; n].into(),
+            Some(scores) if scores.null_count() == 0 => scores.values().clone(),
+            Some(scores) => scores.iter().map(|score| score.unwrap_or(f64::NAN)).collect(),
         };
-        if !score.iter().all(|&score| score.is_nan() || self.values.contains(score)) {
-            return None;
-        }
+        let bad_score = score.iter().position(|&x| !x.is_nan() && !self.values.contains(x));
         let mut columns = ScoreColumns {
             row_key,
             score,
@@ -477,27 +476,49 @@ impl KeyedFile {
             cf_index: Vec::new(),
             from_group: Vec::new(),
         };
-        let Some(attribute) = &self.attribute else { return Some(columns) };
-        if let Some(texts) = self.texts(batch, "sensitive").ok()? {
-            let all = (0..n).all(|i| texts.at(i) == Some(attribute.name.as_str()));
-            if !all {
-                return None;
+        let (mut is_left_out, mut bad) = (Vec::new(), [None; 4]);
+        if let Some(attribute) = &self.attribute {
+            let own = Some(attribute.name.as_str());
+            if let Some(texts) = &sensitive {
+                is_left_out = (0..n).map(|i| texts.at(i) != own).collect();
+                bad[0] = (0..n).find(|&i| is_left_out[i] && !self.has_attribute(texts.at(i)));
             }
+            let counts = |i: &usize| !is_left_out.get(*i).copied().unwrap_or(false);
+            let groups = |texts: &TextColumn| groups_named(texts, attribute, n);
+            columns.to_group = to.as_ref().map_or_else(|| vec![MISSING_GROUP; n], groups);
+            columns.from_group = from.as_ref().map_or_else(Vec::new, groups);
+            let lacks = |groups: &[u16]| {
+                let may_lack = groups.contains(&MISSING_GROUP);
+                (0..n).filter(move |_| may_lack).filter(counts)
+            };
+            bad[1] = lacks(&columns.to_group).find(|&i| columns.to_group[i] == MISSING_GROUP);
+            let says = |i: usize| from.as_ref().is_some_and(|texts| texts.at(i).is_some());
+            bad[2] = lacks(&columns.from_group)
+                .find(|&i| columns.from_group[i] == MISSING_GROUP && says(i));
+            let index = index.as_ref().and_then(|index| index.as_primitive_opt::<Int64Type>());
+            let number = |i: Option<i64>| i.and_then(|i| u16::try_from(i).ok());
+            let known: Vec<Option<u16>> = index.into_iter().flatten().map(number).collect();
+            bad[3] = (0..known.len()).filter(counts).find(|&i| known[i].is_none());
+            columns.cf_index = known.into_iter().map(Option::unwrap_or_default).collect();
         }
-        let groups = |name: &str| -> Option<Vec<u16>> {
-            let texts = self.texts(batch, name).ok()?;
-            let Some(texts) = texts else { return Some(Vec::new()) };
-            GroupColumn::new(texts, attribute).all(attribute, n)
+        let row = |i: usize| self.first_rows[group] + i as u64;
+        let text = |texts: &Option<TextColumn>, i: usize| {
+            texts.as_ref().and_then(|texts| texts.at(i).map(str::to_owned))
         };
-        columns.to_group = groups("to_group").filter(|to| to.len() == n)?;
-        columns.from_group = groups("from_group")?;
-        if let Some(index) = self.optional(batch, "cf_index", DataType::Int64).ok()? {
-            let index =
-                index.as_primitive_opt::<Int64Type>().filter(|_| index.null_count() == 0)?;
-            let values = index.values().iter().map(|&value| u16::try_from(value).ok());
-            columns.cf_index = values.collect::<Option<Vec<u16>>>()?;
+        let [bad_attribute, bad_to, bad_from, bad_index] = bad;
+        let faults: [(Option<usize>, &dyn Fn(usize) -> Result<Fault>); 6] = [
+            (bad_id, &|i| Ok(self.id_fault(&ids, i, row(i)))),
+            (bad_score, &|i| self.score_fault(batch, columns.score[i], i, row(i))),
+            (bad_attribute, &|i| Ok(self.attribute_fault(text(&sensitive, i), row(i)))),
+            (bad_to, &|i| Ok(self.group_fault("to_group", text(&to, i), row(i)))),
+            (bad_from, &|i| Ok(self.group_fault("from_group", text(&from, i), row(i)))),
+            (bad_index, &|i| Ok(self.index_fault(row(i)))),
+        ];
+        let first = faults.iter().filter_map(|(at, fault)| Some(((*at)?, fault)));
+        match first.min_by_key(|(at, _)| *at) {
+            Some((i, fault)) => Err(fault(i)?.into()),
+            None => Ok((columns, is_left_out)),
         }
-        Some(columns)
     }
 
     fn column_names(&self) -> Vec<&str> {
@@ -520,52 +541,20 @@ impl KeyedFile {
     /// group or attribute.
     pub fn read(&self, group: usize) -> Result<Vec<ScoreEntry>> {
         let batch = self.read_group(group, &self.column_names())?;
-        let ids = self.column_as(&batch, "row_id", self.id_type())?;
-        let scores = self.column.as_deref().zip(self.numbers(&batch)?);
-        let sensitive = self.texts(&batch, "sensitive")?;
-        let groups = |name| {
-            Ok::<_, Error>(
-                self.texts(&batch, name)?
-                    .zip(self.attribute.as_ref())
-                    .map(|(texts, of)| GroupColumn::new(texts, of)),
-            )
+        let (columns, is_left_out) = self.entries(group, &batch)?;
+        let of = |column: &[u16], i: usize| column.get(i).copied();
+        let entry = |i: usize| ScoreEntry {
+            key: ScoreKey {
+                row_key: columns.row_key[i],
+                to_group: of(&columns.to_group, i).unwrap_or(0),
+                cf_index: of(&columns.cf_index, i).unwrap_or(0),
+            },
+            score: columns.score[i],
+            from_group: of(&columns.from_group, i).filter(|&group| group != MISSING_GROUP),
+            file_row: self.first_rows[group] + i as u64,
         };
-        let (from, to) = (groups("from_group")?, groups("to_group")?);
-        let index = self.optional(&batch, "cf_index", DataType::Int64)?;
-        let mut entries = Vec::with_capacity(batch.num_rows());
-        for i in 0..batch.num_rows() {
-            let file_row = self.first_rows[group] + i as u64;
-            let mut entry = ScoreEntry {
-                key: ScoreKey {
-                    row_key: self.row_key(&ids, i, file_row)?,
-                    to_group: 0,
-                    cf_index: 0,
-                },
-                score: match &scores {
-                    Some((name, scores)) => self.score(&batch, (name, scores), i, file_row)?,
-                    None => f64::NAN,
-                },
-                from_group: None,
-                file_row,
-            };
-            if let Some(attribute) = &self.attribute {
-                if let Some(texts) = &sensitive
-                    && self.attribute_named(texts.at(i), file_row)? != attribute.name
-                {
-                    continue;
-                }
-                entry.key.to_group = self.group(attribute, "to_group", to.as_ref(), i, file_row)?;
-                if from.as_ref().is_some_and(|from| from.texts.at(i).is_some()) {
-                    entry.from_group =
-                        Some(self.group(attribute, "from_group", from.as_ref(), i, file_row)?);
-                }
-                if let Some(array) = &index {
-                    entry.key.cf_index = self.cf_index(array, i, file_row)?;
-                }
-            }
-            entries.push(entry);
-        }
-        Ok(entries)
+        let counts = |i: &usize| !is_left_out.get(*i).copied().unwrap_or(false);
+        Ok((0..batch.num_rows()).filter(counts).map(entry).collect())
     }
 
     fn id_type(&self) -> DataType {
@@ -580,18 +569,19 @@ impl KeyedFile {
             .in_column(column)
     }
 
-    /// The attribute in the column `sensitive`.
-    fn attribute_named<'a>(&self, value: Option<&'a str>, file_row: u64) -> Result<&'a str> {
-        value.filter(|v| self.attributes.iter().any(|a| a == v)).ok_or_else(|| {
-            let what = match value {
-                Some(value) => format!("`{value}` is not a sensitive attribute of the job"),
-                None => "the sensitive attribute is missing".to_owned(),
-            };
-            let known = list_words(self.attributes.iter().map(|a| format!("`{a}`")), 20);
-            self.fault(what, "sensitive", file_row)
-                .hint(format!("the attributes of the job are {known}"))
-                .into()
-        })
+    /// Whether a text of the column `sensitive` names an attribute of the job.
+    fn has_attribute(&self, text: Option<&str>) -> bool {
+        text.is_some_and(|text| self.attributes.iter().any(|attribute| attribute == text))
+    }
+
+    fn attribute_fault(&self, value: Option<String>, file_row: u64) -> Fault {
+        let what = match value {
+            Some(value) => format!("`{value}` is not a sensitive attribute of the job"),
+            None => "the sensitive attribute is missing".to_owned(),
+        };
+        let known = list_words(self.attributes.iter().map(|a| format!("`{a}`")), 20);
+        let fault = self.fault(what, "sensitive", file_row);
+        fault.hint(format!("the attributes of the job are {known}"))
     }
 
     fn column_as(&self, batch: &RecordBatch, name: &str, kind: DataType) -> Result<ArrayRef> {
@@ -657,34 +647,25 @@ impl KeyedFile {
         self.column_as(batch, name, kind).map(Some)
     }
 
-    fn row_key(&self, ids: &ArrayRef, i: usize, file_row: u64) -> Result<u64> {
-        if ids.is_null(i) {
-            let fault = self.fault("the row id is missing".to_owned(), "row_id", file_row);
-            return fault.fail(format!("every line keeps the row_id of {}", self.words.original));
+    fn id_fault(&self, ids: &ArrayRef, i: usize, file_row: u64) -> Fault {
+        match ids.as_primitive_opt::<Int64Type>().filter(|ids| ids.is_valid(i)) {
+            Some(ids) => self
+                .fault(format!("`{}` is not a row number", ids.value(i)), "row_id", file_row)
+                .hint("row numbers count from 0"),
+            None => self
+                .fault("the row id is missing".to_owned(), "row_id", file_row)
+                .hint(format!("every line keeps the row_id of {}", self.words.original)),
         }
-        if let Some(texts) = ids.as_string_opt::<i32>() {
-            return Ok(key_of_text(texts.value(i)));
-        }
-        let id = ids.as_primitive::<Int64Type>().value(i);
-        if self.row_id == RowIdKind::RowNumber && id < 0 {
-            return self
-                .fault(format!("`{id}` is not a row number"), "row_id", file_row)
-                .fail("row numbers count from 0");
-        }
-        Ok(id.cast_unsigned())
     }
 
-    fn score(
+    fn score_fault(
         &self,
         batch: &RecordBatch,
-        (name, array): (&str, &Float64Array),
+        score: f64,
         i: usize,
         file_row: u64,
-    ) -> Result<f64> {
-        let score = if array.is_null(i) { f64::NAN } else { array.value(i) };
-        if score.is_nan() || self.values.contains(score) {
-            return Ok(score);
-        }
+    ) -> Result<Fault> {
+        let name = self.column.as_deref().unwrap_or_default();
         let (what, hint) = match &self.values {
             AnswerValues::Scores(scale) => {
                 (format!("the score `{score}` is not {}", scale.in_words()), scale.hint())
@@ -699,7 +680,7 @@ impl KeyedFile {
                 )
             }
         };
-        self.fault(what, name, file_row).fail(hint)
+        Ok(self.fault(what, name, file_row).hint(hint))
     }
 
     /// The scores of a batch, where the file holds such; of decisions 1 where they are positive, 0
@@ -734,38 +715,23 @@ impl KeyedFile {
         })
     }
 
-    fn group(
-        &self,
-        attribute: &Attribute,
-        column: &str,
-        groups: Option<&GroupColumn>,
-        i: usize,
-        file_row: u64,
-    ) -> Result<u16> {
-        groups.and_then(|groups| groups.at(attribute, i)).ok_or_else(|| {
-            let what = match groups.and_then(|groups| groups.texts.at(i)) {
-                Some(value) => format!("`{value}` is not a group of `{}`", attribute.name),
-                None => format!("the group of `{}` is missing", attribute.name),
-            };
-            self.fault(what, column, file_row)
-                .hint(format!("the declared groups are {}", attribute.groups.join(", ")))
-                .into()
-        })
+    fn group_fault(&self, column: &str, value: Option<String>, file_row: u64) -> Fault {
+        let attribute = self.attribute.as_ref();
+        let (name, groups) =
+            attribute.map_or(("", &[][..]), |of| (of.name.as_str(), of.groups.as_slice()));
+        let what = match value {
+            Some(value) => format!("`{value}` is not a group of `{name}`"),
+            None => format!("the group of `{name}` is missing"),
+        };
+        let fault = self.fault(what, column, file_row);
+        fault.hint(format!("the declared groups are {}", groups.join(", ")))
     }
 
-    fn cf_index(&self, array: &ArrayRef, i: usize, file_row: u64) -> Result<u16> {
-        let value = if array.is_null(i) { -1 } else { array.as_primitive::<Int64Type>().value(i) };
-        u16::try_from(value).map_err(|_| {
-            let fault = self.fault(
-                "`cf_index` is not a number from 0 to 65535".to_owned(),
-                "cf_index",
-                file_row,
-            );
-            let hint = match self.words.code {
-                "bad-scores" => "every line must keep the cf_index of its row to score",
-                _ => "number the counterfactuals of a person in a group from 0",
-            };
-            fault.hint(hint).into()
+    fn index_fault(&self, file_row: u64) -> Fault {
+        let what = "`cf_index` is not a number from 0 to 65535".to_owned();
+        self.fault(what, "cf_index", file_row).hint(match self.words.code {
+            "bad-scores" => "every line must keep the cf_index of its row to score",
+            _ => "number the counterfactuals of a person in a group from 0",
         })
     }
 }
@@ -794,46 +760,19 @@ impl TextColumn {
     }
 }
 
-/// A column of groups of an attribute.
+/// The groups of an attribute that texts name; [`MISSING_GROUP`] where one is missing or unknown.
 ///
 /// Each text of a dictionary is looked up once, not in every row.
-struct GroupColumn {
-    texts: TextColumn,
-    /// The group of each text of the list.
-    listed: Vec<Option<u16>>,
-}
-
-impl GroupColumn {
-    fn new(texts: TextColumn, of: &Attribute) -> Self {
-        let listed = match &texts {
-            TextColumn::Each(_) => Vec::new(),
-            TextColumn::Listed(_, list) => list.iter().map(|text| position(of, text?)).collect(),
-        };
-        GroupColumn { texts, listed }
-    }
-
-    /// The groups of the first `n` rows; `None` where one is missing or unknown.
-    fn all(&self, of: &Attribute, n: usize) -> Option<Vec<u16>> {
-        let TextColumn::Listed(listed, _) = &self.texts else {
-            return (0..n).map(|i| self.at(of, i)).collect();
-        };
-        let keys = listed.keys();
-        if keys.null_count() > 0 {
-            return None;
-        }
-        let mut all = Vec::with_capacity(n);
-        for &key in keys.values().get(..n)? {
-            all.push(self.listed.get(usize::try_from(key).ok()?).copied().flatten()?);
-        }
-        Some(all)
-    }
-
-    /// The group of a row; `None` where it is missing or unknown.
-    fn at(&self, of: &Attribute, i: usize) -> Option<u16> {
-        match &self.texts {
-            TextColumn::Each(_) => position(of, self.texts.at(i)?),
-            TextColumn::Listed(listed, _) => self.listed.get(listed.key(i)?).copied().flatten(),
-        }
+fn groups_named(texts: &TextColumn, of: &Attribute, n: usize) -> Vec<u16> {
+    let group = |text: Option<&str>| text.and_then(|t| position(of, t)).unwrap_or(MISSING_GROUP);
+    let TextColumn::Listed(listed, list) = texts else {
+        return (0..n).map(|i| group(texts.at(i))).collect();
+    };
+    let known: Vec<u16> = list.iter().map(group).collect();
+    let at = |key: i32| known.get(key as usize).copied().unwrap_or(MISSING_GROUP);
+    match listed.keys().null_count() {
+        0 => listed.keys().values().iter().map(|&key| at(key)).collect(),
+        _ => listed.keys().iter().map(|key| key.map_or(MISSING_GROUP, at)).collect(),
     }
 }
 

@@ -16,16 +16,14 @@ use arrow::datatypes::{
     DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Schema, SchemaRef,
 };
 use arrow::ipc::Message;
-use arrow::ipc::convert::try_fb_to_schema;
 
 use crate::data::exchange::ipc_message::{
-    CLOSE_WRITER, NextMessage, StreamedRows, damaged, next_message, next_part, parsed,
-    schema_of_stream, stream_fault, undecodable,
+    CLOSE_WRITER, NextMessage, StreamedRows, decoded_schema, next_message, next_part, parsed,
+    schema_of_stream, stream_fault,
 };
 use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
 use crate::data::values::{ValueClass, type_in_words};
 use crate::error::{Fault, Result};
-use crate::table::decoding::decoded;
 use crate::table::field_marks::{cached, distinct};
 use crate::table::file::{FileOwner, ParquetFile};
 
@@ -73,8 +71,7 @@ pub(crate) fn copy_rows(
             NextMessage::Nothing => return Err(no_end_mark_fault().into()),
         };
         let message = parsed(&bytes)?;
-        let body = rows.body_of(source, &message)?;
-        if let Some(batch) = rows.take(&message, &body)? {
+        if let Some(batch) = rows.read(source, &message)? {
             n_rows += batch.num_rows() as u64;
             file.push(RawBatch::of(batch))?;
         }
@@ -92,9 +89,7 @@ fn no_end_mark_fault() -> Fault {
 
 /// The columns of a stream that can be copied.
 fn schema_of(message: Message<'_>) -> Result<SchemaRef> {
-    let schema = schema_of_stream(message)?;
-    let schema =
-        decoded(|| try_fb_to_schema(schema)).unwrap_or_else(undecodable).map_err(damaged)?;
+    let schema = decoded_schema(schema_of_stream(message)?)?;
     for (i, field) in schema.fields().iter().enumerate() {
         let name = field.name();
         if schema.fields()[..i].iter().any(|other| other.name() == name) {
@@ -120,7 +115,7 @@ fn schema_of(message: Message<'_>) -> Result<SchemaRef> {
             return stream_fault(what).fail("write another decimal type, or floats");
         }
     }
-    Ok(Arc::new(schema))
+    Ok(schema)
 }
 
 /// The most digits of a decimal type, if the type states a precision or a scale that no Parquet

@@ -25,10 +25,7 @@ pub(crate) fn decision_words(
 ) -> Result<DecisionColumn> {
     let fault = |what: String| Fault::new("unknown-decision", what).in_column(name);
     let mut warn = |code, n, text| issues.push(DataIssue::warning(code, name, n, text));
-    for (written, value) in &decision.positive {
-        if tally.occurrences.contains_key(value) {
-            continue;
-        }
+    for written in decision.positive.absent(tally) {
         if decision.negative.is_none() {
             let what = format!("the positive decision `{written}` never occurs in `{name}`");
             let hint = format!(
@@ -40,15 +37,9 @@ pub(crate) fn decision_words(
         let text = format!("no row has the positive decision `{written}` of `{name}`");
         warn("absent-decision", 0, text);
     }
-    let words = |pairs: &[(String, String)]| -> Vec<String> {
-        pairs.iter().map(|(_, value)| value.clone()).collect()
-    };
-    let positive = words(&decision.positive);
-    let others: Vec<(&str, u64)> = tally
-        .by_count()
-        .into_iter()
-        .filter(|(word, _)| positive.iter().all(|value| value != word))
-        .collect();
+    let positive = decision.positive.values();
+    let others = tally.by_count().into_iter().filter(|(word, _)| !decision.positive.has(word));
+    let others: Vec<(&str, u64)> = others.collect();
     let negative = match &decision.negative {
         None => {
             if others.len() > 1 {
@@ -62,8 +53,8 @@ pub(crate) fn decision_words(
             others.iter().map(|(word, _)| (*word).to_owned()).collect()
         }
         Some(listed) => {
-            let listed = words(listed);
-            let is_unlisted = |(word, _): &&(&str, u64)| listed.iter().all(|of| of != word);
+            let is_unlisted = |(word, _): &&(&str, u64)| !listed.has(word);
+            let listed = listed.values();
             if let Some((word, n)) = others.iter().find(is_unlisted) {
                 let what = format!(
                     "`{word}` ({n} rows) is neither among the positive nor among the negative \

@@ -3,25 +3,25 @@
 //! Rows are compared by the 128-bit xxh3 of their values, missing ones included; two different rows
 //! share a hash about once in 10^38 pairs. The order of the rows in the source decides which is the
 //! first, so neither threads nor batches matter.
-//!
-//! Memory: 24 bytes per row that passes the filters, for at most 32 million rows at a time (768
-//! MB). With more rows in the source the pass is repeated, each time over another range of hashes.
-//! The numbers of repeated rows are kept, 8 bytes each.
+
+use std::path::PathBuf;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::data::prepare::kept_slice::apply_filters;
-use crate::data::prepare::params::passes;
-use crate::data::prepare::plan::PreparePlan;
+use crate::data::prepare::kept_slice::SurvivingRows;
+use crate::data::prepare::plan::{PreparePlan, RowLoss};
+use crate::data::prepare::repeated::{KeyedRow, repeated_rows};
 use crate::data::source::SourceSlice;
 use crate::data::values::SourceValues;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::param::ColumnName;
 
 /// The numbers of the rows that repeat an earlier one in the compared columns, ascending.
 ///
-/// Only rows that pass all filters are compared.
+/// Only rows that pass all filters are compared. `scratch` is a temporary file, and how many rows
+/// wait in memory before it is made.
 ///
 /// # Errors
 /// The rows cannot be read, or the run is stopped.
@@ -29,67 +29,41 @@ pub(crate) fn find_duplicates(
     plan: &PreparePlan<'_>,
     compared: &[ColumnName],
     batch_rows: usize,
-    workers: &WorkerPool,
-    watch: StageWatch<'_>,
+    (workers, watch): (&WorkerPool, StageWatch<'_>),
+    scratch: (PathBuf, usize),
 ) -> Result<Vec<u64>> {
-    let columns = compared
-        .iter()
-        .map(|name| plan.view.position(name.as_str()))
-        .collect::<Result<Vec<_>>>()?;
-    find_in_passes(plan, &columns, passes(plan.view.source().n_rows()), batch_rows, workers, watch)
-}
-
-fn find_in_passes(
-    plan: &PreparePlan<'_>,
-    columns: &[usize],
-    passes: u64,
-    batch_rows: usize,
-    workers: &WorkerPool,
-    watch: StageWatch<'_>,
-) -> Result<Vec<u64>> {
+    let columns = compared.iter().map(|name| plan.view.position(name.as_str()));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
     let pieces = plan.view.source().pieces();
-    let mut repeated = Vec::new();
-    for pass in 0..passes {
-        // The two halves of the hash, then the number of the row: sorting puts equal rows next to
-        // each other, the earliest first.
-        let mut seen: Vec<[u64; 3]> = Vec::new();
-        let look = |i: usize| {
-            let mut found = Vec::new();
-            plan.view.read(&pieces[i], batch_rows, |slice| {
-                (watch.check)()?;
-                let (alive, _) = apply_filters(plan, &slice)?;
-                let rows: Vec<u32> =
-                    alive.iter().zip(0..).filter(|(alive, _)| **alive).map(|(_, i)| i).collect();
-                let hashes = hashes(&slice, columns, &rows);
-                let mine = hashes
-                    .into_iter()
-                    .zip(&rows)
-                    .filter(|(hash, _)| (hash >> 64) as u64 % passes == pass);
-                found.extend(mine.map(|(hash, &i)| {
-                    [(hash >> 64) as u64, hash as u64, slice.first_row + u64::from(i)]
-                }));
-                Ok(())
-            })?;
-            Ok::<_, Error>(found)
-        };
-        workers.map(pieces.len(), look, |i, found| {
-            seen.extend(found);
-            (watch.progress)(pieces[i].rows() as u64);
+    let keys = |i: usize| {
+        let mut found = Vec::new();
+        plan.view.read(&pieces[i], batch_rows, |slice| {
+            (watch.check)()?;
+            let compares = |loss: &RowLoss<'_>| !matches!(loss, RowLoss::Dropped(_));
+            let filters = plan.losses().into_iter().filter(compares);
+            let SurvivingRows { alive, .. } = SurvivingRows::of(plan.view, &slice, filters)?;
+            let rows = alive.iter().zip(0..).filter(|(alive, _)| **alive).map(|(_, i)| i);
+            found.extend(hashes(&slice, &columns, rows));
             Ok(())
         })?;
-        seen.sort_unstable();
-        repeated.extend(
-            seen.windows(2).filter(|pair| pair[0][..2] == pair[1][..2]).map(|pair| pair[1][2]),
-        );
-    }
-    repeated.sort_unstable();
-    Ok(repeated)
+        Ok((pieces[i].rows() as u64, found))
+    };
+    let all = PieceLoop { workers, watch, n: pieces.len() };
+    let later = repeated_rows(all, scratch, keys, |pairs| pairs.map(|(row, _)| row).collect());
+    let mut later: Vec<u64> = later?.into_iter().flat_map(|rows: Vec<u64>| rows).collect();
+    later.sort_unstable();
+    Ok(later)
 }
 
-/// One hash per row over its values, each preceded by its length or a mark that it is missing.
-fn hashes(slice: &SourceSlice, columns: &[usize], rows: &[u32]) -> Vec<u128> {
+/// The rows at these positions: one hash over the values of each, each value preceded by its length
+/// or a mark that it is missing.
+fn hashes(
+    slice: &SourceSlice,
+    columns: &[usize],
+    rows: impl Iterator<Item = u32>,
+) -> Vec<KeyedRow> {
     let mut hash = Xxh3::new();
-    let mut of = |&i: &u32| {
+    let mut of = |i: u32| {
         hash.reset();
         for &column in columns {
             let (values, i) = (&slice.columns[column], i as usize);
@@ -110,18 +84,18 @@ fn hashes(slice: &SourceSlice, columns: &[usize], rows: &[u32]) -> Vec<u128> {
                 }
             }
         }
-        hash.digest128()
+        let hash = hash.digest128();
+        [(hash >> 64) as u64, hash as u64, slice.first_row + u64::from(i)]
     };
-    rows.iter().map(&mut of).collect()
+    rows.map(&mut of).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use super::find_in_passes;
+    use super::find_duplicates;
     use crate::data::prepare::params::PrepareParams;
-    use crate::data::prepare::params::passes;
     use crate::data::prepare::plan::PreparePlan;
     use crate::data::prepare::view::SourceView;
     use crate::data::source::ParquetSource;
@@ -167,27 +141,15 @@ mod tests {
                 .unwrap();
         let view = SourceView::new(&source, &params).unwrap();
         let plan = PreparePlan::new(&view, &params).unwrap();
-        let positions: Vec<usize> = params
-            .drop_duplicates
-            .iter()
-            .flatten()
-            .map(|c| view.position(c.as_str()).unwrap())
-            .collect();
-        for (passes, batch_rows, threads) in [(1, 4096, 1), (1, 64, 4), (3, 512, 2)] {
+        let compared = params.drop_duplicates.clone().unwrap();
+        for (most, batch_rows, threads) in [(1 << 19, 4096, 1), (1 << 19, 64, 4), (100, 512, 2)] {
+            let (workers, scratch) = (workers(threads), (dir.path().join("seen"), most));
+            let run = (&workers, StageWatch::SILENT);
             assert_eq!(
-                find_in_passes(
-                    &plan,
-                    &positions,
-                    passes,
-                    batch_rows,
-                    &workers(threads),
-                    StageWatch::SILENT
-                )
-                .unwrap(),
+                find_duplicates(&plan, &compared, batch_rows, run, scratch).unwrap(),
                 expected
             );
         }
-        assert_eq!((passes(0), passes(32_000_000), passes(32_000_001)), (1, 1, 2));
         assert!(column("a").as_str() == "a");
     }
 }

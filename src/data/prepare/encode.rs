@@ -33,7 +33,7 @@ pub(crate) fn code_column(plan: &PreparePlan<'_>, column: usize) -> String {
 /// The columns of `rows.parquet`: those that are written unchanged, then the codes.
 pub(crate) fn schema(plan: &PreparePlan<'_>) -> Schema {
     let mut fields = Vec::new();
-    if plan.can_lose_rows() {
+    if !plan.losses().is_empty() {
         fields.push(distinct(Field::new("row", DataType::UInt64, false)));
     }
     match plan.row_id.map(|column| plan.view.columns()[column].class) {
@@ -101,7 +101,7 @@ impl RowChunk {
     /// The rows of a slice, whose words have been counted as `codes`.
     pub(crate) fn new(plan: &PreparePlan<'_>, slice: &KeptSlice, codes: Vec<SliceCodes>) -> Self {
         let mut plain: Vec<ArrayRef> = Vec::new();
-        if plan.can_lose_rows() {
+        if !plan.losses().is_empty() {
             plain.push(Arc::new(UInt64Array::from_iter_values(slice.row_numbers())));
         }
         let mut run = IdRun::default();
@@ -174,8 +174,7 @@ fn keys_of(ids: &SourceValues, n: usize) -> Vec<u64> {
 
 /// 1 where the decision is positive, 0 where it is not.
 fn decisions(plan: &SidesPlan, values: &SourceValues, n: usize) -> ArrayRef {
-    let positive = |word: &str| plan.positive.iter().any(|(_, value)| value == word);
-    let number = |i: usize| Some(f64::from(u8::from(positive(&values.word(i)?))));
+    let number = |i: usize| Some(f64::from(u8::from(plan.positive.has(&values.word(i)?))));
     Arc::new((0..n).map(number).collect::<Float64Array>())
 }
 

@@ -19,17 +19,12 @@ pub(super) fn attribute_of(
 ) -> Result<Attribute> {
     let name = &attribute.name;
     let column = plan.features[attribute.feature].column;
-    let is_declared = |word: &str| attribute.groups.iter().any(|(_, value)| value == word);
+    let is_declared = |word: &str| attribute.groups.has(word);
     let role = ("sensitive column", "list it under `groups`");
     check_words(plan, column, tally, role, &is_declared)?;
     let values: Vec<&str> = tally.by_count().into_iter().map(|(word, _)| word).collect();
-    let absent: Vec<&str> = attribute
-        .groups
-        .iter()
-        .filter(|(_, value)| !tally.occurrences.contains_key(value))
-        .map(|(written, _)| written.as_str())
-        .collect();
-    if absent.len() == attribute.groups.len() {
+    let absent: Vec<&str> = attribute.groups.absent(tally).collect();
+    if absent.len() == attribute.groups.iter().len() {
         let nameless = issues.iter().find(|issue| {
             issue.place == plan.name(column)
                 && ["outside-bins", "unmapped-value"].contains(&issue.code)
@@ -46,11 +41,8 @@ pub(super) fn attribute_of(
         return plan.fault("unknown-group", column, what).fail(hint);
     }
     for group in absent {
-        let undeclared: Vec<&str> = values
-            .iter()
-            .copied()
-            .filter(|word| attribute.groups.iter().all(|(_, value)| value != word))
-            .collect();
+        let undeclared: Vec<&str> =
+            values.iter().copied().filter(|word| !is_declared(word)).collect();
         let near =
             suggested_word(group, &undeclared).map_or(String::new(), |near| format!("; {near}"));
         issues.push(DataIssue::warning(
@@ -61,14 +53,16 @@ pub(super) fn attribute_of(
         ));
     }
     for (i, (one, value)) in attribute.groups.iter().enumerate() {
-        let alike = attribute.groups[..i]
+        let alike = attribute
+            .groups
             .iter()
+            .take(i)
             .find_map(|(other, _)| Some((other, differ_only(one, other)?)));
         if let Some((other, by)) = alike {
             let text = format!(
                 "the groups `{other}` and `{one}` of `{name}` differ only by {by}, and count as \
                  two; if they are one, {}",
-                joined_by(plan, column, [(other.as_str(), one.as_str())])
+                joined_by(plan, column, [(other, one)])
             );
             let n = tally.occurrences.get(value).map_or(0, |seen| seen.n);
             issues.push(DataIssue::warning("similar-groups", name, n, text));
@@ -79,11 +73,8 @@ pub(super) fn attribute_of(
             format!("{} rows have no value of `{name}`: they belong to no group", tally.nulls);
         issues.push(DataIssue::warning("missing-group", name, tally.nulls, text));
     }
-    let others: Vec<(&str, u64)> = tally
-        .by_count()
-        .into_iter()
-        .filter(|(word, _)| attribute.groups.iter().all(|(_, value)| value != word))
-        .collect();
+    let others: Vec<(&str, u64)> =
+        tally.by_count().into_iter().filter(|(word, _)| !is_declared(word)).collect();
     if !others.is_empty() {
         let n = others.iter().map(|(_, n)| n).sum();
         let group_like = |word: &str| {
@@ -93,10 +84,8 @@ pub(super) fn attribute_of(
             Some((group, by)) => format!("`{word}` ({n}; it and `{group}` differ only by {by})"),
             None => format!("`{word}` ({n})"),
         };
-        let pairs: Vec<(&str, &str)> = others
-            .iter()
-            .filter_map(|(word, _)| Some((*word, group_like(word)?.0.as_str())))
-            .collect();
+        let pairs: Vec<(&str, &str)> =
+            others.iter().filter_map(|(word, _)| Some((*word, group_like(word)?.0))).collect();
         // Probable misspellings come first: the user should correct them.
         let (slips, rest): (Vec<_>, Vec<_>) =
             others.iter().partition(|(word, _)| group_like(word).is_some());
@@ -113,10 +102,10 @@ pub(super) fn attribute_of(
         issues.push(DataIssue::warning("undeclared-group", name, n, text));
     }
     let level =
-        |value: &String| levels.iter().position(|l| l == value).and_then(|i| u32::try_from(i).ok());
+        |value: &str| levels.iter().position(|l| l == value).and_then(|i| u32::try_from(i).ok());
     Ok(Attribute {
         name: name.clone(),
-        groups: attribute.groups.iter().map(|(written, _)| written.clone()).collect(),
+        groups: attribute.groups.written(),
         reference: attribute.reference,
         feature: attribute.feature,
         // Declared groups are the first levels of their feature, so each of them has a level.

@@ -6,8 +6,8 @@
 //! named columns are copied into polars.
 
 use polars::prelude::{
-    BooleanChunked, ChunkCompareIneq, ChunkFull, DataType, IntoSeries, NamedFrom, PolarsResult,
-    Series, is_in,
+    BooleanChunked, ChunkCompareIneq, ChunkFull, DataType, Float64Chunked, IntoSeries, NamedFrom,
+    PolarsResult, Series, is_in,
 };
 
 use crate::data::prepare::params::{KeepCondition, KeepStep};
@@ -79,7 +79,7 @@ impl KeepFilter {
             KeepTest::Conditions(tests) => tests,
             KeepTest::Expression(program) => {
                 return Ok(match view.computed(program, &self.columns, slice, None)?.0 {
-                    SqlColumn::Bool(kept) => kept.iter().map(|kept| *kept == Some(true)).collect(),
+                    SqlColumn::Bool(kept) => kept.iter().map(|kept| kept == Some(true)).collect(),
                     _ => vec![false; slice.rows],
                 });
             }
@@ -111,14 +111,8 @@ enum ColumnTest {
     Present(bool),
 }
 
-/// How a number compares with a limit.
-#[derive(Debug, Clone, Copy)]
-enum Comparison {
-    AtLeast,
-    AtMost,
-    Above,
-    Below,
-}
+/// How numbers compare with a limit.
+type Comparison = fn(&Float64Chunked, f64) -> BooleanChunked;
 
 impl ColumnTest {
     fn new(condition: &KeepCondition, name: &ColumnName, column: &SourceColumn) -> Result<Self> {
@@ -142,12 +136,12 @@ impl ColumnTest {
         match condition {
             KeepCondition::In(words) => member(words, true),
             KeepCondition::NotIn(words) => member(words, false),
-            KeepCondition::AtLeast(limit) => limits(&[(Comparison::AtLeast, *limit)]),
-            KeepCondition::AtMost(limit) => limits(&[(Comparison::AtMost, *limit)]),
-            KeepCondition::Above(limit) => limits(&[(Comparison::Above, *limit)]),
-            KeepCondition::Below(limit) => limits(&[(Comparison::Below, *limit)]),
+            KeepCondition::AtLeast(limit) => limits(&[(|x, y| x.gt_eq(y), *limit)]),
+            KeepCondition::AtMost(limit) => limits(&[(|x, y| x.lt_eq(y), *limit)]),
+            KeepCondition::Above(limit) => limits(&[(|x, y| x.gt(y), *limit)]),
+            KeepCondition::Below(limit) => limits(&[(|x, y| x.lt(y), *limit)]),
             KeepCondition::Between([lo, hi]) => {
-                limits(&[(Comparison::AtLeast, *lo), (Comparison::AtMost, *hi)])
+                limits(&[(|x, y| x.gt_eq(y), *lo), (|x, y| x.lt_eq(y), *hi)])
             }
             KeepCondition::Present {} => Ok(ColumnTest::Present(true)),
             KeepCondition::Missing {} => Ok(ColumnTest::Present(false)),
@@ -166,14 +160,8 @@ impl ColumnTest {
                 let numbers = values.cast(&DataType::Float64)?;
                 let numbers = numbers.f64()?;
                 let mut holds = BooleanChunked::full("".into(), true, values.len());
-                for &(how, limit) in limits {
-                    holds = holds
-                        & match how {
-                            Comparison::AtLeast => numbers.gt_eq(limit),
-                            Comparison::AtMost => numbers.lt_eq(limit),
-                            Comparison::Above => numbers.gt(limit),
-                            Comparison::Below => numbers.lt(limit),
-                        };
+                for &(compared, limit) in limits {
+                    holds = holds & compared(numbers, limit);
                 }
                 Ok(holds)
             }

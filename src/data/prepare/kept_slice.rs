@@ -4,10 +4,10 @@
 use arrow::array::Array;
 use serde::{Deserialize, Serialize};
 
-use crate::data::prepare::left_out::{LeftOut, LeftOutRows, LostRows};
-use crate::data::prepare::params::MissingRule;
-use crate::data::prepare::plan::{FeaturePlan, PreparePlan};
+use crate::data::prepare::left_out::{LeftOutRows, LostRows};
+use crate::data::prepare::plan::{FeaturePlan, PreparePlan, RowLoss};
 use crate::data::prepare::tally::UnmatchedRows;
+use crate::data::prepare::view::SourceView;
 use crate::data::prepare::weight::WeightSummary;
 use crate::data::source::SourceSlice;
 use crate::data::source::side_table::{EXAMPLES, UnmatchedRule};
@@ -43,10 +43,7 @@ fn unmatched_rows(
 pub(crate) struct RowsSeen {
     /// Number of rows of the source.
     pub(super) n_in: u64,
-    /// Rows left after each step that can lose rows.
-    ///
-    /// The steps are the filters, the removal of duplicates, and each feature whose missing values
-    /// drop rows.
+    /// Rows left after each step that can lose rows ([`RowLoss`]).
     pub(super) rows_left: Vec<u64>,
     /// Number of rows that are kept.
     pub(crate) n_rows: u64,
@@ -87,28 +84,41 @@ pub(super) fn or_each(any: &mut [bool], here: &[bool]) {
     any.iter_mut().zip(here).for_each(|(any, here)| *any |= here);
 }
 
-/// For each row of a slice whether it passes all filters, and the number left after each filter.
-pub(crate) fn apply_filters(
-    plan: &PreparePlan<'_>,
-    slice: &SourceSlice,
-) -> Result<(Vec<bool>, Vec<u64>)> {
-    let mut alive = vec![true; slice.rows];
-    let mut left = Vec::new();
-    for (table, matched) in plan.view.source().joined().iter().zip(&slice.matched) {
-        if table.params.missing == UnmatchedRule::Drop {
-            alive.iter_mut().zip(matched).for_each(|(a, has_key)| *a &= has_key);
-            left.push(count(&alive));
-        }
-    }
-    for step in &plan.steps {
-        alive.iter_mut().zip(step.passes(plan.view, slice)?).for_each(|(a, passes)| *a &= passes);
-        left.push(count(&alive));
-    }
-    Ok((alive, left))
+/// What steps leave of the rows of a slice.
+pub(crate) struct SurvivingRows {
+    /// For each row whether all steps keep it.
+    pub(crate) alive: Vec<bool>,
+    /// The number of rows left after each step.
+    left: Vec<u64>,
+    /// The rows that are lost.
+    lost: LostRows,
 }
 
-fn count(alive: &[bool]) -> u64 {
-    alive.iter().filter(|&&a| a).count() as u64
+impl SurvivingRows {
+    /// Applies steps, one after the other.
+    ///
+    /// # Errors
+    /// A filter cannot be applied.
+    pub(crate) fn of<'p>(
+        view: &SourceView<'_>,
+        slice: &SourceSlice,
+        steps: impl IntoIterator<Item = RowLoss<'p>>,
+    ) -> Result<Self> {
+        let (mut alive, mut left) = (vec![true; slice.rows], Vec::new());
+        let (mut lost, mut n) = (LostRows::default(), slice.rows);
+        for step in steps {
+            let lost = &mut lost[step.state() as usize];
+            let before = lost.len();
+            for (i, kept) in step.kept(view, slice)?.into_iter().enumerate() {
+                if !kept && std::mem::take(&mut alive[i]) {
+                    lost.push(i);
+                }
+            }
+            n -= lost.len() - before;
+            left.push(n as u64);
+        }
+        Ok(SurvivingRows { alive, left, lost })
+    }
 }
 
 /// The kept rows of a slice.
@@ -126,55 +136,17 @@ pub(crate) struct KeptSlice {
     as_read: Vec<(usize, SourceValues)>,
 }
 
-/// Whether a row of a slice has no key in a side table that drops such rows.
-fn lacks_key(plan: &PreparePlan<'_>, slice: &SourceSlice, i: usize) -> bool {
-    let tables = plan.view.source().joined().iter().zip(&slice.matched);
-    tables
-        .into_iter()
-        .any(|(table, matched)| table.params.missing == UnmatchedRule::Drop && !matched[i])
-}
-
 impl KeptSlice {
     /// Applies every step that can lose rows.
-    ///
-    /// The steps are the filters, the removal of duplicates, and each feature whose missing values
-    /// drop rows.
     ///
     /// # Errors
     /// A filter cannot be applied.
     pub(crate) fn new(plan: &PreparePlan<'_>, slice: SourceSlice) -> Result<Self> {
-        let (mut alive, mut left) = apply_filters(plan, &slice)?;
         let lacks = |feature: &FeaturePlan| slice.as_read(feature.column).has_nulls();
         let source_nulls = plan.features.iter().map(lacks).collect();
-        let mut n = left.last().copied().unwrap_or(slice.rows as u64);
-        let mut lost = LostRows::default();
-        for i in (0..slice.rows).filter(|&i| !alive[i]) {
-            let unmatched = lacks_key(plan, &slice, i);
-            lost[if unmatched { LeftOut::Unmatched } else { LeftOut::Filtered } as usize].push(i);
-        }
-        if let Some(repeated) = &plan.repeated {
-            let end = slice.first_row + slice.rows as u64;
-            let from = repeated.partition_point(|&row| row < slice.first_row);
-            for row in repeated[from..].iter().take_while(|&&row| row < end) {
-                alive[(row - slice.first_row) as usize] = false;
-                lost[LeftOut::Duplicate as usize].push((row - slice.first_row) as usize);
-            }
-            n = count(&alive);
-            left.push(n);
-        }
-        for feature in plan.features.iter().filter(|f| f.rule == MissingRule::DropRow) {
-            let values = &slice.columns[feature.column];
-            if values.has_nulls() {
-                for (i, alive) in alive.iter_mut().enumerate() {
-                    if *alive && values.is_null(i) {
-                        *alive = false;
-                        lost[LeftOut::Dropped as usize].push(i);
-                    }
-                }
-                n = count(&alive);
-            }
-            left.push(n);
-        }
+        let SurvivingRows { alive, left, lost } =
+            SurvivingRows::of(plan.view, &slice, plan.losses())?;
+        let n = left.last().copied().unwrap_or(slice.rows as u64);
         let left_out = LeftOutRows::of_slice(plan, &slice, &lost);
         let unmatched = unmatched_rows(plan, &slice, &alive)?;
         let is_kept = |row: &&u32| alive[**row as usize];

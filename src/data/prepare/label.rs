@@ -20,14 +20,10 @@ pub(super) fn label_of(
     issues: &mut Vec<DataIssue>,
 ) -> Result<LabelDefinition> {
     let name = plan.name(label.column);
-    let lists = [Some(&label.positive), label.negative.as_ref(), Some(&label.classes)];
-    let is_declared =
-        |word: &str| lists.iter().flatten().any(|list| list.iter().any(|(_, value)| value == word));
+    let is_declared = |word: &str| label.declares(word);
     let declare = "list it under `positive` or `negative`";
     check_words(plan, label.column, tally, ("label", declare), &is_declared)?;
-    for (written, _) in
-        label.positive.iter().filter(|(_, value)| !tally.occurrences.contains_key(value))
-    {
+    for written in label.positive.absent(tally) {
         // In a closed list a positive value that does not occur is not a misspelling: a misspelt
         // value would be missing from the list.
         if label.negative.is_none() {
@@ -36,7 +32,7 @@ pub(super) fn label_of(
                 format!("{}; if it may be absent, close the list by `negative`", seen_text(tally));
             return plan.fault("unknown-label-value", label.column, what).fail(hint);
         }
-        if label.classes.is_empty() {
+        if label.classes.iter().len() == 0 {
             let text = format!(
                 "no row has the positive value `{written}` of `{name}`; {}",
                 seen_text(tally)
@@ -49,20 +45,14 @@ pub(super) fn label_of(
         list_words(words.map(counted), MAX_SHOWN)
     };
     let words = tally.words();
-    let negative: Vec<String> = words
-        .into_iter()
-        .filter(|word| label.positive.iter().all(|(_, value)| value != word))
-        .map(str::to_owned)
-        .collect();
+    let negative: Vec<String> =
+        words.into_iter().filter(|word| !label.positive.has(word)).map(str::to_owned).collect();
     if let Some(declared) = &label.negative {
-        let undeclared: Vec<&String> = negative
-            .iter()
-            .filter(|word| declared.iter().all(|(_, value)| value != *word))
-            .collect();
+        let undeclared: Vec<&String> = negative.iter().filter(|word| !declared.has(word)).collect();
         if let Some(&first) =
             undeclared.iter().min_by_key(|word| tally.occurrences[**word].first_row)
         {
-            let (what, rule, mend) = if label.classes.is_empty() {
+            let (what, rule, mend) = if label.classes.iter().len() == 0 {
                 let what = format!(
                     "`{first}` is neither among the positive nor among the negative values of the \
                      label `{name}`"
@@ -80,12 +70,8 @@ pub(super) fn label_of(
                     mend,
                 )
             };
-            let written: Vec<&str> = label
-                .positive
-                .iter()
-                .chain(declared)
-                .map(|(written, _)| written.as_str())
-                .collect();
+            let written = label.positive.iter().chain(declared.iter());
+            let written: Vec<&str> = written.map(|(written, _)| written).collect();
             let hint = match nearest_word(first, &written) {
                 Some(near) => format!("did you mean `{near}`? {rule}"),
                 None => format!("{rule}{mend}"),
@@ -138,20 +124,16 @@ pub(super) fn label_of(
         };
         issues.push(DataIssue::warning("missing-label", name, tally.nulls, text));
     }
-    for (written, _) in
-        label.classes.iter().filter(|(_, value)| !tally.occurrences.contains_key(value))
-    {
+    for written in label.classes.absent(tally) {
         let text = format!(
             "no row has the class `{written}` of `{name}`: rates over its labels are undefined"
         );
         issues.push(DataIssue::warning("absent-class", name, 0, text));
     }
-    let written =
-        |values: &[(String, String)]| values.iter().map(|(written, _)| written.clone()).collect();
     Ok(LabelDefinition {
         column: name.to_owned(),
-        positive: written(&label.positive),
+        positive: label.positive.written(),
         negative,
-        classes: written(&label.classes),
+        classes: label.classes.written(),
     })
 }

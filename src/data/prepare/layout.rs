@@ -170,10 +170,7 @@ impl RowDescription {
         for decision in &plan.decisions {
             let name = plan.name(decision.column);
             let counted = tally(decision.column);
-            let lists = [Some(&decision.positive), decision.negative.as_ref()];
-            let is_declared = |word: &str| {
-                lists.iter().flatten().any(|list| list.iter().any(|(_, value)| value == word))
-            };
+            let is_declared = |word: &str| decision.declares(word);
             let role = ("column of decisions", "list it under `positive` or `negative`");
             check_words(plan, decision.column, &counted, role, &is_declared)?;
             decisions.push(decision_words(decision, name, &counted, &mut issues)?);
@@ -270,14 +267,10 @@ fn code_tables(
         tables.insert(ROLE.to_owned(), table(split.column, u32::from(split::NEITHER), &role));
     }
     if let Some(label) = &plan.label {
-        let is_positive =
-            |word: &str| Some(u32::from(label.positive.iter().any(|(_, value)| value == word)));
+        let is_positive = |word: &str| Some(u32::from(label.positive.has(word)));
         tables.insert(LABEL.to_owned(), table(label.column, MISSING, &is_positive));
-        if !label.classes.is_empty() {
-            let class = |word: &str| {
-                let at = label.classes.iter().position(|(_, value)| value == word);
-                at.and_then(|at| u32::try_from(at).ok())
-            };
+        if label.classes.iter().len() > 0 {
+            let class = |word: &str| u32::try_from(label.classes.position(word)?).ok();
             tables.insert(CLASS.to_owned(), table(label.column, MISSING, &class));
         }
     }

@@ -109,13 +109,6 @@ pub(crate) struct CountedGroup {
 }
 
 impl GroupTallies {
-    fn declared_at(&mut self, group: usize) -> &mut RowTally {
-        if self.declared.len() <= group {
-            self.declared.resize(group + 1, RowTally::default());
-        }
-        &mut self.declared[group]
-    }
-
     /// Adds rows of an undeclared group.
     pub(crate) fn add_undeclared(&mut self, word: &str, rows: &RowTally) {
         self.undeclared.entry(word.to_owned()).or_default().merge(rows);
@@ -128,12 +121,10 @@ impl GroupTallies {
 
     /// Adds rows of a declared group.
     pub(crate) fn add_declared(&mut self, group: usize, rows: &RowTally) {
-        self.declared_at(group).merge(rows);
-    }
-
-    /// Adds rows without a group.
-    pub(crate) fn add_none(&mut self, rows: &RowTally) {
-        self.none.merge(rows);
+        if self.declared.len() <= group {
+            self.declared.resize(group + 1, RowTally::default());
+        }
+        self.declared[group].merge(rows);
     }
 
     /// Adds other rows.
@@ -182,7 +173,7 @@ impl LeftOutRows {
             let column = &plan.view.columns()[plan.features[*feature].column];
             let distinct = values.distinct();
             let number: HashMap<&str, usize> =
-                groups.iter().map(|(_, word)| word.as_str()).zip(0..).collect();
+                groups.iter().map(|(_, word)| word).zip(0..).collect();
             for (rows, tallies) in lost.iter().zip(&mut found.0) {
                 let mut by_value = vec![RowTally::default(); distinct.counts.len()];
                 for &i in rows {
@@ -191,14 +182,14 @@ impl LeftOutRows {
                     by_value[distinct.ids[i] as usize].add(weight, lacks_label);
                 }
                 let mut all = GroupTallies::default();
-                all.add_none(&by_value[0]);
+                all.none.merge(&by_value[0]);
                 for &(id, i) in &distinct.first {
                     let (rows, word) = (&by_value[id as usize], values.word(i));
                     if rows.rows == 0 {
                         continue;
                     }
                     let Some(word) = word.as_deref().map(|word| column.canonical(word)) else {
-                        all.add_none(rows);
+                        all.none.merge(rows);
                         continue;
                     };
                     match number.get(&*word) {
@@ -230,9 +221,7 @@ impl LeftOutRows {
         let of = |(state, tallies): (LeftOut, &Vec<GroupTallies>)| {
             let attributes = plan.attributes.iter().zip(tallies);
             let named = attributes.map(|(attribute, tallies)| {
-                let names: Vec<String> =
-                    attribute.groups.iter().map(|(written, _)| written.clone()).collect();
-                (state, attribute.name.clone(), tallies.groups(&names))
+                (state, attribute.name.clone(), tallies.groups(&attribute.groups.written()))
             });
             named.collect::<Vec<_>>()
         };

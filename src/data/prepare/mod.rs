@@ -10,7 +10,7 @@
 //! Choice: levels are declared ones in their order, then others in byte order of their words (`10`
 //! before `2`). A column that is both sensitive and a feature is the sensitive one; derived and
 //! listed as ordinal it keeps its order. Memory: the pieces in work, the levels of coded columns,
-//! and the hashes of `duplicates` where exact duplicates are dropped.
+//! and the numbers of repeated rows where exact duplicates are dropped.
 
 mod decision;
 pub(crate) mod derive;
@@ -28,6 +28,7 @@ mod levels;
 mod missing_words;
 pub(crate) mod params;
 mod plan;
+mod repeated;
 pub(crate) mod row_id;
 pub(crate) mod survey;
 pub(crate) mod surveyed;
@@ -38,6 +39,7 @@ pub(crate) mod weight;
 
 use std::path::{Path, PathBuf};
 
+use crate::data::prepare::duplicates::find_duplicates;
 use crate::data::prepare::encode::RowChunk;
 use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::kept_slice::KeptSlice;
@@ -55,8 +57,12 @@ use crate::data::source::ParquetSource;
 use crate::data::source::recut::RecutWriter;
 use crate::data::{Layout, RowIdKind};
 use crate::error::{Error, Result};
+use crate::exec::buckets::MOST_WAITING;
 use crate::exec::files;
 use crate::exec::pieces::{StageWatch, WorkerPool};
+
+/// The temporary file of rows among which duplicates are looked for.
+const SEEN: &str = "seen.tmp";
 
 /// The results of preparing other than `rows.parquet` and `layout.json`.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,7 +99,7 @@ pub(crate) struct Preparation<'p> {
 }
 
 impl<'p> Preparation<'p> {
-    /// Makes ready to write row groups of `batch_rows`.
+    /// Makes ready to write row groups of `batch_rows`; `scratch` is a folder for temporary files.
     ///
     /// # Errors
     /// A word of the job that no value can match; the source cannot be read.
@@ -103,11 +109,12 @@ impl<'p> Preparation<'p> {
         batch_rows: usize,
         workers: &'p WorkerPool,
         watch: StageWatch<'p>,
+        scratch: &Path,
     ) -> Result<Self> {
         let mut plan = PreparePlan::new(view, params)?;
         if let Some(compared) = &params.drop_duplicates {
-            plan.repeated =
-                Some(duplicates::find_duplicates(&plan, compared, batch_rows, workers, watch)?);
+            let (run, file) = ((workers, watch), (scratch.join(SEEN), MOST_WAITING));
+            plan.repeated = Some(find_duplicates(&plan, compared, batch_rows, run, file)?);
         }
         Ok(Preparation { plan, params, batch_rows, workers, watch })
     }
@@ -194,7 +201,8 @@ impl<'p> Preparation<'p> {
         files::write_json(&out_dir.join(STORED), &stored)?;
         files::write_json(&out_dir.join("layout.json"), &layout)?;
         if layout.person.is_some() {
-            let persons = row_id::count_persons(&RowsReader::open(out_dir)?, *watch)?;
+            let (rows, run) = (RowsReader::open(out_dir)?, (self.workers, *watch));
+            let persons = row_id::count_persons(&rows, out_dir, run)?;
             layout.person.iter_mut().for_each(|person| person.persons = persons);
             files::write_json(&out_dir.join("layout.json"), &layout)?;
         }
@@ -248,7 +256,7 @@ pub(crate) fn prepare(
     watch: StageWatch<'_>,
 ) -> Result<PrepareFindings> {
     let view = SourceView::new(source, params)?;
-    let preparation = Preparation::new(&view, params, batch_rows, workers, watch)?;
+    let preparation = Preparation::new(&view, params, batch_rows, workers, watch, out_dir)?;
     let all = preparation.gather(Some(out_dir))?;
     preparation.finish(&all, RowsHere::All, out_dir)
 }

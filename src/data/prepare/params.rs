@@ -226,9 +226,9 @@ impl PrepareParams {
         self.derive.iter().filter(move |(column, _)| needed.contains(&column.as_str()))
     }
 
-    /// Number of passes over a source of `n_rows` rows.
-    pub(crate) fn passes(&self, n_rows: u64) -> u64 {
-        1 + self.drop_duplicates.as_ref().map_or(0, |_| passes(n_rows))
+    /// Number of passes over the source.
+    pub(crate) fn passes(&self) -> u64 {
+        1 + u64::from(self.drop_duplicates.is_some())
     }
 
     /// Whether preparing reports such an issue.
@@ -417,12 +417,4 @@ impl fmt::Display for KeepCondition {
             KeepCondition::Missing {} => f.write_str("missing"),
         }
     }
-}
-
-/// Largest number of rows held at a time.
-pub(crate) const ROWS_AT_ONCE: u64 = 32_000_000;
-
-/// Number of passes over the source to find the duplicates among `n_rows` rows.
-pub(crate) fn passes(n_rows: u64) -> u64 {
-    n_rows.div_ceil(ROWS_AT_ONCE).max(1)
 }

@@ -8,13 +8,17 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::keep::KeepFilter;
+use crate::data::prepare::left_out::LeftOut;
 use crate::data::prepare::params::{
     MissingRule, OrdinalOrder, PrepareParams, SensitiveParams, SidesParams, SplitColumn,
 };
+use crate::data::prepare::tally::ColumnTally;
 use crate::data::prepare::view::SourceView;
 use crate::data::rows::role_counts::HashSplit;
+use crate::data::source::SourceSlice;
+use crate::data::source::notation::Numeral;
 use crate::data::source::side_table::{JoinParams, UnmatchedRule};
-use crate::data::values::{Numeral, ValueClass};
+use crate::data::values::ValueClass;
 use crate::data::{FeatureKind, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
 use crate::param::{ColumnName, Word};
@@ -55,19 +59,60 @@ pub(crate) struct PreparePlan<'a> {
 /// A column whose words are on two sides.
 pub(crate) struct SidesPlan {
     pub(crate) column: usize,
-    /// Pairs: the word in the job, and the word in the column.
-    pub(crate) positive: Vec<(String, String)>,
-    /// Pairs as above; `None` where all other values are negative.
-    pub(crate) negative: Option<Vec<(String, String)>>,
-    /// Pairs as above; empty unless it is a label of more than two classes.
-    pub(crate) classes: Vec<(String, String)>,
+    pub(crate) positive: ListedWords,
+    /// `None` where all other values are negative.
+    pub(crate) negative: Option<ListedWords>,
+    /// Empty unless it is a label of more than two classes.
+    pub(crate) classes: ListedWords,
+}
+
+/// Words of the job, each as written and as the column holds it.
+#[derive(Default)]
+pub(crate) struct ListedWords(Vec<(String, String)>);
+
+impl ListedWords {
+    fn of(view: &SourceView<'_>, column: usize, words: &[Word], asked_by: &str) -> Result<Self> {
+        let column = &view.columns()[column];
+        let pair = |word: &Word| Ok((word.0.clone(), column.word(asked_by, word.as_str())?));
+        words.iter().map(pair).collect::<Result<_>>().map(ListedWords)
+    }
+
+    /// Each word as written and as the column holds it.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        self.0.iter().map(|(written, value)| (written.as_str(), value.as_str()))
+    }
+
+    /// The words as written.
+    pub(crate) fn written(&self) -> Vec<String> {
+        self.iter().map(|(written, _)| written.to_owned()).collect()
+    }
+
+    /// The words as the column holds them.
+    pub(crate) fn values(&self) -> Vec<String> {
+        self.iter().map(|(_, value)| value.to_owned()).collect()
+    }
+
+    /// Position of a word of the column.
+    pub(crate) fn position(&self, word: &str) -> Option<usize> {
+        self.iter().position(|(_, value)| value == word)
+    }
+
+    /// Whether a word of the column is one of them.
+    pub(crate) fn has(&self, word: &str) -> bool {
+        self.position(word).is_some()
+    }
+
+    /// Those that no row has, as written.
+    pub(crate) fn absent<'w>(&'w self, tally: &'w ColumnTally) -> impl Iterator<Item = &'w str> {
+        let lacks = |(_, value): &(&str, &str)| !tally.occurrences.contains_key(*value);
+        self.iter().filter(lacks).map(|(written, _)| written)
+    }
 }
 
 pub(crate) struct AttributePlan {
     pub(crate) name: String,
     pub(crate) feature: usize,
-    /// Pairs: the word in the job, and the word in the column.
-    pub(crate) groups: Vec<(String, String)>,
+    pub(crate) groups: ListedWords,
     pub(crate) reference: usize,
 }
 
@@ -90,6 +135,63 @@ pub(crate) struct SplitPlan {
     pub(crate) column: usize,
     pub(crate) train: Vec<String>,
     pub(crate) audit: Vec<String>,
+}
+
+/// A step that can lose rows.
+pub(crate) enum RowLoss<'p> {
+    /// A side table, by its position, drops rows whose key it lacks.
+    Unmatched(usize, &'p JoinParams),
+    /// A condition of `keep`.
+    Filtered(&'p KeepFilter),
+    /// Rows that repeat an earlier one, by their numbers.
+    Duplicate(&'p [u64]),
+    /// A feature whose missing values drop rows.
+    Dropped(&'p FeaturePlan),
+}
+
+impl RowLoss<'_> {
+    /// The step as the job writes it.
+    pub(crate) fn what(&self) -> String {
+        match self {
+            RowLoss::Unmatched(_, join) => format!("join {}: drop", join.name),
+            RowLoss::Filtered(filter) => format!("keep {}", filter.what),
+            RowLoss::Duplicate(_) => "duplicates: drop-exact".to_owned(),
+            RowLoss::Dropped(feature) => format!("missing {}: drop-row", feature.name),
+        }
+    }
+
+    /// Why its rows are left out.
+    pub(crate) fn state(&self) -> LeftOut {
+        match self {
+            RowLoss::Unmatched(..) => LeftOut::Unmatched,
+            RowLoss::Filtered(_) => LeftOut::Filtered,
+            RowLoss::Duplicate(_) => LeftOut::Duplicate,
+            RowLoss::Dropped(_) => LeftOut::Dropped,
+        }
+    }
+
+    /// For each row of a slice whether it stays; nothing where all do.
+    ///
+    /// # Errors
+    /// A filter cannot be applied.
+    pub(crate) fn kept(&self, view: &SourceView<'_>, slice: &SourceSlice) -> Result<Vec<bool>> {
+        Ok(match self {
+            RowLoss::Unmatched(table, _) => slice.matched[*table].clone(),
+            RowLoss::Filtered(filter) => filter.passes(view, slice)?,
+            RowLoss::Duplicate(repeated) => {
+                let (mut kept, first) = (vec![true; slice.rows], slice.first_row);
+                let from = repeated.partition_point(|&row| row < first);
+                let here = repeated[from..].iter().map(|row| (row - first) as usize);
+                here.take_while(|&i| i < slice.rows).for_each(|i| kept[i] = false);
+                kept
+            }
+            RowLoss::Dropped(feature) => {
+                let values = &slice.columns[feature.column];
+                let n = if values.has_nulls() { slice.rows } else { 0 };
+                (0..n).map(|i| !values.is_null(i)).collect()
+            }
+        })
+    }
 }
 
 impl<'a> PreparePlan<'a> {
@@ -246,18 +348,17 @@ impl<'a> PreparePlan<'a> {
         }
     }
 
-    /// The side tables whose rule drops rows.
-    pub(crate) fn tables_that_drop(&self) -> impl Iterator<Item = &'a JoinParams> {
-        let tables = self.view.source().joined().iter().map(|table| &table.params);
-        tables.filter(|join| join.missing == UnmatchedRule::Drop)
-    }
-
-    /// Whether some step can lose rows.
-    pub(crate) fn can_lose_rows(&self) -> bool {
-        !self.steps.is_empty()
-            || self.tables_that_drop().next().is_some()
-            || self.repeated.is_some()
-            || self.features.iter().any(|feature| feature.rule == MissingRule::DropRow)
+    /// The steps that can lose rows, in order.
+    pub(crate) fn losses(&self) -> Vec<RowLoss<'_>> {
+        let tables = self.view.source().joined().iter().map(|table| &table.params).enumerate();
+        let tables = tables.filter(|(_, join)| join.missing == UnmatchedRule::Drop);
+        let tables = tables.map(|(at, join)| RowLoss::Unmatched(at, join));
+        let dropped = self.features.iter().filter(|of| of.rule == MissingRule::DropRow);
+        tables
+            .chain(self.steps.iter().map(RowLoss::Filtered))
+            .chain(self.repeated.as_deref().map(RowLoss::Duplicate))
+            .chain(dropped.map(RowLoss::Dropped))
+            .collect()
     }
 
     /// Numeric columns: features that are numbers, the weight, and carried columns, each once.
@@ -285,7 +386,8 @@ fn attributes(
     let (mut features, mut attributes): (Vec<FeaturePlan>, _) = (Vec::new(), Vec::new());
     for attribute in sensitive {
         let column = view.position(attribute.column.as_str())?;
-        let groups = words(view, column, &attribute.groups, "groups")?;
+        let listed = ListedWords::of(view, column, &attribute.groups, "groups")?;
+        let groups = &listed.0;
         if groups.len() >= usize::from(MISSING_GROUP) {
             let what = format!("`{}` has {} groups", attribute.name, groups.len());
             return Fault::new("too-many-levels", what).fail("merge groups by `map`");
@@ -325,12 +427,12 @@ fn attributes(
                 features.len() - 1
             }
         };
-        features[feature].declare(groups.iter().map(|(_, value)| value.clone()));
+        features[feature].declare(listed.values());
         features[feature].declare(declared_names(view, column));
         attributes.push(AttributePlan {
             name: attribute.name.to_string(),
             feature,
-            groups,
+            groups: listed,
             reference,
         });
     }
@@ -361,10 +463,7 @@ fn listed_features(view: &SourceView<'_>, params: &PrepareParams) -> Result<Vec<
         };
         let mut feature = FeaturePlan::new(view, name, kind, missing.ordinal)?;
         if let OrdinalOrder::Levels(levels) = order {
-            feature.declared = words(view, feature.column, levels, "ordinal")?
-                .into_iter()
-                .map(|(_, value)| value)
-                .collect();
+            feature.declared = ListedWords::of(view, feature.column, levels, "ordinal")?.values();
         }
         features.push(feature);
     }
@@ -417,15 +516,16 @@ fn add_parents_of_crosses(view: &SourceView<'_>, features: &mut Vec<FeaturePlan>
 impl SidesPlan {
     fn new(view: &SourceView<'_>, label: &SidesParams) -> Result<Self> {
         let column = view.position(label.column.as_str())?;
-        let negative = label.negative.as_ref();
-        let negative = negative.map(|list| words(view, column, list, "negative")).transpose()?;
-        let classes = words(view, column, &label.classes, "classes")?;
-        Ok(SidesPlan {
-            column,
-            positive: words(view, column, &label.positive, "positive")?,
-            negative,
-            classes,
-        })
+        let words = |list: &[Word], asked_by| ListedWords::of(view, column, list, asked_by);
+        let negative = label.negative.as_ref().map(|list| words(list, "negative")).transpose()?;
+        let classes = words(&label.classes, "classes")?;
+        Ok(SidesPlan { column, positive: words(&label.positive, "positive")?, negative, classes })
+    }
+
+    /// Whether the job names a word of the column.
+    pub(crate) fn declares(&self, word: &str) -> bool {
+        let lists = [Some(&self.positive), self.negative.as_ref(), Some(&self.classes)];
+        lists.into_iter().flatten().any(|list| list.has(word))
     }
 }
 
@@ -478,13 +578,8 @@ impl FeaturePlan {
 impl SplitPlan {
     fn new(view: &SourceView<'_>, split: &SplitColumn) -> Result<Self> {
         let column = view.position(split.column.as_str())?;
-        let values = |list: &[Word], asked_by: &str| {
-            Ok::<Vec<String>, Error>(
-                words(view, column, list, asked_by)?.into_iter().map(|(_, value)| value).collect(),
-            )
-        };
-        let (train, audit) =
-            (values(&split.train, "split.train")?, values(&split.audit, "split.audit")?);
+        let train = ListedWords::of(view, column, &split.train, "split.train")?.values();
+        let audit = ListedWords::of(view, column, &split.audit, "split.audit")?.values();
         if let Some(both) = train.iter().find(|value| audit.contains(value)) {
             let what =
                 format!("the value `{both}` of the split column is under both `train` and `audit`");
@@ -494,18 +589,6 @@ impl SplitPlan {
         }
         Ok(SplitPlan { column, train, audit })
     }
-}
-
-/// Words of the job as written and as the column holds them.
-fn words(
-    view: &SourceView<'_>,
-    column: usize,
-    words: &[Word],
-    asked_by: &str,
-) -> Result<Vec<(String, String)>> {
-    let column = &view.columns()[column];
-    let pair = |word: &Word| Ok((word.0.clone(), column.word(asked_by, word.as_str())?));
-    words.iter().map(pair).collect()
 }
 
 /// A column that tells `which` apart, which the hint calls `ids`.

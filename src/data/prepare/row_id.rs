@@ -1,27 +1,20 @@
 //! The exact check that no row id occurs twice, and the number of different persons.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::hash::BuildHasherDefault;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::data::RowIdKind;
+use crate::data::prepare::repeated::repeated_rows;
 use crate::data::rows::RowsReader;
 use crate::data::rows::ids::RowIds;
 use crate::data::source::ParquetSource;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::exec::accumulator::PieceLoop;
-use crate::exec::buckets::{BUCKETS, BucketedRecords, MOST_WAITING, RecordBuckets};
+use crate::exec::buckets::MOST_WAITING;
 use crate::exec::pieces::{StageWatch, WorkerPool};
-use crate::num::hash::FastHasher;
 use crate::num::seed::sm;
-
-/// Largest number of keys held at a time, 8 bytes each.
-///
-/// With more persons they are counted in several passes over ranges of keys.
-const KEYS_AT_ONCE: u64 = 20_000_000;
 
 /// The temporary file of ids that are being compared.
 const IDS: &str = "ids.tmp";
@@ -114,7 +107,7 @@ pub(crate) fn check_unique(
     (scratch, by_key): (&Path, bool),
     (workers, watch): (&WorkerPool, StageWatch<'_>),
 ) -> Result<()> {
-    let read = |group: usize| {
+    let keys = |group: usize| {
         let ids: Vec<[u64; 2]> = match rows.layout().row_id {
             RowIdKind::Text if !by_key => match rows.read_ids(group)? {
                 RowIds::Text(ids) => ids.iter().map(|id| halves_of_text(id)).collect(),
@@ -122,16 +115,18 @@ pub(crate) fn check_unique(
             },
             _ => rows.read_row_keys(group)?.into_iter().map(|key| [sm(key), key]).collect(),
         };
-        Ok((0, ids))
+        let numbered = ids.into_iter().zip(rows.first_row(group) as u64..);
+        Ok((0, numbered.map(|([hash, rest], n)| [hash, rest, n]).collect()))
     };
-    let mut repeated = RepeatedIds::new(scratch.join(IDS), MOST_WAITING);
     // The rows were counted when they were prepared.
     let quiet = StageWatch { check: watch.check, progress: &|_| () };
     let row_groups = PieceLoop { workers, watch: quiet, n: rows.n_groups() };
-    row_groups.in_order(read, |_, ids| repeated.append(&ids))?;
-    match repeated.first(workers, watch)? {
+    let file = (scratch.join(IDS), MOST_WAITING);
+    // Of several pairs the one whose later row comes first.
+    let pairs = repeated_rows(row_groups, file, keys, |pairs| pairs.min())?;
+    match pairs.into_iter().flatten().min() {
         None => Ok(()),
-        Some((first, second)) => {
+        Some((second, first)) => {
             let (one, two) = (id_word(rows, first)?, id_word(rows, second)?);
             let what = match one.1 == two.1 {
                 true => {
@@ -157,81 +152,41 @@ fn halves_of_text(id: &str) -> [u64; 2] {
     [(hash >> 64) as u64, hash as u64]
 }
 
-/// Finds ids that occur twice among any number of rows.
-struct RepeatedIds {
-    ids: RecordBuckets<3>,
-    n: u64,
-}
-
-impl RepeatedIds {
-    fn new(path: PathBuf, most: usize) -> Self {
-        RepeatedIds { ids: RecordBuckets::new(path, most), n: 0 }
-    }
-
-    /// Adds the ids of the next rows: of each a hash and what makes it exact.
-    fn append(&mut self, ids: &[[u64; 2]]) -> Result<()> {
-        let numbered = ids.iter().zip(self.n..);
-        let records: Vec<_> = numbered.map(|(&[hash, rest], n)| [hash, rest, n]).collect();
-        self.n += ids.len() as u64;
-        self.ids.append(&BucketedRecords::new(&records))
-    }
-
-    /// Positions of two rows that share an id; of several pairs the one whose later row comes
-    /// first.
-    fn first(self, workers: &WorkerPool, watch: StageWatch<'_>) -> Result<Option<(u64, u64)>> {
-        let mut found: Option<(u64, u64)> = None;
-        let look = |bucket: usize| {
-            (watch.check)()?;
-            let ids = self.ids.sorted(bucket)?;
-            // Equal ids are in the order of their rows.
-            let pairs = ids.windows(2).filter(|pair| pair[0][..2] == pair[1][..2]);
-            Ok::<_, Error>(pairs.map(|pair| (pair[1][2], pair[0][2])).min())
-        };
-        workers.map(BUCKETS, look, |_, pair| {
-            found = found.into_iter().chain(pair).min();
-            Ok::<_, Error>(())
-        })?;
-        Ok(found.map(|(later, earlier)| (earlier, later)))
-    }
-}
-
 /// Different persons among the rows: as many as there are different keys.
 ///
 /// # Errors
-/// `rows` cannot be read.
-pub(crate) fn count_persons(rows: &RowsReader, watch: StageWatch<'_>) -> Result<u64> {
-    let passes = rows.layout().n_rows.div_ceil(KEYS_AT_ONCE).max(1);
-    let mut persons = 0;
-    for pass in 0..passes {
-        let mut keys: HashSet<u64, BuildHasherDefault<FastHasher>> = HashSet::default();
-        for group in 0..rows.n_groups() {
-            (watch.check)()?;
-            let own = |key: &u64| passes == 1 || sm(*key) % passes == pass;
-            keys.extend(rows.read_persons(group)?.into_iter().filter(own));
-        }
-        persons += keys.len() as u64;
-    }
-    Ok(persons)
+/// `rows` cannot be read, or the disk refuses.
+pub(crate) fn count_persons(
+    rows: &RowsReader,
+    scratch: &Path,
+    (workers, watch): (&WorkerPool, StageWatch<'_>),
+) -> Result<u64> {
+    let keys = |group: usize| {
+        let numbered = rows.read_persons(group)?.into_iter().zip(rows.first_row(group) as u64..);
+        Ok((0, numbered.map(|(key, n)| [sm(key), key, n]).collect()))
+    };
+    let quiet = StageWatch { check: watch.check, progress: &|_| () };
+    let row_groups = PieceLoop { workers, watch: quiet, n: rows.n_groups() };
+    let file = (scratch.join(IDS), MOST_WAITING);
+    let repeated = repeated_rows(row_groups, file, keys, |pairs| pairs.count() as u64)?;
+    Ok(rows.file().n_rows() - repeated.into_iter().sum::<u64>())
 }
 
-/// Row number and row id of the row at this position.
+/// Row number and row id of the row at this position; all row groups but the last are as long as the
+/// first.
 fn id_word(rows: &RowsReader, position: u64) -> Result<(u64, String)> {
-    let mut before = 0;
-    for group in 0..rows.n_groups() {
-        let n = rows.file().group_rows(group);
-        if let Some(i) = usize::try_from(position - before).ok().filter(|&i| i < n) {
-            return Ok((rows.read_keys(group)?.row[i], rows.read_ids(group)?.text(i)));
-        }
-        before += n as u64;
-    }
-    Ok((position, String::new()))
+    let length = rows.file().group_rows(0).max(1) as u64;
+    let (group, i) = ((position / length) as usize, (position % length) as usize);
+    Ok((rows.read_keys(group)?.row[i], rows.read_ids(group)?.text(i)))
 }
 
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
 
-    use super::{IdRun, RepeatedIds, halves_of_text};
+    use super::{IdRun, halves_of_text};
+    use crate::data::prepare::repeated::repeated_rows;
+    use crate::exec::accumulator::PieceLoop;
     use crate::exec::pieces::{StageWatch, WorkerPool};
     use crate::num::seed::sm;
 
@@ -245,10 +200,15 @@ mod tests {
                 true => halves_of_text(&id.to_string()),
                 false => [sm(id.cast_unsigned()), id.cast_unsigned()],
             };
-            let mut repeated = RepeatedIds::new(folder.path().join("ids"), most);
-            ids.iter().for_each(|id| repeated.append(&[halves(id)]).unwrap());
-            let found = repeated.first(&workers, StageWatch::SILENT).unwrap();
-            assert_eq!(found, expected, "{most} at once");
+            let keys = |i: usize| {
+                let [hash, rest] = halves(&ids[i]);
+                Ok((1, vec![[hash, rest, i as u64]]))
+            };
+            let each = PieceLoop { workers: &workers, watch: StageWatch::SILENT, n: ids.len() };
+            let file = (folder.path().join("ids"), most);
+            let pairs = repeated_rows(each, file, keys, |pairs| pairs.min()).unwrap();
+            let found = pairs.into_iter().flatten().min();
+            assert_eq!(found, expected.map(|(a, b)| (b, a)), "{most} at once");
         }
         for length in 1..=ids.len() {
             let [mut run, mut texts] = [IdRun::default(), IdRun::default()];

@@ -13,15 +13,16 @@ use crate::data::prepare::kept_slice::{
     KeptSlice, RowsSeen, add_each, check_numbers, check_weights, one_hot_counts, or_each,
 };
 use crate::data::prepare::params::{FilterStep, MissingRule};
-use crate::data::prepare::plan::PreparePlan;
+use crate::data::prepare::plan::{PreparePlan, RowLoss};
 use crate::data::prepare::tally::{
     ColumnTally, OneHotFaults, SliceCodes, UnmatchedRows, UnnamedValues,
 };
 use crate::data::prepare::weight::WeightSummary;
 use crate::data::rows::role_counts::RoleCounts;
+use crate::data::source::notation::Numeral;
 use crate::data::source::side_table::{JoinParams, UnmatchedRule};
 use crate::data::thousands::Thousands;
-use crate::data::values::{Numeral, SourceValues, ValueClass};
+use crate::data::values::{SourceValues, ValueClass};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::Accumulator;
 
@@ -57,11 +58,9 @@ pub(crate) struct SourceSurvey {
 
 impl SourceSurvey {
     pub(crate) fn empty(plan: &PreparePlan<'_>) -> Self {
-        let drops = plan.features.iter().filter(|f| f.rule == MissingRule::DropRow).count()
-            + plan.tables_that_drop().count();
         SourceSurvey {
             rows: RowsSeen {
-                rows_left: vec![0; plan.steps.len() + usize::from(plan.repeated.is_some()) + drops],
+                rows_left: vec![0; plan.losses().len()],
                 source_nulls: vec![false; plan.features.len()],
                 made_null: vec![0; plan.view.nulls().len()],
                 respelt: vec![0; plan.view.spelt().len()],
@@ -297,21 +296,14 @@ impl SourceSurvey {
     /// # Errors
     /// No row is left, or the source has none.
     pub(crate) fn filters(&self, plan: &PreparePlan<'_>) -> Result<Vec<FilterStep>> {
-        let drops = plan.features.iter().filter(|f| f.rule == MissingRule::DropRow);
-        let repeated = plan.repeated.iter().map(|_| "duplicates: drop-exact".to_owned());
-        let tables = plan.tables_that_drop().map(|join| format!("join {}: drop", join.name));
-        let steps = plan.steps.iter().map(|s| format!("keep {}", s.what));
-        let names = tables.chain(steps).chain(repeated);
-        let names = names.chain(drops.map(|f| format!("missing {}: drop-row", f.name)));
         let mut rows_in = self.rows.n_in;
-        let steps: Vec<FilterStep> = names
-            .zip(&self.rows.rows_left)
-            .map(|(what, &rows_out)| FilterStep {
-                what,
-                rows_in: std::mem::replace(&mut rows_in, rows_out),
-                rows_out,
-            })
-            .collect();
+        let step = |(loss, &rows_out): (&RowLoss<'_>, &u64)| FilterStep {
+            what: loss.what(),
+            rows_in: std::mem::replace(&mut rows_in, rows_out),
+            rows_out,
+        };
+        let steps: Vec<FilterStep> =
+            plan.losses().iter().zip(&self.rows.rows_left).map(step).collect();
         if self.rows.n_in == 0 {
             let files: Vec<String> =
                 plan.view.source().files().take(3).map(|f| format!("`{}`", f.display())).collect();

@@ -184,7 +184,7 @@ impl<'a> SourceView<'a> {
         columns: &[usize],
         slice: &SourceSlice,
         derived: Option<&str>,
-    ) -> Result<(SqlColumn<'static>, Vec<u32>)> {
+    ) -> Result<(SqlColumn, Vec<u32>)> {
         let inputs = columns.iter().map(|&position| {
             SqlColumn::of(&self.columns[position], &slice.columns[position]).map_err(
                 |(fault, i)| self.source.locate_row(*fault, slice.first_row + i as u64).into(),
@@ -229,17 +229,17 @@ impl<'a> SourceView<'a> {
     ) -> Result<()> {
         self.source.read(piece, batch_rows, |mut slice| {
             for &position in &self.spelt {
-                let values = slice.columns[position].clone();
-                let (values, n) = self.columns[position].spelling.values(values);
-                if n > 0 {
+                let spelt = self.columns[position].spelling.values(&slice.columns[position]);
+                slice.respelt.push(spelt.as_ref().map_or(0, |(_, n)| *n));
+                if let Some((values, _)) = spelt {
                     let read = std::mem::replace(&mut slice.columns[position], values);
                     slice.as_read.push((position, read));
                 }
-                slice.respelt.push(n);
             }
             for null in &self.nulls {
                 let values = slice.columns[null.column].clone();
-                let (values, n) = without(values, &self.columns[null.column], &null.words);
+                let of = &self.columns[null.column];
+                let (values, n) = values.without(|word| null.words.contains(&*of.canonical(word)));
                 if n > 0 {
                     let read = std::mem::replace(&mut slice.columns[null.column], values);
                     if slice.as_read.iter().all(|(column, _)| *column != null.column) {
@@ -276,22 +276,4 @@ impl<'a> SourceView<'a> {
             each(slice)
         })
     }
-}
-
-/// The values, with those among the words made missing, and the number of these.
-fn without(
-    values: SourceValues,
-    column: &SourceColumn,
-    words: &HashSet<String>,
-) -> (SourceValues, u64) {
-    let distinct = values.distinct();
-    let is_word = |word: Cow<'_, str>| words.contains(&*column.canonical(&word));
-    let is_gone = |row: usize| values.word(row).is_some_and(is_word);
-    let gone = distinct.table(|row| u32::from(is_gone(row)));
-    if !gone.contains(&1) {
-        drop(distinct);
-        return (values, 0);
-    }
-    let gone: Vec<bool> = distinct.ids.iter().map(|&id| gone[id as usize] == 1).collect();
-    (values.with_missing(&gone), gone.iter().filter(|&&g| g).count() as u64)
 }

@@ -262,9 +262,11 @@ pub(crate) fn keys_in_other_groups(
         if from == MISSING_GROUP || roles.audited(i as usize).is_none() {
             continue;
         }
-        for to in (0..n_groups as u16).filter(|&to| to != from) {
-            keys.parent.push(i);
-            keys.to_group.push(to);
+        for to in 0..n_groups as u16 {
+            if to != from {
+                keys.parent.push(i);
+                keys.to_group.push(to);
+            }
         }
     }
     keys.cf_index = vec![0; keys.parent.len()];

@@ -1,6 +1,7 @@
 //! Reads the prepared rows into plain vectors; writes feature columns for other stages.
 
 pub(crate) mod aligned;
+pub(crate) mod column_moments;
 pub(crate) mod content;
 pub(crate) mod ids;
 pub(crate) mod profile;
@@ -465,11 +466,15 @@ impl RowsReader {
         let table = self.stored.tables.get(name).ok_or_else(unexpected)?;
         let codes = columns.codes(&table.column).ok_or_else(unexpected)?;
         let meanings: Vec<T> = table.codes.iter().map(|&code| meaning(code)).collect();
-        let known = codes.iter().max().is_none_or(|&largest| (largest as usize) < meanings.len());
-        if !known {
+        let most = codes.iter().fold(0, |most, &code| code.max(most));
+        if most as usize >= meanings.len() && !codes.is_empty() {
             return Err(unexpected());
         }
-        Ok(codes.iter().map(|&code| meanings[code as usize]).collect())
+        let mut found = Vec::with_capacity(codes.len());
+        for &code in codes {
+            found.push(meanings[code as usize]);
+        }
+        Ok(found)
     }
 
     /// As [`RowsReader::codes`]; nothing where the rows have none.

@@ -389,21 +389,19 @@ fn check_persons(rows: &RowsReader, workers: &WorkerPool, watch: StageWatch<'_>)
     Fault::new("person-on-both-sides", what).in_column(&person.column).fail(hint)
 }
 
-/// (label, group), both shifted by one so that missing is 0 and comes first.
-type SplitStratum = (u8, u16);
-
-fn strata(batch: &PreparedBatch, by: Stratification) -> impl Iterator<Item = SplitStratum> {
+/// For each row of a batch the number of its stratum: missing labels and groups come first.
+fn strata(batch: &PreparedBatch, by: Stratification, n_groups: usize) -> impl Fn(usize) -> usize {
     let label = move |i: usize| match (by, batch.label.get(i)) {
         (Stratification::None, _) | (_, None | Some(None)) => 0,
-        (_, Some(Some(positive))) => 1 + u8::from(*positive),
+        (_, Some(Some(positive))) => 1 + usize::from(*positive),
     };
     // The missing group is the highest number; adding one makes it 0.
     const { assert!(MISSING_GROUP == u16::MAX) };
     let group = move |i: usize| match (by, batch.groups.first()) {
-        (Stratification::LabelAndGroup, Some(groups)) => groups[i].wrapping_add(1),
+        (Stratification::LabelAndGroup, Some(groups)) => usize::from(groups[i].wrapping_add(1)),
         _ => 0,
     };
-    (0..batch.rows.n).map(move |i| (label(i), group(i)))
+    move |i| label(i) * (n_groups + 1) + group(i)
 }
 
 /// What ranks are drawn with.
@@ -425,7 +423,8 @@ impl<'a> RankDraw<'a> {
 }
 
 /// Gives every row `role(c)`, where `c` is its rank over all strata; where a person may have
-/// several rows, that of the person.
+/// several rows, that of the person, whose first row gives the stratum. Persons take some 40 bytes
+/// each in memory, and 4 a row.
 ///
 /// With roles and a fold only the training rows for that fold.
 pub(crate) fn roles_by_rank(
@@ -436,34 +435,56 @@ pub(crate) fn roles_by_rank(
     watch: StageWatch<'_>,
     role: impl Fn(u64) -> u8,
 ) -> Result<RowRoles> {
-    if rows.layout().person.is_some() {
-        return roles_by_person(rows, (by, among), draw.seed, workers, watch, role);
-    }
+    const NOBODY: u32 = u32::MAX;
     let n_groups = rows.layout().attributes.first().map_or(0, |of| of.groups.len());
-    // Hash, stratum and position of every row of a row group, in buckets; computed in parallel.
+    let by_person = rows.layout().person.is_some();
+    // Hash, stratum and position of every row of a row group, in buckets, computed in parallel; of
+    // persons with their keys, in no buckets yet.
     let read = |group: usize| {
         let batch = rows.read_counted(group, false)?;
-        let first = rows.first_row(group);
-        let ranks =
-            |(i, _): &(usize, _)| among.is_none_or(|(roles, fold)| roles.trains(first + i, fold));
-        let keys = strata(&batch, by).zip(&batch.row_key).enumerate().filter(ranks);
-        let record = |(i, ((label, own), &key)): (usize, (SplitStratum, &u64))| {
-            let stratum = usize::from(label) * (n_groups + 1) + usize::from(own);
-            [h(draw.seed, key, 0), (stratum << POSITION_BITS | (first + i)) as u64]
+        let (first, keys) = (rows.first_row(group), batch.person_keys());
+        let ranks = |i: &usize| among.is_none_or(|(roles, fold)| roles.trains(first + i, fold));
+        let stratum = strata(&batch, by, n_groups);
+        let record = |i: usize| {
+            [h(draw.seed, keys[i], 0), (stratum(i) << POSITION_BITS | (first + i)) as u64]
         };
-        let records: Vec<[u64; 2]> = keys.map(record).collect();
-        Ok((batch.row.len() as u64, BucketedRecords::new(&records)))
+        let ranked = (0..batch.row.len()).filter(ranks);
+        let (mut records, mut of_persons) = (Vec::new(), Vec::new());
+        match by_person {
+            true => of_persons = ranked.map(|i| (record(i), keys[i])).collect(),
+            false => records = ranked.map(record).collect(),
+        }
+        Ok((batch.row.len() as u64, (BucketedRecords::new(&records), of_persons)))
     };
+    let n_rows = usize::try_from(rows.layout().n_rows).unwrap_or(0);
+    // The number of each person, by their first rows, and for each row whose it is.
+    let mut numbers: FastMap<u64, u32> = FastMap::default();
+    let mut whose = vec![NOBODY; if by_person { n_rows } else { 0 }];
     let mut buckets = RecordBuckets::new(draw.scratch.join(RANKS), draw.most);
     // By stratum its rows, and then the rank of its next row: one number, however many buckets.
     let mut next = vec![0_u64; LABEL_SIDES * (n_groups + 1)];
-    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |_, records| {
-        records.all().iter().for_each(|[_, place]| next[stratum_of(*place)] += 1);
-        buckets.append(&records)
-    })?;
+    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(
+        read,
+        |_, (records, of_persons)| {
+            let mut firsts = Vec::new();
+            for ([hash, place], key) in of_persons {
+                let unknown = numbers.len() as u32;
+                let number = *numbers.entry(key).or_insert(unknown);
+                whose[(place & POSITIONS) as usize] = number;
+                if number == unknown {
+                    firsts.push([hash, place & !POSITIONS | u64::from(number)]);
+                }
+            }
+            for records in [records, BucketedRecords::new(&firsts)] {
+                records.all().iter().for_each(|[_, place]| next[stratum_of(*place)] += 1);
+                buckets.append(&records)?;
+            }
+            Ok(())
+        },
+    )?;
     let mut before = 0;
     next.iter_mut().for_each(|n| before += std::mem::replace(n, before));
-    let mut roles = vec![NEITHER; usize::try_from(rows.layout().n_rows).unwrap_or(0)];
+    let mut roles = vec![NEITHER; if by_person { numbers.len() } else { n_rows }];
     // By hash, and in each stratum also by position where hashes are equal.
     let sorted = |bucket: usize| (watch.check)().and_then(|()| buckets.sorted(bucket));
     workers.map(BUCKETS, sorted, |_, records| {
@@ -474,6 +495,10 @@ pub(crate) fn roles_by_rank(
         }
         Ok::<_, Error>(())
     })?;
+    if by_person {
+        let of_row = |number: u32| roles.get(number as usize).copied().unwrap_or(NEITHER);
+        roles = whose.into_iter().map(of_row).collect();
+    }
     Ok(RowRoles(roles))
 }
 
@@ -491,47 +516,3 @@ const POSITION_BITS: u32 = 46;
 
 /// The bits of the position of a row.
 const POSITIONS: u64 = (1 << POSITION_BITS) - 1;
-
-/// The same for all rows of each person, whose first row gives the stratum. Memory: some 60 bytes a
-/// person and 4 a row.
-fn roles_by_person(
-    rows: &RowsReader,
-    (by, among): (Stratification, Option<(&RowRoles, u8)>),
-    seed: u64,
-    workers: &WorkerPool,
-    watch: StageWatch<'_>,
-    role: impl Fn(u64) -> u8,
-) -> Result<RowRoles> {
-    const NOBODY: u32 = u32::MAX;
-    let mut numbers: FastMap<u64, u32> = FastMap::default();
-    let mut persons: Vec<(SplitStratum, u64, u32)> = Vec::new();
-    let mut whose = vec![NOBODY; usize::try_from(rows.layout().n_rows).unwrap_or(0)];
-    let read = |group: usize| {
-        let batch = rows.read_keys(group)?;
-        let strata: Vec<SplitStratum> = strata(&batch, by).collect();
-        Ok((batch.row.len() as u64, (strata, batch.person)))
-    };
-    let row_groups = PieceLoop { workers, watch, n: rows.n_groups() };
-    row_groups.in_order(read, |group, (strata, keys)| {
-        let first = rows.first_row(group);
-        for (i, (stratum, key)) in strata.into_iter().zip(keys).enumerate() {
-            if among.is_some_and(|(roles, fold)| !roles.trains(first + i, fold)) {
-                continue;
-            }
-            let next = persons.len() as u32;
-            let number = *numbers.entry(key).or_insert(next);
-            if number == next {
-                persons.push((stratum, h(seed, key, 0), number));
-            }
-            whose[first + i] = number;
-        }
-        Ok(())
-    })?;
-    persons.sort_unstable();
-    let mut roles = vec![NEITHER; persons.len()];
-    for (rank, (_, _, number)) in (0..).zip(&persons) {
-        roles[*number as usize] = role(rank);
-    }
-    let of_row = |number: u32| roles.get(number as usize).copied().unwrap_or(NEITHER);
-    Ok(RowRoles(whose.into_iter().map(of_row).collect()))
-}

@@ -42,11 +42,8 @@ pub struct TrainingBatch {
 impl TrainingBatch {
     /// Rows in memory, with blocks of their own.
     pub fn in_memory(rows: FeatureRows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
-        let blocks = (0..rows.n)
-            .step_by(BLOCK_ROWS)
-            .map(|start| start..(start + BLOCK_ROWS).min(rows.n))
-            .collect();
-        TrainingBatch { number: 0, rows, labels, weights, persons: Vec::new(), blocks }
+        let origin: Vec<usize> = (0..rows.n).collect();
+        TrainingBatch::from_origin(rows, labels, weights, &origin)
     }
 
     /// Rows of a row group of prepared rows, or made from them.

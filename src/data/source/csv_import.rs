@@ -11,7 +11,7 @@
 //!
 //! Lines follow RFC 4180: LF or CRLF, fields in quotes may hold separators, line ends and doubled
 //! quotes. The types that `pandas.read_csv` would give are a note of the file ([`CSV_KINDS`]), for
-//! the source view of its rows. Errors that a lenient reader would silently accept (a quote inside
+//! the source view of its rows, and so are the names of all columns ([`CSV_NAMES`]). Errors that a lenient reader would silently accept (a quote inside
 //! a bare field, text after a closing quote, a quote that is never closed, rows of another length)
 //! are faults with file and line, because they shift columns. Memory: one batch, and one record of
 //! at most 16 MiB.
@@ -20,14 +20,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Builder, Int64Builder, RecordBatch, StringBuilder};
+use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::column::declared::{DeclaredColumns, DeclaredType};
-use crate::data::source::csv_kinds::{CSV_KINDS, FieldKinds};
+use crate::data::source::csv_kinds::{CSV_KINDS, CSV_NAMES, FieldKinds};
 use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
+use crate::data::source::field_builder::{FieldBuilder, FieldType};
 use crate::data::source::found_files::find_files;
 use crate::data::source::missing_column_fault;
 use crate::data::source::notation::{FieldClass, NumberNotation};
@@ -204,28 +205,37 @@ pub(crate) fn import_csv(
         kind.map_or_else(|| class.class(), |_| ValueClass::Text)
     };
     let classes: Vec<ValueClass> = classes.iter().zip(&kinds).map(class).collect();
-    let fields: Vec<Field> = needed
-        .iter()
-        .zip(&classes)
-        .map(|(name, class)| Field::new(*name, data_type(*class), true))
-        .collect();
+    let typed = |class: &ValueClass| match class {
+        ValueClass::Int => (FieldType::Int, DataType::Int64),
+        ValueClass::Float => (FieldType::Float, DataType::Float64),
+        ValueClass::Empty | ValueClass::Bool | ValueClass::Text => {
+            (FieldType::Text, DataType::Utf8)
+        }
+    };
+    let typed = classes.iter().map(|class| {
+        let (holds, data_type) = typed(class);
+        (FieldBuilder::new(holds), data_type)
+    });
+    let (mut builders, types): (Vec<FieldBuilder>, Vec<DataType>) = typed.unzip();
+    let fields = needed.iter().zip(types).map(|(name, of)| Field::new(*name, of, true));
     // A column whose type the job says has that type.
     let own = |((class, of), kind): ((&ValueClass, &FieldKinds), &Option<DeclaredType>)| {
         if kind.is_some() { None } else { of.kind(*class) }
     };
     let noted: BTreeMap<&str, Option<SourceKind>> =
         needed.iter().copied().zip(classes.iter().zip(&fields_of).zip(&kinds).map(own)).collect();
-    let note = (CSV_KINDS, serde_json::to_string(&noted).unwrap_or_default());
-    let schema = Arc::new(Schema::new(fields));
+    let notes = [
+        (CSV_KINDS, serde_json::to_string(&noted).unwrap_or_default()),
+        (CSV_NAMES, serde_json::to_string(&input.names()?).unwrap_or_default()),
+    ];
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let mut rows =
-        RecutWriter::with_notes(path, schema.as_ref().clone(), &[note], workers, batch_rows)?;
-    let mut builders: Vec<ImportBuilder> =
-        classes.iter().map(|class| ImportBuilder::new(*class)).collect();
+        RecutWriter::with_notes(path, schema.as_ref().clone(), &notes, workers, batch_rows)?;
     let mut waiting = 0;
-    let mut flush = |builders: &mut [ImportBuilder], n: usize| {
-        let arrays = builders.iter_mut().map(ImportBuilder::finish).collect();
+    let mut flush = |builders: &mut [FieldBuilder], n: usize| {
+        let arrays = builders.iter_mut().map(FieldBuilder::finish).collect();
         // None of its columns may be needed; its rows count nevertheless.
-        let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(n));
+        let options = RecordBatchOptions::new().with_row_count(Some(n));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options);
         rows.push(batch.map_err(|e| {
             Error::from(Fault::new("unreadable-value", format!("rows cannot be converted: {e}")))
@@ -237,7 +247,7 @@ pub(crate) fn import_csv(
             match field.filter(|_| kind.is_some_and(DeclaredType::is_number)) {
                 Some(field) => builder.append(Some(&notation.plain_number(field)), notation),
                 None => builder.append(field, notation),
-            }
+            };
         }
         waiting += 1;
         if waiting == batch_rows {
@@ -251,23 +261,6 @@ pub(crate) fn import_csv(
     Ok(input.files)
 }
 
-/// The first file whose header has this column, whether it is needed or not.
-///
-/// # Errors
-/// As [`import_csv`], for the header.
-pub(crate) fn csv_file_with(params: &CsvBlock, name: &str) -> Result<Option<PathBuf>> {
-    let (dialect, _) = params.dialect()?;
-    for path in find_files(&params.path, Some("csv"))?.into_iter().filter(|_| params.header) {
-        let mut record = CsvRecord::default();
-        if CsvReader::open(&path, dialect)?.read(&mut record)?
-            && record.fields().any(|field| field == name)
-        {
-            return Ok(Some(path));
-        }
-    }
-    Ok(None)
-}
-
 struct CsvInput<'a> {
     files: Vec<PathBuf>,
     dialect: CsvDialect,
@@ -277,6 +270,19 @@ struct CsvInput<'a> {
 }
 
 impl CsvInput<'_> {
+    /// The columns that headers name, needed or not, each with the first file that has it.
+    fn names(&self) -> Result<BTreeMap<String, &Path>> {
+        let mut names = BTreeMap::new();
+        for path in self.files.iter().filter(|_| self.header) {
+            let mut record = CsvRecord::default();
+            CsvReader::open(path, self.dialect)?.read(&mut record)?;
+            for name in record.fields() {
+                names.entry(name.to_owned()).or_insert(path.as_path());
+            }
+        }
+        Ok(names)
+    }
+
     /// Calls `each` with the needed fields of every row.
     fn for_each_row(
         &self,
@@ -348,47 +354,4 @@ fn positions(path: &Path, names: &[String], needed: &[&str]) -> Result<Vec<usize
         .into()),
     };
     needed.iter().map(position).collect()
-}
-
-/// The type of a column of a class.
-fn data_type(class: ValueClass) -> DataType {
-    match class {
-        ValueClass::Int => DataType::Int64,
-        ValueClass::Float => DataType::Float64,
-        ValueClass::Empty | ValueClass::Bool | ValueClass::Text => DataType::Utf8,
-    }
-}
-
-enum ImportBuilder {
-    Int(Int64Builder),
-    Float(Float64Builder),
-    Text(StringBuilder),
-}
-
-impl ImportBuilder {
-    fn new(class: ValueClass) -> Self {
-        match class {
-            ValueClass::Int => ImportBuilder::Int(Int64Builder::new()),
-            ValueClass::Float => ImportBuilder::Float(Float64Builder::new()),
-            ValueClass::Empty | ValueClass::Bool | ValueClass::Text => {
-                ImportBuilder::Text(StringBuilder::new())
-            }
-        }
-    }
-
-    fn append(&mut self, field: Option<&str>, notation: NumberNotation) {
-        match self {
-            ImportBuilder::Int(b) => b.append_option(field.and_then(|f| notation.integer(f))),
-            ImportBuilder::Float(b) => b.append_option(field.and_then(|f| notation.float(f))),
-            ImportBuilder::Text(b) => b.append_option(field),
-        }
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            ImportBuilder::Int(b) => Arc::new(b.finish()),
-            ImportBuilder::Float(b) => Arc::new(b.finish()),
-            ImportBuilder::Text(b) => Arc::new(b.finish()),
-        }
-    }
 }

@@ -11,6 +11,10 @@ use crate::table::file::ParquetFile;
 /// The note of an imported file that holds [`csv_kinds`].
 pub(super) const CSV_KINDS: &str = "cfaudit.csv-kinds";
 
+/// The note of an imported file that names the columns of its text files, needed or not, each with
+/// the first file that has it.
+pub(super) const CSV_NAMES: &str = "cfaudit.csv-names";
+
 /// The columns of an imported text file, each with its type in the source view, where its class
 /// does not tell; none of another file.
 pub(crate) fn csv_kinds(file: &ParquetFile) -> Option<BTreeMap<String, Option<SourceKind>>> {

@@ -102,73 +102,68 @@ impl FileProfile {
         wanted: (&str, impl Fn(&str) -> bool),
         of: &[&str],
     ) -> Result<Vec<LevelShares>> {
-        let spelling = |name: &str| {
-            let look = self.columns.iter().find(|look| look.name == name);
-            look.map_or_else(Spelling::default, |look| look.spelling)
-        };
         let mut shares = vec![LevelShares::new(); of.len()];
-        let is_null = |name: &str, field: &str| {
-            let look = self.columns.iter().find(|look| look.name == name);
-            look.is_some_and(|look| look.missing_words.contains_key(field.trim()))
-        };
-        // Values are compared as the profile compared them.
-        let mut add =
-            |value: Option<&str>,
-             others: &mut dyn Iterator<Item = Option<&str>>,
-             canonical: &dyn for<'w> Fn(&str, &'w str) -> Cow<'w, str>| {
-                let Some(value) = value.filter(|value| !is_null(wanted.0, value)) else { return };
-                let value = canonical(wanted.0, value);
-                let value = spelling(wanted.0).of(&value);
-                for ((share, group), name) in shares.iter_mut().zip(others).zip(of) {
-                    let Some(group) = group.filter(|group| !is_null(name, group)) else { continue };
-                    let group = canonical(name, group);
-                    let group = &*spelling(name).of(&group);
-                    if !share.contains_key(group) {
-                        share.insert(group.to_owned(), (0, 0));
-                    }
-                    if let Some(counts) = share.get_mut(group) {
-                        *counts = (counts.0 + u64::from(wanted.1(&value)), counts.1 + 1);
-                    }
+        let names: Vec<&str> = std::iter::once(wanted.0).chain(of.iter().copied()).collect();
+        self.each_row(&names, &mut |values| {
+            let [Some(value), groups @ ..] = values else { return };
+            for (share, group) in shares.iter_mut().zip(groups) {
+                let Some(group) = group else { continue };
+                if !share.contains_key(group) {
+                    share.insert(group.clone(), (0, 0));
                 }
-            };
-        let place = |name: &str| self.columns.iter().position(|look| look.name == name);
+                if let Some(counts) = share.get_mut(group) {
+                    *counts = (counts.0 + u64::from(wanted.1(value)), counts.1 + 1);
+                }
+            }
+        })?;
+        Ok(shares)
+    }
+
+    /// Hands the values of some columns in each row to `each`, as the profile compared them.
+    fn each_row(&self, names: &[&str], each: &mut dyn FnMut(&[Option<String>])) -> Result<()> {
+        let looks = names.iter().map(|name| self.columns.iter().find(|look| look.name == *name));
+        let looks: Vec<Option<&ColumnProfile>> = looks.collect();
+        let compared = |k: usize, text: &str, canonical: Cow<'_, str>| {
+            let spelling = looks[k].map_or_else(Spelling::default, |look| look.spelling);
+            let is_null = looks[k].is_some_and(|of| of.missing_words.contains_key(text.trim()));
+            (!is_null).then(|| spelling.of(&canonical).into_owned())
+        };
         let path = match &self.rows_in {
             ProfiledRows::Parquet(path) => path,
             ProfiledRows::Csv(csv) => {
                 let (dialect, notation) = csv.dialect()?;
+                let place = |name: &str| self.columns.iter().position(|look| look.name == name);
+                let places: Vec<Option<usize>> = names.iter().map(|name| place(name)).collect();
                 for path in find_files(&csv.path, Some("csv"))? {
                     let mut reader = CsvReader::open(&path, dialect)?;
                     let mut record = CsvRecord::default();
                     reader.read(&mut record)?;
                     while reader.read(&mut record)? {
-                        let field = |name: &str| {
-                            record.fields().nth(place(name)?).filter(|field| !field.is_empty())
+                        let value = |k: usize| {
+                            let field = record.field(places[k]?);
+                            Some(field).filter(|field| !field.is_empty())?;
+                            compared(k, field, notation.canonical(field))
                         };
-                        let mut others = of.iter().map(|name| field(name));
-                        add(field(wanted.0), &mut others, &|_, field| notation.canonical(field));
+                        each(&(0..names.len()).map(value).collect::<Vec<_>>());
                     }
                 }
-                return Ok(shares);
+                return Ok(());
             }
         };
-        let needed: Vec<&str> = std::iter::once(wanted.0).chain(of.iter().copied()).collect();
-        let source = ParquetSource::parquet(path, &needed, &self.declared())?;
-        let at = |name: &str| source.columns().iter().position(|column| column.name == name);
+        let source = ParquetSource::parquet(path, names, &self.declared())?;
         for piece in source.pieces() {
             source.read(piece, BATCH_ROWS, |slice| {
                 for i in 0..slice.rows {
-                    let word = |name: &str| slice.columns[at(name)?].word(i);
-                    let others: Vec<_> = of.iter().map(|name| word(name)).collect();
-                    let mut others = others.iter().map(|word| word.as_deref());
-                    add(word(wanted.0).as_deref(), &mut others, &|name, word| match at(name) {
-                        Some(at) => source.columns()[at].canonical(word),
-                        None => Cow::Borrowed(word),
-                    });
+                    let value = |k: usize| {
+                        let word = slice.columns[k].word(i)?;
+                        compared(k, &word, source.columns()[k].canonical(&word))
+                    };
+                    each(&(0..names.len()).map(value).collect::<Vec<_>>());
                 }
                 Ok(())
             })?;
         }
-        Ok(shares)
+        Ok(())
     }
 
     /// The columns whose type the job must say.

@@ -8,6 +8,7 @@ pub(crate) mod catalog;
 pub(crate) mod csv_import;
 mod csv_kinds;
 pub(crate) mod csv_records;
+pub(crate) mod field_builder;
 pub(crate) mod file_list;
 pub mod file_profile;
 pub(crate) mod found_files;
@@ -29,7 +30,7 @@ use indexmap::IndexSet;
 
 use crate::data::canonical::canonical_text;
 use crate::data::column::declared::{DeclaredColumn, DeclaredColumns, DeclaredType, MistypedValue};
-use crate::data::source::csv_kinds::csv_kinds;
+use crate::data::source::csv_kinds::{CSV_NAMES, csv_kinds};
 use crate::data::source::found_files::find_files;
 use crate::data::source_form::{SourceKind, StoredType};
 use crate::data::spelling::Spelling;
@@ -120,19 +121,11 @@ impl SourceColumn {
 
     /// The values as they are compared; only texts can differ from what was read.
     pub(crate) fn canonical_values<'a>(&self, values: &'a SourceValues) -> Cow<'a, SourceValues> {
-        let is_text = matches!(values, SourceValues::Text(_) | SourceValues::Named(_));
-        if !is_text || self.identity == TextIdentity::Exact {
-            return Cow::Borrowed(values);
-        }
-        let distinct = values.distinct();
-        let differs = |&(_, row): &(u32, usize)| {
-            values.word(row).is_some_and(|word| self.canonical(&word) != word)
+        let spelt = match self.identity {
+            TextIdentity::Exact => None,
+            _ => values.spelt(|word| self.canonical(word), false),
         };
-        if !distinct.first.iter().any(differs) {
-            return Cow::Borrowed(values);
-        }
-        let named = distinct.named(|row| Some(self.canonical(&values.word(row)?).into_owned()));
-        Cow::Owned(SourceValues::Named(named))
+        spelt.map_or(Cow::Borrowed(values), |(values, _)| Cow::Owned(values))
     }
 }
 
@@ -144,6 +137,8 @@ struct SourcePart {
     first_row: u64,
     /// The value of each column that is the key of a folder; `None` for columns of the file.
     keys: Vec<Option<String>>,
+    /// Of an imported text file its columns, each with the file of the user's that has it.
+    unread: BTreeMap<String, PathBuf>,
 }
 
 /// A file, its name in messages, and its keys.
@@ -280,7 +275,9 @@ impl ParquetSource {
                     pieces.push(piece);
                 }
             }
-            parts.push(SourcePart { file, name, first_row, keys });
+            let names = file.note(CSV_NAMES).and_then(|names| serde_json::from_str(names).ok());
+            let unread = names.unwrap_or_default();
+            parts.push(SourcePart { file, name, first_row, keys, unread });
         }
         let columns = needed
             .iter()
@@ -400,10 +397,11 @@ impl ParquetSource {
     }
 
     /// A file that holds a column of this name, needed or not.
-    ///
-    /// Of an imported text file only the needed columns are known.
     pub fn file_with(&self, name: &str) -> Option<&Path> {
-        self.parts.iter().find(|p| p.file.schema().index_of(name).is_ok()).map(|p| p.name.as_path())
+        self.parts.iter().find_map(|part| match part.file.schema().index_of(name) {
+            Ok(_) => Some(part.name.as_path()),
+            Err(_) => part.unread.get(name).map(PathBuf::as_path),
+        })
     }
 
     /// Position of a needed column.

@@ -153,6 +153,32 @@ impl NumberNotation {
     }
 }
 
+/// The form of a number in national notation: `4.583,58`, `4,583.58`, `4 583,58`, `12.5`, `7`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Numeral {
+    /// The sign before the fraction; `None` without a fraction. `1.234` has a fraction.
+    pub(crate) decimal_sign: Option<char>,
+    /// Whether a sign separates the thousands.
+    pub(crate) grouped: bool,
+}
+
+impl Numeral {
+    /// The form of a text; `None` if it is not a number in any such notation.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let is_digit = |c: char| c.is_ascii_digit();
+        let written_out = digits.starts_with(is_digit)
+            && digits.ends_with(is_digit)
+            && !digits.contains(['e', 'E', '+', '-']);
+        let others = NumberNotation::OTHERS.into_iter().filter(|_| written_out);
+        let mut all = [NumberNotation::default()].into_iter().chain(others);
+        let NumberNotation { decimal, thousands } = all.find(|of| of.number(text).is_some())?;
+        let decimal_sign = text.contains(decimal).then_some(decimal);
+        Some(Numeral { decimal_sign, grouped: thousands.is_some() })
+    }
+}
+
 /// The narrowest class of a column of a text file: integers, else numbers, else text.
 ///
 /// `007` is a code: as a number it would equal `7`. So is an integer beyond 64 bits in a column of
@@ -205,8 +231,42 @@ impl FieldClass {
 
 #[cfg(test)]
 mod tests {
-    use super::{FieldClass, NumberNotation};
+    use super::{FieldClass, NumberNotation, Numeral};
     use crate::data::values::ValueClass;
+
+    #[test]
+    fn numerals_of_several_countries() {
+        let check = |text: &str, expected: Option<(Option<char>, bool)>| {
+            assert_eq!(Numeral::of(text).map(|n| (n.decimal_sign, n.grouped)), expected, "{text}");
+        };
+        check("7", Some((None, false)));
+        check("-12.5", Some((Some('.'), false)));
+        check("1.5e-3", Some((Some('.'), false)));
+        check("4583,58", Some((Some(','), false)));
+        check("-4.583,58", Some((Some(','), true)));
+        check("1.234.567", Some((None, true)));
+        check("1.234.567,5", Some((Some(','), true)));
+        check("4,583.58", Some((Some('.'), true)));
+        check("4 583,58", Some((Some(','), true)));
+        check("4'583.58", Some((Some('.'), true)));
+        for no in [
+            "",
+            "-",
+            ",",
+            "5,",
+            ",5",
+            "31.12.2020",
+            "1.23,4.5",
+            "12,34.5",
+            "1234.567,5",
+            "1,234,567,8",
+            "x5",
+            "5 x",
+            "192.168.0.1",
+        ] {
+            check(no, None);
+        }
+    }
 
     #[test]
     fn a_column_has_the_narrowest_class_in_any_order_of_its_fields() {

@@ -10,6 +10,10 @@
 //! a key, 16 a number, 4 a text and each different text once; told before they are taken where that
 //! is more than is allowed.
 
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, NullArray};
+use arrow::compute::concat;
 use indexmap::IndexSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,20 +71,55 @@ pub(crate) struct SideTable {
     spelling: Spelling,
     /// 1 + the row of each key.
     rows: FastMap<u128, u32>,
-    columns: Vec<(SourceColumn, SideValues)>,
+    columns: Vec<(SourceColumn, SourceValues)>,
     /// Some keys.
     examples: Vec<String>,
 }
 
-/// The values of a column of a side table.
-#[derive(Debug)]
-enum SideValues {
-    Int(Vec<Option<i64>>),
-    Float(Vec<Option<f64>>),
-    Bool(Vec<Option<bool>>),
+/// The values of a column of a side table while it is read.
+#[derive(Default)]
+struct SideColumn {
+    /// Those that are no texts.
+    parts: Vec<ArrayRef>,
     /// Each different text once, and for each row 1 + its position; 0 = missing.
-    Text(IndexSet<String>, Vec<u32>),
-    Empty,
+    texts: IndexSet<String>,
+    ids: Vec<u32>,
+}
+
+impl SideColumn {
+    /// Appends values; returns the bytes of new texts.
+    fn append(&mut self, more: &SourceValues) -> u64 {
+        match more {
+            SourceValues::Int(a) => self.parts.push(Arc::new(a.clone())),
+            SourceValues::Float(a) => self.parts.push(Arc::new(a.clone())),
+            SourceValues::Bool(a) => self.parts.push(Arc::new(a.clone())),
+            SourceValues::Empty(n) => self.parts.push(Arc::new(NullArray::new(*n))),
+            SourceValues::Text(_) | SourceValues::Named(_) => {
+                let (distinct, before) = (more.distinct(), self.texts.len());
+                let table = distinct.table(|row| {
+                    let text = more.word(row).unwrap_or_default();
+                    self.texts.insert_full(text.into_owned()).0 as u32 + 1
+                });
+                self.ids.extend(distinct.ids.iter().map(|&id| table[id as usize]));
+                let new = (before..self.texts.len()).filter_map(|i| self.texts.get_index(i));
+                return new.map(|text| text.len() as u64 + TEXT_BYTES).sum();
+            }
+        }
+        0
+    }
+
+    /// The values of all rows.
+    fn finish(self, class: ValueClass) -> Result<SourceValues, String> {
+        if class == ValueClass::Text {
+            let names = self.texts.into_iter().collect();
+            return Ok(SourceValues::Named(NamedValues { names, ids: self.ids }));
+        }
+        let parts: Vec<&dyn Array> = self.parts.iter().map(AsRef::as_ref).collect();
+        match parts.is_empty() {
+            true => SourceValues::Empty(0).with_class(class),
+            false => SourceValues::new(&concat(&parts).map_err(|e| e.to_string())?),
+        }
+    }
 }
 
 impl SideTable {
@@ -97,21 +136,13 @@ impl SideTable {
         batch_rows: usize,
         watch: StageWatch<'_>,
     ) -> Result<Self> {
-        let columns = source.columns()[1..].iter().map(|column| {
-            let values = match column.class {
-                ValueClass::Int => SideValues::Int(Vec::new()),
-                ValueClass::Float => SideValues::Float(Vec::new()),
-                ValueClass::Bool => SideValues::Bool(Vec::new()),
-                ValueClass::Text => SideValues::Text(IndexSet::new(), Vec::new()),
-                ValueClass::Empty => SideValues::Empty,
-            };
-            (column.clone(), values)
-        });
+        let own = &source.columns()[1..];
+        let mut columns: Vec<SideColumn> = own.iter().map(|_| SideColumn::default()).collect();
         let mut table = SideTable {
             params,
             spelling,
             rows: FastMap::default(),
-            columns: columns.collect(),
+            columns: Vec::new(),
             examples: Vec::new(),
         };
         let n = source.n_rows();
@@ -128,7 +159,14 @@ impl SideTable {
             );
             source.locate_file(Fault::new("too-large-table", what)).hint(hint)
         };
-        let width: u64 = table.columns.iter().map(|(_, values)| values.row_bytes()).sum();
+        // Of a row, without texts.
+        let bytes_of = |column: &SourceColumn| match column.class {
+            ValueClass::Int | ValueClass::Float => 16,
+            ValueClass::Bool => 1,
+            ValueClass::Text => 4,
+            ValueClass::Empty => 0,
+        };
+        let width: u64 = own.iter().map(bytes_of).sum();
         let fixed = n.saturating_mul(KEY_BYTES + width);
         if fixed > allowed || n >= u64::from(u32::MAX) {
             return Err(too_large(fixed).into());
@@ -160,7 +198,7 @@ impl SideTable {
                         }
                     }
                 }
-                for ((_, values), more) in table.columns.iter_mut().zip(&slice.columns[1..]) {
+                for (values, more) in columns.iter_mut().zip(&slice.columns[1..]) {
                     texts += values.append(more);
                 }
                 match fixed.saturating_add(texts) > allowed {
@@ -180,6 +218,13 @@ impl SideTable {
                         is meant";
             let fault = Fault::new("repeated-key", what).in_column(on.as_str());
             return source.locate_file(fault).fail(hint);
+        }
+        for (column, values) in own.iter().zip(columns) {
+            let values = values.finish(column.class).map_err(|why| {
+                let what = format!("column `{}` cannot be held: {why}", column.name);
+                source.locate_file(Fault::new("unreadable-value", what).in_column(&column.name))
+            })?;
+            table.columns.push((column.clone(), values));
         }
         Ok(table)
     }
@@ -207,72 +252,19 @@ impl SideTable {
             let key = xxh3_128(column.canonical(&self.spelling.of(&key)).as_bytes());
             self.rows.get(&key).copied().unwrap_or(0)
         });
-        let at: Vec<u32> = distinct.ids.iter().map(|&id| table[id as usize]).collect();
-        let columns = self.columns.iter().map(|(_, values)| values.at(&at)).collect();
-        (columns, at.iter().map(|&at| at > 0).collect())
+        let at = distinct.ids.iter().map(|&id| table[id as usize].checked_sub(1));
+        let at = at.map(|row| row.map(|row| row as usize));
+        let columns = self.columns.iter().map(|(_, values)| match values {
+            // A list that is longer than the rows is not copied.
+            SourceValues::Named(texts) if texts.names.len() > at.len() => {
+                SourceValues::Text(at.clone().map(|row| texts.name(row?)).collect())
+            }
+            values => values.at(at.clone()),
+        });
+        (columns.collect(), at.clone().map(|row| row.is_some()).collect())
     }
 }
 
 fn table_name(source: &ParquetSource) -> String {
     source.files().next().map_or_else(String::new, |file| file.display().to_string())
-}
-
-impl SideValues {
-    /// Bytes of a row, without texts.
-    fn row_bytes(&self) -> u64 {
-        match self {
-            SideValues::Int(_) | SideValues::Float(_) => 16,
-            SideValues::Bool(_) => 1,
-            SideValues::Text(..) => 4,
-            SideValues::Empty => 0,
-        }
-    }
-
-    /// Appends values of the same class; returns the bytes of new texts.
-    fn append(&mut self, more: &SourceValues) -> u64 {
-        match (self, more) {
-            (SideValues::Int(all), SourceValues::Int(more)) => all.extend(more),
-            (SideValues::Float(all), SourceValues::Float(more)) => all.extend(more),
-            (SideValues::Bool(all), SourceValues::Bool(more)) => all.extend(more),
-            (SideValues::Text(held, all), more) => {
-                let (distinct, before) = (more.distinct(), held.len());
-                let table = distinct.table(|row| {
-                    let text = more.word(row).unwrap_or_default();
-                    held.insert_full(text.into_owned()).0 as u32 + 1
-                });
-                all.extend(distinct.ids.iter().map(|&id| table[id as usize]));
-                let new = (before..held.len()).filter_map(|i| held.get_index(i));
-                return new.map(|text| text.len() as u64 + TEXT_BYTES).sum();
-            }
-            _ => {}
-        }
-        0
-    }
-
-    /// The values of these rows, each 1 + its number; 0 = none.
-    fn at(&self, rows: &[u32]) -> SourceValues {
-        fn of<T: Copy>(values: &[Option<T>], row: u32) -> Option<T> {
-            values[(row as usize).checked_sub(1)?]
-        }
-        match self {
-            SideValues::Int(all) => SourceValues::Int(rows.iter().map(|&r| of(all, r)).collect()),
-            SideValues::Float(all) => {
-                SourceValues::Float(rows.iter().map(|&r| of(all, r)).collect())
-            }
-            SideValues::Bool(all) => SourceValues::Bool(rows.iter().map(|&r| of(all, r)).collect()),
-            SideValues::Text(held, all) => {
-                let id = |row: u32| (row as usize).checked_sub(1).map_or(0, |row| all[row]);
-                if held.len() <= rows.len() {
-                    let ids = rows.iter().map(|&row| id(row)).collect();
-                    return SourceValues::Named(NamedValues {
-                        names: held.iter().cloned().collect(),
-                        ids,
-                    });
-                }
-                let text = |id: u32| held.get_index((id as usize).checked_sub(1)?);
-                SourceValues::Text(rows.iter().map(|&row| text(id(row))).collect())
-            }
-            SideValues::Empty => SourceValues::Empty(rows.len()),
-        }
-    }
 }

@@ -1,8 +1,15 @@
 //! Computes an expression, column by column.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayAccessor, ArrayRef, AsArray, BooleanArray, Float64Array, NullArray,
+    StringViewArray, UInt32Array,
+};
+use arrow::compute::{and_kleene, binary, concat, not, or_kleene, take};
+use arrow::datatypes::{DataType, Float64Type};
 
 use crate::data::MISSING_LEVEL;
 use crate::data::column::declared::is_day;
@@ -15,24 +22,39 @@ use crate::data::sql::program::SqlProgram;
 use crate::data::values::{SourceValues, ValueClass, parse_number};
 use crate::error::Fault;
 
-/// The values of some rows; `None` is missing.
+/// The values of some rows; null is missing. Texts are views, so that their bytes are not copied.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum SqlColumn<'a> {
-    Number(Vec<Option<f64>>),
-    Bool(Vec<Option<bool>>),
-    Text(Vec<Option<Cow<'a, str>>>),
+pub(crate) enum SqlColumn {
+    Number(Float64Array),
+    Bool(BooleanArray),
+    Text(StringViewArray),
     /// So many missing values.
     Null(usize),
 }
 
-impl<'a> SqlColumn<'a> {
-    /// The values of a column of the source; `row` is the number of its first row.
+/// The value in a row; `None` where it is missing.
+fn value<A: ArrayAccessor>(values: A, i: usize) -> Option<A::Item> {
+    values.is_valid(i).then(|| values.value(i))
+}
+
+/// The texts at these positions of a list.
+fn listed<'t>(list: impl Iterator<Item = &'t str>, positions: &UInt32Array) -> SqlColumn {
+    let list = StringViewArray::from_iter_values(list);
+    match take(&list, positions, None) {
+        Ok(texts) => SqlColumn::Text(texts.as_string_view().clone()),
+        // Every position is one of the list.
+        Err(_) => SqlColumn::Null(positions.len()),
+    }
+}
+
+impl SqlColumn {
+    /// The values of a column of the source.
     ///
     /// # Errors
     /// An integer beyond 2^53, with its position among the values.
     pub(crate) fn of(
         column: &SourceColumn,
-        values: &'a SourceValues,
+        values: &SourceValues,
     ) -> Result<Self, (Box<Fault>, usize)> {
         Ok(match values {
             SourceValues::Int(a) => {
@@ -47,15 +69,14 @@ impl<'a> SqlColumn<'a> {
                     let hint = "take the column out of the expression, or write it as text";
                     return Err((Box::new(fault.hint(hint)), i));
                 }
-                SqlColumn::Number(a.iter().map(|x| x.map(|x| x as f64)).collect())
+                SqlColumn::Number(a.unary(|x| x as f64))
             }
-            SourceValues::Float(a) => SqlColumn::Number(a.iter().collect()),
-            SourceValues::Bool(a) => SqlColumn::Bool(a.iter().collect()),
-            SourceValues::Text(a) => {
-                SqlColumn::Text(a.iter().map(|x| x.map(Cow::Borrowed)).collect())
-            }
+            SourceValues::Float(a) => SqlColumn::Number(a.clone()),
+            SourceValues::Bool(a) => SqlColumn::Bool(a.clone()),
+            SourceValues::Text(a) => SqlColumn::Text(StringViewArray::from(a)),
             SourceValues::Named(a) => {
-                SqlColumn::Text(a.iter().map(|x| x.map(Cow::Borrowed)).collect())
+                let positions = a.ids.iter().map(|id| id.checked_sub(1)).collect();
+                listed(a.names.iter().map(String::as_str), &positions)
             }
             SourceValues::Empty(n) => SqlColumn::Null(*n),
         })
@@ -64,7 +85,7 @@ impl<'a> SqlColumn<'a> {
     /// The values of codes, each the position of a level; other codes are missing, and so is the
     /// level for missing values.
     pub(crate) fn of_levels(
-        levels: &'a [String],
+        levels: &[String],
         class: ValueClass,
         codes: impl Iterator<Item = u32>,
     ) -> Self {
@@ -79,7 +100,8 @@ impl<'a> SqlColumn<'a> {
                 SqlColumn::Bool(codes.map(|code| Some(word(code)? == "true")).collect())
             }
             ValueClass::Text => {
-                SqlColumn::Text(codes.map(|code| word(code).map(Cow::Borrowed)).collect())
+                let positions = codes.map(|code| word(code).map(|_| code)).collect();
+                listed(levels.iter().map(String::as_str), &positions)
             }
             ValueClass::Empty => SqlColumn::Null(codes.count()),
         }
@@ -88,58 +110,42 @@ impl<'a> SqlColumn<'a> {
     /// The values as those of a column.
     pub(crate) fn into_source(self) -> SourceValues {
         match self {
-            SqlColumn::Number(values) => SourceValues::Float(values.into()),
-            SqlColumn::Bool(values) => SourceValues::Bool(values.into()),
-            SqlColumn::Text(values) => SourceValues::Text(values.into_iter().collect()),
+            SqlColumn::Number(values) => SourceValues::Float(values),
+            SqlColumn::Bool(values) => SourceValues::Bool(values),
+            SqlColumn::Text(values) => SourceValues::Text(values.iter().collect()),
             SqlColumn::Null(n) => SourceValues::Empty(n),
         }
     }
 
-    pub(super) fn into_owned(self) -> SqlColumn<'static> {
+    fn array(&self) -> ArrayRef {
         match self {
-            SqlColumn::Number(values) => SqlColumn::Number(values),
-            SqlColumn::Bool(values) => SqlColumn::Bool(values),
-            SqlColumn::Text(values) => SqlColumn::Text(
-                values.into_iter().map(|x| x.map(|x| Cow::Owned(x.into_owned()))).collect(),
-            ),
-            SqlColumn::Null(n) => SqlColumn::Null(n),
+            SqlColumn::Number(values) => Arc::new(values.clone()),
+            SqlColumn::Bool(values) => Arc::new(values.clone()),
+            SqlColumn::Text(values) => Arc::new(values.clone()),
+            SqlColumn::Null(n) => Arc::new(NullArray::new(*n)),
         }
     }
 
-    fn numbers(self) -> Vec<Option<f64>> {
-        match self {
-            SqlColumn::Number(values) => values,
-            other => vec![None; other.len()],
+    fn of_array(array: &ArrayRef) -> Self {
+        match array.data_type() {
+            DataType::Float64 => SqlColumn::Number(array.as_primitive::<Float64Type>().clone()),
+            DataType::Boolean => SqlColumn::Bool(array.as_boolean().clone()),
+            DataType::Utf8View => SqlColumn::Text(array.as_string_view().clone()),
+            _ => SqlColumn::Null(array.len()),
         }
     }
 
-    fn bools(self) -> Vec<Option<bool>> {
-        match self {
-            SqlColumn::Bool(values) => values,
-            other => vec![None; other.len()],
-        }
-    }
-
-    fn texts(self) -> Vec<Option<Cow<'a, str>>> {
-        match self {
-            SqlColumn::Text(values) => values,
-            other => vec![None; other.len()],
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            SqlColumn::Number(values) => values.len(),
-            SqlColumn::Bool(values) => values.len(),
-            SqlColumn::Text(values) => values.len(),
-            SqlColumn::Null(n) => *n,
-        }
+    /// The values of all rows from those of parts, at least one; their types are the same.
+    pub(super) fn joined(parts: &[SqlColumn]) -> SqlColumn {
+        let arrays: Vec<ArrayRef> = parts.iter().map(SqlColumn::array).collect();
+        let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+        concat(&arrays).map_or(SqlColumn::Null(0), |all| SqlColumn::of_array(&all))
     }
 
     /// The text in a row.
     pub(super) fn text(&self, i: usize) -> Option<&str> {
         match self {
-            SqlColumn::Text(values) => values[i].as_deref(),
+            SqlColumn::Text(values) => value(values, i),
             _ => None,
         }
     }
@@ -147,84 +153,57 @@ impl<'a> SqlColumn<'a> {
     /// The bytes of all texts.
     pub(super) fn text_bytes(&self) -> usize {
         match self {
-            SqlColumn::Text(values) => values.iter().flatten().map(|text| text.len()).sum(),
+            SqlColumn::Text(values) => values.iter().flatten().map(str::len).sum(),
             _ => 0,
         }
     }
 
-    /// Makes the text in a row missing.
-    fn clear_text(&mut self, i: usize) {
-        if let SqlColumn::Text(values) = self {
-            values[i] = None;
-        }
-    }
-
-    /// The values of some rows.
-    pub(super) fn rows(&self, rows: Range<usize>) -> SqlColumn<'_> {
+    /// The values without the texts that are too long.
+    fn without(self, long: &[LongText]) -> SqlColumn {
+        let is_kept = |i: usize| long.iter().all(|text| text.row != i);
         match self {
-            SqlColumn::Number(values) => SqlColumn::Number(values[rows].to_vec()),
-            SqlColumn::Bool(values) => SqlColumn::Bool(values[rows].to_vec()),
-            SqlColumn::Text(values) => {
-                let texts = values[rows].iter().map(|x| x.as_deref().map(Cow::Borrowed));
-                SqlColumn::Text(texts.collect())
+            SqlColumn::Text(values) if !long.is_empty() => {
+                let kept = values.iter().enumerate().map(|(i, x)| x.filter(|_| is_kept(i)));
+                SqlColumn::Text(kept.collect())
             }
-            SqlColumn::Null(_) => SqlColumn::Null(rows.len()),
+            other => other,
         }
     }
 
-    /// Appends the values of other rows of the same column.
-    pub(super) fn append(&mut self, other: SqlColumn<'a>) {
-        match (self, other) {
-            (SqlColumn::Number(all), SqlColumn::Number(more)) => all.extend(more),
-            (SqlColumn::Bool(all), SqlColumn::Bool(more)) => all.extend(more),
-            (SqlColumn::Text(all), SqlColumn::Text(more)) => all.extend(more),
-            (SqlColumn::Null(all), more) => *all += more.len(),
-            // The type of a part of an expression does not depend on the rows.
-            _ => {}
+    /// In each row the value of the column that `choice` names.
+    fn chosen(columns: &[SqlColumn], n: usize, choice: impl Fn(usize) -> Option<usize>) -> Self {
+        let of = |i: usize| choice(i).map(|k| &columns[k]);
+        let number = |i: usize| match of(i)? {
+            SqlColumn::Number(values) => value(values, i),
+            _ => None,
+        };
+        let truth = |i: usize| match of(i)? {
+            SqlColumn::Bool(values) => value(values, i),
+            _ => None,
+        };
+        match columns.iter().find(|column| !matches!(column, SqlColumn::Null(_))) {
+            None => SqlColumn::Null(n),
+            Some(SqlColumn::Number(_)) => SqlColumn::Number((0..n).map(number).collect()),
+            Some(SqlColumn::Bool(_)) => SqlColumn::Bool((0..n).map(truth).collect()),
+            Some(_) => SqlColumn::Text((0..n).map(|i| of(i)?.text(i)).collect()),
         }
     }
 
     fn is_null(&self, i: usize) -> bool {
         match self {
-            SqlColumn::Number(values) => values[i].is_none(),
-            SqlColumn::Bool(values) => values[i].is_none(),
-            SqlColumn::Text(values) => values[i].is_none(),
+            SqlColumn::Number(values) => values.is_null(i),
+            SqlColumn::Bool(values) => values.is_null(i),
+            SqlColumn::Text(values) => values.is_null(i),
             SqlColumn::Null(_) => true,
         }
     }
 
     /// How two values stand to each other; `None` where one is missing.
-    fn compare(&self, i: usize, other: &SqlColumn<'_>) -> Option<Ordering> {
+    fn compare(&self, i: usize, other: &SqlColumn) -> Option<Ordering> {
         match (self, other) {
-            (SqlColumn::Number(a), SqlColumn::Number(b)) => Some(order(a[i]?, b[i]?)),
-            (SqlColumn::Bool(a), SqlColumn::Bool(b)) => Some(a[i]?.cmp(&b[i]?)),
-            (SqlColumn::Text(a), SqlColumn::Text(b)) => {
-                Some(a[i].as_deref()?.cmp(b[i].as_deref()?))
-            }
-            _ => None,
-        }
-    }
-
-    /// In each row the value of the column that `choice` names.
-    fn chosen(columns: Vec<SqlColumn<'a>>, choice: &[Option<usize>]) -> SqlColumn<'a> {
-        fn pick<T: Clone>(columns: &[Vec<Option<T>>], choice: &[Option<usize>]) -> Vec<Option<T>> {
-            choice.iter().enumerate().map(|(i, of)| columns[(*of)?][i].clone()).collect()
-        }
-        let typed = columns.iter().find(|column| !matches!(column, SqlColumn::Null(_)));
-        match typed {
-            None => SqlColumn::Null(choice.len()),
-            Some(SqlColumn::Number(_)) => {
-                let all: Vec<_> = columns.into_iter().map(SqlColumn::numbers).collect();
-                SqlColumn::Number(pick(&all, choice))
-            }
-            Some(SqlColumn::Bool(_)) => {
-                let all: Vec<_> = columns.into_iter().map(SqlColumn::bools).collect();
-                SqlColumn::Bool(pick(&all, choice))
-            }
-            Some(_) => {
-                let all: Vec<_> = columns.into_iter().map(SqlColumn::texts).collect();
-                SqlColumn::Text(pick(&all, choice))
-            }
+            (SqlColumn::Number(a), SqlColumn::Number(b)) => Some(order(value(a, i)?, value(b, i)?)),
+            (SqlColumn::Bool(a), SqlColumn::Bool(b)) => Some(value(a, i)?.cmp(&value(b, i)?)),
+            (a, b) => Some(a.text(i)?.cmp(b.text(i)?)),
         }
     }
 }
@@ -235,159 +214,153 @@ fn order(a: f64, b: f64) -> Ordering {
 }
 
 impl SqlProgram {
-    pub(super) fn compute_node<'a>(
+    pub(super) fn compute_node(
         &self,
-        node: &'a SqlNode,
-        columns: &'a [SqlColumn<'_>],
+        node: &SqlNode,
+        columns: &[SqlColumn],
         rows: &Range<usize>,
         long: &mut Option<LongText>,
-    ) -> SqlColumn<'a> {
+    ) -> SqlColumn {
         let n = rows.len();
         let (function, arguments) = match &node.kind {
             SqlKind::Column(position) => {
-                let column = columns.get(*position);
-                return column.map_or(SqlColumn::Null(n), |column| column.rows(rows.clone()));
+                return columns.get(*position).map_or(SqlColumn::Null(n), |column| {
+                    SqlColumn::of_array(&column.array().slice(rows.start, n))
+                });
             }
-            SqlKind::Number(x) => return SqlColumn::Number(vec![Some(*x); n]),
-            SqlKind::Text(text) => return SqlColumn::Text(vec![Some(Cow::Borrowed(text)); n]),
-            SqlKind::Bool(value) => return SqlColumn::Bool(vec![Some(*value); n]),
+            SqlKind::Number(x) => return SqlColumn::Number(Float64Array::from_value(*x, n)),
+            SqlKind::Text(text) => {
+                return listed([text.as_str()].into_iter(), &UInt32Array::from_value(0, n));
+            }
+            SqlKind::Bool(value) => return SqlColumn::Bool(vec![*value; n].into()),
             SqlKind::Null => return SqlColumn::Null(n),
             SqlKind::Call(function, arguments) => (*function, arguments),
         };
-        let mut all: Vec<SqlColumn<'a>> =
-            arguments.iter().map(|of| self.compute_node(of, columns, rows, long)).collect();
+        let all = arguments.iter().map(|of| self.compute_node(of, columns, rows, long));
+        let all: Vec<SqlColumn> = all.collect();
         let too_long = long_texts(function, node.at, &all, n);
-        for text in &too_long {
-            all.iter_mut().for_each(|column| column.clear_text(text.row));
-        }
-        let mut values = call(function, all, n);
-        too_long.iter().for_each(|text| values.clear_text(text.row));
+        let all: Vec<SqlColumn> = all.into_iter().map(|of| of.without(&too_long)).collect();
         *long = long.take().or_else(|| too_long.first().copied());
-        values
+        call(function, &all, n).without(&too_long)
     }
 }
 
-fn call<'a>(function: SqlFunction, mut all: Vec<SqlColumn<'a>>, n: usize) -> SqlColumn<'a> {
+fn call(function: SqlFunction, all: &[SqlColumn], n: usize) -> SqlColumn {
     use SqlFunction as F;
-    let compared = |is: fn(Ordering) -> bool| {
-        SqlColumn::Bool((0..n).map(|i| all[0].compare(i, &all[1]).map(is)).collect())
+    let numbers = |k: usize| match all.get(k) {
+        Some(SqlColumn::Number(values)) => values.clone(),
+        _ => Float64Array::new_null(n),
     };
+    let bools = |k: usize| match all.get(k) {
+        Some(SqlColumn::Bool(values)) => values.clone(),
+        _ => BooleanArray::new_null(n),
+    };
+    let texts = |k: usize| match all.get(k) {
+        Some(SqlColumn::Text(values)) => values.clone(),
+        _ => StringViewArray::new_null(n),
+    };
+    let truths = |of: &dyn Fn(usize) -> Option<bool>| SqlColumn::Bool((0..n).map(of).collect());
+    let order_of = |i: usize| all[0].compare(i, &all[1]);
+    let compared = |is: fn(Ordering) -> bool| truths(&|i| order_of(i).map(is));
     // Missing values are equal here.
     let same = |i: usize| match (all[0].is_null(i), all[1].is_null(i)) {
-        (false, false) => all[0].compare(i, &all[1]) == Some(Ordering::Equal),
+        (false, false) => order_of(i) == Some(Ordering::Equal),
         (a, b) => a && b,
     };
-    let is = |wanted: bool, expected: bool| match &all[0] {
-        SqlColumn::Bool(values) => {
-            SqlColumn::Bool(values.iter().map(|x| Some((*x == Some(wanted)) == expected)).collect())
-        }
-        _ => SqlColumn::Bool(vec![Some(!expected); n]),
+    let is = |wanted: bool, expected: bool| {
+        let truth = |x: Option<bool>| Some((x == Some(wanted)) == expected);
+        SqlColumn::Bool(bools(0).iter().map(truth).collect())
     };
+    let unary = |of: fn(f64) -> f64| SqlColumn::Number(numbers(0).unary(of));
+    let paired = |of: fn(f64, f64) -> f64| {
+        let values = binary(&numbers(0), &numbers(1), of);
+        SqlColumn::Number(values.unwrap_or_else(|_| Float64Array::new_null(n)))
+    };
+    let both = |kleene: fn(&BooleanArray, &BooleanArray) -> Result<BooleanArray, _>| {
+        let sides = (0..all.len()).map(bools);
+        let joined = sides.reduce(|a, b| kleene(&a, &b).unwrap_or(a));
+        joined.map_or(SqlColumn::Null(n), SqlColumn::Bool)
+    };
+    let tests = |of: fn(&str, &str) -> bool| {
+        let (a, b) = (texts(0), texts(1));
+        truths(&|i| Some(of(value(&a, i)?, value(&b, i)?)))
+    };
+    let spelt =
+        |of: fn(&str) -> String| SqlColumn::Text(texts(0).iter().map(|x| x.map(of)).collect());
+    let measured =
+        |of: fn(&str) -> Option<f64>| SqlColumn::Number(texts(0).iter().map(|x| of(x?)).collect());
     match function {
-        F::Equal => return compared(Ordering::is_eq),
-        F::NotEqual => return compared(Ordering::is_ne),
-        F::Less => return compared(Ordering::is_lt),
-        F::LessOrEqual => return compared(Ordering::is_le),
-        F::Greater => return compared(Ordering::is_gt),
-        F::GreaterOrEqual => return compared(Ordering::is_ge),
-        F::Distinct => return SqlColumn::Bool((0..n).map(|i| Some(!same(i))).collect()),
-        F::NotDistinct => return SqlColumn::Bool((0..n).map(|i| Some(same(i))).collect()),
-        F::IsNull => return SqlColumn::Bool((0..n).map(|i| Some(all[0].is_null(i))).collect()),
-        F::IsNotNull => return SqlColumn::Bool((0..n).map(|i| Some(!all[0].is_null(i))).collect()),
-        F::IsTrue => return is(true, true),
-        F::IsNotTrue => return is(true, false),
-        F::IsFalse => return is(false, true),
-        F::IsNotFalse => return is(false, false),
-        F::Coalesce => {
-            let choice: Vec<Option<usize>> =
-                (0..n).map(|i| (0..all.len()).find(|&k| !all[k].is_null(i))).collect();
-            return SqlColumn::chosen(all, &choice);
-        }
+        F::Equal => compared(Ordering::is_eq),
+        F::NotEqual => compared(Ordering::is_ne),
+        F::Less => compared(Ordering::is_lt),
+        F::LessOrEqual => compared(Ordering::is_le),
+        F::Greater => compared(Ordering::is_gt),
+        F::GreaterOrEqual => compared(Ordering::is_ge),
+        F::Distinct => truths(&|i| Some(!same(i))),
+        F::NotDistinct => truths(&|i| Some(same(i))),
+        F::IsNull => truths(&|i| Some(all[0].is_null(i))),
+        F::IsNotNull => truths(&|i| Some(!all[0].is_null(i))),
+        F::IsTrue => is(true, true),
+        F::IsNotTrue => is(true, false),
+        F::IsFalse => is(false, true),
+        F::IsNotFalse => is(false, false),
+        F::Coalesce => SqlColumn::chosen(all, n, |i| (0..all.len()).find(|&k| !all[k].is_null(i))),
         F::NullIf => {
-            let choice: Vec<Option<usize>> = (0..n)
-                .map(|i| (all[0].compare(i, &all[1]) != Some(Ordering::Equal)).then_some(0))
-                .collect();
-            return SqlColumn::chosen(all, &choice);
+            let differs = |i: usize| order_of(i) != Some(Ordering::Equal);
+            SqlColumn::chosen(all, n, |i| differs(i).then_some(0))
         }
         F::Greatest | F::Least => {
             let wanted = if function == F::Greatest { Ordering::Greater } else { Ordering::Less };
-            let best = |i: usize| {
-                (0..all.len()).filter(|&k| !all[k].is_null(i)).reduce(|best, k| {
-                    let mine = match (&all[k], &all[best]) {
-                        (SqlColumn::Number(a), SqlColumn::Number(b)) => {
-                            order(a[i].unwrap_or(f64::NAN), b[i].unwrap_or(f64::NAN))
-                        }
-                        (a, b) => a.compare(i, b).unwrap_or(Ordering::Equal),
-                    };
-                    if mine == wanted { k } else { best }
-                })
+            let better = |i: usize, best: usize, k: usize| {
+                if all[k].compare(i, &all[best]) == Some(wanted) { k } else { best }
             };
-            let choice: Vec<Option<usize>> = (0..n).map(best).collect();
-            return SqlColumn::chosen(all, &choice);
+            SqlColumn::chosen(all, n, |i| {
+                (0..all.len()).filter(|&k| !all[k].is_null(i)).reduce(|a, b| better(i, a, b))
+            })
         }
-        F::Case => return case(all, n),
-        _ => {}
-    }
-    let mut take = || if all.is_empty() { SqlColumn::Null(n) } else { all.remove(0) };
-    let unary = |x: SqlColumn<'a>, of: fn(f64) -> f64| {
-        SqlColumn::Number(x.numbers().into_iter().map(|x| x.map(of)).collect())
-    };
-    match function {
-        F::Add => binary(take(), take(), |a, b| a + b),
-        F::Subtract => binary(take(), take(), |a, b| a - b),
-        F::Multiply => binary(take(), take(), |a, b| a * b),
-        F::Divide => binary(take(), take(), |a, b| a / b),
-        F::Remainder => binary(take(), take(), |a, b| a % b),
-        F::Power => binary(take(), take(), libm::pow),
-        F::Negate => unary(take(), |x| -x),
-        F::Abs => unary(take(), f64::abs),
-        F::Ceil => unary(take(), f64::ceil),
-        F::Floor => unary(take(), f64::floor),
-        F::Sign => unary(take(), |x| if x == 0.0 || x.is_nan() { 0.0 } else { x.signum() }),
-        F::Sqrt => unary(take(), f64::sqrt),
-        F::Exp => unary(take(), libm::exp),
-        F::Ln => unary(take(), libm::log),
-        F::Log2 => unary(take(), libm::log2),
-        F::Log10 => unary(take(), libm::log10),
-        F::Round => {
-            let x = take();
-            match take() {
-                SqlColumn::Number(digits) => binary(x, SqlColumn::Number(digits), round),
-                _ => unary(x, f64::round),
-            }
+        F::Case => {
+            // Conditions and values in turn, and what else there is.
+            let (n_cases, otherwise) = (all.len() / 2, all.len() % 2 == 1);
+            let conditions: Vec<BooleanArray> = (0..n_cases).map(|k| bools(2 * k)).collect();
+            let values = (0..n_cases).map(|k| all[2 * k + 1].clone());
+            let values: Vec<_> = values.chain(all.last().filter(|_| otherwise).cloned()).collect();
+            SqlColumn::chosen(&values, n, |i| {
+                let first = conditions.iter().position(|of| value(of, i) == Some(true));
+                first.or(otherwise.then_some(n_cases))
+            })
         }
-        F::Not => SqlColumn::Bool(take().bools().into_iter().map(|x| x.map(|x| !x)).collect()),
-        F::And | F::Or => {
-            let decides = function == F::Or;
-            let sides: Vec<Vec<Option<bool>>> = all.into_iter().map(SqlColumn::bools).collect();
-            let of = |i: usize| {
-                let mut missing = false;
-                for side in &sides {
-                    match side[i] {
-                        Some(value) if value == decides => return Some(decides),
-                        Some(_) => {}
-                        None => missing = true,
-                    }
-                }
-                (!missing).then_some(!decides)
-            };
-            SqlColumn::Bool((0..n).map(of).collect())
-        }
-        F::TryNumber => {
-            SqlColumn::Number(take().texts().iter().map(|x| parse_number(x.as_deref()?)).collect())
-        }
-        F::Length => SqlColumn::Number(
-            take().texts().iter().map(|x| Some(x.as_deref()?.chars().count() as f64)).collect(),
-        ),
-        F::Year => dates(take(), |date| f64::from(date.0)),
-        F::Month => dates(take(), |date| f64::from(date.1)),
-        F::Day => dates(take(), |date| f64::from(date.2)),
+        F::Add => paired(|a, b| a + b),
+        F::Subtract => paired(|a, b| a - b),
+        F::Multiply => paired(|a, b| a * b),
+        F::Divide => paired(|a, b| a / b),
+        F::Remainder => paired(|a, b| a % b),
+        F::Power => paired(libm::pow),
+        F::Negate => unary(|x| -x),
+        F::Abs => unary(f64::abs),
+        F::Ceil => unary(f64::ceil),
+        F::Floor => unary(f64::floor),
+        F::Sign => unary(|x| if x == 0.0 || x.is_nan() { 0.0 } else { x.signum() }),
+        F::Sqrt => unary(f64::sqrt),
+        F::Exp => unary(libm::exp),
+        F::Ln => unary(libm::log),
+        F::Log2 => unary(libm::log2),
+        F::Log10 => unary(libm::log10),
+        F::Round if matches!(all.get(1), Some(SqlColumn::Number(_))) => paired(round),
+        F::Round => unary(f64::round),
+        F::Not => not(&bools(0)).map_or(SqlColumn::Null(n), SqlColumn::Bool),
+        F::And => both(and_kleene),
+        F::Or => both(or_kleene),
+        F::TryNumber => measured(parse_number),
+        F::Length => measured(|x| Some(x.chars().count() as f64)),
+        F::Year => measured(|x| Some(f64::from(date(x)?.0))),
+        F::Month => measured(|x| Some(f64::from(date(x)?.1))),
+        F::Day => measured(|x| Some(f64::from(date(x)?.2))),
         F::DateDiff => {
-            let (unit, from, to) = (take().texts(), take().texts(), take().texts());
+            let (unit, from, to) = (texts(0), texts(1), texts(2));
             let of = |i: usize| {
-                let (a, b) = (date(from[i].as_deref()?)?, date(to[i].as_deref()?)?);
+                let (a, b) = (date(value(&from, i)?)?, date(value(&to, i)?)?);
                 let months = |d: (i32, i32, i32)| f64::from(d.0 * 12 + d.1);
-                Some(match unit[i].as_deref()?.to_lowercase().as_str() {
+                Some(match value(&unit, i)?.to_lowercase().as_str() {
                     "year" => f64::from(b.0 - a.0),
                     "month" => months(b) - months(a),
                     _ => f64::from(day_number(b) - day_number(a)),
@@ -396,93 +369,50 @@ fn call<'a>(function: SqlFunction, mut all: Vec<SqlColumn<'a>>, n: usize) -> Sql
             SqlColumn::Number((0..n).map(of).collect())
         }
         F::Concat => {
-            let parts: Vec<_> = all.into_iter().map(SqlColumn::texts).collect();
-            let of = |i: usize| {
-                Some(Cow::Owned(parts.iter().filter_map(|part| part[i].as_deref()).collect()))
-            };
+            let of =
+                |i: usize| Some(all.iter().filter_map(|part| part.text(i)).collect::<String>());
             SqlColumn::Text((0..n).map(of).collect())
         }
         F::ConcatOperator => {
-            let (a, b) = (take().texts(), take().texts());
-            let of =
-                |i: usize| Some(Cow::Owned(format!("{}{}", a[i].as_deref()?, b[i].as_deref()?)));
+            let of = |i: usize| Some(format!("{}{}", all[0].text(i)?, all[1].text(i)?));
             SqlColumn::Text((0..n).map(of).collect())
         }
-        F::StartsWith => tests(take(), take(), |a, b| a.starts_with(b)),
-        F::EndsWith => tests(take(), take(), |a, b| a.ends_with(b)),
-        F::Contains => tests(take(), take(), |a, b| a.contains(b)),
-        F::Like => tests(take(), take(), is_like),
-        F::ILike => tests(take(), take(), |a, b| is_like(&a.to_lowercase(), &b.to_lowercase())),
-        F::Lower => spelt(take(), str::to_lowercase),
-        F::Upper => spelt(take(), str::to_uppercase),
-        F::Trim => spelt(take(), |x| x.trim_matches(is_blank).to_owned()),
-        F::LeftTrim => spelt(take(), |x| x.trim_start_matches(is_blank).to_owned()),
-        F::RightTrim => spelt(take(), |x| x.trim_end_matches(is_blank).to_owned()),
+        F::StartsWith => tests(|a, b| a.starts_with(b)),
+        F::EndsWith => tests(|a, b| a.ends_with(b)),
+        F::Contains => tests(|a, b| a.contains(b)),
+        F::Like => tests(is_like),
+        F::ILike => tests(|a, b| is_like(&a.to_lowercase(), &b.to_lowercase())),
+        F::Lower => spelt(str::to_lowercase),
+        F::Upper => spelt(str::to_uppercase),
+        F::Trim => spelt(|x| x.trim_matches(is_blank).to_owned()),
+        F::LeftTrim => spelt(|x| x.trim_start_matches(is_blank).to_owned()),
+        F::RightTrim => spelt(|x| x.trim_end_matches(is_blank).to_owned()),
         F::Replace => {
-            let (x, what, by) = (take().texts(), take().texts(), take().texts());
             let of = |i: usize| {
-                let (x, what, by) = (x[i].as_deref()?, what[i].as_deref()?, by[i].as_deref()?);
-                let text = if what.is_empty() { x.to_owned() } else { x.replace(what, by) };
-                Some(Cow::Owned(text))
+                let (x, what, by) = (all[0].text(i)?, all[1].text(i)?, all[2].text(i)?);
+                Some(if what.is_empty() { x.to_owned() } else { x.replace(what, by) })
             };
             SqlColumn::Text((0..n).map(of).collect())
         }
         F::Substring | F::Left | F::Right => {
-            let (x, a, b) = (take().texts(), take().numbers(), take());
-            let length = match b {
-                SqlColumn::Number(values) => values,
-                _ => vec![Some(f64::INFINITY); n],
+            let (x, a) = (texts(0), numbers(1));
+            let length = |i: usize| match all.get(2) {
+                Some(SqlColumn::Number(values)) => value(values, i),
+                _ => Some(f64::INFINITY),
             };
             let of = |i: usize| {
-                let (x, a) = (x[i].as_deref()?, a[i]?);
+                let (x, a) = (value(&x, i)?, value(&a, i)?);
                 let (skip, most) = match function {
                     F::Left => (0.0, a),
                     F::Right => ((x.chars().count() as f64 - a).max(0.0), a),
-                    _ => (a - 1.0, length[i]?),
+                    _ => (a - 1.0, length(i)?),
                 };
                 let most = if most.is_finite() { most as usize } else { usize::MAX };
-                Some(Cow::Owned(x.chars().skip(skip as usize).take(most).collect()))
+                Some(x.chars().skip(skip as usize).take(most).collect::<String>())
             };
             SqlColumn::Text((0..n).map(of).collect())
         }
-        _ => SqlColumn::Null(n),
     }
-}
-
-/// Conditions and values in turn, and what else there is.
-fn case(all: Vec<SqlColumn<'_>>, n: usize) -> SqlColumn<'_> {
-    let otherwise = (all.len() % 2 == 1).then_some(all.len() / 2);
-    let (mut conditions, mut values) = (Vec::new(), Vec::new());
-    let last = all.len() / 2;
-    for (k, column) in all.into_iter().enumerate() {
-        if k % 2 == 0 && k / 2 < last {
-            conditions.push(column.bools());
-        } else {
-            values.push(column);
-        }
-    }
-    let choice: Vec<Option<usize>> = (0..n)
-        .map(|i| conditions.iter().position(|of| of[i] == Some(true)).or(otherwise))
-        .collect();
-    SqlColumn::chosen(values, &choice)
-}
-
-fn binary<'a>(a: SqlColumn<'a>, b: SqlColumn<'a>, of: fn(f64, f64) -> f64) -> SqlColumn<'a> {
-    let values = a.numbers().into_iter().zip(b.numbers());
-    SqlColumn::Number(values.map(|(a, b)| Some(of(a?, b?))).collect())
-}
-
-fn tests<'a>(a: SqlColumn<'a>, b: SqlColumn<'a>, of: fn(&str, &str) -> bool) -> SqlColumn<'a> {
-    let values = a.texts().into_iter().zip(b.texts());
-    SqlColumn::Bool(values.map(|(a, b)| Some(of(&a?, &b?))).collect())
-}
-
-fn spelt<'a>(x: SqlColumn<'a>, of: fn(&str) -> String) -> SqlColumn<'a> {
-    SqlColumn::Text(x.texts().into_iter().map(|x| x.map(|x| Cow::Owned(of(&x)))).collect())
-}
-
-fn dates<'a>(x: SqlColumn<'a>, of: fn((i32, i32, i32)) -> f64) -> SqlColumn<'a> {
-    SqlColumn::Number(x.texts().iter().map(|x| Some(of(date(x.as_deref()?)?))).collect())
 }
 
 /// Rounded half away from zero at a place behind the point; before it where that is negative.

@@ -48,7 +48,7 @@ impl LongText {
 pub(super) fn long_texts(
     function: SqlFunction,
     at: SqlPlace,
-    arguments: &[SqlColumn<'_>],
+    arguments: &[SqlColumn],
     n: usize,
 ) -> Vec<LongText> {
     use SqlFunction as F;

@@ -1,7 +1,5 @@
 //! An expression that fits the types of its columns.
 
-use std::ops::Range;
-
 use crate::data::sql::function::{FUNCTIONS, SqlFunction};
 use crate::data::sql::length::{LongText, TEXTS_AT_ONCE};
 use crate::data::sql::parse::{SqlKind, SqlNode, parse};
@@ -86,39 +84,28 @@ impl SqlProgram {
     }
 
     /// Its values for `n` rows.
-    pub(crate) fn compute(&self, columns: &[SqlColumn<'_>], n: usize) -> ComputedColumn {
-        let mut computed = self.compute_rows(columns, 0..n.min(ROWS_AT_ONCE));
-        let mut bytes = computed.values.text_bytes();
-        for first in (ROWS_AT_ONCE..n).step_by(ROWS_AT_ONCE) {
-            let more = self.compute_rows(columns, first..n.min(first + ROWS_AT_ONCE));
-            bytes += more.values.text_bytes();
-            if bytes > TEXTS_AT_ONCE {
+    pub(crate) fn compute(&self, columns: &[SqlColumn], n: usize) -> ComputedColumn {
+        let (mut parts, mut bytes) = (Vec::new(), 0);
+        let (mut not_finite, mut long): (Vec<u32>, Option<LongText>) = (Vec::new(), None);
+        for first in (0..n.max(1)).step_by(ROWS_AT_ONCE) {
+            let (rows, mut found) = (first..n.min(first + ROWS_AT_ONCE), None);
+            let mut values = self.compute_node(&self.root, columns, &rows, &mut found);
+            bytes += values.text_bytes();
+            if first > 0 && bytes > TEXTS_AT_ONCE {
                 let at = self.root.at;
-                computed.long =
-                    computed.long.or(Some(LongText { row: first, bytes, of_all: true, at }));
-                return computed;
+                long = long.or(Some(LongText { row: first, bytes, of_all: true, at }));
+                break;
             }
-            computed.values.append(more.values);
-            computed.not_finite.extend(more.not_finite);
-            computed.long = computed.long.or(more.long);
-        }
-        computed
-    }
-
-    fn compute_rows(&self, columns: &[SqlColumn<'_>], rows: Range<usize>) -> ComputedColumn {
-        let (mut not_finite, mut long) = (Vec::new(), None);
-        let mut values = self.compute_node(&self.root, columns, &rows, &mut long).into_owned();
-        if let SqlColumn::Number(values) = &mut values {
-            let first = u32::try_from(rows.start).unwrap_or(u32::MAX);
-            for (value, row) in values.iter_mut().zip(first..) {
-                if value.is_some_and(|x| !x.is_finite()) {
-                    *value = None;
-                    not_finite.push(row);
-                }
+            if let SqlColumn::Number(numbers) = &mut values {
+                let is_lost = |(_, x): &(u32, Option<f64>)| x.is_some_and(|x| !x.is_finite());
+                let start = u32::try_from(first).unwrap_or(u32::MAX);
+                not_finite.extend((start..).zip(&*numbers).filter(is_lost).map(|(row, _)| row));
+                *numbers = numbers.unary_opt(|x| Some(x).filter(|x| x.is_finite()));
             }
+            long = long.or(found.map(|text| LongText { row: first + text.row, ..text }));
+            parts.push(values);
         }
-        let long = long.map(|text| LongText { row: rows.start + text.row, ..text });
-        ComputedColumn { values, not_finite, long }
+        ComputedColumn { values: SqlColumn::joined(&parts), not_finite, long }
     }
 }
 
@@ -130,7 +117,7 @@ const ROWS_AT_ONCE: usize = 1024;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ComputedColumn {
     /// Its values.
-    pub(crate) values: SqlColumn<'static>,
+    pub(crate) values: SqlColumn,
     /// The rows whose number is not finite, and therefore missing.
     pub(crate) not_finite: Vec<u32>,
     /// The first text that is too long, and therefore missing; where all are too long together, the

@@ -9,10 +9,10 @@ use std::time::Duration;
 use super::catalog::{obtained, rows};
 use super::fault;
 use crate::data::source::catalog::download::{DataSetAccess, http, obtain};
-use crate::data::source::catalog::typed::CatalogType;
 use crate::data::source::catalog::{
     DataSetFile, DataSetOrigin, FileVersion, PublicDataSet, data_set,
 };
+use crate::data::source::field_builder::FieldType;
 use crate::error::Result;
 use crate::exec::pieces::StageWatch;
 use crate::exec::replaced_file::temporary;
@@ -52,7 +52,7 @@ static TINY: PublicDataSet = PublicDataSet {
             addresses: &["two/today", "two/older"],
         },
     ],
-    columns: &[("n", CatalogType::Int)],
+    columns: &[("n", FieldType::Int)],
     push_member: |_, _, _, _| unreachable!("it is never imported"),
     stand_in: None,
 };

@@ -57,7 +57,7 @@ pub(super) fn share_ends(share: (f64, f64), z: f64) -> (f64, f64) {
 /// The ends of Newcombe's interval of the difference of two shares with so many people.
 pub(super) fn difference_ends(a: (f64, f64), b: (f64, f64), z: f64) -> (f64, f64) {
     let own = (wilson_of(a, z), wilson_of(b, z));
-    ends_of(newcombe_of((a.0, b.0), own, 0.0, IntervalProcedure::Newcombe))
+    ends_of(newcombe_of((a.0, b.0), own, IntervalProcedure::Newcombe))
 }
 
 /// The interval of the ratio of two shares with so many people; where Katz's has no end, by the

@@ -10,9 +10,9 @@ use crate::job::schema::types_schema;
 use crate::job::{GateBlock, GateDecideBy};
 use crate::param::{ColumnName, Word};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition};
-use crate::recourse::feature::{ChangeDirection, TraitPredicate};
+use crate::recourse::feature::{ChangeDirection, LevelDistance, TraitPredicate};
 use crate::recourse::knobs::{
-    self, ColumnChangeRule, ColumnCost, DefinitionSettings, NamedBins, RecourseBins, RecourseBlock,
+    self, ColumnChangeRule, DefinitionSettings, NamedBins, RecourseBins, RecourseBlock,
 };
 
 use super::names::numbered;
@@ -216,11 +216,11 @@ impl JobChecker<'_> {
             let is_ordered =
                 matches!(seen, RecourseKind::Ordered(_) | RecourseKind::OrderedNumbers);
             let (fits, what) = match cost {
-                ColumnCost::RangeShare | ColumnCost::Absolute => {
+                LevelDistance::RangeShare | LevelDistance::Absolute => {
                     (is_number, "no numbers, so its values have no difference")
                 }
-                ColumnCost::Ordinal => (is_ordered, "no positions to count"),
-                ColumnCost::Nominal => (true, ""),
+                LevelDistance::Positions => (is_ordered, "no positions to count"),
+                LevelDistance::Unit => (true, ""),
             };
             let said = match seen {
                 RecourseKind::Nominal => m::cost_of_names(column, what),

@@ -15,7 +15,7 @@ use crate::job::messages::{self as m, Said};
 use crate::job::read::nearest::{all, all_or_none, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, MetricFamily, ModelBlock};
-use crate::param::{ColumnName, Name};
+use crate::param::{ColumnName, Finite, Name};
 
 use super::defaults::families;
 use super::models::noun;
@@ -227,7 +227,7 @@ impl JobChecker<'_> {
     fn ranges(&mut self, here: &str, knobs: &StrategyPlan<'_>) {
         for (column, bounds) in knobs.range {
             let at = join(&join(here, "range"), column.as_str());
-            let (least, most) = (bounds.0.get(), bounds.1.get());
+            let [least, most] = bounds.0.map(Finite::get);
             let fits = self.number_that_moves(&at, column, knobs, false) && least > most;
             self.say(at, fits.then(|| m::range_order(column, least, most)));
         }

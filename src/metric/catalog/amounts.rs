@@ -103,8 +103,3 @@ pub(crate) const METRICS: &[Metric] = records! {
     "share_more_or_less", "SCH", "share with another amount", "share_more + share_less",
         shown: &[TablesOnly], ..SHARE;
 };
-
-/// The record of an id of this family.
-pub(crate) fn of(id: &str) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.id == id)
-}

@@ -26,7 +26,9 @@ use std::rc::Rc;
 pub(crate) use self::dual::Dual;
 use self::influence::Influence;
 use self::share::Share;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, katz_of, mover_ratio, z_of_level};
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, katz_of, mover, mover_ratio, z_of_level,
+};
 
 /// The interval of a value at a level in (0, 1), or in words why there is none.
 pub(crate) type IntervalAt = Rc<dyn Fn(f64) -> Result<ValueInterval, &'static str>>;
@@ -214,39 +216,4 @@ impl Estimate {
             parts.iter().map(|(times, share)| (*times, share.value, share.wilson(z))).collect();
         Ok(mover(&ends, both, method))
     }
-}
-
-/// The hybrid interval of a sum of values, each so many times (MOVER); `correlation` is that of two
-/// of them.
-fn mover(
-    parts: &[(f64, f64, ValueInterval)],
-    correlation: impl Fn(usize, usize) -> f64,
-    method: IntervalProcedure,
-) -> ValueInterval {
-    let value: f64 = parts.iter().map(|(times, value, _)| times * value).sum();
-    let mut correlations = Vec::new();
-    for i in 0..parts.len() {
-        correlations.extend((0..i).map(|j| correlation(i, j)));
-    }
-    let reach = |low: bool| {
-        let reach: Vec<f64> = parts
-            .iter()
-            .map(|(times, value, of)| {
-                let down = (*times > 0.0) == low;
-                times * if down { value - of.lo } else { of.hi - value }
-            })
-            .collect();
-        if let ([x, y], true) = (reach.as_slice(), correlations.iter().all(|both| *both == 0.0)) {
-            return libm::hypot(*x, *y);
-        }
-        let mut sum: f64 = reach.iter().map(|x| x * x).sum();
-        let mut pairs = correlations.iter();
-        for (i, x) in reach.iter().enumerate() {
-            for (y, both) in reach[..i].iter().zip(pairs.by_ref()) {
-                sum += 2.0 * both * x * y;
-            }
-        }
-        sum.max(0.0).sqrt()
-    };
-    ValueInterval { lo: value - reach(true), hi: value + reach(false), method }
 }

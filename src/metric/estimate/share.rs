@@ -59,21 +59,6 @@ impl From<WeightSums> for RowsBelow {
     }
 }
 
-/// The units of one kind: they have as much below a share each, and on top of it perhaps not.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct UnitsBelow {
-    /// The person, or the kind of rows; the next number is no other's where they differ on top.
-    pub(crate) key: u64,
-    /// What one of them has on top of the share for each unit of weight, in the mean of all.
-    pub(crate) cases: f64,
-    /// What each has below it.
-    pub(crate) all: f64,
-    /// The sum over them of the squares of what they have on top beyond that mean.
-    pub(crate) within: f64,
-    /// How many they are, and what they weigh.
-    pub(crate) sums: WeightSums,
-}
-
 impl Share {
     /// The share of which `of` says what a row of each cell counts, 0 or 1 on top and below; none
     /// where nothing is below it.
@@ -103,40 +88,22 @@ impl Share {
         rows: RowsBelow,
         units: impl Iterator<Item = (u64, Rate, WeightSums)>,
     ) -> Option<Self> {
-        let alike = |(key, own, sums): (u64, Rate, WeightSums)| {
-            let (cases, all) = (own.numerator as f64, own.denominator as f64);
-            UnitsBelow { key, cases, all, within: 0.0, sums }
-        };
-        Share::of_kinds(rate, rows, units.map(alike))
-    }
-
-    /// The same of kinds whose units differ in what they have on top.
-    pub(crate) fn of_kinds(
-        rate: Rate,
-        rows: RowsBelow,
-        kinds: impl Iterator<Item = UnitsBelow>,
-    ) -> Option<Self> {
         let value = rate.value().ok()?;
         let (is_boundary, weight) = (rate.is_boundary(), rate.denominator as f64);
         let mut n_units = 0;
         let [mut agree, mut spread, mut rarer, mut rarer_squares] = [0.0; 4];
         let mut each = Vec::new();
-        for UnitsBelow { key, cases, all, within, sums } in kinds.filter(|kind| kind.all > 0.0) {
+        for (key, own, sums) in units.filter(|(_, own, _)| own.denominator > 0) {
+            let (cases, all) = (own.numerator as f64, own.denominator as f64);
             let squares = sums.squares();
             let adds = cases - value * all;
             let rare = if value <= 0.5 { cases } else { all - cases };
             n_units += sums.people();
             agree += all * all * squares;
-            spread += adds * adds * squares + within;
+            spread += adds * adds * squares;
             rarer += rare * sums.sum() as f64;
-            rarer_squares += rare * rare * squares + within;
-            let adds = adds / weight;
-            each.push(UnitInfluence { key, adds, squares, n: sums.people() });
-            if within > 0.0 {
-                // Beyond the mean of their kind they are independent of it and of each other.
-                let adds = within.sqrt() / weight;
-                each.push(UnitInfluence { key: key + 1, adds, squares: 1.0, n: 0 });
-            }
+            rarer_squares += rare * rare * squares;
+            each.push(UnitInfluence { key, adds: adds / weight, squares, n: sums.people() });
         }
         let kish = rows.kish;
         let is_plain = rows.n == n_units && rows.are_even;

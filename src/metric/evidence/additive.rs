@@ -1,37 +1,13 @@
-//! Sums that add up: evidence of some people is added to that of others, in any order and any
-//! number of parts, by adding the whole numbers and exact sums of which it consists.
+//! Sums of [`Additive`] evidence that are states of a pass, or of people whose counterfactuals the
+//! reference rows support.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, Hash};
-
-use crate::num::fixed::FixedSum;
-
-/// A sum over people; one without people changes nothing.
-pub(crate) trait Additive {
-    /// Adds that of other people.
-    fn absorb(&mut self, other: &Self);
-}
-
-/// What `+=` adds.
-macro_rules! additive_numbers {
-    ($($number:ty),+) => {
-        $(impl Additive for $number {
-            fn absorb(&mut self, other: &Self) {
-                *self += *other;
-            }
-        })+
-    };
-}
+pub(crate) use crate::num::additive::Additive;
 
 /// A struct is the sum of its named fields; the others say what is summed. `accumulated` are those
 /// that are states of a pass.
 macro_rules! additive {
     ($type:ty { $($field:ident),+ }) => {
-        impl crate::metric::evidence::additive::Additive for $type {
-            fn absorb(&mut self, other: &Self) {
-                $(self.$field.absorb(&other.$field);)+
-            }
-        }
+        crate::num::additive::additive!($type { $($field),+ });
     };
     (accumulated $type:ty { $($field:ident),+ }) => {
         additive!($type { $($field),+ });
@@ -39,7 +15,7 @@ macro_rules! additive {
     };
     // With a field `supported`, see [`SupportedOnly`](crate::metric::evidence::supported).
     (supported $type:ty { $($field:ident),+ } or $so_far:ident) => {
-        impl crate::metric::evidence::additive::Additive for $type {
+        impl crate::num::additive::Additive for $type {
             fn absorb(&mut self, other: &Self) {
                 let mut supported = std::mem::take(&mut self.supported);
                 supported.absorb(&other.supported, || self.$so_far(), || other.$so_far());
@@ -59,79 +35,3 @@ macro_rules! additive {
 }
 
 pub(crate) use additive;
-
-additive_numbers!(u64, u128, FixedSum);
-
-impl<T: Additive, const N: usize> Additive for [T; N] {
-    fn absorb(&mut self, other: &Self) {
-        self.iter_mut().zip(other).for_each(|(mine, theirs)| mine.absorb(theirs));
-    }
-}
-
-/// What a list does not hold at its end is empty.
-impl<T: Additive + Clone> Additive for Vec<T> {
-    fn absorb(&mut self, other: &Self) {
-        let known = self.len();
-        self.iter_mut().zip(other).for_each(|(mine, theirs)| mine.absorb(theirs));
-        self.extend(other.iter().skip(known).cloned());
-    }
-}
-
-impl<T: Additive + Clone> Additive for Option<T> {
-    fn absorb(&mut self, other: &Self) {
-        match (self, other) {
-            (Some(mine), Some(theirs)) => mine.absorb(theirs),
-            (mine @ None, Some(theirs)) => *mine = Some(theirs.clone()),
-            (_, None) => {}
-        }
-    }
-}
-
-impl<K: Ord + Clone, T: Additive + Clone> Additive for BTreeMap<K, T> {
-    fn absorb(&mut self, other: &Self) {
-        for (key, theirs) in other {
-            match self.get_mut(key) {
-                Some(mine) => mine.absorb(theirs),
-                None => _ = self.insert(key.clone(), theirs.clone()),
-            }
-        }
-    }
-}
-
-impl<K: Eq + Hash + Clone, T: Additive + Clone, S: BuildHasher> Additive for HashMap<K, T, S> {
-    fn absorb(&mut self, other: &Self) {
-        for (key, theirs) in other {
-            match self.get_mut(key) {
-                Some(mine) => mine.absorb(theirs),
-                None => _ = self.insert(key.clone(), theirs.clone()),
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::Additive;
-
-    /// An empty sum changes nothing on either side, also where the other is longer.
-    #[test]
-    fn empty_sums_change_nothing() {
-        type Sum = (Vec<[u64; 2]>, Option<u64>, BTreeMap<u8, u64>);
-        let absorb = |mut mine: Sum, theirs: &Sum| {
-            mine.0.absorb(&theirs.0);
-            mine.1.absorb(&theirs.1);
-            mine.2.absorb(&theirs.2);
-            mine
-        };
-        let empty: Sum = Default::default();
-        let some: Sum = (vec![[1, 2], [3, 4]], Some(5), [(6, 7)].into());
-        assert_eq!(absorb(empty.clone(), &some), some);
-        assert_eq!(absorb(some.clone(), &empty), some);
-        let other: Sum = (vec![[10, 20]], None, [(8, 9)].into());
-        let both: Sum = (vec![[11, 22], [3, 4]], Some(5), [(6, 7), (8, 9)].into());
-        assert_eq!(absorb(some.clone(), &other), both);
-        assert_eq!(absorb(other, &some), both);
-    }
-}

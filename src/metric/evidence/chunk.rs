@@ -17,7 +17,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::metric::evidence::jensen_shannon::NEAR_SQUARE;
+use crate::metric::evidence::jensen_shannon::{NEAR_SQUARE, skew_shape, term_shape};
 use crate::metric::evidence::score_bins::{PARTS, PairParts, change_part, score_part};
 use crate::metric::evidence::shift::{NEGLIGIBLE, ShiftSums, kl_term, ratio_series};
 use crate::num::fixed::FixedSum;
@@ -42,6 +42,8 @@ pub(crate) struct PairChunk {
     n: usize,
     pub(crate) score: [f64; CHUNK],
     pub(crate) score_cf: [f64; CHUNK],
+    /// Position of the person.
+    pub(crate) person: [u32; CHUNK],
     /// The cell of the extended matrix that each pair fills.
     pub(crate) cell: [u8; CHUNK],
     /// Whole units that each pair weighs.
@@ -55,19 +57,22 @@ impl PairChunk {
             n: 0,
             score: [0.0; CHUNK],
             score_cf: [0.0; CHUNK],
+            person: [0; CHUNK],
             cell: [0; CHUNK],
             weight: [1; CHUNK],
         }
     }
 
-    /// Adds a pair. Whether the chunk is full.
+    /// Adds a pair of a person, who weighs this much.
+    ///
+    /// # Panics
+    /// Where [`CHUNK`] pairs are in.
     #[inline]
-    pub(crate) fn push(&mut self, pair: (f64, f64), cell: u8, weight: u64) -> bool {
+    pub(crate) fn push(&mut self, pair: (f64, f64), (person, cell): (u32, u8), weight: u64) {
         let i = self.n;
         (self.score[i], self.score_cf[i]) = pair;
-        (self.cell[i], self.weight[i]) = (cell, weight);
+        (self.person[i], self.cell[i], self.weight[i]) = (person, cell, weight);
         self.n += 1;
-        self.n == CHUNK
     }
 
     /// Takes all pairs out.
@@ -89,6 +94,24 @@ pub(crate) struct ChunkTerms {
     parts: [[u16; CHUNK]; 3],
     /// Terms of s ln(s/c) above 1 in size, with their positions; 0 in their column.
     wide: Vec<(usize, FixedSum)>,
+    logs: LogTerms,
+}
+
+/// The terms s ln(s/c) of a chunk.
+#[derive(Debug)]
+pub(super) struct LogTerms {
+    pub(super) terms: [f64; CHUNK],
+    room: ChunkRoom,
+}
+
+/// The pairs of a chunk under a balance: the scores of both sides, the terms of the Jensen-Shannon
+/// divergence, and their skew.
+#[derive(Debug)]
+pub(super) struct BalancedTerms {
+    pub(super) a: [f64; CHUNK],
+    pub(super) b: [f64; CHUNK],
+    pub(super) term: [f64; CHUNK],
+    skew: [f64; CHUNK],
     room: ChunkRoom,
 }
 
@@ -117,18 +140,66 @@ impl ChunkRoom {
     }
 }
 
-/// The terms of a chunk, with the vectors of a processor.
-struct TermJob<'a> {
-    chunk: &'a PairChunk,
-    terms: &'a mut ChunkTerms,
+/// What is computed of a chunk.
+trait ChunkJob {
+    fn run(self, chunk: &PairChunk);
 }
 
-impl WithSimd for TermJob<'_> {
+/// The same, with the vectors of a processor.
+struct VectorJob<'a, J>(&'a PairChunk, J);
+
+impl<J: ChunkJob> WithSimd for VectorJob<'_, J> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        all_terms(self.chunk, self.terms);
+        self.1.run(self.0);
+    }
+}
+
+impl ChunkRoom {
+    fn new() -> Self {
+        ChunkRoom {
+            squares: [0.0; CHUNK],
+            positions: [0; CHUNK],
+            left: [0.0; CHUNK],
+            right: [0.0; CHUNK],
+            found: [0.0; CHUNK],
+        }
+    }
+}
+
+impl LogTerms {
+    pub(super) fn new() -> Self {
+        LogTerms { terms: [0.0; CHUNK], room: ChunkRoom::new() }
+    }
+
+    /// Computes them.
+    pub(super) fn compute(&mut self, arch: Arch, chunk: &PairChunk) {
+        arch.dispatch(VectorJob(chunk, self));
+    }
+}
+
+impl BalancedTerms {
+    pub(super) fn new() -> Self {
+        let none = [0.0; CHUNK];
+        BalancedTerms { a: none, b: none, term: none, skew: none, room: ChunkRoom::new() }
+    }
+
+    /// Computes them under the factors of the scores of both sides.
+    pub(super) fn compute(&mut self, arch: Arch, chunk: &PairChunk, factors: (f64, f64)) {
+        arch.dispatch(VectorJob(chunk, (self, factors)));
+    }
+
+    /// The sums of terms and of the skew over the pairs of the chunk, each as often as it weighs.
+    pub(super) fn sums(&self, chunk: &PairChunk) -> [FixedSum; 2] {
+        let mut sums = [FixedSum::ZERO; 2];
+        for i in 0..chunk.n {
+            let weight = i128::from(chunk.weight[i]);
+            sums[0].add_units(i128::from(signed_units(self.term[i])) * weight);
+            sums[1].add_units(i128::from(signed_units(self.skew[i])) * weight);
+        }
+        sums
     }
 }
 
@@ -139,19 +210,13 @@ impl ChunkTerms {
             columns: [[0; CHUNK]; TERMS],
             parts: [[0; CHUNK]; 3],
             wide: Vec::new(),
-            room: ChunkRoom {
-                squares: [0.0; CHUNK],
-                positions: [0; CHUNK],
-                left: [0.0; CHUNK],
-                right: [0.0; CHUNK],
-                found: [0.0; CHUNK],
-            },
+            logs: LogTerms::new(),
         })
     }
 
     /// Computes them.
     pub(crate) fn compute(&mut self, arch: Arch, chunk: &PairChunk) {
-        arch.dispatch(TermJob { chunk, terms: self });
+        arch.dispatch(VectorJob(chunk, self));
     }
 
     /// The sums over the first `n` pairs of s, c, |c - s| and s ln(s/c), each as often as the pair
@@ -247,29 +312,54 @@ fn whole_vectors(n: usize) -> usize {
     n.next_multiple_of(WIDEST).min(CHUNK)
 }
 
+impl ChunkJob for &mut ChunkTerms {
+    #[inline(always)]
+    fn run(self, chunk: &PairChunk) {
+        let n = whole_vectors(chunk.n);
+        for i in 0..n {
+            let (s, c) = (chunk.score[i], chunk.score_cf[i]);
+            let change = c - s;
+            self.columns[0][i] = share_units(s);
+            self.columns[1][i] = share_units(c);
+            self.columns[2][i] = share_units(change.abs());
+            self.columns[3][i] = share_units(change * change);
+        }
+        for i in 0..n {
+            let (s, c) = (chunk.score[i], chunk.score_cf[i]);
+            self.parts[0][i] = score_part(s);
+            self.parts[1][i] = score_part(c);
+            self.parts[2][i] = change_part(c - s);
+        }
+        let far = log_terms(chunk, &mut self.logs);
+        let logs = &self.logs;
+        for i in 0..n {
+            self.columns[4][i] = signed_units(logs.terms[i]);
+        }
+        self.wide.clear();
+        for &i in &logs.room.positions[..far] {
+            if logs.terms[i].abs() > 1.0 {
+                self.columns[4][i] = 0;
+                self.wide.push((i, FixedSum::from_f64(logs.terms[i])));
+            }
+        }
+    }
+}
+
+impl ChunkJob for &mut LogTerms {
+    #[inline(always)]
+    fn run(self, chunk: &PairChunk) {
+        log_terms(chunk, self);
+    }
+}
+
+/// Computes the terms [`kl_term`] of a chunk; how many pairs are far apart.
 #[inline(always)]
-fn all_terms(chunk: &PairChunk, terms: &mut ChunkTerms) {
-    let n = whole_vectors(chunk.n);
-    let room = &mut terms.room;
-    for i in 0..n {
-        let (s, c) = (chunk.score[i], chunk.score_cf[i]);
-        let change = c - s;
-        terms.columns[0][i] = share_units(s);
-        terms.columns[1][i] = share_units(c);
-        terms.columns[2][i] = share_units(change.abs());
-        terms.columns[3][i] = share_units(change * change);
-    }
-    for i in 0..n {
-        let (s, c) = (chunk.score[i], chunk.score_cf[i]);
-        terms.parts[0][i] = score_part(s);
-        terms.parts[1][i] = score_part(c);
-        terms.parts[2][i] = change_part(c - s);
-    }
-    for i in 0..n {
+fn log_terms(chunk: &PairChunk, LogTerms { terms, room }: &mut LogTerms) -> usize {
+    for i in 0..whole_vectors(chunk.n) {
         let (s, c) = (chunk.score[i], chunk.score_cf[i]);
         let x = (s - c) / (s + c);
         room.squares[i] = x * x;
-        terms.columns[4][i] = signed_units(s * ratio_series(x));
+        terms[i] = if s > NEGLIGIBLE { s * ratio_series(x) } else { 0.0 };
     }
     let far = room.far(chunk.n);
     for k in 0..far {
@@ -279,17 +369,48 @@ fn all_terms(chunk: &PairChunk, terms: &mut ChunkTerms) {
     for k in 0..whole_vectors(far) {
         room.found[k] = room.left[k] * ln(room.left[k] / room.right[k]);
     }
-    terms.wide.clear();
     for k in 0..far {
         let (i, s, c) = (room.positions[k], room.left[k], room.right[k]);
-        let term = match (s / c).is_normal() && c > 0.0 && s > NEGLIGIBLE {
+        terms[i] = match (s / c).is_normal() && c > 0.0 && s > NEGLIGIBLE {
             true => room.found[k],
             false => kl_term(s, c),
         };
-        terms.columns[4][i] = signed_units(term);
-        if term.abs() > 1.0 {
-            terms.columns[4][i] = 0;
-            terms.wide.push((i, FixedSum::from_f64(term)));
+    }
+    far
+}
+
+impl ChunkJob for (&mut BalancedTerms, (f64, f64)) {
+    #[inline(always)]
+    fn run(self, chunk: &PairChunk) {
+        let (BalancedTerms { a, b, term, skew, room }, (scale, scale_cf)) = self;
+        for i in 0..whole_vectors(chunk.n) {
+            (a[i], b[i]) = (chunk.score[i] * scale, chunk.score_cf[i] * scale_cf);
+            let both = a[i] + b[i];
+            let x = (a[i] - b[i]) / both;
+            let sq = x * x;
+            room.squares[i] = sq;
+            term[i] = 0.5 * both * term_shape(sq);
+            skew[i] = 0.5 * both * (x * skew_shape(sq));
+        }
+        let far = room.far(chunk.n);
+        for k in 0..far {
+            let i = room.positions[k];
+            (room.left[k], room.right[k]) = (a[i], b[i]);
+        }
+        let entropy = |y: f64| if y > 0.0 { y * ln(y) } else { 0.0 };
+        for k in 0..whole_vectors(far) {
+            let (both, apart) = (room.left[k] + room.right[k], room.left[k] - room.right[k]);
+            let x = apart / both;
+            let (up, down) = (entropy(1.0 + x), entropy(1.0 - x));
+            (room.left[k], room.right[k]) =
+                (0.5 * both * (up + down), 0.5 * both * (up - down - 2.0 * x));
+            room.found[k] = both;
+        }
+        for k in 0..far {
+            let i = room.positions[k];
+            // Two scores of 0 give nothing.
+            let some = room.found[k] > 0.0;
+            (term[i], skew[i]) = if some { (room.left[k], room.right[k]) } else { (0.0, 0.0) };
         }
     }
 }
@@ -326,7 +447,8 @@ impl ShiftSums {
 mod tests {
     use pulp::Arch;
 
-    use super::{CHUNK, ChunkTerms, PairChunk, ln, share_units, signed_units};
+    use super::{BalancedTerms, CHUNK, ChunkTerms, LogTerms, PairChunk, ln};
+    use super::{share_units, signed_units};
     use crate::metric::evidence::shift::kl_term;
     use crate::num::fixed::FixedSum;
     use crate::num::seed::RandomStream;
@@ -390,8 +512,7 @@ mod tests {
         for (round, n) in [CHUNK, 1, 7, 8, 9, 100, 511].into_iter().cycle().take(70).enumerate() {
             let mut chunk = PairChunk::new();
             for i in 0..n {
-                let pair = odd_pair(&mut stream);
-                assert_eq!(chunk.push(pair, 3, stream.u64() % 7), i + 1 == CHUNK);
+                chunk.push(odd_pair(&mut stream), (i as u32, 3), stream.u64() % 7);
             }
             for arch in [Arch::Scalar, Arch::new()] {
                 let mut terms = ChunkTerms::new();
@@ -414,5 +535,61 @@ mod tests {
             }
         }
         assert!(wide > 0, "no term above 1 was tried");
+    }
+
+    /// The term and the skew of each pair under a balance, on a processor.
+    fn balanced(arch: Arch, pairs: &[(f64, f64)], factors: (f64, f64)) -> Vec<(f64, f64)> {
+        let (mut chunk, mut terms) = (PairChunk::new(), BalancedTerms::new());
+        pairs.iter().for_each(|&pair| chunk.push(pair, (0, 0), 1));
+        terms.compute(arch, &chunk, factors);
+        (0..pairs.len()).map(|i| (terms.term[i], terms.skew[i])).collect()
+    }
+
+    #[test]
+    fn balanced_terms_agree_with_their_definition() {
+        let one = |a, b| balanced(Arch::new(), &[(a, b)], (1.0, 1.0))[0];
+        let mut stream = RandomStream::new(1, "terms");
+        for _ in 0..1000 {
+            let (a, b) = (stream.u01(), stream.u01());
+            let part = |x: f64| if x > 0.0 { x * libm::log(2.0 * x / (a + b)) } else { 0.0 };
+            let ((of_a, of_b), (term, skew)) = ((part(a), part(b)), one(a, b));
+            assert!((term - of_a - of_b).abs() < 1e-15, "{a} {b}");
+            assert!((skew - (of_a - of_b - (a - b))).abs() < 1e-15, "{a} {b}");
+            assert_eq!(one(b, a), (term, -skew));
+        }
+        assert_eq!([one(0.0, 0.0), one(0.5, 0.5)], [(0.0, 0.0); 2]);
+        assert!((one(0.0, 1.0).0 - libm::log(2.0)).abs() < 1e-16);
+        // Both formulas at the place where they meet.
+        let x = 0.125 / 1.125;
+        let (inside, outside) = (one((1.0 + x - 1e-14) / 2.0, (1.0 - x) / 2.0), {
+            one((1.0 + x + 1e-14) / 2.0, (1.0 - x) / 2.0)
+        });
+        assert!((inside.0 - outside.0).abs() < 1e-14, "{inside:?} {outside:?}");
+        assert!((inside.1 - outside.1).abs() < 1e-14, "{inside:?} {outside:?}");
+    }
+
+    /// Each pair by itself has the terms that it has in a chunk, with and without vectors, and the
+    /// logarithms are those of the definition.
+    #[test]
+    fn terms_of_the_second_pass_do_not_depend_on_the_chunk() {
+        let mut stream = RandomStream::new(4, "balanced");
+        for n in [CHUNK, 1, 9, 511] {
+            let pairs: Vec<(f64, f64)> = (0..n).map(|_| odd_pair(&mut stream)).collect();
+            let factors = [(1.0, 0.7), (0.3, 1.0), (0.0, 0.0)][n % 3];
+            let all = balanced(Arch::new(), &pairs, factors);
+            assert_eq!(balanced(Arch::Scalar, &pairs, factors), all);
+            let mut chunk = PairChunk::new();
+            for (pair, own) in pairs.iter().zip(&all) {
+                assert_eq!(balanced(Arch::Scalar, &[*pair], factors), [*own]);
+                chunk.push(*pair, (0, 0), 1);
+            }
+            let mut logs = LogTerms::new();
+            for arch in [Arch::Scalar, Arch::new()] {
+                logs.compute(arch, &chunk);
+                let own = |(s, c): &(f64, f64)| kl_term(*s, *c).to_bits();
+                let found = logs.terms[..n].iter().map(|term| term.to_bits());
+                assert!(found.eq(pairs.iter().map(own)));
+            }
+        }
     }
 }

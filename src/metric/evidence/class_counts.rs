@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::matrix::ClassMatrix;
 use crate::metric::evidence::outcome_patterns::PatternTally;
 use crate::metric::evidence::person::{Confusion, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::person_sums::PersonCells;
@@ -94,9 +93,9 @@ pub(crate) struct FactualClassCounts {
     one_vs_all: Vec<FactualCounts>,
 }
 
-/// The label and the prediction of some people, each unknown or a class; how many they are, and
-/// what they weigh in whole units.
-pub(crate) type ClassState = ([Option<usize>; 2], u64, u64);
+/// The label and the prediction of some people, and of counterfactuals that of these, each unknown
+/// or a class; how many they are and what they weigh.
+pub(crate) type ClassCell = ([Option<usize>; 3], WeightSums);
 
 impl FactualClassCounts {
     /// No rows yet, for this number of classes and of groups.
@@ -200,20 +199,20 @@ impl FactualClassCounts {
         }
     }
 
-    /// Some people by label and prediction, in order; those of no declared group where `of` is none.
-    pub(crate) fn states(&self, of: Option<GroupSelection>) -> Vec<ClassState> {
+    /// Some people by label and prediction; those of no declared group where `of` is none.
+    pub(crate) fn cells(&self, of: Option<GroupSelection>) -> Vec<ClassCell> {
         let places = match of {
             Some(of) => of.groups(self.groups()).collect(),
             None => vec![self.groups()],
         };
-        let state = |cell: usize| {
+        let together = |cell: usize| {
             let mut sums = WeightSums::default();
             places.iter().for_each(|&place: &usize| sums += self.cells[place][cell]);
-            let classes = [cell / (self.classes + 1), cell % (self.classes + 1)];
-            (classes.map(|of| of.checked_sub(1)), sums.people(), sums.sum())
+            let [label, predicted] = [cell / (self.classes + 1), cell % (self.classes + 1)];
+            ([label.checked_sub(1), predicted.checked_sub(1), None], sums)
         };
         let cells = 0..(self.classes + 1) * (self.classes + 1);
-        cells.map(state).filter(|(_, n, _)| *n > 0).collect()
+        cells.map(together).filter(|(_, sums)| sums.people() > 0).collect()
     }
 
     /// Adds a row of weight 0 of a group, which counts for nothing.
@@ -390,34 +389,19 @@ impl SwitchClassCounts {
         self.classes
     }
 
-    /// Predictions before (rows) and after (columns) of one direction, or of all counterfactuals.
-    #[cfg(test)]
-    pub(crate) fn matrix(&self, direction: Option<(usize, usize)>) -> ClassMatrix {
-        self.sum(WeightSums::people, direction, None)
-    }
-
-    /// The same of the people with one label, or of those without: a part of the extended matrix.
-    pub(crate) fn matrix_of_label(
-        &self,
-        direction: Option<(usize, usize)>,
-        label: Option<usize>,
-    ) -> ClassMatrix {
-        self.sum(WeightSums::people, direction, Some(label))
-    }
-
-    /// The matrix of all labels in units of weight; none where nobody has a weight.
-    #[cfg(test)]
-    pub(crate) fn weight_matrix(&self, direction: Option<(usize, usize)>) -> Option<ClassMatrix> {
-        self.weighted.then(|| self.sum(WeightSums::sum, direction, None))
-    }
-
-    /// The same of one label, or of those without; none where nobody has a weight.
-    pub(crate) fn weight_matrix_of_label(
-        &self,
-        direction: Option<(usize, usize)>,
-        label: Option<usize>,
-    ) -> Option<ClassMatrix> {
-        self.weighted.then(|| self.sum(WeightSums::sum, direction, Some(label)))
+    /// The counterfactuals of a direction, or all of them, by label and both predictions.
+    pub(crate) fn cells(&self, direction: Option<(usize, usize)>) -> Vec<ClassCell> {
+        let mut all: BTreeMap<[Option<usize>; 3], WeightSums> = BTreeMap::new();
+        for (kind, sums) in self.people.people() {
+            let is_here = |to| direction.is_none_or(|of| of == (kind.group as usize, to));
+            let label = kind.label.map(|label| label as usize);
+            for (_, cell, times) in kind.cells(self.classes).filter(|(to, ..)| is_here(*to)) {
+                let at = [label, Some(cell / self.classes), Some(cell % self.classes)];
+                let here = all.entry(at).or_default();
+                (0..times).for_each(|_| *here += sums);
+            }
+        }
+        all.into_iter().collect()
     }
 
     /// The evidence of each class against all others, in order.
@@ -427,27 +411,6 @@ impl SwitchClassCounts {
 
     pub(crate) fn scope_index(&self) -> ScopeIndex {
         ScopeIndex { groups: self.groups }
-    }
-
-    /// The cells of a direction, or of all, and of the people with a label or without, or of all.
-    fn sum(
-        &self,
-        number: impl Fn(WeightSums) -> u64,
-        direction: Option<(usize, usize)>,
-        label: Option<Option<usize>>,
-    ) -> ClassMatrix {
-        let mut all = ClassMatrix::new(self.classes);
-        let wanted = label.map(|label| label.map(|label| label as u32));
-        let people = self.people.people();
-        let held = people.iter().filter(|(kind, _)| wanted.is_none_or(|label| label == kind.label));
-        for (kind, sums) in held {
-            for (to, cell, times) in kind.cells(self.classes) {
-                if direction.is_none_or(|direction| direction == (kind.group as usize, to)) {
-                    all.add(cell, number(*sums) * times);
-                }
-            }
-        }
-        all
     }
 
     /// The units of every scope, by its number, by the cells of the matrix that they fill; rows of

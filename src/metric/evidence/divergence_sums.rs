@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metric::evidence::additive::additive;
-use crate::metric::evidence::jensen_shannon::{BalancedPair, ScoreBalance};
+use crate::metric::evidence::chunk::{BalancedTerms, PairChunk};
+use crate::metric::evidence::jensen_shannon::ScoreBalance;
 use crate::metric::evidence::shift::{ScoreShift, ShiftSums};
 use crate::num::fixed::FixedSum;
 
@@ -26,13 +27,21 @@ impl DivergenceSums {
         DivergenceSums { n: 0, balance, terms: FixedSum::ZERO, skew: FixedSum::ZERO }
     }
 
-    /// Adds a pair of scores, each in [0, 1], that weighs this much.
-    pub(crate) fn add(&mut self, (score, score_cf): (f64, f64), weight: u64) -> BalancedPair {
-        self.n += 1;
-        let pair = self.balance.pair(score, score_cf);
-        self.terms.add_times(pair.term, weight);
-        self.skew.add_times(pair.skew, weight);
-        pair
+    /// Adds the pairs of a chunk, whose terms under this balance are computed.
+    pub(super) fn add_chunk(&mut self, chunk: &PairChunk, terms: &BalancedTerms) {
+        self.n += chunk.len() as u64;
+        let [term, skew] = terms.sums(chunk);
+        self.terms.merge(term);
+        self.skew.merge(skew);
+    }
+
+    /// Adds one pair of scores, each in [0, 1], that weighs this much.
+    #[cfg(test)]
+    pub(crate) fn add(&mut self, pair: (f64, f64), weight: u64) {
+        let (mut chunk, mut terms) = (PairChunk::new(), BalancedTerms::new());
+        chunk.push(pair, (0, 0), weight);
+        terms.compute(pulp::Arch::Scalar, &chunk, self.balance.factors());
+        self.add_chunk(&chunk, &terms);
     }
 
     /// The factors that make both sums of scores equal.

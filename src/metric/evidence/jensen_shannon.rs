@@ -38,11 +38,9 @@ impl ScoreBalance {
         }
     }
 
-    /// A pair with its terms; nothing where the balance does not exist.
-    pub(crate) fn pair(self, score: f64, score_cf: f64) -> BalancedPair {
-        let (a, b) = (score * self.scale, score_cf * self.scale_cf);
-        let (term, skew) = terms(a, b);
-        BalancedPair { scale: self.scale, a, b, term, skew }
+    /// The factors of factual and of counterfactual scores.
+    pub(super) fn factors(self) -> (f64, f64) {
+        (self.scale, self.scale_cf)
     }
 
     /// What both sides sum to, the sums of the scores as they are being these.
@@ -56,41 +54,10 @@ impl ScoreBalance {
     }
 }
 
-/// A pair of scores under a balance.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct BalancedPair {
-    /// The factor of the factual score.
-    pub(crate) scale: f64,
-    pub(crate) a: f64,
-    pub(crate) b: f64,
-    /// j(a, b).
-    pub(crate) term: f64,
-    /// What the two parts of j differ by beyond a - b.
-    pub(crate) skew: f64,
-}
-
-/// j(a, b), symmetric and never negative, and the skew, whose sign changes with the sides. With m =
-/// a + b and x = (a - b)/m they are m/2 times the sum and the difference of (1 + x) ln(1 + x) and
-/// (1 - x) ln(1 - x), of the latter without 2x.
-fn terms(a: f64, b: f64) -> (f64, f64) {
-    let both = a + b;
-    if both == 0.0 {
-        return (0.0, 0.0);
-    }
-    let x = (a - b) / both;
-    let sq = x * x;
-    let (shape, skew) = if sq < NEAR_SQUARE {
-        (term_shape(sq), x * skew_shape(sq))
-    } else {
-        let entropy = |y: f64| if y > 0.0 { y * libm::log(y) } else { 0.0 };
-        let (up, down) = (entropy(1.0 + x), entropy(1.0 - x));
-        (up + down, up - down - 2.0 * x)
-    };
-    (0.5 * both * shape, 0.5 * both * skew)
-}
-
 /// The shape of a term by the square of x, where it is small: x^2k / (k (2k - 1)). What is left out
-/// is below 3e-17 of the sum.
+/// is below 3e-17 of the sum. With m = a + b and x = (a - b)/m the term and the skew, whose sign
+/// changes with the sides, are m/2 times the sum and the difference of (1 + x) ln(1 + x) and
+/// (1 - x) ln(1 - x), of the latter without 2x; the term is symmetric and never negative.
 #[inline(always)]
 pub(crate) fn term_shape(sq: f64) -> f64 {
     const C: [f64; 8] =
@@ -100,7 +67,8 @@ pub(crate) fn term_shape(sq: f64) -> f64 {
 
 /// The shape of the skew, over x: minus the sum of x^2k / (k (2k + 1)). What is left out is below
 /// 5e-17 of the sum.
-fn skew_shape(sq: f64) -> f64 {
+#[inline(always)]
+pub(crate) fn skew_shape(sq: f64) -> f64 {
     const C: [f64; 7] =
         [1.0 / 105.0, 1.0 / 78.0, 1.0 / 55.0, 1.0 / 36.0, 1.0 / 21.0, 1.0 / 10.0, 1.0 / 3.0];
     -sq * C.iter().fold(0.0, |sum, c| sum * sq + c)
@@ -108,40 +76,16 @@ fn skew_shape(sq: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{ScoreBalance, terms};
-    use crate::num::seed::RandomStream;
-
-    #[test]
-    fn terms_agree_with_their_definition() {
-        let plain = |a: f64, b: f64| {
-            let part = |x: f64| if x > 0.0 { x * libm::log(2.0 * x / (a + b)) } else { 0.0 };
-            (part(a), part(b))
-        };
-        let mut stream = RandomStream::new(1, "terms");
-        for _ in 0..1000 {
-            let (a, b) = (stream.u01(), stream.u01());
-            let ((of_a, of_b), (term, skew)) = (plain(a, b), terms(a, b));
-            assert!((term - of_a - of_b).abs() < 1e-15, "{a} {b}");
-            assert!((skew - (of_a - of_b - (a - b))).abs() < 1e-15, "{a} {b}");
-            assert_eq!(terms(b, a), (term, -skew));
-        }
-        assert_eq!([terms(0.0, 0.0), terms(0.5, 0.5)], [(0.0, 0.0); 2]);
-        assert!((terms(0.0, 1.0).0 - libm::log(2.0)).abs() < 1e-16);
-        // Both formulas at the place where they meet.
-        let x = 0.125;
-        let (inside, outside) = (terms(1.0 + x - 1e-14, 1.0 - x), terms(1.0 + x + 1e-14, 1.0 - x));
-        assert!((inside.0 - outside.0).abs() < 1e-14, "{inside:?} {outside:?}");
-        assert!((inside.1 - outside.1).abs() < 1e-14, "{inside:?} {outside:?}");
-    }
+    use super::ScoreBalance;
 
     #[test]
     fn both_sides_sum_to_the_smaller_sum() {
         for (score, score_cf) in [(2.0, 3.0), (3.0, 2.0), (1.5, 1.5)] {
             let balance = ScoreBalance::new(score, score_cf);
-            let pair = balance.pair(score, score_cf);
-            assert!((pair.a - pair.b).abs() < 1e-15 && pair.term < 1e-15, "{pair:?}");
+            let (scale, scale_cf) = balance.factors();
+            assert!((score * scale - score_cf * scale_cf).abs() < 1e-15, "{balance:?}");
             assert_eq!(balance.balanced_sum(score, score_cf), score.min(score_cf));
         }
-        assert_eq!(ScoreBalance::new(0.0, 1.0).pair(0.0, 0.5).term, 0.0);
+        assert_eq!(ScoreBalance::new(0.0, 1.0).factors(), (0.0, 0.0));
     }
 }

@@ -28,3 +28,4 @@ pub(crate) mod strata;
 pub(crate) mod supported;
 pub(crate) mod switch_pass;
 pub(crate) mod units;
+mod waiting_pairs;

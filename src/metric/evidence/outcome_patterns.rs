@@ -306,12 +306,6 @@ impl AnySwitch {
         self.0[AnySwitch::index(predicted, switches)]
     }
 
-    /// The same people without any switch.
-    pub(crate) fn without_switches(&self) -> Self {
-        let [stay, switch, positive_stay, positive_switch] = self.0;
-        AnySwitch([stay + switch, 0, positive_stay + positive_switch, 0])
-    }
-
     /// A rate of these people; `empty` is why it has no value where its denominator is 0 and there
     /// are people.
     pub(crate) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {

@@ -233,15 +233,6 @@ impl Eccm {
         self.fcn() + self.tcn() + self.0[8]
     }
 
-    /// The same counterfactuals, each predicted as the person is.
-    pub(crate) fn without_switches(&self) -> Self {
-        let mut still = [0; ECCM_CELLS];
-        for (i, (cell, n)) in CELLS.iter().zip(self.0).enumerate() {
-            still[if cell.predicted == cell.predicted_cf { i } else { i ^ 1 }] += n;
-        }
-        Eccm(still)
-    }
-
     /// The reason, or that there is nobody at all.
     pub(crate) fn or_empty(&self, reason: Undefined) -> Undefined {
         if self.n() == 0 { Undefined::EmptyGroup } else { reason }

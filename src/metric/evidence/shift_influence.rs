@@ -34,10 +34,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::merge_present;
 use crate::metric::catalog::shift::METRICS;
+use crate::metric::evidence::chunk::{BalancedTerms, LogTerms, PairChunk};
 use crate::metric::evidence::divergence_sums::DivergenceSums;
-use crate::metric::evidence::jensen_shannon::BalancedPair;
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::shift::{ScoreShift, ShiftSums};
+use crate::metric::evidence::waiting_pairs::WaitingPerson;
 use crate::metric::interval::ValueInterval;
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::{MetricScope, ScopeIndex};
@@ -106,6 +107,9 @@ const FEW_UNITS: &str = "few_units: one person tells nothing of others";
 const NOTHING_VARIES: &str = "boundary: the scores of all people move alike";
 const NO_LOGARITHM: &str = "boundary: a distance of 0 has no logarithm";
 
+/// The terms of a chunk of pairs.
+type PairTerms<'a> = (&'a LogTerms, &'a BalancedTerms);
+
 /// The means of a scope, which the first pass knows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct ScopeMeans {
@@ -129,17 +133,19 @@ impl ScopeMeans {
         }
     }
 
-    /// What a pair adds, with its term s ln(s/c).
-    fn terms(&self, (s, c): (f64, f64), log_term: f64, pair: &BalancedPair) -> UnitTerms {
-        let d = c - s;
+    /// What the pair of a chunk at this position adds, of which the factual score is multiplied by
+    /// `scale`.
+    fn terms(&self, i: usize, chunk: &PairChunk, scale: f64, terms: PairTerms<'_>) -> UnitTerms {
+        let (logs, BalancedTerms { a, b, term, .. }) = terms;
+        let d = chunk.score_cf[i] - chunk.score[i];
         [
             d - self.change,
             d.abs() - self.absolute,
             d * d - self.squared,
-            pair.scale * log_term - pair.a * (self.divergence + 1.0) + pair.b,
-            0.5 * pair.term,
-            pair.a,
-            pair.b,
+            scale * logs.terms[i] - a[i] * (self.divergence + 1.0) + b[i],
+            0.5 * term[i],
+            a[i],
+            b[i],
         ]
     }
 }
@@ -197,6 +203,37 @@ impl InfluenceSums {
     }
 }
 
+/// What each of the people who wait adds to one scope, until all pairs of the row are there.
+#[derive(Debug, Default)]
+pub(super) struct RowTerms {
+    /// In the order of their first pair.
+    rows: Vec<(usize, UnitTerms)>,
+    /// By person the number of the row and one more; 0 of none.
+    numbers: Vec<u32>,
+}
+
+impl RowTerms {
+    #[inline]
+    fn add(&mut self, person: usize, terms: UnitTerms) {
+        if self.numbers.len() <= person {
+            self.numbers.resize(person + 1, 0);
+        }
+        let number = &mut self.numbers[person];
+        if *number == 0 {
+            self.rows.push((person, terms));
+            *number = self.rows.len() as u32;
+        } else {
+            let sums = &mut self.rows[*number as usize - 1].1;
+            sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+        }
+    }
+
+    fn drain(&mut self) -> impl Iterator<Item = (usize, UnitTerms)> {
+        self.rows.iter().for_each(|(person, _)| self.numbers[*person] = 0);
+        self.rows.drain(..)
+    }
+}
+
 /// What units add to each scope, gathered in the second pass; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftInfluences {
@@ -205,9 +242,6 @@ pub(crate) struct ShiftInfluences {
     rows: Vec<Option<Box<InfluenceSums>>>,
     /// By key and scope, in units of 2^-52.
     units: Option<PersonCells<{ DIRECT + 3 }, FixedSum>>,
-    /// What the row that is being added adds, by scope.
-    #[serde(skip)]
-    row: Vec<(usize, UnitTerms)>,
 }
 
 impl ShiftInfluences {
@@ -220,29 +254,30 @@ impl ShiftInfluences {
             means: sums.iter().map(ScopeMeans::new).collect(),
             rows: vec![None; sums.len()],
             units: by_key.then(PersonCells::new),
-            row: Vec::new(),
         }
     }
 
-    /// Adds a pair of the row to a scope.
-    pub(super) fn add_pair(
-        &mut self,
+    /// Adds the pairs of a chunk to what the people who wait add to a scope.
+    pub(super) fn add_chunk(
+        &self,
         place: usize,
-        scores: (f64, f64),
-        log_term: f64,
-        pair: &BalancedPair,
+        chunk: &PairChunk,
+        scale: f64,
+        terms: PairTerms<'_>,
+        to: &mut RowTerms,
     ) {
-        let terms = self.means[place].terms(scores, log_term, pair);
-        match self.row.iter_mut().find(|(own, _)| *own == place) {
-            Some((_, sum)) => sum.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term),
-            None => self.row.push((place, terms)),
+        let means = self.means[place];
+        for i in 0..chunk.len() {
+            to.add(chunk.person[i] as usize, means.terms(i, chunk, scale, terms));
         }
     }
 
-    /// Ends the row, all pairs of which weigh so much. Rows of weight 0 do not exist.
-    pub(super) fn end_row(&mut self, key: u64, weight: u64) {
-        for (place, terms) in self.row.drain(..).filter(|_| weight > 0) {
+    /// Adds what rows add to a scope, all pairs of which are there. Rows of weight 0 do not exist.
+    pub(super) fn add_rows(&mut self, place: usize, rows: &mut RowTerms, people: &[WaitingPerson]) {
+        for (person, mut terms) in rows.drain() {
+            let WaitingPerson { key, weight, .. } = people[person];
             match &mut self.units {
+                _ if weight == 0 => {}
                 Some(units) => {
                     let sums = units.at(key, place);
                     for (sum, term) in sums.iter_mut().zip(terms) {
@@ -250,9 +285,10 @@ impl ShiftInfluences {
                         sum.add_units(units.saturating_mul(i128::from(weight)));
                     }
                 }
-                None => self.rows[place]
-                    .get_or_insert_default()
-                    .add(&terms.map(|term| term * weight as f64)),
+                None => {
+                    terms.iter_mut().for_each(|term| *term *= weight as f64);
+                    self.rows[place].get_or_insert_default().add(&terms);
+                }
             }
         }
     }

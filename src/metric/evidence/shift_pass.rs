@@ -2,18 +2,21 @@
 //! sums of the terms of the Jensen-Shannon divergence by scope, and, where intervals are wanted,
 //! what each unit adds to every score metric.
 
+use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::additive::Additive;
+use crate::metric::evidence::chunk::{BalancedTerms, LogTerms, PairChunk};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence_sums::DivergenceSums;
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
-use crate::metric::evidence::shift::{ShiftSums, kl_term};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_influence::{
-    Influences, ScopeFactors, ShiftInfluences, ShiftSpreads,
+    Influences, RowTerms, ScopeFactors, ShiftInfluences, ShiftSpreads,
 };
-use crate::metric::scope::ScopeIndex;
+use crate::metric::evidence::waiting_pairs::{WaitingPairs, WaitingPerson};
+use crate::metric::scope::{MAX_SCOPES_PER_DIRECTION, ScopeIndex};
 
 /// The second pass: the same people once more, now that the sums of all scores are known. Mergeable
 /// across batches.
@@ -24,7 +27,13 @@ pub(crate) struct ShiftPass {
     /// None where no intervals are wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     influences: Option<ShiftInfluences>,
+    /// Nobody, once it is settled.
+    #[serde(skip)]
+    waiting: WaitingPairs,
 }
+
+/// People and pairs that wait for each other at most: what a row adds stays near the processor.
+const WAITING: (usize, usize) = (1 << 10, 1 << 16);
 
 /// The evidence of score metrics under one model, set and attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,7 +48,7 @@ impl ShiftPass {
     /// Nobody yet; `shifts` are the first pass by scope.
     pub(crate) fn new(places: ScopeIndex, shifts: &[ShiftSums]) -> Self {
         let sums = shifts.iter().map(DivergenceSums::new).collect();
-        ShiftPass { places, sums, influences: None }
+        ShiftPass { places, sums, influences: None, waiting: WaitingPairs::default() }
     }
 
     /// The same with what intervals need; `by_key` where several rows may have one key.
@@ -56,18 +65,48 @@ impl ShiftPass {
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
-        for counterfactual in counterfactuals {
-            let Some((_, score, score_cf)) = scored_pair(person, counterfactual) else { continue };
-            let log_term = self.influences.as_ref().map(|_| kl_term(score, score_cf));
-            for place in self.places.scopes_of(person.group, counterfactual.to) {
-                let pair = self.sums[place].add((score, score_cf), person.weight);
-                if let Some((influences, log_term)) = self.influences.as_mut().zip(log_term) {
-                    influences.add_pair(place, (score, score_cf), log_term, &pair);
+        if self.waiting.push(key, person, counterfactuals) && self.waiting.are(WAITING) {
+            self.settle();
+        }
+    }
+
+    /// The same with nobody who waits.
+    #[must_use]
+    pub(crate) fn settled(mut self) -> Self {
+        self.settle();
+        self
+    }
+
+    /// Adds those who wait.
+    pub(crate) fn settle(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let ShiftPass { places, sums, influences, waiting } = self;
+        let (arch, mut chunk) = (Arch::new(), Box::new(PairChunk::new()));
+        let (mut logs, mut balanced) = (Box::new(LogTerms::new()), Box::new(BalancedTerms::new()));
+        // One for each scope of a direction.
+        let mut rows: [RowTerms; MAX_SCOPES_PER_DIRECTION] = Default::default();
+        let mut last = None;
+        let people = waiting.drain(places.groups, &mut chunk, |direction, people, chunk| {
+            if let (Some(influences), Some(before)) = (influences.as_mut(), last) {
+                end_rows(*places, (before, Some(direction)), influences, &mut rows, people);
+            }
+            last = Some(direction);
+            if influences.is_some() {
+                logs.compute(arch, chunk);
+            }
+            for (place, rows) in places.scopes_of(direction.0, direction.1).zip(&mut rows) {
+                let factors = sums[place].balance().factors();
+                balanced.compute(arch, chunk, factors);
+                sums[place].add_chunk(chunk, &balanced);
+                if let Some(influences) = influences {
+                    influences.add_chunk(place, chunk, factors.0, (&logs, &balanced), rows);
                 }
             }
-        }
-        if let Some(influences) = &mut self.influences {
-            influences.end_row(key, person.weight);
+        });
+        if let (Some(influences), Some(last)) = (influences, last) {
+            end_rows(*places, (last, None), influences, &mut rows, &people);
         }
     }
 
@@ -77,7 +116,11 @@ impl ShiftPass {
     }
 
     /// The sums of a scope by its number.
+    ///
+    /// # Panics
+    /// Where somebody still waits: a bug of the caller.
     pub(crate) fn at(&self, place: usize) -> &DivergenceSums {
+        assert!(self.waiting.is_empty(), "the second pass is not settled");
         &self.sums[place]
     }
 
@@ -89,20 +132,50 @@ impl ShiftPass {
     }
 
     /// The evidence of both passes; `counts` are those of the first.
-    pub(crate) fn into_evidence(self, counts: &CounterfactualCounts) -> ShiftEvidence {
-        let ShiftPass { places, sums, influences } = self;
-        let spreads = influences.map(|influences| {
-            ShiftSpreads::new(places, &counts.shifts_by_scope(), &sums, &influences)
+    pub(crate) fn into_evidence(mut self, counts: &CounterfactualCounts) -> ShiftEvidence {
+        self.settle();
+        let spreads = self.influences.take().map(|influences| {
+            ShiftSpreads::new(self.places, &counts.shifts_by_scope(), &self.sums, &influences)
         });
-        ShiftEvidence { second: ShiftPass { places, sums, influences: None }, spreads }
+        ShiftEvidence { second: self, spreads }
+    }
+}
+
+/// Ends what rows add to the scopes of a direction that those of the next are not in, where the
+/// pairs of each direction follow one another: the own scope and that of all who are moved to the
+/// group, and after the last direction of a group all together and all who are moved from it.
+fn end_rows(
+    places: ScopeIndex,
+    ((from, to), next): ((usize, usize), Option<(usize, usize)>),
+    influences: &mut ShiftInfluences,
+    rows: &mut [RowTerms],
+    people: &[WaitingPerson],
+) {
+    if next == Some((from, to)) {
+        return;
+    }
+    let same_people = next.is_some_and(|(next, _)| next == from);
+    let keeps = |place: usize| {
+        same_people && (place == places.total() || place == places.one_to_rest(from))
+    };
+    for (place, rows) in places.scopes_of(from, to).zip(rows) {
+        if !keeps(place) {
+            influences.add_rows(place, rows, people);
+        }
     }
 }
 
 impl Accumulator for ShiftPass {
-    fn merge(&mut self, other: ShiftPass) {
+    fn merge(&mut self, mut other: ShiftPass) {
+        self.settle();
+        other.settle();
         self.sums.absorb(&other.sums);
         if let (Some(mine), Some(theirs)) = (&mut self.influences, other.influences) {
             mine.merge(theirs);
         }
+    }
+
+    fn settle(&mut self) {
+        ShiftPass::settle(self);
     }
 }

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::waiting_pairs::WaitingPairs;
 
 /// People and pairs that wait for each other at most.
 const WAITING: (usize, usize) = (1 << 14, 1 << 21);
@@ -25,52 +26,23 @@ pub(crate) struct SwitchAccumulator {
     people: u64,
     /// Nobody, once it is settled.
     #[serde(skip)]
-    waiting: WaitingPeople,
+    waiting: WaitingPairs,
 }
 
-/// People whose scores wait to be added.
-#[derive(Debug, Clone, Default)]
-struct WaitingPeople {
-    people: Vec<WaitingPerson>,
-    pairs: Vec<WaitingPair>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct WaitingPerson {
-    group: u32,
-    /// Position of the first pair; the last ends where those of the next person begin.
-    first: u32,
-    score: f64,
-    weight: u64,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct WaitingPair {
-    score_cf: f64,
-    to: u16,
-    cell: u8,
-}
-
-/// Room for the pairs of one group while they are added; one serves all accumulators of a thread.
+/// Room for the pairs of one direction while they are added; one serves all accumulators of a
+/// thread.
 #[derive(Debug)]
 pub(crate) struct ChunkWorkspace {
     arch: Arch,
+    chunk: Box<PairChunk>,
     terms: Box<ChunkTerms>,
-    /// By the group that people are moved to.
-    chunks: Vec<PairChunk>,
-    /// Positions of people by group.
-    order: Vec<Vec<u32>>,
 }
 
 impl ChunkWorkspace {
     /// Room with the widest vectors that the processor has.
     pub(crate) fn new() -> Self {
-        ChunkWorkspace {
-            arch: Arch::new(),
-            terms: ChunkTerms::new(),
-            chunks: Vec::new(),
-            order: Vec::new(),
-        }
+        let chunk = Box::new(PairChunk::new());
+        ChunkWorkspace { arch: Arch::new(), chunk, terms: ChunkTerms::new() }
     }
 }
 
@@ -83,7 +55,7 @@ impl Default for ChunkWorkspace {
 impl SwitchAccumulator {
     /// Nobody yet; `nobody` are the empty counts.
     pub(crate) fn new(nobody: CounterfactualCounts) -> Self {
-        SwitchAccumulator { counts: nobody, people: 0, waiting: WaitingPeople::default() }
+        SwitchAccumulator { counts: nobody, people: 0, waiting: WaitingPairs::default() }
     }
 
     /// Adds one person with all their counterfactuals of the set; a person is added once. `key` is
@@ -99,67 +71,25 @@ impl SwitchAccumulator {
         room: &mut ChunkWorkspace,
     ) {
         self.counts.add_cells(key, person, counterfactuals);
-        let first = self.waiting.pairs.len();
-        for counterfactual in counterfactuals {
-            if let Some((cell, _, score_cf)) = scored_pair(person, counterfactual) {
-                let (to, cell) = (counterfactual.to as u16, cell as u8);
-                self.waiting.pairs.push(WaitingPair { score_cf, to, cell });
+        if self.waiting.push(key, person, counterfactuals) {
+            self.people += 1;
+            if self.waiting.are(WAITING) {
+                self.flush(room);
             }
-        }
-        let Some(score) = person.score.filter(|_| self.waiting.pairs.len() > first) else {
-            return;
-        };
-        self.people += 1;
-        self.waiting.people.push(WaitingPerson {
-            group: person.group as u32,
-            first: first as u32,
-            score,
-            weight: person.weight,
-        });
-        let (people, pairs) = WAITING;
-        if self.waiting.people.len() >= people || self.waiting.pairs.len() >= pairs {
-            self.flush(room);
         }
     }
 
     /// Adds the scores of people who wait.
     pub(crate) fn flush(&mut self, room: &mut ChunkWorkspace) {
-        let WaitingPeople { people, pairs } = &mut self.waiting;
-        if people.is_empty() {
-            return;
-        }
-        let groups = self.counts.groups();
-        room.chunks.resize_with(groups.max(room.chunks.len()), PairChunk::new);
-        room.order.resize_with(groups.max(room.order.len()), Vec::new);
-        for (position, person) in (0..).zip(people.iter()) {
-            room.order[person.group as usize].push(position);
-        }
-        for from in 0..groups {
-            for position in room.order[from].drain(..) {
-                let person = people[position as usize];
-                let last =
-                    people.get(position as usize + 1).map_or(pairs.len(), |p| p.first as usize);
-                for pair in &pairs[person.first as usize..last] {
-                    let to = usize::from(pair.to);
-                    let chunk = &mut room.chunks[to];
-                    if chunk.push((person.score, pair.score_cf), pair.cell, person.weight) {
-                        self.counts.add_chunk((from, to), chunk, &mut room.terms, room.arch);
-                        chunk.clear();
-                    }
-                }
-            }
-            for (to, chunk) in room.chunks.iter_mut().enumerate().filter(|(_, c)| c.len() > 0) {
-                self.counts.add_chunk((from, to), chunk, &mut room.terms, room.arch);
-                chunk.clear();
-            }
-        }
-        people.clear();
-        pairs.clear();
+        let (groups, ChunkWorkspace { arch, chunk, terms }) = (self.counts.groups(), room);
+        self.waiting.drain(groups, chunk, |direction, _, chunk| {
+            self.counts.add_chunk(direction, chunk, terms, *arch);
+        });
     }
 
     /// Lets nobody wait, with room of its own.
     fn add_waiting(&mut self) {
-        if !self.waiting.people.is_empty() {
+        if !self.waiting.is_empty() {
             self.flush(&mut ChunkWorkspace::new());
         }
     }

@@ -13,7 +13,7 @@ use crate::metric::interval::IntervalProcedure;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::amounts::{
-    AmountChanges, AmountEntry, AmountRule, AmountSample, AmountStep, measure_amount_changes,
+    AmountChange, AmountEntry, AmountRule, AmountSample, AmountStep, measure_amount_changes,
     measure_amounts,
 };
 use crate::metric::value::measured::MeasuredValue;
@@ -26,7 +26,7 @@ struct AmountCase {
     /// By group the amounts.
     amounts: Vec<Vec<AmountEntry>>,
     /// By group the changes.
-    changes: Vec<AmountChanges>,
+    changes: Vec<Vec<AmountChange>>,
     rule: AmountRule,
 }
 
@@ -40,15 +40,13 @@ fn case_of(case: &Json) -> AmountCase {
         person: number("person", i).map_or(0, |person| person as u64),
     };
     let mut amounts = vec![Vec::new(); groups.len()];
-    let mut changes: Vec<AmountChanges> =
-        groups.iter().map(|_| AmountChanges { changes: Vec::new(), amounts: Vec::new() }).collect();
+    let mut changes = vec![Vec::new(); groups.len()];
     for &i in &here {
         let group = file.group(&groups, i);
         let Some(amount) = number("amount", i) else { continue };
         amounts[group].push(entry(i, amount));
         if let Some(other) = number("amount_cf", i) {
-            changes[group].changes.push(entry(i, other - amount));
-            changes[group].amounts.push(amount);
+            changes[group].push((entry(i, other - amount), amount));
         }
     }
     let told = &case["settings"];
@@ -204,7 +202,8 @@ fn what_matters_is_exact_in_decimals() {
 #[test]
 fn higher_premiums_and_higher_credit_harm_opposite_groups() {
     // 40 people of the first group would have 10 more in the second.
-    let found = AmountChanges { changes: plain(&[10.0; 40]), amounts: vec![100.0; 40] };
+    let found: Vec<AmountChange> =
+        plain(&[10.0; 40]).into_iter().map(|change| (change, 100.0)).collect();
     for (better_lower, denied, worse) in [(true, 0.0, Some(1)), (false, 1.0, Some(0))] {
         let rule = AmountRule { better_lower, matters_from: AmountStep::Share(0.05) };
         let all =
@@ -255,10 +254,9 @@ fn weights_and_persons_that_say_nothing_change_nothing() {
 fn every_metric_is_measured() {
     let empty = || AmountSample::new(SampleBasis::default(), Vec::new());
     let rule = AmountRule { better_lower: true, matters_from: AmountStep::Absolute(1.0) };
-    let none = AmountChanges { changes: Vec::new(), amounts: Vec::new() };
     let mut all = measure_amounts(&[empty(), empty()], &settings());
     let asked = (SampleBasis::default(), rule);
-    all.extend(measure_amount_changes((0, 1), &none, asked, &settings()));
+    all.extend(measure_amount_changes((0, 1), &[], asked, &settings()));
     for metric in METRICS {
         let mut found = all.iter().filter(|m| m.metric.id == metric.id).peekable();
         assert!(found.peek().is_some(), "{}", metric.id);

@@ -10,7 +10,7 @@ use super::{one, rate, settings, share_of_persons};
 use crate::metric::MetricFamily;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::matrix::ClassMatrix;
+use crate::metric::evidence::matrix::correlation;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::classes::measure::{
@@ -68,9 +68,10 @@ fn a_person_with_one_row_is_a_person() {
         }
         assert!(formulas > 10, "{formulas}");
         for (plain, found) in plain_moves.iter().zip(&moves) {
-            assert_eq!((plain.value, plain.cases.numerator), (found.value, found.cases.numerator));
+            let (plain, found) = (&plain.measured, &found.measured);
+            assert_eq!((plain.value, plain.numerator), (found.value, found.numerator));
             assert!(same_ends(found.interval, plain.interval, 1e-9), "{found:?} {plain:?}");
-            assert!(found.persons.unwrap().denominator <= Some(found.cases.denominator));
+            assert!(found.persons.unwrap().denominator <= found.denominator);
         }
     }
 }
@@ -107,6 +108,7 @@ fn the_same_rows_again_tell_nothing_new() {
         }
         assert!(compared > 15, "{compared}");
         for (single, found) in moves.iter().zip(&moves_again) {
+            let (single, found) = (&single.measured, &found.measured);
             assert_eq!(
                 single.persons.map(|of| of.denominator),
                 found.persons.map(|of| of.denominator)
@@ -132,7 +134,7 @@ fn small_is_told_by_persons() {
     assert_eq!((acc(&rows), acc(&persons)), (String::new(), "small_group".to_owned()));
     let direction = MetricScope::Direction(0, 1);
     let flags = |of: &(Vec<MeasuredValue>, Vec<ClassTransition>)| {
-        transition(&of.1, direction, 0, 1).flags.join(",")
+        transition(&of.1, direction, 0, 1).measured.flags.join(",")
     };
     assert_eq!((flags(&rows), flags(&persons)), (String::new(), "small_group".to_owned()));
     // The persons of two groups are counted once.
@@ -181,7 +183,7 @@ fn share_that_stays(all: &[ClassTestPerson]) -> Share {
 fn held(design: (u64, u64, f64), samples: u64) -> [[CoverageCount; 5]; 2] {
     let (persons, rows, alike) = design;
     // Three classes of 0.5, 0.3, 0.2; one in five moves to the next.
-    let truth = ClassMatrix::from_cells(3, &[40, 10, 0, 0, 24, 6, 4, 0, 16]).correlation().unwrap();
+    let truth = correlation(3, &[40, 10, 0, 0, 24, 6, 4, 0, 16]).unwrap();
     let mut held: [[CoverageCount; 5]; 2] = Default::default();
     for sample in 0..samples {
         let mut stream = RandomStream::new(sample, &format!("coverage/class persons/{design:?}"));
@@ -222,7 +224,7 @@ fn held(design: (u64, u64, f64), samples: u64) -> [[CoverageCount; 5]; 2] {
                 (one(&values, "cmcc", gap).interval, 0.0),
                 (one(&values, "cr", direction).interval, 0.8),
                 (one(&values, "cr", gap).interval, 0.0),
-                (transition(&moves, direction, 0, 1).interval, 0.2),
+                (transition(&moves, direction, 0, 1).measured.interval, 0.2),
             ];
             for (held, (interval, truth)) in held.iter_mut().zip(found) {
                 held.add(interval, truth);

@@ -7,15 +7,14 @@ use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counting_unit::CountingUnit;
+use crate::metric::evidence::matrix::correlation;
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::classes::measure::{
     ClassTransition, measure_factual_classes, measure_switch_classes,
 };
-use crate::metric::value::classes::{
-    ClassMatrix, FactualClassCounts, SwitchClassCounts, most_likely_class,
-};
+use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
@@ -132,8 +131,20 @@ fn matrix(expected: &Json) -> Vec<Vec<u64>> {
     serde_json::from_value(expected.clone()).unwrap()
 }
 
-fn cells(found: &ClassMatrix) -> Vec<Vec<u64>> {
-    found.rows().map(<[u64]>::to_vec).collect()
+/// Predictions before (rows) and after (columns) of a direction, or of all counterfactuals, of the
+/// people with one label, or of all.
+fn moved(
+    counts: &SwitchClassCounts,
+    (direction, label): (Option<(usize, usize)>, Option<usize>),
+    number: fn(WeightSums) -> u64,
+) -> Vec<Vec<u64>> {
+    let mut matrix = vec![vec![0; counts.classes()]; counts.classes()];
+    for ([of, before, after], sums) in counts.cells(direction) {
+        if label.is_none() || of == label {
+            matrix[before.unwrap()][after.unwrap()] += number(sums);
+        }
+    }
+    matrix
 }
 
 pub(super) fn transition(
@@ -142,7 +153,7 @@ pub(super) fn transition(
     from: usize,
     to: usize,
 ) -> &ClassTransition {
-    all.iter().find(|t| (t.scope, t.from_class, t.to_class) == (scope, from, to)).unwrap()
+    all.iter().find(|t| (t.measured.scope, t.classes) == (scope, [from, to])).unwrap()
 }
 
 /// Three classes of COMPAS: matrices, every class against all others, correlations, transitions.
@@ -193,36 +204,27 @@ fn several_classes() {
                 Some((from, to)) => (MetricScope::Group(from), MetricScope::Direction(from, to)),
                 None => (MetricScope::Total, MetricScope::Total),
             };
-            let rows =
-                |number| ClassMatrix::of_units(classes.len(), &found.factual.units(who), number);
-            assert_eq!(Some(found.switches.matrix(direction).n()), expected["n"].as_u64());
+            let rows = |number: fn(WeightSums) -> u64| -> Vec<Vec<u64>> {
+                let units = found.factual.units(who);
+                let rows = units.rows().chunks_exact(classes.len());
+                rows.map(|row| row.iter().map(|sums| number(*sums)).collect()).collect()
+            };
+            let of_label = |label: Option<usize>, number: fn(WeightSums) -> u64| {
+                moved(&found.switches, (direction, label), number)
+            };
+            let all = of_label(None, WeightSums::people);
+            assert_eq!(Some(all.iter().flatten().sum::<u64>()), expected["n"].as_u64());
+            assert_eq!(all, matrix(&expected["ccm_rows_factual_cols_counterfactual"]));
             assert_eq!(
-                cells(&found.switches.matrix(direction)),
-                matrix(&expected["ccm_rows_factual_cols_counterfactual"])
-            );
-            assert_eq!(
-                cells(&rows(WeightSums::people)),
+                rows(WeightSums::people),
                 matrix(&expected["confusion_rows_label_cols_prediction"])
             );
-            if weighed {
-                assert_eq!(
-                    found.switches.weight_matrix(direction),
-                    Some(found.switches.matrix(direction))
-                );
-                assert_eq!(rows(WeightSums::sum), rows(WeightSums::people));
-            }
+            assert_eq!(of_label(None, WeightSums::sum), all);
+            assert_eq!(rows(WeightSums::sum), rows(WeightSums::people));
             for (class, name) in classes.iter().enumerate() {
-                assert_eq!(
-                    cells(&found.switches.matrix_of_label(direction, Some(class))),
-                    matrix(&expected["eccm_by_label"][name])
-                );
-                if weighed {
-                    let by_weight = found.switches.weight_matrix_of_label(direction, Some(class));
-                    assert_eq!(
-                        by_weight,
-                        Some(found.switches.matrix_of_label(direction, Some(class)))
-                    );
-                }
+                let people = of_label(Some(class), WeightSums::people);
+                assert_eq!(people, matrix(&expected["eccm_by_label"][name]));
+                assert_eq!(of_label(Some(class), WeightSums::sum), people);
                 let (classic, eccm) = (
                     &expected["one_vs_all"][name]["classic"],
                     &expected["one_vs_all"][name]["eccm"],
@@ -253,7 +255,7 @@ fn several_classes() {
                 let (from, to) = name.split_once(" -> ").unwrap();
                 let [from, to] =
                     [from, to].map(|name| classes.iter().position(|class| *class == name).unwrap());
-                let found = transition(&transitions, scope, from, to).value;
+                let found = transition(&transitions, scope, from, to).measured.value;
                 assert!(
                     (found.unwrap() - rate.as_f64().unwrap()).abs() < 1e-12,
                     "{name}: {found:?} instead of {rate}"
@@ -304,10 +306,8 @@ fn two_classes() {
         (MetricScope::OneToRest(1), 0, 1, "psr"),
     ] {
         let (t, m) = (transition(&transitions, scope, from, to), one(&moved, id, scope));
-        assert_eq!(
-            (t.value, t.cases.numerator, t.cases.denominator),
-            (m.value, m.numerator.unwrap(), m.denominator.unwrap())
-        );
+        let told = |of: &MeasuredValue| (of.value, of.numerator, of.denominator);
+        assert_eq!(told(&t.measured), told(m));
     }
 }
 
@@ -345,17 +345,18 @@ fn weights_are_repeated_people() {
             gather(&people, [4, groups], CountingUnit::WEIGHT, |i| i % 2),
             gather(&repeated, [4, groups], CountingUnit::ROW, |_| 0),
         );
-        assert_eq!(by_weight.switches.weight_matrix(None), Some(by_people.switches.matrix(None)));
-        let direction = Some((1, 0));
-        assert_eq!(
-            by_weight.switches.weight_matrix_of_label(direction, Some(2)),
-            Some(by_people.switches.matrix_of_label(direction, Some(2)))
-        );
+        for place in [(None, None), (Some((1, 0)), Some(2))] {
+            assert_eq!(
+                moved(&by_weight.switches, place, WeightSums::sum),
+                moved(&by_people.switches, place, WeightSums::people)
+            );
+        }
         let of = |found: &ClassTestEvidence| {
             let (mut values, transitions) = measure_switch_classes(&found.switches, &settings());
             values.extend(measure_factual_classes(&found.factual, &settings()));
+            let cases = |of: &MeasuredValue| of.weights.map(|of| of.0).or(of.numerator);
             let transitions =
-                transitions.into_iter().map(|t| (t.value, t.weights.unwrap_or(t.cases).numerator));
+                transitions.into_iter().map(|t| (t.measured.value, cases(&t.measured)));
             (values, transitions.collect::<Vec<_>>())
         };
         let ((ours, transitions), (theirs, expected)) = (of(&by_weight), of(&by_people));
@@ -418,7 +419,10 @@ fn without_labels_or_people() {
     assert!(values.iter().all(|m| m.value.is_ok()) && values.len() == 3 * 4);
     let (nobody, transitions) = measure_switch_classes(&SwitchClassCounts::new(3, 2), &settings());
     let empty = |value: MetricValue| value == Err(Undefined::EmptyGroup);
-    assert!(nobody.iter().all(|m| empty(m.value)) && transitions.iter().all(|t| empty(t.value)));
+    assert!(
+        nobody.iter().all(|m| empty(m.value))
+            && transitions.iter().all(|t| empty(t.measured.value))
+    );
     let none = measure_switch_classes(
         &switches,
         &MeasureSettings { families: vec![MetricFamily::Shift], ..settings() },
@@ -434,7 +438,7 @@ fn without_labels_or_people() {
 fn coverage() {
     let trials: u64 = std::env::var("CFAUDIT_TRIALS").map_or(200, |n| n.parse().unwrap());
     // Three classes of 0.5, 0.3, 0.2; one in five moves to the next.
-    let truth = ClassMatrix::from_cells(3, &[40, 10, 0, 0, 24, 6, 4, 0, 16]).correlation().unwrap();
+    let truth = correlation(3, &[40, 10, 0, 0, 24, 6, 4, 0, 16]).unwrap();
     let mut wrong = Vec::new();
     for (n, stated) in STATED {
         let mut seen = [(0_u64, 0_u64); 3];
@@ -470,7 +474,7 @@ fn coverage() {
             let found = [
                 (one(&values, "cmcc", direction).interval, truth),
                 (one(&values, "cmcc", MetricScope::Difference(0, 1)).interval, 0.0),
-                (transition(&transitions, direction, 0, 1).interval, 0.2),
+                (transition(&transitions, direction, 0, 1).measured.interval, 0.2),
             ];
             for ((given, held), (interval, truth)) in seen.iter_mut().zip(found) {
                 let Some(interval) = interval else { continue };

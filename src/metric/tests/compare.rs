@@ -444,7 +444,7 @@ fn score_metrics_of_two_runs() {
         for (i, (s, c)) in pairs.iter().enumerate() {
             second.add(i as u64 * 31, &person(i, *s), &[moved(i, *c)]);
         }
-        (counts, second)
+        (counts, second.settled())
     };
     let [(old_counts, old_second), (new_counts, new_second)] = [gathered(&old), gathered(&new)];
     let wanted = MeasureSettings { families: vec![MetricFamily::Shift], ..settings() };

@@ -69,7 +69,7 @@ fn gather(
     let second = merged(&counts.influence_pass(), parts, rows, |part, (unit, person, cfs)| {
         part.add(*unit, person, cfs);
     });
-    (counts, second)
+    (counts, second.settled())
 }
 
 fn measure(counts: &CounterfactualCounts, shift: &ShiftEvidence, level: f64) -> Vec<MeasuredValue> {

@@ -33,7 +33,7 @@
 //! 92.7, 95.3 %; one mean of 10, 30, 100, 300 people 85.1, 89.6, 93.0, 94.3 %, one median of 10,
 //! 30, 300 97.8, 98.5, 95.6 %.
 
-use crate::metric::catalog::amounts::{QUANTILES, of};
+use crate::metric::catalog::amounts::QUANTILES;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::metric::estimate::OPERAND_MISSING;
@@ -315,7 +315,7 @@ impl AmountMeasurement<'_> {
         basis: impl FnOnce() -> IntervalOrReason,
     ) -> Option<MeasuredValue> {
         let interval = self.context.interval(value, basis);
-        let metric = of(id).or_else(|| find(id))?;
+        let metric = find(id)?;
         Some(MeasuredValue::new(&self.context, (metric, scope), value, interval, people))
     }
 
@@ -341,7 +341,7 @@ impl AmountMeasurement<'_> {
         found: &SubjectValue,
         settings: &MeasureSettings,
     ) -> Option<MeasuredValue> {
-        let metric = of(id).or_else(|| find(id))?;
+        let metric = find(id)?;
         let interval = self.context.interval(found.value, || {
             found.share.as_ref().map(|share| share.wilson(self.context.z)).ok_or(OPERAND_MISSING)
         });
@@ -397,7 +397,7 @@ pub(crate) fn measure_amounts(
                 found.extend(with.value((id, scope), both.map(|(a, b)| a - b), people, || {
                     let ends = a.interval.zip(b.interval).ok_or(FEW_IN_A_GROUP)?;
                     let of = both.unwrap_or((f64::NAN, f64::NAN));
-                    Ok(newcombe_of(of, ends, 0.0, IntervalProcedure::WoodruffGap))
+                    Ok(newcombe_of(of, ends, IntervalProcedure::WoodruffGap))
                 }));
             }
         }
@@ -405,39 +405,33 @@ pub(crate) fn measure_amounts(
     found
 }
 
-/// Counterfactual amounts of the people of one group as members of another.
-pub(crate) struct AmountChanges {
-    /// The changes c - x, in the order of the rows.
-    pub(crate) changes: Vec<AmountEntry>,
-    /// The amounts x that they are changes of.
-    pub(crate) amounts: Vec<f64>,
-}
+/// The change c - x of an amount in another group, with the amount x.
+pub(crate) type AmountChange = (AmountEntry, f64);
 
 /// What a direction shows: how amounts would change, and for whom by as much as matters.
 pub(crate) fn measure_amount_changes(
     (from, to): (usize, usize),
-    found: &AmountChanges,
+    found: &[AmountChange],
     (basis, rule): (SampleBasis, AmountRule),
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
     let with = AmountMeasurement { context: MeasureContext::new(settings) };
     let scope = MetricScope::Direction(from, to);
-    let sample = AmountSample::new(basis, found.changes.clone());
+    let sample = AmountSample::new(basis, found.iter().map(|(change, _)| *change).collect());
     let mut all = Vec::new();
     all.extend(with.mean(("amount_change_mean", scope), &sample));
     all.extend(with.quantile(("amount_change_median", scope), (&sample, 0.5)));
     // What matters to a person depends on the amount, so that a flag replaces the change: 1 more,
     // -1 less, 0 neither.
-    let flag = |(entry, &amount): (&AmountEntry, &f64)| AmountEntry {
-        value: match rule.change(amount, entry.value) {
+    let flag = |(entry, amount): &AmountChange| AmountEntry {
+        value: match rule.change(*amount, entry.value) {
             Some(true) => 1.0,
             Some(false) => -1.0,
             None => 0.0,
         },
         ..*entry
     };
-    let flags = found.changes.iter().zip(&found.amounts).map(flag).collect();
-    let flags = AmountSample::new(basis, flags);
+    let flags = AmountSample::new(basis, found.iter().map(flag).collect());
     let [more, less] = [1.0, -1.0].map(|side| flags.rate(|entry| entry.value == side));
     let changed = flags.rate(|entry| entry.value != 0.0);
     let (better, worse) = if rule.better_lower { (&less, &more) } else { (&more, &less) };

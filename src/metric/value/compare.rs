@@ -222,7 +222,9 @@ pub(crate) fn compare_switches(
     let units_of = |place: usize| {
         let held = scopes.numbers_of(place);
         let units = rows.units(|direction| held.contains(&direction));
-        ComparedSubject::new(units, ECCM_CELLS, |units| ScopePeople::of_cells(units, settings))
+        ComparedSubject::new(units, ECCM_CELLS, |units| {
+            ScopePeople::of_units(units, None, settings)
+        })
     };
     let total = units_of(scopes.total());
     let labelled = total.sides.iter().any(|side| side.cells().n_rows(has_label) > 0);

@@ -295,6 +295,12 @@ pub(crate) trait Subject {
         Share::new(self.units(of), alone)
     }
 
+    /// The value alone.
+    fn value(&self, of: Self::Reading) -> MetricValue {
+        let rate = self.rate(of, CellNumbers::Weight);
+        rate.map_or_else(|| self.score(of), Rate::value)
+    }
+
     /// The value, and what is behind it.
     fn read(&self, of: Self::Reading) -> SubjectValue {
         let (units, rate) = (self.units(of), self.rate(of, CellNumbers::People));
@@ -305,7 +311,7 @@ pub(crate) trait Subject {
         let denominator = rate.map(|_| share.as_ref().map_or(0, below));
         let basis = || PersonBasis { n: units.n_units(counted), denominator };
         SubjectValue {
-            value: weights.map_or_else(|| self.score(of), Rate::value),
+            value: self.value(of),
             rate,
             weights: weights.filter(|_| units.are_weighted()),
             share,

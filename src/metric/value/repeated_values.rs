@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::shift_pass::ShiftEvidence;
-use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::noise::repeats::{RepeatSpread, SetRepeat};
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
@@ -20,9 +19,8 @@ type ValuesByScope = BTreeMap<(&'static str, MetricScope), Vec<MetricValue>>;
 
 /// The values of all repeats, by metric and scope.
 pub(crate) struct RepeatedValues {
-    values: ValuesByScope,
-    /// Those of the people with supported counterfactuals alone.
-    supported: SupportedOnly<RepeatedValues>,
+    /// Those of all people, and of the people with supported counterfactuals alone.
+    values: [ValuesByScope; 2],
     settings: MeasureSettings,
     level: Level,
 }
@@ -31,8 +29,7 @@ impl RepeatedValues {
     /// No repeat yet, with ends at a level.
     pub(crate) fn new(settings: &MeasureSettings, level: Level) -> Self {
         let settings = MeasureSettings { level: None, ..settings.clone() };
-        let supported = SupportedOnly::default();
-        RepeatedValues { values: BTreeMap::new(), supported, settings, level }
+        RepeatedValues { values: Default::default(), settings, level }
     }
 
     /// Of repeats of a set, with ends at a level.
@@ -47,7 +44,7 @@ impl RepeatedValues {
 
     /// Adds a repeat of the rows as they are.
     pub(crate) fn add_rows(&mut self, counts: &FactualCounts) {
-        self.add(&measure_factual(counts, None, &self.settings), &[]);
+        self.add(&measure_factual(counts, None, &self.settings), None, &[]);
     }
 
     /// Adds a repeat of the counterfactuals of a set.
@@ -65,7 +62,7 @@ impl RepeatedValues {
         let supported = counts
             .supported()
             .map(|counts| measure_counterfactual(counts, None, None, &self.settings));
-        self.add_both(&measured, supported.as_deref(), untaught);
+        self.add(&measured, supported.as_deref(), untaught);
     }
 
     /// Adds a repeat of a set that depends on causal graphs: its means over the graphs.
@@ -75,35 +72,23 @@ impl RepeatedValues {
             across.into_iter().map(|across| across.measured).collect()
         };
         let (measured, supported) = (measure(counts), counts.supported().map(measure));
-        self.add_both(&measured, supported.as_deref(), &[]);
-    }
-
-    /// The same of the people with supported counterfactuals alone.
-    pub(crate) fn of_supported(&self) -> &RepeatedValues {
-        self.supported.get().unwrap_or(self)
+        self.add(&measured, supported.as_deref(), &[]);
     }
 
     /// Adds a repeat with what its supported counterfactuals alone give; none where all are
     /// supported.
-    fn add_both(
+    fn add(
         &mut self,
         all: &[MeasuredValue],
         supported: Option<&[MeasuredValue]>,
         untaught: &[usize],
     ) {
-        let (none, values) = (RepeatedValues::new(&self.settings, self.level), &self.values);
-        let so_far = || RepeatedValues { values: values.clone(), ..none };
-        if let Some(part) = self.supported.part(supported.is_none(), so_far) {
-            part.add(supported.unwrap_or(all), untaught);
-        }
-        self.add(all, untaught);
-    }
-
-    fn add(&mut self, measured: &[MeasuredValue], untaught: &[usize]) {
-        for of in measured {
-            let is_untaught = untaught.iter().any(|&group| of.scope.involves(group));
-            let value = if is_untaught { Err(Undefined::NoTrainingRows) } else { of.value };
-            self.values.entry((of.metric.id, of.scope)).or_default().push(value);
+        for (values, measured) in self.values.iter_mut().zip([all, supported.unwrap_or(all)]) {
+            for of in measured {
+                let is_untaught = untaught.iter().any(|&group| of.scope.involves(group));
+                let value = if is_untaught { Err(Undefined::NoTrainingRows) } else { of.value };
+                values.entry((of.metric.id, of.scope)).or_default().push(value);
+            }
         }
     }
 
@@ -111,17 +96,25 @@ impl RepeatedValues {
     /// them has, or not as often.
     pub(crate) fn minus(&self, others: &RepeatedValues) -> Self {
         let paired = |(key, values): (&(&'static str, MetricScope), &Vec<MetricValue>)| {
-            let others = others.values.get(key).filter(|others| others.len() == values.len())?;
+            let others = others.values[0].get(key).filter(|others| others.len() == values.len())?;
             let values = values.iter().zip(others).map(|(&value, &other)| difference(value, other));
             Some((*key, values.collect()))
         };
-        let values = self.values.iter().filter_map(paired).collect();
-        RepeatedValues { values, ..RepeatedValues::new(&self.settings, self.level) }
+        let values = self.values[0].iter().filter_map(paired).collect();
+        RepeatedValues {
+            values: [values, ValuesByScope::new()],
+            ..RepeatedValues::new(&self.settings, self.level)
+        }
     }
 
-    /// How far a value differs between them; none where no repeat measures it.
-    pub(crate) fn spread_of(&self, metric: &Metric, scope: MetricScope) -> Option<RepeatSpread> {
-        let values = self.values.get(&(metric.id, scope))?;
+    /// How far a value differs between them, of the people with `supported` counterfactuals alone
+    /// or of all; none where no repeat measures it.
+    pub(crate) fn spread_of(
+        &self,
+        (metric, scope): (&Metric, MetricScope),
+        supported: bool,
+    ) -> Option<RepeatSpread> {
+        let values = self.values[usize::from(supported)].get(&(metric.id, scope))?;
         Some(RepeatSpread::of_values(values, self.level))
     }
 }

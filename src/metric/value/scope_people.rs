@@ -1,5 +1,6 @@
 //! The people behind the values of one scope of counterfactuals, by the cells that they fill.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::metric::catalog::ccm::{self, switch_rate};
@@ -10,6 +11,7 @@ use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::outcome_patterns::{AnySwitch, has_label};
 use crate::metric::evidence::person::{ECCM_CELLS, Eccm};
 use crate::metric::evidence::shift::ScoreShift;
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::evidence::units::{UnitSums, alone};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_people};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
@@ -23,39 +25,71 @@ pub(crate) struct ScopePeople<'a> {
     /// The units of the scope.
     units: UnitSums,
     /// The same by whether anything switches; none where the cells say it.
-    any: Option<UnitSums>,
+    pub(crate) any: Option<UnitSums>,
     /// Their scores; none where the family shift is not asked for.
-    pub(crate) shift: Option<&'a ScoreShift>,
+    pub(crate) shift: Option<Box<ScoreShift>>,
     settings: &'a MeasureSettings,
 }
 
+/// The people of every scope.
+pub(crate) type PeopleByScope<'a> = BTreeMap<MetricScope, ScopePeople<'a>>;
+
 impl<'a> ScopePeople<'a> {
-    /// Those of a scope, by its number and by what it is; `rows` are its rows.
-    pub(crate) fn new(
+    /// Those of every scope of some counts, each row a unit; `second` is the second pass over the
+    /// same people.
+    pub(crate) fn by_scope(
         counts: &CounterfactualCounts,
-        (place, scope): (usize, MetricScope),
-        rows: &UnitSums,
-        shift: Option<&'a ScoreShift>,
+        second: Option<&ShiftPass>,
         settings: &'a MeasureSettings,
-    ) -> Self {
-        let groups = any_groups(counts.scope_index(), scope);
-        let any = groups.map(|groups| counts.any_units(groups, rows));
-        ScopePeople { units: counts.units(place, rows), any, shift, settings }
+    ) -> PeopleByScope<'a> {
+        let (places, rows) = (counts.scope_index(), counts.cell_profiles());
+        let second = second.map(|second| (second, counts.shifts_by_scope()));
+        let of = |(place, scope): (usize, MetricScope)| {
+            let units = rows.at(place).clone();
+            let any = |_| UnitSums::new(4, units.are_weighted(), AnySwitch::units(&units), None);
+            let any = any_groups(places, scope).map(any);
+            let shift = second.as_ref().map(|(second, sums)| (second.at(place), &sums[place]));
+            let shift = shift.map(|(second, sums)| Box::new(second.score_shift(sums)));
+            (scope, ScopePeople { units, any, shift, settings })
+        };
+        places.scopes().map(of).collect()
     }
 
-    /// Those of some units, by their cells alone.
-    pub(crate) fn of_cells(units: UnitSums, settings: &'a MeasureSettings) -> Self {
-        ScopePeople { units, any: None, shift: None, settings }
+    /// The same by person, where a person may have several rows; these are those of the counts in
+    /// this scope.
+    pub(crate) fn with_persons(
+        &self,
+        counts: &CounterfactualCounts,
+        (place, scope): (usize, MetricScope),
+    ) -> Self {
+        let any = self.any.as_ref().zip(any_groups(counts.scope_index(), scope));
+        let any = any.map(|(any, groups)| any.with_persons(counts.any_persons(groups)));
+        let units = counts.units(place, &self.units);
+        ScopePeople { units, any, shift: self.shift.clone(), settings: self.settings }
+    }
+
+    /// The same where no decision and no score moves.
+    pub(crate) fn without_moves(&self) -> Self {
+        ScopePeople {
+            units: self.units.mapped(ECCM_CELLS, |cell| Some((cell & !1) | ((cell >> 1) & 1))),
+            any: self.any.as_ref().map(|any| any.mapped(4, |cell| Some(cell & !1))),
+            shift: self.shift.as_ref().map(|shift| Box::new(shift.without_shift())),
+            settings: self.settings,
+        }
+    }
+
+    /// Those of some units, by the cells of the extended matrix, and by whether anything switches.
+    pub(crate) fn of_units(
+        units: UnitSums,
+        any: Option<UnitSums>,
+        settings: &'a MeasureSettings,
+    ) -> Self {
+        ScopePeople { units, any, shift: None, settings }
     }
 
     /// The units by the cells of the extended matrix.
     pub(crate) fn cells(&self) -> &UnitSums {
         &self.units
-    }
-
-    /// Whether it is asked whether anything switches.
-    pub(crate) fn has_any(&self) -> bool {
-        self.any.is_some()
     }
 
     /// A rate of the cells.
@@ -83,7 +117,13 @@ impl<'a> ScopePeople<'a> {
     /// distance.
     pub(crate) fn unmoved_interval(&self, metric: &Metric, z: f64) -> Option<ValueInterval> {
         let pairs = self.rate_of_cells(|e| e.rate(0, e.n(), Undefined::EmptyGroup))?;
-        unmoved(metric, pairs.size, z)
+        let moved = wilson_of_people(false, pairs.size, z, IntervalProcedure::WilsonMoved)?;
+        match metric.id {
+            "macd" => Some(moved),
+            "rmscd" => Some(ValueInterval { hi: moved.hi.sqrt(), ..moved }),
+            "mcd" => Some(ValueInterval { lo: -moved.hi, ..moved }),
+            _ => None,
+        }
     }
 }
 
@@ -109,7 +149,7 @@ impl Subject for ScopePeople<'_> {
     }
 
     fn score(&self, of: &'static Metric) -> MetricValue {
-        match (of.reads, self.shift) {
+        match (of.reads, &self.shift) {
             (Reads::SwitchScore(score), _) => score(&Eccm(self.units.weight())),
             (Reads::Shift(value), Some(shift)) => value(shift),
             _ => unreachable!("`{}` is not measured in this scope", of.id),
@@ -130,18 +170,6 @@ impl Subject for ScopePeople<'_> {
             }
             _ => None,
         }
-    }
-}
-
-/// The interval of a distance where the score of none of so many people moves; none of a metric
-/// that says no distance.
-pub(crate) fn unmoved(metric: &Metric, people: f64, z: f64) -> Option<ValueInterval> {
-    let moved = wilson_of_people(false, people, z, IntervalProcedure::WilsonMoved)?;
-    match metric.id {
-        "macd" => Some(moved),
-        "rmscd" => Some(ValueInterval { hi: moved.hi.sqrt(), ..moved }),
-        "mcd" => Some(ValueInterval { lo: -moved.hi, ..moved }),
-        _ => None,
     }
 }
 

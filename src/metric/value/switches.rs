@@ -9,20 +9,15 @@
 
 use rayon::prelude::*;
 
-use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::outcome_patterns::{AnySwitch, ScopeCellProfiles};
-use crate::metric::evidence::person::Eccm;
-use crate::metric::evidence::shift::ScoreShift;
-use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
-use crate::metric::evidence::units::UnitSums;
+use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::noise::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::noise::repeats::SetRepeat;
 use crate::metric::rate::MetricValue;
-use crate::metric::scope::{MetricScope, ScopeIndex};
+use crate::metric::scope::MetricScope;
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
 use crate::metric::value::measured_value::{MeasuredValue, Subject, SubjectValue, people_of_two};
-use crate::metric::value::scope_people::{ScopePeople, any_groups};
+use crate::metric::value::scope_people::{PeopleByScope, ScopePeople};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
     DirectionSide, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd, difference, ratio,
@@ -38,23 +33,16 @@ pub(crate) fn measure_counterfactual(
     placebo: Option<&PlaceboEvidence>,
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
-    let (places, rows) = (counts.scope_index(), counts.cell_profiles());
-    let evidence = ScopeEvidence::new(counts, &rows, shift.map(|shift| &shift.second));
-    let audit = SwitchMeasurement {
-        context: MeasureContext::new(settings),
-        scope_index: places,
-        shift,
-        noise: PlaceboNoise::new(placebo, &evidence),
-    };
+    let places = counts.scope_index();
+    let all = ScopePeople::by_scope(counts, shift.map(|shift| &shift.second), settings);
+    let noise = PlaceboNoise::new(placebo, &all, settings);
+    let audit = SwitchMeasurement { context: MeasureContext::new(settings), shift, noise };
     let families = [MetricFamily::Ccm, MetricFamily::Eccm, MetricFamily::Shift]
         .into_iter()
         .filter(|&family| family != MetricFamily::Shift || shift.is_some());
     let metrics: Vec<&'static Metric> =
         families.flat_map(|family| audit.context.metrics(family)).collect();
-    let people = |place: usize, scope| {
-        let shift = evidence[place].shift.as_deref();
-        ScopePeople::new(counts, (place, scope), rows.at(place), shift, settings)
-    };
+    let people = |place: usize, scope| all[&scope].with_persons(counts, (place, scope));
     let both_ways = |(a, b): (usize, usize)| {
         let mut out = Vec::new();
         let scopes = [(a, b), (b, a)];
@@ -64,7 +52,7 @@ pub(crate) fn measure_counterfactual(
             let [one, other] = [0, 1].map(|side: usize| {
                 let (from, to) = scopes[side];
                 let found = people[side].read(*metric);
-                let scope = (places.direction(from, to), MetricScope::Direction(from, to));
+                let scope = MetricScope::Direction(from, to);
                 let measured = audit.switch(metric, scope, &people[side], &found);
                 MeasuredDirection { people: &people[side], found, measured }
             });
@@ -82,11 +70,9 @@ pub(crate) fn measure_counterfactual(
         let people = people(place, scope);
         let measured = metrics
             .iter()
-            .filter(|metric| people.has_any() || !matches!(metric.reads, Reads::AnySwitch(_)))
+            .filter(|metric| people.any.is_some() || !matches!(metric.reads, Reads::AnySwitch(_)))
             .filter(|metric| !metric.is_of_two_directions());
-        measured
-            .map(|metric| audit.switch(metric, (place, scope), &people, &people.read(*metric)))
-            .collect()
+        measured.map(|metric| audit.switch(metric, scope, &people, &people.read(*metric))).collect()
     };
     let pairs: Vec<(usize, usize)> = places.directions().filter(|(a, b)| a < b).collect();
     let others: Vec<(usize, MetricScope)> =
@@ -96,98 +82,43 @@ pub(crate) fn measure_counterfactual(
     out.into_iter().flatten().collect()
 }
 
-/// What the values of one scope are made of, by what people weigh.
-struct ScopeEvidence {
-    eccm: Eccm,
-    /// None where it would say what the extended matrix says, or nothing.
-    any: Option<AnySwitch>,
-    /// None where the family shift is not asked for.
-    shift: Option<Box<ScoreShift>>,
-}
-
-impl ScopeEvidence {
-    /// That of all scopes by number, the rows of which these are.
-    fn new(
-        counts: &CounterfactualCounts,
-        rows: &ScopeCellProfiles,
-        second: Option<&ShiftPass>,
-    ) -> Vec<ScopeEvidence> {
-        let sums = second.map(|second| (second, counts.shifts_by_scope()));
-        let places = rows.scope_index;
-        let shift = |place: usize| {
-            let (second, sums) = sums.as_ref()?;
-            Some(Box::new(second.at(place).score_shift(&sums[place])))
-        };
-        let of = |place| ScopeEvidence {
-            eccm: Eccm(rows.at(place).weight()),
-            any: None,
-            shift: shift(place),
-        };
-        let mut all: Vec<ScopeEvidence> = (0..places.len()).map(of).collect();
-        let asked = places.scopes().filter(|(_, scope)| any_groups(places, *scope).is_some());
-        for (place, _) in asked {
-            let any = UnitSums::new(4, false, AnySwitch::units(rows.at(place)), None);
-            all[place].any = Some(AnySwitch(any.weight()));
-        }
-        all
-    }
-
-    /// The same people with no score that moves.
-    fn unmoved(&self) -> Self {
-        ScopeEvidence {
-            eccm: self.eccm.without_switches(),
-            any: self.any.map(|any| any.without_switches()),
-            shift: self.shift.as_ref().map(|shift| Box::new(shift.without_shift())),
-        }
-    }
-
-    fn value(&self, metric: &Metric, settings: &MeasureSettings) -> MetricValue {
-        match (metric.reads, self.any, &self.shift) {
-            (Reads::AnySwitch(rate), Some(any), _) => rate(&any).value(),
-            (Reads::SwitchScore(score), ..) => score(&self.eccm),
-            (Reads::Shift(value), _, Some(shift)) => value(shift),
-            _ => match switch_rate(metric, settings) {
-                Some(rate) => rate(&self.eccm).value(),
-                None => unreachable!("`{}` is not measured in this scope", metric.id),
-            },
-        }
-    }
-}
-
 /// What the placebo gives, by scope.
-enum PlaceboNoise {
+enum PlaceboNoise<'a> {
     NotAsked,
-    Unmoved(Vec<ScopeEvidence>, Count),
-    Repeats(Vec<Vec<ScopeEvidence>>),
+    Unmoved(PeopleByScope<'a>, Count),
+    Repeats(Vec<PeopleByScope<'a>>),
 }
 
-impl PlaceboNoise {
-    fn new(placebo: Option<&PlaceboEvidence>, evidence: &[ScopeEvidence]) -> Self {
+impl<'a> PlaceboNoise<'a> {
+    /// Next to these people.
+    fn new(
+        placebo: Option<&PlaceboEvidence>,
+        people: &PeopleByScope<'a>,
+        settings: &'a MeasureSettings,
+    ) -> Self {
         match placebo {
             None => PlaceboNoise::NotAsked,
-            Some(PlaceboEvidence::Unmoved(repeats)) => PlaceboNoise::Unmoved(
-                evidence.iter().map(ScopeEvidence::unmoved).collect(),
-                *repeats,
-            ),
-            Some(PlaceboEvidence::Repeats(repeats)) => PlaceboNoise::Repeats(
-                repeats
-                    .iter()
-                    .map(|SetRepeat { counts, second, .. }| {
-                        ScopeEvidence::new(counts, &counts.cell_profiles(), second.as_ref())
-                    })
-                    .collect(),
-            ),
+            Some(PlaceboEvidence::Unmoved(repeats)) => {
+                let unmoved = people.iter().map(|(scope, of)| (*scope, of.without_moves()));
+                PlaceboNoise::Unmoved(unmoved.collect(), *repeats)
+            }
+            Some(PlaceboEvidence::Repeats(repeats)) => {
+                let of = |SetRepeat { counts, second, .. }: &SetRepeat| {
+                    ScopePeople::by_scope(counts, second.as_ref(), settings)
+                };
+                PlaceboNoise::Repeats(repeats.iter().map(of).collect())
+            }
         }
     }
 
-    fn band(&self, value: impl Fn(&[ScopeEvidence]) -> MetricValue) -> Option<PlaceboBand> {
+    fn band(&self, value: impl Fn(&PeopleByScope<'a>) -> MetricValue) -> Option<PlaceboBand> {
         match self {
             PlaceboNoise::NotAsked => None,
-            PlaceboNoise::Unmoved(evidence, repeats) => {
-                Some(PlaceboBand::of_unmoved(value(evidence), *repeats))
+            PlaceboNoise::Unmoved(people, repeats) => {
+                Some(PlaceboBand::of_unmoved(value(people), *repeats))
             }
             PlaceboNoise::Repeats(repeats) => {
-                Some(PlaceboBand::of_values(repeats.iter().map(|evidence| value(evidence))))
+                Some(PlaceboBand::of_values(repeats.iter().map(value)))
             }
         }
     }
@@ -203,9 +134,8 @@ struct MeasuredDirection<'a> {
 /// What all values have in common.
 struct SwitchMeasurement<'a> {
     context: MeasureContext<'a>,
-    scope_index: ScopeIndex,
     shift: Option<&'a ShiftEvidence>,
-    noise: PlaceboNoise,
+    noise: PlaceboNoise<'a>,
 }
 
 impl SwitchMeasurement<'_> {
@@ -221,7 +151,7 @@ impl SwitchMeasurement<'_> {
     fn switch(
         &self,
         metric: &'static Metric,
-        (place, scope): (usize, MetricScope),
+        scope: MetricScope,
         people: &ScopePeople<'_>,
         found: &SubjectValue,
     ) -> MeasuredValue {
@@ -230,13 +160,13 @@ impl SwitchMeasurement<'_> {
             if !matches!(metric.reads, Reads::Shift(_)) {
                 return self.context.estimated(people.estimate(metric, found));
             }
-            let still = people.shift.is_some_and(|shift| shift.absolute == 0.0);
+            let still = people.shift.as_ref().is_some_and(|shift| shift.absolute == 0.0);
             match still.then(|| people.unmoved_interval(metric, self.context.z)).flatten() {
                 Some(interval) => Ok(interval),
                 None => self.shift_interval(metric, scope),
             }
         });
-        let placebo = self.noise.band(|evidence| evidence[place].value(metric, settings));
+        let placebo = self.noise.band(|people| people[&scope].value(metric));
         let switched = found.value.is_ok().then(|| people.switched(metric)).flatten();
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
         let impaired = impaired(metric, scope, (found.value, clear), switched, settings);
@@ -254,7 +184,6 @@ impl SwitchMeasurement<'_> {
     ) -> MeasuredValue {
         let (forth, back) = (&one.measured, &other.measured);
         let (metric, scope) = (forth.metric, MetricScope::Difference(a, b));
-        let (from_a, from_b) = (self.scope_index.direction(a, b), self.scope_index.direction(b, a));
         let is_ratio = metric.is_of_two_directions();
         let of_two =
             |x: MetricValue, y: MetricValue| if is_ratio { ratio(x, y) } else { difference(x, y) };
@@ -268,11 +197,10 @@ impl SwitchMeasurement<'_> {
             let of_two = x.zip(y).map(|(x, y)| if is_ratio { x.over(&y) } else { x.minus(&y) });
             self.context.estimated(of_two)
         });
-        let placebo = self.noise.band(|evidence| {
-            of_two(
-                evidence[from_a].value(metric, settings),
-                evidence[from_b].value(metric, settings),
-            )
+        let placebo = self.noise.band(|people| {
+            let [forth, back] = [(a, b), (b, a)]
+                .map(|(from, to)| people[&MetricScope::Direction(from, to)].value(metric));
+            of_two(forth, back)
         });
         let switched = value.ok().and_then(|value| {
             if first_is_worse(metric, value)? { forth.switched } else { back.switched }

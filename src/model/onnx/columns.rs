@@ -12,18 +12,10 @@ use crate::num::score_scale::ScaleNumbers;
 /// Largest rounding error of a probability in single precision.
 const ROUNDING: f64 = 1e-6;
 
-/// The values of an input, row by row, in its own type.
+/// The values of an input, row by row.
 pub(super) enum InputValues {
-    /// Numbers of 32 bits.
-    Singles(Vec<f32>),
-    /// Numbers of 64 bits.
-    Doubles(Vec<f64>),
-    /// Whole numbers of 64 bits.
-    Longs(Vec<i64>),
-    /// Whole numbers of 32 bits.
-    Integers(Vec<i32>),
-    /// Booleans.
-    Booleans(Vec<bool>),
+    /// Numbers; whole ones and booleans are, too.
+    Numbers(Vec<f64>),
     /// Texts.
     Texts(Vec<String>),
 }
@@ -45,18 +37,17 @@ impl OnnxParams {
     }
 
     /// Writes a column as numbers into every `width`-th place: a boolean is 1 or 0, NaN is missing.
-    pub(super) fn numbers<T>(
+    pub(super) fn numbers(
         &self,
         rows: &FeatureRows,
         range: &[usize],
         column: usize,
-        of: impl Fn(f64) -> T,
         width: usize,
-        into: &mut [T],
+        into: &mut [f64],
     ) -> Result<()> {
         let feature = &self.features[column];
         let viewed = ViewedColumn::new(feature, column, rows, Some(range));
-        viewed.numbers(of, width, into).map_err(|text| {
+        viewed.numbers(|x| x, width, into).map_err(|text| {
             let what = format!(
                 "the column `{}` holds the text `{text}`, but the model expects numbers for it",
                 feature.name
@@ -67,18 +58,14 @@ impl OnnxParams {
         })
     }
 
-    /// A column as whole numbers.
-    pub(super) fn integers(
+    /// Fails where the numbers of a column are not whole.
+    pub(super) fn check_whole<'n>(
         &self,
-        rows: &FeatureRows,
-        range: &[usize],
         column: usize,
-        width: usize,
-        into: &mut [f64],
+        mut numbers: impl Iterator<Item = &'n f64>,
     ) -> Result<()> {
-        self.numbers(rows, range, column, |x| x, width, into)?;
         let whole = |x: &&f64| x.fract() == 0.0 && x.abs() < 9e15;
-        match into.iter().step_by(width).find(|x| !whole(x)) {
+        match numbers.find(|x| !whole(x)) {
             None => Ok(()),
             Some(x) => {
                 let (name, found) = (

@@ -10,7 +10,9 @@ use ort::environment::Environment;
 use ort::logging::LogLevel;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::session::{Session, SessionInputValue};
-use ort::value::{DynMap, DynValue, Tensor, TensorElementType, ValueType};
+use ort::value::{
+    DynMap, DynValue, PrimitiveTensorElementType, Tensor, TensorElementType, ValueType,
+};
 
 use super::OnnxParams;
 use super::columns::{InputValues, padded};
@@ -211,44 +213,16 @@ impl OnnxScorer {
 
     /// The values of an input for the rows at these positions.
     fn values(&self, input: &OnnxInput, rows: &FeatureRows, at: &[usize]) -> Result<InputValues> {
-        let width = input.columns.len();
+        let (width, params) = (input.columns.len(), &self.params);
         let n = at.len() * width;
-        let params = &self.params;
-        let columns = || input.columns.iter().copied().enumerate();
-        Ok(match input.element {
-            TensorElementType::Float32 => {
-                let mut values = vec![0.0_f32; n];
-                columns().try_for_each(|(k, c)| {
-                    params.numbers(rows, at, c, |x| x as f32, width, &mut values[k..])
-                })?;
-                InputValues::Singles(values)
-            }
-            TensorElementType::Float64 => {
-                let mut values = vec![0.0_f64; n];
-                columns().try_for_each(|(k, c)| {
-                    params.numbers(rows, at, c, |x| x, width, &mut values[k..])
-                })?;
-                InputValues::Doubles(values)
-            }
-            TensorElementType::Int64 | TensorElementType::Int32 | TensorElementType::Bool => {
-                let mut values = vec![0.0_f64; n];
-                columns()
-                    .try_for_each(|(k, c)| params.integers(rows, at, c, width, &mut values[k..]))?;
-                let values = values.iter();
-                match input.element {
-                    TensorElementType::Int64 => {
-                        InputValues::Longs(values.map(|x| *x as i64).collect())
-                    }
-                    TensorElementType::Int32 => {
-                        InputValues::Integers(values.map(|x| *x as i32).collect())
-                    }
-                    _ => InputValues::Booleans(values.map(|x| *x != 0.0).collect()),
-                }
-            }
+        let mut columns = input.columns.iter().copied().enumerate();
+        let whole = match input.element {
+            TensorElementType::Float32 | TensorElementType::Float64 => false,
+            TensorElementType::Int64 | TensorElementType::Int32 | TensorElementType::Bool => true,
             TensorElementType::String => {
                 let mut values = vec![Cow::Borrowed(""); n];
-                columns().for_each(|(k, c)| params.words(rows, at, c, width, &mut values[k..]));
-                InputValues::Texts(values.into_iter().map(Cow::into_owned).collect())
+                columns.for_each(|(k, c)| params.words(rows, at, c, width, &mut values[k..]));
+                return Ok(InputValues::Texts(values.into_iter().map(Cow::into_owned).collect()));
             }
             other => {
                 let what = format!(
@@ -259,7 +233,14 @@ impl OnnxScorer {
                     .fault("bad-model", what)
                     .fail("export it with inputs of floats, whole numbers or strings");
             }
-        })
+        };
+        let mut values = vec![0.0; n];
+        columns.try_for_each(|(k, c)| {
+            let into = &mut values[k..];
+            params.numbers(rows, at, c, width, into)?;
+            if whole { params.check_whole(c, into.iter().step_by(width)) } else { Ok(()) }
+        })?;
+        Ok(InputValues::Numbers(values))
     }
 
     /// Reads the scores of an output for `n` rows.
@@ -377,28 +358,30 @@ fn tensor(
     at: &Range<usize>,
     n: usize,
 ) -> Result<DynValue, ort::Error> {
+    /// Numbers of one type.
+    fn numbers<T: PrimitiveTensorElementType + std::fmt::Debug + Clone + 'static>(
+        shape: Vec<usize>,
+        values: &[f64],
+        of: impl Fn(f64) -> T,
+    ) -> Result<DynValue, ort::Error> {
+        let values: Vec<T> = values.iter().map(|&x| of(x)).collect();
+        Tensor::from_array((shape, values)).map(Tensor::into_dyn)
+    }
     let width = input.columns.len();
     let shape = if input.flat { vec![n] } else { vec![n, width] };
-    match values {
-        InputValues::Singles(all) => {
-            Tensor::from_array((shape, padded(all, width, at, n))).map(Tensor::into_dyn)
-        }
-        InputValues::Doubles(all) => {
-            Tensor::from_array((shape, padded(all, width, at, n))).map(Tensor::into_dyn)
-        }
-        InputValues::Longs(all) => {
-            Tensor::from_array((shape, padded(all, width, at, n))).map(Tensor::into_dyn)
-        }
-        InputValues::Integers(all) => {
-            Tensor::from_array((shape, padded(all, width, at, n))).map(Tensor::into_dyn)
-        }
-        InputValues::Booleans(all) => {
-            Tensor::from_array((shape, padded(all, width, at, n))).map(Tensor::into_dyn)
-        }
+    let all = match values {
+        InputValues::Numbers(all) => padded(all, width, at, n),
         InputValues::Texts(all) => {
             let texts = padded(all, width, at, n);
-            Tensor::from_string_array((shape, texts.as_slice())).map(Tensor::into_dyn)
+            return Tensor::from_string_array((shape, texts.as_slice())).map(Tensor::into_dyn);
         }
+    };
+    match input.element {
+        TensorElementType::Float32 => numbers(shape, &all, |x| x as f32),
+        TensorElementType::Int64 => numbers(shape, &all, |x| x as i64),
+        TensorElementType::Int32 => numbers(shape, &all, |x| x as i32),
+        TensorElementType::Bool => numbers(shape, &all, |x| x != 0.0),
+        _ => numbers(shape, &all, |x| x),
     }
 }
 

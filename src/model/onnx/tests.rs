@@ -293,9 +293,9 @@ fn missing_text_is_empty_and_missing_numbers_are_nan() {
     named.words(&gone, &[0, 1], 0, 1, &mut words);
     assert_eq!(words, ["none", "nurse"]);
     let mut numbers = [0.0; 4];
-    named.numbers(&gone, &[0, 1], 1, |x| x, 2, &mut numbers[1..]).unwrap();
+    named.numbers(&gone, &[0, 1], 1, 2, &mut numbers[1..]).unwrap();
     assert!(numbers[1].is_nan() && numbers[3] == 3.0 && numbers[0] == 0.0);
-    let text = named.integers(&gone, &[0, 1], 1, 1, &mut [0.0; 2]).unwrap_err().to_string();
+    let text = named.check_whole(1, numbers[1..].iter().step_by(2)).unwrap_err().to_string();
     assert!(text.contains("a missing value") && text.contains("whole numbers"), "{text}");
 }
 

@@ -17,7 +17,6 @@ use crate::recourse::effect::ActionEffects;
 use crate::recourse::exact::ExactRatio;
 use crate::recourse::overview::{agreement, analysis};
 use crate::recourse::rank::DefinitionRanking;
-use crate::recourse::sentence::SubgroupSentence;
 use crate::tests::shared;
 
 fn folder(case: &str) -> Option<PathBuf> {
@@ -273,8 +272,8 @@ fn check_texts(folder: &Path, plan: &RecoursePlan<'_>, effects: &ActionEffects) 
         let subgroup: u32 = subgroup.parse().unwrap();
         assert!(judged.ranked().take(2).any(|verdict| verdict.subgroup == subgroup), "{head}");
         assert_eq!(judged.verdict_on(subgroup).unwrap().rank.unwrap().to_string(), rank, "{head}");
-        let sentence = SubgroupSentence::new(plan, effects, question(name), subgroup as usize);
-        writeln!(got, "{head}\n{}", text(&sentence, plan)).unwrap();
+        let told = text(plan, effects, question(name), subgroup as usize);
+        writeln!(got, "{head}\n{told}").unwrap();
     }
     for (n, (got, expected)) in got.lines().zip(expected.lines()).enumerate() {
         assert_eq!(got, expected, "line {}", n + 1);

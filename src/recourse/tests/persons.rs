@@ -5,14 +5,16 @@ use super::{pair, search};
 use crate::error::Result;
 use crate::num::one_row_each::{DrawablePersonRow, one_row_each};
 use crate::num::seed::RandomStream;
+use crate::param::Count;
 use crate::recourse::AuditedRows;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel, LevelChange};
-use crate::recourse::chance::{PermutationLimits, p_values};
+use crate::recourse::chance::p_values;
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
 use crate::recourse::feature::{LevelScale, RecourseFeature, TraitPredicate};
+use crate::recourse::knobs::PermutationSettings;
 
 /// A row with the unfavourable decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,7 +79,8 @@ fn p_value(refused: &[RefusedRow], seed: u64) -> f64 {
     let question =
         RecourseCriterion::new(RecourseDefinition::EqualEffectiveness, RecourseView::Micro)
             .unwrap();
-    let deals = PermutationLimits { max_permutations: 199, stop_after: u32::MAX };
+    let deals =
+        PermutationSettings { deals: Count::of::<199>(), enough: Count::of::<{ u64::MAX }>() };
     let all = 0..plan.n_subgroups();
     let found = p_values(&plan, &effects, &helped, &[question], deals, seed, all);
     // `job = a`, the same with the town, and no action for the town alone: both say the same.

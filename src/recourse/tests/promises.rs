@@ -3,9 +3,10 @@
 use super::{changed_text, judge, pair, questions, search, share};
 use crate::error::Result;
 use crate::num::seed::RandomStream;
+use crate::param::Count;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
-use crate::recourse::chance::{PermutationLimits, false_discoveries, p_values};
+use crate::recourse::chance::{false_discoveries, p_values};
 use crate::recourse::definition::{
     ExactScore, RecourseCriterion, RecourseDefinition, RecourseView,
 };
@@ -13,9 +14,9 @@ use crate::recourse::effect::ActionEffects;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
 use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature, TraitPredicate};
 use crate::recourse::groups::{ComparisonBase, GroupPair, pairs};
+use crate::recourse::knobs::PermutationSettings;
 use crate::recourse::overlap::merge_overlapping;
 use crate::recourse::rank::{DefinitionRanking, RankBy};
-use crate::recourse::sentence::SubgroupSentence;
 use crate::recourse::{ActionMatch, AuditedRows};
 
 /// Number of levels of the random columns.
@@ -138,13 +139,11 @@ fn everything_as_text(plan: &RecoursePlan<'_>, model: &RandomModel) -> String {
         let judged = judge(plan, &effects, question);
         text += &format!("{:?}\n{:?}\n", judged, merge_overlapping(plan, &judged, 5));
         for verdict in &judged.verdicts {
-            text += &super::sentence::text(
-                &SubgroupSentence::new(plan, &effects, question, verdict.subgroup as usize),
-                plan,
-            );
+            let subgroup = verdict.subgroup as usize;
+            text += &super::sentence::text(plan, &effects, question, subgroup);
         }
     }
-    let deals = PermutationLimits { max_permutations: 19, stop_after: 5 };
+    let deals = PermutationSettings { deals: Count::of::<19>(), enough: Count::of::<5>() };
     text + &format!(
         "{:?}",
         p_values(plan, &effects, &helped, &questions, deals, 7, 0..plan.n_subgroups())
@@ -528,7 +527,7 @@ fn p_of_coins(always: Option<u16>) -> Vec<f64> {
         let questions =
             [RecourseCriterion::new(RecourseDefinition::FairTradeOff, RecourseView::Micro)
                 .unwrap()];
-        let deals = PermutationLimits { max_permutations: 999, stop_after: 50 };
+        let deals = PermutationSettings { deals: Count::of::<999>(), enough: Count::of::<50>() };
         all.extend(
             p_values(&plan, &effects, &helped, &questions, deals, 3, 0..plan.n_subgroups())
                 .concat(),
@@ -605,5 +604,6 @@ fn too_much_is_an_error_and_nothing_to_do_is_none() {
     );
     assert!(judged.verdicts.is_empty() && judged.last_rank() == 0);
     audited.favourable.fill(true);
-    assert!(RecoursePlan::new(&audited, &pair, &search("0.03")).is_err());
+    let nobody = RecoursePlan::new(&audited, &pair, &search("0.03")).unwrap();
+    assert_eq!((nobody.population().n, nobody.n_subgroups(), nobody.n_actions()), ([0, 0], 0, 0));
 }

@@ -5,32 +5,36 @@
 use std::fmt::Write as _;
 
 use crate::recourse::actions::RecoursePlan;
-use crate::recourse::definition::{ExactScore, RecourseDefinition, RecourseView};
+use crate::recourse::definition::{
+    ExactScore, RecourseCriterion, RecourseDefinition, RecourseView,
+};
+use crate::recourse::effect::ActionEffects;
 use crate::recourse::exact::{decimal_text, half_even};
-use crate::recourse::sentence::SubgroupSentence;
+use crate::recourse::sentence::GroupSentence;
 use crate::recourse::steps::COST_UNIT;
 
 /// The text in the layout of the paper, with a line break at its end.
-pub(super) fn text(sentence: &SubgroupSentence, plan: &RecoursePlan<'_>) -> String {
-    let mut text = format!("If {}:\n", plan.text(sentence.subgroup));
-    for (half, name) in sentence.groups.iter().zip(&plan.population.names) {
-        let covered = per_cent(half.n, half.n_in_group);
+pub(super) fn text(
+    plan: &RecoursePlan<'_>,
+    effects: &ActionEffects,
+    RecourseCriterion { definition, view }: RecourseCriterion,
+    subgroup: usize,
+) -> String {
+    let question = RecourseCriterion { definition, view };
+    let answer = question.score(&effects.of_subgroup(plan, subgroup));
+    let mut text = format!("If {}:\n", plan.text(subgroup));
+    let population = plan.population();
+    let halves = GroupSentence::both(plan, effects, question, subgroup);
+    for ((half, name), of) in halves.iter().zip(&population.names).zip(population.n) {
+        let covered = per_cent(half.n, of);
         // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "\tProtected Subgroup '{name}', {covered} covered out of {}",
-            half.n_in_group
-        );
+        let _ = writeln!(text, "\tProtected Subgroup '{name}', {covered} covered out of {of}");
         if half.lines.is_empty() {
             text += "\t\tNo recourses for this subgroup!\n";
         }
         for line in &half.lines {
             let share = per_cent(
-                if sentence.criterion.view == RecourseView::Micro {
-                    line.n_helped_cumulative
-                } else {
-                    line.n_helped
-                },
+                if view == RecourseView::Micro { line.n_helped_cumulative } else { line.n_helped },
                 half.n,
             );
             let cost = rounded(u128::from(line.cost.unsigned_abs()), u128::from(COST_UNIT), 2);
@@ -42,9 +46,8 @@ pub(super) fn text(sentence: &SubgroupSentence, plan: &RecoursePlan<'_>) -> Stri
             );
         }
     }
-    let Some(against) = sentence.score.worse_group else { return text + "\tNo bias!\n" };
-    let definition = sentence.criterion.definition;
-    let view = match (definition.views().len(), sentence.criterion.view) {
+    let Some(against) = answer.worse_group else { return text + "\tNo bias!\n" };
+    let view = match (definition.views().len(), view) {
         (1, _) => "",
         (_, RecourseView::Macro) => " (Macro)",
         (_, RecourseView::Micro) => " (Micro)",
@@ -61,7 +64,7 @@ pub(super) fn text(sentence: &SubgroupSentence, plan: &RecoursePlan<'_>) -> Stri
         }
         _ => String::new(),
     };
-    let score = match sentence.score.score {
+    let score = match answer.score {
         ExactScore::Finite(ratio) => decimal_text(ratio.rounded(1000), 3),
         ExactScore::Infinite => "inf".to_owned(),
     };

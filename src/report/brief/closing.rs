@@ -9,9 +9,9 @@ use crate::folder::manifest::ModelWords;
 use crate::report::brief::harm::HarmResult;
 use crate::report::brief::population;
 use crate::report::brief::voice::AuditVoice;
-use crate::report::page::number::count_of;
 use crate::report::page::words::capital;
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::grouped::grouped;
 use crate::report::read::quality::{QualityKey, whole};
 use crate::report::read::words::people;
 use crate::report::section::hidden_cause;
@@ -33,13 +33,6 @@ pub(crate) fn not_shown(
     let untested = m.attributes.iter().filter(|a| !results.is_empty() && !is_tested(&a.name));
     let kinds = ["logistic", "boosting", "forest"];
     let trained = m.models.iter().filter(|model| kinds.contains(&model.kind.as_str()));
-    let trained: Vec<String> = trained.map(|model| voice.model(&model.name)).collect();
-    let trained = match trained.as_slice() {
-        [] => None,
-        [only] => Some((only.clone(), "its")),
-        [first, second] => Some((format!("{first} and {second}"), "their")),
-        several => Some((count_of(several.len() as i64, "model", "models"), "their")),
-    };
     let mut values = audit.measures.values().flat_map(BTreeMap::values);
     let issues = &audit.issues;
     let scenarios = audit.graphs.scenarios.iter();
@@ -53,8 +46,7 @@ pub(crate) fn not_shown(
         narrow => is_narrow(m.rows.audited), excluded => excluded(audit, results),
         overturning => hidden_cause::weakest(audit).map(|row| Value::from(Serde(row))),
         graphs => has(&["graph-uncertain"]), features => has(&["greedy", "plausible", "transport"]),
-        trained => trained.as_ref().map(|(models, _)| models.as_str()),
-        whose => trained.as_ref().map(|(_, whose)| *whose), scores => of_kind("scores"),
+        trained => trained.map(|model| voice.model(&model.name)).collect::<Value>(), scores => of_kind("scores"),
         decisions => of_kind("decision"), label => m.label.is_some(),
         not_compared => population::not_compared(audit, voice),
         without_label => issues.iter().any(|i| i.state.as_deref() == Some("without_label")),
@@ -64,28 +56,23 @@ pub(crate) fn not_shown(
     }
 }
 
-/// What the test of one entry changes: only attributes that such a test is about.
-fn entry(audit: &AuditFolder, results: &[HarmResult], voice: &AuditVoice<'_>) -> String {
-    let mut changed: Vec<String> = Vec::new();
-    for result in results.iter().filter(|result| voice.is_of_the_entry(&result.key.set)) {
-        let name = voice.attribute(&result.key.attribute);
-        if !changed.contains(&name) {
-            changed.push(name);
-        }
-    }
-    match (changed.as_slice(), audit.manifest.attributes.as_slice()) {
-        ([only], _) => only.clone(),
-        ([first, last], _) => format!("{first} or {last}"),
-        (_, [only]) => voice.attribute(&only.name),
-        _ => "the attribute".to_owned(),
+/// What the test of one entry changes: only attributes that such a test is about; none where these
+/// are many.
+fn entry(audit: &AuditFolder, results: &[HarmResult], voice: &AuditVoice<'_>) -> Vec<String> {
+    let of_entry = results.iter().filter(|result| result.set.only_entry);
+    let changed = grouped(of_entry.map(|of| (voice.attribute(&of.key.attribute), ())));
+    let changed: Vec<String> = changed.into_iter().map(|(name, _)| name).collect();
+    match (changed.len(), audit.manifest.attributes.as_slice()) {
+        (1 | 2, _) => changed,
+        (_, [only]) => vec![voice.attribute(&only.name)],
+        _ => Vec::new(),
     }
 }
 
 /// The rows and counterfactuals for which a model has no score; none where it has all.
 fn unscored(audit: &AuditFolder, model: &ModelWords, voice: &AuditVoice<'_>) -> Option<Value> {
     let is_all = |row: &&GroupRow| row.group.is_empty() && row.slice.is_empty();
-    let mut rows = audit.groups.iter().filter(is_all);
-    let row = rows.find(|row| row.model.as_str() == model.name)?;
+    let row = audit.groups.iter().filter(is_all).find(|row| row.model == model.name)?;
     let rows = (row.n_missing_score < row.n).then_some(row.n_missing_score);
     Some(context! {
         model => capital(&voice.model(&model.name)), decision => model.kind == "decision",
@@ -121,10 +108,9 @@ fn excluded(audit: &AuditFolder, results: &[HarmResult]) -> Option<Value> {
 /// Terms and lines to sign; what the job gives is filled in. Without words of the job the people
 /// are counted, by the groups of the first attribute.
 pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
-    let m = &audit.manifest;
-    let all = people(audit, i64::try_from(m.rows.audited).unwrap_or(i64::MAX));
-    let population = population::line(audit, voice).unwrap_or(all);
-    context!(part => "sign", of => Value::from(Serde(&m.words)), population)
+    let all = people(audit, i64::try_from(audit.manifest.rows.audited).unwrap_or(i64::MAX));
+    let words = Value::from(Serde(&audit.manifest.words));
+    context!(part => "sign", of => words, all, groups => population::by_group(audit, voice))
 }
 
 /// Whether intervals are of so many people that they are narrow, and leave out what matters more.

@@ -11,9 +11,10 @@ use crate::report::brief::harm::{HarmResult, ranked};
 use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::brief::voice::{AuditVoice, CalledAttribute, CalledGroup, CalledSet};
 use crate::report::draw::plot::{PlotScale, SwitchSide};
-use crate::report::page::PageBlock;
+use crate::report::page::PageSection;
 use crate::report::page::words::short;
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::grouped::grouped;
 use crate::report::read::quality::QualityKey;
 use crate::report::section::graphs::knowledge::{ScenarioKnowledge, stated_knowledge};
 use crate::report::section::graphs::values::ValuesInShort;
@@ -159,23 +160,22 @@ fn notes<'a>(audit: &AuditFolder, shown: &[&'a HarmResult]) -> Vec<SetNote<'a>> 
 
 /// The group that is worse off in all that was tested, where the tables name only one group of one
 /// attribute: what the heading says.
-pub(crate) fn heading(results: &[HarmResult]) -> Value {
+fn worse_off(results: &[HarmResult]) -> Option<&CalledGroup> {
     let named: BTreeSet<(&str, &CalledGroup)> = results
         .iter()
         .filter_map(|result| Some((result.key.attribute.as_str(), result.worse.as_ref()?)))
         .collect();
-    let only = named.first().filter(|_| named.len() == 1).map(|(_, group)| *group);
-    context!(part => "heading", worse => Value::from(Serde(&only)))
+    named.first().filter(|_| named.len() == 1).map(|(_, group)| *group)
 }
 
 /// The table; none where no counterfactual was measured.
-pub(crate) fn section(
+pub(crate) fn section<'r>(
     audit: &AuditFolder,
-    results: &[HarmResult],
+    results: &'r [HarmResult],
     voice: &AuditVoice<'_>,
     limits: &[AuditLimit],
-) -> Option<PageBlock> {
-    let (nobody, some): (Vec<&HarmResult>, Vec<&HarmResult>) =
+) -> Option<PageSection> {
+    let (nobody, some): (Vec<&'r HarmResult>, Vec<&'r HarmResult>) =
         ranked(results).into_iter().partition(|result| result.nobody);
     let (mut questions, mut height, mut shown) = (BTreeSet::new(), 0.0, Vec::new());
     for result in some.iter().copied().take(ROWS_AT_MOST) {
@@ -194,24 +194,19 @@ pub(crate) fn section(
         return None;
     }
     let limit_of = |result: &HarmResult| limits::of_result(limits, result).map(|of| of.limit);
-    let mut told = BTreeSet::new();
-    let firsts = shown.iter().map(|first| question(first)).filter(|of| told.insert(*of));
-    let blocks: Vec<AnsweredQuestion<'_>> = firsts
-        .map(|of| {
-            let mine: Vec<&HarmResult> =
-                shown.iter().copied().filter(|row| question(row) == of).collect();
-            let worse = WorseOff::of(&mine);
-            let rows = mine.into_iter().map(|result| ForestRow { result, limit: limit_of(result) });
-            let rows = rows.collect();
-            AnsweredQuestion { worse, rows }
-        })
-        .collect();
+    let by_question = grouped(shown.iter().map(|result| (question(result), *result)));
+    let block = |(_, mine): (ForestQuestion<'_>, Vec<&'r HarmResult>)| {
+        let worse = WorseOff::of(&mine);
+        let row = |result: &'r HarmResult| ForestRow { result, limit: limit_of(result) };
+        AnsweredQuestion { worse, rows: mine.into_iter().map(row).collect() }
+    };
+    let blocks: Vec<AnsweredQuestion<'_>> = by_question.into_iter().map(block).collect();
     let seconds: BTreeSet<&str> =
         shown.iter().filter_map(|result| Some(result.second?.other)).collect();
     let named = nobody.iter().take(if nobody.len() > NAMED_AT_MOST { 0 } else { nobody.len() });
     let named: Vec<&HarmResult> = named.copied().collect();
     let facts = context! {
-        part => "section", notes => Value::from(Serde(&notes(audit, &shown))),
+        worse => Value::from(Serde(&worse_off(results))), notes => Value::from(Serde(&notes(audit, &shown))),
         level => audit.manifest.level.get(), seconds => seconds.into_iter().collect::<Value>(),
         has_placebo => shown.iter().any(|result| result.placebo.is_some()),
         has_limit => shown.iter().any(|result| limit_of(result).is_some()),
@@ -220,5 +215,5 @@ pub(crate) fn section(
         blocks => Value::from(Serde(&blocks)), more => some.len() - shown.len(),
         n_nobody => nobody.len(), nobody => Value::from(Serde(&named)),
     };
-    Some(PageBlock("forest.html", facts))
+    Some(PageSection::told("all", "forest.html", facts))
 }

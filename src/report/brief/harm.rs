@@ -5,7 +5,7 @@
 //! speaks for a model, set and attribute: that of the reference group, unless another harms twice
 //! as many. A group is called worse off only where the tables name it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -18,6 +18,8 @@ use crate::report::brief::voice::{
 use crate::report::draw::panel::SwitchCounts;
 use crate::report::draw::plot::{PlotPoint, SwitchSide};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::grouped::grouped;
+use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::table::deciding_range::DecidingRange;
 
@@ -67,6 +69,11 @@ impl HarmResult {
     /// Its row in the annex.
     pub(crate) fn anchor(&self) -> String {
         format!("all-{}", self.number)
+    }
+
+    /// The value that a limit on it judges.
+    pub(crate) fn judged(&self) -> JudgedValue {
+        JudgedValue::plain(&self.key, self.metric)
     }
 
     /// How many people would switch; of graphs the mean, rounded as the page prints it.
@@ -127,7 +134,7 @@ pub(crate) fn result(
     (metric, side): (&'static str, SwitchSide),
     measure: &ReportedValue,
 ) -> Option<HarmResult> {
-    let value = measure.value?;
+    let point = point(measure)?;
     let whole = measure
         .counts
         .map(|(_, whole)| whole)
@@ -148,17 +155,13 @@ pub(crate) fn result(
         key: key.clone(),
         metric,
         side,
-        point: PlotPoint {
-            value,
-            interval: measure.interval,
-            second: measure.second().map(|second| second.0),
-        },
+        point,
         second: measure.second().map(|second| second.1),
         counts: measure.counts,
         whole,
         placebo,
         worse: is_named.then(|| group(impaired)),
-        nobody: value == 0.0 && measure.counts.is_none_or(|(part, _)| part == 0),
+        nobody: point.value == 0.0 && measure.counts.is_none_or(|(part, _)| part == 0),
         harmed: if least > noise { least * whole as f64 } else { 0.0 },
         weighted: measure.weights.is_some(),
         level: measure.level,
@@ -173,21 +176,33 @@ pub(crate) fn result(
     })
 }
 
-/// All results of the plain audit, numbered in the order of the tables.
+/// All results of the plain audit, numbered in the order of the tables: measured for whole classes,
+/// where there are any, the metric stands with them.
 pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<HarmResult> {
-    let wanted = metrics(audit, voice);
+    let mut found = of_measures(voice, &metrics(audit, voice), &audit.measures);
+    found.iter_mut().zip(0..).for_each(|(result, number)| result.number = number);
+    found
+}
+
+/// The results of these metrics among some values, in their order.
+pub(crate) fn of_measures<'m>(
+    voice: &AuditVoice<'_>,
+    metrics: &[(&'static str, SwitchSide)],
+    measures: impl IntoIterator<Item = (&'m ResultKey, &'m BTreeMap<String, ReportedValue>)>,
+) -> Vec<HarmResult> {
     let mut found: Vec<HarmResult> = Vec::new();
-    for (key, values) in audit.measures.iter().filter(|(key, _)| key.scope == "direction") {
-        for (metric, side) in &wanted {
-            let measure = values.get(*metric);
-            found.extend(measure.and_then(|m| result(voice, key, (metric, *side), m)));
+    for (key, values) in measures.into_iter().filter(|(key, _)| key.scope == "direction") {
+        for of in metrics {
+            found.extend(values.get(of.0).and_then(|measure| result(voice, key, *of, measure)));
         }
     }
-    // Measured for whole classes, where there are any, the metric stands with them.
-    for (i, result) in found.iter_mut().enumerate() {
-        result.number = i;
-    }
     found
+}
+
+/// A value with its intervals, as it is drawn; none where it is undefined.
+pub(crate) fn point(of: &ReportedValue) -> Option<PlotPoint> {
+    let second = of.second().map(|second| second.0);
+    Some(PlotPoint { value: of.value?, interval: of.interval, second })
 }
 
 /// What the second intervals of results are over; empty where none has one.
@@ -211,44 +226,35 @@ pub(crate) fn ranked(results: &[HarmResult]) -> Vec<&HarmResult> {
 
 /// A result of each direction, those that harm most people in front.
 pub(crate) fn directions(results: &[HarmResult]) -> Vec<&HarmResult> {
-    let mut found: Vec<&HarmResult> = Vec::new();
-    for result in ranked(results) {
-        if found.iter().all(|other| other.key != result.key) {
-            found.push(result);
-        }
-    }
-    found
+    let all = grouped(ranked(results).into_iter().map(|result| (&result.key, result)));
+    all.into_iter().filter_map(|(_, of)| of.into_iter().next()).collect()
 }
 
 /// The result that speaks for each model, set and attribute, worst first.
 pub(crate) fn findings<'r>(audit: &AuditFolder, results: &'r [HarmResult]) -> Vec<&'r HarmResult> {
-    let of_reference = |result: &HarmResult| {
-        audit.manifest.attributes.iter().any(|words| {
-            words.name == result.key.attribute
-                && [&result.key.from, &result.key.to].contains(&&words.reference)
-        })
+    let of_reference = |result: &&HarmResult| {
+        let words = audit.manifest.attribute(&result.key.attribute);
+        words.is_some_and(|of| [&result.key.from, &result.key.to].contains(&&of.reference))
     };
-    let panel = |result: &HarmResult| {
-        [&result.key.model, &result.key.set, &result.key.attribute].map(String::clone)
-    };
-    let ranked = ranked(results);
-    let mut told: Vec<[String; 3]> = Vec::new();
-    let mut found = Vec::new();
-    for worst in &ranked {
-        let of = panel(worst);
-        if told.contains(&of) {
-            continue;
-        }
-        let main = ranked
-            .iter()
-            .find(|result| panel(result) == of && of_reference(result))
-            .filter(|result| worst.harmed < 2.0 * result.harmed || worst.harmed <= 0.0)
-            .unwrap_or(worst);
-        told.push(of);
-        found.push(*main);
-    }
+    let panel = |key: &'r ResultKey| [&key.model, &key.set, &key.attribute];
+    let all = grouped(ranked(results).into_iter().map(|result| (panel(&result.key), result)));
+    let speaks = |of: &Vec<&'r HarmResult>| speaks(of, of_reference, |of| of.harmed).copied();
+    let mut found: Vec<&HarmResult> = all.iter().filter_map(|(_, of)| speaks(of)).collect();
     found.sort_by(|a, b| b.harmed.total_cmp(&a.harmed));
     found
+}
+
+/// Of several that harm, the worst first, the one that speaks for all: it is about the reference
+/// group, unless another harms twice as many.
+pub(super) fn speaks<T>(
+    ranked: &[T],
+    is_of_reference: impl Fn(&T) -> bool,
+    harmed: impl Fn(&T) -> f64,
+) -> Option<&T> {
+    let worst = ranked.first()?;
+    let most = harmed(worst);
+    let main = ranked.iter().find(|of| is_of_reference(of));
+    Some(main.filter(|of| most < 2.0 * harmed(of) || most <= 0.0).unwrap_or(worst))
 }
 
 /// Who keeps, loses and gains the favourable decision in a direction; none without counts.

@@ -20,7 +20,7 @@ use crate::report::brief::harm::{HarmResult, findings, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limit_part::LimitPart;
 use crate::report::brief::limits::{self, AuditLimit};
-use crate::report::brief::shares::{ClearGap, GroupShareFacts, ModelShares};
+use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
 use crate::report::brief::support::UnsupportedSwitches;
 use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledModel};
 use crate::report::page::number::NumberFormat;
@@ -37,17 +37,26 @@ const FEW_PEOPLE: i64 = 50;
 
 /// What the page says first.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum HeroFinding<'a> {
-    /// Who would be decided otherwise, the limit that judges it, and of how many results it is the
-    /// largest.
-    Switch(&'a HarmResult, Option<&'a AuditLimit>, usize),
-    /// Two groups of which one clearly gets the favourable decision less often, and of how many
-    /// gaps theirs is the largest.
-    Gap(&'a ModelShares, ClearGap<'a>, Option<&'a AuditLimit>, usize),
+pub(crate) struct HeroFinding<'a> {
+    /// What was found.
+    pub(crate) subject: HeroSubject<'a>,
+    /// The limit that judges it.
+    pub(crate) limit: Option<&'a AuditLimit>,
+    /// Of how many values it is the largest.
+    compared: usize,
+}
+
+/// What a finding is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum HeroSubject<'a> {
+    /// Who would be decided otherwise.
+    Switch(&'a HarmResult),
+    /// Two groups of which one clearly gets the favourable decision less often.
+    Gap(&'a ModelShares, ClearGap<'a>),
     /// Everybody who would be decided otherwise, where a limit judges it.
-    Total(&'a AuditLimit),
+    Total,
     /// What a limit judges otherwise.
-    Limit(&'a AuditLimit),
+    Limit,
     /// No decision would change in any test.
     Nobody,
     /// No difference is clear.
@@ -77,32 +86,35 @@ enum HeroOpening {
     Undecided,
 }
 
-/// The facts of the sentence of the page, by its kind.
+/// The facts of the sentence of the page.
+#[derive(Serialize)]
+struct HeroSentence<'a> {
+    #[serde(flatten)]
+    told: HeroFacts<'a>,
+    limit: Option<&'a AuditLimit>,
+    none_broken: bool,
+    compared: usize,
+}
+
+/// Its facts by its kind.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum HeroSentence<'a> {
+enum HeroFacts<'a> {
     Switch {
         switch: SwitchFacts<'a>,
-        limit: Option<&'a AuditLimit>,
         opening: HeroOpening,
         /// Whether no limit judges it, though there are limits.
         no_limit: bool,
     },
     Gap {
-        model: CalledModel,
-        low: GroupShareFacts,
-        high: GroupShareFacts,
+        model: &'a CalledModel,
+        low: &'a GroupFavourableShare,
+        high: &'a GroupFavourableShare,
         /// The part of a limit on their ratio.
         ratio: Option<&'a LimitPart>,
-        limit: Option<&'a AuditLimit>,
-        none_broken: bool,
-        compared: usize,
     },
-    Total {
-        limit: &'a AuditLimit,
-    },
+    Total,
     Limit {
-        limit: &'a AuditLimit,
         furthest: Option<[CalledGroup; 2]>,
     },
     Nobody {
@@ -112,8 +124,7 @@ enum HeroSentence<'a> {
         only_entry: bool,
     },
     NothingClear {
-        shares: Option<[GroupShareFacts; 2]>,
-        none_broken: bool,
+        shares: Option<&'a [GroupFavourableShare; 2]>,
     },
     Nothing,
 }
@@ -156,21 +167,22 @@ struct DecidedBy {
 }
 
 impl HeroFinding<'_> {
-    /// The same where it is the largest of so many values that limits judge. One that is not clear
-    /// then is what its limit says.
-    fn picked_from(self, compared: usize) -> Self {
-        match self {
-            HeroFinding::Switch(result, Some(limit), _) if !result.is_clear_of(compared) => {
-                HeroFinding::Limit(limit)
-            }
-            HeroFinding::Gap(_, gap, Some(limit), _) if !gap.is_clear_of(compared) => {
-                HeroFinding::Limit(limit)
-            }
-            HeroFinding::Switch(result, limit, _) => HeroFinding::Switch(result, limit, compared),
-            HeroFinding::Gap(shares, gap, limit, _) => {
-                HeroFinding::Gap(shares, gap, limit, compared)
-            }
-            other => other,
+    /// Whether it is clear also where it is the largest of so many values.
+    fn is_clear_of(&self, compared: usize) -> bool {
+        match &self.subject {
+            HeroSubject::Switch(result) => result.is_clear_of(compared),
+            HeroSubject::Gap(_, gap) => gap.is_clear_of(compared),
+            _ => true,
+        }
+    }
+
+    /// How many people it harms at least.
+    fn harmed(&self) -> f64 {
+        match &self.subject {
+            HeroSubject::Switch(result) => result.harmed,
+            HeroSubject::Gap(_, gap) => gap.harmed,
+            // Of everybody nobody says who is worse off.
+            _ => -1.0,
         }
     }
 }
@@ -180,42 +192,43 @@ impl<'a> BriefInputs<'a> {
     /// where it breaks the limit too and its group is named: a part that keeps the limit would say
     /// the opposite next to a broken one.
     fn judged(&self, limit: &'a AuditLimit) -> Vec<HeroFinding<'a>> {
-        let mut found: Vec<HeroFinding<'a>> = Vec::new();
+        let mut found: Vec<HeroSubject<'a>> = Vec::new();
         let plain = limit.arm.is_empty() && limit.class.is_empty() && !limit.of_change;
         for (i, part) in limit.parts.iter().enumerate().filter(|_| plain) {
-            let of = |result: &&HarmResult| result.key == part.key && result.metric == part.metric;
-            let result = self.results.iter().find(of);
+            let JudgedValue { key, metric, .. } = &part.judged;
+            let result = self.results.iter().find(|result| result.judged() == part.judged);
             if i > 0 {
                 let broken = limit.verdict == "fail" && part.breaks;
                 let other = result.filter(|result| broken && result.worse.is_some());
-                found.extend(other.map(|result| HeroFinding::Switch(result, Some(limit), 1)));
+                found.extend(other.map(HeroSubject::Switch));
             } else if let Some(result) = result {
-                found.push(HeroFinding::Switch(result, Some(limit), 1));
-            } else if part.metric == "di" || part.metric == "demp_difference" {
+                found.push(HeroSubject::Switch(result));
+            } else if metric == "di" || metric == "demp_difference" {
                 let shares = self.shares.iter().find(|shares| {
-                    shares.model == part.key.model && shares.attribute == part.key.attribute
+                    (&shares.model.name, &shares.attribute.name) == (&key.model, &key.attribute)
                 });
                 let gap = shares.and_then(|shares| {
                     let gap = shares.clear_gap(self.audit)?;
-                    let names = [&gap.low.key.from, &gap.high.key.from];
-                    let same = names.contains(&&part.key.from) && names.contains(&&part.key.to);
-                    same.then_some(HeroFinding::Gap(shares, gap, Some(limit), 1))
+                    let names = [gap.low, gap.high].map(GroupFavourableShare::name);
+                    let same = [&key.from, &key.to].iter().all(|of| names.contains(&of.as_str()));
+                    same.then_some(HeroSubject::Gap(shares, gap))
                 });
                 found.extend(gap);
-            } else if part.metric == "sr" && part.key.from.is_empty() && part.counts.is_some() {
-                found.push(HeroFinding::Total(limit));
+            } else if metric == "sr" && key.from.is_empty() && part.counts.is_some() {
+                found.push(HeroSubject::Total);
             }
         }
         if found.is_empty() {
-            found.push(HeroFinding::Limit(limit));
+            found.push(HeroSubject::Limit);
         }
-        found
+        let finding = |subject| HeroFinding { subject, limit: Some(limit), compared: 1 };
+        found.into_iter().map(finding).collect()
     }
 
     /// The worst of some findings; of equals the first.
     fn worst(&self, found: impl Iterator<Item = HeroFinding<'a>>) -> Option<HeroFinding<'a>> {
         found.fold(None, |worst, next| match worst {
-            Some(worst) if harmed(&worst) >= harmed(&next) => Some(worst),
+            Some(worst) if worst.harmed() >= next.harmed() => Some(worst),
             _ => Some(next),
         })
     }
@@ -226,7 +239,11 @@ impl<'a> BriefInputs<'a> {
             let of = self.limits.iter().filter(|limit| limit.verdict == verdict);
             let found: Vec<HeroFinding<'a>> = of.flat_map(|limit| self.judged(limit)).collect();
             if let Some(worst) = self.worst(found.iter().copied()) {
-                return worst.picked_from(found.len());
+                // One that is not clear as the largest of so many is what its limit says.
+                let compared = found.len();
+                let is_clear = worst.is_clear_of(compared);
+                let subject = if is_clear { worst.subject } else { HeroSubject::Limit };
+                return HeroFinding { subject, compared, ..worst };
             }
         }
         self.worst_of_all()
@@ -234,37 +251,31 @@ impl<'a> BriefInputs<'a> {
 
     /// The worst finding, whether a limit judges it or not.
     pub(crate) fn worst_of_all(&self) -> HeroFinding<'a> {
-        let switch = findings(self.audit, self.results).into_iter().filter(|r| r.harmed > 0.0);
         let compared = self.results.len();
-        let switch = switch.map(|result| {
-            HeroFinding::Switch(result, limits::of_result(self.limits, result), compared)
-        });
-        let n_gaps: usize = self.shares.iter().map(ModelShares::n_pairs).sum();
-        let gaps = self.shares.iter().filter_map(|shares| {
-            let gap = shares.clear_gap(self.audit).filter(|gap| gap.is_clear_of(n_gaps))?;
-            Some(HeroFinding::Gap(shares, gap, None, n_gaps))
+        let switches = findings(self.audit, self.results).into_iter().filter(|r| r.harmed > 0.0);
+        let switches = switches.map(|result| {
+            let limit = limits::of_result(self.limits, result);
+            HeroFinding { subject: HeroSubject::Switch(result), limit, compared }
         });
         // A switch says more than a gap, which has many causes.
-        let clear = |worst: &HeroFinding<'_>| match worst {
-            HeroFinding::Switch(result, _, of) => result.is_clear_of(*of),
-            _ => true,
-        };
-        if let Some(worst) = self.worst(switch).filter(clear) {
+        if let Some(worst) = self.worst(switches).filter(|worst| worst.is_clear_of(compared)) {
             return worst;
         }
-        if !self.results.is_empty() && self.results.iter().all(|result| result.nobody) {
-            return HeroFinding::Nobody;
-        }
-        self.worst(gaps).unwrap_or(if self.results.is_empty() && self.shares.is_empty() {
-            HeroFinding::Nothing
-        } else {
-            HeroFinding::NothingClear
-        })
+        let compared = self.n_gaps();
+        let subject = match self.worst_gap(compared) {
+            _ if !self.results.is_empty() && self.results.iter().all(|result| result.nobody) => {
+                HeroSubject::Nobody
+            }
+            Some((shares, gap)) => HeroSubject::Gap(shares, gap),
+            None if self.results.is_empty() && self.shares.is_empty() => HeroSubject::Nothing,
+            None => HeroSubject::NothingClear,
+        };
+        HeroFinding { subject, limit: None, compared }
     }
 
     /// Whether some gate judges a result: also a part of a gate on harm that is folded.
     fn is_judged(&self, result: &HarmResult) -> bool {
-        let value = JudgedValue::plain(&result.key, result.metric);
+        let value = result.judged();
         self.limits.iter().any(|limit| limit.judges(&value))
     }
 
@@ -277,13 +288,11 @@ impl<'a> BriefInputs<'a> {
 
     /// The facts of the sentence of the page.
     fn sentence<'r>(&'r self, finding: &HeroFinding<'r>) -> HeroSentence<'r> {
-        let voice = self.voice;
         let broken = self.limits.iter().any(|limit| limit.verdict == "fail");
         let none_broken = !broken && !self.limits.is_empty();
-        match *finding {
-            HeroFinding::Switch(result, limit, compared) => HeroSentence::Switch {
-                switch: self.switch(result, compared),
-                limit,
+        let told = match (finding.subject, finding.limit) {
+            (HeroSubject::Switch(result), limit) => HeroFacts::Switch {
+                switch: self.switch(result, finding.compared),
                 opening: match limit {
                     Some(limit) if limit.verdict == "inconclusive" => undecided(limit, result),
                     _ if none_broken => HeroOpening::NoneBroken,
@@ -291,35 +300,34 @@ impl<'a> BriefInputs<'a> {
                 },
                 no_limit: !self.limits.is_empty() && !self.is_judged(result),
             },
-            HeroFinding::Gap(shares, gap, limit, compared) => HeroSentence::Gap {
-                model: voice.called_model(&shares.model),
-                low: gap.low.facts(voice),
-                high: gap.high.facts(voice),
+            (HeroSubject::Gap(shares, gap), limit) => HeroFacts::Gap {
+                model: &shares.model,
+                low: gap.low,
+                high: gap.high,
                 ratio: limit
                     .filter(|limit| limit.kind == NumberFormat::Plain)
                     .and_then(|limit| limit.parts.first())
                     .filter(|part| part.value.is_some()),
-                limit,
-                none_broken,
-                compared,
             },
-            HeroFinding::Total(limit) => HeroSentence::Total { limit },
-            HeroFinding::Limit(limit) => {
-                HeroSentence::Limit { limit, furthest: self.furthest(limit) }
+            (HeroSubject::Total, _) => HeroFacts::Total,
+            (HeroSubject::Limit, limit) => {
+                HeroFacts::Limit { furthest: limit.and_then(|limit| self.furthest(limit)) }
             }
-            HeroFinding::Nobody => self.nobody(),
-            HeroFinding::NothingClear => {
-                HeroSentence::NothingClear { shares: self.unclear_shares(), none_broken }
+            (HeroSubject::Nobody, _) => self.nobody(),
+            (HeroSubject::NothingClear, _) => {
+                HeroFacts::NothingClear { shares: self.unclear_shares() }
             }
-            HeroFinding::Nothing => HeroSentence::Nothing,
-        }
+            (HeroSubject::Nothing, _) => HeroFacts::Nothing,
+        };
+        let HeroFinding { limit, compared, .. } = *finding;
+        HeroSentence { told, limit, none_broken, compared }
     }
 
     fn only_entry(&self) -> bool {
         self.results.iter().all(|result| result.set.only_entry)
     }
 
-    fn nobody(&self) -> HeroSentence<'_> {
+    fn nobody(&self) -> HeroFacts<'_> {
         let totals = || {
             let totals = self.audit.measures.iter().filter(|(key, _)| key.scope == "total");
             totals.filter_map(|(key, values)| Some((key, values.get("sr")?)))
@@ -327,7 +335,7 @@ impl<'a> BriefInputs<'a> {
         let whole = totals().filter_map(|(_, of)| of.counts).map(|(_, whole)| whole).max();
         let all = || self.results.iter().map(|result| result.whole).max();
         let of_sets = totals().filter(|(key, _)| !key.set.is_empty());
-        HeroSentence::Nobody {
+        HeroFacts::Nobody {
             attribute: self.results.first().map(|result| &result.attribute),
             whole: whole.or_else(all).unwrap_or(0),
             highest: of_sets
@@ -339,20 +347,19 @@ impl<'a> BriefInputs<'a> {
     }
 
     /// The shares of two groups that do not clearly differ, where nothing else was measured.
-    fn unclear_shares(&self) -> Option<[GroupShareFacts; 2]> {
+    fn unclear_shares(&self) -> Option<&'a [GroupFavourableShare; 2]> {
         let [ModelShares { groups, .. }] = self.shares else { return None };
-        let [first, second] = groups.as_slice() else { return None };
-        self.results.is_empty().then(|| [first, second].map(|of| of.facts(self.voice)))
+        groups.as_slice().try_into().ok().filter(|_| self.results.is_empty())
     }
 
     /// Of a limit on the groups that are furthest apart, the highest and the lowest; none of
     /// others.
     fn furthest(&self, limit: &AuditLimit) -> Option<[CalledGroup; 2]> {
-        let part = limit.parts.first().filter(|part| part.key.scope == "worst_case")?;
-        let measure = self.audit.measure(&part.key, &part.metric)?;
+        let JudgedValue { key, metric, .. } = &limit.parts.first()?.judged;
+        let measure = self.audit.measure(key, metric).filter(|_| key.scope == "worst_case")?;
         let ends = [&measure.highest, &measure.lowest];
         let named = ends.iter().all(|group| !group.is_empty());
-        named.then(|| ends.map(|group| self.voice.called_group(&part.key.attribute, group)))
+        named.then(|| ends.map(|group| self.voice.called_group(&key.attribute, group)))
     }
 
     /// People who keep all their features in a set that moves features, of how many: for them the
@@ -369,11 +376,7 @@ impl<'a> BriefInputs<'a> {
     /// A group of a comparison that has few people, and how many; none where both have enough.
     fn few_people(&self, key: &ResultKey) -> Option<(CalledGroup, i64)> {
         let n = |group: &String| {
-            let row = self.audit.groups.iter().find(|row| {
-                row.sensitive.as_str() == key.attribute
-                    && row.group.as_str() == group
-                    && row.slice.is_empty()
-            });
+            let row = self.audit.group_rows(&key.attribute, group).next();
             row.map(|row| row.persons.unwrap_or(row.n)).filter(|n| *n < FEW_PEOPLE)
         };
         let few =
@@ -384,20 +387,21 @@ impl<'a> BriefInputs<'a> {
     /// Whether the sentence of a finding holds an interval of people.
     fn shows_range(&self, finding: &HeroFinding<'_>) -> bool {
         let of_limit = |limit: &AuditLimit| {
-            let part = limit.parts.first().filter(|part| part.metric != UNFAIR_SUBGROUPS);
+            let part = limit.parts.first().filter(|part| part.judged.metric != UNFAIR_SUBGROUPS);
             part.is_some_and(|part| part.value.is_some() && part.interval.is_some())
         };
-        match finding {
-            HeroFinding::Switch(result, ..) => result.point.interval.is_some(),
-            HeroFinding::Gap(_, _, limit, _) => {
+        let limit = finding.limit;
+        match finding.subject {
+            HeroSubject::Switch(result) => result.point.interval.is_some(),
+            HeroSubject::Gap(..) => {
                 limit.is_some_and(|of| of.kind == NumberFormat::Plain && of_limit(of))
             }
-            HeroFinding::Total(limit) | HeroFinding::Limit(limit) => of_limit(limit),
-            HeroFinding::Nobody => true,
-            HeroFinding::NothingClear => self
+            HeroSubject::Total | HeroSubject::Limit => limit.is_some_and(of_limit),
+            HeroSubject::Nobody => true,
+            HeroSubject::NothingClear => self
                 .unclear_shares()
                 .is_some_and(|both| both.iter().any(|group| group.point.interval.is_some())),
-            HeroFinding::Nothing => false,
+            HeroSubject::Nothing => false,
         }
     }
 
@@ -425,11 +429,11 @@ impl<'a> BriefInputs<'a> {
     /// What is below the sentence: what the test changes, a finding that no limit judges where
     /// it harms more people, and what the intervals are about.
     fn test<'r>(&'r self, finding: &HeroFinding<'r>) -> HeroTest<'r> {
-        let own = match finding {
-            HeroFinding::Switch(result, ..) => Some(*result),
+        let own = match finding.subject {
+            HeroSubject::Switch(result) => Some(result),
             _ => None,
         };
-        let mine = harmed(finding);
+        let mine = finding.harmed();
         let more = ranked(self.results).into_iter().find(|other| {
             other.harmed > mine
                 && other.harmed > 0.0
@@ -438,15 +442,9 @@ impl<'a> BriefInputs<'a> {
         });
         let more = more.filter(|_| !self.limits.is_empty());
         // A limit that another doubt than that of people decides.
-        let (judged, is_first) = match finding {
-            HeroFinding::Switch(_, limit, _) | HeroFinding::Gap(_, _, limit, _) => (*limit, false),
-            HeroFinding::Total(limit) | HeroFinding::Limit(limit) => (Some(*limit), true),
-            _ => (None, false),
-        };
-        let decided_by = judged.and_then(|limit| {
-            let of = |part: &&LimitPart| {
-                own.is_some_and(|own| part.key == own.key && part.metric == own.metric)
-            };
+        let is_first = matches!(finding.subject, HeroSubject::Total | HeroSubject::Limit);
+        let decided_by = finding.limit.and_then(|limit| {
+            let of = |part: &&LimitPart| own.is_some_and(|own| part.judged == own.judged());
             let part = limit.parts.iter().find(of).or(limit.parts.first())?;
             let (kind, ends) = (limit.kind, part.interval?);
             Some(DecidedBy { range: limit.range?, kind, ends, is_first })
@@ -461,7 +459,7 @@ impl<'a> BriefInputs<'a> {
             unmoved: own.and_then(|own| self.unmoved(&own.key)),
             few: own.and_then(|own| self.few_people(&own.key)),
             turns: own.and_then(|own| self.turns(own)),
-            only_entry: matches!(finding, HeroFinding::Nobody) && self.only_entry(),
+            only_entry: matches!(finding.subject, HeroSubject::Nobody) && self.only_entry(),
             more: more.map(|more| self.switch(more, 1)),
             decided_by,
             level: has_range.then_some(self.audit.manifest.level.get()),
@@ -476,7 +474,8 @@ impl<'a> BriefInputs<'a> {
             return Value::from(());
         }
         let told = recourse::evidence(self.audit, self.voice, self.limits).into_iter().next();
-        let is_said = matches!(finding, HeroFinding::Limit(limit) if limit.counted.is_some());
+        let is_said = matches!(finding.subject, HeroSubject::Limit)
+            && finding.limit.is_some_and(|limit| limit.counted.is_some());
         context! {
             first => Value::from(Serde(&told)), is_said,
             persons => recourse::persons_judged(self.audit),
@@ -489,16 +488,6 @@ impl<'a> BriefInputs<'a> {
             sentence => Value::from(Serde(&self.sentence(finding))),
             test => Value::from(Serde(&self.test(finding))), recourse => self.recourse(finding),
         }
-    }
-}
-
-/// How many people a finding harms at least.
-fn harmed(finding: &HeroFinding<'_>) -> f64 {
-    match finding {
-        HeroFinding::Switch(result, ..) => result.harmed,
-        HeroFinding::Gap(_, gap, ..) => gap.harmed,
-        // Of everybody nobody says who is worse off.
-        _ => -1.0,
     }
 }
 

@@ -5,9 +5,9 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::report::brief::harm::{HarmResult, ranked, switches};
-use crate::report::brief::hero::HeroFinding;
+use crate::report::brief::hero::{HeroFinding, HeroSubject};
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::shares::GroupRowFacts;
+use crate::report::brief::shares::GroupFavourableShare;
 use crate::report::brief::voice::{CalledGroup, CalledModel};
 use crate::report::draw::panel::SwitchCounts;
 use crate::report::draw::plot::PlotScale;
@@ -52,7 +52,12 @@ enum HeroChart<'a> {
         scale: PlotScale,
     },
     /// Without a counterfactual: the shares of the groups as they are.
-    Shares { model: CalledModel, groups: Vec<GroupRowFacts>, labelled: bool, scale: PlotScale },
+    Shares {
+        model: &'a CalledModel,
+        groups: Vec<GroupFavourableShare>,
+        labelled: bool,
+        scale: PlotScale,
+    },
 }
 
 impl TurnedGroup {
@@ -64,21 +69,18 @@ impl TurnedGroup {
 impl<'a> BriefInputs<'a> {
     /// The result whose model, set and attribute the chart and the cases show.
     pub(crate) fn drawn_result(&self, finding: &HeroFinding<'a>) -> Option<&'a HarmResult> {
-        match finding {
-            HeroFinding::Switch(result, ..) => Some(*result),
-            HeroFinding::Total(limit) | HeroFinding::Limit(limit) => {
-                let part = limit.parts.first();
-                let of = |result: &&HarmResult| {
-                    part.is_some_and(|part| {
-                        result.key.model == part.key.model
-                            && result.key.attribute == part.key.attribute
-                            && (part.key.set.is_empty() || result.key.set == part.key.set)
-                    })
-                };
-                ranked(self.results).into_iter().find(of)
+        match finding.subject {
+            HeroSubject::Switch(result) => Some(result),
+            HeroSubject::Total | HeroSubject::Limit => {
+                let key = &finding.limit?.parts.first()?.judged.key;
+                ranked(self.results).into_iter().find(|result| {
+                    (&result.key.model, &result.key.attribute) == (&key.model, &key.attribute)
+                        && (key.set.is_empty() || result.key.set == key.set)
+                })
             }
-            HeroFinding::Gap(shares, ..) => ranked(self.results).into_iter().find(|result| {
-                result.key.model == shares.model && result.key.attribute == shares.attribute
+            HeroSubject::Gap(shares, _) => ranked(self.results).into_iter().find(|result| {
+                result.key.model == shares.model.name
+                    && result.key.attribute == shares.attribute.name
             }),
             _ => ranked(self.results).into_iter().next(),
         }
@@ -156,14 +158,15 @@ impl<'a> BriefInputs<'a> {
     }
 
     /// Without a counterfactual: the shares of the groups as they are.
-    fn share_chart(&self, finding: &HeroFinding<'_>) -> Option<HeroChart<'a>> {
-        let own = match finding {
-            HeroFinding::Gap(shares, ..) => Some(*shares),
+    fn share_chart(&self, finding: &HeroFinding<'a>) -> Option<HeroChart<'a>> {
+        let own = match finding.subject {
+            HeroSubject::Gap(shares, _) => Some(shares),
             // The attribute and the model that the sentence is about.
-            HeroFinding::Total(limit) | HeroFinding::Limit(limit) => {
-                limit.parts.first().and_then(|part| {
+            HeroSubject::Total | HeroSubject::Limit => {
+                let of = finding.limit.and_then(|of| Some(&of.parts.first()?.judged.key));
+                of.and_then(|key| {
                     self.shares.iter().find(|shares| {
-                        shares.attribute == part.key.attribute && shares.model == part.key.model
+                        (&shares.attribute.name, &shares.model.name) == (&key.attribute, &key.model)
                     })
                 })
             }
@@ -171,7 +174,7 @@ impl<'a> BriefInputs<'a> {
         };
         let shares = own.or_else(|| self.shares.first())?;
         Some(HeroChart::Shares {
-            model: self.voice.called_model(&shares.model),
+            model: &shares.model,
             groups: shares.rows(self.audit, self.voice),
             labelled: shares.groups.iter().any(|group| group.labelled.is_some()),
             scale: PlotScale::from_zero(shares.extent(), 1.0),

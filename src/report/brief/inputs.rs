@@ -2,7 +2,7 @@
 
 use crate::report::brief::harm::HarmResult;
 use crate::report::brief::limits::AuditLimit;
-use crate::report::brief::shares::ModelShares;
+use crate::report::brief::shares::{ClearGap, ModelShares};
 use crate::report::brief::voice::AuditVoice;
 use crate::report::read::audit::AuditFolder;
 
@@ -20,4 +20,21 @@ pub(crate) struct BriefInputs<'a> {
     pub(crate) limits: &'a [AuditLimit],
     /// Whether there is an annex to lead to.
     pub(crate) annex: bool,
+}
+
+impl<'a> BriefInputs<'a> {
+    /// Pairs of groups of which one may get the favourable decision less often.
+    pub(crate) fn n_gaps(&self) -> usize {
+        self.shares.iter().map(ModelShares::n_pairs).sum()
+    }
+
+    /// Of the gaps that are clear as the largest of so many, the one that harms most people; of
+    /// equals the first.
+    pub(crate) fn worst_gap(&self, compared: usize) -> Option<(&'a ModelShares, ClearGap<'a>)> {
+        let clear = self.shares.iter().filter_map(|shares| {
+            let gap = shares.clear_gap(self.audit).filter(|gap| gap.is_clear_of(compared))?;
+            Some((shares, gap))
+        });
+        clear.reduce(|worst, next| if next.1.harmed > worst.1.harmed { next } else { worst })
+    }
 }

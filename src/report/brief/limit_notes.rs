@@ -74,7 +74,7 @@ pub(super) fn no_threshold(
         .map(|step| {
             let value = step.value.map(|value| if turned { 1.0 / value } else { value });
             // The inverse of 0 is no value, as in the gate.
-            (value.filter(|value| value.is_finite()), step.cases.unsigned_abs())
+            (value.filter(|value| value.is_finite()), step.denominator.unwrap_or(0).unsigned_abs())
         })
         .collect();
     let (first, last) = broken_run(&points, curve.job_step()?, enough.unsigned_abs(), breaks)?;

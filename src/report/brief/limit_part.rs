@@ -1,11 +1,11 @@
-//! The facts of a limit: which question it asks, what its parts are called, and the side of it on
-//! which a value must lie. `limit.html` says them.
+//! The facts of a limit: what its values are, which its question and their labels depend on, and the
+//! side of it on which a value must lie. `limit.html` says them.
 
 use serde::Serialize;
 
 use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledRate, CalledSet};
 use crate::report::draw::plot::{PlotPoint, SwitchSide};
-use crate::report::read::panel::ResultKey;
+use crate::report::read::judged::JudgedValue;
 
 /// On which side of a limit a value must lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -21,54 +21,32 @@ pub(crate) enum LimitBound {
     FallAtMost,
 }
 
-/// Which question a limit asks.
+/// What a value of a limit is: of the value that decides, the question that the limit asks.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum LimitQuestion {
-    /// The change of a value from an earlier run: what it measures, with whether it is the gap of
-    /// that, or the name of the metric.
-    Change { measured: Option<(CalledRate, bool)>, name: String },
-    /// Harm to a group.
-    Harm { group: CalledGroup },
+pub(crate) enum LimitSubject {
     /// A rate of a confusion matrix, or its gap between two groups.
-    RateByLabel { scope: String, rate: CalledRate },
-    /// The gap in the share of a decision, by whom a higher share harms.
-    HigherShare { rate: CalledRate },
-    /// Decisions that change.
-    Switches,
+    ByLabel { scope: String, rate: CalledRate },
     /// Harm on one class: whether it counts people who would enter the class.
     ClassSwitches { enters: bool },
     /// One side of switches.
     SideSwitches { side: SwitchSide },
+    /// Decisions that change.
+    Switches,
     /// The ratio of two shares.
     Ratio,
-    /// Whether graphs agree.
-    GraphsAgree,
+    /// How far graphs disagree, everywhere or below the attribute.
+    Disagreement { below_attribute: bool },
     /// Confirmed patterns.
     Patterns,
     /// Unfair subgroups.
     Subgroups,
-    /// Any other metric by its name.
-    Metric { name: String, worst_case: bool },
-}
-
-/// What a part of a limit is called.
-#[derive(Debug, Clone, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum PartLabel {
-    ByLabel { scope: String, rate: CalledRate },
-    ClassSwitches { enters: bool },
-    SideSwitches { side: SwitchSide },
-    Otherwise,
-    Decisions,
-    Cases,
-    Disagreement,
-    Ratio,
-    Subgroups,
-    Patterns,
-    Change,
+    /// The value of a group minus that of another; of shares of a decision, whom a higher share
+    /// harms.
     Difference { rate: Option<CalledRate> },
+    /// Another comparison of two groups.
     Compared,
+    /// Any other value.
     Value,
 }
 
@@ -103,11 +81,8 @@ pub(crate) struct GroupAhead {
 pub(crate) struct LimitPart {
     /// Where it is in the tables.
     #[serde(skip)]
-    pub(crate) key: ResultKey,
-    /// The metric.
-    #[serde(skip)]
-    pub(crate) metric: String,
-    pub(super) label: PartLabel,
+    pub(crate) judged: JudgedValue,
+    pub(super) subject: LimitSubject,
     pub(super) set: CalledSet,
     pub(super) attribute: CalledAttribute,
     pub(super) from: CalledGroup,

@@ -14,14 +14,14 @@ use crate::metric::catalog::find;
 use crate::report::brief::harm::{HarmResult, side_of};
 use crate::report::brief::limit_notes::{need, no_threshold};
 use crate::report::brief::limit_part::{
-    GroupAhead, LimitBound, LimitNeed, LimitPart, LimitQuestion, PartLabel,
+    GroupAhead, LimitBound, LimitNeed, LimitPart, LimitSubject,
 };
-use crate::report::brief::voice::{AuditVoice, CalledModel, CalledRate};
+use crate::report::brief::voice::{AuditVoice, CalledGroup, CalledModel, CalledRate};
 use crate::report::draw::plot::{AxisUnit, ForbiddenSide, PlotPoint, PlotScale};
-use crate::report::page::PageBlock;
+use crate::report::page::PageSection;
 use crate::report::page::digits::{ends_text, value_text};
 use crate::report::page::number::NumberFormat;
-use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::terms;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::KeyedRow;
@@ -78,14 +78,18 @@ pub(crate) struct AuditLimit {
     note: Option<String>,
     /// The model.
     model: CalledModel,
-    question: LimitQuestion,
+    /// The name of its metric.
+    metric: String,
+    /// Of a change, what the metric measures, and whether it is the gap of that; none where only its
+    /// name tells it.
+    measured: Option<(CalledRate, bool)>,
+    /// The group whose harm it asks about; none of other limits.
+    harmed: Option<CalledGroup>,
     /// The part that decides, then the other part of a gate on harm about the same two groups.
     pub(crate) parts: Vec<LimitPart>,
     /// Every value that it judges; empty where it judges changes.
     #[serde(skip)]
     judged: Vec<JudgedValue>,
-    /// Whether it asks about harm to a group.
-    of_harm: bool,
     /// Whether it judges the change from an earlier run.
     pub(crate) of_change: bool,
     /// Whether its values are numbers of things.
@@ -110,13 +114,9 @@ pub(crate) struct AuditLimit {
 
 /// All gates, worst first: broken, then undecided, kept, not checked; those that stop the pipeline
 /// before those that warn, those about harm before others, and then by how far beyond the limit.
-pub(crate) fn all(
-    audit: &AuditFolder,
-    voice: &AuditVoice<'_>,
-    glossary: &mut PageGlossary<'_>,
-) -> Vec<AuditLimit> {
+pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<AuditLimit> {
     let deciding = audit.gates.iter().filter(|row| row.decides == 1);
-    let limit = |row| (GateRow::excess(row), GateShape::of(audit, voice, row).limit(glossary));
+    let limit = |row| (GateRow::excess(row), GateShape::of(audit, voice, row).limit());
     let mut limits: Vec<(f64, AuditLimit)> = deciding.map(limit).collect();
     limits.sort_by(|(x, a), (y, b)| {
         a.rank().cmp(&b.rank()).then(y.total_cmp(x)).then(a.name.cmp(&b.name))
@@ -128,9 +128,8 @@ pub(crate) fn all(
 
 /// The limit whose deciding part is this value; of several the worst.
 fn deciding<'a>(limits: &'a [AuditLimit], value: &JudgedValue) -> Option<&'a AuditLimit> {
-    limits.iter().find(|limit| {
-        !limit.of_change && limit.parts.iter().any(|part| limit.value_of(part) == *value)
-    })
+    let mut values = limits.iter().filter(|limit| !limit.of_change);
+    values.find(|limit| limit.parts.iter().any(|part| part.judged == *value))
 }
 
 /// The limit that judges exactly this result.
@@ -138,7 +137,7 @@ pub(crate) fn of_result<'a>(
     limits: &'a [AuditLimit],
     result: &HarmResult,
 ) -> Option<&'a AuditLimit> {
-    deciding(limits, &JudgedValue::plain(&result.key, result.metric))
+    deciding(limits, &result.judged())
 }
 
 /// The limit that holds for all of these values alike, and so may be drawn across them; none where
@@ -161,18 +160,10 @@ impl AuditLimit {
         self.judged.contains(value)
     }
 
-    /// What a part of it is about.
-    pub(crate) fn value_of(&self, part: &LimitPart) -> JudgedValue {
-        JudgedValue {
-            class: self.class.clone(),
-            ..JudgedValue::plain(&part.key, &part.metric).of_arm(&self.arm)
-        }
-    }
-
     fn rank(&self) -> (usize, bool, bool) {
         let order = ["fail", "inconclusive", "pass", "skipped"];
         let place = order.iter().position(|verdict| *verdict == self.verdict);
-        (place.unwrap_or(order.len()), self.warns, !self.of_harm)
+        (place.unwrap_or(order.len()), self.warns, self.harmed.is_none())
     }
 }
 
@@ -231,7 +222,7 @@ impl<'a> GateShape<'a> {
         }
     }
 
-    fn limit(&self, glossary: &mut PageGlossary<'_>) -> AuditLimit {
+    fn limit(&self) -> AuditLimit {
         let (audit, voice, row) = (self.audit, self.voice, self.row);
         let own = || audit.rows_of_gate(row.gate.as_str()).iter();
         let is_other = |other: &&GateRow| {
@@ -261,6 +252,7 @@ impl<'a> GateShape<'a> {
         let drawn = if self.bound == LimitBound::FallAtMost { -row.limit } else { row.limit };
         let has_interval = row.lo.is_some() && row.hi.is_some();
         let note = audit.manifest.words.gate_notes.get(row.gate.as_str());
+        let harmed = if row.metric == HARM[0] { &row.from_group } else { &row.to_group };
         AuditLimit {
             name: row.gate.as_str().to_owned(),
             verdict: verdict(row).to_owned(),
@@ -285,9 +277,10 @@ impl<'a> GateShape<'a> {
             counted,
             note: note.map(|note| note.trim().trim_end_matches('.').to_owned()),
             model: voice.called_model(&row.model),
-            question: self.question(glossary),
+            metric: terms::name(&row.metric),
+            measured: voice.measured_rate(&row.metric).filter(|_| self.of_change),
+            harmed: self.of_harm.then(|| voice.called_group(&row.sensitive, harmed)),
             judged: own().filter_map(JudgedValue::of_gate).collect(),
-            of_harm: self.of_harm,
             of_change: self.of_change,
             is_count: self.is_count,
             worst_case: row.scope == "worst_case",
@@ -359,70 +352,30 @@ impl<'a> GateShape<'a> {
         self.voice.wants_class(&row.class) == (row.metric.as_str() == HARM[0])
     }
 
-    fn question(&self, glossary: &mut PageGlossary<'_>) -> LimitQuestion {
-        let row = self.row;
-        if self.of_change {
-            let measured = self.voice.measured_rate(&row.metric);
-            let name = glossary.show(&row.metric).name;
-            return LimitQuestion::Change { measured, name };
-        }
-        if self.of_harm {
-            let group =
-                if row.metric.as_str() == HARM[0] { &row.from_group } else { &row.to_group };
-            return LimitQuestion::Harm { group: self.voice.called_group(&row.sensitive, group) };
-        }
+    fn subject(&self, row: &GateRow) -> LimitSubject {
         if let Some(rate) = self.by_label(row) {
-            return LimitQuestion::RateByLabel { scope: row.scope.to_string(), rate };
-        }
-        let of_decisions = difference_of(&row.metric) == Some("pprev");
-        if let Some(rate) = self.rate_of_gap(row).filter(|_| of_decisions) {
-            return LimitQuestion::HigherShare { rate };
-        }
-        match row.metric.as_str() {
-            "sr" if !row.counterfactual.is_empty() => LimitQuestion::Switches,
-            metric if HARM.contains(&metric) && !row.from_group.is_empty() => {
-                if row.class.is_empty() {
-                    LimitQuestion::SideSwitches { side: side_of(metric) }
-                } else {
-                    LimitQuestion::ClassSwitches { enters: self.enters_class(row) }
-                }
-            }
-            "di" if is_pair(row) => LimitQuestion::Ratio,
-            "h_ga" => LimitQuestion::GraphsAgree,
-            CONFIRMED_PATTERNS => LimitQuestion::Patterns,
-            UNFAIR_SUBGROUPS => LimitQuestion::Subgroups,
-            metric => LimitQuestion::Metric {
-                name: glossary.show(metric).name,
-                worst_case: row.scope == "worst_case",
-            },
-        }
-    }
-
-    fn label(&self, row: &GateRow) -> PartLabel {
-        if let Some(rate) = self.by_label(row) {
-            return PartLabel::ByLabel { scope: row.scope.to_string(), rate };
+            return LimitSubject::ByLabel { scope: row.scope.to_string(), rate };
         }
         let (both, pair) = (is_pair(row), row.scope == "pair");
         match row.metric.as_str() {
             metric if HARM.contains(&metric) && both && !row.class.is_empty() => {
-                PartLabel::ClassSwitches { enters: self.enters_class(row) }
+                LimitSubject::ClassSwitches { enters: self.enters_class(row) }
             }
             metric if HARM.contains(&metric) && both => {
-                PartLabel::SideSwitches { side: side_of(metric) }
+                LimitSubject::SideSwitches { side: side_of(metric) }
             }
-            "sr" if both => PartLabel::Otherwise,
-            "sr" if self.voice.called_attribute(&row.sensitive).several => PartLabel::Decisions,
-            "sr" => PartLabel::Cases,
-            "h_g" | "h_ga" => PartLabel::Disagreement,
-            "di" if both => PartLabel::Ratio,
-            UNFAIR_SUBGROUPS => PartLabel::Subgroups,
-            CONFIRMED_PATTERNS => PartLabel::Patterns,
-            _ if self.of_change => PartLabel::Change,
+            "sr" => LimitSubject::Switches,
+            metric @ ("h_g" | "h_ga") => {
+                LimitSubject::Disagreement { below_attribute: metric == "h_ga" }
+            }
+            "di" if both => LimitSubject::Ratio,
+            UNFAIR_SUBGROUPS => LimitSubject::Subgroups,
+            CONFIRMED_PATTERNS => LimitSubject::Patterns,
             metric if both && pair && difference_of(metric).is_some() => {
-                PartLabel::Difference { rate: self.rate_of_gap(row) }
+                LimitSubject::Difference { rate: self.rate_of_gap(row) }
             }
-            _ if both && pair => PartLabel::Compared,
-            _ => PartLabel::Value,
+            _ if both && pair => LimitSubject::Compared,
+            _ => LimitSubject::Value,
         }
     }
 
@@ -471,9 +424,8 @@ impl<'a> GateShape<'a> {
         let of_value = terms::kind(&row.metric, &row.scope);
         let breaks = self.breaks(row);
         LimitPart {
-            key: row.key(),
-            metric: row.metric.as_str().to_owned(),
-            label: self.label(row),
+            judged: JudgedValue::of_row(row, &row.metric, &row.class),
+            subject: self.subject(row),
             set: voice.called_set(&row.counterfactual),
             attribute: voice.called_attribute(attribute),
             from: voice.called_group(attribute, &row.from_group),
@@ -538,7 +490,7 @@ fn set_scales(limits: &mut [AuditLimit]) {
 
 /// The section: the limits that the page has room for, worst first, and the kept ones that become
 /// one line.
-pub(crate) fn section(audit: &AuditFolder, limits: &[AuditLimit]) -> PageBlock {
+pub(crate) fn section(audit: &AuditFolder, limits: &[AuditLimit]) -> PageSection {
     let mut room = PARTS_AT_MOST;
     let fits = |limit: &&AuditLimit| {
         let size = limit.parts.iter().filter(|part| part.value.is_some()).count().max(1);
@@ -549,11 +501,11 @@ pub(crate) fn section(audit: &AuditFolder, limits: &[AuditLimit]) -> PageBlock {
     let (limits_shown, folded): (Vec<&AuditLimit>, Vec<&AuditLimit>) =
         limits.iter().partition(fits);
     let facts = context! {
-        part => "section", arms => limits.iter().any(|limit| !limit.arm.is_empty()),
+        tally => Value::from(Serde(&LimitTally::of(limits))), arms => limits.iter().any(|limit| !limit.arm.is_empty()),
         folds => audit.manifest.experiments.iter().any(|of| of.folds.is_some()),
         limits => Value::from(Serde(&limits_shown)), folded => Value::from(Serde(&folded)),
     };
-    PageBlock("limits.html", facts)
+    PageSection::told("limits", "limits.html", facts)
 }
 
 /// How many limits there are of each verdict.

@@ -29,24 +29,19 @@ use crate::report::brief::limits::LimitTally;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::evidence;
 use crate::report::page::brief::BriefPage;
-use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::capital;
-use crate::report::page::{PageBlock, PageSection, number};
+use crate::report::page::{PageSection, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words;
 use crate::table::IssueRow;
 
 /// The page of a folder.
-pub(crate) fn page<'a>(
-    audit: &'a AuditFolder,
-    title: String,
-    glossary: &mut PageGlossary<'_>,
-) -> BriefPage<'a> {
+pub(crate) fn page(audit: &AuditFolder, title: String) -> BriefPage<'_> {
     let m = &audit.manifest;
     let voice = AuditVoice::new(m, audit.classes.are_there());
     let results = harm::all(audit, &voice);
     let shares = shares::all(audit, &voice);
-    let limits = limits::all(audit, &voice, glossary);
+    let limits = limits::all(audit, &voice);
     let annex = !m.words.without_annex;
     let inputs = BriefInputs {
         audit,
@@ -60,7 +55,7 @@ pub(crate) fn page<'a>(
     let (brief, evidence) = if waits {
         (vec![waiting(&inputs)], Vec::new())
     } else {
-        (brief(&inputs), evidence::sections(&inputs, glossary))
+        (brief(&inputs), evidence::sections(&inputs))
     };
     BriefPage {
         title,
@@ -176,38 +171,24 @@ fn unbound(audit: &AuditFolder) -> BTreeSet<&str> {
 fn brief(inputs: &BriefInputs<'_>) -> Vec<PageSection> {
     let BriefInputs { audit, voice, results, limits, .. } = *inputs;
     let finding = inputs.choose_hero();
-    let tally = Value::from(Serde(&LimitTally::of(limits)));
     let verdict = context! {
         stand_in => &audit.manifest.stand_in, audited => audit.manifest.rows.audited,
-        tally => &tally, first => first_of_all(audit, voice), hero => inputs.hero_facts(&finding),
+        tally => Value::from(Serde(&LimitTally::of(limits))), first => first_of_all(audit, voice), hero => inputs.hero_facts(&finding),
         retrained => evidence::retraining::answer(inputs), persons => words::persons(audit),
         doubts => doubts(audit),
         unbound => unbound(audit).into_iter().collect::<Value>(),
         chart => inputs.hero_chart(&finding),
     };
-    let titled = |title, template, heading, block| PageSection {
-        heading: Some(PageBlock(template, heading)),
-        ..PageSection::new(title, vec![block])
-    };
-    let mut sections = vec![PageSection::of_facts(VERDICT, "hero.html", verdict)];
+    let mut sections = vec![PageSection::told("verdict", "hero.html", verdict)];
     if !limits.is_empty() {
-        let (heading, block) = (context!(part => "heading", tally), limits::section(audit, limits));
-        sections.push(titled(("limits", "Limits"), "limits.html", heading, block));
+        sections.push(limits::section(audit, limits));
     }
-    if let Some(all) = forest::section(audit, results, voice, limits) {
-        let heading = forest::heading(results);
-        sections.push(titled(("all", "All results"), "forest.html", heading, all));
-    }
-    let not = ["not", "What this audit does not show", "What is not shown"];
+    sections.extend(forest::section(audit, results, voice, limits));
     let not_shown = closing::not_shown(audit, results, voice);
-    sections.push(PageSection::in_short(not, "closing.html", not_shown));
-    let sign = closing::sign_off(audit, voice);
-    sections.push(PageSection::of_facts(("sign", "Sign-off"), "closing.html", sign));
+    sections.push(PageSection::told("not", "closing.html", not_shown));
+    sections.push(PageSection::told("sign", "closing.html", closing::sign_off(audit, voice)));
     sections
 }
-
-/// Anchor and heading of the first section.
-const VERDICT: (&str, &str) = ("verdict", "Verdict");
 
 /// The page of a run that waits for scores.
 fn waiting(inputs: &BriefInputs<'_>) -> PageSection {
@@ -221,7 +202,7 @@ fn waiting(inputs: &BriefInputs<'_>) -> PageSection {
             .then(|| Value::from(Serde(&LimitTally::of(inputs.limits)))),
         annex => inputs.annex,
     };
-    PageSection::of_facts(VERDICT, "waits.html", facts)
+    PageSection::told("verdict", "waits.html", facts)
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::report::brief::voice::{AuditVoice, CalledGroup, DecisionVoice};
 use crate::report::draw::plot::PlotPoint;
-use crate::report::page::number::count;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words::people;
 use crate::table::PopulationRow;
@@ -33,9 +32,9 @@ fn audited<'a>(
         .filter(move |row| row.is_of_rows() && row.state == AUDITED && row.sensitive == attribute)
 }
 
-/// `900 people: 551 white, 224 Black, 125 without race`: it adds up. None of a folder without
-/// groups.
-pub(crate) fn line(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<String> {
+/// The people by the groups of the first attribute, of which some are named: `900 people: 551 white,
+/// 224 Black, 125 without race`. None of a folder without groups.
+pub(crate) fn by_group(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<Value> {
     let attribute = &audit.manifest.attributes.first()?.name;
     let rows: Vec<&PopulationRow> = audited(audit, attribute).collect();
     let all: i64 = rows.iter().map(|row| row.rows).sum();
@@ -43,62 +42,48 @@ pub(crate) fn line(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<String
         let row = rows.iter().find(|row| row.declared && row.group.as_deref() == Some(group))?;
         (row.rows > 0).then(|| (row.rows, voice.group(attribute, group)))
     };
-    let declared: Vec<(i64, String)> =
-        audit.groups_of(attribute).iter().filter_map(of_group).collect();
-    let shown = declared.len().min(GROUPS_AT_MOST);
-    let none: i64 = rows.iter().filter(|row| row.group.is_none()).map(|row| row.rows).sum();
-    let named: i64 = declared[..shown].iter().map(|(n, _)| n).sum();
-    let mut parts: Vec<String> =
-        declared[..shown].iter().map(|(n, name)| format!("{} {name}", count(*n))).collect();
-    let others = all - named - none;
-    if others > 0 {
-        parts.push(format!("{} in other groups", count(others)));
-    }
-    if none > 0 {
-        parts.push(format!("{} without {}", count(none), voice.attribute(attribute)));
-    }
-    (!parts.is_empty()).then(|| format!("{}: {}", people(audit, all), parts.join(", ")))
-}
-
-/// The people without a group under a model, where they are many enough to be drawn.
-pub(crate) struct PeopleWithoutGroup {
-    /// Their share of favourable decisions, with its interval.
-    pub(crate) point: PlotPoint,
-    /// People with the decision, of how many.
-    pub(crate) counts: (i64, i64),
-}
-
-impl PeopleWithoutGroup {
-    /// Those of an attribute; none where they are few.
-    pub(crate) fn of(
-        audit: &AuditFolder,
-        voice: &AuditVoice<'_>,
-        (attribute, model): (&str, &str),
-    ) -> Option<Self> {
-        let all: i64 = audited(audit, attribute).map(|row| row.rows).sum();
-        let row = audit.population.iter().find(|row| {
-            row.is_of_model(model) && row.sensitive == *attribute && row.group.is_none()
-        })?;
-        let favoured = match voice.decision() {
-            DecisionVoice::Predicted => row.positive,
-            _ => row.favourable.or(row.positive),
-        };
-        let (n, of) = (favoured?, row.rows - row.without_score?);
-        let is_many = row.rows >= MANY_WITHOUT_GROUP || row.rows * 100 >= all;
-        if !is_many || of <= 0 {
-            return None;
+    let declared = audit.groups_of(attribute);
+    let named: Vec<(i64, String)> =
+        declared.iter().filter_map(of_group).take(GROUPS_AT_MOST).collect();
+    let without: i64 = rows.iter().filter(|row| row.group.is_none()).map(|row| row.rows).sum();
+    let others = all - without - named.iter().map(|(n, _)| n).sum::<i64>();
+    (!named.is_empty() || others > 0 || without > 0).then(|| {
+        context! {
+            people => people(audit, all), named => Value::from(Serde(&named)), others, without,
+            attribute => voice.attribute(attribute),
         }
-        let rate = Rate {
-            numerator: u64::try_from(n).ok()?,
-            denominator: u64::try_from(of).ok()?,
-            empty: Undefined::EmptyGroup,
-        };
-        let interval = wilson(rate, z_of_level(audit.manifest.level.get()));
-        Some(PeopleWithoutGroup {
-            point: PlotPoint::new(rate.value().ok()?, interval.map(|ends| (ends.lo, ends.hi))),
-            counts: (n, of),
-        })
+    })
+}
+
+/// The share of favourable decisions of the people without a group under a model, with its interval,
+/// and those with the decision, of how many; none where they are too few to be drawn.
+pub(super) fn without_group(
+    audit: &AuditFolder,
+    voice: &AuditVoice<'_>,
+    (attribute, model): (&str, &str),
+) -> Option<(PlotPoint, (i64, i64))> {
+    let all: i64 = audited(audit, attribute).map(|row| row.rows).sum();
+    let row = audit
+        .population
+        .iter()
+        .find(|row| row.is_of_model(model) && row.sensitive == *attribute && row.group.is_none())?;
+    let favoured = match voice.decision() {
+        DecisionVoice::Predicted => row.positive,
+        _ => row.favourable.or(row.positive),
+    };
+    let (n, of) = (favoured?, row.rows - row.without_score?);
+    let is_many = row.rows >= MANY_WITHOUT_GROUP || row.rows * 100 >= all;
+    if !is_many || of <= 0 {
+        return None;
     }
+    let rate = Rate {
+        numerator: u64::try_from(n).ok()?,
+        denominator: u64::try_from(of).ok()?,
+        empty: Undefined::EmptyGroup,
+    };
+    let interval = wilson(rate, z_of_level(audit.manifest.level.get()));
+    let point = PlotPoint::new(rate.value().ok()?, interval.map(|ends| (ends.lo, ends.hi)));
+    Some((point, (n, of)))
 }
 
 /// Groups that no result is about, or that are one person: who they are, and why; none where there

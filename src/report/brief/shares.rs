@@ -4,25 +4,33 @@
 use serde::Serialize;
 
 use crate::metric::value::largest::joint_ends;
-use crate::report::brief::population::PeopleWithoutGroup;
-use crate::report::brief::voice::{AuditVoice, CalledAttribute, CalledGroup, DecisionVoice};
+use crate::report::brief::harm::speaks;
+use crate::report::brief::population::without_group;
+use crate::report::brief::voice::{
+    AuditVoice, CalledAttribute, CalledGroup, CalledModel, DecisionVoice,
+};
 use crate::report::draw::plot::PlotPoint;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::report::section::groups;
 
-/// The share of a group with the favourable decision.
-#[derive(Debug, Clone)]
+/// The share of a group, or of the people without one, with the favourable decision; a row of the
+/// chart of groups as they are.
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct GroupFavourableShare {
-    /// Where it is in the tables.
-    pub(crate) key: ResultKey,
+    /// None of people without a group.
+    group: Option<CalledGroup>,
+    attribute: CalledAttribute,
     /// The share and its interval.
     pub(crate) point: PlotPoint,
     /// People with the decision, of how many.
     pub(crate) counts: (i64, i64),
     /// The share with the favourable label; none without labels, or where some lack one.
     pub(crate) labelled: Option<f64>,
+    /// Its row in the annex; empty = none.
+    anchor: String,
     /// Whether the group has fewer people than a group needs: no sentence compares it.
+    #[serde(skip)]
     pub(crate) is_small: bool,
 }
 
@@ -30,24 +38,11 @@ pub(crate) struct GroupFavourableShare {
 #[derive(Debug, Clone)]
 pub(crate) struct ModelShares {
     /// The model.
-    pub(crate) model: String,
+    pub(crate) model: CalledModel,
     /// The attribute.
-    pub(crate) attribute: String,
+    pub(crate) attribute: CalledAttribute,
     /// Its groups.
     pub(crate) groups: Vec<GroupFavourableShare>,
-}
-
-/// A row of the chart of groups as they are.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct GroupRowFacts {
-    /// None of people without a group.
-    group: Option<CalledGroup>,
-    attribute: CalledAttribute,
-    point: PlotPoint,
-    counts: (i64, i64),
-    labelled: Option<f64>,
-    /// Its row in the annex; empty = none.
-    anchor: String,
 }
 
 /// Two groups of which one clearly has the favourable decision less often.
@@ -76,19 +71,10 @@ impl ClearGap<'_> {
     }
 }
 
-/// The share of a group.
-#[derive(Serialize)]
-pub(crate) struct GroupShareFacts {
-    group: CalledGroup,
-    pub(crate) point: PlotPoint,
-    counts: (i64, i64),
-}
-
 impl GroupFavourableShare {
-    /// As sentences need it.
-    pub(crate) fn facts(&self, voice: &AuditVoice<'_>) -> GroupShareFacts {
-        let group = voice.called_group(&self.key.attribute, &self.key.from);
-        GroupShareFacts { group, point: self.point, counts: self.counts }
+    /// The name of the group.
+    pub(crate) fn name(&self) -> &str {
+        self.group.as_ref().map_or("", |group| &group.name)
     }
 }
 
@@ -99,45 +85,42 @@ pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<ModelShare
     let mut found = Vec::new();
     for attribute in &audit.manifest.attributes {
         for model in &audit.manifest.models {
-            let groups: Vec<GroupFavourableShare> = audit
-                .groups_of(&attribute.name)
-                .iter()
-                .filter_map(|group| share(audit, (&attribute.name, &model.name, group), turned))
-                .collect();
-            if !groups.is_empty() {
-                found.push(ModelShares {
-                    model: model.name.clone(),
-                    attribute: attribute.name.clone(),
-                    groups,
-                });
-            }
+            let mut of = ModelShares {
+                model: voice.called_model(&model.name),
+                attribute: voice.called_attribute(&attribute.name),
+                groups: Vec::new(),
+            };
+            let groups = audit.groups_of(&attribute.name);
+            let shares =
+                groups.iter().filter_map(|group| share((audit, voice), &of, group, turned));
+            of.groups = shares.collect();
+            found.extend(Some(of).filter(|of| !of.groups.is_empty()));
         }
     }
     found
 }
 
 fn share(
-    audit: &AuditFolder,
-    (attribute, model, group): (&str, &str, &str),
+    (audit, voice): (&AuditFolder, &AuditVoice<'_>),
+    of: &ModelShares,
+    group: &str,
     turned: bool,
 ) -> Option<GroupFavourableShare> {
+    let (model, attribute) = (of.model.name.as_str(), of.attribute.name.as_str());
     let key = ResultKey::new([model, "", attribute], "group", [group, ""]);
     let measure = audit.measure(&key, "pprev")?;
     let (part, whole) = measure.counts?;
     let value = measure.value?;
     let turn = |value: f64| if turned { 1.0 - value } else { value };
-    let row = audit.groups.iter().find(|row| {
-        row.model.as_str() == model
-            && row.sensitive.as_str() == attribute
-            && row.group.as_str() == group
-            && row.slice.is_empty()
-    });
+    let row = audit.group_rows(attribute, group).find(|row| row.model == *model);
     let labelled = row.and_then(|row| {
         let (n, positive) = (row.n, row.n_positive?);
         (n > 0 && row.n_missing_label == 0).then(|| turn(positive as f64 / n as f64))
     });
     Some(GroupFavourableShare {
-        key,
+        group: Some(voice.called_group(attribute, group)),
+        attribute: of.attribute.clone(),
+        anchor: groups::anchor(audit, &key),
         point: PlotPoint::new(
             turn(value),
             measure.interval.map(|(lo, hi)| if turned { (1.0 - hi, 1.0 - lo) } else { (lo, hi) }),
@@ -158,8 +141,8 @@ impl ModelShares {
     /// harm twice as many; none where no interval of a difference leaves out zero.
     pub(crate) fn clear_gap(&self, audit: &AuditFolder) -> Option<ClearGap<'_>> {
         let least = |low: &GroupFavourableShare, high: &GroupFavourableShare| {
-            let of = [self.model.as_str(), "", self.attribute.as_str()];
-            let ends = [low.key.from.as_str(), high.key.from.as_str()];
+            let of = [self.model.name.as_str(), "", self.attribute.name.as_str()];
+            let ends = [low.name(), high.name()];
             let pairs = [ends, [ends[1], ends[0]]].map(|ends| ResultKey::new(of, "pair", ends));
             let difference = pairs.iter().find_map(|key| audit.measure(key, "pprev_difference"));
             // Where the job does not measure the difference, intervals that do not meet are clear.
@@ -170,57 +153,43 @@ impl ModelShares {
                 (None, apart) => apart.unwrap_or(0.0).max(0.0),
             }
         };
-        let reference = audit
-            .manifest
-            .attributes
-            .iter()
-            .find(|words| words.name == self.attribute)
-            .map(|words| words.reference.as_str());
-        let (mut worst, mut of_reference): (Option<ClearGap<'_>>, Option<ClearGap<'_>>) =
-            (None, None);
+        let words = audit.manifest.attribute(&self.attribute.name);
+        let reference = words.map(|words| words.reference.as_str());
         let large = || self.groups.iter().filter(|group| !group.is_small);
-        for low in large() {
-            for high in large().filter(|g| g.point.value > low.point.value) {
-                let least = least(low, high);
-                let harmed = least * low.counts.1 as f64;
-                let gap = ClearGap { low, high, harmed, least, level: audit.manifest.level.get() };
-                let is_worse =
-                    |than: &Option<ClearGap<'_>>| than.is_none_or(|than| harmed > than.harmed);
-                if harmed > 0.0 && is_worse(&worst) {
-                    worst = Some(gap);
-                }
-                let with = [&low.key.from, &high.key.from];
-                let of = with.iter().any(|group| Some(group.as_str()) == reference);
-                if harmed > 0.0 && of && is_worse(&of_reference) {
-                    of_reference = Some(gap);
-                }
-            }
-        }
-        let worst = worst?;
-        Some(of_reference.filter(|of| worst.harmed < 2.0 * of.harmed).unwrap_or(worst))
+        let gap = |low, high| {
+            let least = least(low, high);
+            let harmed = least * low.counts.1 as f64;
+            ClearGap { low, high, harmed, least, level: audit.manifest.level.get() }
+        };
+        let above = |low: &'_ GroupFavourableShare| {
+            let value = low.point.value;
+            large().filter(move |high| high.point.value > value)
+        };
+        let gaps = large().flat_map(|low| above(low).map(move |high| gap(low, high)));
+        let mut gaps: Vec<ClearGap<'_>> = gaps.filter(|gap| gap.harmed > 0.0).collect();
+        gaps.sort_by(|a, b| b.harmed.total_cmp(&a.harmed));
+        let is_of_reference =
+            |gap: &ClearGap<'_>| [gap.low, gap.high].iter().any(|of| Some(of.name()) == reference);
+        speaks(&gaps, is_of_reference, |gap| gap.harmed).copied()
     }
 
     /// Its rows, one a group, and one of the people without a group where they are many.
-    pub(crate) fn rows(&self, audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<GroupRowFacts> {
-        let attribute = voice.called_attribute(&self.attribute);
-        let row = |share: &GroupFavourableShare| GroupRowFacts {
-            group: Some(voice.called_group(&self.attribute, &share.key.from)),
-            attribute: attribute.clone(),
-            point: share.point,
-            counts: share.counts,
-            labelled: share.labelled,
-            anchor: groups::anchor(audit, &share.key),
-        };
-        let none = PeopleWithoutGroup::of(audit, voice, (&self.attribute, &self.model));
-        let none = none.map(|none| GroupRowFacts {
+    pub(crate) fn rows(
+        &self,
+        audit: &AuditFolder,
+        voice: &AuditVoice<'_>,
+    ) -> Vec<GroupFavourableShare> {
+        let names = (self.attribute.name.as_str(), self.model.name.as_str());
+        let none = without_group(audit, voice, names).map(|(point, counts)| GroupFavourableShare {
             group: None,
-            attribute: attribute.clone(),
-            point: none.point,
-            counts: none.counts,
+            attribute: self.attribute.clone(),
+            point,
+            counts,
             labelled: None,
             anchor: String::new(),
+            is_small: false,
         });
-        self.groups.iter().map(row).chain(none).collect()
+        self.groups.iter().cloned().chain(none).collect()
     }
 
     /// Their values, for a common scale.

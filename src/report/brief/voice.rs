@@ -7,7 +7,7 @@ use minijinja::Environment;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use crate::folder::manifest::{AmountWords, AttributeWords, Manifest, SetWords};
+use crate::folder::manifest::{AmountWords, Manifest, SetWords};
 use crate::metric::GapTransform;
 use crate::metric::catalog::find;
 use crate::report::draw::plot::SwitchSide;
@@ -76,7 +76,7 @@ pub(crate) struct CalledAttribute {
 /// A model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct CalledModel {
-    name: String,
+    pub(crate) name: String,
     /// Whether its name reads as another statement in front of `model`.
     ambiguous: bool,
 }
@@ -222,23 +222,14 @@ impl<'a> AuditVoice<'a> {
         Value::from(Serde(&self.facts))
     }
 
-    /// What a macro of a template of words says.
-    pub(crate) fn say_in(&self, template: &str, name: &str, arguments: &[Value]) -> String {
-        said(&self.vocabulary, template, name, arguments)
-    }
-
     /// What a macro of the vocabulary says.
     fn say(&self, name: &str, arguments: &[Value]) -> String {
-        self.say_in("voice.html", name, arguments)
-    }
-
-    fn attribute_words(&self, attribute: &str) -> Option<&'a AttributeWords> {
-        self.manifest.attributes.iter().find(|words| words.name == attribute)
+        said(&self.vocabulary, "voice.html", name, arguments)
     }
 
     /// A group.
     pub(crate) fn called_group(&self, attribute: &str, group: &str) -> CalledGroup {
-        let words = self.attribute_words(attribute).and_then(|of| of.words.get(group));
+        let words = self.manifest.attribute(attribute).and_then(|of| of.words.get(group));
         CalledGroup { name: group.to_owned(), words: words.cloned() }
     }
 
@@ -246,7 +237,7 @@ impl<'a> AuditVoice<'a> {
     pub(crate) fn called_attribute(&self, name: &str) -> CalledAttribute {
         CalledAttribute {
             name: name.to_owned(),
-            called: self.attribute_words(name).and_then(|words| words.called.clone()),
+            called: self.manifest.attribute(name).and_then(|of| of.called.clone()),
             several: self.has_several_others(name),
         }
     }
@@ -422,7 +413,7 @@ impl<'a> AuditVoice<'a> {
 
     /// The groups of an attribute in declared order; none of an unknown one.
     pub(crate) fn groups(&self, attribute: &str) -> &'a [String] {
-        self.attribute_words(attribute).map_or(&[], |words| &words.groups)
+        self.manifest.attribute(attribute).map_or(&[], |words| &words.groups)
     }
 
     /// Whether people want a class of a label of several.
@@ -464,7 +455,7 @@ impl<'a> AuditVoice<'a> {
 
     /// A set of the job by its name.
     pub(crate) fn set(&self, name: &str) -> Option<&'a SetWords> {
-        self.manifest.counterfactuals.iter().find(|set| set.name == name)
+        self.manifest.set(name)
     }
 
     /// Whether a set changes nothing but the entry.

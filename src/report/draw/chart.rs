@@ -1,7 +1,7 @@
 //! Small drawings next to the numbers of the annex: marks of verdicts, values with their intervals.
 
 use crate::report::draw::panel::cases;
-use crate::report::draw::plot::PlotScale;
+use crate::report::draw::plot::{PlotPoint, PlotScale};
 use crate::report::draw::svg::{Percent, Svg};
 use crate::report::page::number::{self, three_digits};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
@@ -31,17 +31,6 @@ pub(crate) fn tick(value: f64) -> String {
     }
 }
 
-/// A value on an axis, with what surrounds it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct IntervalWhisker {
-    /// The value.
-    pub(crate) value: f64,
-    /// Its interval.
-    pub(crate) interval: Option<(f64, f64)>,
-    /// What noise gives.
-    pub(crate) noise: Option<(f64, f64)>,
-}
-
 /// A small drawing: an axis from 0 to `end` with a line at either end and in the middle.
 fn small(end: f64) -> (PlotScale, Svg) {
     let (scale, mut svg) = (PlotScale::new(0.0, end), Svg::default());
@@ -52,14 +41,14 @@ fn small(end: f64) -> (PlotScale, Svg) {
 }
 
 /// Up to two values with their intervals on one axis from 0 to `end`: the first a dot, the second a
-/// ring; what noise gives is a band behind each. The numbers are next to it, so it is hidden
-/// from screen readers.
-pub(crate) fn whiskers(values: &[IntervalWhisker], end: f64) -> String {
+/// ring; the second range, what noise gives, is a band behind each. The numbers are next to it, so
+/// it is hidden from screen readers.
+pub(crate) fn whiskers(values: &[PlotPoint], end: f64) -> String {
     let (scale, mut svg) = small(end);
     let lanes = if values.len() == 1 { [14.0, 14.0] } else { [9.0, 19.0] };
     let marks = values.iter().zip(lanes).zip(["dot", "ring"]);
-    for ((IntervalWhisker { value, interval, noise }, y), class) in marks {
-        if let Some((lo, hi)) = noise.filter(|(lo, hi)| lo < hi) {
+    for ((PlotPoint { value, interval, second }, y), class) in marks {
+        if let Some((lo, hi)) = second.filter(|(lo, hi)| lo < hi) {
             let [lo, hi] = [lo, hi].map(|v| scale.at(v));
             svg.rect("band", [Percent(lo), Percent(hi - lo)], [y - 4.0, 8.0]);
         }
@@ -110,7 +99,7 @@ pub(crate) fn change_in_words(bins: &[HistogramBin], weighted: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{IntervalWhisker, change_in_words, dumbbell, verdict, whiskers};
+    use super::{PlotPoint, change_in_words, dumbbell, verdict, whiskers};
     use crate::report::read::tally::WeightedCount;
 
     #[test]
@@ -137,7 +126,7 @@ mod tests {
 
     #[test]
     fn values_stand_where_the_scale_says() {
-        let whisker = |value, interval, noise| IntervalWhisker { value, interval, noise };
+        let whisker = |value, interval, second| PlotPoint { value, interval, second };
         let svg = whiskers(
             &[
                 whisker(0.1, Some((0.05, 0.2)), Some((0.02, 0.05))),

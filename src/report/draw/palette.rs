@@ -5,131 +5,68 @@
 //! shape, place and word distinguish them on a grey print. The seven steps of the tables of shares
 //! are greys without the middle of the scale, where neither dark nor light text reaches 5:1.
 
-/// The colours of one theme, as `#rrggbb`. Two hues say one thing each: lost and gained. A verdict
-/// has none.
-pub(crate) struct ColorTheme {
-    /// Behind everything.
-    paper: &'static str,
-    /// Text, limits, whiskers.
-    ink: &'static str,
-    /// Second text: counts, intervals, captions.
-    muted: &'static str,
-    /// Hairlines of tables.
-    rule: &'static str,
-    /// Hairlines of charts.
-    grid: &'static str,
-    /// Behind notes and code.
-    panel: &'static str,
-    /// What joins those who keep a decision, bands.
-    ribbon: &'static str,
-    /// What stays; always with an outline.
-    stay: &'static str,
-    /// Outline of what stays, line of zero.
-    stay_line: &'static str,
-    /// Hatch of the forbidden side: decoration.
-    no: &'static str,
-    /// Who loses.
-    lost: &'static str,
-    /// Who gains.
-    gain: &'static str,
-    /// Ground and text of each step of the tables of shares, lowest share first.
-    heat: [(&'static str, &'static str); STEPS.len()],
-}
+/// The colours by the name of their custom property, in the light theme and in the dark one. Two
+/// hues say one thing each: lost and gained. A verdict has none.
+const COLOURS: [(&str, [&str; 2]); 12] = [
+    // Behind everything.
+    ("paper", ["#ffffff", "#14161b"]),
+    // Text, limits, whiskers.
+    ("ink", ["#17191e", "#ecebe7"]),
+    // Second text: counts, intervals, captions.
+    ("muted", ["#535966", "#aeb4bf"]),
+    // Hairlines of tables.
+    ("rule", ["#c8ccd4", "#434954"]),
+    // Hairlines of charts.
+    ("grid", ["#e3e6eb", "#2a2e36"]),
+    // Behind notes and code.
+    ("panel", ["#f3f4f7", "#1d2027"]),
+    // What joins those who keep a decision, bands.
+    ("ribbon", ["#e9ebef", "#23272f"]),
+    // What stays; always with an outline.
+    ("stay", ["#c3c8d1", "#515865"]),
+    // Outline of what stays, line of zero.
+    ("stay-line", ["#78808d", "#8e96a3"]),
+    // Hatch of the forbidden side: decoration.
+    ("no", ["#a3a9b4", "#5b626e"]),
+    // Who loses.
+    ("lost", ["#a83a0c", "#f3966e"]),
+    // Who gains.
+    ("gain", ["#1c5fa9", "#7db6f0"]),
+];
 
-/// Upper ends of the shares of the heat map steps; the first step is exactly nothing.
-pub(crate) const STEPS: [f64; 7] = [0.0, 0.05, 0.15, 0.3, 0.5, 0.8, 1.0];
+/// The steps of the tables of shares, lowest share first: the upper end of the shares of each, the
+/// first being exactly nothing, and its ground and text in both themes.
+const STEPS: [(f64, [[&str; 2]; 2]); 7] = [
+    (0.0, [["#f7f8fa", "#17191e"], ["#1d2027", "#ffffff"]]),
+    (0.05, [["#e9ebef", "#17191e"], ["#262a32", "#ffffff"]]),
+    (0.15, [["#d5d9e0", "#17191e"], ["#30353f", "#ffffff"]]),
+    (0.3, [["#bcc2cc", "#17191e"], ["#3c424e", "#ffffff"]]),
+    (0.5, [["#a3a9b4", "#17191e"], ["#aeb4bf", "#0b1622"]]),
+    (0.8, [["#535966", "#ffffff"], ["#c8ccd4", "#0b1622"]]),
+    (1.0, [["#2f333c", "#ffffff"], ["#ecebe7", "#0b1622"]]),
+];
 
 /// The step of a share.
 pub(crate) fn step(share: f64) -> usize {
-    STEPS.iter().position(|&end| share <= end).unwrap_or(STEPS.len() - 1)
+    STEPS.iter().position(|(end, _)| share <= *end).unwrap_or(STEPS.len() - 1)
 }
-
-const LIGHT: ColorTheme = ColorTheme {
-    paper: "#ffffff",
-    ink: "#17191e",
-    muted: "#535966",
-    rule: "#c8ccd4",
-    grid: "#e3e6eb",
-    panel: "#f3f4f7",
-    ribbon: "#e9ebef",
-    stay: "#c3c8d1",
-    stay_line: "#78808d",
-    no: "#a3a9b4",
-    lost: "#a83a0c",
-    gain: "#1c5fa9",
-    heat: [
-        ("#f7f8fa", "#17191e"),
-        ("#e9ebef", "#17191e"),
-        ("#d5d9e0", "#17191e"),
-        ("#bcc2cc", "#17191e"),
-        ("#a3a9b4", "#17191e"),
-        ("#535966", "#ffffff"),
-        ("#2f333c", "#ffffff"),
-    ],
-};
-
-const DARK: ColorTheme = ColorTheme {
-    paper: "#14161b",
-    ink: "#ecebe7",
-    muted: "#aeb4bf",
-    rule: "#434954",
-    grid: "#2a2e36",
-    panel: "#1d2027",
-    ribbon: "#23272f",
-    stay: "#515865",
-    stay_line: "#8e96a3",
-    no: "#5b626e",
-    lost: "#f3966e",
-    gain: "#7db6f0",
-    heat: [
-        ("#1d2027", "#ffffff"),
-        ("#262a32", "#ffffff"),
-        ("#30353f", "#ffffff"),
-        ("#3c424e", "#ffffff"),
-        ("#aeb4bf", "#0b1622"),
-        ("#c8ccd4", "#0b1622"),
-        ("#ecebe7", "#0b1622"),
-    ],
-};
 
 /// The custom properties of both themes: the dark one on screens that ask for it.
 pub(crate) fn css() -> String {
-    format!(
-        ":root{{{}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n",
-        LIGHT.properties(),
-        DARK.properties()
-    )
-}
-
-impl ColorTheme {
-    fn properties(&self) -> String {
-        let mut css = String::new();
-        for (name, colour) in [
-            ("paper", self.paper),
-            ("ink", self.ink),
-            ("muted", self.muted),
-            ("rule", self.rule),
-            ("grid", self.grid),
-            ("panel", self.panel),
-            ("ribbon", self.ribbon),
-            ("stay", self.stay),
-            ("stay-line", self.stay_line),
-            ("no", self.no),
-            ("lost", self.lost),
-            ("gain", self.gain),
-        ] {
-            css.push_str(&format!("--{name}:{colour};"));
-        }
-        for (i, (ground, ink)) in self.heat.iter().enumerate() {
-            css.push_str(&format!("--h{i}:{ground};--t{i}:{ink};"));
-        }
-        css
-    }
+    let [light, dark] = [0, 1].map(|theme| {
+        let colours = COLOURS.iter().map(|(name, of)| format!("--{name}:{};", of[theme]));
+        let steps = STEPS.iter().enumerate().map(|(i, (_, of))| {
+            let [ground, ink] = of[theme];
+            format!("--h{i}:{ground};--t{i}:{ink};")
+        });
+        colours.chain(steps).collect::<String>()
+    });
+    format!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{DARK, LIGHT, step};
+    use super::{COLOURS, STEPS, step};
 
     /// Relative luminance of WCAG 2.2.
     fn luminance(colour: &str) -> f64 {
@@ -139,6 +76,11 @@ mod tests {
             if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
         };
         0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    }
+
+    /// A colour by its name.
+    fn colour(name: &str, theme: usize) -> &'static str {
+        COLOURS.iter().find(|(of, _)| *of == name).expect("a name of the list").1[theme]
     }
 
     fn contrast(a: &str, b: &str) -> f64 {
@@ -154,9 +96,10 @@ mod tests {
 
     #[test]
     fn every_text_can_be_read() {
-        for theme in [&LIGHT, &DARK] {
-            for ground in [theme.paper, theme.panel, theme.ribbon] {
-                for text in [theme.ink, theme.muted, theme.lost, theme.gain] {
+        for theme in [0, 1] {
+            let of = |name| colour(name, theme);
+            for ground in ["paper", "panel", "ribbon"].map(of) {
+                for text in ["ink", "muted", "lost", "gain"].map(of) {
                     assert!(
                         contrast(text, ground) >= 4.5,
                         "{text} on {ground}: {}",
@@ -164,11 +107,11 @@ mod tests {
                     );
                 }
             }
-            for line in [theme.stay_line, theme.lost, theme.gain, theme.ink] {
-                assert!(contrast(line, theme.paper) >= 3.0, "{line} carries meaning");
+            for line in ["stay-line", "lost", "gain", "ink"].map(of) {
+                assert!(contrast(line, of("paper")) >= 3.0, "{line} carries meaning");
             }
-            assert!(contrast(theme.ink, theme.stay) >= 3.0, "whiskers over bars");
-            for (ground, ink) in theme.heat {
+            assert!(contrast(of("ink"), of("stay")) >= 3.0, "whiskers over bars");
+            for [ground, ink] in STEPS.map(|(_, of)| of[theme]) {
                 assert!(
                     contrast(ground, ink) >= 5.0,
                     "{ink} on {ground}: {}",
@@ -180,12 +123,13 @@ mod tests {
 
     #[test]
     fn steps_differ_in_grey() {
-        for theme in [&LIGHT, &DARK] {
-            for pair in theme.heat.windows(2) {
-                assert!(contrast(pair[0].0, pair[1].0) >= 1.1, "{} and {}", pair[0].0, pair[1].0);
+        for theme in [0, 1] {
+            let grounds = STEPS.map(|(_, of)| of[theme][0]);
+            for pair in grounds.windows(2) {
+                assert!(contrast(pair[0], pair[1]) >= 1.1, "{} and {}", pair[0], pair[1]);
             }
         }
-        let falling: Vec<f64> = LIGHT.heat.iter().map(|(ground, _)| luminance(ground)).collect();
+        let falling = STEPS.map(|(_, of)| luminance(of[0][0]));
         assert!(falling.windows(2).all(|pair| pair[0] > pair[1]));
     }
 

@@ -37,7 +37,7 @@ pub(crate) fn reach_bars(title: &str, ends: &[ReachEnd; 2]) -> String {
 /// Shares by cost as step curves; costs run from 0 to `most`. Each step is a cost with the shares
 /// that are reached at it, in ascending order of costs.
 pub(crate) fn reach_curves(
-    title: &str,
+    words: (&str, &str),
     steps: &[(f64, [f64; 2])],
     most: f64,
     ends: &[ReachEnd; 2],
@@ -74,8 +74,7 @@ pub(crate) fn reach_curves(
     let ticks = across.ticks().into_iter().filter(|tick| across.at(*tick) > 12.0);
     plot.numbers(ticks, 0.0, |tick| AxisUnit::Number.label(tick));
     plot.numbers([0.0], 2.0, |_| "cost".to_owned());
-    let desc = format!("{}; {} at the highest cost.", ends[0].text, ends[1].text);
-    plot.told((title, &desc))
+    plot.told((words.0, &format!("{} at the highest cost.", words.1)))
 }
 
 #[cfg(test)]
@@ -97,14 +96,19 @@ mod tests {
     #[test]
     fn curves_rise_where_the_costs_are_and_labels_keep_apart() {
         let steps = [(1.0, [0.5, 0.0]), (2.0, [0.5, 1.0])];
-        let svg =
-            reach_curves("x", &steps, 4.0, &[end(0.5, "a 50 %"), end(1.0, "b 100 %")], Some(0.7));
+        let svg = reach_curves(
+            ("x", "y"),
+            &steps,
+            4.0,
+            &[end(0.5, "a 50 %"), end(1.0, "b 100 %")],
+            Some(0.7),
+        );
         assert!(svg.contains(r#"class="ln ve" d="M0 100H25.0V50.0H50.0V50.0H100""#), "{svg}");
         assert!(svg.contains(r#"class="ln dash ve" d="M0 100H25.0V100.0H50.0V0.0H100""#), "{svg}");
         assert!(svg.contains(r#"y="52">a 50 %"#) && svg.contains(r#"y="10">b 100"#), "{svg}");
-        let same = reach_curves("x", &steps, 4.0, &[end(0.5, "a"), end(0.5, "b")], None);
+        let same = reach_curves(("x", "y"), &steps, 4.0, &[end(0.5, "a"), end(0.5, "b")], None);
         assert!(same.contains(r#"y="44.5">a<"#) && same.contains(r#"y="59.5">b<"#), "{same}");
-        let none = reach_curves("x", &[], 0.0, &[end(0.0, "a"), end(0.0, "b")], None);
+        let none = reach_curves(("x", "y"), &[], 0.0, &[end(0.0, "a"), end(0.0, "b")], None);
         assert!(!none.contains("NaN") && none.contains(r#"d="M0 100H100""#), "{none}");
     }
 }

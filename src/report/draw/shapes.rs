@@ -187,26 +187,17 @@ fn name_of(bar: &DistributionBar) -> Cow<'_, str> {
 /// What a drawing shows, for those who do not see it.
 fn in_words(feature: &FeatureQuality, bars: &[DistributionBar], target: &str) -> String {
     let sides = ["in the rows", "in the counterfactuals", "in the target group"];
-    let mut text = String::new();
-    for (side, what) in sides.into_iter().enumerate() {
+    let said = |(side, what): (usize, &str)| {
         let said = if feature.is_number() { middle(bars, side) } else { most(bars, side) };
-        let _ = write!(
-            text,
-            "{}{what}: {}",
-            if side > 0 { "; " } else { "" },
-            said.unwrap_or_else(|| "none".to_owned())
-        );
-    }
-    if let (Some(before), Some(after)) = (feature.value("dist_before"), feature.value("dist_after"))
-    {
-        let _ = write!(
-            text,
-            "; distance to group {target} {} before and {} after",
-            NumberFormat::Plain.value(before),
-            NumberFormat::Plain.value(after)
-        );
-    }
-    text
+        format!("{what}: {}", said.as_deref().unwrap_or("none"))
+    };
+    let mut words: Vec<String> = sides.into_iter().enumerate().map(said).collect();
+    let ends = feature.value("dist_before").zip(feature.value("dist_after"));
+    words.extend(ends.map(|(before, after)| {
+        let [before, after] = [before, after].map(|of| NumberFormat::Plain.value(of));
+        format!("distance to group {target} {before} before and {after} after")
+    }));
+    words.join("; ")
 }
 
 /// The bin in which the middle value of a side lies.

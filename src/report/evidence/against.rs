@@ -10,7 +10,7 @@ use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::plot::{PlotScale, SwitchSide};
 use crate::report::page::PageSection;
 use crate::report::page::number::NumberFormat;
-use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::terms;
 use crate::report::page::words::short;
 
 /// Rows on the page; the others are in the annex.
@@ -27,7 +27,7 @@ struct VersionChange {
     reading: String,
 }
 
-fn changes(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<VersionChange> {
+fn changes(inputs: &BriefInputs<'_>) -> Vec<VersionChange> {
     let voice = inputs.voice;
     let mut found = Vec::new();
     for row in inputs.audit.changes.iter() {
@@ -46,9 +46,7 @@ fn changes(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Ver
         let attribute = row.key.sensitive.as_str();
         let pair = (row.key.from_group.as_str(), row.key.to_group.as_str());
         let what = match side_of(metric) {
-            SwitchSide::Either => {
-                voice.measured(metric).unwrap_or_else(|| glossary.show(metric).name)
-            }
+            SwitchSide::Either => voice.measured(metric).unwrap_or_else(|| terms::name(metric)),
             side => voice.switch_label(side, attribute, pair),
         };
         let set = row.key.counterfactual.as_str();
@@ -80,12 +78,9 @@ fn changes(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Ver
 }
 
 /// The section; none without an earlier run.
-pub(super) fn section(
-    inputs: &BriefInputs<'_>,
-    glossary: &mut PageGlossary<'_>,
-) -> Option<PageSection> {
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let baseline = inputs.audit.manifest.baseline.as_ref()?;
-    let found = changes(inputs, glossary);
+    let found = changes(inputs);
     let clearly = |reading: &str| found.iter().filter(|c| c.clear && c.reading == reading).count();
     let shown = &found[..found.len().min(ROWS_AT_MOST)];
     let scale = PlotScale::from_zero(shown.iter().flat_map(|c| [c.before, c.after]), 1.0);
@@ -94,7 +89,5 @@ pub(super) fn section(
         worse => clearly("worse"), better => clearly("better"),
         scale => Value::from(Serde(&scale)), shown => Value::from(Serde(shown)),
     };
-    let short = "Against the last version";
-    let names = ["against", "What changed since the last version?", short];
-    Some(PageSection::in_short(names, "changes.html", facts))
+    Some(PageSection::told("against", "changes.html", facts))
 }

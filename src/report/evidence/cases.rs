@@ -14,28 +14,41 @@ use crate::report::draw::plot::SwitchSide;
 use crate::report::draw::score_track::{TrackMark, score_track};
 use crate::report::page::PageSection;
 use crate::report::page::words::{RichText, capital, level, short};
-use crate::report::read::cases::{CaseFeature, ReportedCase};
+use crate::report::read::grouped::grouped;
 use crate::report::read::panel::ResultKey;
+use crate::table::{CfExampleRow, SharedText};
 
 /// Features of a card that changed, and of any kind.
 const CHANGED_AT_MOST: usize = 10;
 const LINES_AT_MOST: usize = 6;
 
-/// Model, set and attribute whose people are shown: those of the finding that heads the page, else
-/// the ones that harm most among those that have cases.
-fn shown<'a>(inputs: &BriefInputs<'a>, finding: &HeroFinding<'a>) -> Vec<&'a ReportedCase> {
+/// The people in the rows of features of a model, set and attribute, in the order in which they were
+/// drawn: the table is sorted by groups first.
+fn people<'a>(rows: impl Iterator<Item = &'a CfExampleRow>) -> Vec<(i64, Vec<&'a CfExampleRow>)> {
+    let mut people = grouped(rows.map(|row| (row.example, row)));
+    people.sort_by_key(|(number, _)| *number);
+    people
+}
+
+/// The people of the finding that heads the page, else of the model, set and attribute that harm
+/// most among those that have cases.
+fn shown<'a>(
+    inputs: &BriefInputs<'a>,
+    finding: &HeroFinding<'a>,
+) -> Vec<(i64, Vec<&'a CfExampleRow>)> {
     let of = |key: &ResultKey| {
-        let is_of = |case: &&ReportedCase| {
-            (&case.model, &case.set, &case.attribute) == (&key.model, &key.set, &key.attribute)
-        };
-        inputs.audit.cases.iter().filter(is_of).collect::<Vec<_>>()
+        people(inputs.audit.cases.iter().filter(|row| {
+            row.model == *key.model
+                && row.counterfactual == *key.set
+                && row.sensitive == *key.attribute
+        }))
     };
     let keys = inputs
         .drawn_result(finding)
         .into_iter()
         .chain(ranked(inputs.results))
         .map(|result| &result.key);
-    keys.map(of).find(|cases| !cases.is_empty()).unwrap_or_default()
+    keys.map(of).find(|people| !people.is_empty()).unwrap_or_default()
 }
 
 /// The section; none where the job shows nobody.
@@ -43,28 +56,35 @@ pub(super) fn section<'a>(
     inputs: &BriefInputs<'a>,
     finding: &HeroFinding<'a>,
 ) -> Option<PageSection> {
-    let cases = shown(inputs, finding);
-    let first = cases.first()?;
-    let card = |(i, case): (usize, &&ReportedCase)| card(inputs, i, case);
+    let people = shown(inputs, finding);
+    let first = *people.first()?.1.first()?;
+    let cards = people.iter().zip(1..);
+    let cards = cards.filter_map(|((_, features), number)| {
+        Some(card(inputs, number, features.first()?, features))
+    });
     let facts = context! {
-        n => cases.len(), model => inputs.voice.model(&first.model),
-        set => inputs.voice.set_label(&first.set),
-        cards => cases.iter().enumerate().map(card).collect::<Value>(),
+        n => people.len(), model => inputs.voice.model(&first.model),
+        set => inputs.voice.set_label(&first.counterfactual), cards => cards.collect::<Value>(),
     };
-    let names = ["cases", "What it means for single people", "Cases"];
-    Some(PageSection::in_short(names, "cases.html", facts))
+    Some(PageSection::told("cases", "cases.html", facts))
 }
 
 /// The side of a switch from one decision to the other.
-fn side(inputs: &BriefInputs<'_>, case: &ReportedCase) -> SwitchSide {
-    match (inputs.audit.manifest.favourable_is_positive(), case.decisions.1) {
+fn side(inputs: &BriefInputs<'_>, case: &CfExampleRow) -> SwitchSide {
+    match (inputs.audit.manifest.favourable_is_positive(), case.decision_cf) {
         (Some(positive), after) if positive == after => SwitchSide::Gained,
         (None, true) => SwitchSide::Gained,
         _ => SwitchSide::Lost,
     }
 }
 
-fn card(inputs: &BriefInputs<'_>, number: usize, case: &ReportedCase) -> Value {
+/// The card of a person; `case` is any of the rows of features.
+fn card(
+    inputs: &BriefInputs<'_>,
+    number: usize,
+    case: &CfExampleRow,
+    features: &[&CfExampleRow],
+) -> Value {
     let (voice, side) = (inputs.voice, side(inputs, case));
     let [better, worse] = [SwitchSide::Gained, SwitchSide::Lost].map(|side| voice.decided(side));
     let (before, after) = match side {
@@ -73,12 +93,12 @@ fn card(inputs: &BriefInputs<'_>, number: usize, case: &ReportedCase) -> Value {
     };
     let groups = format!(
         "{} {}",
-        voice.group(&case.attribute, &case.from),
-        voice.as_group(&case.attribute, &case.to)
+        voice.group(&case.sensitive, &case.from_group),
+        voice.as_group(&case.sensitive, &case.to_group)
     );
-    let (lines, rest) = lines(inputs, case);
+    let (lines, rest) = lines(inputs, features);
     context! {
-        number => number + 1, groups => capital(&groups), before, after, side => Value::from(Serde(&side)),
+        number, groups => capital(&groups), before, after, side => Value::from(Serde(&side)),
         drawing => drawing(inputs, case, side, &better), lines, rest,
     }
 }
@@ -86,12 +106,13 @@ fn card(inputs: &BriefInputs<'_>, number: usize, case: &ReportedCase) -> Value {
 /// The track of both scores; empty where there are none.
 fn drawing(
     inputs: &BriefInputs<'_>,
-    case: &ReportedCase,
+    case: &CfExampleRow,
     side: SwitchSide,
     better: &str,
 ) -> String {
-    let model = inputs.audit.manifest.models.iter().find(|model| model.name == case.model);
-    let Some(((before, after), model)) = case.scores.zip(model) else { return String::new() };
+    let model = inputs.audit.manifest.model(&case.model);
+    let scores = case.score.zip(case.score_cf);
+    let Some(((before, after), model)) = scores.zip(model) else { return String::new() };
     let scale = model.score_scale();
     let cut_off = model.cut_off().filter(|at| scale.contains(*at));
     let texts = score_texts(model, &[Some(before), Some(after), cut_off]);
@@ -136,61 +157,75 @@ fn score_texts(model: &ModelWords, scores: &[Option<f64>]) -> Vec<String> {
 }
 
 /// What changed first, then what did not, as far as there is room, and what is left out.
-fn lines(inputs: &BriefInputs<'_>, case: &ReportedCase) -> (Value, Value) {
-    let is_entry = |feature: &CaseFeature| is_entry(inputs, case, feature);
-    let (mut changed, same): (Vec<&CaseFeature>, Vec<&CaseFeature>) =
-        case.features.iter().partition(|feature| feature.changed);
-    changed.sort_by_key(|feature| !is_entry(feature));
+fn lines(inputs: &BriefInputs<'_>, features: &[&CfExampleRow]) -> (Value, Value) {
+    let (mut changed, same): (Vec<&CfExampleRow>, Vec<&CfExampleRow>) =
+        features.iter().copied().partition(|feature| feature.changed);
+    changed.sort_by_key(|feature| !is_entry(inputs, feature));
     let n_changed = changed.len().min(CHANGED_AT_MOST);
     let n_same = same.len().min(LINES_AT_MOST.saturating_sub(n_changed));
     let left = (changed.len() - n_changed, same.len() - n_same);
     let shown = changed.into_iter().take(n_changed).chain(same.into_iter().take(n_same));
-    let line = |feature: &CaseFeature| {
-        let name = if is_entry(feature) && feature.name == case.attribute {
-            RichText::new().quote(format!("entry for {}", inputs.voice.attribute(&case.attribute)))
+    let line = |row: &CfExampleRow| {
+        let name = if row.feature == row.sensitive {
+            RichText::new().quote(format!("entry for {}", inputs.voice.attribute(&row.sensitive)))
         } else {
-            RichText::new().name(&feature.name)
+            RichText::new().name(row.feature.as_str())
         };
-        let [before, after] = values(inputs, feature);
-        context!(name, before, after => feature.changed.then_some(after))
+        let [before, after] = values(inputs, row);
+        context!(name, before, after => row.changed.then_some(after))
     };
     let (changed, same) = left;
     (shown.map(line).collect(), context!(changed, same))
 }
 
 /// Whether a feature is the attribute itself, or a column that is set along with it.
-fn is_entry(inputs: &BriefInputs<'_>, case: &ReportedCase, feature: &CaseFeature) -> bool {
-    let written = inputs.voice.set(&case.set).and_then(|set| set.written.get(&case.attribute));
-    feature.name == case.attribute
-        || written.iter().copied().flatten().any(|of| of.column == feature.name)
+fn is_entry(inputs: &BriefInputs<'_>, row: &CfExampleRow) -> bool {
+    let set = inputs.voice.set(&row.counterfactual);
+    let written = set.and_then(|set| set.written.get(row.sensitive.as_str()));
+    row.feature == row.sensitive || written.into_iter().flatten().any(|of| row.feature == of.column)
 }
 
 /// Both values: codes by their names, numbers with few digits that still distinguish them.
-fn values(inputs: &BriefInputs<'_>, feature: &CaseFeature) -> [RichText; 2] {
-    let names = inputs.audit.manifest.names.get(&feature.name);
-    let numbers = [&feature.before, &feature.after]
+fn values(inputs: &BriefInputs<'_>, row: &CfExampleRow) -> [RichText; 2] {
+    let names = inputs.audit.manifest.names.get(row.feature.as_str());
+    let numbers = [&row.value, &row.value_cf]
         .map(|value| value.as_deref().and_then(|value| value.parse::<f64>().ok()));
     let number = |value: f64, other: Option<f64>| {
-        short_text(value, other.filter(|other| *other > value && feature.changed))
+        short_text(value, other.filter(|other| *other > value && row.changed))
     };
     let texts = [
         numbers[0].and_then(|value| number(value, numbers[1])),
         numbers[1].and_then(|value| number(value, numbers[0])),
     ];
-    let shown = |value: &Option<String>, short_one: &Option<String>| match value {
+    let shown = |value: &Option<SharedText>, short_one: &Option<String>| match value {
         None => RichText::from("missing"),
-        Some(code) => match names.and_then(|names| names.get(code)) {
+        Some(code) => match names.and_then(|names| names.get(code.as_str())) {
             Some(name) => RichText::new().name(short(name)),
             None => RichText::new().name(level(short_one.as_deref().unwrap_or(code))),
         },
     };
-    [shown(&feature.before, &texts[0]), shown(&feature.after, &texts[1])]
+    [shown(&row.value, &texts[0]), shown(&row.value_cf, &texts[1])]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::score_texts;
+    use super::{people, score_texts};
     use crate::folder::manifest::ModelWords;
+    use crate::table::CfExampleRow;
+
+    #[test]
+    fn people_stand_in_the_order_in_which_they_were_drawn() {
+        let row = |to: &str, example: i64, feature: &str| CfExampleRow {
+            to_group: to.into(),
+            example,
+            feature: feature.into(),
+            ..CfExampleRow::default()
+        };
+        let rows = [row("a", 1, "age"), row("a", 1, "job"), row("b", 0, "age"), row("b", 2, "age")];
+        let people = people(rows.iter());
+        let told: Vec<_> = people.iter().map(|(_, of)| (&*of[0].to_group, of.len())).collect();
+        assert_eq!(told, [("b", 1), ("a", 2), ("b", 1)]);
+    }
 
     #[test]
     fn scores_have_the_digits_that_tell_them_apart() {

@@ -94,6 +94,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         scale => Value::from(Serde(&scale)),
         level => any.then_some(inputs.audit.manifest.level.get()),
     };
-    let names = ["classes", "Which class would people get instead?", "Classes"];
-    Some(PageSection::in_short(names, "class_moves.html", facts))
+    Some(PageSection::told("classes", "class_moves.html", facts))
 }

@@ -4,10 +4,8 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::shares::{
-    GroupFavourableShare, GroupRowFacts, GroupShareFacts, ModelShares,
-};
-use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledModel};
+use crate::report::brief::shares::{GroupFavourableShare, ModelShares};
+use crate::report::brief::voice::{CalledAttribute, CalledModel};
 use crate::report::draw::plot::PlotScale;
 use crate::report::page::PageSection;
 
@@ -17,9 +15,9 @@ const ROWS_AT_MOST: usize = 30;
 /// What opens the section.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum GroupsLead {
+enum GroupsLead<'a> {
     /// The gap that harms most.
-    Gap { model: CalledModel, low: Box<GroupShareFacts>, high: Box<GroupShareFacts> },
+    Gap { model: &'a CalledModel, low: &'a GroupFavourableShare, high: &'a GroupFavourableShare },
     /// Nobody gets the favourable decision.
     Nobody,
     /// Everybody gets it.
@@ -30,39 +28,37 @@ enum GroupsLead {
 
 /// How far the groups of a model are apart.
 #[derive(Serialize)]
-struct GapDistance {
-    low: CalledGroup,
-    high: CalledGroup,
+struct GapDistance<'a> {
+    low: &'a GroupFavourableShare,
+    high: &'a GroupFavourableShare,
     distance: f64,
     /// The group with the lowest share, where it is another one: the gap is the one about most
     /// people.
-    lowest: Option<CalledGroup>,
+    lowest: Option<&'a GroupFavourableShare>,
 }
 
 /// The groups of an attribute under a model.
 #[derive(Serialize)]
-struct ModelGroupRows {
-    model: CalledModel,
+struct ModelGroupRows<'a> {
+    model: &'a CalledModel,
     /// None of the only attribute.
-    attribute: Option<CalledAttribute>,
-    apart: Option<GapDistance>,
-    rows: Vec<GroupRowFacts>,
+    attribute: Option<&'a CalledAttribute>,
+    apart: Option<GapDistance<'a>>,
+    rows: Vec<GroupFavourableShare>,
 }
 
 #[derive(Serialize)]
-struct GroupsFacts {
-    lead: GroupsLead,
+struct GroupsFacts<'a> {
+    lead: GroupsLead<'a>,
     labelled: bool,
     scale: PlotScale,
-    shown: Vec<ModelGroupRows>,
+    shown: Vec<ModelGroupRows<'a>>,
     /// Combinations of model and attribute that the page has no room for.
     left: usize,
 }
 
-fn lead(inputs: &BriefInputs<'_>) -> GroupsLead {
-    let (voice, audit) = (inputs.voice, inputs.audit);
-    let gaps = inputs.shares.iter().filter_map(|of| Some((of, of.clear_gap(audit)?)));
-    let Some((of, gap)) = gaps.max_by(|a, b| a.1.harmed.total_cmp(&b.1.harmed)) else {
+fn lead<'a>(inputs: &BriefInputs<'a>) -> GroupsLead<'a> {
+    let Some((of, gap)) = inputs.worst_gap(1) else {
         let mut all = inputs.shares.iter().flat_map(|of| &of.groups).map(|group| group.counts);
         return if all.clone().all(|(part, _)| part == 0) {
             GroupsLead::Nobody
@@ -72,22 +68,18 @@ fn lead(inputs: &BriefInputs<'_>) -> GroupsLead {
             GroupsLead::Unclear
         };
     };
-    let [low, high] = [gap.low, gap.high].map(|share| Box::new(share.facts(voice)));
-    GroupsLead::Gap { model: voice.called_model(&of.model), low, high }
+    GroupsLead::Gap { model: &of.model, low: gap.low, high: gap.high }
 }
 
-fn apart(inputs: &BriefInputs<'_>, of: &ModelShares) -> Option<GapDistance> {
+fn apart<'a>(inputs: &BriefInputs<'a>, of: &'a ModelShares) -> Option<GapDistance<'a>> {
     let gap = of.clear_gap(inputs.audit)?;
-    let called =
-        |share: &GroupFavourableShare| inputs.voice.called_group(&of.attribute, &share.key.from);
     let large = of.groups.iter().filter(|group| !group.is_small);
     let lowest = large.min_by(|a, b| a.point.value.total_cmp(&b.point.value));
-    let lowest = lowest.filter(|lowest| lowest.key.from != gap.low.key.from);
     Some(GapDistance {
-        low: called(gap.low),
-        high: called(gap.high),
+        low: gap.low,
+        high: gap.high,
         distance: gap.high.point.value - gap.low.point.value,
-        lowest: lowest.map(called),
+        lowest: lowest.filter(|lowest| lowest.name() != gap.low.name()),
     })
 }
 
@@ -106,8 +98,8 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         }
         rows += of.groups.len();
         shown.push(ModelGroupRows {
-            model: voice.called_model(&of.model),
-            attribute: several.then(|| voice.called_attribute(&of.attribute)),
+            model: &of.model,
+            attribute: several.then_some(&of.attribute),
             apart: apart(inputs, of),
             rows: of.rows(audit, voice),
         });
@@ -119,7 +111,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         shown,
         left,
     };
-    let title = "Groups as they are: do they get the same decisions?";
-    let names = ["groups", title, "Groups as they are"];
-    Some(PageSection::in_short(names, "as_they_are.html", Value::from(Serde(&facts))))
+    Some(PageSection::told("groups", "as_they_are.html", Value::from(Serde(&facts))))
 }

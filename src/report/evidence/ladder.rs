@@ -16,7 +16,6 @@ use crate::report::page::PageSection;
 use crate::report::page::digits::value_text;
 use crate::report::page::number::NumberFormat;
 use crate::report::page::words::short;
-use crate::report::read::judged::JudgedValue;
 
 /// Questions that are drawn.
 const LADDERS_AT_MOST: usize = 4;
@@ -62,11 +61,10 @@ fn ladder<'a>(inputs: &BriefInputs<'a>, mine: &[&'a HarmResult]) -> QuestionLadd
         let rungs: Vec<_> = rungs.into_iter().map(rung).collect();
         (!rungs.is_empty()).then(|| LadderBlock { model: short(model).into_owned(), rungs })
     };
-    let shown = mine.iter().map(|result| JudgedValue::plain(&result.key, result.metric));
     QuestionLadder {
         result: mine[0],
         blocks: models.iter().filter_map(|model| block(&model.name)).collect(),
-        limit: limits::common(inputs.limits, shown),
+        limit: limits::common(inputs.limits, mine.iter().map(|result| result.judged())),
     }
 }
 
@@ -105,6 +103,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         equal => low.point.value == high.point.value, ladders => Value::from(Serde(&ladders)),
         seconds => seconds.into_iter().collect::<Value>(),
     };
-    let names = ["ladder", "How the answer depends on the assumptions", "Assumptions"];
-    Some(PageSection::in_short(names, "ladder.html", facts))
+    Some(PageSection::told("ladder", "ladder.html", facts))
 }

@@ -18,17 +18,13 @@ mod worlds;
 
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::page::PageSection;
-use crate::report::page::terms::PageGlossary;
 
 /// The sections that have something to show.
-pub(crate) fn sections(
-    inputs: &BriefInputs<'_>,
-    glossary: &mut PageGlossary<'_>,
-) -> Vec<PageSection> {
+pub(crate) fn sections(inputs: &BriefInputs<'_>) -> Vec<PageSection> {
     let sections = [
         groups::section(inputs),
         switches::section(inputs),
-        path::section(inputs, glossary),
+        path::section(inputs),
         classes::section(inputs),
         why::section(inputs),
         ladder::section(inputs),
@@ -36,9 +32,9 @@ pub(crate) fn sections(
         ranking::section(inputs),
         worlds::section(inputs),
         cases::section(inputs, &inputs.choose_hero()),
-        retraining::section(inputs, glossary),
+        retraining::section(inputs),
         recourse::section(inputs),
-        against::section(inputs, glossary),
+        against::section(inputs),
         trend::section(inputs),
     ];
     sections.into_iter().flatten().collect()

@@ -11,10 +11,10 @@ use crate::metric::interval::clopper_pearson_lower;
 use crate::metric::reading_path::{self, NO_DATA, ReadingOutcome, ReadingStep, STEPS, experiment};
 use crate::metric::value::largest::{joint_ends, joint_level};
 use crate::report::brief::harm::{self, HarmResult, findings};
-use crate::report::brief::hero::HeroFinding;
+use crate::report::brief::hero::HeroSubject;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits;
-use crate::report::brief::shares::{GroupFavourableShare, ModelShares};
+use crate::report::brief::shares::GroupFavourableShare;
 use crate::report::brief::voice::DecisionVoice;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::evidence::retraining::{self, ArmRateChange, JUDGED_CORRECTLY};
@@ -22,7 +22,6 @@ use crate::report::evidence::why::{self, WhyFeature, WhyQuestion};
 use crate::report::page::PageSection;
 use crate::report::page::digits::{counts_text, ends_text, value_text};
 use crate::report::page::number::{self, NumberFormat};
-use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::short;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::table::why::SwitchPatternRow;
@@ -44,15 +43,14 @@ fn against_decisions(labels: (f64, f64), decisions: (f64, f64)) -> &'static str 
 }
 
 /// A walk over the path.
-struct PathWalk<'a, 'g, 'c> {
+struct PathWalk<'a> {
     inputs: &'a BriefInputs<'a>,
-    glossary: &'g mut PageGlossary<'c>,
     /// The finding of the page; none where no counterfactual was scored.
     finding: Option<&'a HarmResult>,
 }
 
 /// The function that answers a step.
-type StepAnswer = fn(&mut PathWalk<'_, '_, '_>) -> Option<StepFacts>;
+type StepAnswer = fn(&PathWalk<'_>) -> Option<StepFacts>;
 
 /// What answers each step; none of them knows which one is next.
 const ANSWERS: &[(&str, StepAnswer)] = &[
@@ -79,7 +77,7 @@ fn picked(result: &HarmResult, of: usize) -> Value {
     number(NumberFormat::Share, result.point.value, ends, of)
 }
 
-impl<'a> PathWalk<'a, '_, '_> {
+impl<'a> PathWalk<'a> {
     fn level(&self) -> f64 {
         self.inputs.audit.manifest.level.get()
     }
@@ -91,7 +89,7 @@ impl<'a> PathWalk<'a, '_, '_> {
     }
 
     /// The share of decisions that switch, of the largest of all models, sets and attributes.
-    fn consistency(&mut self) -> Option<StepFacts> {
+    fn consistency(&self) -> Option<StepFacts> {
         let (inputs, finding) = (self.inputs, self.finding?);
         let totals = inputs.audit.measures.iter().filter(|(key, values)| {
             let is_there = values.get("sr").is_some_and(|sr| sr.value.is_some());
@@ -122,7 +120,7 @@ impl<'a> PathWalk<'a, '_, '_> {
     }
 
     /// The direction and the side of the finding.
-    fn lost(&mut self) -> Option<StepFacts> {
+    fn lost(&self) -> Option<StepFacts> {
         let (voice, finding) = (self.inputs.voice, self.finding?);
         let (key, side) = (&finding.key, finding.side);
         let compared = self.panel(finding).count();
@@ -149,7 +147,7 @@ impl<'a> PathWalk<'a, '_, '_> {
     }
 
     /// The two rates at which right and wrong decisions are lost.
-    fn right(&mut self) -> Option<StepFacts> {
+    fn right(&self) -> Option<StepFacts> {
         let (inputs, finding) = (self.inputs, self.finding?);
         inputs.audit.manifest.label.as_ref()?;
         let favours = inputs.audit.manifest.favourable_is_positive() != Some(false);
@@ -197,7 +195,7 @@ impl<'a> PathWalk<'a, '_, '_> {
     }
 
     /// The trait whose people switch more often than the others.
-    fn who(&mut self) -> Option<StepFacts> {
+    fn who(&self) -> Option<StepFacts> {
         let inputs = self.inputs;
         // Of several blocks the one on what the finding counts.
         let asked = self.finding?.metric;
@@ -233,7 +231,7 @@ impl<'a> PathWalk<'a, '_, '_> {
     }
 
     /// The feature that adds most to the switches.
-    fn through(&mut self) -> Option<StepFacts> {
+    fn through(&self) -> Option<StepFacts> {
         let HarmResult { key, metric, .. } = self.finding?;
         let inputs = self.inputs;
         let rows = inputs.audit.switch_features.iter().filter(|row| {
@@ -289,7 +287,7 @@ impl<'a> PathWalk<'a, '_, '_> {
     }
 
     /// The labels of the two groups of the finding, against their decisions.
-    fn labels(&mut self) -> Option<StepFacts> {
+    fn labels(&self) -> Option<StepFacts> {
         let finding = &self.finding?.key;
         let pair = |from: &str, to: &str| {
             let of = [finding.model.as_str(), "", finding.attribute.as_str()];
@@ -308,7 +306,7 @@ impl<'a> PathWalk<'a, '_, '_> {
     }
 
     /// The two groups whose labels differ most.
-    fn base_rates(&mut self) -> Option<StepFacts> {
+    fn base_rates(&self) -> Option<StepFacts> {
         let pairs = self.inputs.audit.measures.keys().filter(|key| key.scope == "pair");
         let pairs: Vec<&ResultKey> =
             pairs.filter(|key| self.gap_of(key, "prev_difference").is_some()).collect();
@@ -323,32 +321,27 @@ impl<'a> PathWalk<'a, '_, '_> {
     }
 
     /// The two groups of which one clearly gets the decision less often, the most people harmed.
-    fn gap(&mut self) -> Option<StepFacts> {
+    fn gap(&self) -> Option<StepFacts> {
         let inputs = self.inputs;
-        let compared: usize = inputs.shares.iter().map(ModelShares::n_pairs).sum();
-        let clear = inputs.shares.iter().filter_map(|shares| {
-            let gap = shares.clear_gap(inputs.audit).filter(|gap| gap.is_clear_of(compared))?;
-            Some((shares, gap))
-        });
-        let worst = clear.max_by(|a, b| a.1.harmed.total_cmp(&b.1.harmed));
-        let Some((shares, gap)) = worst else {
+        let compared = inputs.n_gaps();
+        let Some((shares, gap)) = inputs.worst_gap(compared) else {
             return (compared > 0).then(|| ("alike", context!(pairs => compared)));
         };
         let share = |of: &GroupFavourableShare| {
             number(NumberFormat::Share, of.point.value, of.point.interval, 1)
         };
         let people =
-            |of: &GroupFavourableShare| inputs.voice.people(&shares.attribute, &of.key.from);
+            |of: &GroupFavourableShare| inputs.voice.people(&shares.attribute.name, of.name());
         let facts = context! {
             low => people(gap.low), high => people(gap.high), low_share => share(gap.low),
-            high_share => share(gap.high), model => inputs.voice.model(&shares.model),
+            high_share => share(gap.high), model => inputs.voice.model(&shares.model.name),
             pairs => compared,
         };
         Some(("differ", facts))
     }
 
     /// The arm that lowers the rate of the finding most.
-    fn arm(&mut self) -> Option<StepFacts> {
+    fn arm(&self) -> Option<StepFacts> {
         let (inputs, finding, level) = (self.inputs, self.finding?, self.level());
         let key = &finding.key;
         let target = inputs.voice.switch_label(finding.side, &key.attribute, (&key.from, &key.to));
@@ -356,7 +349,7 @@ impl<'a> PathWalk<'a, '_, '_> {
         for words in &inputs.audit.manifest.experiments {
             if words.model == key.model && words.counterfactual == key.set {
                 let empty = retraining::without_rows(inputs, words);
-                let own = retraining::changes(inputs, words, self.glossary).into_iter();
+                let own = retraining::changes(inputs, words).into_iter();
                 let own = own.filter(|change| !empty.contains(&change.arm.as_str()));
                 let several = inputs.audit.manifest.experiments.len() > 1;
                 found.extend(own.map(|change| match several {
@@ -371,18 +364,18 @@ impl<'a> PathWalk<'a, '_, '_> {
             return None;
         }
         let ends = |change: &ArmRateChange| {
-            let (own, value) = (change.interval?, change.after - change.before);
+            let (own, value) = (change.interval?, change.by);
             Some((own.0, joint_ends(value, own, level, compared).1))
         };
         let helps = |change: &&ArmRateChange| {
-            change.is_clear() && ends(change).is_some_and(|(_, hi)| hi < 0.0)
+            change.is_clear && ends(change).is_some_and(|(_, hi)| hi < 0.0)
         };
         let harms = |change: &ArmRateChange| {
             let mut others = found.iter().filter(|other| other.arm == change.arm && other.is_harm);
-            others.any(|other| other.is_clear() && other.worse_by() > 0.0)
+            others.any(|other| other.is_clear && other.worse_by > 0.0)
         };
         let mut helping: Vec<&ArmRateChange> = of_target().filter(helps).collect();
-        helping.sort_by(|a, b| a.worse_by().total_cmp(&b.worse_by()));
+        helping.sort_by(|a, b| a.worse_by.total_cmp(&b.worse_by));
         let best = helping.iter().find(|change| !harms(change));
         let code = match (best, helping.is_empty()) {
             (Some(_), _) => "helps",
@@ -395,9 +388,7 @@ impl<'a> PathWalk<'a, '_, '_> {
         let share = |value: f64| value_text(NumberFormat::Share, value, best.interval);
         let mut accuracy = found.iter().filter(|other| other.arm == best.arm);
         let accuracy = accuracy.find(|other| other.label == JUDGED_CORRECTLY);
-        let change = |of: &ArmRateChange, ends, m| {
-            number(NumberFormat::Points, of.after - of.before, ends, m)
-        };
+        let change = |of: &ArmRateChange, ends, m| number(NumberFormat::Points, of.by, ends, m);
         let facts = context! {
             arm => short(&best.arm), rate => best.label.as_str(), before => share(best.before),
             after => share(best.after), change => change(best, ends(best), compared),
@@ -410,7 +401,7 @@ impl<'a> PathWalk<'a, '_, '_> {
     /// used.
     fn job_lines(&self) -> Option<String> {
         let (manifest, key) = (&self.inputs.audit.manifest, &self.finding?.key);
-        let model = manifest.models.iter().find(|model| model.name == key.model)?;
+        let model = manifest.model(&key.model)?;
         let set = self.inputs.voice.set(&key.set)?;
         let conditions_on = set.knob("condition_on").and_then(|of| of.get("prediction"));
         let fits = manifest.label.as_ref().is_some_and(|label| label.classes.is_empty())
@@ -431,7 +422,7 @@ struct TakenStep {
     facts: Value,
 }
 
-fn walk(walk: &mut PathWalk<'_, '_, '_>) -> Vec<TakenStep> {
+fn walk(walk: &PathWalk<'_>) -> Vec<TakenStep> {
     let mut taken = Vec::new();
     let mut next = Some(&STEPS[0]);
     while let Some(step) = next {
@@ -445,16 +436,13 @@ fn walk(walk: &mut PathWalk<'_, '_, '_>) -> Vec<TakenStep> {
 }
 
 /// The section; none where nothing was measured.
-pub(super) fn section(
-    inputs: &BriefInputs<'_>,
-    glossary: &mut PageGlossary<'_>,
-) -> Option<PageSection> {
-    let finding = match inputs.choose_hero() {
-        HeroFinding::Switch(result, ..) => Some(result),
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
+    let finding = match inputs.choose_hero().subject {
+        HeroSubject::Switch(result) => Some(result),
         _ => findings(inputs.audit, inputs.results).into_iter().next(),
     };
-    let mut path = PathWalk { inputs, glossary, finding };
-    let taken = walk(&mut path);
+    let path = PathWalk { inputs, finding };
+    let taken = walk(&path);
     let has_data = |taken: &&TakenStep| taken.outcome.code != NO_DATA;
     if !taken.iter().any(|taken| has_data(&taken)) {
         return None;
@@ -478,8 +466,7 @@ pub(super) fn section(
         steps => taken.iter().filter(has_data).map(line).collect::<Value>(),
         missing => missing.collect::<Value>(), lines => lines.flatten(),
     };
-    let names = ["path", "What to do next?", "What to do next"];
-    Some(PageSection::in_short(names, "path.html", facts))
+    Some(PageSection::told("path", "path.html", facts))
 }
 
 #[cfg(test)]

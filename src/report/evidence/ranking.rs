@@ -6,14 +6,14 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::metric::rate::Undefined;
-use crate::report::brief::harm::{HarmResult, ranked};
+use crate::report::brief::harm::{HarmResult, point, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledModel};
 use crate::report::draw::plot::{AxisUnit, PlotPoint, PlotScale};
 use crate::report::draw::thresholds::ReliabilityDot;
 use crate::report::page::PageSection;
-use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::read::panel::ResultKey;
 use crate::report::read::score_tables::ReportedCurve;
 
 /// Rows of groups in a table; the others are in the tables of the run.
@@ -147,10 +147,6 @@ fn lead(inputs: &BriefInputs<'_>, all: &[RankedGroups<'_>]) -> RankingLead {
     RankingLead::Unmeasured { why: why.map(Undefined::clause) }
 }
 
-fn point(of: &ReportedValue) -> Option<PlotPoint> {
-    Some(PlotPoint::new(of.value?, of.interval))
-}
-
 /// A table of one metric of all groups; none where none has a value.
 fn table<'a>(
     inputs: &BriefInputs<'_>,
@@ -225,8 +221,9 @@ fn drawn(curve: &ReportedCurve) -> Vec<(f64, Option<PlotPoint>)> {
     let steps = curve.steps.iter().step_by(STRIDE);
     let mut points: Vec<(f64, Option<PlotPoint>)> = steps
         .filter_map(|step| {
-            let value = step.value.filter(|_| step.cases >= LEAST_CASES);
-            let interval = step.interval;
+            let is_drawn = step.denominator.unwrap_or(0) >= LEAST_CASES;
+            let value = step.value.filter(|value| is_drawn && value.is_finite());
+            let interval = step.lo.zip(step.hi);
             Some((step.threshold?, value.map(|value| PlotPoint::new(value, interval))))
         })
         .collect();
@@ -271,6 +268,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         bins => Value::from(Serde(&bins)), most, curves => Value::from(Serde(&curves(inputs))),
         least => LEAST_CASES,
     };
-    let title = "Do scores rank people alike, and mean what they say?";
-    Some(PageSection::in_short(["ranking", title, "Ranking"], "ranking.html", facts))
+    Some(PageSection::told("ranking", "ranking.html", facts))
 }

@@ -30,8 +30,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         told => Value::from(Serde(&told)), persons => recourse::persons_judged(inputs.audit),
         pictures => pictures.collect::<Value>(),
     };
-    let names = ["recourse", "Recourse: who can change the decision?", "Recourse"];
-    Some(PageSection::in_short(names, "reach.html", facts))
+    Some(PageSection::told("recourse", "reach.html", facts))
 }
 
 /// The worst subgroups of a comparison, on one axis of costs.

@@ -7,21 +7,18 @@ use serde::Serialize;
 
 use crate::folder::manifest::{ArmWords, ExperimentWords};
 use crate::metric::catalog::ccm::HARM;
-use crate::report::brief::harm::{HarmResult, result, side_of};
+use crate::report::brief::harm::{HarmResult, of_measures, point, side_of};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::draw::panel::TradeOffArm;
 use crate::report::draw::plot::{PlotPoint, PlotScale};
 use crate::report::page::PageSection;
 use crate::report::page::number::NumberFormat;
-use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::terms;
 use crate::report::page::words::short;
 use crate::report::read::audit::ArmNumbers;
 use crate::report::read::grouped::grouped;
-use crate::report::read::judged::JudgedValue;
-use crate::report::read::panel::{
-    ReportedValue, TrainingChanges, is_clear_change, is_clear_of_zero,
-};
+use crate::report::read::panel::{TrainingChanges, is_clear_change, is_clear_of_zero};
 use crate::table::deciding_range::DecidingRange;
 
 /// Experiments on the page.
@@ -46,23 +43,17 @@ pub(super) struct ArmRateChange {
     pub(super) after: f64,
     /// The interval of the change.
     pub(super) interval: Option<(f64, f64)>,
-    /// The changes that other trainings give.
+    /// The changes that other trainings give; none where too few give it, too.
+    trainings: Option<(f64, f64)>,
     #[serde(skip)]
-    trainings: TrainingChanges,
+    is_trained_again: bool,
     /// Whether it is a harm: a gap, a switch, or wrong judgements of a group.
     pub(super) is_harm: bool,
-}
-
-/// The same as the page says it.
-#[derive(Serialize)]
-struct ToldChange<'a> {
-    #[serde(flatten)]
-    change: &'a ArmRateChange,
-    /// The change, and how much larger a harm is.
-    by: f64,
-    worse_by: f64,
-    is_clear: bool,
-    trainings: Option<(f64, f64)>,
+    /// The change, and how much larger a harm is, by size.
+    pub(super) by: f64,
+    pub(super) worse_by: f64,
+    /// Whether it leaves out zero.
+    pub(super) is_clear: bool,
     /// What it comes to.
     word: &'static str,
 }
@@ -81,12 +72,12 @@ struct ToldExperiment<'a> {
     /// The line runs across all arms, so it must be the limit of each.
     limit: Option<&'a AuditLimit>,
     /// Clear changes of the accuracy, and harms that are clearly larger, with their arms.
-    accuracy: Vec<ToldChange<'a>>,
-    larger: Vec<(&'a String, Vec<ToldChange<'a>>)>,
+    accuracy: Vec<&'a ArmRateChange>,
+    larger: Vec<(&'a String, Vec<&'a ArmRateChange>)>,
     /// The rows that each arm adds.
     adds: Vec<&'a ArmWords>,
     /// The harms of each arm.
-    harms: Vec<(&'a String, Vec<ToldChange<'a>>)>,
+    harms: Vec<(&'a String, Vec<&'a ArmRateChange>)>,
     scale: PlotScale,
     is_trained_again: bool,
     has_reversed: bool,
@@ -100,48 +91,31 @@ impl ArmRateChange {
         ArmRateChange { arm: format!("{experiment}/{}", self.arm), ..self }
     }
 
-    /// How much larger a harm is, by size.
-    pub(super) fn worse_by(&self) -> f64 {
-        if self.before < 0.0 || self.after < 0.0 {
-            self.after.abs() - self.before.abs()
-        } else {
-            self.after - self.before
-        }
-    }
-
-    /// Whether the change leaves out zero.
-    pub(super) fn is_clear(&self) -> bool {
-        is_clear_change(self.interval, self.trainings)
-    }
-
     /// Whether it would be clear by its interval, and too few trainings give it.
     fn lacks_trainings(&self) -> bool {
-        self.trainings == TrainingChanges::TooFew && self.interval.is_some_and(is_clear_of_zero)
-    }
-
-    /// What it comes to: the interval is that of the signed change, so of a gap that turned round
-    /// it does not tell about the size.
-    fn told(&self) -> ToldChange<'_> {
-        let trainings = match self.trainings {
-            TrainingChanges::Range(ends) => Some(ends),
-            TrainingChanges::NotAsked | TrainingChanges::TooFew => None,
-        };
-        let (is_clear, worse_by) = (self.is_clear(), self.worse_by());
-        let word = match (is_clear, worse_by > 0.0) {
-            (false, _) if self.lacks_trainings() => "not_judged",
-            (false, _) => "chance",
-            _ if self.before * self.after < 0.0 => "reversed",
-            (true, true) => "larger",
-            (true, false) => "smaller",
-        };
-        let by = self.after - self.before;
-        ToldChange { change: self, by, worse_by, is_clear, trainings, word }
+        self.word == "not_judged"
     }
 }
 
-fn point(measure: &ReportedValue) -> Option<PlotPoint> {
-    let second = measure.second().map(|of| of.0);
-    Some(PlotPoint { value: measure.value?, interval: measure.interval, second })
+/// What a change comes to: the interval is that of the signed change, so of a gap that turned round
+/// it does not tell about the size.
+fn word(
+    ends: (f64, f64),
+    interval: Option<(f64, f64)>,
+    trainings: TrainingChanges,
+    is_larger: bool,
+) -> &'static str {
+    let is_clear = is_clear_change(interval, trainings);
+    let is_clear_of_people = interval.is_some_and(is_clear_of_zero);
+    match is_larger {
+        _ if !is_clear && trainings == TrainingChanges::TooFew && is_clear_of_people => {
+            "not_judged"
+        }
+        _ if !is_clear => "chance",
+        _ if ends.0 * ends.1 < 0.0 => "reversed",
+        true => "larger",
+        false => "smaller",
+    }
 }
 
 /// The harm of the first arm that is largest.
@@ -153,22 +127,11 @@ fn worst_rate(
     // Where the job names a favourable side, the two rates that tell of harm.
     let has_harm = inputs.results.iter().any(|of| HARM.contains(&of.metric));
     let metrics: &[&'static str] = if has_harm { &HARM } else { &["sr"] };
-    let mut worst: Option<(f64, HarmResult)> = None;
-    for (key, values) in base.measures.iter() {
-        if key.scope != "direction" || key.set != words.counterfactual {
-            continue;
-        }
-        for metric in metrics {
-            let Some(measure) = values.get(*metric) else { continue };
-            let Some((_, whole)) = measure.counts else { continue };
-            let harmed = measure.interval.map_or(0.0, |(lo, _)| lo) * whole as f64;
-            if worst.as_ref().is_none_or(|(most, _)| harmed > *most) {
-                let found = result(inputs.voice, key, (metric, side_of(metric)), measure);
-                worst = found.map(|found| (harmed, found)).or(worst);
-            }
-        }
-    }
-    worst.map(|(_, of)| of)
+    let metrics: Vec<_> = metrics.iter().map(|metric| (*metric, side_of(metric))).collect();
+    let of_set = base.measures.iter().filter(|(key, _)| key.set == words.counterfactual);
+    let counted = of_measures(inputs.voice, &metrics, of_set).into_iter();
+    let counted = counted.filter(|result| result.counts.is_some());
+    counted.reduce(|worst, next| if next.harmed > worst.harmed { next } else { worst })
 }
 
 fn numbers<'a>(
@@ -215,11 +178,7 @@ pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<Value> {
 }
 
 /// The comparisons of an experiment that the page shows.
-pub(super) fn changes(
-    inputs: &BriefInputs<'_>,
-    words: &ExperimentWords,
-    glossary: &mut PageGlossary<'_>,
-) -> Vec<ArmRateChange> {
+pub(super) fn changes(inputs: &BriefInputs<'_>, words: &ExperimentWords) -> Vec<ArmRateChange> {
     let voice = inputs.voice;
     let mut found: Vec<ArmRateChange> = Vec::new();
     for row in inputs.audit.comparisons.iter() {
@@ -239,8 +198,7 @@ pub(super) fn changes(
                 (format!("{} judged wrongly", voice.group(attribute, pair.0)), true)
             }
             ("demp_difference" | "eopp_difference" | "acc_difference", "pair") => {
-                let name = voice.measured(metric);
-                let name = name.unwrap_or_else(|| glossary.show(metric).name);
+                let name = voice.measured(metric).unwrap_or_else(|| terms::name(metric));
                 let [from, to] = [pair.0, pair.1].map(|group| voice.group(attribute, group));
                 (format!("{name}, {from} and {to}"), true)
             }
@@ -267,8 +225,25 @@ pub(super) fn changes(
         };
         let interval = row.lo.zip(row.hi).map(oriented);
         let trainings = TrainingChanges::of(row).map(oriented);
-        let arm = arm.to_owned();
-        found.push(ArmRateChange { arm, label, before, after, interval, trainings, is_harm });
+        let by = after - before;
+        let worse_by = if before < 0.0 || after < 0.0 { after.abs() - before.abs() } else { by };
+        found.push(ArmRateChange {
+            arm: arm.to_owned(),
+            label,
+            before,
+            after,
+            interval,
+            is_harm,
+            by,
+            worse_by,
+            is_clear: is_clear_change(interval, trainings),
+            word: word((before, after), interval, trainings, worse_by > 0.0),
+            is_trained_again: trainings != TrainingChanges::NotAsked,
+            trainings: match trainings {
+                TrainingChanges::Range(ends) => Some(ends),
+                TrainingChanges::NotAsked | TrainingChanges::TooFew => None,
+            },
+        });
     }
     found
 }
@@ -286,11 +261,8 @@ fn experiment<'a>(
     let rate = worst_rate(inputs, arms.first()?.1, words);
     let empty = without_rows(inputs, words);
     let limit = rate.as_ref().and_then(|rate| {
-        let plain = |arm: &str| {
-            let value = JudgedValue::plain(&rate.key, rate.metric);
-            value.of_arm(&format!("{}/{arm}", words.name))
-        };
-        limits::common(inputs.limits, arms.iter().map(|(arm, _)| plain(arm)))
+        let judged = |arm: &str| rate.judged().of_arm(&format!("{}/{arm}", words.name));
+        limits::common(inputs.limits, arms.iter().map(|(arm, _)| judged(arm)))
     });
     let right = |numbers: &ArmNumbers| {
         let totals = numbers.measures.iter().filter(|(key, _)| key.scope == "total");
@@ -307,10 +279,10 @@ fn experiment<'a>(
     let changes = || changes.iter().filter(|change| !empty.contains(&change.arm.as_str()));
     let harms = || changes().filter(|change| change.is_harm);
     let mut larger: Vec<&ArmRateChange> =
-        harms().filter(|change| change.is_clear() && change.worse_by() > 0.0).collect();
-    larger.sort_by(|a, b| b.worse_by().total_cmp(&a.worse_by()));
-    let larger = grouped(larger.into_iter().map(|change| (&change.label, change.told())));
-    let mut by_arm = grouped(harms().map(|change| (&change.arm, change.told())));
+        harms().filter(|change| change.is_clear && change.worse_by > 0.0).collect();
+    larger.sort_by(|a, b| b.worse_by.total_cmp(&a.worse_by));
+    let larger = grouped(larger.into_iter().map(|change| (&change.label, change)));
+    let mut by_arm = grouped(harms().map(|change| (&change.arm, change)));
     for (_, rows) in &mut by_arm {
         rows.sort_by(|a, b| b.is_clear.cmp(&a.is_clear).then(b.worse_by.total_cmp(&a.worse_by)));
         rows.truncate(ROWS_AT_MOST);
@@ -322,38 +294,30 @@ fn experiment<'a>(
         is_trained_again: drawn.iter().any(|arm| arm.rate.second.is_some()),
         arms: drawn,
         limit,
-        accuracy: changes()
-            .filter(|change| !change.is_harm && change.is_clear())
-            .map(ArmRateChange::told)
-            .collect(),
+        accuracy: changes().filter(|change| !change.is_harm && change.is_clear).collect(),
         larger,
         adds: words.arms.iter().skip(1).collect(),
         harms: by_arm,
         scale: PlotScale::around_zero(harms().flat_map(|change| [change.before, change.after])),
-        has_reversed: harms().any(|change| change.told().word == "reversed"),
-        has_trainings: harms().any(|change| change.trainings != TrainingChanges::NotAsked),
+        has_reversed: harms().any(|change| change.word == "reversed"),
+        has_trainings: harms().any(|change| change.is_trained_again),
         lacks_trainings: harms().any(ArmRateChange::lacks_trainings),
         empty,
     })
 }
 
 /// The section; none where the job has no experiment.
-pub(super) fn section(
-    inputs: &BriefInputs<'_>,
-    glossary: &mut PageGlossary<'_>,
-) -> Option<PageSection> {
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let experiments = &inputs.audit.manifest.experiments;
     if experiments.is_empty() {
         return None;
     }
     let shown = &experiments[..experiments.len().min(EXPERIMENTS_AT_MOST)];
-    let all: Vec<Vec<ArmRateChange>> =
-        shown.iter().map(|words| changes(inputs, words, glossary)).collect();
+    let all: Vec<Vec<ArmRateChange>> = shown.iter().map(|words| changes(inputs, words)).collect();
     let told = shown.iter().zip(&all).filter_map(|(words, all)| experiment(inputs, words, all));
     let facts = context! {
         experiments => Value::from(Serde(&told.collect::<Vec<_>>())),
         correctly => JUDGED_CORRECTLY, trainings => DecidingRange::TRAININGS.short,
     };
-    let names = ["retraining", "Did retraining help?", "Retraining"];
-    Some(PageSection::in_short(names, "retraining.html", facts))
+    Some(PageSection::told("retraining", "retraining.html", facts))
 }

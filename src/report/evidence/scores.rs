@@ -64,8 +64,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let found = found.filter_map(|result| Some((result, audit.histograms(&result.key)?)));
     let found: Vec<(&HarmResult, &ScoreHistograms)> = found.take(DIRECTIONS_AT_MOST).collect();
     let (first, _) = *found.first()?;
-    let models = &audit.manifest.models;
-    let model_of = |result: &HarmResult| models.iter().find(|model| model.name == result.key.model);
+    let model_of = |result: &HarmResult| audit.manifest.model(&result.key.model);
     let mean = |result: &HarmResult| audit.measure(&result.key, "mcd")?.value;
     let bins: Vec<[Vec<HistogramBin>; 3]> = found.iter().map(|(_, of)| drawn(of)).collect();
     let ends = bins.iter().flat_map(|[.., change]| change).flat_map(|bin| [bin.0, bin.1]);
@@ -104,7 +103,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         of_scale => (shares, of_scale.is_some()),
     };
     let shown = |model: &&ModelWords| found.iter().any(|(of, _)| of.key.model == model.name);
-    let scales = models.iter().filter(shown).filter_map(ModelWords::scale_in_words);
+    let scales = audit.manifest.models.iter().filter(shown).filter_map(ModelWords::scale_in_words);
     let facts = context! {
         result => Value::from(Serde(first)), panels => Value::from(Serde(&panels)), top, score_top,
         moved => mean(first).filter(|mean| *mean != 0.0).map(moved).map(|(by, of_probability)| {
@@ -114,6 +113,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         score_scale => Value::from(Serde(&PlotScale::new(lowest, most))),
         scales => scales.collect::<Value>(),
     };
-    let names = ["scores", "How far do scores move?", "Scores"];
-    Some(PageSection::in_short(names, "scores.html", facts))
+    Some(PageSection::told("scores", "scores.html", facts))
 }

@@ -74,6 +74,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         graphs => found.iter().any(|of| of.result.set.is_of_graphs()),
         still => Value::from(Serde(&still[..still.len().min(STILL_AT_MOST)])),
     };
-    let names = ["switches", "Whose decision would change?", "Who switches"];
-    Some(PageSection::in_short(names, "mosaics.html", facts))
+    Some(PageSection::told("switches", "mosaics.html", facts))
 }

@@ -29,7 +29,8 @@ struct LimitTrend<'a> {
 fn runs(inputs: &BriefInputs<'_>, limit: &AuditLimit, part: &LimitPart) -> Vec<TrendRun> {
     let manifest = &inputs.audit.manifest;
     let is_same = |row: &&HistoryRow| {
-        row.gate.as_str() == limit.name && JudgedValue::of_history(row) == limit.value_of(part)
+        row.gate.as_str() == limit.name
+            && JudgedValue::of_row(*row, &row.metric, &row.class) == part.judged
     };
     let point = |value: Option<f64>, interval| {
         value.filter(|value| value.is_finite()).map(|value| PlotPoint::new(value, interval))
@@ -67,6 +68,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         earlier, n => found.len(), broken => found.iter().filter(|of| of.broken > 0).count(),
         trends => Value::from(Serde(&found[..found.len().min(CHARTS_AT_MOST)])),
     };
-    let names = ["trend", "How were the limits kept from run to run?", "Trend"];
-    Some(PageSection::in_short(names, "trend.html", facts))
+    Some(PageSection::told("trend", "trend.html", facts))
 }

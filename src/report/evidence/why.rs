@@ -189,6 +189,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         more => asked.len().saturating_sub(BLOCKS_AT_MOST),
         blocks => shown.map(|(row, features)| block(inputs, row, features)).collect::<Value>(),
     };
-    let names = ["why", "Who switches more often than the others?", "Why"];
-    Some(PageSection::in_short(names, "why.html", facts))
+    Some(PageSection::told("why", "why.html", facts))
 }

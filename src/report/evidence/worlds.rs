@@ -56,6 +56,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
             context!(out => n * share, all => n, share)
         }),
     };
-    let names = ["worlds", "Do the changed people look real?", "Changed people"];
-    Some(PageSection::in_short(names, "worlds.html", facts))
+    Some(PageSection::told("worlds", "worlds.html", facts))
 }

@@ -1,6 +1,7 @@
 //! Tables of values: cells of metrics at keys, and what is below them.
 
-use crate::report::draw::chart::{self, IntervalWhisker};
+use crate::report::draw::chart;
+use crate::report::draw::plot::PlotPoint;
 use crate::report::page::below::Below;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
@@ -45,9 +46,9 @@ pub(crate) fn whiskers(
     noise: fn(&ReportedValue) -> Option<(f64, f64)>,
 ) -> PageCell {
     let mark = |of: &ReportedValue| {
-        Some(IntervalWhisker { value: of.value?, interval: of.interval, noise: noise(of) })
+        Some(PlotPoint { second: noise(of), ..PlotPoint::new(of.value?, of.interval) })
     };
-    let drawn: Option<Vec<IntervalWhisker>> = measures.iter().map(|of| mark((*of)?)).collect();
+    let drawn: Option<Vec<PlotPoint>> = measures.iter().map(|of| mark((*of)?)).collect();
     let drawing = drawn.map(|drawn| RichText::new().drawing(chart::whiskers(&drawn, end)));
     drawing.unwrap_or_default().into()
 }

@@ -47,12 +47,8 @@ pub(crate) struct SectionPage {
 pub(crate) struct PageSection {
     /// Anchor.
     pub(super) id: &'static str,
-    /// Heading.
+    /// Heading; empty where the template of the page has it.
     pub(super) title: &'static str,
-    /// Heading in the list of contents.
-    pub(super) short: &'static str,
-    /// What says the heading, where it depends on what was found.
-    pub(super) heading: Option<PageBlock>,
     /// Content.
     pub(super) blocks: Vec<PageBlock>,
 }
@@ -167,7 +163,7 @@ impl<W: Into<RichText>> From<W> for PageCell {
 impl PageSection {
     /// A section of several templates.
     pub(super) fn new((id, title): (&'static str, &'static str), blocks: Vec<PageBlock>) -> Self {
-        PageSection { id, title, short: title, heading: None, blocks }
+        PageSection { id, title, blocks }
     }
 
     /// A section of one template.
@@ -179,22 +175,16 @@ impl PageSection {
         PageSection::new(names, vec![PageBlock(template, facts)])
     }
 
-    /// The same with another heading in the list of contents.
-    pub(super) fn in_short(
-        [id, title, short]: [&'static str; 3],
-        template: &'static str,
-        facts: Value,
-    ) -> Self {
-        PageSection { short, ..PageSection::of_facts((id, title), template, facts) }
+    /// A section of `report.html`, which has its heading.
+    pub(super) fn told(id: &'static str, template: &'static str, facts: Value) -> Self {
+        PageSection::of_facts((id, ""), template, facts)
     }
 }
 
 impl From<&PageSection> for Value {
     fn from(section: &PageSection) -> Self {
-        let PageSection { id, title, short, heading, blocks } = section;
-        let heading = heading.as_ref().map(Value::from);
-        let blocks: Value = blocks.iter().map(Value::from).collect();
-        context!(id => *id, title => *title, short => *short, heading, blocks)
+        let PageSection { id, title, blocks } = section;
+        context!(id => *id, title => *title, blocks => blocks.iter().map(Value::from).collect::<Value>())
     }
 }
 

@@ -27,71 +27,26 @@ use crate::report::visible::visible;
 use crate::text::{self, TESTED};
 
 macro_rules! templates {
-    ($($name:literal $folder:literal),+ $(,)?) => {
-        [$(($name, include_str!(concat!("../", $folder, "/", $name)))),+]
+    ($($folder:literal: $($name:ident)+,)+) => {
+        &[$($((
+            concat!(stringify!($name), ".html"),
+            include_str!(concat!("../", $folder, "/", stringify!($name), ".html")),
+        )),+),+]
     };
 }
 
-/// Every template, by name.
-pub(crate) const TEMPLATES: [(&str, &str); 54] = templates![
-    "report.html" "page",
-    "sections.html" "page",
-    "blocks.html" "page",
-    "charts.html" "page",
-    "words.html" "page",
-    "voice.html" "page",
-    "closing.html" "brief",
-    "forest.html" "brief",
-    "hero.html" "brief",
-    "knowledge.html" "brief",
-    "limit.html" "brief",
-    "limits.html" "brief",
-    "shares.html" "brief",
-    "waits.html" "brief",
-    "arms.html" "evidence",
-    "as_they_are.html" "evidence",
-    "cases.html" "evidence",
-    "class_moves.html" "evidence",
-    "changes.html" "evidence",
-    "ladder.html" "evidence",
-    "mosaics.html" "evidence",
-    "path.html" "evidence",
-    "pattern.html" "evidence",
-    "ranking.html" "evidence",
-    "reach.html" "evidence",
-    "retraining.html" "evidence",
-    "scores.html" "evidence",
-    "trend.html" "evidence",
-    "why.html" "evidence",
-    "worlds.html" "evidence",
-    "against.html" "section",
-    "all_results.html" "section",
-    "amounts.html" "section",
-    "classes.html" "section",
-    "compared.html" "section",
-    "experiments.html" "section",
-    "folders.html" "section",
-    "gates.html" "section",
-    "glossary.html" "section",
-    "graphs.html" "section/graphs",
-    "groups.html" "section",
-    "hidden_cause.html" "section",
-    "left_out.html" "section",
-    "method.html" "section",
-    "models.html" "section",
-    "plausibility.html" "section/plausibility",
-    "provenance.html" "section",
-    "definition.html" "section/recourse",
-    "outcome.html" "section/recourse",
-    "recourse.html" "section/recourse",
-    "shift.html" "section",
-    "slices.html" "section",
-    "switches.html" "section",
-    "waiting.html" "section",
+/// Every template of the folders, by name.
+pub(crate) const TEMPLATES: &[(&str, &str)] = templates![
+    "page": report sections blocks charts words voice,
+    "brief": closing forest hero knowledge limit limits shares waits,
+    "evidence": arms as_they_are cases class_moves changes ladder mosaics path pattern ranking
+        reach retraining scores trend why worlds,
+    "section": against all_results amounts classes compared experiments folders gates glossary
+        groups hidden_cause left_out method models provenance shift slices switches waiting,
+    "section/graphs": graphs,
+    "section/plausibility": plausibility,
+    "section/recourse": definition outcome recourse,
 ];
-
-/// Those that hold words alone, which [`text::said`] takes one by one.
-const WORDS: [&str; 2] = ["voice.html", "limit.html"];
 
 type Ends = Serde<(f64, f64)>;
 
@@ -184,10 +139,21 @@ pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
     let mut environment = bare();
     environment.add_global("voice", voice);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
-    for (name, source) in TEMPLATES.iter().filter(|(name, _)| WORDS.contains(name)) {
-        environment.add_template(name, source).expect(TESTED);
-    }
+    environment.add_template("voice.html", include_str!("voice.html")).expect(TESTED);
     environment
+}
+
+/// A limit that is drawn across, of the facts of a limit.
+#[derive(Deserialize)]
+struct LimitAcross {
+    limit: f64,
+    drawn: f64,
+    forbidden: ForbiddenSide,
+    amount: String,
+}
+
+fn label_of(limit: &Option<LimitAcross>) -> String {
+    limit.as_ref().map_or_else(String::new, |limit| format!("limit {}", limit.amount))
 }
 
 /// Drawings, whose titles templates say.
@@ -230,14 +196,6 @@ fn add_drawings(environment: &mut Environment<'static>) {
     );
     type Words = Vec<Value>;
     type Points = Serde<Vec<(f64, Option<PlotPoint>)>>;
-    /// A limit that is drawn across, of the facts of a limit.
-    #[derive(Deserialize)]
-    struct LimitAcross {
-        limit: f64,
-        drawn: f64,
-        forbidden: ForbiddenSide,
-        amount: String,
-    }
     type Across = Serde<Option<LimitAcross>>;
     environment.add_function(
         "change_bars",
@@ -270,13 +228,13 @@ fn add_drawings(environment: &mut Environment<'static>) {
               limit: Across,
               words: Words| {
             let [title, desc] = [0, 1].map(|i| words.get(i).map(plain).unwrap_or_default());
-            let limit = limit.0.map(|of| (of.drawn, of.forbidden, format!("limit {}", of.amount)));
+            let label = label_of(&limit.0);
             drawn(threshold_curve(
                 (&title, &desc),
                 &points.0,
                 side.0,
                 job.0.as_ref().map(|(at, label)| (*at, label.as_str())),
-                limit.as_ref().map(|(at, side, label)| (*at, *side, label.as_str())),
+                limit.0.as_ref().map(|of| (of.drawn, of.forbidden, label.as_str())),
             ))
         },
     );
@@ -286,16 +244,16 @@ fn add_drawings(environment: &mut Environment<'static>) {
               side: Serde<SwitchSide>,
               limit: Across,
               title: Value| {
-            let limit = limit.0.map(|of| (of.limit, format!("limit {}", of.amount)));
-            let limit = limit.as_ref().map(|(at, label)| (*at, label.as_str()));
+            let label = label_of(&limit.0);
+            let limit = limit.0.map(|of| (of.limit, label.as_str()));
             drawn(ladder(&plain(&title), &blocks.0, side.0, limit, AxisUnit::Percent))
         },
     );
     environment.add_function(
         "trade_off",
         move |arms: Serde<Vec<TradeOffArm>>, limit: Across, title: Value| {
-            let limit = limit.0.map(|of| (of.limit, format!("limit {}", of.amount)));
-            let limit = limit.as_ref().map(|(at, label)| (*at, label.as_str()));
+            let label = label_of(&limit.0);
+            let limit = limit.0.map(|of| (of.limit, label.as_str()));
             drawn(trade_off(&plain(&title), &arms.0, limit))
         },
     );
@@ -332,7 +290,7 @@ pub(crate) fn environment(voice: Option<Value>) -> Environment<'static> {
     if let Some(voice) = voice {
         environment.add_global("voice", voice);
     }
-    for (name, source) in TEMPLATES {
+    for &(name, source) in TEMPLATES {
         environment.add_template(name, source).expect(TESTED);
     }
     environment

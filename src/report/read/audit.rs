@@ -10,7 +10,6 @@ use crate::exec::files;
 use crate::folder::manifest::Manifest;
 use crate::folder::read as opened;
 use crate::metric::catalog::shift;
-use crate::report::read::cases::{ReportedCase, cases_of};
 use crate::report::read::classes::ClassResults;
 use crate::report::read::graphs::{GraphEvidence, ScenarioGraphs};
 use crate::report::read::panel::{
@@ -24,10 +23,10 @@ use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::table::file::read_rows;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
-    AmountRow, ArmFoldRow, ArmRow, CfMapRow, ChangeRow, ComparisonRow, CountRow, DRAWN_SIDES,
-    FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, KnowledgeFitRow, MetricRow,
-    MetricTable, NeededKnowledgeRow, PopulationRow, ScoreShiftRow, SupportCountRow, SupportRow,
-    TableRow, ThresholdRow,
+    AmountRow, ArmFoldRow, ArmRow, CfExampleRow, CfMapRow, ChangeRow, ComparisonRow, CountRow,
+    DRAWN_SIDES, FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow,
+    KnowledgeFitRow, MetricRow, MetricTable, NeededKnowledgeRow, PopulationRow, ScoreShiftRow,
+    SupportCountRow, SupportRow, TableRow, ThresholdRow,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -70,7 +69,7 @@ pub(crate) struct AuditFolder {
     pub(crate) quality: QualityTables,
     pub(crate) map: Vec<CfMapRow>,
     /// The people whom the job shows.
-    pub(crate) cases: Vec<ReportedCase>,
+    pub(crate) cases: Vec<CfExampleRow>,
     /// Causal graphs.
     pub(crate) graphs: GraphEvidence,
     /// Scores as such.
@@ -135,8 +134,8 @@ impl ArmNumbers {
     }
 }
 
-/// Place of a panel on the page: position and name of attribute, set and model.
-type PanelOrder<'a> = (usize, &'a str, usize, &'a str, usize, &'a str);
+/// Place of a set of an attribute on the page: position and name of attribute and set.
+type SetPlace<'a> = (usize, &'a str, usize, &'a str);
 
 /// Reads a table and sorts it by key, independent of the writer.
 fn sorted<R: TableRow>(tables: &Path) -> Result<Vec<R>> {
@@ -177,46 +176,22 @@ impl AuditFolder {
 
     /// The sets in the order of attributes and sets, each with its directions worst first.
     pub(crate) fn set_qualities(&self) -> Vec<SetQuality<'_>> {
-        let m = &self.manifest;
-        let place = |pair: &QualityKey| {
-            let attribute =
-                AuditFolder::position(m.attributes.iter().map(|a| &a.name), &pair.attribute);
-            let set = AuditFolder::position(m.counterfactuals.iter().map(|c| &c.name), &pair.set);
-            (attribute, pair.attribute.clone(), set, pair.set.clone())
-        };
-        let places: BTreeSet<_> =
-            self.quality.pairs.keys().filter(|pair| !pair.from.is_empty()).map(place).collect();
-        let world = |(id, (_, attribute, _, set)): (usize, (usize, String, usize, String))| {
-            let groups = self.groups_of(&attribute);
-            let at = |group: &str| groups.iter().position(|g| g == group).unwrap_or(usize::MAX);
-            let mine = |pair: &&QualityKey| {
-                pair.set == set && pair.attribute == attribute && !pair.from.is_empty()
-            };
-            let mut rated: Vec<(f64, usize, usize, &QualityKey)> = self
-                .quality
-                .pairs
-                .keys()
-                .filter(mine)
-                .map(|pair| (self.quality.farthest(pair), at(&pair.from), at(&pair.to), pair))
-                .collect();
-            rated.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-            let directions = rated
-                .into_iter()
-                .map(|(.., pair)| DirectionQuality { pair, values: &self.quality.pairs[pair] })
-                .collect();
-            let strategy = m
-                .counterfactuals
-                .iter()
-                .find(|c| c.name == set)
-                .map_or("", |c| c.strategy.as_str());
-            SetQuality {
+        let mut sets: BTreeMap<_, Vec<DirectionQuality<'_>>> = BTreeMap::new();
+        let pairs = self.quality.pairs.iter().filter(|(pair, _)| !pair.from.is_empty());
+        for (pair, values) in pairs {
+            let place = self.place(&pair.attribute, &pair.set);
+            sets.entry(place).or_default().push(DirectionQuality { pair, values });
+        }
+        let world =
+            |(id, ((_, attribute, _, set), directions)): (usize, (SetPlace<'_>, _))| SetQuality {
                 id,
-                key: QualityKey { set, attribute, ..QualityKey::default() },
-                strategy,
-                directions,
-            }
-        };
-        places.into_iter().enumerate().map(world).collect()
+                key: QualityKey::of_set(set, attribute),
+                strategy: self.manifest.set(set).map_or("", |of| &of.strategy),
+                directions: self.worst_first(attribute, directions, |of, at| {
+                    (self.quality.farthest(of.pair), at(&of.pair.from), at(&of.pair.to))
+                }),
+            };
+        sets.into_iter().enumerate().map(world).collect()
     }
 
     /// Reads the folder.
@@ -258,7 +233,7 @@ impl AuditFolder {
             recourse: recourse::RecourseTables::read(&tables)?,
             quality: QualityTables::of(&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?),
             map: sorted(&tables)?,
-            cases: cases_of(&read_rows(&tables)?),
+            cases: read_rows(&tables)?,
             graphs: GraphEvidence::of(
                 (&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?),
                 sorted(&tables)?,
@@ -293,6 +268,16 @@ impl AuditFolder {
     pub(crate) fn rows_of_gate(&self, gate: &str) -> &[GateRow] {
         let rest = &self.gates[self.gates.partition_point(|row| row.gate.as_str() < gate)..];
         &rest[..rest.partition_point(|row| row.gate.as_str() == gate)]
+    }
+
+    /// The rows of a group in `groups`, over all its rows.
+    pub(crate) fn group_rows(
+        &self,
+        attribute: &str,
+        group: &str,
+    ) -> impl Iterator<Item = &GroupRow> {
+        let is_own = move |row: &&GroupRow| row.sensitive == *attribute && row.group == *group;
+        self.groups.iter().filter(|row| row.slice.is_empty()).filter(is_own)
     }
 
     /// The title of the page: as the job words it, or the job's name.
@@ -343,7 +328,7 @@ impl AuditFolder {
     /// tables know.
     pub(crate) fn groups_of(&self, attribute: &str) -> Vec<String> {
         let mut groups = Vec::new();
-        if let Some(words) = self.manifest.attributes.iter().find(|a| a.name == attribute) {
+        if let Some(words) = self.manifest.attribute(attribute) {
             groups.extend(words.groups.iter().filter(|g| **g == words.reference).cloned());
             groups.extend(words.groups.iter().filter(|g| **g != words.reference).cloned());
         }
@@ -367,57 +352,67 @@ impl AuditFolder {
         names.into_iter().position(|n| n.as_ref() == name).unwrap_or(usize::MAX)
     }
 
+    fn place<'k>(&self, attribute: &'k str, set: &'k str) -> SetPlace<'k> {
+        let m = &self.manifest;
+        (
+            Self::position(m.attributes.iter().map(|a| &a.name), attribute),
+            attribute,
+            Self::position(m.counterfactuals.iter().map(|c| &c.name), set),
+            set,
+        )
+    }
+
+    /// Directions of an attribute by how bad they are, the worst first, of equals in the order of the
+    /// groups; `rated` gives both, with the place of a group.
+    fn worst_first<D>(
+        &self,
+        attribute: &str,
+        directions: Vec<D>,
+        rated: impl Fn(&D, &dyn Fn(&str) -> usize) -> (f64, usize, usize),
+    ) -> Vec<D> {
+        let groups = self.groups_of(attribute);
+        let place: BTreeMap<&str, usize> = groups.iter().map(String::as_str).zip(0..).collect();
+        let at = |group: &str| place.get(group).copied().unwrap_or(usize::MAX);
+        let mut rated: Vec<_> = directions.into_iter().map(|of| (rated(&of, &at), of)).collect();
+        rated.sort_by(|(a, _), (b, _)| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        rated.into_iter().map(|(_, direction)| direction).collect()
+    }
+
     /// The panels in the order of attributes, sets and models, each with its directions worst
     /// first.
     pub(crate) fn panels(&self) -> Vec<AuditPanel> {
-        let mut found: BTreeMap<PanelOrder<'_>, Vec<PanelDirection>> = BTreeMap::new();
-        let m = &self.manifest;
-        let directions = self.measures.keys().filter(|k| k.scope == "direction");
-        for key in directions.chain(
-            self.cells.keys().filter(|k| k.scope == "direction" && !self.measures.contains_key(*k)),
-        ) {
-            let place = (
-                Self::position(m.attributes.iter().map(|a| &a.name), &key.attribute),
-                key.attribute.as_str(),
-                Self::position(m.counterfactuals.iter().map(|c| &c.name), &key.set),
-                key.set.as_str(),
-                Self::position(m.models.iter().map(|x| &x.name), &key.model),
-                key.model.as_str(),
-            );
-            found
-                .entry(place)
-                .or_default()
-                .push(PanelDirection { from: key.from.clone(), to: key.to.clone() });
+        let mut found: BTreeMap<_, Vec<PanelDirection>> = BTreeMap::new();
+        let measured = self.measures.keys();
+        let counted = self.cells.keys().filter(|key| !self.measures.contains_key(*key));
+        for key in measured.chain(counted).filter(|key| key.scope == "direction") {
+            let models = self.manifest.models.iter().map(|model| &model.name);
+            let model = (Self::position(models, &key.model), key.model.as_str());
+            let directions =
+                found.entry((self.place(&key.attribute, &key.set), model)).or_default();
+            directions.push(PanelDirection { from: key.from.clone(), to: key.to.clone() });
         }
-        let mut panels: Vec<AuditPanel> = found
-            .into_iter()
-            .enumerate()
-            .map(|(id, ((_, attribute, _, set, _, model), directions))| AuditPanel {
+        let panel = |(id, (((_, attribute, _, set), (_, model)), directions))| {
+            let words = self.manifest.set(set);
+            let written = words.and_then(|of| of.written.get(attribute));
+            AuditPanel {
                 id,
-                attribute: attribute.to_owned(),
-                set: set.to_owned(),
-                strategy: m
-                    .counterfactuals
-                    .iter()
-                    .find(|c| c.name == set)
-                    .map(|c| c.strategy.clone())
-                    .unwrap_or_default(),
-                written: m
-                    .counterfactuals
-                    .iter()
-                    .find(|c| c.name == set)
-                    .and_then(|c| c.written.get(attribute))
-                    .cloned()
-                    .unwrap_or_default(),
-                model: model.to_owned(),
+                attribute: str::to_owned(attribute),
+                set: str::to_owned(set),
+                strategy: words.map(|of| of.strategy.clone()).unwrap_or_default(),
+                written: written.cloned().unwrap_or_default(),
+                model: str::to_owned(model),
                 groups: self.groups_of(attribute),
                 directions,
                 drawn: 0,
                 still: false,
-            })
-            .collect();
+            }
+        };
+        let mut panels: Vec<AuditPanel> = found.into_iter().enumerate().map(panel).collect();
         for panel in &mut panels {
-            self.worst_first(panel);
+            let directions = std::mem::take(&mut panel.directions);
+            panel.directions = self.worst_first(&panel.attribute, directions, |of, at| {
+                (self.switch_rate(panel, of), at(&of.from), at(&of.to))
+            });
         }
         self.limit_panels(&mut panels);
         panels
@@ -431,19 +426,6 @@ impl AuditFolder {
             sp.plus(sn).part_of(sp.plus(sn).plus(cn).plus(cp))
         };
         measured.or_else(counted).unwrap_or(-1.0)
-    }
-
-    fn worst_first(&self, panel: &mut AuditPanel) {
-        let place: BTreeMap<&str, usize> =
-            panel.groups.iter().enumerate().map(|(i, g)| (g.as_str(), i)).collect();
-        let at = |group: &str| place.get(group).copied().unwrap_or(usize::MAX);
-        let mut rated: Vec<(f64, usize, usize, PanelDirection)> = panel
-            .directions
-            .iter()
-            .map(|d| (self.switch_rate(panel, d), at(&d.from), at(&d.to), d.clone()))
-            .collect();
-        rated.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-        panel.directions = rated.into_iter().map(|(_, _, _, d)| d).collect();
     }
 
     fn limit_panels(&self, panels: &mut [AuditPanel]) {

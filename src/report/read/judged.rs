@@ -2,7 +2,7 @@
 //! a value only where model, set, attribute, scope, groups, slice, class and arm all agree.
 
 use crate::report::read::panel::{KeyedRow, ResultKey};
-use crate::table::{GateRow, HistoryRow};
+use crate::table::GateRow;
 
 /// One value, as gates and the tables of values both name it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,16 +33,11 @@ impl JudgedValue {
     /// What a row of gates judges; none of the change of a value.
     pub(crate) fn of_gate(row: &GateRow) -> Option<Self> {
         let is_on_the_value = ["at_most", "at_least"].contains(&row.rule_words().0);
-        is_on_the_value.then(|| JudgedValue::of_keyed(row, &row.metric, &row.class))
+        is_on_the_value.then(|| JudgedValue::of_row(row, &row.metric, &row.class))
     }
 
-    /// What a row of gates of an earlier run judged, or the change of which.
-    pub(crate) fn of_history(row: &HistoryRow) -> Self {
-        JudgedValue::of_keyed(row, &row.metric, &row.class)
-    }
-
-    /// The value of a row with a key.
-    fn of_keyed(row: &impl KeyedRow, metric: &str, class: &str) -> Self {
+    /// The value that a row is about, or whose change it is about.
+    pub(crate) fn of_row(row: &impl KeyedRow, metric: &str, class: &str) -> Self {
         let audit = row.audit();
         JudgedValue {
             key: audit.as_ref().into(),

@@ -1,7 +1,6 @@
 //! The tables of an output folder as the sections of the page read them.
 
 pub(crate) mod audit;
-pub(crate) mod cases;
 pub(crate) mod classes;
 pub(crate) mod graphs;
 pub(crate) mod grouped;

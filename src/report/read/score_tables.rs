@@ -8,24 +8,11 @@ use crate::report::read::panel::{KeyedRow, ResultKey, is_plain_audit};
 use crate::table::file::{read_matching, read_rows};
 use crate::table::{CurveRow, JOB_STEP, ReliabilityRow};
 
-/// A rate at one threshold.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct ThresholdRate {
-    /// The threshold in the numbers of the scores; none at an end of log-odds.
-    pub(crate) threshold: Option<f64>,
-    /// The value; none where undefined.
-    pub(crate) value: Option<f64>,
-    /// Cases below it.
-    pub(crate) cases: i64,
-    /// Its interval.
-    pub(crate) interval: Option<(f64, f64)>,
-}
-
 /// A rate at the thresholds of the grid, by step.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReportedCurve {
     /// By step.
-    pub(crate) steps: Vec<ThresholdRate>,
+    pub(crate) steps: Vec<CurveRow>,
     /// The threshold of the job in the numbers of the scores; none where rows have several.
     pub(crate) threshold: Option<f64>,
 }
@@ -36,7 +23,7 @@ impl ReportedCurve {
         let at = self.threshold?;
         let turned = self.ends().is_some_and(|(first, last)| first > last);
         // Log-odds have no number at their lower end.
-        let before = |step: &ThresholdRate| {
+        let before = |step: &CurveRow| {
             step.threshold
                 .is_none_or(|threshold| if turned { threshold >= at } else { threshold <= at })
         };
@@ -68,19 +55,14 @@ impl ScoreTables {
             read_matching(tables, |row: &CurveRow| is_plain_audit(&row) && row.class.is_empty())?;
         rows.sort_by_key(|row| row.step);
         let mut curves: BTreeMap<ResultKey, BTreeMap<String, ReportedCurve>> = BTreeMap::new();
-        for row in &rows {
+        for row in rows {
             let of_key = curves.entry(row.key()).or_default();
             let curve = of_key.entry(row.metric.to_string()).or_default();
             if row.step == JOB_STEP {
                 curve.threshold = row.threshold;
-                continue;
+            } else {
+                curve.steps.push(row);
             }
-            curve.steps.push(ThresholdRate {
-                threshold: row.threshold,
-                value: row.value.filter(|value| value.is_finite()),
-                cases: row.denominator.unwrap_or(0),
-                interval: row.lo.zip(row.hi),
-            });
         }
         let mut bins: BTreeMap<ResultKey, Vec<ReliabilityRow>> = BTreeMap::new();
         let plain = |row: &ReliabilityRow| {
@@ -108,10 +90,11 @@ impl ScoreTables {
 
 #[cfg(test)]
 mod tests {
-    use super::{ReportedCurve, ThresholdRate};
+    use super::ReportedCurve;
+    use crate::table::CurveRow;
 
     fn curve(thresholds: impl Iterator<Item = Option<f64>>, threshold: f64) -> ReportedCurve {
-        let step = |threshold| ThresholdRate { threshold, ..ThresholdRate::default() };
+        let step = |threshold| CurveRow { threshold, ..CurveRow::default() };
         ReportedCurve { steps: thresholds.map(step).collect(), threshold: Some(threshold) }
     }
 

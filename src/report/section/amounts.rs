@@ -7,10 +7,10 @@ use minijinja::value::Value;
 use crate::metric::catalog::place::PageList;
 use crate::report::page::cells::ValuesByKey;
 use crate::report::page::terms::PageGlossary;
-use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
+use crate::report::section::models::place_of;
 use crate::table::AmountRow;
 
 /// Rows in one table; the others stand in the tables.
@@ -55,21 +55,22 @@ fn table(
 ) -> Option<Value> {
     let groups = audit.groups_of(attribute);
     let key = |scope: &str, ends: [&str; 2]| ResultKey::new([model, set, attribute], scope, ends);
-    let group = |a: &String| (RichText::new().name(a), key("group", [a, ""]));
-    let gap = |a: &String, b: &String| {
-        (RichText::new().name(a).text(" and ").name(b), key("pair", [a, b]))
-    };
-    let change = |a: &String, b: &String| (RichText::direction(a, b), key("direction", [a, b]));
     let others = |i: usize| groups.iter().enumerate().filter(move |(k, _)| *k != i);
     let pairs = groups.iter().enumerate().flat_map(|(i, a)| others(i).map(move |b| ((i, a), b)));
-    let (list, mut rows): (_, Vec<(RichText, ResultKey)>) = match id {
-        "groups" => (PageList::AmountGroups, groups.iter().map(group).collect()),
+    let (list, keys): (_, Vec<ResultKey>) = match id {
+        "groups" => {
+            (PageList::AmountGroups, groups.iter().map(|a| key("group", [a, ""])).collect())
+        }
         "gaps" => {
             let once = pairs.filter(|(a, b)| a.0 < b.0);
-            (PageList::AmountGaps, once.map(|((_, a), (_, b))| gap(a, b)).collect())
+            (PageList::AmountGaps, once.map(|((_, a), (_, b))| key("pair", [a, b])).collect())
         }
-        _ => (PageList::AmountChanges, pairs.map(|((_, a), (_, b))| change(a, b)).collect()),
+        _ => {
+            let all = pairs.map(|((_, a), (_, b))| key("direction", [a, b]));
+            (PageList::AmountChanges, all.collect())
+        }
     };
+    let mut rows: Vec<_> = keys.into_iter().map(|key| (place_of(&key), key)).collect();
     rows.retain(|(_, key)| list.ids().iter().any(|id| audit.measure(key, id).is_some()));
     let more = rows.len().saturating_sub(ROWS_AT_MOST);
     rows.truncate(ROWS_AT_MOST);

@@ -18,7 +18,7 @@ use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::classes::{ClassResults, ClassTallies};
+use crate::report::read::classes::ClassResults;
 use crate::report::read::panel::{AuditPanel, PanelDirection, ResultKey};
 use crate::report::read::tally::WeightedCount;
 
@@ -49,16 +49,7 @@ impl ClassResults {
     }
 
     /// A matrix with its sums; `of` names it.
-    fn matrix(
-        &self,
-        key: &ResultKey,
-        shown: &[&str],
-        of: RichText,
-        corner: &str,
-        weighted: bool,
-    ) -> Value {
-        let empty = ClassTallies::new();
-        let matrix = self.matrices.get(key).unwrap_or(&empty);
+    fn matrix(&self, key: &ResultKey, shown: &[&str], of: RichText, weighted: bool) -> Value {
         let places = shown.len() + usize::from(shown.len() < self.names.len());
         let place =
             |class: &str| shown.iter().position(|name| *name == class).unwrap_or(shown.len());
@@ -66,7 +57,7 @@ impl ClassResults {
         // Next to the sums: of classes that are shown together these do not tell who left one for
         // another.
         let (mut same, mut all) = (WeightedCount::default(), WeightedCount::default());
-        for ((before, after), tally) in matrix {
+        for ((before, after), tally) in self.matrices.get(key).into_iter().flatten() {
             let cell = &mut sums[place(before).min(places - 1)][place(after).min(places - 1)];
             *cell = cell.plus(*tally);
             all = all.plus(*tally);
@@ -97,9 +88,11 @@ impl ClassResults {
             ReportRow::new(name(before), (0..places).map(|after| cell(before, after, whole)))
         });
         let other = WeightedCount { n: all.n - same.n, weight: all.weight - same.weight };
+        let is_of_labels = key.set.is_empty();
+        let corner = if is_of_labels { "Label" } else { "Predicted" };
         let head = std::iter::once(corner.into()).chain((0..places).map(name));
         context! {
-            of, is_of_labels => key.set.is_empty(), n => other.n, all => all.n,
+            of, is_of_labels, n => other.n, all => all.n,
             share => number::share(other, all, weighted), table => PageTable::new(head, rows),
         }
     }
@@ -120,6 +113,32 @@ impl ClassResults {
         let table = values.table(&mut |metric| glossary.head(metric))?;
         Some(context!(of, table))
     }
+
+    /// The matrices of these keys, of labels and predictions also that of all, and the classes one
+    /// by one.
+    fn block(
+        &self,
+        told: &[(RichText, ResultKey)],
+        (total, groups): (&ResultKey, usize),
+        weighted: bool,
+        glossary: &mut PageGlossary<'_>,
+    ) -> PageBlock {
+        let shown = self.shown(total);
+        let is_of_labels = total.set.is_empty();
+        let list = if is_of_labels { PageList::ClassGroups } else { PageList::ClassSwitches };
+        let all = is_of_labels.then(|| ("All groups".into(), total.clone()));
+        let matrices = told.iter().cloned().chain(all);
+        let matrices = matrices.map(|(of, key)| self.matrix(&key, &shown, of, weighted));
+        let matrices: Value = matrices.collect();
+        let one = |(of, key): &(RichText, ResultKey)| {
+            self.one_vs_all(key, (&shown, list.ids()), of.clone(), glossary)
+        };
+        let facts = context! {
+            all => self.names.len(), shown => shown.len(), is_of_labels, told => told.len(),
+            groups, matrices, classes => told.iter().filter_map(one).collect::<Value>(),
+        };
+        PageBlock("classes.html", facts)
+    }
 }
 
 /// The matrices of the directions that are drawn, and the classes one by one.
@@ -129,23 +148,10 @@ pub(crate) fn of_panel(
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
     let classes = Some(&audit.classes).filter(|classes| classes.are_there())?;
-    let shown = classes.shown(&panel.total());
+    let named = |d: &PanelDirection| (RichText::direction(&d.from, &d.to), panel.direction(d));
+    let drawn: Vec<_> = panel.directions.iter().take(panel.drawn).map(named).collect();
     let weighted = audit.manifest.weight.is_some();
-    let drawn = || {
-        let named = |d: &PanelDirection| (RichText::direction(&d.from, &d.to), panel.direction(d));
-        panel.directions.iter().take(panel.drawn).map(named)
-    };
-    let matrix = |(of, key)| classes.matrix(&key, &shown, of, "Predicted", weighted);
-    let metrics = PageList::ClassSwitches.ids();
-    let one = |(of, key)| classes.one_vs_all(&key, (&shown, metrics), of, glossary);
-    Some(PageBlock(
-        "classes.html",
-        context! {
-            all => classes.names.len(), shown => shown.len(), is_of_labels => false, told => 0,
-            groups => 0, matrices => drawn().map(matrix).collect::<Value>(),
-            classes => drawn().filter_map(one).collect::<Value>(),
-        },
-    ))
+    Some(classes.block(&drawn, (&panel.total(), 0), weighted, glossary))
 }
 
 /// The values of two facets class by class, of the metrics of two lists; none where no class has
@@ -174,22 +180,8 @@ pub(crate) fn of_groups(
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
     let classes = Some(&audit.classes).filter(|classes| classes.are_there())?;
-    let total = at("total", "", "");
-    let shown = classes.shown(&total);
-    let weighted = audit.manifest.weight.is_some();
     let named = |group: &String| (RichText::new().name(group), at("group", group, ""));
-    let told = || groups.iter().take(GROUPS_AT_MOST).map(named);
-    let matrix = |(of, key)| classes.matrix(&key, &shown, of, "Label", weighted);
-    let metrics = PageList::ClassGroups.ids();
-    let one = |(of, key)| classes.one_vs_all(&key, (&shown, metrics), of, glossary);
-    let all = std::iter::once(("All groups".into(), total.clone()));
-    Some(PageBlock(
-        "classes.html",
-        context! {
-            all => classes.names.len(), shown => shown.len(), is_of_labels => true,
-            told => told().count(), groups => groups.len(),
-            matrices => told().chain(all).map(matrix).collect::<Value>(),
-            classes => told().filter_map(one).collect::<Value>(),
-        },
-    ))
+    let told: Vec<_> = groups.iter().take(GROUPS_AT_MOST).map(named).collect();
+    let weighted = audit.manifest.weight.is_some();
+    Some(classes.block(&told, (&at("total", "", ""), groups.len()), weighted, glossary))
 }

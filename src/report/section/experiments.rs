@@ -21,7 +21,8 @@ use crate::report::read::audit::{ArmNumbers, AuditFolder};
 use crate::report::read::panel::{
     EccmTallies, KeyedRow, ReportedValue, ResultKey, TrainingChanges, is_clear_change,
 };
-use crate::table::{ArmFoldRow, ArmRow};
+use crate::report::section::switches::ECCM;
+use crate::table::{ArmFoldRow, ArmRow, ComparisonRow};
 
 /// Pairs or directions of an attribute in one table.
 const PAIRS_AT_MOST: usize = 12;
@@ -30,25 +31,32 @@ const PAIRS_AT_MOST: usize = 12;
 const EXPERIMENTS_AT_MOST: usize = 6;
 
 /// A difference of an arm from the base.
-struct ArmChange {
+struct ArmChange<'a> {
     value: f64,
     interval: Option<(f64, f64)>,
-    /// The changes that other trainings give.
-    trainings: TrainingChanges,
     kind: NumberFormat,
-    /// Said where the labels behind it are missing for some people more often than for others.
-    missing_labels: Option<&'static str>,
+    row: &'a ComparisonRow,
 }
 
-impl ArmChange {
+impl<'a> ArmChange<'a> {
+    /// None where it is undefined.
+    fn of(row: &'a ComparisonRow) -> Option<Self> {
+        let kind = terms::kind(&row.metric, &row.scope).of_change();
+        Some(ArmChange { value: row.difference?, interval: row.lo.zip(row.hi), kind, row })
+    }
+
     /// Whether its interval, and the changes of other trainings, leave out zero.
     fn clear(&self) -> bool {
-        is_clear_change(self.interval, self.trainings)
+        is_clear_change(self.interval, TrainingChanges::of(self.row))
+    }
+
+    /// Strong where it is clear.
+    fn told(&self, value: String) -> RichText {
+        if self.clear() { RichText::new().strong(value) } else { value.into() }
     }
 
     fn value(&self) -> RichText {
-        let value = self.kind.value(self.value);
-        if self.clear() { RichText::new().strong(value) } else { value.into() }
+        self.told(self.kind.value(self.value))
     }
 
     fn ends(&self) -> Option<String> {
@@ -64,26 +72,20 @@ impl ArmChange {
     /// round, only its values.
     fn of_gap(&self, base: f64, kind: NumberFormat) -> Value {
         let change = apart_from_zero(base, base + self.value);
-        let size = match self.kind {
-            NumberFormat::Points => NumberFormat::Distance,
-            _ => NumberFormat::Plain,
-        };
-        let by = change.map(|change| {
-            let by = size.value(change.abs());
-            if self.clear() { RichText::new().strong(by) } else { by.into() }
-        });
+        let size = without_sign(self.kind);
         // Of the change in size: with the sign of the gap, and turned where it narrows.
         let turned = |(lo, hi): (f64, f64)| if self.value < 0.0 { (-hi, -lo) } else { (lo, hi) };
         let ends = change.zip(self.interval.map(turned));
         context! {
-            base => kind.value(base), arm => kind.value(base + self.value), change, by,
+            base => kind.value(base), arm => kind.value(base + self.value), change,
+            by => change.map(|change| self.told(size.value(change.abs()))),
             ends => ends.map(|(change, (lo, hi))| size.interval(change.abs(), lo, hi)),
         }
     }
 
     /// Below a value: the change, its interval, and what other trainings give.
     fn lines(&self) -> impl Iterator<Item = RichText> {
-        let trainings = match self.trainings {
+        let trainings = match TrainingChanges::of(self.row) {
             TrainingChanges::NotAsked => None,
             TrainingChanges::TooFew => Some("too few trainings give this change".to_owned()),
             TrainingChanges::Range((lo, hi)) => {
@@ -92,8 +94,13 @@ impl ArmChange {
         };
         std::iter::once(RichText::from("change ").and(self.value()))
             .chain(self.ends().into_iter().chain(trainings).map(RichText::from))
-            .chain(self.missing_labels.map(RichText::from))
+            .chain(terms::missing_labels(self.row).map(RichText::from))
     }
+}
+
+/// How the sizes of differences are printed, and how far values spread.
+pub(crate) fn without_sign(of_change: NumberFormat) -> NumberFormat {
+    if of_change == NumberFormat::Points { NumberFormat::Distance } else { NumberFormat::Plain }
 }
 
 /// How much farther from zero a gap is than it was, below 0 where it is nearer; none where it has
@@ -104,24 +111,33 @@ fn apart_from_zero(before: f64, after: f64) -> Option<f64> {
     (before * after >= 0.0).then(|| zero(after.abs() - before.abs()))
 }
 
-/// What became of the size of a gap that has a sign; empty for what is not such a gap.
-fn in_size(before: f64, after: f64, kind: NumberFormat) -> &'static str {
+/// What became of the size of a gap that has a sign; none for what is not such a gap.
+fn in_size(before: f64, after: f64, kind: NumberFormat) -> Option<&'static str> {
     match apart_from_zero(before, after) {
-        _ if !matches!(kind, NumberFormat::Points | NumberFormat::Signed) => "",
-        None => "the gap is reversed",
-        Some(change) if change < 0.0 => "the gap is narrower",
-        Some(change) if change > 0.0 => "the gap is wider",
-        Some(_) => "",
+        _ if !matches!(kind, NumberFormat::Points | NumberFormat::Signed) => None,
+        None => Some("the gap is reversed"),
+        Some(change) if change < 0.0 => Some("the gap is narrower"),
+        Some(change) if change > 0.0 => Some("the gap is wider"),
+        Some(_) => None,
     }
 }
 
+/// An arm, and what the tables hold of it.
+struct ComparedArm<'a> {
+    name: &'a str,
+    numbers: &'a ArmNumbers,
+    changes: BTreeMap<(ResultKey, &'a str), ArmChange<'a>>,
+}
+
+/// A row of a table of arms: its head, and whose value of which metric.
+type ArmTableRow<'m> = (RichText, ResultKey, &'m str);
+
 /// One experiment and its numbers.
 struct ExperimentNumbers<'a> {
+    audit: &'a AuditFolder,
     words: &'a ExperimentWords,
-    /// The arms in order, with what the tables hold of them.
-    arms: Vec<(&'a str, &'a ArmNumbers)>,
-    /// By arm, key and metric.
-    changes: BTreeMap<&'a str, BTreeMap<ResultKey, BTreeMap<&'a str, ArmChange>>>,
+    /// The arms in order.
+    arms: Vec<ComparedArm<'a>>,
 }
 
 /// The section; none where the job has no experiment.
@@ -136,40 +152,29 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         trained_again => rows.any(|row| row.training_repeats.is_some()),
         more => experiments.len().saturating_sub(EXPERIMENTS_AT_MOST),
         experiments => shown
-            .map(|words| ExperimentNumbers::of(audit, words).facts(audit, glossary))
+            .map(|words| ExperimentNumbers::of(audit, words).facts(glossary))
             .collect::<Value>(),
     };
     let names = ("augmentation", "Did augmentation help");
     Some(PageSection::of_facts(names, "experiments.html", facts))
 }
 
+/// The name of an arm in tables.
+fn in_tables(words: &ExperimentWords, arm: &str) -> String {
+    format!("{}/{arm}", words.name)
+}
+
 impl<'a> ExperimentNumbers<'a> {
     fn of(audit: &'a AuditFolder, words: &'a ExperimentWords) -> Self {
-        let numbers = |arm: &'a str| Some((arm, audit.arms.get(&format!("{}/{arm}", words.name))?));
-        let arms = words.arms.iter().filter_map(|arm| numbers(&arm.name)).collect();
-        let mut changes: BTreeMap<&str, BTreeMap<ResultKey, BTreeMap<&str, ArmChange>>> =
-            BTreeMap::new();
-        for row in audit.comparisons.iter() {
-            let Some((_, arm)) = row.arm.split_once('/').filter(|(name, _)| *name == words.name)
-            else {
-                continue;
-            };
-            let Some(value) = row.difference else { continue };
-            let (metric, interval) = (row.metric.as_str(), row.lo.zip(row.hi));
-            let change = ArmChange {
-                value,
-                interval,
-                trainings: TrainingChanges::of(row),
-                kind: terms::kind(metric, &row.scope).of_change(),
-                missing_labels: terms::missing_labels(row),
-            };
-            changes.entry(arm).or_default().entry(row.key()).or_default().insert(metric, change);
-        }
-        ExperimentNumbers { words, arms, changes }
-    }
-
-    fn change(&self, arm: &str, key: &ResultKey, metric: &str) -> Option<&ArmChange> {
-        self.changes.get(arm)?.get(key)?.get(metric)
+        let arm = |arm: &'a ArmWords| {
+            let (name, full) = (arm.name.as_str(), in_tables(words, &arm.name));
+            let numbers = audit.arms.get(&full)?;
+            let rows = audit.comparisons.iter().filter(|row| *row.arm == *full);
+            let change =
+                |row: &'a ComparisonRow| Some(((row.key(), &*row.metric), ArmChange::of(row)?));
+            Some(ComparedArm { name, numbers, changes: rows.filter_map(change).collect() })
+        };
+        ExperimentNumbers { audit, words, arms: words.arms.iter().filter_map(arm).collect() }
     }
 
     fn key(&self, attribute: &str, with_set: bool, scope: &str, ends: [&str; 2]) -> ResultKey {
@@ -177,57 +182,56 @@ impl<'a> ExperimentNumbers<'a> {
         ResultKey::new([&self.words.model, set, attribute], scope, ends)
     }
 
-    fn facts(&self, audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Value {
-        let attributes: Vec<&str> =
-            audit.manifest.attributes.iter().map(|a| a.name.as_str()).collect();
-        let total = |name: &&str| self.key(name, false, "total", ["", ""]);
-        let is_changed = |name: &&str| self.has(&self.key(name, true, "total", ["", ""]));
-        let changed: Vec<&str> = attributes.iter().copied().filter(is_changed).collect();
-        let first = attributes.iter().map(total).find(|key| self.has(key));
-        let words = self.words;
+    fn total(&self, attribute: &str, with_set: bool) -> ResultKey {
+        self.key(attribute, with_set, "total", ["", ""])
+    }
+
+    fn facts(&self, glossary: &mut PageGlossary<'_>) -> Value {
+        let (audit, words) = (self.audit, self.words);
+        let attributes = || audit.manifest.attributes.iter().map(|a| a.name.as_str());
+        let changed: Vec<&str> =
+            attributes().filter(|name| self.has(&self.total(name, true))).collect();
+        let first = attributes().map(|name| self.total(name, false)).find(|key| self.has(key));
         context! {
             id => &words.name, model => &words.model, set => &words.counterfactual,
-            folds => words.folds, people => self.people(audit), weighted =>
-            audit.manifest.weight.is_some(), added => self.added(audit), thresholds =>
-            self.thresholds(audit), trade_off => self.trade_off(audit, first.as_ref(), &changed, glossary),
+            folds => words.folds, people => self.people(),
+            weighted => audit.manifest.weight.is_some(), added => self.added(),
+            thresholds => self.thresholds(),
+            trade_off => self.trade_off(first.as_ref(), &changed, glossary),
             performance => first.and_then(|key| {
                 let metrics = PageList::ArmPerformance.ids().iter();
                 let row = |m: &&'static str| (glossary.title(m), key.clone(), *m);
                 self.table("Metric", metrics.map(row).collect())
             }),
-            gaps => attributes.iter().map(|name| self.gaps(audit, name, glossary)).collect::<Value>(),
-            switches => changed
-                .iter()
-                .map(|name| self.switching(audit, name, glossary))
-                .collect::<Value>(),
-            by_fold => self.folds(audit, &changed, glossary),
+            gaps => attributes().map(|name| self.gaps(name, glossary)).collect::<Value>(),
+            switches => changed.iter().map(|of| self.switching(of, glossary)).collect::<Value>(),
+            by_fold => self.folds(&changed, glossary),
         }
     }
 
     /// How many people the arms are measured on, kept and audited, where these are others than
     /// those of the audit.
-    fn people(&self, audit: &AuditFolder) -> Option<Value> {
-        let attributes = audit.manifest.attributes.iter();
-        let of_arms = |key: ResultKey| {
-            let measures = self.arms.iter().filter_map(|(_, of)| of.measures.get(&key)).flatten();
-            measures.map(|(_, m)| m.n_rows).max()
-        };
-        let totals = attributes.map(|a| self.key(&a.name, false, "total", ["", ""]));
-        let n = totals.filter_map(of_arms).max().and_then(|n| u64::try_from(n).ok())?;
-        let (kept, audited) = (audit.manifest.rows.kept, audit.manifest.rows.audited);
-        (n != audited).then(|| context!(n, kept, audited))
+    fn people(&self) -> Option<Value> {
+        let rows = &self.audit.manifest.rows;
+        let totals: Vec<ResultKey> =
+            self.audit.manifest.attributes.iter().map(|a| self.total(&a.name, false)).collect();
+        let measures = self.arms.iter().flat_map(|arm| {
+            totals.iter().filter_map(|key| arm.numbers.measures.get(key)).flat_map(BTreeMap::values)
+        });
+        let n = u64::try_from(measures.map(|m| m.n_rows).max()?).ok()?;
+        (n != rows.audited).then(|| context!(n, kept => rows.kept, audited => rows.audited))
     }
 
     fn has(&self, key: &ResultKey) -> bool {
-        self.arms.iter().any(|(_, numbers)| numbers.measures.contains_key(key))
+        self.arms.iter().any(|arm| arm.numbers.measures.contains_key(key))
     }
 
     /// What every arm was trained on, a fold on average.
-    fn added(&self, audit: &AuditFolder) -> Value {
+    fn added(&self) -> Value {
         let row = |(place, arm): (usize, &ArmWords)| {
-            let name = format!("{}/{}", self.words.name, arm.name);
+            let name = in_tables(self.words, &arm.name);
             let mine: Vec<&ArmRow> =
-                audit.added.iter().filter(|row| row.arm.as_str() == name).collect();
+                self.audit.added.iter().filter(|row| row.arm.as_str() == name).collect();
             let sum = |of: fn(&ArmRow) -> i64| mine.iter().map(|row| of(row)).sum::<i64>();
             let mean = |n: i64| (n as f64 / mine.len().max(1) as f64).round() as i64;
             let positive = sum(|row| row.n_positive + row.n_added_positive);
@@ -246,10 +250,10 @@ impl<'a> ExperimentNumbers<'a> {
     }
 
     /// The thresholds of the arms, where they were fitted: the lowest and the highest of each.
-    fn thresholds(&self, audit: &AuditFolder) -> Value {
+    fn thresholds(&self) -> Value {
         let of_arm = |arm: &ArmWords| {
-            let name = format!("{}/{}", self.words.name, arm.name);
-            let mine = audit.thresholds.iter().filter(|row| row.arm.as_str() == name);
+            let name = in_tables(self.words, &arm.name);
+            let mine = self.audit.thresholds.iter().filter(|row| row.arm.as_str() == name);
             let mut values: Vec<f64> = mine.map(|row| row.threshold).collect();
             values.sort_by(f64::total_cmp);
             let ends = values.first().zip(values.last())?;
@@ -262,51 +266,42 @@ impl<'a> ExperimentNumbers<'a> {
     /// The changes that matter most, arm by arm.
     fn trade_off(
         &self,
-        audit: &AuditFolder,
         first: Option<&ResultKey>,
         changed: &[&str],
         glossary: &mut PageGlossary<'_>,
     ) -> Vec<Value> {
-        let mut arms = Vec::new();
-        for (arm, _) in self.arms.iter().skip(1) {
-            let mut changes: Vec<Value> = Vec::new();
-            let mut add = |metric: &str, by: &str, key: Option<&ResultKey>| {
-                let metric_name = glossary.show(metric).name;
-                let Some((key, change)) =
-                    key.and_then(|key| Some((key, self.change(arm, key, metric)?)))
-                else {
-                    return;
-                };
-                let base = self.base(key, metric).filter(|_| key.scope == "pair");
-                changes.push(context! {
-                    metric => metric_name, by, clear => change.clear(), missing =>
-                    change.missing_labels, words => change.words(),
-                    gap => base.map(|base| change.of_gap(base, terms::kind(metric, "pair"))),
-                });
-            };
-            for metric in ["acc", "tpr"] {
-                add(metric, "", first);
-            }
-            for attribute in changed {
-                add("sr", attribute, Some(&self.key(attribute, true, "total", ["", ""])));
-                if let [a, b] = audit.groups_of(attribute).as_slice() {
-                    let pair = self.key(attribute, false, "pair", [a, b]);
-                    add("demp_difference", attribute, Some(&pair));
-                }
-            }
-            if !changes.is_empty() {
-                arms.push(context!(arm => *arm, changes));
+        let mut asked = ["acc", "tpr"].map(|metric| (metric, "", first.cloned())).to_vec();
+        for attribute in changed {
+            asked.push(("sr", attribute, Some(self.total(attribute, true))));
+            if let [a, b] = self.audit.groups_of(attribute).as_slice() {
+                let pair = self.key(attribute, false, "pair", [a, b]);
+                asked.push(("demp_difference", attribute, Some(pair)));
             }
         }
-        arms
+        let mut told = |arm: &ComparedArm<'_>| {
+            let change = |(metric, by, key): &(&'static str, &str, Option<ResultKey>)| {
+                let metric_name = glossary.show(metric).name;
+                let key = key.as_ref()?;
+                let change = arm.changes.get(&(key.clone(), *metric))?;
+                let base = self.base(key, metric).filter(|_| key.scope == "pair");
+                Some(context! {
+                    metric => metric_name, by => *by, clear => change.clear(),
+                    missing => terms::missing_labels(change.row), words => change.words(),
+                    gap => base.map(|base| change.of_gap(base, terms::kind(metric, "pair"))),
+                })
+            };
+            let changes: Vec<Value> = asked.iter().filter_map(change).collect();
+            (!changes.is_empty()).then(|| context!(arm => arm.name, changes))
+        };
+        self.arms.iter().skip(1).filter_map(&mut told).collect()
     }
 
     /// A table with the arms in columns; none where no arm has any of the values.
-    fn table(&self, head: &str, rows: Vec<(RichText, ResultKey, &str)>) -> Option<PageTable> {
-        let row = |(head, key, metric): (RichText, ResultKey, &str)| {
-            let mine = || self.arms.iter().map(|(arm, of)| (*arm, of.measure(&key, metric)));
-            let has_any = mine().any(|(_, measure)| measure.is_some());
-            let cells = mine().map(|(arm, of)| self.cell(arm, of, &key, metric));
+    fn table(&self, head: &str, rows: Vec<ArmTableRow<'_>>) -> Option<PageTable> {
+        let row = |(head, key, metric): ArmTableRow<'_>| {
+            let measure = |arm: &ComparedArm<'a>| arm.numbers.measure(&key, metric);
+            let has_any = self.arms.iter().any(|arm| measure(arm).is_some());
+            let cells = self.arms.iter().map(|arm| self.cell(arm, measure(arm), &key, metric));
             has_any.then(|| ReportRow::new(head, cells))
         };
         PageTable::new(self.head(head), rows.into_iter().filter_map(row)).filled()
@@ -314,128 +309,111 @@ impl<'a> ExperimentNumbers<'a> {
 
     /// The arms as heads of columns.
     fn head(&self, first: &str) -> Vec<RichText> {
-        let arms = self.arms.iter().map(|(arm, _)| RichText::new().name(*arm));
+        let arms = self.arms.iter().map(|arm| RichText::new().name(arm.name));
         std::iter::once(first.into()).chain(arms).collect()
     }
 
     fn cell(
         &self,
-        arm: &str,
+        arm: &ComparedArm<'_>,
         measure: Option<&ReportedValue>,
         key: &ResultKey,
         metric: &str,
     ) -> PageCell {
         let kind = terms::kind(metric, &key.scope);
         let mut cell = cell_with_placebo(measure, kind);
-        let both =
-            measure.and_then(|m| m.value).zip(self.base(key, metric)).filter(|_| arm != "base");
-        if let Some(change) = self.change(arm, key, metric) {
+        let both = measure.and_then(|m| m.value).zip(self.base(key, metric));
+        let both = both.filter(|_| arm.name != "base");
+        if let Some(change) = arm.changes.get(&(key.clone(), metric)) {
             cell.small.extend(change.lines());
         } else if let Some((value, base)) = both {
             // Of score metrics only the difference is known.
             cell.small.push(format!("change {}", kind.of_change().value(value - base)).into());
         }
-        if let Some((value, base)) = both.filter(|_| key.scope == "pair") {
-            let words = in_size(base, value, kind);
-            cell.small.extend((!words.is_empty()).then(|| words.into()));
-        }
+        let both = both.filter(|_| key.scope == "pair");
+        let size = both.and_then(|(value, base)| in_size(base, value, kind));
+        cell.small.extend(size.map(RichText::from));
         cell
     }
 
     fn base(&self, key: &ResultKey, metric: &str) -> Option<f64> {
-        self.arms.first().and_then(|(_, numbers)| numbers.measure(key, metric)?.value)
+        self.arms.first().and_then(|arm| arm.numbers.measure(key, metric)?.value)
     }
 
     /// The gaps of the pairs of an attribute.
-    fn gaps(&self, audit: &AuditFolder, attribute: &str, glossary: &mut PageGlossary<'_>) -> Value {
-        let groups = audit.groups_of(attribute);
-        let pairs = groups
-            .iter()
-            .enumerate()
-            .flat_map(|(i, a)| groups[i + 1..].iter().map(move |b| (a, b)));
-        let keyed = |(a, b): (&String, &String)| self.key(attribute, false, "pair", [a, b]);
-        let pairs: Vec<ResultKey> = pairs.map(keyed).filter(|key| self.has(key)).collect();
+    fn gaps(&self, attribute: &str, glossary: &mut PageGlossary<'_>) -> Value {
+        let groups = self.audit.groups_of(attribute);
+        let later = |i: usize| groups[i + 1..].iter();
+        let pairs = groups.iter().enumerate().flat_map(|(i, a)| later(i).map(move |b| [a, b]));
+        let keys = pairs.map(|[a, b]| self.key(attribute, false, "pair", [a, b]));
+        let keys: Vec<ResultKey> = keys.filter(|key| self.has(key)).collect();
         let mut table = |key: &ResultKey| {
             let gaps = PageList::ArmGaps.ids().iter();
             let rows = gaps.map(|m| (glossary.title(m), key.clone(), *m)).collect();
-            let table = self.table("Gap", rows)?;
-            Some(context!(from => &key.from, to => &key.to, table))
+            Some(context!(from => &key.from, to => &key.to, table => self.table("Gap", rows)?))
         };
-        let tables: Vec<Value> = pairs.iter().take(PAIRS_AT_MOST).filter_map(&mut table).collect();
-        context!(attribute, tables, more => pairs.len().saturating_sub(PAIRS_AT_MOST))
+        let tables: Value = keys.iter().take(PAIRS_AT_MOST).filter_map(&mut table).collect();
+        context!(attribute, tables, more => keys.len().saturating_sub(PAIRS_AT_MOST))
     }
 
     /// Switch rates, score shift and matrices of an attribute.
-    fn switching(
-        &self,
-        audit: &AuditFolder,
-        attribute: &str,
-        glossary: &mut PageGlossary<'_>,
-    ) -> Value {
-        let groups = audit.groups_of(attribute);
-        let all = groups
-            .iter()
-            .flat_map(|from| groups.iter().filter(move |to| *to != from).map(move |to| (from, to)));
-        let mut directions: Vec<ResultKey> =
-            all.map(|(from, to)| self.key(attribute, true, "direction", [from, to])).collect();
-        directions.retain(|key| self.has(key));
+    fn switching(&self, attribute: &str, glossary: &mut PageGlossary<'_>) -> Value {
+        let groups = self.audit.groups_of(attribute);
+        let all = groups.iter().flat_map(|from| groups.iter().map(move |to| [from, to]));
+        let all = all.filter(|[from, to]| from != to);
+        let key = |[from, to]: [&String; 2]| self.key(attribute, true, "direction", [from, to]);
+        let mut keys: Vec<ResultKey> = all.map(key).filter(|key| self.has(key)).collect();
         // The highest switch rates of the base first; the sort is stable.
         let rate = |key: &ResultKey| self.base(key, "sr").unwrap_or(-1.0);
-        if directions.len() > PAIRS_AT_MOST {
-            directions.sort_by(|x, y| rate(y).total_cmp(&rate(x)));
+        let n = keys.len();
+        if n > PAIRS_AT_MOST {
+            keys.sort_by(|x, y| rate(y).total_cmp(&rate(x)));
         }
-        let n = directions.len();
-        directions.truncate(PAIRS_AT_MOST);
+        keys.truncate(PAIRS_AT_MOST);
+        let total = self.total(attribute, true);
         let mut table = |list: PageList| {
-            let mut row = |key: &ResultKey, metric: &'static str| {
+            let directions = keys.iter().flat_map(|key| list.ids().iter().map(move |m| (key, *m)));
+            let rows = directions.chain(list.ids().iter().take(1).map(|m| (&total, *m)));
+            let row = |(key, metric): (&ResultKey, &'static str)| {
                 let head = match key.scope.as_str() {
                     "total" => RichText::from("all directions, "),
                     _ => RichText::direction(&key.from, &key.to).text(", "),
                 };
                 (head.and(glossary.title(metric)), key.clone(), metric)
             };
-            let mut rows = Vec::new();
-            for key in &directions {
-                rows.extend(list.ids().iter().map(|m| row(key, m)));
-            }
-            let total = self.key(attribute, true, "total", ["", ""]);
-            rows.extend(list.ids().iter().take(1).map(|m| row(&total, m)));
-            self.table("Direction and metric", rows)
+            self.table("Direction and metric", rows.map(row).collect())
         };
         let rates = if n > 2 { PageList::ArmSwitchesOfMany } else { PageList::ArmSwitches };
         context! {
             attribute, rates => table(rates), shifts => table(PageList::ArmShifts),
-            matrices => directions.iter().filter_map(|key| self.matrix(key)).collect::<Value>(),
+            matrices => keys.iter().filter_map(|key| self.matrix(key)).collect::<Value>(),
             more => n.saturating_sub(PAIRS_AT_MOST),
         }
     }
 
     /// The ECCM of a direction, a row per cell and a column per arm.
     fn matrix(&self, key: &ResultKey) -> Option<Value> {
-        let of_arms: Vec<(&str, Option<&EccmTallies>)> =
-            self.arms.iter().map(|(arm, numbers)| (*arm, numbers.cells.get(key))).collect();
-        if !of_arms.iter().any(|(_, cells)| cells.is_some_and(EccmTallies::labelled)) {
+        let arms = self.arms.iter().map(|arm| arm.numbers.cells.get(key));
+        let arms: Vec<Option<&EccmTallies>> = arms.collect();
+        if !arms.iter().flatten().any(|cells| cells.labelled()) {
             return None;
         }
         let mut rows = Vec::new();
-        for (label, name, symbols) in [
-            (2, "positive", [["TCP", "TSN"], ["FSP", "FCN"]]),
-            (1, "negative", [["FCP", "FSN"], ["TSP", "TCN"]]),
-        ] {
-            for (predicted, of_row) in [(1, symbols[0]), (0, symbols[1])] {
-                for (cf, symbol) in [(1, of_row[0]), (0, of_row[1])] {
-                    let cell = |cells: Option<&EccmTallies>| -> PageCell {
-                        let Some(cells) = cells else { return PageCell::none() };
-                        let row = cells.0[label][predicted];
+        for (label, name, symbols) in ECCM {
+            for (i, symbol) in symbols.iter().flatten().enumerate() {
+                // Positive before negative.
+                let [factual, cf] = [1 - i / 2, 1 - i % 2];
+                let cell = |cells: &Option<&EccmTallies>| {
+                    let row = cells.map(|cells| cells.0[label][factual]);
+                    row.map_or_else(PageCell::none, |row| {
                         let share = number::share(row[cf], row[0].plus(row[1]), false);
                         PageCell::new(number::count(row[cf].n), share)
-                    };
-                    let [predicted, cf] =
-                        [predicted, cf].map(|side| ["negative", "positive"][side]);
-                    let text = format!(" label {name}, predicted {predicted}, counterfactual {cf}");
-                    let cells = of_arms.iter().map(|(_, cells)| cell(*cells));
-                    rows.push(ReportRow::new(RichText::new().code(symbol).text(text), cells));
-                }
+                    })
+                };
+                let [predicted, cf] = [factual, cf].map(|side| ["negative", "positive"][side]);
+                let text = format!(" label {name}, predicted {predicted}, counterfactual {cf}");
+                let head = RichText::new().code(*symbol).text(text);
+                rows.push(ReportRow::new(head, arms.iter().map(cell)));
             }
         }
         let table = PageTable::new(self.head("Cell"), rows);
@@ -443,63 +421,38 @@ impl<'a> ExperimentNumbers<'a> {
     }
 
     /// How the values of single folds differ.
-    fn folds(
-        &self,
-        audit: &AuditFolder,
-        changed: &[&str],
-        glossary: &mut PageGlossary<'_>,
-    ) -> Option<PageTable> {
+    fn folds(&self, changed: &[&str], glossary: &mut PageGlossary<'_>) -> Option<PageTable> {
         self.words.folds?;
-        let mut found: BTreeMap<(&str, &str, &str, &str), BTreeMap<&str, &ArmFoldRow>> =
-            BTreeMap::new();
-        let attributes: Vec<&str> =
-            audit.manifest.attributes.iter().map(|a| a.name.as_str()).collect();
-        for row in audit.spreads.iter().filter(|row| row.key.scope == "total") {
-            let Some((_, arm)) =
-                row.key.arm.split_once('/').filter(|(name, _)| *name == self.words.name)
-            else {
-                continue;
+        let first = self.audit.manifest.attributes.first().map(|a| a.name.as_str());
+        let mut found: BTreeMap<[&str; 4], BTreeMap<&str, &ArmFoldRow>> = BTreeMap::new();
+        for row in self.audit.spreads.iter().filter(|row| row.key.scope == "total") {
+            let (name, arm) = row.key.arm.split_once('/').unwrap_or_default();
+            let (set, attribute) = (&*row.key.counterfactual, &*row.key.sensitive);
+            let (of, is_told) = match set.is_empty() {
+                true => ("", Some(attribute) == first),
+                false => (attribute, changed.contains(&attribute)),
             };
-            let (set, attribute, metric) =
-                (row.key.counterfactual.as_str(), row.key.sensitive.as_str(), row.metric.as_str());
-            let of_rows = set.is_empty()
-                && Some(&attribute) == attributes.first()
-                && PageList::ArmFolds.shows(metric);
-            let of_world =
-                !set.is_empty() && changed.contains(&attribute) && PageList::ArmFolds.shows(metric);
-            if of_rows || of_world {
-                found
-                    .entry((if of_world { attribute } else { "" }, set, attribute, metric))
-                    .or_default()
-                    .insert(arm, row);
+            if name == self.words.name && is_told && PageList::ArmFolds.shows(&row.metric) {
+                let key = [of, set, attribute, &*row.metric];
+                found.entry(key).or_default().insert(arm, row);
             }
         }
-        let row = |((of, _, _, metric), by_arm): ((&str, _, _, &str), BTreeMap<_, &ArmFoldRow>)| {
+        let row = |([of, _, _, metric], by_arm): ([&str; 4], BTreeMap<&str, &ArmFoldRow>)| {
             let kind = terms::kind(metric, "total");
-            let cell = |arm: &str| -> PageCell {
-                let Some(row) = by_arm.get(arm) else { return PageCell::none() };
-                let Some(mean) = row.mean else { return PageCell::none() };
-                let sd = row.sd.map(|sd| format!("sd {}", spread_format(kind).value(sd)));
+            let cell = |arm: &ComparedArm<'_>| {
+                let row = by_arm.get(arm.name)?;
+                let mean = row.mean?;
+                let spread = without_sign(kind.of_change());
+                let sd = row.sd.map(|sd| format!("sd {}", spread.value(sd)));
                 let ends = row.lowest.zip(row.highest);
                 let ends = ends.map(|(lo, hi)| kind.interval(mean, lo, hi));
-                PageCell::new(kind.value(mean), sd.into_iter().chain(ends))
+                Some(PageCell::new(kind.value(mean), sd.into_iter().chain(ends)))
             };
             let head = glossary.title(metric);
             let head = if of.is_empty() { head } else { head.text(" by ").name(of) };
-            ReportRow::new(head, self.arms.iter().map(|(arm, _)| cell(arm)))
+            let cells = self.arms.iter().map(|arm| cell(arm).unwrap_or_else(PageCell::none));
+            ReportRow::new(head, cells)
         };
         PageTable::new(self.head("Metric"), found.into_iter().map(row)).filled()
-    }
-}
-
-/// How a deviation of such values is printed.
-fn spread_format(kind: NumberFormat) -> NumberFormat {
-    match kind {
-        NumberFormat::Share | NumberFormat::Points | NumberFormat::Distance => {
-            NumberFormat::Distance
-        }
-        NumberFormat::Plain | NumberFormat::Signed | NumberFormat::FeatureUnit => {
-            NumberFormat::Plain
-        }
     }
 }

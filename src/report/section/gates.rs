@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
-use serde::Serialize;
 
 use crate::gate::reason::{GateCount, GateFindings};
 use crate::metric::MetricFamily;
@@ -13,10 +12,11 @@ use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::metric::swap_effect::SwapEffect;
 use crate::report::page::PageSection;
-use crate::report::page::number::{self, NumberFormat};
+use crate::report::page::number;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::KeyedRow;
+use crate::report::section::experiments::without_sign;
 use crate::report::section::graphs;
 use crate::table::GateRow;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
@@ -45,81 +45,49 @@ fn severity(gate: &GateRow) -> usize {
     order.iter().position(|o| *o == pair).unwrap_or(if pair.0 == "pass" { 4 } else { 5 })
 }
 
-/// Where a gate measures: the groups, in the order that the value has.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum GatePlace<'a> {
-    /// Two groups as they are: the first `minus`, `over` or `and` the second.
-    Pair { first: &'a str, between: &'static str, second: &'a str },
-    /// A direction minus its reverse.
-    Difference { from: &'a str, to: &'a str },
-    /// People of a group who are `denied` or `favoured`, of amounts the `better` or the `worse`
-    /// one.
-    Harm { from: &'a str, to: &'a str, how: &'static str },
-    /// A direction.
-    Direction { from: &'a str, to: &'a str },
-    /// A group and all others.
-    Rest { group: &'a str },
-    /// A group.
-    Group { group: &'a str },
-    /// All others and a group.
-    RestFirst { group: &'a str },
-    /// The groups that are furthest apart.
-    Furthest,
-    /// Everybody.
-    Everybody,
-}
-
-fn place<'a>(audit: &AuditFolder, gate: &'a GateRow) -> GatePlace<'a> {
+/// Where a gate measures: its kind, the groups in the order that the value has, and a word. Of a
+/// `pair` as it is the first `minus`, `over` or `and` the second; of `harm` whether people of a
+/// group are `denied` or `favoured`, of amounts whether theirs would be `better` or `worse`.
+fn place(audit: &AuditFolder, gate: &GateRow) -> Value {
     let (from, to) = (gate.from_group.as_str(), gate.to_group.as_str());
     let of_amounts = audit.manifest.amounts().is_some();
-    match (from.is_empty(), to.is_empty()) {
-        (false, false) if gate.counterfactual.is_empty() => {
-            // Of facets the name of the metric says what is compared.
-            let of_pair = find(&gate.metric).filter(|metric| metric.family == MetricFamily::Group);
-            let swap = of_pair.map(SwapEffect::of);
-            let between = match swap {
-                Some(SwapEffect::Negated) => "minus",
-                Some(SwapEffect::Reciprocal(_)) => "over",
-                Some(SwapEffect::Same) | None => "and",
-            };
-            let [first, second] = swap.map_or([from, to], |swap| swap.row_groups(from, to));
-            GatePlace::Pair { first, between, second }
-        }
-        (false, false) if gate.scope == "difference" => GatePlace::Difference { from, to },
-        (false, false) if HARM.contains(&gate.metric.as_str()) => {
-            let how = match (of_amounts, gate.metric.as_str() == HARM[0]) {
-                (false, true) => "denied",
-                (false, false) => "favoured",
-                (true, true) => "better",
-                (true, false) => "worse",
-            };
-            GatePlace::Harm { from, to, how }
-        }
-        (false, false) => GatePlace::Direction { from, to },
-        (false, true) if gate.scope == "one_vs_rest" => GatePlace::Rest { group: from },
-        (false, true) => GatePlace::Group { group: from },
-        (true, false) => GatePlace::RestFirst { group: to },
-        (true, true) if gate.scope == "worst_case" => GatePlace::Furthest,
-        (true, true) => GatePlace::Everybody,
+    if !from.is_empty() && !to.is_empty() && gate.counterfactual.is_empty() {
+        // Of facets the name of the metric says what is compared.
+        let of_pair = find(&gate.metric).filter(|metric| metric.family == MetricFamily::Group);
+        let swap = of_pair.map(SwapEffect::of);
+        let word = match swap {
+            Some(SwapEffect::Negated) => "minus",
+            Some(SwapEffect::Reciprocal(_)) => "over",
+            Some(SwapEffect::Same) | None => "and",
+        };
+        let [from, to] = swap.map_or([from, to], |swap| swap.row_groups(from, to));
+        return context!(kind => "pair", from, to, word);
     }
+    let word = match (of_amounts, gate.metric.as_str() == HARM[0]) {
+        (false, true) => "denied",
+        (false, false) => "favoured",
+        (true, true) => "better",
+        (true, false) => "worse",
+    };
+    let kind = match (from.is_empty(), to.is_empty()) {
+        (false, false) if gate.scope == "difference" => "difference",
+        (false, false) if HARM.contains(&gate.metric.as_str()) => "harm",
+        (false, false) => "direction",
+        (false, true) if gate.scope == "one_vs_rest" => "rest",
+        (false, true) => "group",
+        (true, false) => "rest_first",
+        (true, true) if gate.scope == "worst_case" => "furthest",
+        (true, true) => "everybody",
+    };
+    context!(kind, from, to, word)
 }
 
-/// What a gate on a table of its own counts; none of a gate on a metric.
-fn thing(metric: &str) -> Option<&'static str> {
+/// What a gate on a table of its own counts, one and several; none of a gate on a metric.
+fn thing(metric: &str) -> Option<[&'static str; 2]> {
     match metric {
-        UNFAIR_SUBGROUPS => Some("subgroups"),
-        CONFIRMED_PATTERNS => Some("patterns"),
+        UNFAIR_SUBGROUPS => Some(["subgroup", "subgroups"]),
+        CONFIRMED_PATTERNS => Some(["pattern", "patterns"]),
         _ => None,
-    }
-}
-
-/// So many of what a gate counts, else cases.
-fn things(metric: &str, n: i64) -> String {
-    match metric {
-        CONFIRMED_PATTERNS => number::count_of(n, "pattern", "patterns"),
-        UNFAIR_SUBGROUPS => number::count_of(n, "subgroup", "subgroups"),
-        _ => number::count(n),
     }
 }
 
@@ -130,11 +98,10 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
     let (bound, decides) = gate.rule_words();
     let (kind, of_limit) = match (gate.is_of_change(), of_value.of_change()) {
         (false, _) => (of_value, of_value),
-        (true, NumberFormat::Points) => (NumberFormat::Points, NumberFormat::Distance),
-        (true, other) => (other, NumberFormat::Plain),
+        (true, of_change) => (of_change, without_sign(of_change)),
     };
     let shown = |value: f64| match thing {
-        Some(_) => things(metric, value as i64),
+        Some([one, many]) => number::count_of(value as i64, one, many),
         None => kind.value(value),
     };
     let of_limit = |value: f64| match thing {
@@ -143,8 +110,8 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
     };
     let ends = gate.value.zip(gate.lo.zip(gate.hi));
     let cases = gate.denominator.map(|n| match thing {
-        Some("patterns") | None => number::count(n),
-        Some(_) => things(metric, n),
+        Some([one, many]) if metric == UNFAIR_SUBGROUPS => number::count_of(n, one, many),
+        _ => number::count(n),
     });
     let findings = GateFindings::of_row(gate);
     let counted = findings.as_ref().and_then(|of| of.counted.as_ref()).map(GateCount::words);
@@ -156,8 +123,9 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
     let caution = key.and_then(|key| graphs::knowledge::caution(audit, &key.set, &key.attribute));
     context! {
         name => gate.gate.as_str(), note => audit.manifest.words.gate_notes.get(gate.gate.as_str()),
-        thing, counted, title => thing.is_none().then(|| glossary.title(metric)),
-        class => gate.class.as_str(), place => Value::from(Serde(&place(audit, gate))),
+        thing => thing.map(|[_, many]| many), counted,
+        title => thing.is_none().then(|| glossary.title(metric)),
+        class => gate.class.as_str(), place => place(audit, gate),
         attribute => gate.sensitive.as_str(), set => gate.counterfactual.as_str(),
         model => gate.model.as_str(), arm => gate.arm.as_str(),
         verdict => gate.verdict.as_str(), decides_gate => gate.decides == 1,

@@ -20,10 +20,10 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::judged::JudgedValue;
-use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::read::panel::ResultKey;
 use crate::report::read::words;
-use crate::report::section::classes;
-use crate::table::GroupRow;
+use crate::report::section::models::place_of;
+use crate::report::section::{classes, present};
 
 /// Groups in one table.
 const GROUPS_AT_MOST: usize = 24;
@@ -124,9 +124,9 @@ impl<'a> GroupsSubject<'a> {
     }
 
     fn people(&self, group: &str) -> Option<i64> {
-        let known = |r: &&GroupRow| r.model == self.model && r.sensitive == self.attribute;
-        let mut rows = self.audit.groups.iter().filter(known).filter(|r| r.slice.is_empty());
-        rows.find(|r| r.group == group).map(|r| r.n)
+        let mut rows = self.audit.groups.iter().filter(|row| row.slice.is_empty());
+        let of = (self.model, self.attribute, group);
+        rows.find(|r| (&*r.model, &*r.sensitive, &*r.group) == of).map(|r| r.n)
     }
 
     fn sized(&self, group: &str) -> RichText {
@@ -134,10 +134,11 @@ impl<'a> GroupsSubject<'a> {
         RichText::new().name(group).text(n)
     }
 
-    /// The metrics of a list of which any of these keys has a value.
-    fn present(&self, list: PageList, keys: &[ResultKey]) -> Vec<&'static str> {
-        let there = |m: &&str| keys.iter().any(|key| self.audit.measure(key, m).is_some());
-        list.ids().iter().copied().filter(there).collect()
+    fn value(&self, key: &ResultKey, metric: &str) -> PageCell {
+        let measure = self.audit.measure(key, metric);
+        let mut value = cell(measure, terms::kind(metric, &key.scope));
+        value.small.extend(measure.and_then(|of| how(of, metric)).map(RichText::from));
+        value
     }
 
     /// A row per key, a column per metric of a list.
@@ -159,13 +160,10 @@ impl<'a> GroupsSubject<'a> {
         head: &mut dyn FnMut(&str) -> RichText,
     ) -> PageTable {
         let row = |metric: &&str| {
-            let measure = self.audit.measure(key, metric);
-            let mut value = cell(measure, terms::kind(metric, &key.scope));
-            value.small.extend(measure.and_then(|of| how(of, metric)).map(RichText::from));
-            let impaired = PageCell::name(measure.map_or("", |m| m.impaired.as_str()));
-            ReportRow::new(head(metric), [value, impaired])
+            let impaired = self.audit.measure(key, metric).map_or("", |m| m.impaired.as_str());
+            ReportRow::new(head(metric), [self.value(key, metric), PageCell::name(impaired)])
         };
-        PageTable::new(IMPAIRED, metrics.iter().map(row))
+        PageTable::new(["Metric", "Value", "Group at a disadvantage"], metrics.iter().map(row))
     }
 
     fn two_groups(&self, groups: [&String; 2], glossary: &mut PageGlossary<'_>) -> PageTable {
@@ -173,33 +171,31 @@ impl<'a> GroupsSubject<'a> {
         let voice = AuditVoice::new(&audit.manifest, audit.classes.are_there());
         let keys = groups.map(|g| self.at("group", g, ""));
         let (total, pair) = (self.at("total", "", ""), self.at("pair", groups[0], groups[1]));
-        let metrics = self.present(PageList::GroupRows, &keys);
         let [a, b] = groups.map(|group| RichText::new().name(group));
-        let mut head = vec!["Metric".into(), self.sized(groups[0]), self.sized(groups[1])];
-        head.extend(["0 to 100\u{202f}%".into(), "All".into()]);
-        head.push(RichText::from("Difference, ").and(a.clone()).text(" minus ").and(b.clone()));
-        head.push(RichText::from("Ratio, ").and(a).text(" to ").and(b));
+        let head = [
+            "Metric".into(),
+            self.sized(groups[0]),
+            self.sized(groups[1]),
+            "0 to 100\u{202f}%".into(),
+            "All".into(),
+            RichText::from("Difference, ").and(a.clone()).text(" minus ").and(b.clone()),
+            RichText::from("Ratio, ").and(a).text(" to ").and(b),
+        ];
         let row = |metric: &&str| {
-            let kind = terms::kind(metric, "group");
-            let measures = keys.each_ref().map(|k| audit.measure(k, metric));
             let id = |g: usize| format!("{}-{g}-{metric}", self.id);
-            let mut cells: Vec<PageCell> =
-                measures.iter().enumerate().map(|(g, m)| cell(*m, kind).at(id(g))).collect();
-            cells.push(if kind == NumberFormat::Share {
-                whiskers(&measures, 1.0, |_| None)
-            } else {
-                RichText::new().into()
-            });
-            cells.push(cell(audit.measure(&total, metric), kind));
-            cells.extend([GapTransform::Difference, GapTransform::Ratio].map(|transform| {
-                let id = transform.id(metric);
-                cell(audit.measure(&pair, &id), terms::kind(&id, "pair"))
-            }));
+            let at = |(g, key)| self.value(key, metric).at(id(g));
+            let measures = keys.each_ref().map(|k| audit.measure(k, metric));
+            let is_share = terms::kind(metric, "group") == NumberFormat::Share;
+            let drawn = is_share.then(|| whiskers(&measures, 1.0, |_| None));
+            let drawn = drawn.unwrap_or_else(|| RichText::new().into());
+            let gaps = [GapTransform::Difference, GapTransform::Ratio]
+                .map(|transform| self.value(&pair, &transform.id(metric)));
+            let cells = keys.iter().enumerate().map(at).chain([drawn, self.value(&total, metric)]);
             let head = glossary.title(metric);
-            let done = voice.done(metric);
-            ReportRow::new(done.into_iter().fold(head, |h, done| h.text(" ").small(done)), cells)
+            let head = voice.done(metric).into_iter().fold(head, |h, of| h.text(" ").small(of));
+            ReportRow::new(head, cells.chain(gaps))
         };
-        PageTable::new(head, metrics.iter().map(row))
+        PageTable::new(head, present(audit, PageList::GroupRows, &keys).iter().map(row))
     }
 
     fn many_groups(&self, glossary: &mut PageGlossary<'_>) -> Option<PageTable> {
@@ -238,11 +234,9 @@ impl<'a> GroupsSubject<'a> {
     fn gaps(&self, glossary: &mut PageGlossary<'_>) -> Option<Value> {
         let audit = self.audit;
         let pairs = self.groups.iter().flat_map(|a| self.groups.iter().map(move |b| (a, b)));
-        let named = |(a, b): (&String, &String)| {
-            (RichText::new().name(a).text(" and ").name(b), self.at("pair", a, b))
-        };
-        let mut pairs: Vec<(RichText, ResultKey)> = pairs.map(named).collect();
-        pairs.retain(|(_, key)| audit.measures.contains_key(key));
+        let keys = pairs.map(|(a, b)| self.at("pair", a, b));
+        let keys = keys.filter(|key| audit.measures.contains_key(key));
+        let mut pairs: Vec<_> = keys.map(|key| (place_of(&key), key)).collect();
         let gap = |key: &ResultKey| {
             audit.measure(key, "demp_difference").and_then(|m| m.value).map_or(-1.0, f64::abs)
         };
@@ -254,7 +248,7 @@ impl<'a> GroupsSubject<'a> {
         let list = PageList::PairGaps;
         let table = match pairs.as_slice() {
             [(_, key)] => {
-                let metrics = self.present(list, std::slice::from_ref(key));
+                let metrics = present(audit, list, std::slice::from_ref(key));
                 let mut head = |m: &str| glossary.title(m).and(turned_by_name(m, key));
                 self.by_metric(key, &metrics, &mut head).filled()
             }
@@ -288,26 +282,23 @@ impl<'a> GroupsSubject<'a> {
     /// The groups that are furthest apart, where there are more than two.
     fn worst(&self, glossary: &mut PageGlossary<'_>) -> Option<PageTable> {
         let key = self.at("worst_case", "", "");
-        let mut metrics = self.present(PageList::WidestGaps, std::slice::from_ref(&key));
+        let mut metrics = present(self.audit, PageList::WidestGaps, std::slice::from_ref(&key));
         metrics.retain(|_| self.groups.len() > 2);
         let row = |metric: &&str| {
             let measure = self.audit.measure(&key, metric);
-            let mut value = cell(measure, terms::kind(metric, "worst_case"));
+            let mut value = self.value(&key, metric);
             let without = measure.and_then(|m| m.without).filter(|n| *n > 0);
             let without = without.map(|n| number::count_of(n, "group", "groups"));
             value.small.extend(without.map(|n| RichText::from(format!("{n} without a value"))));
-            let group = |of: fn(&ReportedValue) -> &String| {
-                PageCell::name(measure.map_or("", |m| of(m).as_str()))
-            };
-            let distance = distance_to_all(metric)
-                .and_then(|metric| Some((self.audit.measure(&key, &metric)?, metric)));
-            let distance = distance.map_or_else(PageCell::none, |(measure, metric)| {
-                let mut cell = cell(Some(measure), terms::kind(&metric, "worst_case"));
-                let highest = Some(&measure.highest).filter(|group| !group.is_empty());
-                cell.small.extend(highest.map(|group| RichText::new().name(group)));
-                cell
+            let ends = measure.map_or(["", ""], |m| [m.highest.as_str(), m.lowest.as_str()]);
+            let distance = distance_to_all(metric).and_then(|metric| {
+                let highest = &self.audit.measure(&key, &metric)?.highest;
+                let mut cell = self.value(&key, &metric);
+                cell.small.extend((!highest.is_empty()).then(|| RichText::new().name(highest)));
+                Some(cell)
             });
-            let cells = [value, group(|m| &m.highest), group(|m| &m.lowest), distance];
+            let [highest, lowest] = ends.map(PageCell::name);
+            let cells = [value, highest, lowest, distance.unwrap_or_else(PageCell::none)];
             ReportRow::new(glossary.title(metric), cells)
         };
         let head = ["Metric", "Value", "Highest", "Lowest", "Furthest from all"];
@@ -344,7 +335,7 @@ impl<'a> GroupsSubject<'a> {
         let mut found: Vec<(f64, ResultKey)> =
             all.filter_map(|key| Some((gap(&key)?, key))).collect();
         found.sort_by(|x, y| y.0.total_cmp(&x.0));
-        found.into_iter().map(|(_, key)| (sides(&key), key)).collect()
+        found.into_iter().map(|(_, key)| (place_of(&key), key)).collect()
     }
 
     /// Clarify's metrics.
@@ -355,36 +346,29 @@ impl<'a> GroupsSubject<'a> {
         if all > COMPARISONS_AT_MOST {
             found.truncate(audit.rows_shown());
         }
+        let weighted = audit.manifest.weight.is_some();
         let total = self.at("total", "", "");
         if audit.classes.are_there() {
             let lists = [PageList::ClarifyOutcomes, PageList::ClarifyDeserts];
-            let tables: Value = found
-                .into_iter()
-                .filter_map(|(sides, key)| {
-                    classes::of_facets(audit, (&key, &total), sides, lists, glossary)
-                })
-                .collect();
-            let facts = context!(part => "clarify_classes", tables);
-            return PageBlock("groups.html", facts);
+            let tables = found.into_iter().filter_map(|(sides, key)| {
+                classes::of_facets(audit, (&key, &total), sides, lists, glossary)
+            });
+            let tables: Value = tables.collect();
+            return PageBlock("groups.html", context!(part => "clarify_classes", tables, weighted));
         }
-        let everybody: Vec<(&str, &ReportedValue)> = PageList::ClarifyTotals
-            .ids()
-            .iter()
-            .filter_map(|metric| Some((*metric, audit.measure(&total, metric)?)))
-            .collect();
+        let of_all = present(audit, PageList::ClarifyTotals, std::slice::from_ref(&total));
         let lists = [PageList::ClarifyOutcomes, PageList::ClarifyDeserts, PageList::ClarifyNotes];
         let (mut tables, mut of_everybody) = (Vec::new(), Vec::new());
         if let [(sides, key)] = found.as_slice() {
             let mut metrics =
-                lists.map(|list| self.present(list, std::slice::from_ref(key))).concat();
+                lists.map(|list| present(audit, list, std::slice::from_ref(key))).concat();
             let says =
                 |m: &str| audit.measure(key, m).and_then(|m| m.value).is_some_and(|v| v != 0.0);
             metrics.retain(|m| !PageList::ClarifyNotes.shows(m) || says(m));
             let mut table = self.by_metric(key, &metrics, &mut |m| glossary.title(m));
-            table.rows.extend(everybody.iter().map(|(metric, value)| {
-                let value = cell(Some(value), terms::kind(metric, "total"));
+            table.rows.extend(of_all.iter().map(|metric| {
                 let head = glossary.title(metric).text(", everybody");
-                ReportRow::new(head, [value, PageCell::none()])
+                ReportRow::new(head, [self.value(&total, metric), PageCell::none()])
             }));
             tables.push(context!(id => "clarify", sides, table));
         } else if !found.is_empty() {
@@ -393,29 +377,26 @@ impl<'a> GroupsSubject<'a> {
                 let table = self.by_key(first, &found, list, &mut |m| glossary.head(m));
                 tables.extend(table.map(|table| context!(id, table, shown => found.len(), all)));
             }
-            of_everybody.extend(everybody.iter().map(|(metric, value)| {
-                let PageCell { main, small, .. } = cell(Some(value), terms::kind(metric, "total"));
+            of_everybody.extend(of_all.iter().map(|metric| {
+                let PageCell { main, small, .. } = self.value(&total, metric);
                 context!(metric => glossary.title(metric), main, small)
             }));
         }
         let changes = found.iter().filter_map(|(sides, key)| {
             let [dpl, change] = ["dpl", "bias_change"].map(|metric| audit.measure(key, metric));
             let (dpl, change) = (dpl?, change?);
-            let change = BiasChange::new(dpl.value?, dpl.interval, change.interval)?;
-            Some(context!(sides, change => match change {
+            let change = match BiasChange::new(dpl.value?, dpl.interval, change.interval)? {
                 BiasChange::Amplified => "amplified",
                 BiasChange::Reduced => "reduced",
                 BiasChange::NotDistinguishable => "not_distinguishable",
-            }))
+            };
+            Some(context!(sides, change))
         });
-        let changes: Vec<Value> = changes.collect();
-        let facts = context!(part => "clarify", tables, of_everybody, changes);
+        let changes: Value = changes.collect();
+        let facts = context!(part => "clarify", tables, of_everybody, changes, weighted);
         PageBlock("groups.html", facts)
     }
 }
-
-/// The head of values of one key.
-const IMPAIRED: [&str; 3] = ["Metric", "Value", "Group at a disadvantage"];
 
 /// Which of the two groups is above in a ratio, with their names.
 fn turned_by_name(metric: &str, key: &ResultKey) -> RichText {
@@ -427,14 +408,6 @@ fn turned_by_name(metric: &str, key: &ResultKey) -> RichText {
         // The name of the metric of the lower over the higher says it.
         None => RichText::new(),
     }
-}
-
-/// The two sides of a comparison; all others have no name.
-fn sides(key: &ResultKey) -> RichText {
-    let side = |words: RichText, group: &str| {
-        if group.is_empty() { words.text("all others") } else { words.name(group) }
-    };
-    side(side(RichText::new(), &key.from).text(" and "), &key.to)
 }
 
 /// The distance to all that is in the row of a gap: that of the metric whose difference it is.

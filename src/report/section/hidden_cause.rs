@@ -111,21 +111,11 @@ fn needed(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<Value>
     for rows in audit.needed.chunk_by(|a, b| a.key == b.key) {
         let Some((whole, rows)) = rows.split_first() else { continue };
         let is_unknown = rows.iter().any(|row| !row.undefined.is_empty());
-        let other = |row: &NeededKnowledgeRow| {
-            context! {
-                statement => row.statement.as_str(), verdict => row.verdict.as_str(),
-                value => row.value.map(share), follows => row.attribute_follows == 1,
-            }
-        };
-        let others = rows.iter().filter(|row| row.verdict != whole.verdict).map(other);
-        let others: Vec<Value> = others.filter(|_| !is_unknown).collect();
-        let key = &whole.key;
+        let others = rows.iter().filter(|row| row.verdict != whole.verdict);
+        let others: Vec<&NeededKnowledgeRow> = others.filter(|_| !is_unknown).collect();
         let facts = context! {
-            model => key.model.as_str(), set => key.counterfactual.as_str(),
-            gate => key.gate.as_str(), metric => glossary.show(&key.metric).name,
-            attribute => key.sensitive.as_str(), from => key.from_group.as_str(),
-            to => key.to_group.as_str(), verdict => whole.verdict.as_str(),
-            value => whole.value.map(share), is_unknown, others => &others,
+            row => Value::from(Serde(whole)), metric => glossary.show(&whole.key.metric).name,
+            is_unknown, others => Value::from(Serde(&others)),
         };
         all.push((others.is_empty(), facts));
     }

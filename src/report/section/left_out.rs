@@ -12,6 +12,7 @@ use crate::report::page::PageSection;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::grouped::grouped;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::read::quality::{DirectionQuality, QualityKey, QualityValues, value, whole};
 use crate::report::section::{models, recourse};
@@ -52,42 +53,26 @@ fn rows<R: Serialize>(all: impl IntoIterator<Item = R>) -> Value {
     context!(all => all.len(), rows => Value::from(Serde(shown)))
 }
 
-/// Counterfactuals of a set, or of a direction of it, that no metric counts.
-#[derive(Serialize)]
-struct LostCounterfactuals<'a> {
-    place: &'a QualityKey,
-    made: i64,
-    discarded: i64,
-    share: f64,
-    valid: i64,
-    pairs: i64,
-    without_class: i64,
-    without_target: i64,
-}
-
 /// A direction is next to its set where its share of discarded counterfactuals differs by more
 /// than this from that of all.
 const DIFFERS: f64 = 0.05;
 
-/// Counterfactuals that no metric counts: those that the filter or a check discarded, and those
-/// that could not be made.
-fn counterfactuals(audit: &AuditFolder) -> Vec<LostCounterfactuals<'_>> {
+/// Counterfactuals that no metric counts, of a set or a direction of it: those that the filter or a
+/// check discarded, and those that could not be made.
+fn counterfactuals(audit: &AuditFolder) -> Vec<Value> {
     let share_of = |values: &QualityValues| value(values, "share_discarded").unwrap_or(0.0);
     let is_lost = |values: &QualityValues| {
         share_of(values) > 0.0
             || ["n_without_class", "n_without_target"].iter().any(|of| whole(values, of) > 0)
     };
-    let row = |place, values: &QualityValues| {
+    let row = |place: &QualityKey, values: &QualityValues| {
         let (made, share) = (whole(values, "n_cf"), share_of(values));
-        LostCounterfactuals {
-            place,
-            made,
-            discarded: (share * made as f64).round() as i64,
-            share,
-            valid: whole(values, "n_pairs_valid"),
-            pairs: whole(values, "n_pairs"),
-            without_class: whole(values, "n_without_class"),
-            without_target: whole(values, "n_without_target"),
+        context! {
+            place => Value::from(Serde(place)), made, share,
+            discarded => (share * made as f64).round() as i64,
+            valid => whole(values, "n_pairs_valid"), pairs => whole(values, "n_pairs"),
+            without_class => whole(values, "n_without_class"),
+            without_target => whole(values, "n_without_target"),
         }
     };
     let mut rows = Vec::new();
@@ -101,17 +86,6 @@ fn counterfactuals(audit: &AuditFolder) -> Vec<LostCounterfactuals<'_>> {
         }
     }
     rows
-}
-
-/// A direction that counts fewer people than its group has, in the audit or in arms of experiments.
-#[derive(PartialEq, Serialize)]
-struct UndercountedGroup<'a> {
-    set: &'a str,
-    attribute: &'a str,
-    from: &'a str,
-    to: &'a str,
-    people: i64,
-    counted: i64,
 }
 
 /// The people of the group of a direction, and how many of them it counts where these are fewer.
@@ -132,31 +106,33 @@ fn undercount(
 /// People of a group whom a direction does not count, where no table tells how many of their
 /// counterfactuals were discarded; of every model and every arm, those that lose the same together,
 /// with the models and whether the audit itself is among them.
-fn not_counted(audit: &AuditFolder) -> Vec<(UndercountedGroup<'_>, Vec<&str>, bool)> {
+fn not_counted(audit: &AuditFolder) -> Vec<Value> {
     let quality = |key: &ResultKey| {
         audit.quality.values(&QualityKey::of_set(&key.set, &key.attribute)).is_some()
     };
     // What the audit and the arms say, in the order of the manifest.
     let arms = audit.arms.values().map(|numbers| (false, &numbers.measures));
-    let mut found: Vec<(UndercountedGroup<'_>, Vec<&str>, bool)> = Vec::new();
+    let mut found = Vec::new();
     for (is_audit, measures) in std::iter::once((true, &audit.measures)).chain(arms) {
         for key in measures.keys().filter(|key| key.scope == "direction" && !quality(key)) {
-            let Some((people, counted)) = undercount(measures, key) else { continue };
-            let ResultKey { model, set, attribute, from, to, .. } = key;
-            let group = UndercountedGroup { set, attribute, from, to, people, counted };
-            match found.iter_mut().find(|(other, ..)| *other == group) {
-                Some((_, models, _)) if models.contains(&model.as_str()) => {}
-                Some((_, models, _)) => models.push(model),
-                None => found.push((group, vec![model], is_audit)),
-            }
+            let Some(counts) = undercount(measures, key) else { continue };
+            let direction = [&key.set, &key.attribute, &key.from, &key.to];
+            found.push(((direction, counts), (&key.model, is_audit)));
         }
     }
-    for (_, models, _) in &mut found {
-        models.sort_by_key(|model| {
-            AuditFolder::position(audit.manifest.models.iter().map(|m| &m.name), model)
-        });
-    }
-    found
+    let place =
+        |model: &str| AuditFolder::position(audit.manifest.models.iter().map(|m| &m.name), model);
+    type Direction<'a> = ([&'a String; 4], (i64, i64));
+    let row = |(direction, of): (Direction<'_>, Vec<(&String, bool)>)| {
+        let ([set, attribute, from, to], (people, counted)) = direction;
+        let mut models: Vec<&String> = of.iter().map(|(model, _)| *model).collect();
+        models.sort_by_key(|model| (place(model), *model));
+        models.dedup();
+        let of_arms = !of.iter().any(|(_, is_audit)| *is_audit);
+        let models = Value::from_iter(models);
+        context!(set, attribute, from, to, people, counted, models, of_arms)
+    };
+    grouped(found).into_iter().map(row).collect()
 }
 
 /// How many counterfactuals were made where a value is undefined because none of them is valid.
@@ -171,54 +147,31 @@ fn none_valid(audit: &AuditFolder, key: &ResultKey) -> Option<i64> {
     })
 }
 
-/// Values that are undefined for one reason.
-#[derive(Default, Serialize)]
-struct UndefinedValues {
-    /// The metric; none where none of a set has a value.
-    metric: Option<RichText>,
-    /// The set without a valid counterfactual, and the attribute; or the class.
-    of: [String; 2],
-    why: String,
-    n: usize,
-    /// Where the first of them is.
-    first: RichText,
-}
-
-impl UndefinedValues {
-    fn add(&mut self, n: usize, key: &ResultKey) {
-        if self.n == 0 {
-            self.first = place(key);
-        }
-        self.n += n;
-    }
-}
-
-/// Undefined values by metric and reason; those of a set without any valid counterfactual together.
-fn undefined(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<UndefinedValues> {
-    let mut found: BTreeMap<[&str; 4], UndefinedValues> = BTreeMap::new();
-    let mut gone: BTreeMap<(&str, &str, i64), UndefinedValues> = BTreeMap::new();
+/// Undefined values by metric and reason, how many and where the first is; those of a set without
+/// any valid counterfactual together.
+fn undefined(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<Value> {
+    type Counted = (usize, RichText);
+    let mut found: BTreeMap<[&str; 4], Counted> = BTreeMap::new();
+    let mut gone: BTreeMap<(&str, &str, i64), Counted> = BTreeMap::new();
     let of_all = audit.measures.iter().map(|(key, metrics)| ("", key, metrics));
     for (class, key, metrics) in of_all.chain(audit.classes.measures()) {
-        let missing = metrics.iter().filter(|(_, measure)| measure.value.is_none());
-        if let Some(made) = none_valid(audit, key) {
-            let of_set = gone.entry((&key.set, &key.attribute, made)).or_default();
-            of_set.add(missing.count(), key);
-            continue;
-        }
-        for (metric, measure) in missing {
-            let of = [measure.family.as_str(), metric.as_str(), class, terms::why(measure)];
-            found.entry(of).or_default().add(1, key);
+        let none_valid = none_valid(audit, key);
+        for (metric, measure) in metrics.iter().filter(|(_, measure)| measure.value.is_none()) {
+            let of = [&*measure.family, metric, class, terms::why(measure)];
+            let none = || (0, place(key));
+            let (n, _) = match none_valid {
+                Some(made) => gone.entry((&key.set, &key.attribute, made)).or_insert_with(none),
+                None => found.entry(of).or_insert_with(none),
+            };
+            *n += 1;
         }
     }
-    let gone = gone.into_iter().filter(|(_, of)| of.n > 0).map(|((set, attribute, made), of)| {
-        let names = [set, attribute].map(str::to_owned);
-        UndefinedValues { of: names, why: terms::none_valid(made), ..of }
+    let gone = gone.into_iter().map(|((set, attribute, made), (n, first))| {
+        let of = Value::from_iter([set, attribute]);
+        context!(metric => (), of, why => terms::none_valid(made), n, first)
     });
-    let found = found.into_iter().map(|([_, metric, class, why], of)| UndefinedValues {
-        metric: Some(glossary.title(metric)),
-        of: [class, ""].map(str::to_owned),
-        why: why.to_owned(),
-        ..of
+    let found = found.into_iter().map(|([_, metric, class, why], (n, first))| {
+        context!(metric => glossary.title(metric), of => Value::from_iter([class]), why, n, first)
     });
     gone.chain(found).collect()
 }

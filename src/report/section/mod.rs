@@ -21,54 +21,47 @@ pub(crate) mod slices;
 pub(crate) mod switches;
 pub(crate) mod waiting;
 
+use crate::metric::catalog::place::PageList;
 use crate::report::page::PageSection;
 use crate::report::page::terms::PageGlossary;
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::ResultKey;
+
+/// The metrics of a list of which any of these keys has a value.
+fn present(audit: &AuditFolder, list: PageList, keys: &[ResultKey]) -> Vec<&'static str> {
+    let is_there = |m: &&str| keys.iter().any(|key| audit.measure(key, m).is_some());
+    list.ids().iter().copied().filter(is_there).collect()
+}
 
 /// The sections of an audit, in the order of the page; those with nothing to show are absent. Of an
 /// audit that waits for scores they hold what is known of the rows as they are.
 pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<PageSection> {
-    if !audit.manifest.awaited.is_empty() {
-        let decides = audit.manifest.amounts().is_none();
-        let known = [
-            gates::section(audit, glossary),
-            amounts::section(audit, glossary),
-            decides.then(|| groups::section(audit, glossary)).flatten(),
-            slices::section(audit, glossary),
-            models::section(audit, glossary),
-        ];
-        let method = audit.is_measured().then(|| method::section(audit, glossary));
-        let mut sections = vec![waiting::section(audit)];
-        sections.extend(known.into_iter().flatten().filter(|_| audit.is_measured()));
-        sections.push(left_out::section(audit, glossary));
-        sections.extend(method);
-        sections.push(provenance::section(audit));
-        return sections;
-    }
+    let waits = !audit.manifest.awaited.is_empty();
+    let (full, known) = (!waits, !waits || audit.is_measured());
     // Of amounts nobody is decided about: no prediction switches, and no share is predicted, unless
     // the job says above which number they count as positive.
     let decides = audit.manifest.amounts().is_none();
-    let counted = decides || !audit.groups.is_empty();
-    let panels = if decides { audit.panels() } else { Vec::new() };
+    let counted = known && (decides || full && !audit.groups.is_empty());
+    let panels = if full && decides { audit.panels() } else { Vec::new() };
+    let baseline = audit.manifest.baseline.as_ref().filter(|_| full);
     let sections = [
-        gates::section(audit, glossary),
-        all_results::section(audit, glossary),
-        audit.manifest.baseline.as_ref().map(|baseline| {
-            against::section(baseline, &audit.changes, audit.rows_shown(), glossary)
-        }),
-        amounts::section(audit, glossary),
-        switches::section(audit, &panels, glossary),
-        shift::section(audit, &panels, glossary),
-        graphs::section(audit, glossary),
-        hidden_cause::section(audit, glossary),
-        plausibility::section(audit, glossary),
+        waits.then(|| waiting::section(audit)),
+        known.then(|| gates::section(audit, glossary)).flatten(),
+        full.then(|| all_results::section(audit, glossary)).flatten(),
+        baseline.map(|of| against::section(of, &audit.changes, audit.rows_shown(), glossary)),
+        known.then(|| amounts::section(audit, glossary)).flatten(),
+        full.then(|| switches::section(audit, &panels, glossary)).flatten(),
+        full.then(|| shift::section(audit, &panels, glossary)).flatten(),
+        full.then(|| graphs::section(audit, glossary)).flatten(),
+        full.then(|| hidden_cause::section(audit, glossary)).flatten(),
+        full.then(|| plausibility::section(audit, glossary)).flatten(),
         counted.then(|| groups::section(audit, glossary)).flatten(),
-        slices::section(audit, glossary),
-        models::section(audit, glossary),
-        recourse::section(audit),
-        experiments::section(audit, glossary),
+        known.then(|| slices::section(audit, glossary)).flatten(),
+        known.then(|| models::section(audit, glossary)).flatten(),
+        full.then(|| recourse::section(audit)).flatten(),
+        full.then(|| experiments::section(audit, glossary)).flatten(),
         Some(left_out::section(audit, glossary)),
-        Some(method::section(audit, glossary)),
+        known.then(|| method::section(audit, glossary)),
         Some(provenance::section(audit)),
     ];
     sections.into_iter().flatten().collect()

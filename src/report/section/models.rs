@@ -10,6 +10,7 @@ use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, PageTable, ReportRow, number, terms};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::ResultKey;
 use crate::table::ComparisonRow;
 
 /// Tables on one page: two models, set and attribute.
@@ -90,6 +91,11 @@ fn row(row: &ComparisonRow, glossary: &mut PageGlossary<'_>) -> ReportRow {
         number::count(row.n_rows).into(),
     ];
     ReportRow::new(glossary.title(metric), cells)
+}
+
+/// Where a value holds, whatever its metric.
+pub(crate) fn place_of(key: &ResultKey) -> RichText {
+    place("", &key.scope, [&key.from, &key.to])
 }
 
 /// Where a value of a metric holds.

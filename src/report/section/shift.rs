@@ -17,6 +17,7 @@ use crate::report::page::{PageBlock, PageSection, PageTable, number};
 use crate::report::read::audit::{AuditFolder, ScoreHistograms};
 use crate::report::read::panel::{AuditPanel, PanelDirection, ResultKey};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
+use crate::report::section::models::place_of;
 use crate::report::section::switches;
 
 /// The section; none where no score shift was measured.
@@ -75,16 +76,12 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Value {
         .take(panel.drawn)
         .filter_map(|direction| Some((direction, audit.histograms(&panel.direction(direction))?)))
         .collect();
-    let (mut change_top, mut score_top, mut far) = (0.0, 0.0, 0.0);
-    for (_, h) in drawn.iter().filter(|(direction, _)| !is_unmoved(audit, panel, direction)) {
-        change_top = f64::max(change_top, highest(&h.change));
-        score_top = [&h.original, &h.counterfactual]
-            .into_iter()
-            .map(|bins| highest(bins))
-            .fold(score_top, f64::max);
-        far = f64::max(far, farthest(&h.change));
-    }
-    let end = round_up(far).min(1.0);
+    let moving = drawn.iter().filter(|(direction, _)| !is_unmoved(audit, panel, direction));
+    let moving: Vec<&ScoreHistograms> = moving.map(|(_, histograms)| *histograms).collect();
+    let most = |of: fn(&ScoreHistograms) -> f64| moving.iter().map(|h| of(h)).fold(0.0, f64::max);
+    let change_top = most(|h| highest(&h.change));
+    let score_top = most(|h| highest(&h.original).max(highest(&h.counterfactual)));
+    let end = round_up(most(|h| farthest(&h.change))).min(1.0);
     let (change_scale, score_scale) = (PlotScale::new(-end, end), PlotScale::new(0.0, 1.0));
     let scale = model_words(audit, &panel.model).map(ModelWords::score_scale).unwrap_or_default();
     let thresholds: Vec<(f64, String)> = thresholds(audit, &panel.model)
@@ -161,16 +158,12 @@ fn table(
     panel: &AuditPanel,
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageTable> {
-    let mut keys: Vec<_> = panel
-        .directions
-        .iter()
-        .take(panel.drawn)
-        .map(|d| (RichText::direction(&d.from, &d.to), panel.direction(d)))
-        .collect();
+    let directions = panel.directions.iter().take(panel.drawn).map(|d| panel.direction(d));
+    let mut keys: Vec<_> = directions.map(|key| (place_of(&key), key)).collect();
     keys.push(("All directions".into(), panel.total()));
     if let [a, b] = panel.groups.as_slice() {
-        let gap = RichText::direction(a, b).text(" minus ").and(RichText::direction(b, a));
-        keys.push((gap, panel.difference(a, b)));
+        let gap = panel.difference(a, b);
+        keys.push((place_of(&gap), gap));
     }
     keys.retain(|(_, key)| audit.measures.contains_key(key));
     let values = ValuesByKey::of(audit, "Direction", &keys, PageList::ScoreShifts.ids());

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use minijinja::context;
 use minijinja::value::Value;
 
-use crate::metric::MetricFamily;
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
+use crate::metric::{Metric, MetricFamily};
 use crate::report::page::cells::cell;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -50,7 +50,8 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     Some(PageSection::of_facts(("slices", "Inside slices"), "slices.html", facts))
 }
 
-/// The columns that the slices of an attribute and a model can show.
+/// The columns that the slices of an attribute and a model can show: values of the rows as they
+/// are, then those of each set.
 fn columns(
     audit: &AuditFolder,
     attribute: &str,
@@ -58,39 +59,34 @@ fn columns(
     glossary: &mut PageGlossary<'_>,
 ) -> Vec<SliceColumn> {
     let groups = audit.groups_of(attribute);
-    let key = |set: &str, scope: &str, from: &str, to: &str| {
-        ResultKey::new([model, set, attribute], scope, [from, to])
+    let key = |set: &str, scope: &str, ends: [&str; 2]| {
+        ResultKey::new([model, set, attribute], scope, ends)
     };
-    let mut columns = Vec::new();
-    let gap = match groups.as_slice() {
-        [a, b] => key("", "pair", a, b),
-        _ => key("", "worst_case", "", ""),
-    };
-    let of_family = |wanted: fn(MetricFamily) -> bool| {
-        PageList::Slices.ids().iter().filter_map(move |id| {
-            let metric = find(id)?;
-            wanted(metric.family).then_some(metric)
-        })
-    };
-    let as_they_are = |family| matches!(family, MetricFamily::Group | MetricFamily::Performance);
-    for metric in of_family(as_they_are) {
-        let key = match metric.family {
-            MetricFamily::Group => gap.clone(),
-            _ => key("", "total", "", ""),
+    let metrics = || PageList::Slices.ids().iter().filter_map(|id| find(id));
+    let as_they_are = metrics().filter_map(|metric| {
+        let key = match (metric.family, groups.as_slice()) {
+            (MetricFamily::Group, [a, b]) => key("", "pair", [a, b]),
+            (MetricFamily::Group, _) => key("", "worst_case", ["", ""]),
+            (MetricFamily::Performance, _) => key("", "total", ["", ""]),
+            _ => return None,
         };
-        columns.push(SliceColumn { key, metric: metric.id, head: RichText::new() });
-    }
-    for set in audit.manifest.counterfactuals.iter().take(SETS_AT_MOST) {
-        for metric in of_family(|family| family == MetricFamily::Ccm) {
-            let head = RichText::new().text(", set ").name(&set.name);
-            columns.push(SliceColumn {
-                key: key(&set.name, "total", "", ""),
-                metric: metric.id,
-                head,
-            });
-        }
-    }
-    columns.retain(|column| audit.slices.values().any(|slice| at(slice, column).is_some()));
+        Some(SliceColumn { key, metric: metric.id, head: RichText::new() })
+    });
+    let sets = audit.manifest.counterfactuals.iter().take(SETS_AT_MOST);
+    let of_sets = sets.flat_map(|set| {
+        let column = |metric: &Metric| SliceColumn {
+            key: key(&set.name, "total", ["", ""]),
+            metric: metric.id,
+            head: RichText::new().text(", set ").name(&set.name),
+        };
+        metrics()
+            .filter(|metric| metric.family == MetricFamily::Ccm)
+            .map(column)
+            .collect::<Vec<_>>()
+    });
+    let is_there =
+        |column: &SliceColumn| audit.slices.values().any(|slice| at(slice, column).is_some());
+    let mut columns: Vec<_> = as_they_are.chain(of_sets).filter(is_there).collect();
     for column in &mut columns {
         column.head = glossary.title(column.metric).and(std::mem::take(&mut column.head));
     }

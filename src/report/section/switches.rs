@@ -17,11 +17,10 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::panel::{
-    AuditPanel, EccmTallies, PanelDirection, ReportedValue, ResultKey,
-};
+use crate::report::read::panel::{AuditPanel, EccmTallies, PanelDirection, ResultKey};
 use crate::report::read::tally::WeightedCount;
-use crate::report::section::{classes, graphs};
+use crate::report::section::models::place_of;
+use crate::report::section::{classes, graphs, present};
 
 /// Groups up to which the overview of all pairs is drawn.
 const OVERVIEW_UP_TO: usize = 24;
@@ -70,56 +69,44 @@ pub(crate) fn drawn(panel: &AuditPanel) -> Value {
     context!(drawn, all, still)
 }
 
+/// An attribute, set and model, and where its values are.
+struct SwitchPanel<'a> {
+    audit: &'a AuditFolder,
+    panel: &'a AuditPanel,
+}
+
 fn panel_blocks(
     audit: &AuditFolder,
     panel: &AuditPanel,
     glossary: &mut PageGlossary<'_>,
 ) -> Vec<PageBlock> {
-    let written_to = !panel.written.is_empty();
+    let of = SwitchPanel { audit, panel };
     let set = audit.manifest.counterfactuals.iter().find(|set| set.name == panel.set);
-    let overview = (panel.groups.len() > 2).then(|| overview(audit, panel, glossary)).flatten();
-    let weighted = audit.manifest.weight.is_some();
-    let drawn_here = panel.directions.iter().take(panel.drawn).enumerate();
-    let sides: Vec<MatrixSide<'_>> = drawn_here
-        .filter_map(|(d, direction)| {
-            let cells = audit.cells(&panel.direction(direction))?;
-            Some(MatrixSide { id: format!("p{}-{d}", panel.id), direction, cells })
-        })
-        .collect();
-    // Both directions between two groups are one matrix.
-    let in_one = match sides.as_slice() {
-        [MatrixSide { direction: a, .. }, MatrixSide { direction: b, .. }]
-            if (&a.from, &a.to) == (&b.to, &b.from) =>
-        {
-            2
-        }
-        _ => 1,
-    };
-    let matrices = sides.chunks(in_one).map(|sides| matrix(sides, weighted));
+    let overview = (panel.groups.len() > 2).then(|| of.overview(glossary)).flatten();
     let caution = graphs::knowledge::caution(audit, &panel.set, &panel.attribute);
     let facts = context! {
         part => "panel", id => format!("p{}", panel.id), heading => heading(panel),
         strategy => &panel.strategy, set => Value::from(Serde(&set.cloned().unwrap_or_default())),
-        written => written_to,
-        graphs => terms::follows_graphs(&panel.strategy),
-        caution => Value::from(Serde(&caution)),
-        overview, drawn => drawn(panel), matrices => matrices.collect::<Value>(),
+        written => !panel.written.is_empty(), graphs => terms::follows_graphs(&panel.strategy),
+        caution => Value::from(Serde(&caution)), overview, drawn => drawn(panel),
+        matrices => of.matrices(),
     };
     let mut blocks = vec![PageBlock("switches.html", facts)];
     blocks.extend(classes::of_panel(audit, panel, glossary));
     let is_by_metric = panel.directions.len() <= 2;
-    let rates = if is_by_metric {
-        by_metric(audit, panel, glossary)
-    } else {
-        by_direction(audit, panel, glossary)
-    };
+    let rates = if is_by_metric { of.by_metric(glossary) } else { of.by_direction(glossary) };
+    let directions = panel.directions.iter().map(direction);
     let facts = context! {
         part => "rates", written => written(panel), rates, is_by_metric,
-        directions => panel.directions.iter().map(|d| RichText::direction(&d.from, &d.to)).collect::<Value>(),
-        rest => against_the_rest(audit, panel, glossary),
+        directions => directions.collect::<Value>(), rest => of.against_the_rest(glossary),
     };
     blocks.push(PageBlock("switches.html", facts));
     blocks
+}
+
+/// `A → B`.
+fn direction(of: &PanelDirection) -> RichText {
+    RichText::direction(&of.from, &of.to)
 }
 
 /// What represents the groups of a derived attribute, for the directions that are drawn.
@@ -142,6 +129,13 @@ struct MatrixSide<'a> {
     cells: &'a EccmTallies,
 }
 
+/// The symbols of the matrices by label: its place in the counts, its word, and by factual and
+/// counterfactual prediction, positive before negative, the cells.
+pub(crate) const ECCM: [(usize, &str, [[&str; 2]; 2]); 2] = [
+    (2, "positive", [["TCP", "TSN"], ["FSP", "FCN"]]),
+    (1, "negative", [["FCP", "FSN"], ["TSP", "TCN"]]),
+];
+
 /// Counts by factual and counterfactual prediction.
 type SwitchTallies = [[WeightedCount; 2]; 2];
 
@@ -156,8 +150,7 @@ fn matrix(sides: &[MatrixSide<'_>], weighted: bool) -> Value {
     if labelled {
         let unknown: Vec<SwitchTallies> = counts(0);
         let has_unknown = unknown.iter().flatten().flatten().any(|tally| tally.n > 0);
-        parts.push(("positive", counts(2), [["TCP", "TSN"], ["FSP", "FCN"]]));
-        parts.push(("negative", counts(1), [["FCP", "FSN"], ["TSP", "TCN"]]));
+        parts.extend(ECCM.map(|(label, name, symbols)| (name, counts(label), symbols)));
         parts.extend(has_unknown.then_some(("none", unknown, ccm)));
     }
     // Three letters and four digits, or more digits, need a line each.
@@ -206,173 +199,151 @@ fn rows(label: &str, sides: &[SwitchTallies], symbols: &[[&str; 2]; 2]) -> [Valu
     [row(1, label, "positive", symbols[0]), row(0, "", "negative", symbols[1])]
 }
 
-/// Two directions: a row per metric, both directions side by side and drawn on one axis.
-fn by_metric(
-    audit: &AuditFolder,
-    panel: &AuditPanel,
-    glossary: &mut PageGlossary<'_>,
-) -> PageTable {
-    let keys: Vec<_> = panel.directions.iter().map(|d| panel.direction(d)).collect();
-    let total = panel.total();
-    let (a, b) = (panel.groups.first(), panel.groups.get(1));
-    let difference = a
-        .zip(b)
-        .map(|(a, b)| panel.difference(a, b))
-        .filter(|key| audit.measures.contains_key(key));
-    let shown: Vec<&str> = PageList::SwitchRows
-        .ids()
-        .iter()
-        .copied()
-        .filter(|m| keys.iter().any(|k| audit.measure(k, m).is_some()))
-        .collect();
-    let of_shares = || {
-        shown
-            .iter()
-            .filter(|m| PageList::SwitchWhiskers.shows(m))
-            .flat_map(|m| keys.iter().filter_map(|k| audit.measure(k, m)))
-    };
-    let highest = of_shares()
-        .flat_map(|m| [m.interval.map(|i| i.1).or(m.value), m.placebo.map(|p| p.1)])
-        .flatten()
-        .fold(0.0, f64::max);
-    let end = round_up(highest).min(1.0);
-    let mut head = vec!["Metric".into()];
-    head.extend(panel.directions.iter().map(|d| RichText::direction(&d.from, &d.to)));
-    head.push(format!("0 to {}", number::level(end)).into());
-    head.extend((keys.len() > 1).then(|| "Both directions".into()));
-    let of = |(a, b): (&String, &String)| {
-        RichText::direction(a, b).text(" minus ").and(RichText::direction(b, a))
-    };
-    head.extend(difference.as_ref().map(|_| a.zip(b).map(of).unwrap_or_default()));
-    let row = |metric: &&str| {
-        let kind = terms::kind(metric, "direction");
-        let measures: Vec<Option<&ReportedValue>> =
-            keys.iter().map(|k| audit.measure(k, metric)).collect();
-        let id = |d| format!("p{}-{d}-{metric}", panel.id);
-        let of_direction = |(d, m): (usize, &Option<_>)| cell_with_placebo(*m, kind).at(id(d));
-        let mut cells: Vec<PageCell> = measures.iter().enumerate().map(of_direction).collect();
-        cells.push(if PageList::SwitchWhiskers.shows(metric) {
-            whiskers(&measures, end, |m| m.placebo)
-        } else {
-            RichText::new().into()
-        });
-        let both = (keys.len() > 1).then(|| audit.measure(&total, metric));
-        cells.extend(both.map(|both| cell_with_placebo(both, kind)));
-        cells.extend(difference.as_ref().map(|key| {
-            cell_with_placebo(audit.measure(key, metric), terms::kind(metric, "difference"))
-        }));
-        ReportRow::new(glossary.title(metric), cells)
-    };
-    PageTable::new(head, shown.iter().map(row))
-}
-
-/// More than two directions: a row per direction.
-fn by_direction(
-    audit: &AuditFolder,
-    panel: &AuditPanel,
-    glossary: &mut PageGlossary<'_>,
-) -> PageTable {
-    let named = |d: &PanelDirection| (RichText::direction(&d.from, &d.to), panel.direction(d));
-    let mut keys: Vec<(RichText, ResultKey)> =
-        panel.directions.iter().take(panel.drawn).map(named).collect();
-    // The columns are those of the directions alone.
-    let is_there = |m: &&str| keys.iter().any(|(_, key)| audit.measure(key, m).is_some());
-    let metrics: Vec<&'static str> =
-        PageList::SwitchColumns.ids().iter().copied().filter(is_there).collect();
-    let total = ("All directions".into(), panel.total());
-    keys.extend(Some(total).filter(|(_, key)| audit.measures.contains_key(key)));
-    let id = format!("p{}", panel.id);
-    let values = ValuesByKey::of(audit, "Direction", &keys, &metrics);
-    let values = ValuesByKey { cell: cell_with_placebo, anchors: (&id, panel.drawn), ..values };
-    values.table(&mut |m| glossary.head(m)).unwrap_or_default()
-}
-
-/// More than two groups: the people with any counterfactual that switches, and each group against
-/// all others.
-fn against_the_rest(
-    audit: &AuditFolder,
-    panel: &AuditPanel,
-    glossary: &mut PageGlossary<'_>,
-) -> Option<Value> {
-    let metrics = PageList::AnySwitches.ids();
-    let first = metrics.first()?;
-    let any = |group: &str| audit.measure(&panel.one_to_rest(group), first).and_then(|m| m.value);
-    let mut groups: Vec<&String> = panel
-        .groups
-        .iter()
-        .filter(|group| audit.measures.contains_key(&panel.one_to_rest(group)))
-        .collect();
-    // The sort is stable, so ties stay in order.
-    groups.sort_by(|a, b| any(b).unwrap_or(-1.0).total_cmp(&any(a).unwrap_or(-1.0)));
-    let (all, shown) = (groups.len(), groups.len().min(panel.drawn));
-    if shown == 0 {
-        return None;
+impl SwitchPanel<'_> {
+    /// The matrices of the directions that are drawn; both directions between two groups are one.
+    fn matrices(&self) -> Value {
+        let (panel, weighted) = (self.panel, self.audit.manifest.weight.is_some());
+        let drawn = panel.directions.iter().take(panel.drawn).enumerate();
+        let side = |(d, direction)| {
+            let cells = self.audit.cells(&panel.direction(direction))?;
+            Some(MatrixSide { id: format!("p{}-{d}", panel.id), direction, cells })
+        };
+        let sides: Vec<MatrixSide<'_>> = drawn.filter_map(side).collect();
+        let in_one = match sides.as_slice() {
+            [a, b] if a.direction.from == b.direction.to && a.direction.to == b.direction.from => 2,
+            _ => 1,
+        };
+        sides.chunks(in_one).map(|sides| matrix(sides, weighted)).collect()
     }
-    let mut head = vec!["Group".into()];
-    head.extend(metrics.iter().map(|metric| glossary.head(metric)));
-    head.extend(
-        ["to all others", "from all others"].map(|words| glossary.head("sr").text(" ").text(words)),
-    );
-    let cells = |of: &_, to_rest: &_, from_rest: Option<&_>| {
-        let any = metrics.iter().map(|m| cell(audit.measure(of, m), terms::kind(m, "total")));
-        let rests = [Some(to_rest), from_rest]
-            .map(|key| cell(key.and_then(|key| audit.measure(key, "sr")), NumberFormat::Share));
-        any.chain(rests).collect::<Vec<PageCell>>()
-    };
-    let of_group = |group: &&String| {
-        let to_rest = panel.one_to_rest(group);
-        let cells = cells(&to_rest, &to_rest, Some(&panel.rest_to_one(group)));
-        ReportRow::new(RichText::new().name(group.as_str()), cells)
-    };
-    let total = ReportRow::new("All groups", cells(&panel.total(), &panel.total(), None));
-    let rows = groups[..shown].iter().map(of_group).chain([total]);
-    Some(context!(table => PageTable::new(head, rows), shown, all))
-}
 
-/// Switch rates of all ordered pairs at one glance.
-fn overview(
-    audit: &AuditFolder,
-    panel: &AuditPanel,
-    glossary: &mut PageGlossary<'_>,
-) -> Option<Value> {
-    let n = panel.groups.len();
-    if n > OVERVIEW_UP_TO
-        || !panel.directions.iter().any(|d| audit.measure(&panel.direction(d), "sr").is_some())
-    {
-        return None;
+    /// Two directions: a row per metric, both directions side by side and drawn on one axis.
+    fn by_metric(&self, glossary: &mut PageGlossary<'_>) -> PageTable {
+        let (audit, panel) = (self.audit, self.panel);
+        let keys: Vec<ResultKey> = panel.directions.iter().map(|d| panel.direction(d)).collect();
+        let shown = present(audit, PageList::SwitchRows, &keys);
+        let both = (keys.len() > 1).then(|| (RichText::from("Both directions"), panel.total()));
+        let ends = panel.groups.first().zip(panel.groups.get(1));
+        let difference = ends.map(|(a, b)| panel.difference(a, b));
+        let difference = difference.filter(|key| audit.measures.contains_key(key));
+        let difference = difference.map(|key| (place_of(&key), key));
+        let others: Vec<_> = both.into_iter().chain(difference).collect();
+        let of_shares = shown.iter().filter(|m| PageList::SwitchWhiskers.shows(m));
+        let of_shares = of_shares.flat_map(|m| keys.iter().filter_map(|k| audit.measure(k, m)));
+        let highest = of_shares
+            .flat_map(|m| [m.interval.map_or(m.value, |i| Some(i.1)), m.placebo.map(|p| p.1)]);
+        let end = round_up(highest.flatten().fold(0.0, f64::max)).min(1.0);
+        let drawn = RichText::from(format!("0 to {}", number::level(end)));
+        let head = std::iter::once("Metric".into()).chain(panel.directions.iter().map(direction));
+        let head = head.chain([drawn]).chain(others.iter().map(|(head, _)| head.clone()));
+        let row = |metric: &&str| {
+            let value = |key: &ResultKey| {
+                cell_with_placebo(audit.measure(key, metric), terms::kind(metric, &key.scope))
+            };
+            let at = |(d, key)| value(key).at(format!("p{}-{d}-{metric}", panel.id));
+            let measures: Vec<_> = keys.iter().map(|key| audit.measure(key, metric)).collect();
+            let drawn = PageList::SwitchWhiskers.shows(metric);
+            let drawn = drawn.then(|| whiskers(&measures, end, |m| m.placebo));
+            let drawn = drawn.unwrap_or_else(|| RichText::new().into());
+            let others = others.iter().map(|(_, key)| value(key));
+            let cells = keys.iter().enumerate().map(at).chain([drawn]).chain(others);
+            ReportRow::new(glossary.title(metric), cells)
+        };
+        PageTable::new(head, shown.iter().map(row))
     }
-    let rate = |direction: &PanelDirection| {
-        audit.measure(&panel.direction(direction), "sr").and_then(|m| m.value)
-    };
-    let highest = panel.directions.iter().filter_map(rate).fold(0.0, f64::max);
-    // Names where there is room for them, and counts with them; else the numbers of the rows.
-    let named =
-        n <= NAMED_UP_TO && panel.groups.iter().all(|group| group.chars().count() <= LETTERS_UP_TO);
-    let mut head = vec!["Factual group".into()];
-    let of_group = |(i, group): (usize, &String)| {
-        if named { RichText::new().name(group) } else { RichText::from(format!("{}", i + 1)) }
-    };
-    head.extend(panel.groups.iter().enumerate().map(of_group));
-    let cell = |from: &String, to: &String| -> PageCell {
-        if from == to {
-            return "\u{b7}".into();
+
+    /// More than two directions: a row per direction.
+    fn by_direction(&self, glossary: &mut PageGlossary<'_>) -> PageTable {
+        let (audit, panel) = (self.audit, self.panel);
+        let named = |d: &PanelDirection| (direction(d), panel.direction(d));
+        let mut keys: Vec<(RichText, ResultKey)> =
+            panel.directions.iter().take(panel.drawn).map(named).collect();
+        // The columns are those of the directions alone.
+        let directions: Vec<ResultKey> = keys.iter().map(|(_, key)| key.clone()).collect();
+        let metrics = present(audit, PageList::SwitchColumns, &directions);
+        let total = ("All directions".into(), panel.total());
+        keys.extend(Some(total).filter(|(_, key)| audit.measures.contains_key(key)));
+        let id = format!("p{}", panel.id);
+        let values = ValuesByKey::of(audit, "Direction", &keys, &metrics);
+        let values = ValuesByKey { cell: cell_with_placebo, anchors: (&id, panel.drawn), ..values };
+        values.table(&mut |m| glossary.head(m)).unwrap_or_default()
+    }
+
+    /// More than two groups: the people with any counterfactual that switches, and each group
+    /// against all others.
+    fn against_the_rest(&self, glossary: &mut PageGlossary<'_>) -> Option<Value> {
+        let (audit, panel) = (self.audit, self.panel);
+        let metrics = PageList::AnySwitches.ids();
+        let first = metrics.first()?;
+        let any = |key: &ResultKey| audit.measure(key, first).and_then(|m| m.value).unwrap_or(-1.0);
+        let keys = panel.groups.iter().map(|group| (group, panel.one_to_rest(group)));
+        let mut groups: Vec<_> = keys.filter(|(_, key)| audit.measures.contains_key(key)).collect();
+        // The sort is stable, so ties stay in order.
+        groups.sort_by(|a, b| any(&b.1).total_cmp(&any(&a.1)));
+        let (all, shown) = (groups.len(), groups.len().min(panel.drawn));
+        if shown == 0 {
+            return None;
         }
-        let direction = PanelDirection { from: from.clone(), to: to.clone() };
-        let Some(rate) = rate(&direction) else { return PageCell::none() };
-        let measure = audit.measure(&panel.direction(&direction), "sr");
-        let counts = measure.and_then(|m| m.counts).filter(|_| n <= NAMED_UP_TO);
-        let counts = counts.map(|(part, whole)| number::of(part, whole));
-        let digits = NumberFormat::Share.value(rate);
-        let shade = palette::step(if highest > 0.0 { rate / highest } else { 0.0 });
-        let cell = PageCell::new(digits.trim_end_matches(['%', '\u{202f}']), counts);
-        PageCell { heat: Some(shade), ..cell }
-    };
-    let rows = panel.groups.iter().enumerate().map(|(i, from)| {
-        let number = if named { String::new() } else { format!("{} ", i + 1) };
-        let head = RichText::new().text(number).name(from);
-        ReportRow::new(head, panel.groups.iter().map(|to| cell(from, to)))
-    });
-    let entry = glossary.show("sr");
-    let (metric, symbol) = (entry.name, entry.symbol);
-    Some(context!(metric, symbol, named, table => PageTable::new(head, rows)))
+        let mut head = vec!["Group".into()];
+        head.extend(metrics.iter().map(|metric| glossary.head(metric)));
+        let rests = ["to all others", "from all others"];
+        head.extend(rests.map(|words| glossary.head("sr").text(" ").text(words)));
+        let row = |head: RichText, to_rest: &ResultKey, from_rest: Option<ResultKey>| {
+            let value =
+                |key: &ResultKey, m: &str| cell(audit.measure(key, m), terms::kind(m, "total"));
+            let any = metrics.iter().map(|m| value(to_rest, m));
+            let rests = [Some(to_rest), from_rest.as_ref()];
+            let rests = rests.map(|key| key.map_or_else(PageCell::none, |key| value(key, "sr")));
+            ReportRow::new(head, any.chain(rests))
+        };
+        let of_group = |(group, key): &(&String, ResultKey)| {
+            row(RichText::new().name(group.as_str()), key, Some(panel.rest_to_one(group)))
+        };
+        let total = row("All groups".into(), &panel.total(), None);
+        let rows = groups[..shown].iter().map(of_group).chain([total]);
+        Some(context!(table => PageTable::new(head, rows), shown, all))
+    }
+
+    /// Switch rates of all ordered pairs at one glance.
+    fn overview(&self, glossary: &mut PageGlossary<'_>) -> Option<Value> {
+        let groups = &self.panel.groups;
+        let measured = |from: &str, to: &str| {
+            let direction = PanelDirection { from: from.to_owned(), to: to.to_owned() };
+            self.audit.measure(&self.panel.direction(&direction), "sr")
+        };
+        let mut all =
+            self.panel.directions.iter().filter_map(|d| measured(&d.from, &d.to)).peekable();
+        if groups.len() > OVERVIEW_UP_TO || all.peek().is_none() {
+            return None;
+        }
+        let highest = all.filter_map(|of| of.value).fold(0.0, f64::max);
+        // Names where there is room for them, and counts with them; else the numbers of the rows.
+        let is_small = groups.len() <= NAMED_UP_TO;
+        let named = is_small && groups.iter().all(|of| of.chars().count() <= LETTERS_UP_TO);
+        let of_group = |(i, group): (usize, &String)| match named {
+            true => RichText::new().name(group),
+            false => (i + 1).to_string().into(),
+        };
+        let head = groups.iter().enumerate().map(of_group);
+        let cell = |from: &String, to: &String| -> PageCell {
+            if from == to {
+                return "\u{b7}".into();
+            }
+            let Some(measure) = measured(from, to) else { return PageCell::none() };
+            let Some(rate) = measure.value else { return PageCell::none() };
+            let counts = measure.counts.filter(|_| is_small);
+            let counts = counts.map(|(part, whole)| number::of(part, whole));
+            let digits = NumberFormat::Share.value(rate);
+            let shade = palette::step(if highest > 0.0 { rate / highest } else { 0.0 });
+            let cell = PageCell::new(digits.trim_end_matches(['%', '\u{202f}']), counts);
+            PageCell { heat: Some(shade), ..cell }
+        };
+        let rows = groups.iter().enumerate().map(|(i, from)| {
+            let number = if named { String::new() } else { format!("{} ", i + 1) };
+            let head = RichText::new().text(number).name(from);
+            ReportRow::new(head, groups.iter().map(|to| cell(from, to)))
+        });
+        let table = PageTable::new(std::iter::once("Factual group".into()).chain(head), rows);
+        let entry = glossary.show("sr");
+        Some(context!(metric => entry.name, symbol => entry.symbol, named, table))
+    }
 }

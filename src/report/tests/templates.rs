@@ -111,25 +111,25 @@ fn scale() -> Value {
     json!({"lo": 0.0, "hi": 1.0})
 }
 
-fn part(label: Value, set: &Value) -> Value {
-    json!({"label": label, "set": set, "attribute": attribute(false), "from": group("M"),
+fn part(subject: Value, set: &Value) -> Value {
+    json!({"subject": subject, "set": set, "attribute": attribute(false), "from": group("M"),
         "to": group("F"), "value": 0.4, "shown": "40 %", "interval": [0.3, 0.5],
         "ends": "30 to 50", "counts": [3, 9], "unfair": [3, 2], "whole": 9, "before": null,
         "point": point(), "said": true})
 }
 
-fn limit(question: Value, parts: Vec<Value>) -> Value {
+fn limit(parts: Vec<Value>) -> Value {
     json!({"name": "g", "verdict": "fail", "warns": true, "arm_name": "more", "class": "high",
         "amount": "10 %", "drawn": 0.1, "bound": "at_most", "forbidden": "above",
         "decides": "interval", "range": null, "reason": "the limit", "few_repeats": true,
         "counted_words": "subgroups", "counted_size": "of any size", "note": "note",
-        "model": {"name": "gbm", "ambiguous": false}, "question": question, "parts": parts,
-        "of_harm": false, "worst_case": true, "unit": "percent", "scale": scale(),
+        "model": {"name": "gbm", "ambiguous": false}, "metric": "n", "parts": parts,
+        "measured": null, "harmed": null, "of_change": false, "worst_case": true, "unit": "percent", "scale": scale(),
         "ahead": null, "needed": null, "no_threshold": ["0.2", "0.7"],
         "leaves_out_trainings": true})
 }
 
-/// Limits that ask each question, with parts of each label.
+/// Limits on each subject, as the value that decides and below a question on harm.
 fn limits() -> Vec<Value> {
     let by_label = |right: bool| {
         json!({"kind": "by_label", "right": right,
@@ -137,42 +137,21 @@ fn limits() -> Vec<Value> {
     };
     let decided = |gets: &str| json!({"kind": "decided", "gets": gets});
     let set = &sets()[0];
-    let kinds = |kinds: &[&str]| kinds.iter().map(|kind| json!({"kind": kind})).collect::<Vec<_>>();
-    let mut labels = kinds(&[
-        "otherwise",
-        "decisions",
-        "cases",
-        "disagreement",
-        "ratio",
-        "subgroups",
-        "patterns",
-        "change",
-        "compared",
-        "value",
-    ]);
-    labels.extend(
-        ["pair", "group"]
+    let kinds = ["switches", "ratio", "subgroups", "patterns", "compared", "value"];
+    let mut subjects: Vec<Value> = kinds.iter().map(|kind| json!({"kind": kind})).collect();
+    subjects.extend(
+        ["pair", "group", "total"]
             .map(|scope| json!({"kind": "by_label", "scope": scope, "rate": by_label(true)})),
     );
-    labels.extend([true, false].map(|of| json!({"kind": "class_switches", "enters": of})));
-    labels.extend(
-        [json!(null), decided("favourable")].map(|of| json!({"kind": "difference", "rate": of})),
+    subjects.extend([true, false].map(|of| json!({"kind": "class_switches", "enters": of})));
+    subjects.extend([true, false].map(|of| json!({"kind": "disagreement", "below_attribute": of})));
+    let rates = ["favourable", "unfavourable", "positive"].map(decided);
+    subjects.extend(
+        rates.into_iter().chain([json!(null)]).map(|of| json!({"kind": "difference", "rate": of})),
     );
-    labels.extend(
+    subjects.extend(
         ["gained", "lost", "either"].map(|of| json!({"kind": "side_switches", "side": of})),
     );
-    let mut questions = kinds(&["switches", "ratio", "graphs_agree", "patterns", "subgroups"]);
-    questions
-        .extend(["pair", "group", "total"].map(
-            |scope| json!({"kind": "rate_by_label", "scope": scope, "rate": by_label(false)}),
-        ));
-    questions.extend([true, false].map(|of| json!({"kind": "class_switches", "enters": of})));
-    questions.extend(["gained", "lost"].map(|of| json!({"kind": "side_switches", "side": of})));
-    questions.extend(
-        ["favourable", "unfavourable", "positive"]
-            .map(|of| json!({"kind": "higher_share", "rate": decided(of)})),
-    );
-    questions.push(json!({"kind": "change", "measured": null, "name": "n"}));
     let rates = [
         json!({"kind": "switches"}),
         json!({"kind": "correct"}),
@@ -180,28 +159,32 @@ fn limits() -> Vec<Value> {
         decided("favourable"),
         decided("unfavourable"),
     ];
-    questions.extend(rates.map(|of| json!({"kind": "change", "measured": [of, true]})));
-    let harm = json!({"kind": "harm", "group": group("F")});
-    let metric = json!({"kind": "metric", "name": "n", "worst_case": true});
+    let harm = json!({"harmed": group("F")});
     let value = || part(json!({"kind": "value"}), set);
-    let of =
-        |question: &Value, fields: Value| with(&limit(question.clone(), vec![value()]), fields);
-    let mut all: Vec<Value> =
-        questions.into_iter().map(|question| limit(question, vec![value()])).collect();
-    all.extend(labels.into_iter().map(|label| limit(harm.clone(), vec![part(label, set)])));
+    let of = |fields: &Value, more: Value| with(&with(&limit(vec![value()]), fields.clone()), more);
+    let mut all: Vec<Value> = Vec::new();
+    for subject in subjects {
+        let alone = limit(vec![part(subject, set)]);
+        all.extend([with(&alone, harm.clone()), alone]);
+    }
+    let change = json!({"of_change": true});
+    all.push(of(&change, json!({})));
+    all.extend(rates.map(|of_rate| of(&change, json!({"measured": [of_rate, true]}))));
+    let switches = |fields: Value| with(&part(json!({"kind": "switches"}), set), fields);
+    for several in [true, false] {
+        let fields = json!({"to": group(""), "attribute": attribute(several)});
+        all.push(limit(vec![switches(fields)]));
+    }
     all.extend(
-        sets()
-            .iter()
-            .map(|set| limit(harm.clone(), vec![part(json!({"kind": "value"}), set), value()])),
+        sets().iter().map(|set| {
+            with(&limit(vec![part(json!({"kind": "value"}), set), value()]), harm.clone())
+        }),
     );
-    let graphs = &sets()[5];
-    all.push(limit(
-        json!({"kind": "graphs_agree"}),
-        vec![with(&part(json!({"kind": "value"}), graphs), json!({"before": "3 %"}))],
-    ));
+    let graphs = part(json!({"kind": "disagreement", "below_attribute": true}), &sets()[5]);
+    all.push(limit(vec![with(&graphs, json!({"before": "3 %"}))]));
     for (from, to) in [("M", "F"), ("M", ""), ("", "")] {
         let groups = json!({"from": group(from), "to": group(to)});
-        all.push(limit(metric.clone(), vec![with(&value(), groups)]));
+        all.push(limit(vec![with(&value(), groups)]));
     }
     let needs = [
         json!({"kind": "persons", "n": 3}),
@@ -214,14 +197,14 @@ fn limits() -> Vec<Value> {
     ];
     all.extend(needs.map(|need| of(&harm, json!({"verdict": "inconclusive", "needed": need}))));
     let ahead = [json!(null), json!(true), json!(false)];
-    all.extend(ahead.map(|first| {
-        of(&metric, json!({"ahead": {"rate": by_label(true), "first": first}, "of_harm": true}))
-    }));
+    all.extend(
+        ahead.map(|first| of(&harm, json!({"ahead": {"rate": by_label(true), "first": first}}))),
+    );
     all.push(of(&harm, json!({"decides": "estimate", "verdict": "pass"})));
     all.push(of(&harm, json!({"range": range()})));
     all.push(of(&harm, json!({"range": with(&range(), json!({"decides": "all"}))})));
     let silent = with(&value(), json!({"said": false, "point": null, "unfair": [2, 3]}));
-    all.push(limit(harm, vec![silent]));
+    all.push(with(&limit(vec![silent]), harm));
     all
 }
 
@@ -251,7 +234,7 @@ fn switch(result: Value) -> Value {
 fn verdicts() -> Vec<Value> {
     let sets = sets();
     let share = |name: &str| json!({"group": group(name), "point": point(), "counts": [1, 2]});
-    let plain = limit(json!({"kind": "switches"}), vec![part(json!({"kind": "value"}), &sets[0])]);
+    let plain = limit(vec![part(json!({"kind": "value"}), &sets[0])]);
     let nothing = || json!({"kind": "nothing"});
     let none = json!({"result": null, "knowledge": null, "unsupported": null, "unmoved": null,
         "few": null, "turns": null, "only_entry": true, "more": null, "decided_by": null, "level": null});
@@ -374,15 +357,10 @@ fn forests() -> Vec<Value> {
         json!({"kind": "classes"}),
         json!({"kind": "nobody"}),
     ];
-    let forest = json!({"part": "section", "notes": notes, "level": 0.95, "seconds": ["x", "y"],
+    let forest = json!({"notes": notes, "level": 0.95, "seconds": ["x", "y"],
         "has_placebo": true, "has_limit": true, "scale": scale(),
         "blocks": blocks.map(block), "more": 3, "n_nobody": 3, "nobody": []});
-    let mut all = vec![
-        forest.clone(),
-        with(&forest, json!({"blocks": [], "more": 0})),
-        json!({"part": "heading", "worse": null}),
-        json!({"part": "heading", "worse": group("F")}),
-    ];
+    let mut all = vec![forest.clone(), with(&forest, json!({"blocks": [], "more": 0}))];
     for set in &sets {
         for side in ["lost", "gained", "either"] {
             let only = json!({"worse": {"kind": "nobody"}, "rows": [{"result": result(set, side),
@@ -398,8 +376,8 @@ fn forests() -> Vec<Value> {
 fn groups() -> Vec<Value> {
     let end = |name: &str| json!({"group": group(name), "point": point()});
     let model = json!({"name": "m", "ambiguous": false});
-    let apart = json!({"low": group("M"), "high": group("F"), "distance": 0.1,
-        "lowest": group("X")});
+    let apart = json!({"low": end("M"), "high": end("F"), "distance": 0.1,
+        "lowest": end("X")});
     let shown = json!([
         {"model": model, "attribute": attribute(false), "apart": apart, "rows": group_rows()},
         {"model": model, "attribute": null, "apart": null, "rows": []}]);
@@ -470,19 +448,18 @@ fn gates() -> Value {
     let rich = json!([{"kind": "text", "text": "rich"}]);
     let gate = json!({"name": "g", "note": "n", "thing": null, "counted": null, "title": rich,
         "class": "c", "attribute": "sex", "set": "s", "model": "m", "arm": "a",
-        "place": {"kind": "pair", "first": "a", "between": "over", "second": "b"},
+        "place": {"kind": "pair", "from": "a", "to": "b", "word": "over"},
         "verdict": "fail", "decides_gate": true, "warns": true, "bound": "at most",
         "limit": "5 %", "decides": "interval", "value": "3 %", "interval": "1 to 2",
         "baseline": "4", "cases": "9", "enough": 3, "why": "w", "caution": causes(json!([]))});
-    let pair =
-        |kind: &str| json!({"place": {"kind": kind, "from": "a", "to": "b", "how": "denied"}});
-    let one = |kind: &str| json!({"place": {"kind": kind, "group": "a"}});
+    let at =
+        |kind: &str| json!({"place": {"kind": kind, "from": "a", "to": "b", "word": "denied"}});
     let mut all = vec![gate.clone()];
     let some = [json!([["age", 0.4]]), json!([["age", 0.3]]), json!(vec![("age", 0.3); 5])];
     all.extend(some.map(|each| with(&gate, json!({"caution": causes(each)}))));
-    all.extend(["difference", "harm", "direction"].map(|kind| with(&gate, pair(kind))));
+    let kinds = ["difference", "harm", "direction"];
     let ones = ["rest", "group", "rest_first", "furthest", "everybody"];
-    all.extend(ones.map(|kind| with(&gate, one(kind))));
+    all.extend(kinds.iter().chain(&ones).map(|kind| with(&gate, at(kind))));
     let rules = ["interval, holm", "worlds", "fit", "training", "all", "estimate", "by_hand"];
     all.extend(rules.map(|rule| with(&gate, json!({"decides": rule, "decides_gate": false}))));
     all.extend(
@@ -535,17 +512,20 @@ fn every_branch_of_a_template_is_reached() {
             hits.lock().unwrap().insert(id);
             String::new()
         });
-        let heads = tallies.map(|of| json!({"part": "heading", "tally": tally(of)}));
+        for of in tallies {
+            let page = "{% from \"limit.html\" import heading %}{{ heading(f) }}";
+            let context = minijinja::context!(f => minijinja::Value::from(Serde(&tally(of))));
+            environment.render_str(page, context).unwrap();
+        }
         let tallied = tallies.map(|of| {
             let verdict = verdict(json!({"kind": "nothing"}), verdicts_test(), json!(null));
             with(&verdict, json!({"tally": tally(of)}))
         });
         let section = |folded: usize| {
-            json!({"part": "section", "arms": folded > 1, "folds": true, "limits": limits(),
+            json!({"arms": folded > 1, "folds": true, "limits": limits(),
                 "folded": limits()[..folded]})
         };
         let mut pages: Vec<(&str, Value)> = vec![("gates.html", gates())];
-        pages.extend(heads.map(|facts| ("limits.html", facts)));
         pages.extend([0, 1, 2].map(|folded| ("limits.html", section(folded))));
         pages.extend(verdicts().into_iter().chain(tallied).map(|facts| ("hero.html", facts)));
         pages.extend(forests().into_iter().map(|facts| ("forest.html", facts)));

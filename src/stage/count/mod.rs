@@ -23,14 +23,18 @@ use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
 use crate::metric::evidence::labelled_scores::EXACT_ROWS;
 use crate::metric::evidence::person_sums;
+use crate::metric::evidence::shift_pass::ShiftEvidence;
+use crate::metric::scope::GroupSelection;
 use crate::metric::value::sanity::ModelSanity;
 use crate::stage::artifact::{
-    EVIDENCE, FOLD_EVIDENCE, KEEP_ROWS_BELOW, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE,
+    EVIDENCE, FOLD_EVIDENCE, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE, keeps_rows,
 };
 use crate::stage::count::classes::{ClassCountInputs, ClassScores};
-use crate::stage::count::evidence::{CountInputs, CountSettings, CountedFolds, FIRST_SLICE};
-use crate::stage::count::slices::{AttributeSlices, FactualSlices};
-use crate::stage::count::switches::{CountedParts, ShiftSettings};
+use crate::stage::count::evidence::{
+    CountInputs, CountSettings, CountedFolds, FIRST_SLICE, no_switches,
+};
+use crate::stage::count::slices::{AttributeSlices, CountedSlices};
+use crate::stage::count::switches::{CountedParts, CountedSet, ScoredSet, ShiftSettings};
 use crate::stage::kinds::{
     CountStage, FlipsStage, GenerateStage, OutcomesStage, ScoreStage, WorldsStage,
 };
@@ -367,8 +371,11 @@ impl Stage for CountStage {
                     CountedFolds { whole: counted.whole.without_scores(), folds: folds.collect() }
                 };
                 if sliced {
-                    let numbered = |(number, counts)| ((number - FIRST_SLICE) as usize, counts);
-                    let slices = FactualSlices::of_anybody(slices.into_iter().map(numbered));
+                    let slices = slices.into_iter();
+                    let slices: CountedSlices<FactualCounts> = slices
+                        .filter(|(_, of)| of.confusion(GroupSelection::All).predicted() > 0)
+                        .map(|(number, counts)| ((number - FIRST_SLICE) as usize, counts, None))
+                        .collect();
                     files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
                 }
                 write_counted(ctx, &counted)
@@ -406,31 +413,35 @@ fn plan_switches<'a>(
         let places = others + u64::from(others > 1) + scopes;
         plan.check_person_memory(row_context, places * plan.class_forms())?;
         let write = |name: &str| ctx.out().join(name);
-        if let Some(n) = plan.n_classes() {
-            let passes = (ctx, passes);
-            let counted = sources.with_class_scores(ctx, (row_context, n), |scored| {
-                switches::count_class_switches(passes, row_context, scored, blocks, wanted)
-            })?;
-            let Some((counts, shift)) = counted else { return Ok(()) };
-            if let Some(shift) = shift {
-                files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
-            }
-            return files::write_json(&write(EVIDENCE), &counts);
-        }
         let layout = row_context.rows.layout();
         let slices = sliced.then(|| AttributeSlices::of(layout, sources.position)).transpose()?;
-        let counted = sources.with_scores(ctx, row_context, |scored| {
+        let count = |scored: ScoredSet<'_>| {
             let parts = CountedParts { slices: slices.as_ref(), smallest, n_folds };
             switches::count_switches((ctx, passes), row_context, scored, blocks, wanted, parts)
-        })?;
-        let Some(counted) = counted else { return Ok(()) };
+        };
+        let counted = match plan.n_classes() {
+            Some(n) => sources.with_class_scores(ctx, (row_context, n), |scored| {
+                count(ScoredSet::Classes(scored, n))
+            }),
+            None => sources.with_scores(ctx, row_context, |scored| count(ScoredSet::Sides(scored))),
+        };
+        let Some(CountedSet { classes, whole, slices, folds }) = counted? else { return Ok(()) };
+        let (mut whole, shift): (Vec<_>, Vec<_>) = whole.into_iter().unzip();
+        let shift: Vec<ShiftEvidence> = shift.into_iter().flatten().collect();
+        if let Some(classes) = classes {
+            if wanted.is_some() {
+                files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
+            }
+            return files::write_json(&write(EVIDENCE), &classes.with_one_vs_rest(whole));
+        }
         if sliced {
-            files::write_json(&write(SLICE_EVIDENCE), &counted.slices)?;
+            files::write_json(&write(SLICE_EVIDENCE), &slices)?;
         }
-        if let Some(shift) = counted.shift {
-            files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
+        if let Some(shift) = shift.first() {
+            files::write_json(&write(SHIFT_EVIDENCE), shift)?;
         }
-        write_counted(ctx, &counted.counts)
+        let whole = whole.pop().unwrap_or_else(|| no_switches(layout, sources.position, None));
+        write_counted(ctx, &CountedFolds { whole, folds })
     })
 }
 
@@ -504,7 +515,7 @@ impl Stage for OutcomesStage {
         let named = keep == Some(true);
         let passes = b.passes();
         rows.work(parts.len() as u64, move |ctx, row_context| {
-            if !named && row_context.roles.n_audited() >= KEEP_ROWS_BELOW {
+            if !keeps_rows(keep, row_context.roles.n_audited()) {
                 return Ok(());
             }
             let fill = |part: usize, writer: &mut RowWriter<OutcomeRow>| {

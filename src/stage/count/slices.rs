@@ -4,14 +4,10 @@
 //! The pass that counts everybody counts all slices too; nothing is kept for slices that no row
 //! belongs to.
 
-use serde::{Deserialize, Serialize};
-
 use crate::data::rows::PreparedBatch;
 use crate::data::{Layout, MISSING};
 use crate::error::{Fault, Result};
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::shift_pass::ShiftEvidence;
-use crate::metric::scope::GroupSelection;
 
 /// A job may have so many slices.
 const SLICES_AT_MOST: usize = 10_000;
@@ -115,24 +111,9 @@ fn level_name(column: &str, level: &str) -> String {
     format!("{}={}", plain(column), plain(level))
 }
 
-/// What was counted of rows inside each slice that has any, by its number.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct FactualSlices(pub(crate) Vec<(usize, FactualCounts)>);
-
-/// What was counted of counterfactuals inside each slice that has any, by its number.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct CounterfactualSlices(
-    pub(crate) Vec<(usize, CounterfactualCounts, Option<ShiftEvidence>)>,
-);
-
-impl FactualSlices {
-    /// The slices in which anybody counts.
-    pub(crate) fn of_anybody(slices: impl IntoIterator<Item = (usize, FactualCounts)>) -> Self {
-        let predicted =
-            |counts: &FactualCounts| counts.confusion(GroupSelection::All).predicted() > 0;
-        FactualSlices(slices.into_iter().filter(|(_, counts)| predicted(counts)).collect())
-    }
-}
+/// What was counted inside each slice that has any rows, by its number, with score metrics of
+/// counterfactuals where these are made.
+pub(crate) type CountedSlices<S> = Vec<(usize, S, Option<ShiftEvidence>)>;
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::causal::bag::{BagOfDags, GivenGraphs};
 use crate::causal::bootstrap_draws::BootstrapDraws;
-use crate::causal::class::LargeClassRule;
+use crate::causal::class::list_or_sample;
 use crate::causal::encoding::{CONSTANT_COLUMN, GraphEncoding, GraphVariable, TrainingBlocks};
 use crate::causal::graph::Dag;
 use crate::causal::knowledge::Knowledge;
@@ -19,10 +19,10 @@ use crate::causal::moments::EncodedMoments;
 use crate::causal::person_units::PersonUnits;
 use crate::causal::scm::EquationCache;
 use crate::causal::score::GraphScore;
-use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, list_dags};
+use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate};
 use crate::counterfactual::graph_uncertain::bag_file::{self, BagGraph};
 use crate::counterfactual::graph_uncertain::knobs::{BootstrapStrata, GraphUncertainBlock};
-use crate::counterfactual::graph_uncertain::{CausalWorld, CausalWorlds, worlds_with_cache};
+use crate::counterfactual::graph_uncertain::{CausalWorld, CausalWorlds, worlds_of_replicate};
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::training::TrainingRows;
 use crate::data::{Attribute, FeatureColumn, FeatureKind, Layout};
@@ -73,7 +73,7 @@ pub(crate) struct DiscoveryInputs<'a> {
 ///
 /// # Errors
 /// The rows cannot be read, the persons take more memory than `memory`, or the run is to stop.
-pub(crate) fn bootstrap_draws(
+fn bootstrap_draws(
     (seed, memory): (Seed, u64),
     graphs: &GraphUncertainBlock,
     (encoding, blocks): (&GraphEncoding, &TrainingBlocks),
@@ -104,11 +104,11 @@ type BootstrapGraphs = (Option<SearchedReplicate>, Vec<CausalWorld>);
 /// The training rows of a set as numbers, and their moments in every bootstrap: all that graphs,
 /// equations and bounds need of the rows.
 pub(crate) struct EncodedReplicates {
-    encoding: GraphEncoding,
-    blocks: TrainingBlocks,
-    draws: BootstrapDraws,
+    pub(crate) encoding: GraphEncoding,
+    pub(crate) blocks: TrainingBlocks,
+    pub(crate) draws: BootstrapDraws,
     /// Those of all rows come last.
-    moments: Vec<EncodedMoments>,
+    pub(crate) moments: Vec<EncodedMoments>,
     n_drawn: usize,
 }
 
@@ -329,10 +329,8 @@ impl<'a> ScenarioSearch<'a> {
     ) -> Result<Self> {
         let at_most =
             |count: crate::param::Count| usize::try_from(count.get()).unwrap_or(usize::MAX);
-        let per_class = at_most(asked.graphs.worlds_at_most);
         let limits = DagLimits {
-            per_class,
-            beyond: LargeClassRule::Sample(per_class),
+            per_class: at_most(asked.graphs.worlds_at_most),
             total: at_most(asked.graphs.worlds_total_at_most),
         };
         let (mut knowledge, mut given, mut names) = (Vec::new(), Vec::new(), Vec::new());
@@ -351,7 +349,7 @@ impl<'a> ScenarioSearch<'a> {
             given.push(match (class, asked.bag) {
                 (None, None) => None,
                 (Some(class), _) => {
-                    let listed = list_dags("the given graph", &class, &limits, &mut stream)?;
+                    let listed = list_or_sample(&class, limits.per_class, &mut stream);
                     Some(GivenGraphs { n_classes: 1, listed })
                 }
                 (None, Some((path, graphs))) => {
@@ -403,7 +401,7 @@ impl<'a> ScenarioSearch<'a> {
             let listed =
                 replicate.as_ref().map(|r| &r.listed).or(given.as_ref().map(|given| &given.listed));
             let dags: Vec<&Dag> = listed.iter().flat_map(|listed| &listed.dags).collect();
-            let worlds = worlds_with_cache(&mut fits, self.encoding, b, &dags, self.sensitive);
+            let worlds = worlds_of_replicate(&mut fits, self.encoding, b, &dags, self.sensitive);
             Ok((replicate, worlds))
         };
         self.knowledge.iter().zip(&self.given).map(of_scenario).collect()

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use crate::augment::adasyn::{AdasynSettings, SyntheticRow, synthetic_rows, vectors};
 use crate::augment::choose::{
@@ -25,9 +24,6 @@ use crate::num::neighbours::PointMatrix;
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::table::file::RowWriter;
 use crate::table::{ArmRow, SelectedRow, SharedText, whole};
-
-/// File of the stage that trains an arm: what was added.
-pub(crate) const ADDED: &str = "added.json";
 
 /// The counterfactuals of the training rows of a fold in one attribute, with what the base model
 /// makes of both.
@@ -178,50 +174,10 @@ pub(crate) struct ArmSelection {
     pub adasyn: Option<AdasynSettings>,
 }
 
-/// What an arm added to the training rows of a fold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct AddedRows {
-    /// Training rows with a label.
-    pub n_rows: u64,
-    /// Those that are positive.
-    pub n_positive: u64,
-    /// Their valid counterfactuals.
-    pub n_candidates: u64,
-    /// Counterfactuals that were added.
-    pub n_counterfactuals: u64,
-    /// Synthetic rows that were added.
-    pub n_synthetic: u64,
-    /// Added rows that are positive.
-    pub n_added_positive: u64,
-}
-
-impl AddedRows {
-    /// All rows that the model learns from.
-    pub(crate) fn n_training(&self) -> u64 {
-        self.n_rows + self.n_counterfactuals + self.n_synthetic
-    }
-
-    /// The row of the table `arms` for an arm, model, set and fold.
-    pub(crate) fn row(&self, (arm, model, set, fold): (&str, &str, &str, usize)) -> ArmRow {
-        ArmRow {
-            arm: arm.into(),
-            model: model.into(),
-            counterfactual: set.into(),
-            fold: whole(fold as u64),
-            n_rows: whole(self.n_rows),
-            n_positive: whole(self.n_positive),
-            n_candidates: whole(self.n_candidates),
-            n_counterfactuals: whole(self.n_counterfactuals),
-            n_synthetic: whole(self.n_synthetic),
-            n_added_positive: whole(self.n_added_positive),
-        }
-    }
-}
-
 impl ArmSelection {
     /// Hands the training rows of the audited rows, and what is added to them, to `work`, with
-    /// their numbers. With a `draw` both come as often as the rows were drawn; the numbers are
-    /// those without it.
+    /// their numbers in the row `of` the table. With a `draw` both come as often as the rows were
+    /// drawn; the numbers are those without it.
     ///
     /// # Errors
     /// A file cannot be read, or the run is to stop; what `work` errs with.
@@ -230,14 +186,16 @@ impl ArmSelection {
         row_context: RowContext<'_>,
         extras: &VariableOptions,
         draw: Option<DrawnTraining>,
-        work: impl FnOnce(&TrainingRows<'_>, AddedRows) -> Result<T>,
+        of: &ArmRow,
+        work: impl FnOnce(&TrainingRows<'_>, ArmRow) -> Result<T>,
     ) -> Result<T> {
-        let mut numbers = self.count(row_context)?;
+        let mut numbers = self.count(row_context, of)?;
         let rows = |added, draw| {
             let RowContext { rows, roles, .. } = row_context;
             TrainingRows::of_fold(rows, roles, 0, row_context.row_groups(), added).drawn(draw)
         };
-        (numbers.n_positive, numbers.n_rows) = rows(Vec::new(), None).count()?;
+        let (n_positive, n_rows) = rows(Vec::new(), None).count()?;
+        (numbers.n_positive, numbers.n_rows) = (whole(n_positive), whole(n_rows));
         let mut added = self.added_parts(row_context, draw);
         let Some(adasyn) = &self.adasyn else {
             return work(&rows(added, draw), numbers);
@@ -247,8 +205,9 @@ impl ArmSelection {
         let as_weights = draw.map(|draw| DrawnTraining { copied: false, ..draw });
         let drawn = as_weights.map(|draw| all(Some(draw))).transpose()?;
         let made = synthetic_batch(adasyn, row_context, &all(None)?, extras);
-        numbers.n_synthetic = made.rows.rows.n as u64;
-        numbers.n_added_positive += made.rows.labels.iter().filter(|&&label| label).count() as u64;
+        let n_positive = made.rows.labels.iter().filter(|&&label| label).count();
+        numbers.n_synthetic = whole(made.rows.rows.n as u64);
+        numbers.n_added_positive += whole(n_positive as u64);
         let made = match &drawn {
             None => made.rows,
             Some(drawn) => made.drawn(drawn, draw.is_some_and(|draw| draw.copied)),
@@ -257,8 +216,8 @@ impl ArmSelection {
         work(&rows(added, draw), numbers)
     }
 
-    fn count(&self, row_context: RowContext<'_>) -> Result<AddedRows> {
-        let mut numbers = AddedRows::default();
+    fn count(&self, row_context: RowContext<'_>, of: &ArmRow) -> Result<ArmRow> {
+        let mut numbers = of.clone();
         for pool in &self.pools {
             let look = |g: usize| {
                 let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
@@ -266,11 +225,11 @@ impl ArmSelection {
                 let taken = || {
                     candidates.iter().flatten().filter(|candidate| self.choice.contains(candidate))
                 };
-                let positive = taken().filter(|candidate| candidate.label).count() as u64;
-                let all = candidates.iter().flatten().count() as u64;
-                Ok((0, (all, taken().count() as u64, positive)))
+                let positive = taken().filter(|candidate| candidate.label).count();
+                let all = candidates.iter().flatten().count();
+                Ok((0, [all, taken().count(), positive].map(|n| whole(n as u64))))
             };
-            row_context.row_groups().in_order(look, |_, (all, taken, positive)| {
+            row_context.row_groups().in_order(look, |_, [all, taken, positive]| {
                 numbers.n_candidates += all;
                 numbers.n_counterfactuals += taken;
                 numbers.n_added_positive += positive;
@@ -362,16 +321,16 @@ impl ArmSelection {
 
 /// All training rows in memory, in order.
 fn collect_training_rows(rows: &TrainingRows<'_>) -> Result<TrainingBatch> {
-    let mut parts = Vec::new();
-    rows.fold(Clone::clone, |group: TrainingBatch| parts.push(group))?;
-    let order = parts
-        .iter()
-        .enumerate()
-        .flat_map(|(part, group)| (0..group.rows.n).map(move |i| (part, i)));
-    let all =
-        FeatureRows::gather(&parts.iter().map(|group| &group.rows).collect::<Vec<_>>(), order);
-    let labels = parts.iter().flat_map(|group| group.labels.iter().copied()).collect();
-    let weights = parts.iter().flat_map(|group| group.weights.iter().copied()).collect();
+    let (mut all, mut labels, mut weights) = (FeatureRows::default(), Vec::new(), Vec::new());
+    rows.fold(Clone::clone, |group: TrainingBatch| {
+        if all.n == 0 {
+            all = group.rows
+        } else {
+            all.append(group.rows)
+        }
+        labels.extend(group.labels);
+        weights.extend(group.weights);
+    })?;
     Ok(TrainingBatch::in_memory(all, labels, weights))
 }
 

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::exec::misfit;
 use crate::job::blocks::experiments::PredictionSource;
 use crate::stage::applied_set::with_watch;
-use crate::stage::artifact::{KEEP_ROWS_BELOW, ROLES};
+use crate::stage::artifact::{ROLES, keeps_rows};
 use crate::stage::experiment::arm_selection::arm_selection;
 use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::kinds::{MeasureStage, PrepareStage, SelectedStage, SplitStage, TablesStage};
@@ -108,10 +108,9 @@ impl Stage for SelectedStage {
                 }
             }
         }
-        let always = keep == Some(true);
         work(move |ctx| {
             let n_rows = rows.open(ctx)?.layout().n_rows;
-            if !always && n_rows >= KEEP_ROWS_BELOW {
+            if !keeps_rows(keep, n_rows) {
                 return Ok(());
             }
             let mut writer = RowWriter::<SelectedRow>::create(ctx.out())?;

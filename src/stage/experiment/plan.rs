@@ -191,6 +191,14 @@ impl<'a> ExperimentPlan<'a> {
     }
 }
 
+/// The name of the arm of a unit in tables; empty in the plain audit.
+pub(crate) fn arm_name(unit: &AuditUnit) -> String {
+    match unit.experiment.as_str() {
+        "" => String::new(),
+        experiment => format!("{experiment}/{}", unit.arm),
+    }
+}
+
 /// The same unit on the counterfactuals of a set.
 pub(crate) fn with_set(unit: AuditUnit, applied: Option<&AppliedSet<'_>>) -> AuditUnit {
     match applied {

@@ -8,7 +8,7 @@ use crate::stage::generate::refits::{fits_of_sets, record_fits};
 use crate::stage::hidden;
 use crate::stage::kinds::{BaselineStage, GateStage, OutcomesStage, PopulationStage};
 use crate::stage::plan::StagePlan;
-use crate::stage::recourse::stage::recourse_folders;
+use crate::stage::recourse::recourse_folders;
 use crate::stage::report::inputs::{MeasuredTables, folder_inputs, need_baseline};
 use crate::stage::report::words::words_of_rows;
 use crate::stage::row_inputs::RowInputs;

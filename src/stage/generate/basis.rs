@@ -6,7 +6,8 @@
 //! because a model is not asked for rows that it learned; only where nobody has a label predictions
 //! represent it on both sides.
 
-use crate::counterfactual::forms::ConditionOn;
+use std::sync::Arc;
+
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::rows::reference::{LayoutRecoding, ReferenceBatch, ReferenceRows};
 use crate::data::rows::row_draw::RowDraw;
@@ -58,41 +59,67 @@ impl RowClasses {
                 .collect(),
         }
     }
-
-    /// Whether a set conditions on the unchanged label.
-    pub(crate) fn is_raw(condition: &ConditionOn) -> bool {
-        *condition == ConditionOn::RawLabel
-    }
 }
 
-/// The rows that strategies learn from.
+fn is_by_roles(row_context: RowContext<'_>, has_file: bool) -> bool {
+    !has_file && row_context.roles.n_trained() > 0
+}
+
+/// Number of references, of which one in a separate file is the same for all folds.
+pub(crate) fn n_folds_of(row_context: RowContext<'_>, has_file: bool) -> usize {
+    if is_by_roles(row_context, has_file) { row_context.roles.n_folds() } else { 1 }
+}
+
+/// The groups of all rows, by row group.
+pub(crate) type RowGroupLabels = Vec<Vec<u16>>;
+
+/// The rows that strategies learn from, and what the classes of these and of the audited rows are.
 #[derive(Clone)]
 pub(crate) struct LearningReference<'a> {
-    context: RowContext<'a>,
+    /// The audited rows.
+    pub(crate) context: RowContext<'a>,
+    /// What the classes of the audited rows are.
+    pub(crate) classes: Arc<RowClasses>,
     file: Option<(RowsReader, LayoutRecoding)>,
     draw: Option<RowDraw>,
+    /// The groups of the attribute at a position, where they are not what the rows say.
+    names: Option<(usize, &'a RowGroupLabels)>,
 }
-
-/// A change of the reference on reading: it gets a row group's number, the positions of the rows in
-/// it, and the rows.
-pub(crate) type ReferenceEdit<'a> = dyn Fn(usize, &[usize], &mut ReferenceBatch) + Sync + 'a;
 
 impl<'a> LearningReference<'a> {
     /// The reference in a separate file, or that of the rows.
     ///
     /// # Errors
     /// A column has another type there than in the rows.
-    pub(crate) fn new(row_context: RowContext<'a>, file: Option<RowsReader>) -> Result<Self> {
+    pub(crate) fn new(
+        row_context: RowContext<'a>,
+        file: Option<RowsReader>,
+        classes: RowClasses,
+    ) -> Result<Self> {
         let recoded = |rows: RowsReader| {
             Ok::<_, Error>((LayoutRecoding::new(rows.layout(), row_context.rows.layout())?, rows))
         };
         let file = file.map(recoded).transpose()?.map(|(recoding, rows)| (rows, recoding));
-        Ok(LearningReference { context: row_context, file, draw: None })
+        let classes = Arc::new(classes);
+        Ok(LearningReference { context: row_context, classes, file, draw: None, names: None })
     }
 
     /// The same rows, drawn again.
     pub(crate) fn drawn(&self, draw: RowDraw) -> Self {
         LearningReference { draw: Some(draw), ..self.clone() }
+    }
+
+    /// The same rows with other groups of the attribute at a position.
+    pub(crate) fn renamed<'b>(
+        &self,
+        position: usize,
+        groups: &'b RowGroupLabels,
+    ) -> LearningReference<'b>
+    where
+        'a: 'b,
+    {
+        let same: LearningReference<'b> = self.clone();
+        LearningReference { names: Some((position, groups)), ..same }
     }
 
     /// Whether the reference is the rows themselves.
@@ -101,12 +128,12 @@ impl<'a> LearningReference<'a> {
     }
 
     fn by_roles(&self) -> bool {
-        self.file.is_none() && self.context.roles.n_trained() > 0
+        is_by_roles(self.context, self.file.is_some())
     }
 
     /// Number of references: one per fold, or one for all.
     pub(crate) fn n_folds(&self) -> usize {
-        if self.by_roles() { self.context.roles.n_folds() } else { 1 }
+        n_folds_of(self.context, self.file.is_some())
     }
 
     /// Number of row groups.
@@ -151,13 +178,8 @@ impl<'a> LearningReference<'a> {
         }
     }
 
-    /// The reference of a fold, with classes for a set that conditions on `classes`.
-    pub(crate) fn rows<'b>(
-        &'b self,
-        fold: usize,
-        classes: &'b RowClasses,
-        edit: Option<&'b ReferenceEdit<'b>>,
-    ) -> ReferenceRows<'b> {
+    /// The reference of a fold.
+    pub(crate) fn rows(&self, fold: usize) -> ReferenceRows<'_> {
         let labelled = self.context.rows.layout().label.is_some() || !self.is_own_rows();
         let read = move |group: usize| {
             let (batch, roles) = self.read(group)?;
@@ -165,17 +187,17 @@ impl<'a> LearningReference<'a> {
             let chosen: Vec<usize> =
                 (0..batch.rows.n).flat_map(|i| std::iter::repeat_n(i, times(i))).collect();
             let classes = if labelled {
-                classes.of_label(&batch)
+                self.classes.of_label(&batch)
             } else {
-                classes.of_group(group, &batch)?
+                self.classes.of_group(group, &batch)?
             };
             let PreparedBatch { row_key, groups, rows, .. } = batch;
             let mut made = ReferenceBatch { keys: row_key, rows, groups, classes };
             if !chosen.iter().copied().eq(0..made.rows.n) {
                 made = made.take(&chosen);
             }
-            if let Some(edit) = edit {
-                edit(group, &chosen, &mut made);
+            if let Some((position, groups)) = self.names {
+                made.groups[position] = chosen.iter().map(|&i| groups[group][i]).collect();
             }
             Ok(made)
         };

@@ -6,38 +6,22 @@ use crate::counterfactual::Generator;
 use crate::counterfactual::engine::FoldRows;
 use crate::counterfactual::fit::StrategyPlan;
 use crate::counterfactual::generate::FittedStrategy;
-use crate::counterfactual::transport::matching::TransportTallies;
 use crate::data::exchange::external::ExternalRows;
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::error::Result;
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::StageWatch;
 use crate::param::Seed;
-use crate::stage::generate::basis::{LearningReference, ReferenceEdit, RowClasses};
-
+use crate::stage::generate::basis::{LearningReference, RowGroupLabels};
 use crate::stage::generate::rows;
-use crate::stage::measure::quality;
-use crate::stage::row_context::RowContext;
-
-/// Generators, ready for the rows.
-pub(crate) struct FoldGenerators {
-    /// One per fold, or one for all.
-    pub(crate) generators: Vec<Box<dyn Generator>>,
-    /// Of a strategy that matches samples what became of them.
-    pub(crate) tallies: Option<TransportTallies>,
-}
 
 /// Makes generators of what was learnt.
 pub(crate) struct GeneratorInputs<'a> {
-    pub(crate) context: RowContext<'a>,
     pub(crate) reference: &'a LearningReference<'a>,
-    pub(crate) classes: &'a RowClasses,
     pub(crate) position: usize,
     pub(crate) seed: Seed,
     /// Counterfactuals that somebody else made, where the set has such.
     pub(crate) external: Option<Arc<ExternalRows>>,
-    /// A change of the reference on reading.
-    pub(crate) edit: Option<&'a ReferenceEdit<'a>>,
     /// The groups of the rows, where they are not what the rows say.
     pub(crate) groups: Option<&'a RowGroupLabels>,
 }
@@ -48,34 +32,30 @@ impl GeneratorInputs<'_> {
         &self,
         plan: &StrategyPlan<'_>,
         learnt: Vec<FittedStrategy>,
-    ) -> Result<FoldGenerators> {
+    ) -> Result<Vec<Box<dyn Generator>>> {
         let n_folds = learnt.len();
-        let (mut generators, mut tallies) = (Vec::with_capacity(n_folds), Vec::new());
-        for (fold, learnt) in learnt.into_iter().enumerate() {
+        let of_fold = |(fold, learnt): (usize, FittedStrategy)| {
             let rows = FoldRows {
-                reference: self.reference.rows(fold, self.classes, self.edit),
+                reference: self.reference.rows(fold),
                 samples: self.samples(fold, n_folds),
                 position: self.position,
                 seed: self.seed,
                 external: self.external.clone(),
             };
-            let made = plan.generator(learnt, &rows)?;
-            generators.push(made.generator);
-            tallies.extend(made.tallies);
-        }
-        let tallies = (!tallies.is_empty()).then(|| quality::merge_folds(tallies.into_iter()));
-        Ok(FoldGenerators { generators, tallies })
+            plan.generator(learnt, &rows)
+        };
+        learnt.into_iter().enumerate().map(of_fold).collect()
     }
 
     /// The rows that get counterfactuals in a fold: all, of which those of other folds have no
     /// group.
     fn samples(&self, fold: usize, n_folds: usize) -> ReferenceRows<'_> {
-        let row_context = self.context;
+        let row_context = self.reference.context;
         let read = move |g: usize| {
             let (mut batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
             let own = self.groups.map_or(&batch.groups[self.position], |groups| &groups[g]);
             let of_fold = rows::groups_of_fold(own, &roles, n_folds, fold);
-            let classes = self.classes.of_group(g, &batch)?;
+            let classes = self.reference.classes.of_group(g, &batch)?;
             batch.groups[self.position] = of_fold;
             let (keys, rows, groups) = (batch.row_key, batch.rows, batch.groups);
             Ok(ReferenceBatch { keys, rows, groups, classes })
@@ -85,6 +65,3 @@ impl GeneratorInputs<'_> {
         ReferenceRows::of_groups(PieceLoop { watch, ..row_context.row_groups() }, Box::new(read))
     }
 }
-
-/// The groups of all rows, by row group.
-pub(crate) type RowGroupLabels = Vec<Vec<u16>>;

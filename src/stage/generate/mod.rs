@@ -14,16 +14,15 @@ mod world_support;
 
 use std::collections::BTreeSet;
 
-use crate::counterfactual::Generator;
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::fit::StrategyPlan;
 use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::generate::FittedStrategy;
 use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
 use crate::counterfactual::strategy::naive::NaiveGenerator;
-use crate::counterfactual::transport::matching::TransportTallies;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
+use crate::counterfactual::{Generator, TransportTallies};
 use crate::data::prepare::params::MissingRule;
 use crate::data::rows::aligned::{CounterfactualReader, NaiveKeys, SupportReader};
 use crate::data::{Layout, MISSING_LEVEL};
@@ -34,9 +33,9 @@ use crate::job::ModelBlock;
 use crate::param::{ColumnName, Name};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::experiment::fold_roles::FoldRoles;
-use crate::stage::generate::basis::{LearningReference, RowClasses};
+use crate::stage::generate::basis::{LearningReference, RowClasses, n_folds_of};
 use crate::stage::generate::external::ExternalInput;
-use crate::stage::generate::generators::{FoldGenerators, GeneratorInputs};
+use crate::stage::generate::generators::GeneratorInputs;
 use crate::stage::generate::repeats::{RepeatInputs, RepeatModel, RepeatedPart};
 use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects, GenerationSums};
 use crate::stage::generate::support::SupportTests;
@@ -44,7 +43,7 @@ use crate::stage::kinds::{
     DiscoverStage, DoubtStage, FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage,
     ScoreStage, SplitStage, SupportStage,
 };
-use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs};
+use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs, merge_folds};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
@@ -184,14 +183,14 @@ impl<'a> SetInputs<'a> {
         &self.rows
     }
 
-    /// The rows that the strategy learns from.
-    fn learning_reference<'g>(
+    /// The rows that the strategy learns from, and what the set conditions on.
+    fn basis<'g>(
         &self,
         ctx: &StageContext<'_>,
         row_context: RowContext<'g>,
     ) -> Result<LearningReference<'g>> {
         let reference = self.reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
-        LearningReference::new(row_context, reference)
+        LearningReference::new(row_context, reference, self.row_classes(ctx, row_context)?)
             .map_err(|error| self.plan.with_model_place(error, &["data", "reference"]))
     }
 
@@ -230,12 +229,13 @@ impl<'a> SetInputs<'a> {
         learnt: impl FnOnce(usize) -> Result<Vec<FittedStrategy>>,
     ) -> Result<()> {
         let (layout, position) = (row_context.rows.layout(), self.applied.position);
-        let basis = self.learning_reference(ctx, row_context)?;
         let knobs = self.applied.block.knobs();
-        let learnt = knobs.map(|_| learnt(basis.n_folds())).transpose()?.unwrap_or_default();
-        let untaught = knobs.map(|knobs| knobs.unlearnt_groups(&learnt)).unwrap_or_default();
+        let n_folds = n_folds_of(row_context, self.reference.is_some());
+        let learnt = knobs.map(|_| learnt(n_folds)).transpose()?.unwrap_or_default();
+        let without_rows = knobs.map(|knobs| knobs.groups_without_rows(&learnt));
+        let without_rows = without_rows.unwrap_or_default();
         let tests = self.support_tests(ctx, row_context)?;
-        let write = || self.generate_rows(ctx, row_context, &basis, (learnt, tests.as_ref()));
+        let write = || self.generate_rows(ctx, row_context, (learnt, tests.as_ref()));
         let Some(sums) = passes.map(ctx, ShardPass::Count, write)? else { return Ok(()) };
         if !passes.reads_rows() {
             let (n_rows, follows) = (sums.n_rows, sums.follows);
@@ -243,7 +243,7 @@ impl<'a> SetInputs<'a> {
             keys.write(ctx.out())?;
         }
         let unsupported = tests.map_or_else(Vec::new, |tests| tests.found(&sums.support));
-        rows::write_effects(layout, position, &sums, (&untaught, unsupported), ctx.out())
+        rows::write_effects(layout, position, &sums, (&without_rows, unsupported), ctx.out())
     }
 
     /// Writes the keys of a set that depends on graphs, and which values of its people are
@@ -255,8 +255,7 @@ impl<'a> SetInputs<'a> {
         worlds: (&CausalWorlds, ClipRule),
     ) -> Result<()> {
         let (layout, position) = (row_context.rows.layout(), self.applied.position);
-        let basis = self.learning_reference(ctx, row_context)?;
-        let mut sums = self.generate_rows(ctx, row_context, &basis, (Vec::new(), None))?;
+        let mut sums = self.generate_rows(ctx, row_context, (Vec::new(), None))?;
         let tests = self.support_tests(ctx, row_context)?;
         let mut unsupported = Vec::new();
         if let Some(tests) = &tests {
@@ -283,44 +282,24 @@ impl<'a> SetInputs<'a> {
         &self,
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
-        basis: &LearningReference<'_>,
         (learnt, tests): (Vec<FittedStrategy>, Option<&SupportTests>),
     ) -> Result<GenerationSums> {
         let (plan, applied) = (self.plan, &self.applied);
+        let basis = &self.basis(ctx, row_context)?;
         // Of a set that depends on graphs only the keys are written: its counterfactuals are
         // numbers, not rows.
         let (with_features, knobs) =
             (plan.features && applied.graphs().is_none(), applied.block.knobs());
-        let classes = self.row_classes(ctx, row_context)?;
         let generators = match &knobs {
             None => vec![Box::new(NaiveGenerator) as Box<dyn Generator>],
-            Some(knobs) => {
-                check_classes(row_context, &classes, &learnt, applied.position)
-                    .map_err(|e| plan.with_set_place(e, applied))?;
-                let needs_class = knobs.condition() == Conditioning::Class;
-                let read = |external: &ExternalInput<'_>| {
-                    let (file, basis) = (external.path(ctx), (&classes, needs_class));
-                    plan.external_rows(row_context, (applied, &file), basis)
-                };
-                let external = self.external.as_ref().map(read).transpose();
-                let made = GeneratorInputs {
-                    external: external.map_err(|e| plan.with_set_place(e, applied))?,
-                    context: row_context,
-                    reference: basis,
-                    classes: &classes,
-                    position: applied.position,
-                    seed: plan.job.run.seed,
-                    edit: None,
-                    groups: None,
-                };
-                let FoldGenerators { generators, tallies } =
-                    made.generators(knobs, learnt).map_err(|e| plan.with_set_place(e, applied))?;
-                if let Some(tallies) = tallies {
-                    files::write_json(&ctx.out().join(TALLIES), &tallies)?;
-                }
-                generators
-            }
+            Some(knobs) => self
+                .generators(ctx, basis, (knobs, learnt))
+                .map_err(|e| plan.with_set_place(e, applied))?,
         };
+        let tallies: Vec<_> = generators.iter().filter_map(|of| of.tallies()).cloned().collect();
+        if !tallies.is_empty() {
+            files::write_json(&ctx.out().join(TALLIES), &merge_folds(tallies.into_iter()))?;
+        }
         let write_backs = if with_features {
             rows::write_backs(row_context, basis, applied.position)?
         } else {
@@ -329,7 +308,7 @@ impl<'a> SetInputs<'a> {
         let making = GenerateInputs {
             generators: &generators,
             attribute: applied.position,
-            classes: &classes,
+            classes: &basis.classes,
             write_backs: &write_backs,
             with_features,
             // Experiments read them next to the roles of a fold.
@@ -341,6 +320,26 @@ impl<'a> SetInputs<'a> {
             keeps_attribute: false,
         };
         rows::generate(row_context, &making, ctx.out())
+    }
+
+    /// The generators of what a strategy learnt, one for each fold.
+    fn generators(
+        &self,
+        ctx: &StageContext<'_>,
+        basis: &LearningReference<'_>,
+        (knobs, learnt): (&StrategyPlan<'_>, Vec<FittedStrategy>),
+    ) -> Result<Vec<Box<dyn Generator>>> {
+        let (plan, applied, position) = (self.plan, &self.applied, self.applied.position);
+        check_classes(basis, &learnt, position)?;
+        let needs_class = knobs.condition() == Conditioning::Class;
+        let read = |external: &ExternalInput<'_>| {
+            let (file, classes) = (external.path(ctx), (&*basis.classes, needs_class));
+            plan.external_rows(basis.context, (applied, &file), classes)
+        };
+        let external = self.external.as_ref().map(read).transpose()?;
+        let seed = plan.job.run.seed;
+        GeneratorInputs { reference: basis, position, seed, external, groups: None }
+            .generators(knobs, learnt)
     }
 }
 
@@ -395,20 +394,17 @@ impl Stage for FitStage {
         let applied = plan.set_of(unit)?;
         let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
         of_set.rows().clone().work(0, move |ctx, row_context| {
-            let (basis, classes) = (
-                of_set.learning_reference(ctx, row_context)?,
-                of_set.row_classes(ctx, row_context)?,
-            );
+            let basis = of_set.basis(ctx, row_context)?;
             let layout = row_context.rows.layout();
             let extras = plan.extras(layout);
             let variables = knobs.variables(layout, &extras, applied.position);
             let hash = || {
                 let of = (&variables[..], knobs.condition());
-                refits::reference_hash(layout, of, &classes, applied.position)
+                refits::reference_hash(layout, of, &basis.classes, applied.position)
             };
             let mut read = Vec::new();
             for fold in 0..basis.n_folds() {
-                let reference = basis.rows(fold, &classes, None).hashed(hash());
+                let reference = basis.rows(fold).hashed(hash());
                 let learnt = knobs
                     .learn(layout, &extras, &reference, applied.position)
                     .map_err(|error| plan.with_set_place(error, &applied))?;
@@ -479,10 +475,7 @@ impl Stage for QualityStage {
         let map = b.input("report.map", |job| job.report.map);
         let map = map.map(|wanted| (wanted, b.seed()));
         of_set.rows().clone().work(1, move |ctx, row_context| {
-            let (basis, classes) = (
-                of_set.learning_reference(ctx, row_context)?,
-                of_set.row_classes(ctx, row_context)?,
-            );
+            let basis = of_set.basis(ctx, row_context)?;
             let learnt = fit.learnt(ctx, basis.n_folds())?;
             let tallies: Option<TransportTallies> =
                 knobs.matches_samples().then(|| made.read(ctx, TALLIES)).transpose()?;
@@ -490,7 +483,7 @@ impl Stage for QualityStage {
             let judging = QualityInputs {
                 context: row_context,
                 reference: &basis,
-                classes: &classes,
+                classes: &basis.classes,
                 learnt: &learnt,
                 counterfactuals: &made.open(ctx, row_context)?,
                 tallies: tallies.as_ref(),
@@ -548,8 +541,7 @@ fn plan_repeats<'a>(
     let seed = b.seed();
     let wants_shift = b.value("score metrics", plan.wants_shift());
     of_set.rows().clone().work(0, move |ctx, row_context| {
-        let (basis, classes) =
-            (of_set.learning_reference(ctx, row_context)?, of_set.row_classes(ctx, row_context)?);
+        let basis = of_set.basis(ctx, row_context)?;
         let layout = row_context.rows.layout();
         let opened = models.iter().map(|(name, asked, rule, scores)| {
             let scores = scores.open(ctx, row_context)?;
@@ -562,9 +554,7 @@ fn plan_repeats<'a>(
             })
         });
         let repeated = RepeatInputs {
-            context: row_context,
             reference: &basis,
-            classes: &classes,
             knobs,
             extras: plan.extras(layout),
             position: applied.position,
@@ -597,11 +587,11 @@ const TALLIES: &str = "tallies.json";
 /// Errs where an audited row has a class that no reference row has: its distributions are unknown,
 /// and those without the class would answer another question.
 fn check_classes(
-    row_context: RowContext<'_>,
-    classes: &RowClasses,
+    basis: &LearningReference<'_>,
     learnt: &[FittedStrategy],
     position: usize,
 ) -> Result<()> {
+    let (row_context, classes) = (basis.context, &*basis.classes);
     let known: Vec<BTreeSet<u32>> =
         learnt.iter().map(|l| l.counts.0.keys().filter_map(|key| key.1).collect()).collect();
     if learnt.iter().all(|l| l.rules.condition == Conditioning::Nothing) {

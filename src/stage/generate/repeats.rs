@@ -25,22 +25,20 @@ use crate::counterfactual::write_back::WriteBack;
 use crate::data::MISSING_GROUP;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, ScoreReader};
-use crate::data::rows::reference::ReferenceBatch;
 use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::RowRoles;
 use crate::error::Result;
 use crate::exec::files;
 use crate::job::CounterfactualSet;
-use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::noise::repeats::SetRepeat;
 use crate::model::Scorer;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Seed};
-use crate::stage::count::evidence::{ScoredGroup, counting_unit, ranks};
-use crate::stage::generate::basis::{LearningReference, ReferenceEdit, RowClasses};
-use crate::stage::generate::generators::{GeneratorInputs, RowGroupLabels};
+use crate::stage::count::evidence::{ScoredGroup, no_switches, ranks};
+use crate::stage::generate::basis::{LearningReference, RowGroupLabels};
+use crate::stage::generate::generators::GeneratorInputs;
 use crate::stage::generate::rows::{GenerateInputs, MadeGroup, write_backs};
 use crate::stage::generate::support::SupportTests;
 use crate::stage::row_context::DecisionRule;
@@ -90,12 +88,8 @@ pub(crate) struct RepeatModel {
 
 /// What is repeated.
 pub(crate) struct RepeatInputs<'a> {
-    /// The rows.
-    pub context: RowContext<'a>,
-    /// What the strategy learns from.
+    /// What the strategy learns from, and the audited rows.
     pub reference: &'a LearningReference<'a>,
-    /// What the classes of the rows are.
-    pub classes: &'a RowClasses,
     /// The strategy.
     pub knobs: StrategyPlan<'a>,
     /// What the features do not say.
@@ -221,15 +215,6 @@ impl GroupPermutation {
     }
 }
 
-/// The names of the groups in one repeat of a placebo.
-#[derive(Clone, Copy)]
-struct ShuffledNames<'a> {
-    /// The groups of the rows.
-    groups: &'a RowGroupLabels,
-    /// What changes in the reference.
-    edit: &'a ReferenceEdit<'a>,
-}
-
 /// The valid counterfactuals of one row group, with their scores by each model.
 struct RepeatScores {
     keys: CounterfactualKeys,
@@ -268,7 +253,7 @@ impl RepeatInputs<'_> {
 
     /// The rows whose groups are permuted, and those of a reference of its own.
     fn permutations(&self) -> Result<(GroupPermutation, Option<GroupPermutation>)> {
-        let row_context = self.context;
+        let row_context = self.reference.context;
         let own = |g: usize| Ok((row_context.rows.read_keys(g)?, Some(row_context.roles.read(g)?)));
         let samples =
             GroupPermutation::read(row_context, row_context.rows.n_groups(), self.position, own)?;
@@ -292,58 +277,44 @@ impl RepeatInputs<'_> {
         let groups = samples.permuted(seed);
         let of_file = reference.map(|names| names.permuted(seed));
         let of_reference = of_file.as_ref().unwrap_or(&groups);
-        let edit = |g: usize, chosen: &[usize], made: &mut ReferenceBatch| {
-            made.groups[self.position] = chosen.iter().map(|&i| of_reference[g][i]).collect();
-        };
-        self.repeat(self.reference, Some(ShuffledNames { groups: &groups, edit: &edit }))
+        self.repeat(&self.reference.renamed(self.position, of_reference), Some(&groups))
     }
 
-    /// One repeat: learns from a reference, generates, scores and counts.
+    /// One repeat: learns from a reference, generates, scores and counts; `names` are the groups of
+    /// the rows, where they are not what the rows say.
     fn repeat(
         &self,
         reference: &LearningReference<'_>,
-        names: Option<ShuffledNames<'_>>,
+        names: Option<&RowGroupLabels>,
     ) -> Result<Vec<SetRepeat>> {
-        let layout = self.context.rows.layout();
-        let edit = names.map(|names| names.edit);
-        let learnt = (0..reference.n_folds())
-            .map(|fold| {
-                let rows = reference.rows(fold, self.classes, edit);
-                self.knobs.learn(layout, &self.extras, &rows, self.position)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let ranks = ranks(&layout.attributes[self.position]);
-        let unlearnt = self.knobs.unlearnt_groups(&learnt).into_iter();
-        let mut untaught: Vec<usize> = unlearnt.map(|group| ranks[group]).collect();
-        untaught.sort_unstable();
-        let drafting = GeneratorInputs {
-            // A set that somebody else made is not repeated.
-            external: None,
-            context: self.context,
-            reference,
-            classes: self.classes,
-            position: self.position,
-            seed: self.seed,
-            edit,
-            groups: names.map(|names| names.groups),
+        let (row_context, layout) = (reference.context, reference.context.rows.layout());
+        let learn = |fold: usize| {
+            self.knobs.learn(layout, &self.extras, &reference.rows(fold), self.position)
         };
-        let generators = drafting.generators(&self.knobs, learnt)?.generators;
+        let learnt = (0..reference.n_folds()).map(learn).collect::<Result<Vec<_>>>()?;
+        let ranks = ranks(&layout.attributes[self.position]);
+        let without_rows = self.knobs.groups_without_rows(&learnt).into_iter();
+        let mut without_rows: Vec<usize> = without_rows.map(|group| ranks[group]).collect();
+        without_rows.sort_unstable();
+        // A set that somebody else made is not repeated.
+        let (position, seed, external) = (self.position, self.seed, None);
+        let generators = GeneratorInputs { reference, position, seed, external, groups: names }
+            .generators(&self.knobs, learnt)?;
         let follows = match names {
             // The attribute is kept, so that nothing is written back.
             Some(_) => vec![WriteBack::derived_only(layout)],
-            None => write_backs(self.context, reference, self.position)?,
+            None => write_backs(row_context, reference, self.position)?,
         };
         let mut made = Vec::new();
         let work = |g: usize| {
-            let names = names.map(|names| names.groups[g].as_slice());
+            let names = names.map(|names| names[g].as_slice());
             Ok((0, self.score_group(g, names, &generators, &follows)?))
         };
-        self.context.row_groups().in_order(work, |_, scored| {
+        row_context.row_groups().in_order(work, |_, scored| {
             made.push(scored);
             Ok(())
         })?;
-        let groups = names.map(|names| names.groups);
-        let count = |(k, model)| self.count(k, model, groups, &made, &untaught);
+        let count = |(k, model)| self.count((k, model), names, &made, &without_rows);
         self.models.iter().enumerate().map(count).collect()
     }
 
@@ -354,13 +325,14 @@ impl RepeatInputs<'_> {
         generators: &[Box<dyn Generator>],
         follows: &[WriteBack],
     ) -> Result<RepeatScores> {
-        let attribute = &self.context.rows.layout().attributes[self.position];
-        let (batch, roles) = (self.context.rows.read(g)?, self.context.roles.read(g)?);
-        let classes = self.classes.of_group(g, &batch)?;
+        let (row_context, classes) = (self.reference.context, &*self.reference.classes);
+        let attribute = &row_context.rows.layout().attributes[self.position];
+        let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
+        let of_rows = classes.of_group(g, &batch)?;
         let making = GenerateInputs {
             generators,
             attribute: self.position,
-            classes: self.classes,
+            classes,
             write_backs: follows,
             with_features: true,
             is_view: false,
@@ -369,7 +341,7 @@ impl RepeatInputs<'_> {
             keeps_attribute: names.is_some(),
         };
         let own = names.unwrap_or(&batch.groups[self.position]);
-        let made = making.made_group(attribute, (&batch, &roles), own, &classes);
+        let made = making.made_group(attribute, (&batch, &roles), own, &of_rows);
         let MadeGroup { keys, judged, rows, unsupported, .. } = made;
         let unsupported = unsupported.unwrap_or_default();
         let valid: Vec<usize> = (0..keys.parent.len()).filter(|&k| judged.valid[k]).collect();
@@ -391,74 +363,49 @@ impl RepeatInputs<'_> {
         Ok(RepeatScores { keys, unsupported, scores })
     }
 
-    /// The evidence about a model.
+    /// The evidence about a model: one pass, and a second one where score metrics are asked for.
     fn count(
         &self,
-        k: usize,
-        model: &RepeatModel,
+        (k, model): (usize, &RepeatModel),
         names: Option<&RowGroupLabels>,
         made: &[RepeatScores],
-        untaught: &[usize],
+        without_rows: &[usize],
     ) -> Result<SetRepeat> {
-        let read = |g: usize| -> Result<ScoredGroup> {
-            Ok(ScoredGroup {
-                batch: self.context.rows.read_counted(g, model.rule.reads_carried())?,
-                roles: self.context.roles.read(g)?,
+        let row_context = self.reference.context;
+        let layout = row_context.rows.layout();
+        let attribute = &layout.attributes[self.position];
+        let people = |g: usize,
+                      each: &mut dyn FnMut(u64, &ScoredPerson, &[ScoredCounterfactual])|
+         -> Result<u64> {
+            let rows = ScoredGroup {
+                batch: row_context.rows.read_counted(g, model.rule.reads_carried())?,
+                roles: row_context.roles.read(g)?,
                 keys: made[g].keys.clone(),
                 unsupported: made[g].unsupported.clone(),
                 scores: model.scores.read(g)?,
                 scores_cf: made[g].scores[k].clone(),
                 // The same model scores both.
                 rules: [model.rule.clone(), model.rule.clone()],
-            })
+            };
+            let own = names.map_or(&rows.batch.groups[self.position], |names| &names[g]);
+            rows.people(layout, attribute, own, |i, person, cfs| {
+                each(rows.batch.person_keys()[i], person, cfs)
+            });
+            Ok(0)
         };
-        let counted = count_repeat(self.context, self.position, names, self.wants_shift, read)?;
-        Ok(SetRepeat { untaught: untaught.to_vec(), ..counted })
+        let counts = row_context.row_groups().gather(
+            || no_switches(layout, self.position, None),
+            |part, g| people(g, &mut |key, person, cfs| part.add_person(key, person, cfs)),
+        )?;
+        let again = |start: ShiftPass| {
+            row_context.row_groups().gather(
+                || start.clone(),
+                |part, g| people(g, &mut |key, person, cfs| part.add(key, person, cfs)),
+            )
+        };
+        let second = self.wants_shift.then(|| again(counts.second_pass())).transpose()?;
+        Ok(SetRepeat { counts, second, untaught: without_rows.to_vec() })
     }
-}
-
-/// Counts what one repeat gave, read by row group: one pass, and a second one where score metrics
-/// are asked for. `names` are the groups of the rows, where they are not what the rows say.
-///
-/// # Errors
-/// A file cannot be read, or the run is to stop.
-fn count_repeat(
-    row_context: RowContext<'_>,
-    position: usize,
-    names: Option<&RowGroupLabels>,
-    wants_shift: bool,
-    read: impl Fn(usize) -> Result<ScoredGroup> + Sync,
-) -> Result<SetRepeat> {
-    let layout = row_context.rows.layout();
-    let attribute = &layout.attributes[position];
-    let people = |g: usize,
-                  each: &mut dyn FnMut(u64, &ScoredPerson, &[ScoredCounterfactual])|
-     -> Result<u64> {
-        let rows = read(g)?;
-        let own = names.map_or(&rows.batch.groups[position], |names| &names[g]);
-        rows.people(layout, attribute, own, |i, person, cfs| {
-            each(rows.batch.person_keys()[i], person, cfs)
-        });
-        Ok(0)
-    };
-    let row_groups = row_context.row_groups();
-    let (n_groups, unit) = (attribute.groups.len(), counting_unit(layout));
-    let counts = row_groups.gather(
-        || CounterfactualCounts::new(n_groups).counted_by(unit),
-        |part: &mut CounterfactualCounts, g: usize| {
-            people(g, &mut |key, person, cfs| part.add_person(key, person, cfs))
-        },
-    )?;
-    let untaught = Vec::new();
-    if !wants_shift {
-        return Ok(SetRepeat { counts, second: None, untaught });
-    }
-    let start = counts.second_pass();
-    let again = |part: &mut ShiftPass, g: usize| {
-        people(g, &mut |key, person, cfs| part.add(key, person, cfs))
-    };
-    let second = row_groups.gather(|| start.clone(), again)?;
-    Ok(SetRepeat { counts, second: Some(second), untaught })
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use crate::data::{FeatureRows, Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::{merge_all, merge_each};
 use crate::exec::{StageContext, files};
-use crate::metric::evidence::additive::{Additive, additive};
-use crate::stage::generate::basis::LearningReference;
+use crate::num::additive::{Additive, additive};
+use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::kinds::SupportStage;
 use crate::stage::plan::{StagePlan, split_unit};
 use crate::stage::row_context::RowContext;
@@ -70,7 +70,7 @@ impl Stage for SupportStage {
             rows.with(ctx, 1, |row_context| {
                 let reference = reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
                 let of_file = reference.is_some();
-                let basis = LearningReference::new(row_context, reference)?;
+                let basis = LearningReference::new(row_context, reference, RowClasses::Label)?;
                 let gather = || count(plan, row_context, &basis);
                 let counts = if of_file {
                     gather()?

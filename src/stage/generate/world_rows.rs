@@ -12,14 +12,13 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::causal::encoding::{GraphEncoding, MissingRows};
-use crate::causal::moments::EncodedMoments;
+use crate::causal::encoding::{EncodedVariable, MissingRows};
 use crate::causal::nodes::NodeSet;
 use crate::counterfactual::graph_uncertain::CausalWorlds;
-use crate::counterfactual::graph_uncertain::knobs::{BootstrapStrata, GraphUncertainBlock};
-use crate::counterfactual::graph_uncertain::mechanism::{CellBins, ColumnBins, EquationKind};
+use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
+use crate::counterfactual::graph_uncertain::mechanism::EquationKind;
 use crate::counterfactual::graph_uncertain::rows::{
-    NodeBins, NodeRules, RowMaker, RowSettings, RowWorld, StepCounts, TrainingColumns, node_values,
+    NodeRules, RowMaker, RowSettings, RowWorld, StepCounts, TrainingColumns, node_values,
 };
 use crate::data::rows::aligned::{
     CounterfactualKeys, NO_ROW, create_counterfactuals, create_support, create_world_rows,
@@ -28,13 +27,12 @@ use crate::data::rows::aligned::{
 use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
-use crate::metric::evidence::additive::{Additive, additive};
+use crate::num::additive::{Additive, additive};
 use crate::num::fixed::FixedSum;
-use crate::param::Count;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::discover::scenarios::{bootstrap_draws, variables};
-use crate::stage::generate::basis::LearningReference;
-use crate::stage::generate::rows::{self, EFFECTS_FILE, GeneratedEffects};
+use crate::stage::discover::scenarios::{DiscoveryInputs, EncodedReplicates, variables};
+use crate::stage::generate::basis::{LearningReference, RowClasses};
+use crate::stage::generate::rows::{self, GenerationSums};
 use crate::stage::generate::support::SupportTests;
 use crate::stage::generate::world_support;
 use crate::stage::kinds::{DiscoverStage, GenerateStage, SupportStage};
@@ -104,7 +102,7 @@ pub(crate) fn plan_world_rows<'a>(
     rows.work(1, move |ctx, row_context| {
         let found = found.open(ctx, scenario)?;
         let reference = reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
-        let basis = LearningReference::new(row_context, reference)?;
+        let basis = LearningReference::new(row_context, reference, RowClasses::Label)?;
         let tests = support.tests(ctx, plan, (row_context.rows.layout(), position))?;
         let worlds = &found.worlds;
         let writing = WorldRowWriting { plan, row_context, graphs, worlds, tests };
@@ -232,11 +230,8 @@ impl WorldRowWriting<'_> {
         reach_writer.finish()?;
         support_writer.finish()?;
         let unsupported = self.tests.as_ref().map(|tests| tests.found(&support));
-        let effects = GeneratedEffects {
-            unsupported: unsupported.unwrap_or_default(),
-            ..GeneratedEffects::default()
-        };
-        files::write_json(&ctx.out().join(EFFECTS_FILE), &effects)?;
+        let effects = (&[][..], unsupported.unwrap_or_default());
+        rows::write_effects(layout, position, &GenerationSums::default(), effects, ctx.out())?;
         files::write_compact(
             &ctx.out().join(WORLD_ROWS_FILE),
             &self.summary(&all, groups, position),
@@ -248,19 +243,15 @@ impl WorldRowWriting<'_> {
         let (row_context, worlds) = (self.row_context, self.worlds);
         let layout = row_context.rows.layout();
         let sensitive = worlds.bag.sensitive;
+        let (graphs, memory) = (self.graphs, memory::allowed(self.plan.settings));
+        let seed = self.plan.job.run.seed;
+        let asked = DiscoveryInputs { graphs, variables: &[], position, bag: None, seed, memory };
+        let variables = variables(layout, &layout.attributes[position], &worlds.bag.variables)?;
+        let found = EncodedReplicates::read(row_context, &asked, (&variables, sensitive))?;
+        let found = found.filter(|found| found.encoding == worlds.encoding);
+        let other_rows = || misfit("the graphs are of other training rows".to_owned());
+        let EncodedReplicates { blocks, draws, moments, .. } = found.ok_or_else(other_rows)?;
         let rows = row_context.training(0);
-        let strata = (self.graphs.stratify == BootstrapStrata::Group).then_some(sensitive);
-        let attribute = &layout.attributes[position];
-        let variables = variables(layout, attribute, &worlds.bag.variables)?;
-        let (encoding, blocks) =
-            GraphEncoding::fit(&variables, &rows, self.graphs.missing, strata)?;
-        if encoding != worlds.encoding {
-            return Err(misfit("the graphs are of other training rows".to_owned()));
-        }
-        let (seed, memory) = (self.plan.job.run.seed, memory::allowed(self.plan.settings));
-        let of = (&encoding, &blocks);
-        let draws = bootstrap_draws((seed, memory), self.graphs, of, &rows)?;
-        let moments = EncodedMoments::for_replicates(&worlds.encoding, &blocks, &rows, &draws)?;
         let training = TrainingColumns::read(&worlds.encoding, &blocks, &rows)?;
         let equations = self.graphs.equations();
         let settings = RowSettings {
@@ -310,25 +301,12 @@ impl WorldRowWriting<'_> {
 
     /// What the job and the layout say about the variables.
     fn rules(&self, layout: &Layout, equations: &EquationKind) -> Vec<NodeRules> {
-        let count = |n: Count| NodeBins::Equal(usize::try_from(n.get()).unwrap_or(usize::MAX));
         let bins = |name: &str| match equations {
-            EquationKind::Linear => NodeBins::None,
-            EquationKind::Binned(cells) => match &cells.bins {
-                CellBins::None => NodeBins::None,
-                CellBins::Every(n) => count(*n),
-                CellBins::Named(named) => {
-                    match named.iter().find(|(column, _)| column.as_str() == name) {
-                        None => NodeBins::None,
-                        Some((_, ColumnBins::Count(n))) => count(*n),
-                        Some((_, ColumnBins::Edges(edges))) => {
-                            NodeBins::Edges(edges.iter().map(|edge| edge.get()).collect())
-                        }
-                    }
-                }
-            },
+            EquationKind::Linear => None,
+            EquationKind::Binned(cells) => cells.bins.of(name),
         };
         let missing_level = self.plan.extras(layout).missing_level;
-        let rule = |variable: &crate::causal::encoding::EncodedVariable| {
+        let rule = |variable: &EncodedVariable| {
             let feature = &layout.features[variable.feature];
             let missing = missing_level
                 .as_ref()

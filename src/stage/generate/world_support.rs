@@ -14,7 +14,7 @@ use std::path::Path;
 
 use crate::causal::encoding::{EncodedVariable, VariableForm};
 use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule, WorldShift};
-use crate::counterfactual::support::{DirectionSupport, SupportChange, place_bit};
+use crate::counterfactual::support::{DirectionSupport, place_bit};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, NO_ROW, keys_in_other_groups};
@@ -200,7 +200,7 @@ impl MovedVariable {
                 let x = tested[self.variable].number(rows, i);
                 let [lo, hi] = within.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
                 let moved = (x + by).max(x.min(lo)).min(x.max(hi));
-                direction.of_number(self.variable, moved, SupportChange::Moved)
+                direction.of_number(self.variable, moved, true)
             }
         }
     }
@@ -261,11 +261,10 @@ fn moved_value(
         VariableForm::Levels { seen, .. } => {
             let unsupported = |own: usize| {
                 let reached = largest_level(&shifts, own, clip != ClipRule::None);
-                let change =
-                    if reached == own { SupportChange::Stands } else { SupportChange::Moved };
+                let moved = reached != own;
                 match tested.levels() {
-                    Some(_) => direction.of_level(variable, seen[reached], change),
-                    None => direction.of_number(variable, f64::from(seen[reached]), change),
+                    Some(_) => direction.of_level(variable, seen[reached], moved),
+                    None => direction.of_number(variable, f64::from(seen[reached]), moved),
                 }
             };
             Some(MovedValue::Levels((0..seen.len()).map(unsupported).collect()))

@@ -92,11 +92,8 @@ pub(crate) struct JobInputs {
     pub stand_in: Option<String>,
     /// The files of scores that are not there yet, in the order of models and sets.
     pub awaited: Vec<AwaitedFile>,
-    /// Those of them that are there, cannot be read, and are so young that somebody may be writing
-    /// them.
-    pub half_written: Vec<String>,
-    /// What writers have left in folders of scores, as long as they write there.
-    pub being_written: Vec<String>,
+    /// What says that somebody may be writing those of them that are there, in words.
+    pub unfinished: Vec<(String, String)>,
     /// The public data set that a run would download first; none once it was got.
     pub to_download: Option<&'static str>,
     /// Other names of files of rows, through links, and the names by which they are read.
@@ -219,21 +216,9 @@ impl JobInputs {
             line: None,
             text,
         };
-        let half_written = self.half_written.iter().map(|file| {
-            let text = format!(
-                "`{file}` exists but cannot be read as Parquet: it may be incomplete, and the run \
-                 waits for it until it is 15 minutes old; write such a file elsewhere and \
-                 rename it when it is complete"
-            );
-            remark("half-written", file.clone(), text)
-        });
-        let being_written = self.being_written.iter().map(|left| {
-            let text = format!(
-                "`{left}` says that somebody is writing there, and the run waits for the scores; \
-                 if the writer was ended before it was done, remove it"
-            );
-            remark("half-written", left.clone(), text)
-        });
+        let unfinished = self.unfinished.iter();
+        let unfinished =
+            unfinished.map(|(left, text)| remark("half-written", left.clone(), text.clone()));
         let repeated = self.repeated.iter().map(|(path, read)| {
             let text = format!(
                 "`{}` leads to `{}`, whose rows count once",
@@ -242,7 +227,7 @@ impl JobInputs {
             );
             remark(COUNTED_ONCE, path.display().to_string(), text)
         });
-        half_written.chain(being_written).chain(repeated).collect()
+        unfinished.chain(repeated).collect()
     }
 
     /// Opens the rows where they are Parquet.
@@ -438,18 +423,11 @@ impl<'c> InputSearch<'c> {
             let place = self.place(&["models", &file.model, "scores", key]);
             let what = scores_what(&file.model, file.set.as_deref());
             match score_files::look(&file.path).map_err(|error| error.asked_at(place))? {
-                ScoresPresence::File => self.add(&what, Path::new(&file.path), place)?,
-                ScoresPresence::Folder(found) => self.add_rows(&what, found, place)?,
-                ScoresPresence::HalfWritten => {
-                    if !self.input.half_written.contains(&file.path) {
-                        self.input.half_written.push(file.path.clone());
-                    }
-                    self.input.awaited.push(file);
-                }
-                ScoresPresence::BeingWritten(left) => {
-                    let left = left.to_string_lossy().into_owned();
-                    if !self.input.being_written.contains(&left) {
-                        self.input.being_written.push(left);
+                ScoresPresence::There(found) => self.add_rows(&what, found, place)?,
+                ScoresPresence::Unfinished(left, text) => {
+                    let told = (left.to_string_lossy().into_owned(), text);
+                    if !self.input.unfinished.contains(&told) {
+                        self.input.unfinished.push(told);
                     }
                     self.input.awaited.push(file);
                 }

@@ -28,11 +28,10 @@ use crate::data::rows::split::RowRoles;
 use crate::data::{Layout, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
 use crate::exec::StageContext;
-use crate::exec::accumulator::Accumulator;
+use crate::exec::accumulator::{Accumulator, merge_each};
 use crate::exec::files::write_json;
 use crate::folder::manifest::AnsweredRequest;
 use crate::job::Job;
-use crate::model::scores_file::STALE_SCORES_HINT;
 use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::generate::made_of_set;
@@ -44,9 +43,10 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::join::{JoinedScores, RecheckSample};
+use crate::stage::score::score_file::STALE_SCORES_HINT;
 use crate::stage::sharding::share::{RowShare, ShardPass, StagePasses};
 use crate::stage::stage_builder::{
-    Opens, OpensOfRows, PlannedWork, Stage, StageBuilder, StageInput, work,
+    Opens, OpensOfRows, PlannedWork, Stage, StageBuilder, StageInput,
 };
 use crate::unit::AuditUnit;
 
@@ -132,73 +132,55 @@ pub(crate) struct RequestSource {
 impl Stage for RequestStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let (rows, passes) = (RowInputs::of_job(b)?, b.row_passes());
-        if unit.set.is_empty() {
-            return work(move |ctx| {
-                rows.with(ctx, 1, |row_context| write_factual_request(ctx, passes, row_context))
-            });
-        }
-        let sources = request_sources(b, &unit.set)?;
+        let of_set = !unit.set.is_empty();
+        let sources = of_set.then(|| request_sources(b, &unit.set)).transpose()?;
         rows.work(1, move |ctx, row_context| {
-            write_request(ctx, passes, row_context, &sources(ctx, row_context)?)
+            let opened = sources.as_ref().map(|sources| sources(ctx, row_context)).transpose()?;
+            write_request(ctx, passes, row_context, opened.as_deref())
         })
     }
 }
 
-fn write_factual_request(
-    ctx: &StageContext<'_>,
-    passes: StagePasses<'_>,
-    row_context: RowContext<'_>,
-) -> Result<()> {
-    let layout = row_context.rows.layout();
-    let add = |sum: &mut ContentHash, g: usize| {
-        let (people, roles) = (row_context.rows.read_people(g, true)?, row_context.roles.read(g)?);
-        let n = people.row_key.len();
-        let audited: Vec<usize> = (0..n).filter(|&i| roles.audited(i).is_some()).collect();
-        sum.merge(hash_of(layout, &people, &audited, |i| row_hash(people.row_key[i], 0)));
-        Ok(n as u64)
-    };
-    let gather = || row_context.row_groups().gather(ContentHash::default, add);
-    let Some(sum) = passes.map(ctx, ShardPass::Count, gather)? else { return Ok(()) };
-    let mut digest = RequestDigest::new(layout);
-    digest.rows(&sum);
-    let (id, rows) = (digest.finish(), sum.n_rows());
-    write_json(&ctx.out().join(REQUEST), &RowsToScore { id, rows, again: 0 })
-}
-
+/// Writes the request for the counterfactuals of these sources; without any for the rows as they
+/// are.
 fn write_request(
     ctx: &StageContext<'_>,
     passes: StagePasses<'_>,
     row_context: RowContext<'_>,
-    sources: &[RequestSource],
+    sources: Option<&[RequestSource]>,
 ) -> Result<()> {
     let layout = row_context.rows.layout();
     // Of each source the counterfactuals, and the rows that are asked for again.
-    let empty = || vec![[ContentHash::default(); 2]; sources.len()];
-    let add = |sums: &mut Vec<[ContentHash; 2]>, g: usize| {
+    let empty = || vec![ContentHash::default(); sources.map_or(1, |sources| 2 * sources.len())];
+    let add = |sums: &mut Vec<ContentHash>, g: usize| {
         let (people, roles) = (row_context.rows.read_people(g, true)?, row_context.roles.read(g)?);
-        for ([made, again], source) in sums.iter_mut().zip(sources) {
-            made.merge(source.hash(g, layout, &people, &roles)?);
+        let n = people.row_key.len();
+        let Some(sources) = sources else {
+            let audited: Vec<usize> = (0..n).filter(|&i| roles.audited(i).is_some()).collect();
+            let key = |i: usize| row_hash(people.row_key[i], 0);
+            sums[0].merge(hash_of(layout, &people, &audited, key));
+            return Ok(n as u64);
+        };
+        for (sums, source) in sums.chunks_exact_mut(2).zip(sources) {
+            sums[0].merge(source.hash(g, layout, &people, &roles)?);
             if let Some(sample) = &source.recheck {
                 let rows = sample.rows(&people, &roles, Some(source.attribute));
                 let key = source.row_hashes(layout, &people);
-                again.merge(hash_of(layout, &people, &rows, key));
+                sums[1].merge(hash_of(layout, &people, &rows, key));
             }
         }
-        Ok(people.row_key.len() as u64)
+        Ok(n as u64)
     };
-    let merge = |whole: &mut Vec<[ContentHash; 2]>, part: Vec<[ContentHash; 2]>| {
-        let sums = whole.iter_mut().flatten().zip(part.into_iter().flatten());
-        sums.for_each(|(whole, part)| whole.merge(part));
-    };
-    let gather = || {
-        let sums = row_context.row_groups().fold(empty, add, merge)?;
-        Ok((0..).zip(sums.into_iter().flatten()).collect())
-    };
+    let gather = || Ok((0..).zip(row_context.row_groups().fold(empty, add, merge_each)?).collect());
     let Some(sums) = passes.maps(ctx, ShardPass::Count, gather)? else { return Ok(()) };
     let sums: Vec<ContentHash> = sums.into_iter().map(|(_, sum)| sum).collect();
     let mut digest = RequestDigest::new(layout);
     let (mut rows, mut n_again) = (0, 0);
-    for (sums, source) in sums.chunks(2).zip(sources) {
+    if let (None, [sum]) = (sources, &sums[..]) {
+        digest.rows(sum);
+        rows = sum.n_rows();
+    }
+    for (sums, source) in sums.chunks_exact(2).zip(sources.unwrap_or_default()) {
         let [made, again] = sums else { continue };
         let attribute = &layout.attributes[source.attribute];
         digest.text(&attribute.name);

@@ -41,14 +41,10 @@ pub(crate) fn scores_path(pattern: &str, set: &str) -> String {
 pub(super) enum ScoresPresence {
     /// Nothing, or a folder that lacks this file.
     Awaited(PathBuf),
-    /// A file that somebody may be writing.
-    HalfWritten,
-    /// A folder in which a writer has left this.
-    BeingWritten(PathBuf),
-    /// A file, or an object.
-    File,
-    /// A folder, or a prefix of a store, with all of its parts.
-    Folder(FoundFiles),
+    /// Something that somebody may be writing: what says so, and what to do about it.
+    Unfinished(PathBuf, String),
+    /// A file, an object, or all parts of a folder or a prefix of a store.
+    There(FoundFiles),
 }
 
 /// Looks at the path of a file of scores.
@@ -57,17 +53,21 @@ pub(super) enum ScoresPresence {
 /// The file system or the store does not tell; a folder without parts.
 pub(super) fn look(file: &str) -> Result<ScoresPresence> {
     let path = Path::new(file);
+    let itself = || ScoresPresence::There(FoundFiles::of(vec![path.to_path_buf()]));
     let parts = || -> Result<ScoresPresence> {
         let found = find_files_once(file, Some("parquet"))?;
-        Ok(match found.writer() {
-            Some(left) => ScoresPresence::BeingWritten(left.to_path_buf()),
-            None => ScoresPresence::Folder(found),
-        })
+        let Some(left) = found.writer() else { return Ok(ScoresPresence::There(found)) };
+        let text = format!(
+            "`{}` says that somebody is writing there, and the run waits for the scores; if the \
+             writer was ended before it was done, remove it",
+            left.display()
+        );
+        Ok(ScoresPresence::Unfinished(left.to_path_buf(), text))
     };
     if object::is_address(path) {
         // An object is there as a whole or not at all.
         if object::version(path)?.is_some() {
-            return Ok(ScoresPresence::File);
+            return Ok(itself());
         }
         if object::version(&path.join(WHOLE))?.is_some() {
             return parts();
@@ -83,7 +83,15 @@ pub(super) fn look(file: &str) -> Result<ScoresPresence> {
     if !path.try_exists().map_err(|e| Error::io("read", path, &e))? {
         return Ok(ScoresPresence::Awaited(path.to_path_buf()));
     }
-    Ok(if is_half_written(path)? { ScoresPresence::HalfWritten } else { ScoresPresence::File })
+    if !is_half_written(path)? {
+        return Ok(itself());
+    }
+    let text = format!(
+        "`{file}` exists but cannot be read as Parquet: it may be incomplete, and the run waits for \
+         it until it is 15 minutes old; write such a file elsewhere and rename it when it is \
+         complete"
+    );
+    Ok(ScoresPresence::Unfinished(path.to_path_buf(), text))
 }
 
 /// Every file of scores that the job names, in the order of models and sets.

@@ -8,10 +8,9 @@ use crate::error::{Error, Result};
 use crate::exec::StageContext;
 use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::value::amounts::{
-    AmountChanges, AmountEntry, AmountRule, AmountSample, AmountStep, measure_amount_changes,
+    AmountChange, AmountEntry, AmountRule, AmountSample, AmountStep, measure_amount_changes,
     measure_amounts,
 };
-use crate::metric::value::measured::MeasuredValue;
 use crate::model::kind::amount_key::{AmountBlock, MattersFrom};
 use crate::model::kind::scale_key::BetterEnd;
 use crate::stage::applied_set::AppliedSet;
@@ -25,7 +24,7 @@ use crate::stage::settings::RunSettings;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::stage::train::trainer::refuse_memory;
 use crate::table::population::AUDITED;
-use crate::table::{AmountRow, PopulationRow, whole};
+use crate::table::{AmountRow, AuditKey, PopulationRow, whole};
 use crate::unit::AuditUnit;
 
 /// Bytes that an amount takes while it is measured: itself, its place in order, its share of what
@@ -107,79 +106,71 @@ impl AmountInputs {
         let found = self.gather(ctx, row_context)?;
         let settings = &builder.settings;
         let n = builder.n_groups();
-        let of = |entry: &FoundAmount| AmountEntry {
-            value: entry.amount,
-            weight: entry.weight,
-            person: entry.person,
+        let entry = |of: &FoundAmount, value: f64| AmountEntry {
+            value,
+            weight: of.weight,
+            person: of.person,
+        };
+        // So many amounts, of which these are known.
+        let row = |key: AuditKey, all: usize, known: &[f64]| {
+            let n = |holds: fn(f64) -> bool| known.iter().filter(|amount| holds(**amount)).count();
+            AmountRow {
+                n: whole(known.len() as u64),
+                n_missing: whole((all - known.len()) as u64),
+                n_zero: whole(n(|amount| amount == 0.0) as u64),
+                n_negative: whole(n(|amount| amount < 0.0) as u64),
+                ..key.into()
+            }
+        };
+        let of = |from: usize, to: usize| -> Vec<&FoundAmount> {
+            let amounts = found.amounts.iter();
+            amounts.filter(|entry| (entry.from, entry.to) == (from, to)).collect()
         };
         if self.set.is_none() {
             let mut samples = Vec::new();
             for group in 0..n {
-                let own = || found.amounts.iter().filter(move |entry| entry.from == group);
-                let known: Vec<AmountEntry> =
-                    own().filter(|entry| !entry.amount.is_nan()).map(of).collect();
-                let zero = known.iter().filter(|entry| entry.value == 0.0).count();
-                let negative = known.iter().filter(|entry| entry.value < 0.0).count();
-                tables.amounts.push(AmountRow {
-                    n: whole(known.len() as u64),
-                    n_missing: whole((own().count() - known.len()) as u64),
-                    n_zero: whole(zero as u64),
-                    n_negative: whole(negative as u64),
-                    ..builder.key("group", Some(group), None).into()
-                });
-                let lacking = own().count() - known.len();
+                let own = of(group, group);
+                let known: Vec<f64> =
+                    own.iter().map(|of| of.amount).filter(|amount| !amount.is_nan()).collect();
+                let lacking = whole((own.len() - known.len()) as u64);
+                let key = builder.key("group", Some(group), None);
                 let population = (!self.counted).then(|| PopulationRow {
                     state: AUDITED.into(),
-                    sensitive: builder.key("group", None, None).sensitive,
+                    sensitive: key.sensitive.clone(),
                     group: Some(builder.group(group).into()),
                     declared: true,
                     model: Some(self.audit.model.as_str().into()),
-                    rows: whole(own().count() as u64),
-                    without_score: Some(whole(lacking as u64)),
+                    rows: whole(own.len() as u64),
+                    without_score: Some(lacking),
                     ..PopulationRow::default()
                 });
                 tables.population.extend(population);
+                tables.amounts.push(row(key, own.len(), &known));
+                let known = own.iter().filter(|of| !of.amount.is_nan());
+                let known = known.map(|of| entry(of, of.amount)).collect();
                 samples.push(AmountSample::new(found.basis, known));
             }
             let measured = row_context.workers.within(|| measure_amounts(&samples, settings));
-            push(builder, &measured, tables);
+            tables.metrics.extend(builder.metric_rows(measured, [None; 2], false));
             return Ok(());
         }
         let mut moved = vec![0; n * n];
-        for (from, to) in (0..n).flat_map(|from| (0..n).map(move |to| (from, to))) {
-            if from == to {
-                continue;
-            }
-            let own =
-                || found.amounts.iter().filter(move |entry| (entry.from, entry.to) == (from, to));
-            let both = |entry: &&FoundAmount| !entry.amount.is_nan() && !entry.amount_cf.is_nan();
-            let mut changes = AmountChanges { changes: Vec::new(), amounts: Vec::new() };
-            let (mut zero, mut negative) = (0, 0);
-            for entry in own().filter(both) {
-                zero += u64::from(entry.amount_cf == 0.0);
-                negative += u64::from(entry.amount_cf < 0.0);
-                let value = entry.amount_cf - entry.amount;
-                changes.changes.push(AmountEntry { value, ..of(entry) });
-                changes.amounts.push(entry.amount);
-            }
+        for (from, to) in builder.directions() {
+            let own = of(from, to);
+            let (known, lacking): (Vec<&FoundAmount>, Vec<&FoundAmount>) =
+                own.iter().partition(|of| !of.amount.is_nan() && !of.amount_cf.is_nan());
             // A person who lacks one of several counterfactuals has not been tested.
-            let rows = |complete: bool| -> BTreeSet<u64> {
-                own().filter(|entry| both(entry) == complete).map(|entry| entry.row).collect()
-            };
-            moved[from * n + to] = rows(true).difference(&rows(false)).count() as u64;
-            let pairs = changes.changes.len();
-            tables.amounts.push(AmountRow {
-                n: whole(pairs as u64),
-                n_missing: whole((own().count() - pairs) as u64),
-                n_zero: whole(zero),
-                n_negative: whole(negative),
-                ..builder.key("direction", Some(from), Some(to)).into()
-            });
+            let rows = |of: &[&FoundAmount]| of.iter().map(|of| of.row).collect::<BTreeSet<u64>>();
+            moved[from * n + to] = rows(&known).difference(&rows(&lacking)).count() as u64;
+            let amounts_cf: Vec<f64> = known.iter().map(|of| of.amount_cf).collect();
+            let key = builder.key("direction", Some(from), Some(to));
+            tables.amounts.push(row(key, own.len(), &amounts_cf));
+            let change = |of: &&FoundAmount| (entry(of, of.amount_cf - of.amount), of.amount);
+            let changes: Vec<AmountChange> = known.iter().map(change).collect();
             let asked = (found.basis, self.rule);
-            let measured = row_context
-                .workers
-                .within(|| measure_amount_changes((from, to), &changes, asked, settings));
-            push(builder, &measured, tables);
+            let measure = || measure_amount_changes((from, to), &changes, asked, settings);
+            let measured = row_context.workers.within(measure);
+            tables.metrics.extend(builder.metric_rows(measured, [None; 2], false));
         }
         builder.population_of_set(|from, to| moved[from * n + to], tables);
         Ok(())
@@ -208,7 +199,7 @@ impl AmountInputs {
                 let counts = own != MISSING_GROUP && roles.audited(i).is_some() && weight > 0;
                 counts.then(|| FoundAmount {
                     from: ranks[usize::from(own)],
-                    to: 0,
+                    to: ranks[usize::from(own)],
                     amount: amounts[i],
                     amount_cf: f64::NAN,
                     weight,
@@ -256,13 +247,10 @@ fn rule_of(amount: AmountBlock) -> AmountRule {
     }
 }
 
-fn push(builder: &RowBuilder<'_>, measured: &[MeasuredValue], tables: &mut ResultTables) {
-    tables.metrics.extend(measured.iter().map(|of| builder.metric_row(of)));
-}
-
 /// The amount of a row, and of one of its counterfactuals.
 struct FoundAmount {
     from: usize,
+    /// The same of a row as it is.
     to: usize,
     amount: f64,
     amount_cf: f64,

@@ -13,18 +13,15 @@ use crate::exec::StageContext;
 use crate::job::LabelColumn;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::additive::Additive;
-use crate::metric::evidence::class_counts::ClassState;
+use crate::metric::evidence::class_counts::ClassCell;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
-use crate::metric::evidence::units::WeightSums;
-use crate::metric::rate::Undefined;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::measure::{
     ClassTransition, measure_factual_classes, measure_switch_classes,
 };
-use crate::metric::value::classes::{ClassMatrix, FactualClassCounts, SwitchClassCounts};
-use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::param::Word;
 use crate::stage::artifact::SHIFT_EVIDENCE;
@@ -33,7 +30,7 @@ use crate::stage::measure::curve_files::CurveFiles;
 use crate::stage::measure::support::with_supported;
 use crate::stage::measure::{ResultTables, RowBuilder};
 use crate::stage::row_context::RowContext;
-use crate::table::{CountRow, MetricRow, NO_GROUP, TransitionRow, finite, whole};
+use crate::table::{CountRow, NO_GROUP, TransitionRow, whole};
 
 /// The label, and the class that the family clarify measures alone; none where it measures each.
 type LabelClasses<'a> = (&'a LabelColumn, Option<&'a Word>);
@@ -54,7 +51,7 @@ pub(crate) fn measure(
         let counts: FactualClassCounts = stages.count.parse(text)?;
         let of_all =
             row_context.workers.within(|| measure_factual_classes(&counts, &row_builder.settings));
-        tables.metrics.extend(of_all.iter().map(|measured| row_builder.metric_row(measured)));
+        tables.metrics.extend(row_builder.metric_rows(of_all, [None; 2], false));
         for (one, counts) in each_vs_rest(of, row_builder).zip(counts.one_vs_rest()) {
             one.rows_measured(row_context.workers, counts, None, None, tables);
         }
@@ -63,24 +60,9 @@ pub(crate) fn measure(
             (0..row_builder.n_groups()).map(GroupSelection::One).chain([GroupSelection::All]);
         for who in matrices {
             let scope = if who.group().is_some() { "group" } else { "total" };
-            let units = counts.units(who);
-            let matrix = |number| ClassMatrix::of_units(counts.classes(), &units, number);
-            let people = matrix(WeightSums::people);
-            let weights = units.are_weighted().then(|| matrix(WeightSums::sum));
-            matrix_cells(
-                row_builder,
-                (scope, who.group(), None),
-                MatrixRows::Rows,
-                (&people, weights.as_ref()),
-                tables,
-            );
-            let (unscored, others): (Vec<_>, Vec<_>) =
-                counts.states(Some(who)).into_iter().partition(|([_, of], ..)| of.is_none());
-            let unlabelled = others.into_iter().filter(|([label, _], ..)| label.is_none());
-            let lacking: Vec<ClassState> = unlabelled.chain(unscored).collect();
-            class_states(row_builder, (scope, who.group()), &lacking, tables);
+            class_cells(row_builder, (scope, who.group(), None), counts.cells(Some(who)), tables);
         }
-        class_states(row_builder, (NO_GROUP, None), &counts.states(None), tables);
+        class_cells(row_builder, (NO_GROUP, None, None), counts.cells(None), tables);
         let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest());
         return curves.add(row_context.workers, of_classes.collect());
     }
@@ -89,48 +71,27 @@ pub(crate) fn measure(
     let shift = stages.has_shift.then(read).transpose()?;
     let (of_all, transitions) =
         row_context.workers.within(|| measure_switch_classes(&counts, &row_builder.settings));
-    let rows = |measured: &[MeasuredValue]| -> Vec<MetricRow> {
-        measured.iter().map(|measured| row_builder.metric_row(measured)).collect()
-    };
+    let rows = |measured| row_builder.metric_rows(measured, [None; 2], false);
     let supported = counts.supported().map(|counts| {
         let measure = || measure_switch_classes(counts, &row_builder.settings);
-        rows(&row_context.workers.within(measure).0)
+        rows(row_context.workers.within(measure).0)
     });
-    tables.metrics.extend(with_supported(rows(&of_all), supported));
+    tables.metrics.extend(with_supported(rows(of_all), supported));
     tables
         .transitions
         .extend(transitions.iter().map(|transition| transition_row(row_builder, transition)));
     let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest()).enumerate();
     for (class, (one, counts)) in of_classes {
         let shift = shift.as_ref().and_then(|shift| shift.get(class));
-        one.switches_measured(row_context.workers, counts, (shift, None), (None, None), tables);
-        for (from, to) in directions(row_builder) {
-            one.histogram_rows(
-                (counts.shift(from, to), counts.weight_shift(from, to)),
-                from,
-                to,
-                tables,
-            );
-        }
+        one.switches_measured(row_context.workers, counts, (shift, None), [None; 2], tables);
+        one.directions().for_each(|direction| one.histogram_rows(counts, direction, tables));
     }
     let total = [("total", None)].into_iter();
     for (scope, direction) in
-        directions(row_builder).map(|direction| ("direction", Some(direction))).chain(total)
+        row_builder.directions().map(|direction| ("direction", Some(direction))).chain(total)
     {
         let place = (scope, direction.map(|(from, _)| from), direction.map(|(_, to)| to));
-        for label in (0..counts.classes()).map(Some).chain([None]) {
-            let matrices = (
-                counts.matrix_of_label(direction, label),
-                counts.weight_matrix_of_label(direction, label),
-            );
-            matrix_cells(
-                row_builder,
-                place,
-                MatrixRows::OneLabel(label),
-                (&matrices.0, matrices.1.as_ref()),
-                tables,
-            );
-        }
+        class_cells(row_builder, place, counts.cells(direction), tables);
     }
     // Whom one class leaves out, all leave out.
     counts.one_vs_rest().first().into_iter().for_each(|one| {
@@ -141,11 +102,6 @@ pub(crate) fn measure(
     });
     let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest());
     curves.add(row_context.workers, of_classes.collect())
-}
-
-fn directions(row_builder: &RowBuilder<'_>) -> impl Iterator<Item = (usize, usize)> + use<> {
-    let n = row_builder.n_groups();
-    (0..n).flat_map(move |from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)))
 }
 
 /// One class against all others, class by class: each is an audit of two sides.
@@ -204,93 +160,52 @@ fn groups(row_builder: &RowBuilder<'_>, counts: &FactualClassCounts, tables: &mu
     row_builder.population_rows(one, of_positive, tables);
 }
 
-/// People by label and prediction; either may be unknown.
-fn class_states(
+/// People by label and prediction, or counterfactuals by label and both predictions.
+fn class_cells(
     row_builder: &RowBuilder<'_>,
-    (scope, group): (&str, Option<usize>),
-    people: &[ClassState],
+    (scope, from, to): (&str, Option<usize>, Option<usize>),
+    cells: Vec<ClassCell>,
     tables: &mut ResultTables,
 ) {
     let classes = row_builder.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
-    let name = |class: Option<usize>| class.map_or("", |class| classes[class].as_str());
-    tables.counts.extend(people.iter().map(|([label, predicted], n, weight)| CountRow {
-        key: row_builder.key(scope, group, None),
-        label: name(*label).into(),
-        predicted: name(*predicted).into(),
-        n: whole(*n),
-        weight: row_builder.weight(Some(*weight)),
-        ..CountRow::default()
+    let name = |class: Option<usize>| class.map_or("", |class| classes[class].as_str()).into();
+    tables.counts.extend(cells.into_iter().map(|(at, sums)| {
+        let [label, predicted, predicted_cf] = at.map(name);
+        CountRow {
+            key: row_builder.key(scope, from, to),
+            label,
+            predicted,
+            predicted_cf,
+            n: whole(sums.people()),
+            weight: row_builder.weight(Some(sums.sum())),
+            ..CountRow::default()
+        }
     }));
 }
 
-/// Whose matrix it is.
-#[derive(Clone, Copy)]
-enum MatrixRows {
-    /// Rows are labels.
-    Rows,
-    /// Rows are predictions of the people with one label, or of those without.
-    OneLabel(Option<usize>),
-}
-
-/// The cells of a matrix that hold somebody: labels against predictions, or of one label
-/// predictions against those of counterfactuals.
-fn matrix_cells(
-    row_builder: &RowBuilder<'_>,
-    (scope, from, to): (&str, Option<usize>, Option<usize>),
-    labels: MatrixRows,
-    (people, weights): (&ClassMatrix, Option<&ClassMatrix>),
-    tables: &mut ResultTables,
-) {
-    let classes = row_builder.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
-    for (row, counts) in people.rows().enumerate() {
-        for (column, &n) in counts.iter().enumerate().filter(|(_, n)| **n > 0) {
-            let [label, predicted, predicted_cf] = match labels {
-                MatrixRows::Rows => [&classes[row], &classes[column], ""],
-                MatrixRows::OneLabel(label) => {
-                    [label.map_or("", |label| &classes[label]), &classes[row], &classes[column]]
-                }
-            };
-            tables.counts.push(CountRow {
-                key: row_builder.key(scope, from, to),
-                label: label.into(),
-                predicted: predicted.into(),
-                predicted_cf: predicted_cf.into(),
-                n: whole(n),
-                weight: row_builder.weight(weights.map(|weights| weights.at(row, column))),
-                shift_sq: None,
-                n_rounded: None,
-                weight_rounded: None,
-            });
-        }
-    }
-}
-
 fn transition_row(row_builder: &RowBuilder<'_>, transition: &ClassTransition) -> TransitionRow {
-    let classes = row_builder.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
-    let untaught = row_builder.audit.is_untaught(transition.scope);
-    let interval = transition.interval.as_ref().filter(|_| !untaught);
-    let value = if untaught { Err(Undefined::NoTrainingRows) } else { transition.value };
+    let label_classes = row_builder.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
+    let ClassTransition { classes, measured } = transition;
+    let [from_class, to_class] = classes.map(|class| label_classes[class].as_str().into());
+    let row = row_builder.metric_row(measured);
+    // Of a class that nobody has there are no persons.
+    let persons = measured.persons.and_then(|of| of.denominator).filter(|n| *n > 0);
     TransitionRow {
-        key: row_builder.key_of(transition.scope),
-        from_class: classes[transition.from_class].as_str().into(),
-        to_class: classes[transition.to_class].as_str().into(),
-        value: value.ok().and_then(finite),
-        undefined: value.err().map_or("", |reason| reason.code()).into(),
-        numerator: whole(transition.cases.numerator),
-        denominator: whole(transition.cases.denominator),
-        weight_numerator: row_builder.weight(transition.weights.map(|rate| rate.numerator)),
-        weight_denominator: row_builder.weight(transition.weights.map(|rate| rate.denominator)),
-        denominator_persons: transition.persons.and_then(|of| of.denominator).map(whole),
-        lo: interval.map(|i| i.lo).and_then(finite),
-        hi: interval.map(|i| i.hi).and_then(finite),
-        level: interval.and(row_builder.settings.level).map(|level| level.get()).and_then(finite),
-        interval: interval.map_or("", |i| i.method.as_str()).into(),
-        ci_method: (if untaught {
-            "none: the value is undefined"
-        } else {
-            transition.ci_method.as_str()
-        })
-        .into(),
-        flags: transition.flags.join(",").into(),
+        key: row.key,
+        from_class,
+        to_class,
+        value: row.value,
+        undefined: row.undefined,
+        numerator: measured.numerator.map_or(0, whole),
+        denominator: measured.denominator.map_or(0, whole),
+        weight_numerator: row_builder.weight(measured.weights.map(|weights| weights.0)),
+        weight_denominator: row_builder.weight(measured.weights.map(|weights| weights.1)),
+        denominator_persons: persons.map(whole),
+        lo: row.lo,
+        hi: row.hi,
+        level: row.level,
+        interval: row.interval,
+        ci_method: row.ci_method,
+        flags: measured.flags.join(",").into(),
     }
 }

@@ -36,6 +36,7 @@ use crate::metric::noise::repeats::SetRepeat;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::compare::{compare_rows, compare_switches};
+use crate::metric::value::curves::CurveEvidence;
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured::{FactualMeasurement, MeasuredValue, measure_factual};
 use crate::metric::value::repeated_values::RepeatedValues;
@@ -48,7 +49,7 @@ use crate::stage::applied_set::AppliedSet;
 use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, LABELS, SHIFT_EVIDENCE, SLICE_EVIDENCE, SMALL_SLICES,
 };
-use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices, FactualSlices};
+use crate::stage::count::slices::{AttributeSlices, CountedSlices};
 use crate::stage::discover::fit::KnowledgeFit;
 use crate::stage::discover::tables::{GraphSetScenario, GraphTables};
 use crate::stage::generate::repeats::evidence_file;
@@ -180,6 +181,9 @@ struct AuditMeasurement<'a> {
     trainings: BTreeMap<RepeatsKey, RepeatedValues>,
 }
 
+/// What was counted in a slice, with its score metrics.
+type SliceCounts<'a, S> = (&'a S, Option<&'a ShiftEvidence>);
+
 /// Arm, model, set and position of the attribute of an audit.
 type RepeatsKey = (String, String, Option<String>, usize);
 
@@ -220,66 +224,58 @@ impl AuditMeasurement<'_> {
         }
         let slices =
             stages.has_slices.then(|| stages.count.text(ctx, SLICE_EVIDENCE)).transpose()?;
-        let slices = slices.as_deref();
+        let (count, slices) = (&stages.count, slices.as_deref().unwrap_or("[]"));
+        let (workers, smallest) =
+            (self.context.workers, self.checked.job.metrics.smallest_cell.get());
         if audit.set.is_none() {
-            let counts: FactualCounts = stages.count.parse(&text)?;
+            let counts: FactualCounts = count.parse(&text)?;
             self.add_rows(&builder, stages, &counts)?;
-            let slices =
-                slices.map(|text| stages.count.parse::<FactualSlices>(text)).transpose()?;
-            self.add_row_slices(&builder, &counts, slices.map_or_else(Vec::new, |of| of.0))
+            let each = |of: &RowBuilder<'_>,
+                        (counts, _): SliceCounts<'_, FactualCounts>,
+                        tables: &mut _| {
+                let is_measured = of.is_measured(counts.people_predicted(), smallest, tables);
+                if is_measured {
+                    of.rows_measured(workers, counts, None, None, tables);
+                }
+                of.factual_counts(counts, tables);
+                is_measured
+            };
+            self.add_slices(&builder, (&counts, count.parse(slices)?), each)
         } else {
-            let counts: CounterfactualCounts = stages.count.parse(&text)?;
+            let counts: CounterfactualCounts = count.parse(&text)?;
             self.add_counterfactuals(&builder, stages, &counts)?;
-            let slices =
-                slices.map(|text| stages.count.parse::<CounterfactualSlices>(text)).transpose()?;
-            self.add_switch_slices(&builder, &counts, slices.map_or_else(Vec::new, |of| of.0))
+            let each = |of: &RowBuilder<'_>,
+                        (counts, shift): SliceCounts<'_, CounterfactualCounts>,
+                        tables: &mut _| {
+                let is_measured = of.is_measured(counts.people_moved(), smallest, tables);
+                if is_measured {
+                    of.switches_measured(workers, counts, (shift, None), [None; 2], tables);
+                }
+                of.counterfactual_counts(counts, tables);
+                is_measured
+            };
+            self.add_slices(&builder, (&counts, count.parse(slices)?), each)
         }
     }
 
-    /// The rows of an audit inside every slice, and the curves of everybody and of slices.
-    fn add_row_slices(
+    /// An audit inside every slice, and the curves of everybody and of slices. `each` adds the rows
+    /// of a slice and says whether it is measured: one of fewer people than the job asks for is
+    /// counted alone.
+    fn add_slices<S: CurveEvidence>(
         &mut self,
         whole: &RowBuilder<'_>,
-        everybody: &FactualCounts,
-        slices: Vec<(usize, FactualCounts)>,
+        (everybody, slices): (&S, CountedSlices<S>),
+        each: impl Fn(&RowBuilder<'_>, SliceCounts<'_, S>, &mut ResultTables) -> bool,
     ) -> Result<()> {
-        let (workers, names) = (self.context.workers, slices_of(whole)?);
+        let names = AttributeSlices::of(whole.layout, whole.audit.attribute)?;
         let mut curves = vec![(whole.clone(), everybody)];
-        for (slice, counts) in &slices {
+        for (slice, counts, shift) in &slices {
             let of_slice = RowBuilder { slice: names.name(*slice), ..whole.clone() };
-            if of_slice.is_measured(counts.people_predicted(), self.smallest(), &mut self.tables) {
-                of_slice.rows_measured(workers, counts, None, None, &mut self.tables);
-                curves.push((of_slice.clone(), counts));
+            if each(&of_slice, (counts, shift.as_ref()), &mut self.tables) {
+                curves.push((of_slice, counts));
             }
-            of_slice.factual_counts(counts, &mut self.tables);
         }
-        self.curves.add(workers, curves)
-    }
-
-    /// The same of counterfactuals.
-    fn add_switch_slices(
-        &mut self,
-        whole: &RowBuilder<'_>,
-        everybody: &CounterfactualCounts,
-        slices: Vec<(usize, CounterfactualCounts, Option<ShiftEvidence>)>,
-    ) -> Result<()> {
-        let (workers, names) = (self.context.workers, slices_of(whole)?);
-        let mut curves = vec![(whole.clone(), everybody)];
-        for (slice, counts, second) in &slices {
-            let of_slice = RowBuilder { slice: names.name(*slice), ..whole.clone() };
-            if of_slice.is_measured(counts.people_moved(), self.smallest(), &mut self.tables) {
-                let beside = (second.as_ref(), None);
-                of_slice.switches_measured(workers, counts, beside, (None, None), &mut self.tables);
-                curves.push((of_slice.clone(), counts));
-            }
-            of_slice.counterfactual_counts(counts, &mut self.tables);
-        }
-        self.curves.add(workers, curves)
-    }
-
-    /// A slice of fewer people is counted, and not measured.
-    fn smallest(&self) -> u64 {
-        self.checked.job.metrics.smallest_cell.get()
+        self.curves.add(self.context.workers, curves)
     }
 
     /// A model whose outcome is an amount: the job says by itself which end people want.
@@ -400,10 +396,11 @@ impl AuditMeasurement<'_> {
             let trainings = self.trainings.get(&key);
             let supported = branched.counts.supported().map(|counts| {
                 let measured = workers.within(|| measure_worlds(counts, level, &builder.settings));
-                let trainings = trainings.map(RepeatedValues::of_supported);
-                measured.iter().map(|m| builder.metric_across(m, follows, trainings)).collect()
+                let repeats = (trainings, true);
+                measured.iter().map(|m| builder.metric_across(m, follows, repeats)).collect()
             });
-            let rows = measured.iter().map(|m| builder.metric_across(m, follows, trainings));
+            let repeats = (trainings, false);
+            let rows = measured.iter().map(|m| builder.metric_across(m, follows, repeats));
             self.tables.metrics.extend(with_supported(rows.collect(), supported));
             self.across.add(builder, &branched, &measured);
         } else {
@@ -416,7 +413,7 @@ impl AuditMeasurement<'_> {
             let fits = fits.transpose()?.map(|repeats| {
                 workers.within(|| RepeatedValues::of_set(&repeats, &builder.settings, level))
             });
-            let doubts = (fits.as_ref(), self.trainings.get(&key));
+            let doubts = [fits.as_ref(), self.trainings.get(&key)];
             builder.switches_measured(workers, counts, beside, doubts, &mut self.tables);
         }
         builder.counterfactual_counts(counts, &mut self.tables);
@@ -555,11 +552,6 @@ fn missing_labels(
         return Ok(counts.one_vs_rest().iter().map(MissingLabels::from_counts).collect());
     }
     Ok(vec![MissingLabels::from_counts(&stage.parse(text)?)])
-}
-
-/// The slices of the attribute of an audit.
-fn slices_of(whole: &RowBuilder<'_>) -> Result<AttributeSlices> {
-    AttributeSlices::of(whole.layout, whole.audit.attribute)
 }
 
 /// Puts the tables of quality of all sets and attributes together.

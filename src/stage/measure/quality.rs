@@ -12,9 +12,10 @@ use crate::counterfactual::generate::FittedStrategy;
 use crate::counterfactual::quality::shapes::ShapeBar;
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::quality::{CounterfactualQuality, QualityReference, VariableQuality};
-use crate::counterfactual::transport::matching::{TransportTallies, TransportTally};
 use crate::counterfactual::variable::StrategyVariable;
-use crate::counterfactual::{ChangeCounters, GeneratedBatch, SampleBatch};
+use crate::counterfactual::{
+    ChangeCounters, GeneratedBatch, SampleBatch, TransportTallies, TransportTally,
+};
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, CounterfactualVerdicts,
 };
@@ -267,7 +268,7 @@ impl QualityInputs<'_> {
         })?;
         for (fold, learnt) in self.learnt.iter().enumerate() {
             if let Some(filter) = &learnt.filter {
-                let reference = self.reference.rows(fold, self.classes, None);
+                let reference = self.reference.rows(fold);
                 reference.fold(
                     |group| {
                         let groups = &group.groups[self.position];

@@ -48,7 +48,7 @@ impl QualityInputs<'_> {
             };
             let mut whole = empty();
             for fold in 0..self.learnt.len() {
-                let rows = self.reference.rows(fold, self.classes, None);
+                let rows = self.reference.rows(fold);
                 whole.merge(rows.gather(empty, add, ReferenceCounter::merge)?);
             }
             Ok(whole.finish().1)

@@ -21,7 +21,7 @@ use crate::metric::evidence::units::UnitSums;
 use crate::metric::noise::placebo::PlaceboEvidence;
 use crate::metric::noise::repeats::RepeatSpread;
 use crate::metric::rate::{MetricValue, Undefined};
-use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::scope::{GroupSelection, MetricScope, ScopeIndex};
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, measure_factual};
 use crate::metric::value::repeated_values::RepeatedValues;
@@ -175,6 +175,11 @@ impl RowBuilder<'_> {
         self.layout.attributes[self.audit.attribute].groups.len()
     }
 
+    /// The directions between its groups.
+    pub(crate) fn directions(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        ScopeIndex::new(self.n_groups()).directions()
+    }
+
     /// Whether a slice of so many people is large enough; if not, it is named.
     pub(crate) fn is_measured(&self, n: u64, smallest: u64, tables: &mut ResultTables) -> bool {
         if n < smallest {
@@ -216,11 +221,8 @@ impl RowBuilder<'_> {
         trainings: Option<&RepeatedValues>,
         tables: &mut ResultTables,
     ) {
-        let mut measured = workers.within(|| measure_factual(counts, flips, &self.settings));
-        for of in &mut measured {
-            of.training = trainings.and_then(|all| all.spread_of(of.metric, of.scope));
-        }
-        tables.metrics.extend(measured.iter().map(|of| self.metric_row(of)));
+        let measured = workers.within(|| measure_factual(counts, flips, &self.settings));
+        tables.metrics.extend(self.metric_rows(measured, [None, trainings], false));
         self.scores_measured(workers, counts, tables);
     }
 
@@ -230,26 +232,36 @@ impl RowBuilder<'_> {
         workers: &WorkerPool,
         counts: &CounterfactualCounts,
         (shift, placebo): (Option<&ShiftEvidence>, Option<&PlaceboEvidence>),
-        (fits, trainings): (Option<&RepeatedValues>, Option<&RepeatedValues>),
+        repeats: [Option<&RepeatedValues>; 2],
         tables: &mut ResultTables,
     ) {
-        let measured =
-            workers.within(|| measure_counterfactual(counts, shift, placebo, &self.settings));
-        let rows = |mut measured: Vec<MeasuredValue>,
-                    [fits, trainings]: [Option<&RepeatedValues>; 2]|
-         -> Vec<MetricRow> {
-            for of in &mut measured {
-                of.fit = fits.and_then(|all| all.spread_of(of.metric, of.scope));
-                of.training = trainings.and_then(|all| all.spread_of(of.metric, of.scope));
-            }
-            measured.iter().map(|of| self.metric_row(of)).collect()
+        let measure = |counts, (shift, placebo): (_, _)| {
+            measure_counterfactual(counts, shift, placebo, &self.settings)
         };
+        let all = workers.within(|| measure(counts, (shift, placebo)));
         let supported = counts.supported().map(|counts| {
-            let measure = || measure_counterfactual(counts, None, None, &self.settings);
-            let repeats = [fits, trainings].map(|all| all.map(RepeatedValues::of_supported));
-            rows(workers.within(measure), repeats)
+            let supported = workers.within(|| measure(counts, (None, None)));
+            self.metric_rows(supported, repeats, true)
         });
-        tables.metrics.extend(with_supported(rows(measured, [fits, trainings]), supported));
+        let all = self.metric_rows(all, repeats, false);
+        tables.metrics.extend(with_supported(all, supported));
+    }
+
+    /// The rows of values with what other fits and other trainings give, of all people or of those
+    /// with `supported` counterfactuals alone.
+    pub(crate) fn metric_rows(
+        &self,
+        measured: Vec<MeasuredValue>,
+        [fits, trainings]: [Option<&RepeatedValues>; 2],
+        supported: bool,
+    ) -> Vec<MetricRow> {
+        let row = |mut of: MeasuredValue| {
+            let spread = |all: &RepeatedValues| all.spread_of((of.metric, of.scope), supported);
+            let doubts = (fits.and_then(spread), trainings.and_then(spread));
+            (of.fit, of.training) = doubts;
+            self.metric_row(&of)
+        };
+        measured.into_iter().map(row).collect()
     }
 
     /// Who of a model's decisions has an unsupported value.
@@ -385,7 +397,7 @@ impl RowBuilder<'_> {
             Err(_) => "none: the value is undefined",
             Ok(_) => compared.ci_method.as_str(),
         };
-        let trainings = trainings.and_then(|all| all.spread_of(compared.metric, scope));
+        let trainings = trainings.and_then(|all| all.spread_of((compared.metric, scope), false));
         let training = trainings.filter(|_| difference.is_ok()).and_then(|of| of.spread);
         let key = self.key_of(scope);
         ComparisonRow {
@@ -626,22 +638,19 @@ impl RowBuilder<'_> {
         counts: &CounterfactualCounts,
         tables: &mut ResultTables,
     ) {
-        let n = self.n_groups();
         let rows = counts.cell_profiles();
         let cells = |units: &UnitSums| {
             let weights = counts.is_weighted().then(|| Eccm(units.weight()));
             (units.eccm(), weights)
         };
-        let directions =
-            (0..n).flat_map(|from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)));
-        for (from, to) in directions {
+        for (from, to) in self.directions() {
             let sums = counts.shift(from, to);
             let cells = (cells(rows.direction(from, to)), counts.rounded(Some((from, to))));
             self.eccm_rows(cells, sums, "direction", (Some(from), Some(to)), tables);
             if !self.audit.scoreless {
-                self.histogram_rows((sums, counts.weight_shift(from, to)), from, to, tables);
+                self.histogram_rows(counts, (from, to), tables);
                 if let Some(bins) = counts.bins() {
-                    self.drawn_rows(bins.drawn(from, to), (from, to), tables);
+                    self.shift_rows(DRAWN_SIDES, bins.drawn(from, to), (from, to), tables);
                 }
             }
         }
@@ -704,15 +713,16 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// Histograms in bins that fit the data.
-    fn drawn_rows(
+    /// Histograms of a direction, under these names.
+    fn shift_rows(
         &self,
+        names: [&str; 3],
         sides: [Vec<DrawnBin>; 3],
         (from, to): (usize, usize),
         tables: &mut ResultTables,
     ) {
         let key = self.key("direction", Some(from), Some(to));
-        for (name, bins) in DRAWN_SIDES.into_iter().zip(sides) {
+        for (name, bins) in names.into_iter().zip(sides) {
             tables.shift.extend(bins.into_iter().map(|(bin_lo, bin_hi, n, weight)| {
                 ScoreShiftRow {
                     key: key.clone(),
@@ -727,31 +737,25 @@ impl RowBuilder<'_> {
         }
     }
 
+    /// The histograms of a direction in bins that are the same for all data.
     pub(crate) fn histogram_rows(
         &self,
-        (people, weights): (&ShiftSums, Option<&ShiftSums>),
-        from: usize,
-        to: usize,
+        counts: &CounterfactualCounts,
+        (from, to): (usize, usize),
         tables: &mut ResultTables,
     ) {
-        let key = self.key("direction", Some(from), Some(to));
-        let class: SharedText = self.class.into();
-        let mut side = |name: &str, bins: fn(&ShiftSums) -> &[u64], edge: fn(usize) -> f64| {
-            let name: SharedText = name.into();
-            for (i, &n) in bins(people).iter().enumerate() {
-                tables.shift.push(ScoreShiftRow {
-                    key: key.clone(),
-                    class: class.clone(),
-                    side: name.clone(),
-                    bin_lo: edge(i),
-                    bin_hi: edge(i + 1),
-                    n: whole(n),
-                    weight: self.weight(weights.map(|sums| bins(sums)[i])),
-                });
-            }
+        let (people, weights) = (counts.shift(from, to), counts.weight_shift(from, to));
+        let side = |bins: fn(&ShiftSums) -> &[u64], edge: fn(usize) -> f64| {
+            let weight = |i: usize| weights.map(|sums| bins(sums)[i]);
+            let bin = |(i, &n): (usize, &u64)| (edge(i), edge(i + 1), n, weight(i));
+            bins(people).iter().enumerate().map(bin).collect()
         };
-        side("original", ShiftSums::before, shift::score_edge);
-        side("counterfactual", ShiftSums::after, shift::score_edge);
-        side("change", ShiftSums::change, shift::change_edge);
+        let sides = [
+            side(ShiftSums::before, shift::score_edge),
+            side(ShiftSums::after, shift::score_edge),
+            side(ShiftSums::change, shift::change_edge),
+        ];
+        let names = ["original", "counterfactual", "change"];
+        self.shift_rows(names, sides, (from, to), tables);
     }
 }

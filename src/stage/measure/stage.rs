@@ -1,13 +1,13 @@
 //! The stage `measure`: every audit of the job, or of an experiment, with what it is measured from.
 
+use std::path::Path;
+
 use crate::augment::ExperimentArm;
 use crate::error::Result;
-use crate::job::ModelBlock;
 use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::graph_sets;
-use crate::stage::experiment::added_rows::{ADDED, AddedRows};
-use crate::stage::experiment::plan::{ExperimentPlan, with_set};
+use crate::stage::experiment::plan::{ExperimentPlan, arm_name, with_set};
 use crate::stage::kinds::{
     CountStage, DoubtStage, FlipsStage, GenerateStage, MeasureStage, PairStage, PlaceboStage,
     QualityStage, ThresholdStage, TrainStage, WorldsStage,
@@ -17,10 +17,10 @@ use crate::stage::measure::amounts::{self, AmountInputs};
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::fit_threshold;
-use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder};
 use crate::stage::train::repeat::need_repeats;
-use crate::table::file::write_rows;
+use crate::table::file::{read_rows, write_rows};
+use crate::table::picked::gather_rows;
 use crate::table::{ArmRow, ThresholdRow};
 use crate::unit::AuditUnit;
 
@@ -160,14 +160,6 @@ impl AuditInputs {
     }
 }
 
-/// The name of the arm of a unit in tables; empty in the plain audit.
-fn arm_name(unit: &AuditUnit) -> String {
-    match unit.experiment.as_str() {
-        "" => String::new(),
-        experiment => format!("{experiment}/{}", unit.arm),
-    }
-}
-
 /// Which audits are set against each other: two models of the job, or an arm and the base.
 fn compared_pairs(
     plan: &StagePlan<'_>,
@@ -214,54 +206,36 @@ fn need_pairs(
     Ok(found)
 }
 
-/// The arm and the fold of a fitted threshold, and its model.
-type FittedModel<'a> = (String, usize, (&'a str, &'a ModelBlock));
-
 /// Writes the tables that say how models were made: thresholds, and what arms added.
 fn model_tables<'a>(
     b: &mut StageBuilder<'_, 'a>,
     experiment: Option<&ExperimentPlan<'a>>,
 ) -> Result<Opens<'a, ()>> {
-    let folds = |of: &ExperimentPlan<'a>| {
-        let folds =
-            (0..of.n_folds).flat_map(|fold| of.arms().into_iter().map(move |arm| (fold, arm)));
-        let unit = |(fold, arm)| ((of.arm_name(arm), fold), of.fold_unit(arm, fold));
-        folds.map(unit).collect::<Vec<_>>()
+    let plan = b.plan;
+    let folds: Vec<AuditUnit> = experiment.map_or_else(Vec::new, |of| {
+        let arms = |fold| of.arms().into_iter().map(move |arm| of.fold_unit(arm, fold));
+        (0..of.n_folds).flat_map(arms).collect()
+    });
+    let models = match experiment {
+        None => plan.job.models.keys().map(|name| AuditUnit::of_model(name.as_str())).collect(),
+        Some(_) => folds.clone(),
     };
-    let folds = experiment.map_or_else(Vec::new, folds);
-    let fitted: Vec<(FittedModel<'a>, AuditUnit)> = match experiment {
-        None => {
-            let of_model = |(name, model): (&'a Name, _)| {
-                ((String::new(), 0, (name.as_str(), model)), AuditUnit::of_model(name.as_str()))
-            };
-            b.plan.job.models.iter().map(of_model).collect()
-        }
-        Some(of) => {
-            let model = (of.block.model.as_str(), of.model);
-            let folds = folds.iter().cloned();
-            folds.map(|((arm, fold), unit)| ((arm, fold, model), unit)).collect()
-        }
+    let fitted = |unit: AuditUnit| {
+        let (name, model) = plan.model_of(&unit).ok()?;
+        model.threshold.is_fitted().then_some(((name, &model.threshold), unit))
     };
-    let fitted = fitted.into_iter().filter(|((.., (_, model)), _)| model.threshold.is_fitted());
-    let thresholds = b.want_each::<ThresholdStage, _>(fitted)?;
-    let told: Vec<_> =
-        thresholds.iter().map(|((.., (name, of)), _)| (name, &of.threshold)).collect();
-    b.value("thresholds", &told);
-    let added = b.need_each::<TrainStage, _>(folds)?;
-    let block = experiment.map(|of| of.block);
+    let thresholds = b.want_each::<ThresholdStage, _>(models.into_iter().filter_map(fitted))?;
+    b.value("thresholds", thresholds.iter().map(|(told, _)| told).collect::<Vec<_>>());
+    let added = b.need_each::<TrainStage, _>(folds.into_iter().map(|unit| ((), unit)))?;
+    let set = experiment.map(|of| of.block.from.as_str());
     Ok(Box::new(move |ctx| {
-        let mut rows = Vec::<ThresholdRow>::new();
-        for ((arm, fold, (name, model)), stage) in &thresholds {
-            let fitted = (*fold, stage.open(ctx)?);
-            fit_threshold::push_thresholds(&mut rows, (arm, name), &model.threshold, fitted);
-        }
-        write_rows(ctx.out(), &rows)?;
-        let Some(block) = block else { return Ok(()) };
-        let row = |((arm, fold), stage): &((String, usize), StageInput<TrainStage>)| {
-            let added: AddedRows = stage.read(ctx, ADDED)?;
-            Ok(added.row((arm, block.model.as_str(), block.from.as_str(), *fold)))
-        };
-        write_rows(ctx.out(), &added.iter().map(row).collect::<Result<Vec<ArmRow>>>()?)
+        let folders: Vec<&Path> = thresholds.iter().map(|(_, stage)| stage.folder(ctx)).collect();
+        gather_rows::<ThresholdRow>(ctx.out(), &folders)?;
+        let Some(set) = set else { return Ok(()) };
+        let rows = added.iter().map(|(_, stage)| read_rows::<ArmRow>(stage.folder(ctx)));
+        let mut rows = rows.collect::<Result<Vec<_>>>()?.concat();
+        rows.iter_mut().for_each(|row| row.counterfactual = set.into());
+        write_rows(ctx.out(), &rows)
     }))
 }
 

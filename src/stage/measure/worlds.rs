@@ -84,10 +84,11 @@ impl RowBuilder<'_> {
         &self,
         across: &metric::AcrossWorldsValue,
         follows: bool,
-        trainings: Option<&RepeatedValues>,
+        (trainings, supported): (Option<&RepeatedValues>, bool),
     ) -> MetricRow {
         let mut measured = across.measured.clone();
-        let spread = |all: &RepeatedValues| all.spread_of(measured.metric, measured.scope);
+        let of = (measured.metric, measured.scope);
+        let spread = |all: &RepeatedValues| all.spread_of(of, supported);
         measured.training = trainings.and_then(spread);
         if follows {
             measured.impaired = None;

@@ -24,7 +24,7 @@ use crate::metric::value::worlds::{GraphWorld, WorldCounts};
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::{h, u01};
 use crate::param::{Count, Seed};
-use crate::stage::count::switches::ClassSwitchAccumulator;
+use crate::stage::count::switches::{CountedRow, SwitchPart};
 use crate::stage::population::KeptPopulation;
 use crate::stage::score::join::JoinedScores;
 
@@ -295,16 +295,21 @@ impl SampleState for SwitchClassCounts {
     }
 }
 
-impl SampleState for ClassSwitchAccumulator {
-    const VARIANTS: u64 = 4;
+impl SampleState for SwitchPart {
+    const VARIANTS: u64 = 5;
 
+    /// Of several classes; of a label of two sides.
     fn sample(variant: u64) -> Self {
-        ClassSwitchAccumulator::new(SwitchClassCounts::sample(variant))
+        SwitchPart::new(CLASSES, (variant < 4).then(|| SwitchClassCounts::sample(variant)))
     }
 
     fn add_sample(&mut self, row: u64) {
-        let nobody = || CounterfactualCounts::new(GROUPS);
-        with_class_switches(row, |person, cfs| self.add(nobody, (row, person, cfs)));
+        let mut each = |counted: CountedRow<'_>| {
+            self.add(|_| CounterfactualCounts::new(GROUPS), counted);
+        };
+        with_class_switches(row, |person, cfs| {
+            CountedRow::of_classes(CLASSES, (row, person, cfs), &mut each);
+        });
     }
 }
 

@@ -12,8 +12,6 @@ use crate::data::{LabelDefinition, Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::files;
 use crate::job::{ModelBlock, ThresholdRule};
-use crate::model::kind::threshold_key::{ThresholdBlock as JobThreshold, ThresholdOf};
-use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::stage::advice::IssueNote;
 use crate::stage::count::evidence::{CountSettings, RowCounting};
@@ -24,6 +22,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::preview::traps;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::stage::row_inputs::RowInputs;
+use crate::stage::rule_inputs::rule_of;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::unit::{AuditUnit, UnitKind};
 
@@ -210,21 +209,12 @@ fn rule_of_rows(
     scale: ScoreScale,
     layout: &Layout,
 ) -> Option<(DecisionRule, usize)> {
-    if model.amount().is_some() {
+    let factual = &model.made_elsewhere()?.factual;
+    let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?.as_str();
+    if model.amount().is_some() || model.threshold.is_fitted() {
         return None;
     }
-    let factual = &model.made_elsewhere()?.factual;
-    let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?;
-    let at = |column: &str| layout.carried.iter().position(|carried| carried == column);
-    let (threshold, thresholds) = match &model.threshold {
-        JobThreshold::Fixed(number) => (RowThreshold::Fixed(number.get()), FloatPrecision::Double),
-        JobThreshold::Of(ThresholdOf::Column(column)) => (
-            RowThreshold::Carried(at(column.as_str())?),
-            layout.precision_of_carried(column.as_str()),
-        ),
-        JobThreshold::Of(_) => return None,
-    };
-    let scores = layout.precision_of_carried(score.as_str());
-    let rule = DecisionRule::new(model.threshold_rule, threshold, scale);
-    Some((DecisionRule { scores, thresholds, ..rule }, at(score.as_str())?))
+    let carried = layout.carried.iter().position(|carried| carried == score)?;
+    let scores = layout.precision_of_carried(score);
+    Some((rule_of((model, scale, layout), (None, Vec::new()), scores), carried))
 }

@@ -22,6 +22,7 @@ use crate::stage::advice::IssueNote;
 use crate::stage::plan::StagePlan;
 use crate::stage::recourse::unshared_numbers;
 use crate::stage::row_context::RowContext;
+use crate::stage::row_features::empty_rows;
 
 /// Rows that are looked at.
 const TRAP_ROWS: u64 = 100_000;
@@ -49,32 +50,12 @@ pub(crate) const MISSING_CODE: &str = "missing-code";
 const LABELS: [&str; 2] = ["negative", "positive"];
 
 /// Rows of the sample.
-#[derive(Default)]
 struct TrapRows {
-    features: Vec<FeatureColumn>,
+    rows: FeatureRows,
     carried: Vec<Vec<f64>>,
     label: Vec<u32>,
     /// For each feature the smallest and the largest value, or code, of all training rows.
     ranges: Vec<Option<(f64, f64)>>,
-}
-
-impl TrapRows {
-    fn add(&mut self, rows: &FeatureRows, carried: Vec<Vec<f64>>, label: Vec<u32>) {
-        if self.features.is_empty() {
-            self.features.clone_from(&rows.columns);
-            (self.carried, self.label) = (carried, label);
-            return;
-        }
-        for (all, more) in self.features.iter_mut().zip(&rows.columns) {
-            match (all, more) {
-                (FeatureColumn::Number(all), FeatureColumn::Number(more)) => all.extend(more),
-                (FeatureColumn::Code(all), FeatureColumn::Code(more)) => all.extend(more),
-                _ => {}
-            }
-        }
-        self.carried.iter_mut().zip(carried).for_each(|(all, more)| all.extend(more));
-        self.label.extend(label);
-    }
 }
 
 /// What is suspicious about the features that models read, and those of them that are constant
@@ -93,7 +74,7 @@ pub(crate) fn find(
     let sample = draw(row_context)?;
     for (position, attribute) in layout.attributes.iter().enumerate() {
         let of = (position, attribute.name.as_str());
-        unshared_numbers::refuse(plan.checked, layout, of, &sample.features)?;
+        unshared_numbers::refuse(plan.checked, layout, of, &sample.rows.columns)?;
     }
     let is_constant =
         |(_, range): &(&Feature, &Option<(f64, f64)>)| range.is_none_or(|(low, high)| low == high);
@@ -170,7 +151,7 @@ pub(crate) fn find(
 /// The profile of a feature in the sample.
 fn of_feature(layout: &Layout, sample: &TrapRows, f: usize) -> ColumnProfile {
     let feature = &layout.features[f];
-    let (class, values) = match &sample.features[f] {
+    let (class, values) = match &sample.rows.columns[f] {
         FeatureColumn::Code(codes) => {
             (ValueClass::Text, SampleColumn::Codes(codes, &feature.levels))
         }
@@ -266,9 +247,16 @@ fn draw(row_context: RowContext<'_>) -> Result<TrapRows> {
             batch.rows.columns.iter().map(|column| range_of(column, trains)).collect();
         Ok::<_, Error>((batch.rows.take(&drawn), carried, labels, ranges))
     };
-    let mut all = TrapRows { ranges: vec![None; layout.features.len()], ..TrapRows::default() };
+    let mut all = TrapRows {
+        rows: empty_rows(layout),
+        carried: vec![Vec::new(); layout.carried.len()],
+        label: Vec::new(),
+        ranges: vec![None; layout.features.len()],
+    };
     row_context.workers.map(rows.n_groups(), look, |_, (rows, carried, labels, ranges)| {
-        all.add(&rows, carried, labels);
+        all.rows.append(rows);
+        all.carried.iter_mut().zip(carried).for_each(|(all, more)| all.extend(more));
+        all.label.extend(labels);
         for (all, (low, high)) in
             all.ranges.iter_mut().zip(ranges).filter_map(|(all, part)| Some((all, part?)))
         {

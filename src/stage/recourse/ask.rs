@@ -15,7 +15,6 @@ use crate::stage::recourse::changed_rows::ChangedRows;
 use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::command::CommandRows;
 use crate::stage::score::rows::score_by_fold;
 
 impl RecourseInputs<'_> {
@@ -48,7 +47,7 @@ impl RecourseInputs<'_> {
             favourable.extend(decisions);
             Ok(())
         };
-        self.models.score_into(ctx, context, CommandRows::Changed(&changed), &mut take)?;
+        self.models.score_into(ctx, context, &changed, &mut take)?;
         Ok(distinct.answers(plan, needed, &favourable))
     }
 }

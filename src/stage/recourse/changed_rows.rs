@@ -1,10 +1,11 @@
 //! Changed rows on their way to a model, batch by batch.
 
 use crate::data::FeatureRows;
+use crate::error::Result;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::LevelChange;
 use crate::stage::recourse::people::RecoursePeople;
-use crate::stage::score::asked_rows::{AskedRows, asked_block};
+use crate::stage::score::asked_rows::{AskedRows, asked_block, n_blocks};
 
 /// The distinct changed rows, in blocks.
 pub(crate) struct ChangedRows<'a> {
@@ -15,24 +16,25 @@ pub(crate) struct ChangedRows<'a> {
 }
 
 impl AskedRows for ChangedRows<'_> {
-    fn n_rows(&self) -> usize {
-        self.rows.len()
+    fn n_blocks(&self) -> usize {
+        n_blocks(self.rows.len())
     }
 
-    fn folds(&self, block: usize) -> Vec<Option<u8>> {
-        asked_block(self.rows, block).iter().map(|(row, _)| Some(self.people.fold(*row))).collect()
+    fn folds(&self, block: usize) -> Result<Vec<Option<u8>>> {
+        let fold = |(row, _): &(u32, u32)| Some(self.people.fold(*row));
+        Ok(asked_block(self.rows, block).iter().map(fold).collect())
     }
 
-    fn rows(&self, block: usize) -> FeatureRows {
+    fn rows(&self, block: usize) -> Result<FeatureRows> {
         let block = asked_block(self.rows, block);
         let people: Vec<u32> = block.iter().map(|(row, _)| *row).collect();
         let runs = block.chunk_by(|a, b| a.1 == b.1);
         let sets: Vec<(usize, Vec<LevelChange>)> =
             runs.map(|run| (run.len(), self.plan.change_set(run[0].1 as usize))).collect();
-        self.people.changed(&people, &sets)
+        Ok(self.people.changed(&people, &sets))
     }
 
-    fn name(&self, block: usize, i: usize) -> String {
+    fn name(&self, block: usize, i: usize) -> Result<String> {
         let (row, change) = asked_block(self.rows, block)[i];
         let changes = self.plan.change_set(change as usize);
         let words: Vec<String> = changes
@@ -42,6 +44,6 @@ impl AskedRows for ChangedRows<'_> {
                 format!("`{}` = `{}`", feature.name, feature.levels[change.level as usize])
             })
             .collect();
-        format!("{}, changed to {}", self.people.name(row), words.join(", "))
+        Ok(format!("{}, changed to {}", self.people.name(row), words.join(", ")))
     }
 }

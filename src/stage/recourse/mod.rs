@@ -1,5 +1,5 @@
-//! The stage `recourse`: audited people, a model that is asked about them as they could be, and the
-//! tables of what came out.
+//! The stage `recourse`: for each block of the job audited people, a model that is asked about them
+//! as they could be, and the tables of what came out.
 //!
 //! [`people`] holds the audited rows in memory, as the engine sees columns and as models read them;
 //! [`ask`] puts questions to a model; [`tables`] writes the tables. Each pair of groups is
@@ -10,36 +10,97 @@ pub(crate) mod ask;
 mod changed_rows;
 pub(crate) mod inputs;
 pub(crate) mod people;
-pub(crate) mod stage;
 pub(crate) mod tables;
 pub(crate) mod unshared_numbers;
 
 use std::path::Path;
 
-use crate::error::{Error, Result};
-use crate::exec::StageContext;
+use crate::error::Result;
+use crate::exec::{StageContext, misfit};
 use crate::num::decimal::Decimal;
+use crate::param::ColumnName;
 use crate::recourse::DecimalShare;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::budget::budgets;
-use crate::recourse::chance::{PermutationLimits, p_values};
+use crate::recourse::chance::p_values;
 use crate::recourse::definition::RecourseCriterion;
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::groups::{GroupPair, pairs};
 use crate::recourse::rank::DefinitionRanking;
+use crate::stage::kinds::{RecourseStage, ScoreStage};
+use crate::stage::models::AskedModels;
+use crate::stage::plan::StagePlan;
 use crate::stage::recourse::inputs::RecourseInputs;
+use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::recourse::tables::{ComparisonResult, RecourseWriter};
 use crate::stage::row_context::RowContext;
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::rule_inputs::RuleInputs;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders};
+use crate::unit::AuditUnit;
 
 /// Subgroups whose p-values are drawn between two looks at whether the run is to stop.
 const SUBGROUPS_PER_CHECK: usize = 256;
+
+/// The stages of all blocks by attribute, in the order of the tables.
+pub(crate) fn recourse_folders(b: &mut StageBuilder<'_, '_>) -> Result<StageFolders> {
+    let mut attributes: Vec<&ColumnName> = b.plan.job.recourse.keys().collect();
+    attributes.sort();
+    b.want_folders::<RecourseStage>(attributes.into_iter().map(|attribute| {
+        let attribute = attribute.to_string();
+        (attribute.clone(), AuditUnit { attribute, ..AuditUnit::default() })
+    }))
+}
+
+impl Stage for RecourseStage {
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan: &'a StagePlan<'a> = b.plan;
+        let (position, attribute) = plan.attribute_of(unit)?;
+        let path = format!("recourse.{attribute}");
+        let Some(block) = plan.job.recourse.get(attribute) else {
+            return Err(misfit(format!("the job has no block `{path}`")));
+        };
+        let (name, model) = plan.model_of(&AuditUnit::of_model(block.model.as_str()))?;
+        let (rows, scores) =
+            (RowInputs::of_job(b)?, b.need::<ScoreStage>(&AuditUnit::of_model(name))?);
+        let rule = RuleInputs::need(b, name, model)?;
+        b.value(&path, block);
+        b.input("data.bins", |job| &job.data.bins);
+        b.input("data.features.onehot", |job| &job.data.features.onehot);
+        b.input("data.missing", |job| &job.data.missing);
+        b.input("favourable", |job| job.data.favourable_side());
+        if block.chance.is_some() || plan.job.data.person.is_some() {
+            b.seed();
+        }
+        let asked = AskedModels::need(b, &AuditUnit::of_model(name))?;
+        rows.work(0, move |ctx, row_context| {
+            let scores = scores.open(ctx, row_context)?;
+            let rule = rule.open(ctx, row_context, &scores)?;
+            let scored = (&scores, rule);
+            let people = RecoursePeople::read(row_context, plan.job, position, block, scored)?;
+            let layout = row_context.rows.layout();
+            let of = (position, attribute.as_str());
+            unshared_numbers::refuse(plan.checked, layout, of, people.feature_columns())?;
+            let seed = plan.job.run.seed.0;
+            let of = RecourseInputs {
+                attribute: &layout.attributes[position],
+                recourse: block,
+                people: &people,
+                models: &asked.open(ctx, layout)?,
+                linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),
+                seed,
+            };
+            run(ctx, row_context, &of, ctx.out())
+        })
+    }
+}
 
 /// Compares every pair of groups and writes the tables.
 ///
 /// # Errors
 /// The search finds more than it may; the model fails; the disk refuses; the
 /// run is to stop.
-pub(crate) fn run(
+fn run(
     ctx: &StageContext<'_>,
     row_context: RowContext<'_>,
     block: &RecourseInputs<'_>,
@@ -52,15 +113,7 @@ pub(crate) fn run(
     all.sort_by(|a, b| a.names.cmp(&b.names));
     for pair in &all {
         ctx.check()?;
-        if let Err(missing) = compare(ctx, row_context, block, pair, &mut writer) {
-            match missing {
-                // What else the job asks goes on.
-                Error::Data(fault) if fault.code == "no-affected-rows" => {
-                    writer.empty_pair(pair, &block.people.audited)
-                }
-                other => return Err(other),
-            }
-        }
+        compare(ctx, row_context, block, pair, &mut writer)?;
     }
     writer.finish()
 }
@@ -77,11 +130,13 @@ fn compare(
     let plan =
         row_context.workers.within(|| RecoursePlan::new(&block.people.audited, pair, &search))?;
     ctx.check()?;
+    if plan.population().n.contains(&0) {
+        // What else the job asks goes on.
+        writer.empty_pair(plan.population());
+        return Ok(());
+    }
     let needed = plan.needed();
-    let chance = recourse.chance.map(|chance| PermutationLimits {
-        max_permutations: clamped(chance.deals.get()),
-        stop_after: clamped(chance.enough.get()),
-    });
+    let chance = recourse.chance;
     let n_scored = (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()).count();
     let later = chance.map_or(0, |_| n_scored as u64);
     let helped = block.helped((ctx, row_context), &plan, &needed, later)?;
@@ -128,8 +183,4 @@ fn compare(
         },
         ctx,
     )
-}
-
-fn clamped(n: u64) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -33,7 +33,7 @@ use crate::recourse::ask::LevelChange;
 use crate::recourse::bins::bin_numbers;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
 use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature, TraitPredicate};
-use crate::recourse::knobs::{ColumnCost, NumberCost, RecourseBlock};
+use crate::recourse::knobs::{NumberCost, RecourseBlock};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_features::{distinct_numbers, empty_rows, only_one};
@@ -48,12 +48,8 @@ pub(crate) struct RecoursePeople {
     pub drawn_from: Option<u64>,
     /// As models read them.
     rows: FeatureRows,
-    /// Positions in the source.
-    source: Vec<u64>,
-    /// The fold in which each is audited.
-    folds: Vec<u8>,
-    /// The threshold of each.
-    thresholds: Vec<f64>,
+    /// Where each is, and what decides about it.
+    judged: Vec<JudgedRow>,
     rule: DecisionRule,
     favourable_is_positive: bool,
     /// How each column is written back.
@@ -156,9 +152,7 @@ impl RecoursePeople {
                 .into());
         }
         let about = attribute_features(layout, attribute);
-        let folds: Vec<u8> = judged.iter().map(|row| row.fold).collect();
-        let thresholds: Vec<f64> = judged.iter().map(|row| row.threshold).collect();
-        let others = decision_strata(layout, &rows, &about, &folds, &thresholds);
+        let others = decision_strata(layout, &rows, &about, &judged);
         let (mut features, mut put, mut columns) = (Vec::new(), Vec::new(), Vec::new());
         for (f, feature) in layout.features.iter().enumerate() {
             if !is_looked_at(layout, &about, job, f) {
@@ -193,9 +187,7 @@ impl RecoursePeople {
             columns,
             drawn_from,
             rows,
-            source: judged.iter().map(|row| row.source).collect(),
-            folds,
-            thresholds,
+            judged,
             rule,
             favourable_is_positive,
             encodings: put,
@@ -210,17 +202,17 @@ impl RecoursePeople {
 
     /// The fold in which somebody is audited.
     pub(crate) fn fold(&self, row: u32) -> u8 {
-        self.folds[row as usize]
+        self.judged[row as usize].fold
     }
 
     /// What messages call somebody.
     pub(crate) fn name(&self, row: u32) -> String {
-        format!("row {} of the data", self.source[row as usize])
+        format!("row {} of the data", self.judged[row as usize].source)
     }
 
     /// Whether the decision that a score of somebody means is favourable; a missing score is not.
     pub(crate) fn is_favourable(&self, row: u32, score: f64) -> bool {
-        let decision = self.rule.compare(score, self.thresholds[row as usize]);
+        let decision = self.rule.compare(score, self.judged[row as usize].threshold);
         decision == Some(self.favourable_is_positive)
     }
 
@@ -312,8 +304,7 @@ fn decision_strata(
     layout: &Layout,
     rows: &FeatureRows,
     about: &BTreeSet<usize>,
-    folds: &[u8],
-    thresholds: &[f64],
+    judged: &[JudgedRow],
 ) -> Vec<u32> {
     let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
     let inputs: Vec<usize> = about.iter().copied().filter(|&f| layout.is_input(f)).collect();
@@ -331,7 +322,7 @@ fn decision_strata(
         let mut key: Vec<u64> = inputs.iter().map(value).collect();
         // People with one prepared value and several of the source are asked each.
         key.extend(held.iter().map(|bits| bits[i]));
-        key.extend([u64::from(folds[i]), thresholds[i].to_bits()]);
+        key.extend([u64::from(judged[i].fold), judged[i].threshold.to_bits()]);
         key
     };
     (0..rows.n)
@@ -364,13 +355,7 @@ fn recourse_column(
         NumberCost::RangeShare => LevelDistance::RangeShare,
         NumberCost::Absolute => LevelDistance::Absolute,
     };
-    let distance = |kind: LevelDistance| match cost {
-        None => kind,
-        Some(ColumnCost::RangeShare) => LevelDistance::RangeShare,
-        Some(ColumnCost::Absolute) => LevelDistance::Absolute,
-        Some(ColumnCost::Ordinal) => LevelDistance::Positions,
-        Some(ColumnCost::Nominal) => LevelDistance::Unit,
-    };
+    let distance = |kind: LevelDistance| cost.unwrap_or(kind);
     let plain = |levels: Vec<String>, scale, missing, codes, behind| RecourseFeature {
         name: of.name.clone(),
         levels,

@@ -8,20 +8,19 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::exec::StageContext;
-use crate::recourse::AuditedRows;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::chance::false_discoveries;
 use crate::recourse::definition::{RecourseDefinition, trade_off_bound};
-use crate::recourse::effect::{ActionEffects, CostReach};
+use crate::recourse::effect::ActionEffects;
 use crate::recourse::exact::ExactRatio;
 use crate::recourse::feature::LevelDistance;
 use crate::recourse::feature::LevelScale;
-use crate::recourse::groups::GroupPair;
+use crate::recourse::groups::PairPopulation;
 use crate::recourse::knobs::OverlapRule;
 use crate::recourse::overlap::{ListedSubgroup, merge_overlapping};
 use crate::recourse::overview::{agreement, analysis};
 use crate::recourse::rank::{DefinitionRanking, SubgroupVerdict};
-use crate::recourse::sentence::{ActionLine, GroupSentence, SubgroupSentence};
+use crate::recourse::sentence::{ActionLine, GroupSentence};
 use crate::recourse::steps::COST_UNIT;
 use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::may_move;
@@ -31,9 +30,6 @@ use crate::table::recourse::{
     RankingRow, RecourseColumnRow, RecourseRow, SubgroupRow,
 };
 use crate::table::{SharedText, finite, whole};
-
-/// Rows of a long table that are written in one go.
-const BLOCK: usize = 16_384;
 
 /// Actions that are listed for a group of a shown subgroup; of more, those that help more than any
 /// cheaper one.
@@ -140,28 +136,9 @@ impl<'a> RecourseWriter<'a> {
     }
 
     /// Tells of a pair of groups of which one has nobody to help.
-    pub(crate) fn empty_pair(&mut self, pair: &GroupPair, audited: &AuditedRows) {
-        let affected = |g: usize| {
-            let rows = audited.groups.iter().zip(&audited.favourable);
-            rows.filter(|(group, favourable)| {
-                !**favourable && group.is_some_and(|group| pair.members[g].contains(&group))
-            })
-            .count() as u64
-        };
-        let unaffected = audited
-            .groups
-            .iter()
-            .zip(&audited.favourable)
-            .filter(|(group, f)| **f && group.is_some())
-            .count() as u64;
-        let row = self.recourse_row(&pair.names);
-        self.recourse.push(RecourseRow {
-            undefined: "no_affected_rows".into(),
-            affected_0: whole(affected(0)),
-            affected_1: whole(affected(1)),
-            unaffected: whole(unaffected),
-            ..row
-        });
+    pub(crate) fn empty_pair(&mut self, people: &PairPopulation) {
+        let row = self.recourse_row(people, "no_affected_rows");
+        self.recourse.push(row);
     }
 
     fn pair(&self, names: &[String; 2]) -> ComparedPair {
@@ -169,15 +146,19 @@ impl<'a> RecourseWriter<'a> {
         ComparedPair { recourse: self.block.attribute.name.as_str().into(), group_0, group_1 }
     }
 
-    /// A row of a pair whose numbers are 0.
-    fn recourse_row(&self, names: &[String; 2]) -> RecourseRow {
-        let people = self.block.people;
+    /// A row of a pair whose search found nothing.
+    fn recourse_row(&self, people: &PairPopulation, undefined: &'static str) -> RecourseRow {
+        let RecourseInputs { recourse, people: all, .. } = self.block;
         RecourseRow {
-            pair: self.pair(names),
-            model: self.block.recourse.model.as_str().into(),
-            deals: self.block.recourse.chance.map(|chance| whole(chance.deals.get())),
-            person_rows: people.drawn_from.map(whole),
-            persons: people.drawn_from.map(|_| whole(people.audited.favourable.len() as u64)),
+            pair: self.pair(&people.names),
+            model: recourse.model.as_str().into(),
+            undefined: undefined.into(),
+            affected_0: people.n[0].into(),
+            affected_1: people.n[1].into(),
+            unaffected: whole(people.unaffected() as u64),
+            deals: recourse.chance.map(|chance| whole(chance.deals.get())),
+            person_rows: all.drawn_from.map(whole),
+            persons: all.drawn_from.map(|_| whole(all.audited.favourable.len() as u64)),
             ..RecourseRow::default()
         }
     }
@@ -243,11 +224,8 @@ impl<'a> RecourseWriter<'a> {
         let with_actions = (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()).count();
         let people = plan.population();
         let count = |n: usize| whole(n as u64);
+        let undefined = if people.unaffected() == 0 { "no_unaffected_rows" } else { "" };
         let row = RecourseRow {
-            undefined: if people.unaffected() == 0 { "no_unaffected_rows" } else { "" }.into(),
-            affected_0: people.n[0].into(),
-            affected_1: people.n[1].into(),
-            unaffected: count(people.unaffected()),
             least_0: plan.min_affected[0].into(),
             least_1: plan.min_affected[1].into(),
             least_unaffected: plan.min_unaffected.into(),
@@ -256,7 +234,7 @@ impl<'a> RecourseWriter<'a> {
             actions: count(plan.n_actions()),
             changes: count(plan.n_changes()),
             asked: count(found.asked),
-            ..self.recourse_row(&people.names)
+            ..self.recourse_row(people, undefined)
         };
         self.recourse.push(row);
     }
@@ -291,53 +269,48 @@ impl<'a> RecourseWriter<'a> {
         let words = criterion_words(judged);
         // Verdicts are in the order of the subgroups, for those with actions.
         let mut verdicts = judged.verdicts.iter().enumerate().peekable();
-        for start in (0..n_all).step_by(BLOCK) {
-            let row = |s: usize| {
-                let found = verdicts.next_if(|(_, verdict)| verdict.subgroup as usize == s);
-                let verdict = found.map(|(_, verdict)| verdict);
-                let number = |of: &dyn Fn(&SubgroupVerdict) -> f64| {
-                    verdict.and_then(|verdict| not_nan(of(verdict)))
-                };
-                let chance = |values: &Option<Vec<f64>>| {
-                    found.and_then(|(i, _)| not_nan(values.as_ref()?[i]))
-                };
-                let n = plan.n(s);
-                let coverage = |g: usize| f64::from(n[g]) / f64::from(of[g].max(1));
-                let worse = verdict.and_then(|verdict| verdict.worse_group);
-                SubgroupRow {
-                    pair: pair.clone(),
-                    criterion: words.clone(),
-                    subgroup: s as i64,
-                    traits: traits[s].clone(),
-                    n_0: n[0].into(),
-                    n_1: n[1].into(),
-                    coverage_0: coverage(0),
-                    coverage_1: coverage(1),
-                    n_actions: plan.actions(s).len() as i64,
-                    value_0: number(&|verdict| verdict.values[0]),
-                    value_1: number(&|verdict| verdict.values[1]),
-                    score: number(&|verdict| verdict.score),
-                    undefined: if found.is_none() { "no_actions" } else { "" }.into(),
-                    rank: verdict.and_then(|verdict| verdict.rank).map(i64::from),
-                    against: match worse {
-                        Some(0) => pair.group_0.clone(),
-                        Some(1) => pair.group_1.clone(),
-                        _ => SharedText::default(),
-                    },
-                    cost: verdict.and_then(|verdict| verdict.cost).map(cost_of),
-                    bound: found
-                        .filter(|_| is_trade_off)
-                        .and_then(|_| not_nan(trade_off_bound(n, alpha))),
-                    place: place_of[s],
-                    merged_into: merged_into[s],
-                    p_value: chance(&p),
-                    false_discovery: chance(&discoveries),
-                }
+        let row = |s: usize| {
+            let found = verdicts.next_if(|(_, verdict)| verdict.subgroup as usize == s);
+            let verdict = found.map(|(_, verdict)| verdict);
+            let number = |of: &dyn Fn(&SubgroupVerdict) -> f64| {
+                verdict.and_then(|verdict| not_nan(of(verdict)))
             };
-            let rows: Vec<SubgroupRow> = (start..n_all.min(start + BLOCK)).map(row).collect();
-            self.subgroups.push(&rows)?;
-        }
-        Ok(())
+            let chance =
+                |values: &Option<Vec<f64>>| found.and_then(|(i, _)| not_nan(values.as_ref()?[i]));
+            let n = plan.n(s);
+            let coverage = |g: usize| f64::from(n[g]) / f64::from(of[g].max(1));
+            let worse = verdict.and_then(|verdict| verdict.worse_group);
+            SubgroupRow {
+                pair: pair.clone(),
+                criterion: words.clone(),
+                subgroup: s as i64,
+                traits: traits[s].clone(),
+                n_0: n[0].into(),
+                n_1: n[1].into(),
+                coverage_0: coverage(0),
+                coverage_1: coverage(1),
+                n_actions: plan.actions(s).len() as i64,
+                value_0: number(&|verdict| verdict.values[0]),
+                value_1: number(&|verdict| verdict.values[1]),
+                score: number(&|verdict| verdict.score),
+                undefined: if found.is_none() { "no_actions" } else { "" }.into(),
+                rank: verdict.and_then(|verdict| verdict.rank).map(i64::from),
+                against: match worse {
+                    Some(0) => pair.group_0.clone(),
+                    Some(1) => pair.group_1.clone(),
+                    _ => SharedText::default(),
+                },
+                cost: verdict.and_then(|verdict| verdict.cost).map(cost_of),
+                bound: found
+                    .filter(|_| is_trade_off)
+                    .and_then(|_| not_nan(trade_off_bound(n, alpha))),
+                place: place_of[s],
+                merged_into: merged_into[s],
+                p_value: chance(&p),
+                false_discovery: chance(&discoveries),
+            }
+        };
+        self.subgroups.extend((0..n_all).map(row))
     }
 
     /// The shown subgroups with the actions that the definition refers to.
@@ -352,10 +325,10 @@ impl<'a> RecourseWriter<'a> {
         let words = criterion_words(judged);
         let shown = places.iter().filter(|place| place.merged_into.is_none());
         for (place, subgroup) in (1_i64..).zip(shown.map(|place| place.subgroup)) {
-            let sentence =
-                SubgroupSentence::new(found.plan, found.effects, question, subgroup as usize);
+            let halves =
+                GroupSentence::both(found.plan, found.effects, question, subgroup as usize);
             let first = found.plan.actions(subgroup as usize).start;
-            for (side, half) in (0_i64..).zip(&sentence.groups) {
+            for (side, half) in (0_i64..).zip(&halves) {
                 let listed = listed_lines(half);
                 let no_action = match (listed.is_empty(), half.lines.is_empty()) {
                     (false, _) => "",
@@ -442,84 +415,53 @@ impl<'a> RecourseWriter<'a> {
 
     fn actions(&mut self, found: &ComparisonResult<'_>) -> Result<()> {
         let plan = found.plan;
-        let mut rows: Vec<(usize, usize, [u32; 2])> = Vec::new();
-        for subgroup in 0..plan.n_subgroups() {
-            let effect = found.effects.of_subgroup(plan, subgroup);
-            let mut reaches = effect.reaches.iter();
-            let mut reach = reaches.next();
-            for action in plan.actions(subgroup) {
-                while reach.is_some_and(|reach| reach.cost < plan.cost(action)) {
-                    reach = reaches.next();
-                }
-                rows.push((subgroup, action, reach.map_or([0; 2], |reach| reach.union)));
-            }
-            if rows.len() >= BLOCK || subgroup + 1 == plan.n_subgroups() {
-                for rows in std::mem::take(&mut rows).chunks(BLOCK) {
-                    self.action_rows(found, rows)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn action_rows(
-        &mut self,
-        found: &ComparisonResult<'_>,
-        rows: &[(usize, usize, [u32; 2])],
-    ) -> Result<()> {
-        let plan = found.plan;
         let pair = self.pair(&plan.population().names);
-        let row = |&(subgroup, action, union): &(usize, usize, [u32; 2])| {
-            let (n, worked) = (plan.n(subgroup), found.effects.helped[action]);
-            ActionRow {
-                pair: pair.clone(),
-                subgroup: subgroup as i64,
-                action: (action - plan.actions(subgroup).start) as i64,
-                changes: plan.changes_text(action).into(),
-                cost: cost_of(plan.cost(action)),
-                n_0: n[0].into(),
-                n_1: n[1].into(),
-                worked_0: worked[0].into(),
-                worked_1: worked[1].into(),
-                cumulative_0: union[0].into(),
-                cumulative_1: union[1].into(),
-            }
+        let rows_of = |subgroup: usize| {
+            let (n, first) = (plan.n(subgroup), plan.actions(subgroup).start);
+            let mut reaches = found.effects.of_subgroup(plan, subgroup).reaches.iter().peekable();
+            let pair = &pair;
+            plan.actions(subgroup).map(move |action| {
+                while reaches.next_if(|reach| reach.cost < plan.cost(action)).is_some() {}
+                let union = reaches.peek().map_or([0; 2], |reach| reach.union);
+                let worked = found.effects.helped[action];
+                ActionRow {
+                    pair: pair.clone(),
+                    subgroup: subgroup as i64,
+                    action: (action - first) as i64,
+                    changes: plan.changes_text(action).into(),
+                    cost: cost_of(plan.cost(action)),
+                    n_0: n[0].into(),
+                    n_1: n[1].into(),
+                    worked_0: worked[0].into(),
+                    worked_1: worked[1].into(),
+                    cumulative_0: union[0].into(),
+                    cumulative_1: union[1].into(),
+                }
+            })
         };
-        self.actions.push(&rows.iter().map(row).collect::<Vec<_>>())
+        self.actions.extend((0..plan.n_subgroups()).flat_map(rows_of))
     }
 
     fn ecd(&mut self, found: &ComparisonResult<'_>) -> Result<()> {
         let plan = found.plan;
-        let all = (0..plan.n_subgroups()).flat_map(|s| {
-            found
-                .effects
-                .of_subgroup(plan, s)
-                .reaches
-                .iter()
-                .enumerate()
-                .map(move |(i, r)| (s, i, r))
-        });
-        let all: Vec<_> = all.collect();
         let pair = self.pair(&plan.population().names);
-        for rows in all.chunks(BLOCK) {
-            let row = |&(subgroup, step, reach): &(usize, usize, &CostReach)| {
-                let n = plan.n(subgroup);
-                EcdRow {
-                    pair: pair.clone(),
-                    subgroup: subgroup as i64,
-                    step: step as i64,
-                    cost: cost_of(reach.cost),
-                    n_0: n[0].into(),
-                    n_1: n[1].into(),
-                    macro_0: reach.best[0].into(),
-                    macro_1: reach.best[1].into(),
-                    micro_0: reach.union[0].into(),
-                    micro_1: reach.union[1].into(),
-                }
-            };
-            self.ecd.push(&rows.iter().map(row).collect::<Vec<_>>())?;
-        }
-        Ok(())
+        let rows_of = |subgroup: usize| {
+            let (pair, n) = (&pair, plan.n(subgroup));
+            let reaches = found.effects.of_subgroup(plan, subgroup).reaches;
+            (0_i64..).zip(reaches).map(move |(step, reach)| EcdRow {
+                pair: pair.clone(),
+                subgroup: subgroup as i64,
+                step,
+                cost: cost_of(reach.cost),
+                n_0: n[0].into(),
+                n_1: n[1].into(),
+                macro_0: reach.best[0].into(),
+                macro_1: reach.best[1].into(),
+                micro_0: reach.union[0].into(),
+                micro_1: reach.union[1].into(),
+            })
+        };
+        self.ecd.extend((0..plan.n_subgroups()).flat_map(rows_of))
     }
 }
 

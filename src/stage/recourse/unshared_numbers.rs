@@ -10,6 +10,7 @@ use crate::data::values::float_text;
 use crate::data::{FeatureColumn, FeatureKind, Layout};
 use crate::error::Result;
 use crate::job::check::{CheckedJob, path};
+use crate::num::summary::ascending;
 use crate::param::ColumnName;
 use crate::stage::job_place::job_error;
 use crate::stage::recourse::people::{attribute_features, is_looked_at};
@@ -65,13 +66,6 @@ pub(crate) fn refuse(
     let at = path(&["recourse", attribute]);
     let hint = format!("cut them under `data`: `bins: {{{}}}`", bins.join(", "));
     Err(job_error(checked, "needs-bins", at, (what, hint)))
-}
-
-/// The numbers that are there, ascending.
-fn ascending(numbers: &[f64]) -> Vec<f64> {
-    let mut known: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
-    known.sort_by(f64::total_cmp);
-    known
 }
 
 /// Whether fewer than half of the people with a number share it with this part of all.

@@ -274,6 +274,12 @@ fn unexpected_scores((model, expect, found): &ExpectedScores<'_>) -> Option<Issu
     Some(IssueRow::warning("unexpected-scores", model, whole(found.differ), text))
 }
 
+/// The first of several parts of a sentence, and the table that has all of them.
+fn named(parts: &[String], table: &str) -> String {
+    let shown = parts.iter().take(GROUPS_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if parts.len() > GROUPS_NAMED { format!("{shown}, more in `{table}`") } else { shown }
+}
+
 /// That audited people have values that a model does not know.
 fn unknown_to_model(of: &SettledModel<'_>) -> Option<IssueRow> {
     let (any, columns): (Vec<_>, Vec<_>) = of.unknown.iter().partition(|row| row.column.is_empty());
@@ -284,16 +290,14 @@ fn unknown_to_model(of: &SettledModel<'_>) -> Option<IssueRow> {
     let groups: Vec<String> = groups
         .map(|of| format!("{} of {} of `{}` `{}`", of.people, of.audited, of.sensitive, of.group))
         .collect();
-    let more = if groups.len() > GROUPS_NAMED { ", more in `unknown_levels`" } else { "" };
-    let named: Vec<String> = groups.into_iter().take(GROUPS_NAMED).collect();
     let text = format!(
-        "model `{}` does not know values of {} of {} audited people: {}; by group {}{more}: its \
+        "model `{}` does not know values of {} of {} audited people: {}; by group {}: its \
          training tells nothing about what it makes of them",
         of.model,
         all.people,
         all.audited,
         columns.collect::<Vec<_>>().join(", "),
-        named.join(", ")
+        named(&groups, "unknown_levels")
     );
     Some(IssueRow::warning("unknown-to-model", of.model, all.people, text))
 }
@@ -321,15 +325,19 @@ fn missing_scores(
     groups: &[GroupRow],
     population: &[PopulationRow],
 ) -> Option<IssueRow> {
-    let named = |lacking: Vec<(&SharedText, &str, i64)>| {
-        let by_group: Vec<String> = lacking
-            .iter()
-            .map(|(attribute, group, n)| format!("{n} of `{attribute}` `{group}`"))
-            .collect();
-        let more = if by_group.len() > GROUPS_NAMED { ", more in `population`" } else { "" };
-        let named = by_group.iter().take(GROUPS_NAMED).cloned().collect::<Vec<_>>().join(", ");
-        format!("{named}{more}")
+    let mut parts = Vec::new();
+    let mut tell = |n: i64,
+                    [one, many]: [&str; 2],
+                    what: &str,
+                    of: Vec<(&SharedText, &str, i64)>| {
+        let of =
+            of.into_iter().map(|(attribute, group, n)| format!("{n} of `{attribute}` `{group}`"));
+        let (of, have) = (of.collect::<Vec<_>>(), if n == 1 { one } else { many });
+        if n > 0 {
+            parts.push(format!("{n} {have} no {what} of `{model}` ({})", named(&of, "population")));
+        }
     };
+    let person = ["person has", "people have"];
     let own = || population.iter().filter(|row| row.is_of_model(model));
     let lacking = || own().filter(|row| row.without_score.unwrap_or(0) > 0);
     // Each attribute counts the same people.
@@ -338,23 +346,19 @@ fn missing_scores(
         *people.entry(row.sensitive.as_str()).or_default() += row.without_score.unwrap_or(0);
     });
     let people = people.into_values().max().unwrap_or(0);
-    let of_people = named(
-        lacking()
-            .filter_map(|row| Some((&row.sensitive, row.group.as_deref()?, row.without_score?)))
-            .collect(),
-    );
+    let of_people = lacking()
+        .filter_map(|row| Some((&row.sensitive, row.group.as_deref()?, row.without_score?)));
+    tell(people, person, "score", of_people.collect());
     let made = || {
         let own = groups.iter().filter(|row| row.model == model && row.slice.is_empty());
         own.filter(|row| row.n_missing_counterfactual_score > 0)
     };
     let of_all = made().filter(|row| row.group.is_empty());
     let n_made = of_all.map(|row| row.n_missing_counterfactual_score).max().unwrap_or(0);
-    let of_made = named(
-        made()
-            .filter(|row| !row.group.is_empty())
-            .map(|row| (&row.sensitive, row.group.as_str(), row.n_missing_counterfactual_score))
-            .collect(),
-    );
+    let of_made = made()
+        .filter(|row| !row.group.is_empty())
+        .map(|row| (&row.sensitive, row.group.as_str(), row.n_missing_counterfactual_score));
+    tell(n_made, ["counterfactual has", "counterfactuals have"], "score", of_made.collect());
     // Of amounts the table of groups tells nothing: by attribute and group whom the sets leave out.
     let mut untested: BTreeMap<(&SharedText, &str), i64> = BTreeMap::new();
     let is_of_set =
@@ -375,23 +379,8 @@ fn missing_scores(
         *by_attribute.entry(attribute.as_str()).or_default() += n;
     }
     let n_untested = by_attribute.into_values().max().unwrap_or(0);
-    let of_untested =
-        named(untested.into_iter().map(|((attribute, group), n)| (attribute, group, n)).collect());
-    let mut parts = Vec::new();
-    if people > 0 {
-        let have = if people == 1 { "person has" } else { "people have" };
-        parts.push(format!("{people} {have} no score of `{model}` ({of_people})"));
-    }
-    if n_made > 0 {
-        let have = if n_made == 1 { "counterfactual has" } else { "counterfactuals have" };
-        parts.push(format!("{n_made} {have} no score of `{model}` ({of_made})"));
-    }
-    if n_untested > 0 {
-        let have = if n_untested == 1 { "person has" } else { "people have" };
-        parts.push(format!(
-            "{n_untested} {have} no counterfactual with an amount of `{model}` ({of_untested})"
-        ));
-    }
+    let of_untested = untested.into_iter().map(|((attribute, group), n)| (attribute, group, n));
+    tell(n_untested, person, "counterfactual with an amount", of_untested.collect());
     (!parts.is_empty()).then(|| {
         let text = format!("{}: its metrics are about the others", parts.join(", and "));
         IssueRow::warning("missing-score", model, people + n_made + n_untested, text)
@@ -418,23 +407,21 @@ fn rounded_switches(model: &str, counts: &[CountRow]) -> Option<IssueRow> {
     }
     found.retain(|_, of| of[1] > 0);
     let n: i64 = found.values().map(|of| of[1]).sum();
-    let named: Vec<String> = found
+    let switches: Vec<String> = found
         .iter()
-        .take(GROUPS_NAMED)
         .map(|([set, attribute, from, to], [all, rounded])| {
             format!("{rounded} of {all} of `{attribute}` from `{from}` to `{to}` in set `{set}`")
         })
         .collect();
-    let more = if found.len() > GROUPS_NAMED { ", more in `counts`" } else { "" };
     (n > 0).then(|| {
         let text = format!(
             "{n} {} of `{model}` {} between two scores that agree to single precision and stand \
-             on the two sides of the threshold ({}{more}): rounding may be the whole switch, and \
+             on the two sides of the threshold ({}): rounding may be the whole switch, and \
              gates that these alone decide are inconclusive; score rows and counterfactuals by one \
              program in one precision",
             if n == 1 { "switch" } else { "switches" },
             if n == 1 { "is" } else { "are" },
-            named.join(", ")
+            named(&switches, "counts")
         );
         IssueRow::warning("rounding-at-threshold", model, n, text)
     })

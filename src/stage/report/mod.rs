@@ -37,7 +37,9 @@ use crate::report;
 use crate::report::diff::on_one_line;
 use crate::report::export::{deciding, gate_sentence};
 use crate::stage::RunRecord;
-use crate::stage::artifact::{GATE_OUTCOME, GateOutcome, LABELS, QUALITY, SMALL_SLICES};
+use crate::stage::artifact::{
+    GATE_OUTCOME, GateOutcome, LABELS, QUALITY, SMALL_SLICES, keeps_rows,
+};
 use crate::stage::discover::graph_sets;
 use crate::stage::discover::tables;
 use crate::stage::gate::baseline;
@@ -51,11 +53,12 @@ use crate::stage::kinds::{CasesStage, OutcomesStage, SelectedStage};
 use crate::stage::measure::labels::{self, SelectiveLabels};
 use crate::stage::models::short_of_trees;
 use crate::stage::needed::needed_folders;
-use crate::stage::recourse::stage::recourse_folders;
+use crate::stage::recourse::recourse_folders;
 use crate::stage::report::headline::headline;
 use crate::stage::report::inputs::{MeasuredParts, OriginInputs};
 use crate::stage::report::issues::RunFindings;
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
+use crate::stage::row_context::RowContext;
 use crate::stage::score::expect::expected_scores;
 use crate::stage::score::join::RECHECKED;
 use crate::stage::score::levels::SettledModel;
@@ -87,8 +90,11 @@ const TABLES: &str = "tables";
 /// Folder of tables of single people.
 const ROWS: &str = "rows";
 
-/// Stages whose tables are put into a folder of the output.
+/// Stages whose tables are put into a folder of the output, where they are kept.
 type PublishedTables = (StageFolders, &'static [&'static TableDef], &'static str);
+
+/// The number of rows that decides whether rows are kept.
+type RowNumber = fn(&RowContext<'_>) -> u64;
 
 /// The id of a run: six hex digits of the hash of job and inputs.
 pub(crate) fn run_id(checked: &CheckedJob, input: &JobInputs) -> String {
@@ -195,15 +201,19 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'
     let has_chosen = plan.keeps_outcomes() && !plan.job.experiments.is_empty();
     let selected = has_chosen.then(|| b.need::<SelectedStage>(&AuditUnit::default()));
     let (kept, outcomes) = (kept_rows(b)?, StageInput::<OutcomesStage>::need(b)?);
-    let published: [PublishedTables; 8] = [
+    let published: [PublishedTables; 6] = [
         (StageInput::<CasesStage>::need(b)?.into(), &[CfExampleRow::TABLE], TABLES),
         (recourse_folders(b)?, &table::recourse::ALL, TABLES),
         (why_folders(b)?, &[SwitchPatternRow::TABLE, SwitchFeatureRow::TABLE], TABLES),
         (hidden_folders(b)?, &[HiddenCauseRow::TABLE], TABLES),
         (needed_folders(b)?, &[NeededKnowledgeRow::TABLE], TABLES),
-        (outcomes.into(), &[OutcomeRow::TABLE], ROWS),
-        (selected.transpose()?.into(), &[SelectedRow::TABLE], ROWS),
         (inputs::world_scores(b)?, &[WorldScoreRow::TABLE], ROWS),
+    ];
+    let (outcomes, selected) = (outcomes.into(), selected.transpose()?.into());
+    // Of many rows these two stages write nothing unless the job asks for them.
+    let counted: [(PublishedTables, RowNumber); 2] = [
+        ((outcomes, &[OutcomeRow::TABLE], ROWS), |of| of.roles.n_audited()),
+        ((selected, &[SelectedRow::TABLE], ROWS), |of| of.rows.layout().n_rows),
     ];
     let (baseline, of_files) = (inputs::need_baseline(b)?, inputs::rechecks_of_files(b)?);
     let (rechecks, expected) = (rechecks(b)?, expected_scores(b)?);
@@ -225,11 +235,12 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'
             }
             let settled = write_measured(ctx, origins, &parts, found)?;
             let (out, tables) = (ctx.out(), ctx.out().join(TABLES));
-            for (stages, of, to) in &published {
+            let keeps =
+                |n: &RowNumber| keeps_rows(plan.job.run.keeps_outcomes(), n(&origins.context));
+            let kept_rows = counted.iter().filter(|(_, n)| keeps(n)).map(|(of, _)| of);
+            for (stages, of, to) in published.iter().chain(kept_rows) {
                 let folders = stages.open(ctx).into_iter().map(|(_, folder)| folder);
-                // From ten million rows on none are kept by default: then the stage wrote nothing.
-                let wrote = |folder: &&Path| *to != ROWS || folder.join(of[0].file()).exists();
-                publish(folders.filter(wrote), of, &out.join(to))?;
+                publish(folders, of, &out.join(to))?;
             }
             kept(ctx)?;
             let mut manifest = manifest(origins, out)?;

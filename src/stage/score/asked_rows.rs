@@ -1,34 +1,131 @@
-//! Rows that a stage makes for a model that is asked from outside, block by block.
+//! The rows that a model is asked, block by block: those of the audit, counterfactuals, and rows that
+//! a stage makes.
 
-use std::ops::Range;
+use crate::data::rows::aligned::CounterfactualReader;
+use crate::data::{Attribute, FeatureRows, RowIdKind};
+use crate::error::Result;
+use crate::stage::row_context::RowContext;
+use crate::stage::score::join::RecheckSample;
+use crate::stage::score::rows::training_rows;
 
-use crate::data::FeatureRows;
-
-/// Rows that a model is asked at a time.
+/// Rows of a block of those that a stage makes.
 pub(crate) const BATCH: usize = 16_384;
 
-/// Rows that follow from audited people, each asked once.
+/// Rows that a model is asked.
 pub(crate) trait AskedRows: Sync {
-    /// Number of rows.
-    fn n_rows(&self) -> usize;
+    /// Number of blocks.
+    fn n_blocks(&self) -> usize;
 
-    /// The folds in which the people of a block are audited.
-    fn folds(&self, block: usize) -> Vec<Option<u8>>;
+    /// For each row of a block the fold whose model is asked; none where none is.
+    fn folds(&self, block: usize) -> Result<Vec<Option<u8>>>;
 
     /// The rows of a block as the model reads them.
-    fn rows(&self, block: usize) -> FeatureRows;
+    fn rows(&self, block: usize) -> Result<FeatureRows>;
 
     /// What messages call a row of a block.
-    fn name(&self, block: usize, i: usize) -> String;
+    fn name(&self, block: usize, i: usize) -> Result<String>;
 
-    /// Number of blocks.
-    fn n_blocks(&self) -> usize {
-        self.n_rows().div_ceil(BATCH)
+    /// The same as counterfactuals of the worlds of causal graphs, of which equal ones are asked
+    /// once.
+    fn of_worlds(&self) -> Option<&CounterfactualReader> {
+        None
     }
+}
+
+/// Number of blocks of so many rows that a stage makes.
+pub(crate) fn n_blocks(rows: usize) -> usize {
+    rows.div_ceil(BATCH)
 }
 
 /// The rows of a block.
 pub(crate) fn asked_block<T>(rows: &[T], block: usize) -> &[T] {
-    let range: Range<usize> = block * BATCH..rows.len().min((block + 1) * BATCH);
-    &rows[range]
+    &rows[block * BATCH..rows.len().min((block + 1) * BATCH)]
+}
+
+/// Which of the prepared rows are asked.
+#[derive(Clone, Copy)]
+pub(crate) enum AskedPart<'a> {
+    /// Those that are audited.
+    Audited,
+    /// Those with a label that train for a fold.
+    Training(u8),
+    /// Some of those that are audited, a second time.
+    Again(&'a RecheckSample),
+}
+
+/// Prepared rows.
+pub(crate) struct PreparedRows<'a>(pub RowContext<'a>, pub AskedPart<'a>);
+
+impl AskedRows for PreparedRows<'_> {
+    fn n_blocks(&self) -> usize {
+        self.0.rows.n_groups()
+    }
+
+    fn folds(&self, group: usize) -> Result<Vec<Option<u8>>> {
+        let RowContext { rows, roles, .. } = self.0;
+        let roles = roles.read(group)?;
+        let folds: Vec<Option<u8>> = (0..roles.0.len()).map(|i| roles.audited(i)).collect();
+        let (asked, fold) = match self.1 {
+            AskedPart::Audited => return Ok(folds),
+            AskedPart::Training(fold) => {
+                (training_rows(&rows.read_keys(group)?, &roles, fold), Some(fold))
+            }
+            AskedPart::Again(sample) => (sample.rows(&rows.read_keys(group)?, &roles, None), None),
+        };
+        let mut found = vec![None; folds.len()];
+        asked.into_iter().for_each(|i| found[i] = fold.or(folds[i]));
+        Ok(found)
+    }
+
+    fn rows(&self, group: usize) -> Result<FeatureRows> {
+        self.0.rows.read(group).map(|batch| batch.rows)
+    }
+
+    fn name(&self, group: usize, i: usize) -> Result<String> {
+        row_name(self.0, group, i)
+    }
+}
+
+/// The counterfactuals of a set and attribute.
+pub(crate) struct CounterfactualRows<'a> {
+    pub context: RowContext<'a>,
+    pub made: &'a CounterfactualReader,
+    pub attribute: &'a Attribute,
+    /// Whether they are those of the worlds of causal graphs.
+    pub of_worlds: bool,
+}
+
+impl AskedRows for CounterfactualRows<'_> {
+    fn n_blocks(&self) -> usize {
+        self.context.rows.n_groups()
+    }
+
+    fn folds(&self, group: usize) -> Result<Vec<Option<u8>>> {
+        let (keys, roles) = (self.made.keys(group)?, self.context.roles.read(group)?);
+        Ok(keys.parent.iter().map(|&parent| roles.audited(parent as usize)).collect())
+    }
+
+    fn rows(&self, group: usize) -> Result<FeatureRows> {
+        self.made.rows(group, self.context.rows.layout()).map(|(_, rows)| rows)
+    }
+
+    fn name(&self, group: usize, i: usize) -> Result<String> {
+        let (keys, Attribute { name, groups, .. }) = (self.made.keys(group)?, self.attribute);
+        let row = row_name(self.context, group, keys.parent[i] as usize)?;
+        let to = &groups[usize::from(keys.to_group[i])];
+        Ok(format!("{row}, counterfactual with `{name}` = `{to}`"))
+    }
+
+    fn of_worlds(&self) -> Option<&CounterfactualReader> {
+        self.of_worlds.then_some(self.made)
+    }
+}
+
+/// What messages call a row: by its id, where the job names one, else by its number in the source.
+fn row_name(row_context: RowContext<'_>, group: usize, i: usize) -> Result<String> {
+    let id = row_context.rows.read_ids(group)?.text(i);
+    Ok(match row_context.rows.layout().row_id {
+        RowIdKind::RowNumber => format!("row {id} of the data"),
+        RowIdKind::Integer | RowIdKind::Text => format!("row_id `{id}`"),
+    })
 }

@@ -10,21 +10,21 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::data::Layout;
 use crate::data::exchange::row_stream::{
     DESCRIPTION, MODEL_HASH, POSITION, RawColumns, RowFile, RowSink, RowStream, ask_description,
 };
 use crate::data::exchange::score_stream::{read_answer, read_description, read_file, read_stream};
-use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
-use crate::data::{Attribute, FeatureRows, Layout, RowIdKind};
 use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::StageContext;
-use crate::exec::child::{self, ChildProgram, ProgramExit, ProgramInput};
+use crate::exec::child::{self, ChildProgram, KeptProgram, ProgramExit, ProgramInput};
 use crate::exec::files::{self, make_folder, remove_file, remove_folder};
 use crate::exec::hash::hash_parts;
 use crate::job::StreamFormat;
 use crate::job::check::path;
 use crate::model::contract::ModelContract;
+use crate::model::kind::command::ScoringProgram;
 use crate::model::kind::python::SCRIPT;
 use crate::model::score_spool::{ScoreSpool, SpooledScores, score_complaint};
 use crate::num::float_precision::FloatPrecision;
@@ -32,13 +32,11 @@ use crate::num::score_scale::ScoreScale;
 use crate::param::{CommandArgument, Seed};
 use crate::stage::applied_set::key_text;
 use crate::stage::artifact::CONTRACT;
-use crate::stage::plan::{ModelProgram, StagePlan};
+use crate::stage::plan::StagePlan;
 use crate::stage::program::{NamedVariables, has_placeholder};
 use crate::stage::row_context::RowContext;
 use crate::stage::score::asked_rows::AskedRows;
 use crate::stage::score::equal_rows::EqualRows;
-use crate::stage::score::join::RecheckSample;
-use crate::stage::score::rows::training_rows;
 
 /// Folder of files that are there only while a program runs.
 const SCRATCH: &str = "scratch";
@@ -52,7 +50,9 @@ pub(crate) struct CommandCall<'a> {
     /// The key of its kind in the job.
     pub key: &'static str,
     /// The command.
-    pub program: &'a ModelProgram,
+    pub program: &'a ScoringProgram,
+    /// The process that serves the whole run; none where every question starts one.
+    pub kept: Option<&'a KeptProgram>,
     /// The scale of its scores.
     pub scale: ScoreScale,
     /// Number of folds that are trained and scored; 1 without.
@@ -63,22 +63,6 @@ pub(crate) struct CommandCall<'a> {
     pub arm: Option<&'a str>,
     /// What `{seed}` represents.
     pub seed: Seed,
-}
-
-/// The rows that a model scores.
-#[derive(Clone, Copy)]
-pub(crate) enum CommandRows<'a> {
-    /// The audited rows.
-    Rows,
-    /// The rows with a label that train for a fold.
-    Training(u8),
-    /// The counterfactuals of one set and attribute, and whether they are those of the worlds of
-    /// causal graphs, of which equal ones are asked once.
-    Counterfactuals(&'a CounterfactualReader, &'a Attribute, bool),
-    /// Some of the audited rows, a second time.
-    Recheck(&'a RecheckSample),
-    /// Audited people as they could be.
-    Changed(&'a dyn AskedRows),
 }
 
 /// The files that go with a program: the models that it trained, and the contract with it.
@@ -257,7 +241,7 @@ impl<'a> CommandCall<'a> {
         let ask = |input: &mut ProgramInput<'_>| ask_description(input);
         let shown = |bytes: &[u8]| program.excerpt(bytes);
         let read = |output: &mut dyn Read| read_description(output, DESCRIPTION, &shown);
-        let told = match &self.program.kept {
+        let told = match self.kept {
             Some(kept) => kept.ask(ctx, &program, ask, read),
             None => child::run(ctx, &program, ask, read),
         };
@@ -347,25 +331,10 @@ impl<'a> CommandCall<'a> {
             fold,
             &[("model", &model), ("rows", &rows)],
         )?;
+        make_folder(&ctx.out().join(SCRATCH))?;
         let unread = |_: &mut dyn Read| Ok(());
-        let ended = match self.program.command.stream {
-            StreamFormat::Arrow => {
-                child::run(
-                    ctx,
-                    &program,
-                    |input| send(RowStream::start(input, columns.schema())?, &mut feed),
-                    unread,
-                )?
-                .1
-            }
-            StreamFormat::ParquetFiles => {
-                make_folder(&ctx.out().join(SCRATCH))?;
-                send(RowFile::create(&rows, columns.schema())?, &mut feed)?;
-                let ended = child::run(ctx, &program, |_| Ok(()), unread)?.1;
-                remove_folder(&ctx.out().join(SCRATCH))?;
-                ended
-            }
-        };
+        let (_, ended) = self.feed((ctx, &program), (&columns, &rows), &mut feed, unread)?;
+        remove_folder(&ctx.out().join(SCRATCH))?;
         if !model.exists() {
             let what =
                 format!("ended without a model at `{}`, the path in `{{model}}`", model.display());
@@ -387,7 +356,7 @@ impl<'a> CommandCall<'a> {
         &self,
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
-        scored: CommandRows<'_>,
+        scored: &dyn AskedRows,
         files: ProgramFiles<'_>,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
     ) -> Result<FloatPrecision> {
@@ -399,7 +368,7 @@ impl<'a> CommandCall<'a> {
         &self,
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
-        scored: CommandRows<'_>,
+        scored: &dyn AskedRows,
         files: ProgramFiles<'_>,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
     ) -> Result<FloatPrecision> {
@@ -409,20 +378,14 @@ impl<'a> CommandCall<'a> {
             |fold: Option<u8>| fold.map(|f| if n_folds == 1 { 0 } else { usize::from(f) });
         let contract = files.contract()?;
         let columns = row_columns(row_context.rows.layout(), &contract);
-        let equal = match scored {
-            CommandRows::Counterfactuals(made, _, true) if n_folds == 1 => {
-                Some(EqualRows::find(row_context, made, &contract.column_names())?)
-            }
-            _ => None,
-        };
+        let of_worlds = scored.of_worlds().filter(|_| n_folds == 1);
+        let equal = of_worlds
+            .map(|made| EqualRows::find(row_context, made, &contract.column_names()))
+            .transpose()?;
         let mut n_rows = vec![0; n_folds];
-        for g in 0..scored.n_blocks(row_context) {
+        for g in 0..scored.n_blocks() {
             (row_context.watch.check)()?;
-            scored
-                .folds(row_context, g)?
-                .into_iter()
-                .filter_map(process)
-                .for_each(|p| n_rows[p] += 1);
+            scored.folds(g)?.into_iter().filter_map(process).for_each(|p| n_rows[p] += 1);
         }
         if let Some(equal) = &equal {
             n_rows[0] = equal.n();
@@ -436,22 +399,19 @@ impl<'a> CommandCall<'a> {
                     let mine: Vec<usize> = match &equal {
                         Some(equal) => equal.asked(g).to_vec(),
                         None => {
-                            let folds = scored.folds(row_context, g)?.into_iter().map(process);
+                            let folds = scored.folds(g)?.into_iter().map(process);
                             folds.enumerate().filter(|(_, f)| *f == Some(p)).map(|f| f.0).collect()
                         }
                     };
-                    let rows =
-                        if mine.is_empty() { None } else { Some(scored.rows(row_context, g)?) };
+                    let rows = if mine.is_empty() { None } else { Some(scored.rows(g)?) };
                     let rows =
                         rows.map(|rows| if mine.len() == rows.n { rows } else { rows.take(&mine) });
                     let n = rows.as_ref().map_or(0, |rows| rows.n as u64);
                     Ok((n, rows.map(|rows| columns.batch(&rows)).transpose()?))
                 };
-                row_context.pieces(scored.n_blocks(row_context)).in_order(part, |_, batch| {
-                    match batch {
-                        None => Ok(()),
-                        Some(batch) => sink.push(batch),
-                    }
+                row_context.pieces(scored.n_blocks()).in_order(part, |_, batch| match batch {
+                    None => Ok(()),
+                    Some(batch) => sink.push(batch),
                 })
             };
             let model = match (files.trained, &self.program.command.model) {
@@ -466,10 +426,10 @@ impl<'a> CommandCall<'a> {
         }
         // Of rows that are asked once the scores so far, by number.
         let mut known: Vec<f64> = Vec::new();
-        for g in 0..scored.n_blocks(row_context) {
+        for g in 0..scored.n_blocks() {
             (row_context.watch.check)()?;
             let mut scores = Vec::new();
-            for (i, p) in scored.folds(row_context, g)?.into_iter().map(process).enumerate() {
+            for (i, p) in scored.folds(g)?.into_iter().map(process).enumerate() {
                 let number = equal.as_ref().map(|equal| equal.number(g, i));
                 if let Some(score) = number.and_then(|number| known.get(number)) {
                     scores.push(*score);
@@ -483,7 +443,7 @@ impl<'a> CommandCall<'a> {
                         if let Some(what) = score_complaint(score, self.scale).filter(|_| !lacks) {
                             let at = format!(
                                 "{} (score {} of its output, from 0)",
-                                scored.name(row_context, g, i)?,
+                                scored.name(g, i)?,
                                 answer.n
                             );
                             let fault = answer.ended.fault("bad-scores", &what).at_row(at);
@@ -533,25 +493,18 @@ impl<'a> CommandCall<'a> {
                 ("answers", &answers),
             ],
         )?;
-        let (precision, ended) = match self.program.command.stream {
-            StreamFormat::Arrow => {
-                let mut take = |part: &[f64]| spool.push(part);
-                let shown = |bytes: &[u8]| program.excerpt(bytes);
-                let ask = |input: &mut ProgramInput<'_>| {
-                    send(RowStream::start(input, columns.schema())?, &mut feed)
-                };
-                match &self.program.kept {
-                    None => child::run(ctx, &program, ask, |output| {
-                        read_stream(output, n_rows, &shown, &mut take)
-                    })?,
-                    Some(kept) => kept.ask(ctx, &program, ask, |output| {
-                        read_answer(output, n_rows, &shown, &mut take)
-                    })?,
-                }
+        let shown = |bytes: &[u8]| program.excerpt(bytes);
+        let read = |output: &mut dyn Read| {
+            let mut take = |part: &[f64]| spool.push(part);
+            match self.kept {
+                None => read_stream(output, n_rows, &shown, &mut take),
+                Some(_) => read_answer(output, n_rows, &shown, &mut take),
             }
-            StreamFormat::ParquetFiles => {
-                send(RowFile::create(&rows, columns.schema())?, &mut feed)?;
-                let ((), ended) = child::run(ctx, &program, |_| Ok(()), |_| Ok(()))?;
+        };
+        let (streamed, ended) = self.feed((ctx, &program), (columns, &rows), &mut feed, read)?;
+        let precision = match streamed {
+            Some(precision) => precision,
+            None => {
                 let read = read_file(&scores, n_rows, &mut |part| spool.push(part));
                 let precision = read.map_err(|e| match e {
                     Error::Data(fault) => ended.complete(*fault).into(),
@@ -559,10 +512,35 @@ impl<'a> CommandCall<'a> {
                 })?;
                 remove_file(&rows)?;
                 remove_file(&scores)?;
-                (precision, ended)
+                precision
             }
         };
         Ok(CommandAnswer { scores: spool.finish()?, n: 0, ended, precision })
+    }
+}
+
+impl CommandCall<'_> {
+    /// Runs a program: it gets rows as a stream, and what it writes is read meanwhile; or it gets
+    /// the file `rows`, and writes files of its own, so that nothing is read.
+    fn feed<T: Send>(
+        &self,
+        (ctx, program): (&StageContext<'_>, &ChildProgram),
+        (columns, rows): (&RawColumns, &Path),
+        feed: &mut dyn FnMut(&mut dyn RowSink) -> Result<()>,
+        read: impl FnOnce(&mut dyn Read) -> Result<T> + Send,
+    ) -> Result<(Option<T>, ProgramExit)> {
+        if self.program.command.stream == StreamFormat::ParquetFiles {
+            send(RowFile::create(rows, columns.schema())?, feed)?;
+            let ((), ended) = child::run(ctx, program, |_| Ok(()), |_| Ok(()))?;
+            return Ok((None, ended));
+        }
+        let ask =
+            |input: &mut ProgramInput<'_>| send(RowStream::start(input, columns.schema())?, feed);
+        let (told, ended) = match self.kept {
+            None => child::run(ctx, program, ask, read)?,
+            Some(kept) => kept.ask(ctx, program, ask, read)?,
+        };
+        Ok((Some(told), ended))
     }
 }
 
@@ -579,96 +557,4 @@ fn send(sink: impl RowSink, feed: &mut dyn FnMut(&mut dyn RowSink) -> Result<()>
     let mut sink = Box::new(sink);
     feed(sink.as_mut())?;
     sink.finish()
-}
-
-impl CommandRows<'_> {
-    /// Number of blocks in which the rows come: row groups of the prepared rows, or blocks of their
-    /// own.
-    pub(crate) fn n_blocks(self, row_context: RowContext<'_>) -> usize {
-        match self {
-            CommandRows::Rows
-            | CommandRows::Recheck(_)
-            | CommandRows::Training(_)
-            | CommandRows::Counterfactuals(..) => row_context.rows.n_groups(),
-            CommandRows::Changed(rows) => rows.n_blocks(),
-        }
-    }
-
-    /// For each row or counterfactual of a row group the fold whose model scores it; none if none
-    /// does.
-    pub(crate) fn folds(
-        self,
-        row_context: RowContext<'_>,
-        group: usize,
-    ) -> Result<Vec<Option<u8>>> {
-        if let CommandRows::Changed(rows) = self {
-            return Ok(rows.folds(group));
-        }
-        let roles = row_context.roles.read(group)?;
-        Ok(match self {
-            CommandRows::Changed(_) => Vec::new(),
-            CommandRows::Rows => (0..roles.0.len()).map(|i| roles.audited(i)).collect(),
-            CommandRows::Recheck(again) => {
-                let mut folds = vec![None; roles.0.len()];
-                again
-                    .rows(&row_context.rows.read_keys(group)?, &roles, None)
-                    .into_iter()
-                    .for_each(|i| folds[i] = roles.audited(i));
-                folds
-            }
-            CommandRows::Training(fold) => {
-                let batch = row_context.rows.read_keys(group)?;
-                let mut folds = vec![None; roles.0.len()];
-                training_rows(&batch, &roles, fold).into_iter().for_each(|i| folds[i] = Some(fold));
-                folds
-            }
-            CommandRows::Counterfactuals(reader, ..) => reader
-                .keys(group)?
-                .parent
-                .iter()
-                .map(|&parent| roles.audited(parent as usize))
-                .collect(),
-        })
-    }
-
-    /// The rows of a block.
-    pub(crate) fn rows(self, row_context: RowContext<'_>, group: usize) -> Result<FeatureRows> {
-        match self {
-            CommandRows::Rows | CommandRows::Recheck(_) | CommandRows::Training(_) => {
-                row_context.rows.read(group).map(|batch| batch.rows)
-            }
-            CommandRows::Counterfactuals(reader, ..) => {
-                reader.rows(group, row_context.rows.layout()).map(|(_, rows)| rows)
-            }
-            CommandRows::Changed(rows) => Ok(rows.rows(group)),
-        }
-    }
-
-    /// What messages call a row or counterfactual: by its id, where the job names one, else by its
-    /// number in the source.
-    fn name(self, row_context: RowContext<'_>, group: usize, i: usize) -> Result<String> {
-        if let CommandRows::Changed(rows) = self {
-            return Ok(rows.name(group, i));
-        }
-        let ids = row_context.rows.read_ids(group)?;
-        let row = |i: usize| match row_context.rows.layout().row_id {
-            RowIdKind::RowNumber => format!("row {} of the data", ids.text(i)),
-            RowIdKind::Integer | RowIdKind::Text => format!("row_id `{}`", ids.text(i)),
-        };
-        Ok(match self {
-            CommandRows::Rows
-            | CommandRows::Recheck(_)
-            | CommandRows::Training(_)
-            | CommandRows::Changed(_) => row(i),
-            CommandRows::Counterfactuals(reader, attribute, _) => {
-                let keys = reader.keys(group)?;
-                let to = &attribute.groups[usize::from(keys.to_group[i])];
-                format!(
-                    "{}, counterfactual with `{}` = `{to}`",
-                    row(keys.parent[i] as usize),
-                    attribute.name
-                )
-            }
-        })
-    }
 }

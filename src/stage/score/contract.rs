@@ -2,8 +2,6 @@
 //! score. The contract itself is made by [`ModelContract::settle`]; here the model's file, or its
 //! process, is asked what it says about itself.
 
-use std::path::Path;
-
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -18,15 +16,12 @@ use crate::model::contract::{
     ContractGap, InputColumns, InputKind, MissingAs, ModelContract, ModelInput, ModelSignature,
     ScoreOutput,
 };
-use crate::model::lightgbm::file::LightgbmScorer;
-#[cfg(feature = "onnx")]
-use crate::model::onnx::{OnnxScorer, library};
+use crate::model::model_file::ModelFile;
 use crate::stage::artifact::CONTRACT;
 use crate::stage::kinds::{ContractStage, PrepareStage};
 use crate::stage::models::model_files;
 use crate::stage::plan::StagePlan;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::train::trainer;
 use crate::unit::AuditUnit;
 
 impl StageInput<ContractStage> {
@@ -165,12 +160,8 @@ impl StagePlan<'_> {
         model: &ModelBlock,
         layout: &Layout,
     ) -> Result<(ModelSignature, Option<String>)> {
-        if let Some(onnx) = &model.onnx {
-            let params = trainer::onnx_params(onnx, self.score_scale(model), layout);
-            return Ok((signature_of_onnx(&params)?, None));
-        }
-        if let Some(lightgbm) = &model.lightgbm {
-            return Ok((LightgbmScorer::signature(Path::new(&lightgbm.file))?, None));
+        if let Some(file) = ModelFile::of(model, self.score_scale(model), &layout.features) {
+            return Ok((file.signature()?, None));
         }
         let Some(call) = self.call(name, model) else {
             return Err(misfit(format!("the model `{name}` cannot be asked about itself")));
@@ -186,15 +177,4 @@ impl StagePlan<'_> {
         let sha256 = described.sha256.take();
         Ok((described.into(), sha256))
     }
-}
-
-#[cfg(feature = "onnx")]
-fn signature_of_onnx(params: &crate::model::onnx::OnnxParams) -> Result<ModelSignature> {
-    OnnxScorer::signature(params, &library::libraries())
-}
-
-/// `check` has refused jobs with such models.
-#[cfg(not(feature = "onnx"))]
-fn signature_of_onnx(_: &crate::model::onnx::OnnxParams) -> Result<ModelSignature> {
-    Err(Fault::new("no-runtime", "this build of cfaudit does not include ONNX models").into())
 }

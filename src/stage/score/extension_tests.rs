@@ -57,9 +57,9 @@ impl ExtensionCase {
         let position =
             |group: usize| encoding.variables[self.sensitive].position_of(group as u32).unwrap();
         let of_world = |(b, moving): (usize, Vec<_>)| {
-            let shifts = crate::counterfactual::graph_uncertain::shifts_of_moments(
+            let shifts = crate::counterfactual::graph_uncertain::shifts_of(
+                &mut crate::causal::scm::EquationCache::new(encoding, &self.moments[b]),
                 encoding,
-                &self.moments[b],
                 &moving,
                 self.sensitive,
             );

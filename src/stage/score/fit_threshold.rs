@@ -4,43 +4,42 @@
 //! The rows of a fold are those that train in it and have a label; they are scored by the model of
 //! the fold, which has learned from them. In an arm of an experiment these are the same rows,
 //! without those that the arm adds: a threshold is a rule for people, and these are the same in all
-//! arms. The result is small and kept as JSON; the stage `measure` writes it into the table
-//! `thresholds`.
-
-use std::path::Path;
+//! arms. The stage `measure` gathers the tables of all.
 
 use crate::data::rows::PreparedBatch;
 use crate::error::{Fault, Result};
-use crate::exec::{StageContext, files, misfit};
-use crate::job::ModelBlock;
-use crate::model::fitted_threshold::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
+use crate::exec::{StageContext, misfit};
+use crate::model::fitted_threshold::{FittedThreshold, ScoredTrainingRow};
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{check_weight_total, weight_units};
+use crate::stage::experiment::plan::arm_name;
 use crate::stage::kinds::ThresholdStage;
 use crate::stage::models::AskedModels;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::command::CommandRows;
+use crate::stage::score::asked_rows::{AskedPart, PreparedRows};
 use crate::stage::score::rows::{carried_column, training_rows};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
+use crate::table::file::write_rows;
 use crate::table::{ThresholdRow, whole};
 use crate::unit::AuditUnit;
-
-/// File of the stage.
-pub(crate) const FITTED: &str = "thresholds.json";
 
 impl Stage for ThresholdStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let (name, model) = plan.model_of(unit)?;
-        let objective = (fitted_objective(name, model)?, plan.score_scale(model));
+        let ThresholdBlock::Of(fitted) = &model.threshold else {
+            return Err(misfit(format!("the threshold of `{name}` is not fitted")));
+        };
+        let objective = (fitted, plan.score_scale(model));
         b.value("scale", objective.1);
         b.value("threshold", &model.threshold);
         if let Some(scores) = &model.scores {
             b.value("scores", &scores.factual);
         }
         let asked = AskedModels::need(b, unit)?;
+        let (arm, first) = (arm_name(unit), unit.fold.unwrap_or(0));
         work(move |ctx| {
             asked
                 .models
@@ -54,23 +53,17 @@ impl Stage for ThresholdStage {
                             fit_carried(row_context, objective, column)?
                         }
                     };
-                    write(ctx.out(), &fitted)
+                    write_rows(ctx.out(), &rows_of((&arm, name), &model.threshold, (first, fitted)))
                 })
                 .map_err(|e| plan.with_model_place(e, &["models", name, "threshold"]))
         })
     }
 }
 
-/// What the threshold of a model is fitted for.
-fn fitted_objective(name: &str, model: &ModelBlock) -> Result<ThresholdObjective> {
-    objective(&model.threshold)
-        .ok_or_else(|| misfit(format!("the threshold of `{name}` is not fitted")))
-}
-
 /// Asks a model for the scores of the training rows, fold after fold.
 fn fit_asked(
     (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
-    objective: (ThresholdObjective, ScoreScale),
+    objective: (&ThresholdOf, ScoreScale),
     asked: &AskedModels<'_>,
 ) -> Result<Vec<FittedThreshold>> {
     let models = asked.open(ctx, row_context.rows.layout())?;
@@ -86,22 +79,10 @@ fn fit_asked(
             cases.extend(part);
             Ok(())
         };
-        let scored = CommandRows::Training(fold);
-        let precision = models.score_blocks((ctx, row_context), scored, &of_block, take)?;
+        let scored = PreparedRows(row_context, AskedPart::Training(fold));
+        let precision = models.score_blocks((ctx, row_context), &scored, &of_block, take)?;
         Ok((cases, precision))
     })
-}
-
-/// What the threshold of a model is to reach; none if it is not fitted.
-pub(crate) fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective> {
-    match threshold {
-        ThresholdBlock::Fixed(_) | ThresholdBlock::Of(ThresholdOf::Column(_)) => None,
-        ThresholdBlock::Of(ThresholdOf::MaximiseRecall(knob)) => {
-            Some(ThresholdObjective::MaximiseRecall { tnr_floor: knob.tnr_floor.get() })
-        }
-        ThresholdBlock::Of(ThresholdOf::Youden(_)) => Some(ThresholdObjective::Youden),
-        ThresholdBlock::Of(ThresholdOf::FBeta(beta)) => Some(ThresholdObjective::FBeta(beta.get())),
-    }
 }
 
 /// On a turned scale the highest score is the lowest number.
@@ -115,7 +96,7 @@ fn ascending(scale: ScoreScale, score: f64) -> f64 {
 /// The cases of a fold have one class only; weights outgrow their sums; the error of `cases`.
 fn fit_folds(
     row_context: RowContext<'_>,
-    (objective, scale): (ThresholdObjective, ScoreScale),
+    (objective, scale): (&ThresholdOf, ScoreScale),
     cases: impl Fn(u8) -> Result<(Vec<ScoredTrainingRow>, FloatPrecision)>,
 ) -> Result<Vec<FittedThreshold>> {
     let layout = row_context.rows.layout();
@@ -154,7 +135,7 @@ fn cases_of(
 /// As for a fold, and where a score is not one of its scale.
 pub(crate) fn fit_carried(
     row_context: RowContext<'_>,
-    objective: (ThresholdObjective, ScoreScale),
+    objective: (&ThresholdOf, ScoreScale),
     column: &str,
 ) -> Result<Vec<FittedThreshold>> {
     let carried = carried_column(row_context, column)?;
@@ -191,38 +172,27 @@ pub(crate) fn fit_carried(
     })
 }
 
-/// Appends the thresholds of a model, fold after fold from the first one, to the table
-/// `thresholds`.
-pub(crate) fn push_thresholds(
-    table: &mut Vec<ThresholdRow>,
+/// The thresholds of a model, fold after fold from the first one, as rows of the table.
+fn rows_of(
     (arm, model): (&str, &str),
     threshold: &ThresholdBlock,
     (first_fold, fitted): (usize, Vec<FittedThreshold>),
-) {
+) -> Vec<ThresholdRow> {
     let objective = serde_json::to_string(threshold)
         .unwrap_or_default()
         .replace(['"', '{', '}'], "")
         .replace(':', ": ");
     let objective = objective.trim_end_matches([':', ' ']);
-    for (fold, fitted) in (first_fold as u64..).zip(fitted) {
-        table.push(ThresholdRow {
-            arm: arm.into(),
-            model: model.into(),
-            fold: whole(fold),
-            objective: objective.into(),
-            threshold: fitted.threshold,
-            n_rows: whole(fitted.n_rows),
-            n_positive: whole(fitted.n_positive),
-            tpr: fitted.tpr,
-            tnr: fitted.tnr,
-        });
-    }
-}
-
-/// Writes what was fitted.
-///
-/// # Errors
-/// The disk refuses.
-pub(crate) fn write(out: &Path, fitted: &[FittedThreshold]) -> Result<()> {
-    files::write_json(&out.join(FITTED), &fitted)
+    let row = |(fold, fitted): (u64, FittedThreshold)| ThresholdRow {
+        arm: arm.into(),
+        model: model.into(),
+        fold: whole(fold),
+        objective: objective.into(),
+        threshold: fitted.threshold,
+        n_rows: whole(fitted.n_rows),
+        n_positive: whole(fitted.n_positive),
+        tpr: fitted.tpr,
+        tnr: fitted.tnr,
+    };
+    (first_fold as u64..).zip(fitted).map(row).collect()
 }

@@ -7,24 +7,26 @@
 //! model or other data than the factual ones, and nothing measured from the two together would mean
 //! anything.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::exchange::keyed::{KeyedFile, ScoreColumns, ScoreKey};
+use crate::data::exchange::keyed::{KeyedFile, ScoreKey};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
-    CounterfactualReader, ScoreReader, create_scores, write_precision,
+    CounterfactualKeys, CounterfactualReader, ScoreReader, create_scores, write_precision,
 };
 use crate::data::rows::split::RowRoles;
-use crate::data::{Attribute, MISSING_GROUP, RowIdKind};
-use crate::error::{Error, Fault, Result};
+use crate::data::{Attribute, MISSING_GROUP};
+use crate::error::{Fault, Result};
 use crate::exec::accumulator::Accumulator;
 use crate::folder::manifest::RecheckWords;
-use crate::model::scores_file::{LeftoverScore, SCORE_KEY_HINT, STALE_SCORES_HINT, ScoreJoin};
 use crate::num::seed::{h, u01};
 use crate::stage::row_context::RowContext;
+use crate::stage::score::score_file::{
+    LeftoverScore, SCORE_KEY_HINT, STALE_SCORES_HINT, ScoreFile, WantedKeys,
+};
 
 /// File of the stage `score` where rows are scored again.
 pub(crate) const RECHECKED: &str = "rechecked.json";
@@ -179,16 +181,10 @@ struct WantedKey {
     to: Option<usize>,
 }
 
-/// What is wanted of one row group, in the order in which files are written, together.
+/// What is wanted of one row group.
 #[derive(Default)]
 struct WantedGroup {
-    row_key: Vec<u64>,
-    /// Of counterfactuals; empty for rows.
-    to_group: Vec<u16>,
-    /// The same.
-    cf_index: Vec<u16>,
-    /// The row's own group, of counterfactuals.
-    own: Vec<u16>,
+    keys: WantedKeys,
     /// Positions of the rows in their row group.
     row: Vec<u32>,
     /// Where the scores go, [`RECHECKED_ROW`] for a row that is scored again; empty where each has
@@ -204,162 +200,12 @@ struct WantedGroup {
 const RECHECKED_ROW: u32 = u32::MAX;
 
 impl WantedGroup {
-    fn len(&self) -> usize {
-        self.row_key.len()
-    }
-
     /// One wanted key.
     fn key(&self, k: usize) -> WantedKey {
-        let at = |column: &[u16]| column.get(k).copied().unwrap_or(0);
         let to = self.to.get(k).copied().unwrap_or(k as u32);
-        WantedKey {
-            key: ScoreKey {
-                row_key: self.row_key[k],
-                to_group: at(&self.to_group),
-                cf_index: at(&self.cf_index),
-            },
-            own: self.own.get(k).copied(),
-            row: self.row[k] as usize,
-            to: (to != RECHECKED_ROW).then_some(to as usize),
-        }
-    }
-}
-
-/// A file whose entries may be the wanted keys in their order: then nothing is looked up. Its row
-/// groups are decoded on all threads, as many at a time.
-struct AlignedScores<'a> {
-    file: &'a KeyedFile,
-    context: RowContext<'a>,
-    next_group: usize,
-    ready: VecDeque<ScoreColumns>,
-    /// Entries of the first that are taken.
-    taken: usize,
-    /// Whether no entry out of the ordinary was met.
-    is_ordinary: bool,
-    /// Whether the first wanted key is still to be looked for: of a shard, whose entries stand
-    /// somewhere in the file.
-    seeks: bool,
-}
-
-impl<'a> AlignedScores<'a> {
-    fn new(file: &'a KeyedFile, context: RowContext<'a>) -> Self {
-        AlignedScores {
-            file,
-            context,
-            next_group: 0,
-            ready: VecDeque::new(),
-            taken: 0,
-            is_ordinary: true,
-            seeks: context.rows.are_of_shard(),
-        }
-    }
-
-    /// Goes to the first entry of a row. Numbers rise through the file, so a few row groups tell
-    /// where it is; the keys of texts do not, and are read from the beginning.
-    fn seek(&mut self, row_key: u64) -> Result<()> {
-        let by_text = self.context.rows.layout().row_id == RowIdKind::Text;
-        let is_before = |key: u64| match by_text {
-            true => key != row_key,
-            false => key.cast_signed() < row_key.cast_signed(),
-        };
-        let (mut from, mut to) = (0, if by_text { 0 } else { self.file.n_groups() });
-        while to - from > 1 {
-            let middle = from + (to - from) / 2;
-            let first = self.file.score_columns(middle)?.and_then(|c| c.row_key.first().copied());
-            if first.is_some_and(is_before) { from = middle } else { to = middle }
-        }
-        self.next_group = from;
-        loop {
-            let step = self.front()?.map(|(found, taken)| {
-                let rest = &found.row_key[taken..];
-                let before = rest.iter().take_while(|&&key| is_before(key)).count();
-                (before, before < rest.len())
-            });
-            let Some((before, is_there)) = step else { break };
-            self.taken += before;
-            if is_there {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Entries that are decoded and not taken; none at the end of the file, and none where an entry
-    /// is out of the ordinary.
-    fn front(&mut self) -> Result<Option<(&ScoreColumns, usize)>> {
-        while self.ready.front().is_some_and(|columns| columns.row_key.len() == self.taken) {
-            self.ready.pop_front();
-            self.taken = 0;
-        }
-        if self.ready.is_empty() {
-            let first = self.next_group;
-            let n = self.context.workers.threads().min(self.file.n_groups() - first);
-            let (ready, ordinary) = (&mut self.ready, &mut self.is_ordinary);
-            self.context.workers.map(
-                n,
-                // A group that cannot be read is found out by key, after what is before it.
-                |i| self.file.score_columns(first + i).or(Ok(None)),
-                |_, columns| {
-                    *ordinary &= columns.is_some();
-                    ready.extend(columns);
-                    Ok::<_, Error>(())
-                },
-            )?;
-            self.next_group += n;
-            if n > 0 && self.is_ordinary {
-                return self.front();
-            }
-            self.ready.clear();
-        }
-        Ok(self.ready.front().map(|columns| (columns, self.taken)))
-    }
-
-    /// Appends the scores of a row group; false where its keys are not the next entries.
-    fn take(&mut self, wanted: &WantedGroup, scores: &mut Vec<f64>) -> Result<bool> {
-        if let Some(&first) = wanted.row_key.first().filter(|_| self.seeks) {
-            self.seeks = false;
-            self.seek(first)?;
-        }
-        while scores.len() < wanted.len() {
-            let k = scores.len();
-            let Some((found, first)) = self.front()? else { return Ok(false) };
-            let n = (found.row_key.len() - first).min(wanted.len() - k);
-            let zero = |column: &[u16]| column.iter().all(|&index| index == 0);
-            let same = |mine: &[u16], theirs: &[u16]| match (mine.is_empty(), theirs.is_empty()) {
-                (false, false) => mine[k..k + n] == theirs[first..first + n],
-                (false, true) => zero(&mine[k..k + n]),
-                (true, false) => zero(&theirs[first..first + n]),
-                (true, true) => true,
-            };
-            let is_next = wanted.row_key[k..k + n] == found.row_key[first..first + n]
-                && same(&wanted.to_group, &found.to_group)
-                && same(&wanted.cf_index, &found.cf_index)
-                && (found.from_group.is_empty() || same(&wanted.own, &found.from_group));
-            if !is_next {
-                return Ok(false);
-            }
-            scores.extend_from_slice(&found.score[first..first + n]);
-            self.taken += n;
-        }
-        Ok(true)
-    }
-
-    /// Whether all entries are taken.
-    fn is_at_end(&mut self) -> Result<bool> {
-        Ok(self.front()?.is_none() && self.is_ordinary)
-    }
-}
-
-/// Why a file is not joined by comparison.
-enum JoinStop {
-    /// Its entries are not the wanted keys in their order.
-    NotAligned,
-    Failed(Error),
-}
-
-impl From<Error> for JoinStop {
-    fn from(error: Error) -> Self {
-        JoinStop::Failed(error)
+        let (key, own) = self.keys.get(k);
+        let to = (to != RECHECKED_ROW).then_some(to as usize);
+        WantedKey { key, own, row: self.row[k] as usize, to }
     }
 }
 
@@ -408,27 +254,20 @@ impl ScoreFileJoin<'_> {
             let (n_scores, roles) = (batch.row.len(), roles.read(g)?);
             let audited = (0..n_scores as u32).filter(|&i| roles.audited(i as usize).is_some());
             let row: Vec<u32> = audited.collect();
-            if row.len() == n_scores {
-                let row_key = batch.row_key;
-                return Ok(WantedGroup { row_key, row, n_scores, ..Default::default() });
-            }
-            let row_key = row.iter().map(|&i| batch.row_key[i as usize]).collect();
-            return Ok(WantedGroup {
-                row_key,
-                to: row.clone(),
-                row,
-                n_scores,
-                ..Default::default()
-            });
+            let (row_key, to) = match row.len() == n_scores {
+                true => (batch.row_key, Vec::new()),
+                false => (row.iter().map(|&i| batch.row_key[i as usize]).collect(), row.clone()),
+            };
+            let keys = WantedKeys { row_key, ..WantedKeys::default() };
+            return Ok(WantedGroup { keys, row, to, n_scores, factual: Vec::new() });
         };
-        let keys = made.keys(g)?;
+        let CounterfactualKeys { parent, to_group, cf_index } = made.keys(g)?;
+        let own = parent.iter().map(|&row| batch.groups[attribute][row as usize]).collect();
+        let row_key = parent.iter().map(|&row| batch.row_key[row as usize]).collect();
         let wanted = WantedGroup {
-            row_key: keys.parent.iter().map(|&row| batch.row_key[row as usize]).collect(),
-            own: keys.parent.iter().map(|&row| batch.groups[attribute][row as usize]).collect(),
-            n_scores: keys.parent.len(),
-            row: keys.parent,
-            to_group: keys.to_group,
-            cf_index: keys.cf_index,
+            keys: WantedKeys { row_key, to_group, cf_index, own },
+            n_scores: parent.len(),
+            row: parent,
             ..WantedGroup::default()
         };
         let Some(RecheckAgainst { sample, factual: Some((scores, _)) }) = recheck else {
@@ -484,13 +323,16 @@ impl ScoreFileJoin<'_> {
 
 /// The same with rows that are scored again, in the order of the file.
 fn with_rechecked(wanted: &WantedGroup, again: impl Iterator<Item = WantedKey>) -> WantedGroup {
-    let mut all: Vec<WantedKey> = (0..wanted.len()).map(|k| wanted.key(k)).chain(again).collect();
+    let mut all: Vec<WantedKey> =
+        (0..wanted.row.len()).map(|k| wanted.key(k)).chain(again).collect();
     all.sort_by_key(|w| (w.row, w.key.to_group, w.key.cf_index));
     WantedGroup {
-        row_key: all.iter().map(|w| w.key.row_key).collect(),
-        to_group: all.iter().map(|w| w.key.to_group).collect(),
-        cf_index: all.iter().map(|w| w.key.cf_index).collect(),
-        own: all.iter().filter_map(|w| w.own).collect(),
+        keys: WantedKeys {
+            row_key: all.iter().map(|w| w.key.row_key).collect(),
+            to_group: all.iter().map(|w| w.key.to_group).collect(),
+            cf_index: all.iter().map(|w| w.key.cf_index).collect(),
+            own: all.iter().filter_map(|w| w.own).collect(),
+        },
         row: all.iter().map(|w| w.row as u32).collect(),
         to: all.iter().map(|w| w.to.map_or(RECHECKED_ROW, |to| to as u32)).collect(),
         n_scores: wanted.n_scores,
@@ -516,132 +358,79 @@ struct RecheckTally {
 }
 
 impl RecheckTally {
-    fn add(&mut self, group: usize, row: usize, factual: f64, again: f64, tolerance: f64) {
-        self.result.rows += 1;
-        let difference = (factual - again).abs();
+    fn add(&mut self, (group, row): (usize, usize), factual: f64, again: f64, tolerance: f64) {
+        let before = self.result.differ;
         // A row without a score must have none again.
-        let one_sided = factual.is_nan() != again.is_nan();
-        let differs = one_sided || difference > tolerance;
-        self.n_one_sided += u64::from(one_sided);
-        self.result.largest = self.result.largest.max(difference);
-        self.result.differ += u64::from(differs);
-        if differs && self.first.is_none() {
-            self.first = Some((group, row));
+        if factual.is_nan() == again.is_nan() {
+            self.result.compare(factual, again, tolerance);
+        } else {
+            self.result.add(&RecheckWords { rows: 1, differ: 1, largest: 0.0 });
+            self.n_one_sided += 1;
+        }
+        if self.result.differ > before {
+            self.first.get_or_insert((group, row));
         }
     }
 }
 
 impl ScoreFileJoin<'_> {
-    /// Joins by comparison, and by key where the file has another order or anything is wrong with
-    /// it: what is wrong is said there.
+    /// Joins the file; of a shard one whose keys are in the order of its rows.
     ///
     /// # Errors
-    /// A fault of the file (see [`ScoreJoin`]), a row that it lacks, a row scored again that
+    /// A fault of the file (see [`ScoreFile`]), a row that it lacks, a row scored again that
     /// differs, the disk refuses, the run is to stop.
     pub(crate) fn join(&self, out: &Path) -> Result<JoinedScores> {
+        let rows = self.context.rows;
+        let (encoder, mut writer) = create_scores(out)?;
+        let mut file = ScoreFile::new(self.file, self.context);
+        let (mut entries, mut lacking) = (0_u64, MissingKeys::default());
         let mut compared = RecheckTally::default();
-        let entries = match self.join_aligned(out, &mut compared) {
-            Ok(entries) => entries,
-            Err(JoinStop::Failed(error)) => return Err(error),
-            Err(JoinStop::NotAligned) if self.context.rows.are_of_shard() => {
-                let what = "the file does not hold the keys of the rows of a shard in their order";
-                let hint = "sort the file by row_id, then in the order of the rows to score, and \
-                            let it hold every row that is asked for; without shards any order does";
-                let fault = Fault::new("unsorted-scores", what).in_file(self.file.path());
-                return Err(fault.hint(hint).into());
-            }
-            Err(JoinStop::NotAligned) => {
-                compared = RecheckTally::default();
-                self.join_by_key(out, &mut compared)?
-            }
-        };
-        if let (Some((g, row)), Some(tolerance)) = (compared.first, self.tolerance()) {
-            return Err(self.recheck_fault(&compared, tolerance, g, row)?.into());
-        }
-        Ok(JoinedScores { entries, again: compared.result })
-    }
-
-    /// Compares the rows that are scored again.
-    fn recheck(
-        &self,
-        compared: &mut RecheckTally,
-        (g, group): (usize, &WantedGroup),
-        k: usize,
-        score: f64,
-    ) {
-        let row = group.row[k] as usize;
-        let tolerance = self.tolerance().unwrap_or(f64::INFINITY);
-        compared.add(g, row, group.factual[row], score, tolerance);
-    }
-
-    /// Joins a file that has the wanted keys in their order.
-    fn join_aligned(&self, out: &Path, compared: &mut RecheckTally) -> Result<u64, JoinStop> {
-        let RowContext { rows, workers, watch, .. } = self.context;
-        let (encoder, mut writer) = create_scores(out)?;
-        let mut file = AlignedScores::new(self.file, self.context);
-        let mut entries = 0;
-        workers.map(
-            rows.n_groups(),
-            |g| {
-                (watch.check)()?;
-                Ok(self.wanted(g)?)
-            },
-            |g, group| {
-                let mut found = Vec::with_capacity(group.len());
-                if !file.take(&group, &mut found)? {
-                    return Err(JoinStop::NotAligned);
-                }
-                entries += group.len() as u64;
-                if !group.to.is_empty() {
-                    let mut scores = vec![f64::NAN; group.n_scores];
-                    for (k, (&to, &score)) in group.to.iter().zip(&found).enumerate() {
-                        match to {
-                            RECHECKED_ROW => self.recheck(compared, (g, &group), k, score),
-                            to => scores[to as usize] = score,
-                        }
-                    }
-                    found = scores;
-                }
-                (watch.progress)(found.len() as u64);
-                Ok(writer.append(encoder.scores(found)?)?)
-            },
-        )?;
-        // What a shard leaves is for the others, and counted when all are merged.
-        if !rows.are_of_shard() && !file.is_at_end()? {
-            return Err(JoinStop::NotAligned);
-        }
-        writer.finish()?;
-        write_precision(out, self.file.precision())?;
-        Ok(entries)
-    }
-
-    /// Joins a file in any order.
-    fn join_by_key(&self, out: &Path, compared: &mut RecheckTally) -> Result<u64> {
-        let (encoder, mut writer) = create_scores(out)?;
-        let mut join = ScoreJoin::new(self.file);
-        let (mut n_wanted, mut lacking) = (0_u64, MissingKeys::default());
+        let tolerance = self.tolerance();
         self.context.row_groups().in_order(
             |g| {
                 let group = self.wanted(g)?;
                 Ok((group.n_scores as u64, group))
             },
             |g, group| {
+                entries += group.row.len() as u64;
+                let found = file.take(&group.keys, |k| {
+                    lacking.n += 1;
+                    lacking.first.get_or_insert_with(|| (g, group.key(k)));
+                })?;
+                if group.to.is_empty() {
+                    return writer.append(encoder.scores(found)?);
+                }
                 let mut scores = vec![f64::NAN; group.n_scores];
-                n_wanted += group.len() as u64;
-                for k in 0..group.len() {
-                    let wanted = group.key(k);
-                    match (join.take(wanted.key, wanted.own)?, wanted.to) {
-                        (Some(score), Some(to)) => scores[to] = score,
-                        (Some(score), None) => self.recheck(compared, (g, &group), k, score),
-                        (None, _) => {
-                            lacking.n += 1;
-                            lacking.first.get_or_insert((g, wanted));
-                        }
+                for ((&to, &row), score) in group.to.iter().zip(&group.row).zip(found) {
+                    if to == RECHECKED_ROW {
+                        let (row, tolerance) = (row as usize, tolerance.unwrap_or(f64::INFINITY));
+                        compared.add((g, row), group.factual[row], score, tolerance);
+                    } else {
+                        scores[to as usize] = score;
                     }
                 }
                 writer.append(encoder.scores(scores)?)
             },
         )?;
+        // What a shard leaves is for the others, and counted when all are merged.
+        if !rows.are_of_shard() {
+            self.check_complete(file, entries, &lacking)?;
+        }
+        writer.finish()?;
+        write_precision(out, self.file.precision())?;
+        if let (Some((g, row)), Some(tolerance)) = (compared.first, tolerance) {
+            return Err(self.recheck_fault(&compared, tolerance, g, row)?.into());
+        }
+        Ok(JoinedScores { entries, again: compared.result })
+    }
+
+    /// Fails where keys are lacking in the file, or it has others.
+    fn check_complete(
+        &self,
+        mut file: ScoreFile<'_>,
+        n_wanted: u64,
+        lacking: &MissingKeys,
+    ) -> Result<()> {
         if n_wanted > 0 && lacking.n == n_wanted {
             return Err(Fault::new(
                 "no-scores-found",
@@ -656,11 +445,11 @@ impl ScoreFileJoin<'_> {
             ))
             .into());
         }
-        if join.read_rest()? > 0 {
+        if file.read_rest()? > 0 {
             // Judged by the whole key, else by the row alone; what is known of a key last counts.
             let mut judged: HashMap<ScoreKey, Option<LeftoverScore>> =
-                join.waiting().map(|key| (*key, None)).collect();
-            let mut strange: HashSet<u64> = join.waiting().map(|key| key.row_key).collect();
+                file.waiting().map(|key| (*key, None)).collect();
+            let mut strange: HashSet<u64> = file.waiting().map(|key| key.row_key).collect();
             let rows = self.context.rows;
             for g in 0..rows.n_groups() {
                 for (key, left) in self.known(g)? {
@@ -677,16 +466,14 @@ impl ScoreFileJoin<'_> {
                     LeftoverScore::NoCounterfactual
                 }
             };
-            join.finish(|key| {
+            file.finish(|key| {
                 judged.get(key).copied().flatten().unwrap_or_else(|| of_row(&key.row_key))
             })?;
         }
-        if let Some((g, first)) = lacking.first {
-            return Err(self.missing_scores(lacking.n, n_wanted, g, &first)?.into());
+        match lacking.first {
+            None => Ok(()),
+            Some((g, first)) => Err(self.missing_scores(lacking.n, n_wanted, g, &first)?.into()),
         }
-        writer.finish()?;
-        write_precision(out, self.file.precision())?;
-        Ok(n_wanted)
     }
 
     /// The row's id as the user's data have it.

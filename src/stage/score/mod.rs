@@ -14,8 +14,8 @@ pub(crate) mod join;
 pub(crate) mod levels;
 pub(crate) mod recheck;
 pub(crate) mod rows;
+pub(crate) mod score_file;
 pub(crate) mod worlds;
-pub(crate) mod worlds_inputs;
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ use crate::stage::models::{AskedModels, OpenModels};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::command::CommandRows;
+use crate::stage::score::asked_rows::{AskedPart, AskedRows, CounterfactualRows, PreparedRows};
 use crate::stage::score::join::{
     JoinedCounterfactuals, JoinedScores, RecheckAgainst, ScoreFileJoin,
 };
@@ -127,9 +127,18 @@ impl Stage for ScoreStage {
                     }
                 };
                 let models = asked.open(ctx, layout)?;
-                let scored = made.as_ref().map_or(CommandRows::Rows, |(made, at, of_worlds)| {
-                    CommandRows::Counterfactuals(made, &layout.attributes[*at], *of_worlds)
-                });
+                let rows = PreparedRows(row_context, AskedPart::Audited);
+                let counterfactuals =
+                    made.as_ref().map(|&(ref made, at, of_worlds)| CounterfactualRows {
+                        context: row_context,
+                        made,
+                        attribute: &layout.attributes[at],
+                        of_worlds,
+                    });
+                let scored: &dyn AskedRows = match &counterfactuals {
+                    Some(counterfactuals) => counterfactuals,
+                    None => &rows,
+                };
                 let known = match (&made, &models) {
                     (Some((made, at, _)), OpenModels::Here(_)) => {
                         let known = asked.known_groups(ctx, layout, *at)?;

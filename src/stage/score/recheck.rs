@@ -13,7 +13,7 @@ use crate::stage::kinds::{RecheckStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::command::CommandRows;
+use crate::stage::score::asked_rows::{AskedPart, PreparedRows};
 use crate::stage::score::join::{RECHECKED, RecheckSample};
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder};
@@ -65,9 +65,9 @@ impl Stage for RecheckStage {
                     Ok(part)
                 };
                 let mut answers = SecondAnswers::default();
-                let (rows, of) = (CommandRows::Recheck(&again), (ctx, row_context));
+                let rows = PreparedRows(row_context, AskedPart::Again(&again));
                 let models = asked.open(ctx, row_context.rows.layout())?;
-                models.score_blocks(of, rows, &compare, &mut |part| {
+                models.score_blocks((ctx, row_context), &rows, &compare, &mut |part| {
                     answers.merge(part);
                     Ok(())
                 })?;

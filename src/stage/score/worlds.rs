@@ -14,7 +14,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
+use crate::causal::encoding::MissingRows;
+use crate::counterfactual::graph_uncertain::CausalWorlds;
+use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::Attribute;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
@@ -23,17 +25,21 @@ use crate::data::rows::aligned::{
 };
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::{Accumulator, merge_each};
-use crate::exec::files;
+use crate::exec::{StageContext, files, misfit};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::value::worlds::{GraphWorld, WorldCounts, add_second};
-use crate::model::TrainedModel;
 use crate::num::summary::{SampleSpread, WeightedValue};
 use crate::stage::count::evidence::{label, ranks};
+use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage, TrainStage, WorldsStage};
 use crate::stage::row_context::{DecisionRule, RowContext};
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
 use crate::table::file::RowWriter;
 use crate::table::{SharedText, WorldScoreRow, whole};
+use crate::unit::AuditUnit;
 
 /// File of the stage next to the mean scores.
 pub(crate) const WORLD_COUNTS_FILE: &str = "worlds.json";
@@ -70,16 +76,10 @@ pub(crate) struct ScoreVariance {
 }
 
 /// How a model is asked in a world.
-pub(crate) enum WorldAnswers {
-    /// On encoded columns.
-    Encoded {
-        /// The model.
-        model: Box<dyn TrainedModel>,
-        /// What is done to values that no row could have.
-        clip: ClipRule,
-        /// Whether rows without a value are left out; else they end the run.
-        drops_incomplete: bool,
-    },
+enum WorldAnswers<'a> {
+    /// On encoded columns, which the worlds move; and whether rows without a value are left out,
+    /// else they end the run.
+    Encoded(EncodedWorlds<'a>, bool),
     /// On rows that were written and scored.
     Rows {
         /// The rows.
@@ -97,25 +97,29 @@ pub(crate) enum WorldAnswers {
 type AnswerRow<'g> = dyn FnMut((usize, usize), usize, &[usize], &mut [f64]) -> Result<bool> + 'g;
 
 /// What is to be scored.
-pub(crate) struct GraphScoring<'a> {
+struct GraphScoring<'a> {
     /// The graphs.
-    pub worlds: &'a CausalWorlds,
+    worlds: &'a CausalWorlds,
     /// How the model is asked.
-    pub answers: &'a WorldAnswers,
+    answers: WorldAnswers<'a>,
     /// How its scores become decisions.
-    pub rule: &'a DecisionRule,
+    rule: DecisionRule,
     /// Position of the attribute.
-    pub position: usize,
+    position: usize,
+    /// For each declared group its position in reference-first order.
+    ranks: Vec<usize>,
+    /// For each world and graph, then declared group, whether it saw a row of the group.
+    saw: Vec<Vec<bool>>,
     /// Every audited row of a declared group in every other group.
-    pub keys: &'a CounterfactualReader,
+    keys: CounterfactualReader,
     /// The unsupported values of these people.
-    pub support: &'a SupportReader,
+    support: SupportReader,
     /// The scores of the rows as they are.
-    pub scores: &'a ScoreReader,
+    scores: ScoreReader,
     /// Whether score metrics are asked for.
-    pub wants_shift: bool,
+    wants_shift: bool,
     /// The model and the set of the table of single people; none where it is not kept.
-    pub kept: Option<(&'a str, &'a str)>,
+    kept: Option<(&'a str, &'a str)>,
 }
 
 /// The names in the rows of single people.
@@ -153,16 +157,6 @@ struct PersonInWorlds<'r> {
     targets: &'r [usize],
 }
 
-/// What is the same for all rows.
-struct WorldFrame<'f> {
-    /// For each declared group its position in reference-first order.
-    ranks: Vec<usize>,
-    /// For each world and graph, then declared group, whether it saw a row of the group.
-    saw: Vec<Vec<bool>>,
-    /// How worlds move the encoded columns of the model; none where rows were written.
-    encoded: Option<EncodedWorlds<'f>>,
-}
-
 /// What one row group gives.
 struct WorldPart {
     counts: WorldCounts,
@@ -175,28 +169,12 @@ struct WorldPart {
 }
 
 impl GraphScoring<'_> {
-    fn frame(&self, attribute: &Attribute) -> WorldFrame<'_> {
-        let (worlds, codes) = (self.worlds, &attribute.level_of_group);
-        let saw: Vec<Vec<bool>> = codes.iter().map(|&code| worlds.saw(code).collect()).collect();
-        let saw = (0..worlds.shifts().count())
-            .map(|w| saw.iter().map(|of_group| of_group[w]).collect())
-            .collect();
-        let encoded = match self.answers {
-            WorldAnswers::Encoded { model, clip, .. } => {
-                Some(EncodedWorlds::new(worlds, attribute, (model.as_ref(), *clip)))
-            }
-            WorldAnswers::Rows { .. } => None,
-        };
-        WorldFrame { ranks: ranks(attribute), saw, encoded }
-    }
-
     /// Scores all rows and writes mean scores and counts.
     ///
     /// # Errors
     /// A row lacks a value where none may, a file cannot be read or written, or the run is to stop.
-    pub(crate) fn write(&self, row_context: RowContext<'_>, out: &Path) -> Result<()> {
+    fn write(&self, row_context: RowContext<'_>, out: &Path) -> Result<()> {
         let attribute = &row_context.rows.layout().attributes[self.position];
-        let frame = self.frame(attribute);
         let groups = attribute.groups.len();
         let kinds = self.worlds.worlds.iter().zip(&self.worlds.all_rows_of);
         let kinds = kinds
@@ -209,9 +187,9 @@ impl GraphScoring<'_> {
         let replicates = &self.worlds.bag.replicates;
         let sampled = replicates.iter().any(|r| r.drawn != crate::causal::class::DagSampling::All);
         let absent = |saw: &Vec<bool>| {
-            (0..groups).filter(|&group| !saw[group]).map(|group| frame.ranks[group]).collect()
+            (0..groups).filter(|&group| !saw[group]).map(|group| self.ranks[group]).collect()
         };
-        let absent = frame.saw.iter().map(absent).collect();
+        let absent = self.saw.iter().map(absent).collect();
         let nobody = WorldCounts::new(kinds, groups, absent, sampled);
         let nobody = match row_context.rows.layout().person {
             Some(_) => nobody.with_persons(),
@@ -219,7 +197,7 @@ impl GraphScoring<'_> {
         };
         let keeps = self.keys.n_rows() <= PEOPLE_AT_MOST;
         let (encoder, mut writer) = create_scores(out)?;
-        let names = self.kept.map(|kept| ScoreNames::new(kept, attribute, &frame.ranks));
+        let names = self.kept.map(|kept| ScoreNames::new(kept, attribute, &self.ranks));
         let mut persons =
             names.as_ref().map(|_| RowWriter::<WorldScoreRow>::create(out)).transpose()?;
         let mut counts = nobody.clone();
@@ -233,7 +211,7 @@ impl GraphScoring<'_> {
                     persons: Vec::new(),
                     n_dropped: 0,
                 };
-                let (rows, dropped) = self.each_row(row_context, &frame, g, |row| {
+                let (rows, dropped) = self.each_row(row_context, g, |row| {
                     part.counts.add(row.key, row.person, row.counterfactuals);
                     for (t, &to) in row.targets.iter().enumerate() {
                         let scores = row.scores.iter().skip(t).step_by(row.targets.len());
@@ -266,7 +244,7 @@ impl GraphScoring<'_> {
             let second = row_context.row_groups().fold(
                 || start.clone(),
                 |part: &mut Vec<ShiftPass>, g| {
-                    let (rows, _) = self.each_row(row_context, &frame, g, |row| {
+                    let (rows, _) = self.each_row(row_context, g, |row| {
                         add_second(part, row.key, row.person, row.counterfactuals)
                     })?;
                     Ok(rows)
@@ -292,7 +270,6 @@ impl GraphScoring<'_> {
     fn each_row(
         &self,
         row_context: RowContext<'_>,
-        frame: &WorldFrame<'_>,
         g: usize,
         mut each: impl FnMut(&PersonInWorlds<'_>),
     ) -> Result<(u64, u64)> {
@@ -300,8 +277,8 @@ impl GraphScoring<'_> {
         let (batch, keys, scores) =
             (row_context.rows.read(g)?, self.keys.keys(g)?, self.scores.read(g)?);
         let unsupported = self.support.read(g)?;
-        let mut answer = self.answers_of(frame, g, (&batch, &keys))?;
-        let n_worlds = frame.saw.len();
+        let mut answer = self.answers_of(g, (&batch, &keys))?;
+        let n_worlds = self.saw.len();
         let (mut dropped, mut at) = (0, 0);
         let (mut counterfactuals, mut found) = (Vec::new(), Vec::new());
         while let Some(&parent) = keys.parent.get(at) {
@@ -315,11 +292,11 @@ impl GraphScoring<'_> {
             let known = answer((i, own), at, &targets, &mut found)?;
             dropped += u64::from(!known);
             counterfactuals.clear();
-            let ranked: Vec<usize> = targets.iter().map(|&to| frame.ranks[to]).collect();
+            let ranked: Vec<usize> = targets.iter().map(|&to| self.ranks[to]).collect();
             for (w, scores) in found.chunks_exact_mut(n).enumerate() {
                 let of_targets = scores.iter_mut().zip(&ranked).zip(&targets);
                 for (t, ((score, &to), &declared)) in of_targets.enumerate() {
-                    if !frame.saw[w][own] || !frame.saw[w][declared] {
+                    if !self.saw[w][own] || !self.saw[w][declared] {
                         *score = f64::NAN;
                     }
                     counterfactuals.push(ScoredCounterfactual {
@@ -333,7 +310,7 @@ impl GraphScoring<'_> {
             }
             let score = scores[i];
             let person = ScoredPerson {
-                group: frame.ranks[own],
+                group: self.ranks[own],
                 label: label(layout, &batch, i),
                 predicted: self.rule.decide(&batch, ONLY_FOLD, i, score),
                 score: self.rule.share(score),
@@ -355,16 +332,14 @@ impl GraphScoring<'_> {
     /// How the rows of a row group are answered.
     fn answers_of<'g>(
         &'g self,
-        frame: &'g WorldFrame<'_>,
         g: usize,
         (batch, keys): (&'g PreparedBatch, &CounterfactualKeys),
     ) -> Result<Box<AnswerRow<'g>>> {
-        let (made, reached, scores) = match self.answers {
+        let (made, reached, scores) = match &self.answers {
             WorldAnswers::Rows { made, reached, scores } => (made, reached, scores),
-            WorldAnswers::Encoded { drops_incomplete, .. } => {
-                let (worlds, mut row) = (frame.encoded.as_ref(), EncodedModelRow::default());
+            WorldAnswers::Encoded(worlds, drops_incomplete) => {
+                let mut row = EncodedModelRow::default();
                 return Ok(Box::new(move |(i, own), _, targets, found| {
-                    let Some(worlds) = worlds else { return Ok(true) };
                     if !worlds.encode(&batch.rows, i, &mut row) {
                         let missing = || missing_variable(batch, i);
                         return drops_incomplete.then_some(false).ok_or_else(missing);
@@ -457,6 +432,97 @@ impl GraphScoring<'_> {
         let squares: f64 =
             sample().map(|(copies, score)| copies * (score - mean) * (score - mean)).sum();
         (mean, (n > 1.0).then(|| squares / (n - 1.0)))
+    }
+}
+
+impl StageInput<WorldsStage> {
+    /// What a model said in every world.
+    pub(crate) fn graph_scores(&self, ctx: &StageContext<'_>) -> Result<GraphScoreResult> {
+        self.read(ctx, WORLD_COUNTS_FILE)
+    }
+
+    /// For each key the mean of the scores over all graphs.
+    pub(crate) fn scores(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+    ) -> Result<ScoreReader> {
+        ScoreReader::open(self.folder(ctx), row_context.rows, row_context.roles)
+    }
+}
+
+impl Stage for WorldsStage {
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let ((name, model), applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
+        let Some(graphs) = applied.graphs() else {
+            return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
+        };
+        let rows = RowInputs::of_job(b)?;
+        let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
+        let scores = b.need::<ScoreStage>(&unit.factual())?;
+        let made = b.need::<GenerateStage>(&applied.unit())?;
+        let (mut scored, mut trained) = (None, None);
+        if graphs.makes_rows() {
+            scored = Some(b.need::<ScoreStage>(unit)?);
+        } else {
+            b.value("clip", graphs.clip_rule());
+            trained = Some(b.need::<TrainStage>(unit)?);
+        }
+        let rule = RuleInputs::need(b, name, model)?;
+        let (position, (set, scenario)) = (applied.position, applied.scenario());
+        b.texts([("scenario".to_owned(), scenario.to_owned())]);
+        let wants_shift = b.value("score metrics", plan.wants_shift());
+        let kept = plan.keeps_world_scores() && unit.repeat.is_none();
+        let kept = kept.then_some((name, applied.set));
+        b.texts(kept.map(|(name, set)| ("rows of people".to_owned(), format!("{name}/{set}"))));
+        rows.work(if wants_shift { 2 } else { 1 }, move |ctx, row_context| {
+            let attribute = &row_context.rows.layout().attributes[position];
+            let groups = attribute.groups.len() as u64;
+            // Of more than two groups sums over all may need sums of their own.
+            let places = if groups > 2 { 2 * (groups - 1) + 1 } else { 1 };
+            plan.check_person_memory(row_context, places)?;
+            let worlds = &found.open(ctx, scenario)?.worlds;
+            let scores = scores.open(ctx, row_context)?;
+            let models = trained.as_ref().map(|stage| stage.models(ctx, model, plan.n_folds()));
+            let models = models.transpose()?;
+            let answers = match (models.as_deref(), &scored) {
+                (Some([model]), _) => {
+                    let asked = (model.as_ref(), graphs.clip_rule());
+                    let drops_incomplete = graphs.missing == MissingRows::Drop;
+                    let encoded = EncodedWorlds::new(worlds, attribute, asked);
+                    WorldAnswers::Encoded(encoded, drops_incomplete)
+                }
+                (None, Some(scored)) => WorldAnswers::Rows {
+                    made: made.open(ctx, row_context)?,
+                    reached: WorldRowReader::open(made.folder(ctx))?,
+                    scores: scored.open(ctx, row_context)?,
+                },
+                _ => {
+                    let what = "graphs are asked of one model, and folds make several";
+                    return Err(Fault::new("too-many-folds", what).into());
+                }
+            };
+            let codes = attribute.level_of_group.iter();
+            let saw: Vec<Vec<bool>> = codes.map(|&code| worlds.saw(code).collect()).collect();
+            let of_world = |w: usize| saw.iter().map(|of_group| of_group[w]).collect();
+            let scoring = GraphScoring {
+                worlds,
+                answers,
+                rule: rule.open(ctx, row_context, &scores)?,
+                position,
+                ranks: ranks(attribute),
+                saw: (0..worlds.shifts().count()).map(of_world).collect(),
+                keys: CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?,
+                support: made.support(ctx)?,
+                scores,
+                wants_shift,
+                kept,
+            };
+            scoring.write(row_context, ctx.out()).map_err(|e| {
+                plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
+            })
+        })
     }
 }
 

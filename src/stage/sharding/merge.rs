@@ -8,7 +8,7 @@ use crate::exec::cancel::CancelFlag;
 use crate::stage::pass::{OpenState, open_state};
 use crate::stage::sharding::plan::{OpenPlan, part_name};
 use crate::stage::sharding::share::{ShardPass, StateLabel};
-use crate::stage::sharding::state::{self, StateHeader};
+use crate::stage::sharding::state;
 
 /// What a merge did.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,10 +69,8 @@ pub(crate) fn merge(plan: &OpenPlan, pass: ShardPass, cancel: &CancelFlag) -> Re
         text.push_str(&state.finish().map_err(fail)?);
         text.push('\n');
     }
-    let mut header = StateHeader::new(&plan.id, pass.word(), (None, n));
-    (header.first_row, header.rows) = plan.rows_of(None);
     let merged = plan.merged_file(pass);
-    plan.folder.write(&merged, state::encoded(header, text.as_bytes())?.0)?;
+    plan.folder.write(&merged, state::encoded(plan.header(pass, None), text.as_bytes())?.0)?;
     let parts = (0..n).map(|shard| plan.part_file(pass, shard));
     plan.folder.tidy(&parts.chain([merged]).collect::<Vec<_>>());
     Ok(MergeOutcome::Merged { states: count })

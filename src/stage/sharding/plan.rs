@@ -224,9 +224,7 @@ impl OpenPlan {
         found: &state::StateHeader,
         (pass, shard): (ShardPass, Option<usize>),
     ) -> Result<()> {
-        let of = (shard, self.plan.shards.len());
-        let mut wanted = state::StateHeader::new(&self.id, pass.word(), of);
-        (wanted.first_row, wanted.rows) = self.rows_of(shard);
+        let wanted = self.header(pass, shard);
         let number = |shard: Option<usize>| shard.map_or("all".to_owned(), |n| n.to_string());
         let pairs = [
             ("plan", wanted.plan, found.plan.clone()),
@@ -247,10 +245,11 @@ impl OpenPlan {
         }
     }
 
-    /// The first row and the number of rows of a shard, or of all.
-    pub(crate) fn rows_of(&self, shard: Option<usize>) -> (u64, u64) {
+    /// The header of the states of a shard, or of all.
+    pub(crate) fn header(&self, pass: ShardPass, shard: Option<usize>) -> state::StateHeader {
         let of = shard.and_then(|shard| self.plan.shards.get(shard));
-        of.map_or((0, self.plan.rows), |of| (of.first_row, of.rows))
+        let rows = of.map_or((0, self.plan.rows), |of| (of.first_row, of.rows));
+        state::StateHeader::new(&self.id, pass.word(), (shard, self.plan.shards.len()), rows)
     }
 
     /// The merged states of the passes before one, or of all passes.

@@ -27,24 +27,15 @@ const LISTS: &str = "shard-rows";
 /// Digits of the hash of a stage's id in the name of a file.
 const DIGITS: usize = 12;
 
-/// Where the rows of the lists of a stage are.
+/// Where the rows of the lists of a stage are: by list the files of the shards, in the order of the
+/// rows; none where the run makes them itself.
 #[derive(Debug)]
-pub(crate) enum RowLists {
-    /// The run makes them itself.
-    Here,
-    /// By list the files of the shards, in the order of the rows.
-    OfShards(Vec<Vec<PathBuf>>),
-}
+pub(crate) struct RowLists(Option<Vec<Vec<PathBuf>>>);
 
 impl RowLists {
     /// The files of a list; none where the run makes the rows itself.
     pub(crate) fn files(&self, list: usize) -> Option<&[PathBuf]> {
-        match self {
-            RowLists::Here => None,
-            RowLists::OfShards(lists) => {
-                Some(lists.get(list).map(Vec::as_slice).unwrap_or_default())
-            }
-        }
+        self.0.as_ref().map(|lists| lists.get(list).map(Vec::as_slice).unwrap_or_default())
     }
 }
 
@@ -102,7 +93,7 @@ impl StagePasses<'_> {
         };
         let Some(hashes) = self.gather::<FileHashes>(ctx, PASS, gather)? else { return Ok(None) };
         let RowShare::Merged(run) = self.share() else {
-            return Ok((!self.is_shard()).then_some(RowLists::Here));
+            return Ok((!self.is_shard()).then_some(RowLists(None)));
         };
         let mut found = vec![Vec::new(); lists];
         for (key, sha256) in hashes.iter().flat_map(|(_, hashes)| &hashes.0) {
@@ -122,7 +113,7 @@ impl StagePasses<'_> {
             }
             found[list].push(path);
         }
-        Ok(Some(RowLists::OfShards(found)))
+        Ok(Some(RowLists(Some(found))))
     }
 }
 

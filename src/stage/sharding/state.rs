@@ -50,15 +50,20 @@ pub(crate) struct StateHeader {
 
 impl StateHeader {
     /// The header of states that this program writes.
-    pub(crate) fn new(plan: &str, pass: &str, (shard, of): (Option<usize>, usize)) -> Self {
+    pub(crate) fn new(
+        plan: &str,
+        pass: &str,
+        (shard, of): (Option<usize>, usize),
+        (first_row, rows): (u64, u64),
+    ) -> Self {
         StateHeader {
             plan: plan.to_owned(),
             code: CODE.to_owned(),
             pass: pass.to_owned(),
             shard,
             of,
-            first_row: 0,
-            rows: 0,
+            first_row,
+            rows,
             bytes: 0,
             sha256: String::new(),
         }
@@ -160,7 +165,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back_and_damage_is_found() {
         let path = Path::new("part-00000.state");
-        let header = StateHeader::new("p", "count", (Some(3), 7));
+        let header = StateHeader::new("p", "count", (Some(3), 7), (0, 0));
         let (whole, written) = encoded(header, STATES.as_bytes()).unwrap();
         let found = decoded(&whole, path).unwrap();
         assert_eq!((&found.header, found.text.as_str()), (&written, STATES));

@@ -23,7 +23,7 @@ use crate::stage::sharding::shard_rows;
 use crate::stage::sharding::share::{
     INPUTS, MergedRun, MergedStates, RowShare, ShardPass, ShardTask, is_asked, states_text,
 };
-use crate::stage::sharding::state::{self, StateHeader};
+use crate::stage::sharding::state;
 use crate::stage::sharding::stream::StreamCopy;
 use crate::unit::StageKind;
 
@@ -96,7 +96,7 @@ pub(crate) fn work(task: PassOfShard<'_>) -> Result<(WorkOutcome, u64)> {
     plan.folder.tidy(std::slice::from_ref(&name));
     let found = task.states(None)?;
     let states = found.as_deref().unwrap_or_default().as_bytes();
-    let (bytes, _) = state::encoded(task.header(), states)?;
+    let (bytes, _) = state::encoded(plan.header(pass, Some(shard)), states)?;
     let size = bytes.len() as u64;
     plan.folder.write(&name, bytes)?;
     let done = if found.is_some() { WorkOutcome::Written } else { WorkOutcome::NothingToDo };
@@ -117,17 +117,11 @@ pub(crate) fn work_on_stream(task: PassOfShard<'_>, source: &mut dyn Read) -> Re
         return Err(Error::operator("use", plan.folder.root(), cause, hint));
     }
     let states = task.states(Some(source))?.unwrap_or_default();
-    Ok(state::encoded(task.header(), states.as_bytes())?.0)
+    let header = plan.header(task.pass, Some(task.shard));
+    Ok(state::encoded(header, states.as_bytes())?.0)
 }
 
 impl PassOfShard<'_> {
-    fn header(&self) -> StateHeader {
-        let of = (Some(self.shard), self.plan.plan.shards.len());
-        let mut header = StateHeader::new(&self.plan.id, self.pass.word(), of);
-        (header.first_row, header.rows) = self.plan.rows_of(Some(self.shard));
-        header
-    }
-
     /// The states; none where no stage asks for the pass.
     fn states(&self, stream: Option<&mut dyn Read>) -> Result<Option<String>> {
         let PassOfShard { plan, pass, shard, .. } = *self;

@@ -6,13 +6,13 @@ pub(crate) mod repeat;
 pub(crate) mod trainer;
 
 use crate::error::Result;
-use crate::exec::files;
-use crate::stage::experiment::added_rows::ADDED;
 use crate::stage::experiment::arm_selection::arm_selection;
-use crate::stage::experiment::plan::arm_of;
+use crate::stage::experiment::plan::{arm_name, arm_of};
 use crate::stage::kinds::TrainStage;
 use crate::stage::models::UnitModels;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
+use crate::table::file::write_rows;
+use crate::table::{ArmRow, whole};
 use crate::unit::AuditUnit;
 
 impl Stage for TrainStage {
@@ -23,7 +23,14 @@ impl Stage for TrainStage {
             Some((arm, fold)) => {
                 let repeat = unit.repeat;
                 let experiment = plan.experiment_of(unit)?;
-                Some(arm_selection(b, &experiment, (fold, arm, repeat), "")?)
+                // The set is the same for all arms, and the base takes nothing of it.
+                let row = ArmRow {
+                    arm: arm_name(unit).into(),
+                    model: unit.model.as_str().into(),
+                    fold: whole(fold as u64),
+                    ..ArmRow::default()
+                };
+                Some((arm_selection(b, &experiment, (fold, arm, repeat), "")?, row))
             }
             None => None,
         };
@@ -32,14 +39,16 @@ impl Stage for TrainStage {
         work(move |ctx| {
             let trained = models.rows.with(ctx, 0, |rows| {
                 let layout = rows.rows.layout();
-                if let Some(selection) = &selection {
+                if let Some((selection, row)) = &selection {
                     return selection(ctx, rows)?.with_training_rows(
                         rows,
                         &plan.extras(layout),
                         models.draw(),
+                        row,
                         |all, added| {
-                            models.train_on(ctx, layout, (all, added.n_training()), 0)?;
-                            files::write_json(&ctx.out().join(ADDED), &added)
+                            let n = added.n_rows + added.n_counterfactuals + added.n_synthetic;
+                            models.train_on(ctx, layout, (all, n.cast_unsigned()), 0)?;
+                            write_rows(ctx.out(), &[added])
                         },
                     );
                 }

@@ -1,31 +1,8 @@
-//! The trainer that a model of the job asks for, and its artifact read back.
-//!
-//! A caller with training rows (`data::rows::training`), from files or in memory and with any
-//! weights, trains the same models by these two.
-
-use std::path::PathBuf;
+//! How much memory training and tables may take: refused before it is taken.
 
 use crate::data::Layout;
 use crate::error::{Fault, Result};
-use crate::job::ModelBlock;
-use crate::model::kind::onnx::OnnxBlock;
-use crate::model::onnx::OnnxParams;
-use crate::model::{ModelTrainer, TrainedModel};
-use crate::num::score_scale::ScoreScale;
-use crate::param::{ColumnName, Seed};
-use crate::stage::stage_builder::StageBuilder;
-
-/// The trainer of a model; none for one that is not trained here.
-pub(crate) fn trainer(
-    model: &ModelBlock,
-    layout: &Layout,
-    seed: Seed,
-) -> Option<Box<dyn ModelTrainer>> {
-    let (_, knobs) = model.trained_here()?;
-    let omitted = knobs.omit.iter().map(ColumnName::as_str);
-    let omit = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
-    Some(knobs.trainer(layout.features.clone(), omit, seed))
-}
+use crate::model::ModelTrainer;
 
 /// Refuses a model whose training would take more than `allowed` bytes, before it takes any.
 ///
@@ -83,44 +60,4 @@ pub(crate) fn memory_in_words(bytes: u64) -> String {
     } else {
         format!("{:.1} GB", bytes as f64 / 1e9)
     }
-}
-
-/// What an ONNX model needs to know of the rows.
-pub(crate) fn onnx_params(onnx: &OnnxBlock, scale: ScoreScale, layout: &Layout) -> OnnxParams {
-    OnnxParams {
-        path: PathBuf::from(&onnx.model),
-        output: onnx.output.clone(),
-        missing_text: onnx.missing_text.clone(),
-        scale,
-        features: layout.features.clone(),
-    }
-}
-
-/// Puts what makes a model stale that is trained here into a key, in addition to its rows.
-pub(crate) fn model_inputs(b: &mut StageBuilder<'_, '_>, model: &ModelBlock) {
-    let Some((kind, knobs)) = model.trained_here() else { return };
-    b.value(kind.key(), &kind);
-    // The seed only where chance has a part in the training.
-    if knobs.draws() {
-        b.seed();
-    }
-}
-
-/// How many trees a model has whose growth ended early, and how many the job asked for; none for
-/// one that has them all, or has no trees.
-///
-/// # Errors
-/// The text is not an artifact of such a model; says why.
-pub(crate) fn missing_trees(model: &ModelBlock, json: &str) -> Result<Option<(u64, u64)>, String> {
-    model.trained_here().map_or(Ok(None), |(_, knobs)| knobs.missing_trees(json))
-}
-
-/// Reads back what a trainer of the model wrote.
-///
-/// # Errors
-/// The text is not an artifact of such a model; says why.
-pub(crate) fn trained(model: &ModelBlock, json: &str) -> Result<Box<dyn TrainedModel>, String> {
-    let (_, knobs) =
-        model.trained_here().ok_or_else(|| "the job trains no such model".to_owned())?;
-    knobs.read(json)
 }

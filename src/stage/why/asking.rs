@@ -13,8 +13,8 @@ use crate::model::Scorer;
 use crate::num::hash::FastMap;
 use crate::num::seed::h;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::asked_rows::{AskedRows, BATCH, asked_block};
-use crate::stage::score::command::{CommandCall, CommandRows, ProgramFiles};
+use crate::stage::score::asked_rows::{AskedRows, BATCH, asked_block, n_blocks};
+use crate::stage::score::command::{CommandCall, ProgramFiles};
 use crate::stage::score::equal_rows::{read_features, row_hashes};
 use crate::stage::score::rows::score_by_fold;
 use crate::stage::why::mixtures::{FeatureMixtures, MixtureQuestion};
@@ -161,8 +161,8 @@ impl FeatureMixtures<'_> {
                 }
                 let asked: Vec<(u32, u32)> = mine.iter().map(|&i| distinct.asked[i]).collect();
                 let asked = AskedMixtures { mixtures: self, asked: &asked };
-                let (rows, mut places) = (CommandRows::Changed(&asked), mine.into_iter());
-                call.score_into(ctx, row_context, rows, files, &mut |part| {
+                let mut places = mine.into_iter();
+                call.score_into(ctx, row_context, &asked, files, &mut |part| {
                     part.into_iter().zip(places.by_ref()).for_each(|(score, i)| scores[i] = score);
                     Ok(())
                 })?;
@@ -269,16 +269,16 @@ struct AskedMixtures<'a> {
 }
 
 impl AskedRows for AskedMixtures<'_> {
-    fn n_rows(&self) -> usize {
-        self.asked.len()
+    fn n_blocks(&self) -> usize {
+        n_blocks(self.asked.len())
     }
 
-    fn folds(&self, block: usize) -> Vec<Option<u8>> {
+    fn folds(&self, block: usize) -> Result<Vec<Option<u8>>> {
         let fold = |(person, _): &(u32, u32)| Some(self.mixtures.people[*person as usize].fold);
-        asked_block(self.asked, block).iter().map(fold).collect()
+        Ok(asked_block(self.asked, block).iter().map(fold).collect())
     }
 
-    fn rows(&self, block: usize) -> FeatureRows {
+    fn rows(&self, block: usize) -> Result<FeatureRows> {
         let runs: Vec<(PlayerCoalitions, &[(u32, u32)])> = asked_block(self.asked, block)
             .chunk_by(|a, b| a.0 == b.0)
             .map(|run| (self.mixtures.coalitions(run[0].0 as usize), run))
@@ -287,12 +287,12 @@ impl AskedRows for AskedMixtures<'_> {
             .iter()
             .flat_map(|(of, run)| run.iter().map(move |(p, c)| (*p as usize, of, *c as usize)))
             .collect();
-        self.mixtures.rows(&questions)
+        Ok(self.mixtures.rows(&questions))
     }
 
-    fn name(&self, block: usize, i: usize) -> String {
+    fn name(&self, block: usize, i: usize) -> Result<String> {
         let (person, coalition) = asked_block(self.asked, block)[i];
         let of = self.mixtures.coalitions(person as usize);
-        self.mixtures.name((person as usize, &of, coalition as usize))
+        Ok(self.mixtures.name((person as usize, &of, coalition as usize)))
     }
 }

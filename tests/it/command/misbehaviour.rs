@@ -126,8 +126,8 @@ fn a_program_that_answers_otherwise_the_second_time() {
     let issue = || {
         let issues = work.table("issues");
         issues
-            .records()
-            .find(|row| row.text("code") == "not-repeatable")
+            .of("code=not-repeatable")
+            .next()
             .map(|row| (row.int("n").unwrap(), row.text("text").to_owned()))
     };
     work.run(0, "job.yaml", "");
@@ -155,8 +155,7 @@ fn a_program_that_answers_otherwise_the_second_time() {
     );
     let (n, text) = issue().unwrap();
     assert!(n == 2 && text.contains("2 of the scores differ"), "{text}");
-    let page = work.read("out/annex.html");
-    page.says(&["scored 100 rows twice", "and 2 of them differ"]);
+    work.read("out/annex.html").says(&["scored 100 rows twice", "and 2 of them differ"]);
     // The folder alone says so too.
     assert_eq!(work.cfaudit(0, "gate out").summary()["gates"]["inconclusive"], 1);
     // Unless the job accepts it by name.

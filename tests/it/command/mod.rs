@@ -17,7 +17,7 @@ use arrow::ipc::reader::StreamReader;
 use cfaudit::num::seed::h;
 
 use crate::batches::{read, write_stream};
-use crate::work::{Says, Work, assert_same, batch, column, files};
+use crate::work::{Rows, Says, Work, assert_same, batch, column, files};
 
 const N: usize = 3000;
 
@@ -47,24 +47,16 @@ pub(crate) fn with_command(command: &str, split: &str) -> Work {
     let work = Work::new();
     write_job(&work, command, split);
     let rows = 0..N as i64;
-    work.parquet(
-        "rows.parquet",
-        vec![
-            ("id", column(rows.clone().map(|i| 1000 + i))),
-            ("sex", column(rows.clone().map(|i| 1 + i % 2))),
-            ("age", column(rows.clone().map(|i| (i != 5).then_some(20 + i % 50)))),
-            ("income", column(rows.clone().map(|i| i as f64 / 8.0))),
-            (
-                "job",
-                column(
-                    rows.clone().map(|i| (i % 7 > 0).then_some(["cook", "clerk"][i as usize % 2])),
-                ),
-            ),
-            ("member", column(rows.clone().map(|i| i % 3 == 0))),
-            ("people", column(rows.clone().map(|i| 1.0 + (i % 3) as f64))),
-            ("repaid", column(rows.map(|i| i64::from(i % 5 < 2)))),
-        ],
-    );
+    Rows::of(rows)
+        .with("id", |i| 1000 + i)
+        .with("sex", |i| 1 + i % 2)
+        .with("age", |i| (i != 5).then_some(20 + i % 50))
+        .with("income", |i| i as f64 / 8.0)
+        .with("job", |i| (i % 7 > 0).then_some(["cook", "clerk"][i as usize % 2]))
+        .with("member", |i| i % 3 == 0)
+        .with("people", |i| 1.0 + (i % 3) as f64)
+        .with("repaid", |i| i64::from(i % 5 < 2))
+        .write(&work, "rows.parquet");
     work
 }
 
@@ -141,8 +133,7 @@ fn outcomes(work: &Work) -> Vec<(i64, f64, f64)> {
 fn scores_reach_their_rows() {
     let work = with_command(&shell(WELL, ""), "");
     canned(&work, "canned.arrow", &[1, 1, 2000, N]);
-    let ran = work.run(0, "job.yaml", "");
-    ran.says(&[
+    work.run(0, "job.yaml", "").says(&[
         &format!("score/model=live: starts `sh -c '{WELL}'`"),
         "score/model=live: the command ended with exit status 0 after",
     ]);
@@ -154,8 +145,7 @@ fn scores_reach_their_rows() {
     // Nothing that was there for the program alone is kept, and nothing runs twice.
     assert!(files(&work.path("cache")).keys().all(|name| !name.contains("scratch")));
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
-    let page = work.read("out/annex.html");
-    page.says(&["scores of a program"]);
+    work.read("out/annex.html").says(&["scores of a program"]);
 }
 
 /// The one batch of a stream that a program has kept.
@@ -322,8 +312,7 @@ fn folds_are_scored_by_their_own_model() {
     // Another seed trains and scores again, another number of threads does not.
     work.run(0, "job.yaml", "--threads 3").says(&["nothing to do"]);
     write_again(78);
-    let again = work.run(0, "job.yaml", "--set run.seed=78");
-    again.says(&["train/model=live: runs, "]);
+    work.run(0, "job.yaml", "--set run.seed=78").says(&["train/model=live: runs, "]);
     // A program that leaves no model.
     write_job(&work, &command.replace("> $0", "> other"), "split: {folds: 3, stratify: none}");
     work.run(3, "job.yaml", "").says(&[

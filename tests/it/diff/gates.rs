@@ -124,8 +124,7 @@ fn gates_are_not_judged_where_a_definition_differs() {
     refused
         .says(&["inconclusive", "not comparable with the baseline: another models.gbm.threshold"]);
     assert_eq!(refused.summary()["gates"]["inconclusive"], 1);
-    let told = work.cfaudit(0, "diff v1 v2").stdout;
-    told.says(&[
+    work.cfaudit(0, "diff v1 v2").stdout.says(&[
         "comparable: in part",
         "models.gbm.threshold: 0.5 -> 0.6; another meaning: decisions of the model gbm",
         "`--force` compares the rest anyway",

@@ -11,7 +11,7 @@ use cfaudit::metric::evidence::person::CELLS;
 use serde_json::Value as Json;
 
 use crate::frame::{TableFrame, TableRecord};
-use crate::work::{Ran, Says, Work, column, files, shared};
+use crate::work::{Ran, Rows, Says, Work, column, files, shared};
 
 /// Cells of the extended matrix by name.
 type Matrix = [(&'static str, usize); 8];
@@ -118,27 +118,19 @@ fn audit_scores(
 ) -> Ran {
     let sex = |of: &dyn Fn(&Scored) -> usize| column(people.iter().map(|p| SEXES[of(p)]));
     let rows = format!("{out}-rows.parquet");
-    work.parquet(
-        &rows,
-        vec![
-            ("id", column(ids.to_vec())),
-            ("sex", sex(&|p| p.0)),
-            ("y", column(people.iter().map(|p| i64::from(p.1)))),
-            ("score", column(people.iter().map(|p| p.2))),
-            ("weight", column(people.iter().map(|p| p.4))),
-        ],
-    );
+    Rows::of(people.iter())
+        .column("id", column(ids.to_vec()))
+        .column("sex", sex(&|p| p.0))
+        .with("y", |p| i64::from(p.1))
+        .with("score", |p| p.2)
+        .with("weight", |p| p.4)
+        .write(work, &rows);
     let moved = format!("{out}-moved.parquet");
-    work.parquet(
-        &moved,
-        vec![
-            ("row_id", column(ids.to_vec())),
-            ("sensitive", column(people.iter().map(|_| "sex"))),
-            ("to_group", sex(&|p| 1 - p.0)),
-            ("cf_index", column(people.iter().map(|_| 0_i64))),
-            ("score", column(people.iter().map(|p| p.3))),
-        ],
-    );
+    Rows::of(people.iter())
+        .column("row_id", column(ids.to_vec()))
+        .column("to_group", sex(&|p| 1 - p.0))
+        .with("score", |p| p.3)
+        .write(work, &moved);
     work.write(
         &format!("{out}.yaml"),
         &format!(
@@ -341,8 +333,7 @@ fn people_who_are_in_one_run_only_count_for_that_run() {
     let ids = numbered(&sides[0]);
     audit(&work, "v1", &ids[..1100], &sides[0][..1100], "", "", 0);
     audit(&work, "v2", &ids[100..], &sides[1][100..], "", "", 0);
-    let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
-    told.says(&[
+    work.cfaudit(0, "diff v1 v2 --out page").stdout.says(&[
         "paired: 1000 people are in both runs, 100 only in the old run, 100 only in the new run",
     ]);
     let changes = work.table("page/changes");

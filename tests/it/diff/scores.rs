@@ -17,8 +17,7 @@ fn scores_that_did_not_change_are_identical() {
     work.cfaudit(0, "run v2.yaml --out v2 --cache cache");
     work.cfaudit(0, "diff v1 v2 --force --out page");
     let changes = work.table("page/changes");
-    let row = change(&changes, "mcd");
-    row.holds("interval=identical, lo=0, hi=0");
+    change(&changes, "mcd").holds("interval=identical, lo=0, hi=0");
     assert!(change(&changes, "sr").real("difference") != Some(0.0));
 }
 
@@ -149,8 +148,7 @@ fn people_with_weights_are_drawn_together() {
         [row.text("metric"), row.text("scope"), row.text("from_group")]
             == ["nsr", "direction", "Male"]
     };
-    let men = changes.records().find(of_men).unwrap();
-    men.holds("interval=identical, clear=0");
+    changes.records().find(of_men).unwrap().holds("interval=identical, clear=0");
     // Against a run without weights nothing is paired, and nothing means the same.
     audit(&work, "v3", &ids, &sides[1], "", "", 0);
     let told = work.cfaudit(0, "diff v1 v3").stdout;

@@ -151,7 +151,7 @@ impl Shards {
             return None;
         }
         let work = crate::shards::with_job("naive");
-        crate::shards::pass_over(&work, 2, &["survey", "learn", "count", "shift"], "");
+        crate::shards::pass_over(&work, 2, &crate::shards::PASSES, "");
         work.cfaudit(0, "run job.yaml --from plan2 --out out --cache off");
         let sound = files(&work.path("plan2"));
         let results = work.results();

@@ -34,27 +34,8 @@ impl Dice {
     }
 }
 
-/// Numbers at which lengths and offsets go wrong.
-const EDGES: &[u64] = &[
-    0,
-    1,
-    2,
-    7,
-    8,
-    0x7f,
-    0x80,
-    0xff,
-    0x7fff,
-    0x8000,
-    0xffff,
-    0x7fff_ffff,
-    0x8000_0000,
-    0xffff_ffff,
-    1 << 40,
-    i64::MAX as u64,
-    1 << 63,
-    u64::MAX,
-];
+/// Powers of two at which, or one before which, lengths and offsets go wrong.
+const EDGES: &[u32] = &[0, 1, 3, 7, 8, 15, 16, 31, 32, 40, 63, 64];
 
 /// One to eight changes between `from` and the end.
 pub(super) fn bytes(input: &mut Vec<u8>, from: usize, seeds: &[Vec<u8>], dice: &mut Dice) {
@@ -70,7 +51,8 @@ pub(super) fn bytes(input: &mut Vec<u8>, from: usize, seeds: &[Vec<u8>], dice: &
             0 | 1 => input[at] ^= 1 << dice.below(8),
             2 => input[at] = dice.bits() as u8,
             3 => {
-                let number = dice.of(EDGES).to_le_bytes();
+                let power = 1_u64.checked_shl(dice.of(EDGES)).unwrap_or(0);
+                let number = power.wrapping_sub(dice.below(2) as u64).to_le_bytes();
                 let width = (dice.of(&[1, 2, 4, 8])).min(len - at);
                 input[at..at + width].copy_from_slice(&number[..width]);
             }
@@ -100,80 +82,16 @@ pub(super) fn bytes(input: &mut Vec<u8>, from: usize, seeds: &[Vec<u8>], dice: &
 }
 
 /// What means something in YAML or CSV, and what meant something in another program once.
-const WORDS: &[&str] = &[
-    "null",
-    "~",
-    "-0",
-    "1e999",
-    "-1",
-    "0",
-    "0.5",
-    "18446744073709551616",
-    "0x10",
-    ".nan",
-    ".inf",
-    "true",
-    "no",
-    "&a",
-    "*a",
-    "<<: *a",
-    "!!binary",
-    "!x",
-    "|",
-    ">",
-    "\t",
-    "- ",
-    "{",
-    "}",
-    "[",
-    "]",
-    "{}",
-    "[]",
-    "'",
-    "\"",
-    ": ",
-    ":",
-    "#",
-    ",",
-    ";",
-    "${vars.x}",
-    "${vars.",
-    "${",
-    "---",
-    "...",
-    "? ",
-    "%YAML 1.2",
-    "\u{feff}",
-    "é",
-    "\u{202e}",
-    "\0",
-    "\r\n",
-    "\r",
-    "\n\n",
-    "  ",
-    "NaN",
-    "inf",
-    "1,5",
-    "\"\"",
-    "\"a\nb\"",
-    "=cmd()",
-    "all",
-    "label",
-    "any",
-    "2000-01-01",
-    "9007199254740993",
-    "-1e308",
-    "0.1e-400",
-    "0xffffffffffffffffff",
-    "1_000",
-    "\u{85}",
-    "${vars.a.b}",
-    "&a [*a]",
-    "!!map ",
-    "> ",
-    "%s {0} {}",
-    "👩‍👩‍👧 é\u{301}",
-];
+fn signs() -> Vec<&'static str> {
+    "null¦~¦-0¦1e999¦-1¦0¦0.5¦18446744073709551616¦0x10¦.nan¦.inf¦true¦no¦&a¦*a¦\
+     <<: *a¦!!binary¦!x¦|¦>¦\t¦- ¦{¦}¦[¦]¦{}¦[]¦'¦\"¦: ¦:¦#¦,¦;¦${vars.x}¦${vars.¦\
+     ${¦---¦...¦? ¦%YAML 1.2¦\u{feff}¦é¦\u{202e}¦\0¦\r\n¦\r¦\n\n¦  ¦NaN¦inf¦1,5¦\
+     \"\"¦\"a\nb\"¦=cmd()¦all¦label¦any¦2000-01-01¦9007199254740993¦-1e308¦\
+     0.1e-400¦0xffffffffffffffffff¦1_000¦\u{85}¦${vars.a.b}¦&a [*a]¦!!map ¦> ¦\
+     %s {0} {}¦👩‍👩‍👧 é\u{301}"
+        .split('¦')
+        .collect()
+}
 
 /// One to six changes of words and lines of a text; now and then of its bytes.
 pub(super) fn text(input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
@@ -197,7 +115,7 @@ pub(super) fn text(input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
             }
             6 | 7 => {
                 let new = if dice.one_in(2) {
-                    dice.of(WORDS).to_owned()
+                    dice.of(&signs()).to_owned()
                 } else {
                     let seed = dice.seed(seeds).to_vec();
                     word_of(&seed, dice)
@@ -209,7 +127,7 @@ pub(super) fn text(input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
                 let places: Vec<usize> =
                     line.char_indices().map(|(i, _)| i).chain([line.len()]).collect();
                 let at = dice.of(&places);
-                line.insert_str(at, dice.of(WORDS));
+                line.insert_str(at, dice.of(&signs()));
             }
             9 => {
                 let block = lines[at..(at + dice.below(12)).min(lines.len())].to_vec();
@@ -217,7 +135,7 @@ pub(super) fn text(input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
                 lines.splice(to..to, block);
             }
             10 => {
-                let word = dice.of(WORDS);
+                let word = dice.of(&signs());
                 let long = dice.of(&[word, "x", "[", "{a: "]).repeat(1 << dice.below(13));
                 replace_word(&mut lines[at], &long, dice);
             }

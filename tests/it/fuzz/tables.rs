@@ -21,26 +21,10 @@ pub(super) type Columns = Vec<(String, ArrayRef)>;
 
 fn types() -> Vec<DataType> {
     use DataType::*;
-    vec![
-        Int8,
-        Int16,
-        Int32,
-        Int64,
-        UInt8,
-        UInt16,
-        UInt32,
-        UInt64,
-        Float16,
-        Float32,
-        Float64,
-        Boolean,
-        Utf8,
-        LargeUtf8,
-        Utf8View,
-        Binary,
-        LargeBinary,
-        Date32,
-        Date64,
+    let plain = "Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 Float16 Float32 Float64 Boolean \
+                 Utf8 LargeUtf8 Utf8View Binary LargeBinary Date32 Date64";
+    let plain = plain.split(' ').map(|name| name.parse().unwrap());
+    let others = [
         Time32(TimeUnit::Second),
         Timestamp(TimeUnit::Nanosecond, None),
         Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
@@ -50,26 +34,17 @@ fn types() -> Vec<DataType> {
         Decimal256(60, 3),
         Dictionary(Box::new(Int8), Box::new(Utf8)),
         Dictionary(Box::new(Int32), Box::new(Int64)),
-    ]
+    ];
+    plain.chain(others).collect()
 }
 
-const NAMES: &[&str] = &[
-    "",
-    " ",
-    "row_id",
-    "label",
-    "score",
-    "a.b",
-    "a/b",
-    "\0",
-    "é",
-    "id",
-    "sex",
-    "AGE",
-    "to_group",
-    "${vars.x}",
-    "__index_level_0__",
-];
+const NAMES: &str =
+    "¦ ¦row_id¦label¦score¦a.b¦a/b¦\0¦é¦id¦sex¦AGE¦to_group¦${vars.x}¦__index_level_0__";
+
+/// One of the names.
+fn name(dice: &mut Dice) -> String {
+    dice.of(&NAMES.split('¦').collect::<Vec<_>>()).to_owned()
+}
 const REALS: &[f64] = &[
     f64::NAN,
     f64::INFINITY,
@@ -89,12 +64,12 @@ pub(super) fn change(columns: &mut Columns, dice: &mut Dice) {
     for _ in 0..=dice.below(3) {
         let n = columns.first().map_or(0, |(_, array)| array.len());
         if columns.is_empty() {
-            columns.push((dice.of(NAMES).to_owned(), Arc::new(Int64Array::from(vec![1; n]))));
+            columns.push((name(dice), Arc::new(Int64Array::from(vec![1; n]))));
         }
         let at = dice.below(columns.len());
         match dice.below(9) {
             0 => drop(columns.remove(at)),
-            1 => columns[at].0 = dice.of(NAMES).to_owned(),
+            1 => columns[at].0 = name(dice),
             2 => {
                 let copy = columns[at].clone();
                 columns.push(copy);
@@ -140,7 +115,7 @@ fn odd(n: usize, dice: &mut Dice) -> ArrayRef {
         1 => Arc::new((0..n).map(|_| Some(dice.of(WHOLES))).collect::<Int64Array>()),
         2 => Arc::new(
             (0..n)
-                .map(|i| Some(if i == 0 { "x".repeat(70_000) } else { dice.of(NAMES).to_owned() }))
+                .map(|i| Some(if i == 0 { "x".repeat(70_000) } else { name(dice) }))
                 .collect::<StringArray>(),
         ),
         3 => Arc::new((0..n).map(|_| Some([0xff_u8, 0xfe])).collect::<BinaryArray>()),

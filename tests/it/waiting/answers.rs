@@ -89,8 +89,7 @@ fn a_file_of_scores_answers_one_request() {
         if i == 7 { "another".to_owned() } else { request.clone() }
     });
     write(&work.path(WORLD_SCORES), &mixed);
-    let ran = work.run(3, JOB, VARS);
-    ran.says(&[
+    work.run(3, JOB, VARS).says(&[
         "error[other-request]",
         "the scores answer several requests: this line has `another`",
         "row 7 (",
@@ -118,8 +117,7 @@ fn a_file_of_scores_answers_one_request() {
     let with_both = work.results();
     work.write(JOB, &job);
     let refused = || {
-        let ran = work.run(3, JOB, VARS);
-        ran.says(&[
+        work.run(3, JOB, VARS).says(&[
             "error[other-request]",
             &format!("`{WORLD_SCORES}`"),
             &format!("used for other rows before (request `{}`", &second[..12]),
@@ -188,8 +186,7 @@ fn files_of_two_sets_may_be_the_same() {
     // The same bytes for another request of the set are refused, by what the cache and by what the
     // folder remembers.
     let refused = |args: &str| {
-        let ran = work.cfaudit(3, &format!("run job.yaml {args}"));
-        ran.says(&[
+        work.cfaudit(3, &format!("run job.yaml {args}")).says(&[
             "error[other-request]",
             "used for other rows before",
             "The same bytes are always refused",
@@ -215,8 +212,7 @@ fn a_half_written_file_is_waited_for() {
     let whole = fs::read(&path).unwrap();
     for half in [&whole[..whole.len() / 2], &[]] {
         fs::write(&path, half).unwrap();
-        let ran = work.run(4, JOB, VARS);
-        ran.says(&[
+        work.run(4, JOB, VARS).says(&[
             "may be incomplete",
             "until it is 15 minutes old",
             "write such a file elsewhere and rename it",

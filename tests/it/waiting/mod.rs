@@ -121,8 +121,7 @@ fn a_day_of_decisions_from_request_to_verdict() {
 
     write(&work.path(SCORES), &LIVE.answer(&work.path("out/to-score/flip")));
     write(&work.path(WORLD_SCORES), &LIVE.answer(&work.path("out/to-score/world")));
-    let done = work.run(0, JOB, VARS);
-    assert_eq!(done.summary()["exit"], 0);
+    assert_eq!(work.run(0, JOB, VARS).summary()["exit"], 0);
     assert!(!work.path("out/to-score").exists(), "the request is answered");
     assert!(work.path("out/tables/metrics.parquet").exists());
     let record = work.json("out/run.json");
@@ -423,8 +422,7 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
     assert_eq!(folders(&work), ["only-sex"]);
     write(&work.path("first-only-sex.parquet"), &only_sex);
     write(&work.path("second-only-sex.parquet"), &only_sex);
-    let done = work.run(0, "job.yaml", "");
-    assert_eq!(done.summary()["rows"], kept);
+    assert_eq!(work.run(0, "job.yaml", "").summary()["rows"], kept);
     let record = work.json("out/run.json");
     assert!(
         record["stages"]

@@ -17,8 +17,7 @@ fn a_plan_does_no_work() {
     let plan = |status: i32, args: &str| {
         work.cfaudit(status, &format!("plan {JOB} {VARS} --cache cache {args}"))
     };
-    let fresh = plan(1, "--exit-code").stdout;
-    fresh.says(&["to-score", "never run", SCORES]);
+    plan(1, "--exit-code").stdout.says(&["to-score", "never run", SCORES]);
     assert_same(&before, &files(&work.path("")), "a plan");
     work.run(4, JOB, VARS);
     let waits = plan(0, "--exit-code").stdout;

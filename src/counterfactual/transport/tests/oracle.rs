@@ -57,7 +57,7 @@ fn compare(
             assert_eq!(total["n"].as_u64(), Some(block.sources.len() as u64));
             assert_eq!(total["m"].as_u64(), Some(block.targets.len() as u64));
         }
-        let means = run(&with(TransportImage::Barycentre), distance, people, people, to).images;
+        let means = run(&with(TransportImage::Barycentre), distance, people, people, to);
         let plans = plans(&argmax);
         for k in (0..expected["row"].len()).filter(|&k| expected["target"][k] as u16 == to) {
             let row = expected["row"][k] as usize;
@@ -65,8 +65,8 @@ fn compare(
             if !is_compared(plan, row) {
                 continue;
             }
-            let at = argmax.images.parent.binary_search(&row).unwrap();
-            assert_eq!(argmax.images.target[at], Some(expected["image"][k] as usize), "row {row}");
+            let at = argmax.parent.binary_search(&row).unwrap();
+            assert_eq!(plan[0].0, expected["image"][k] as usize, "row {row}");
             assert_eq!(plan.len(), expected["images_with_mass"][k] as usize, "row {row}");
             let (found, mass) = (plan[0].1, expected["mass"][k]);
             assert!((found - mass).abs() <= 1e-9, "row {row}: {found} instead of {mass}");
@@ -95,7 +95,7 @@ fn heart_by_sex_and_label() {
     features.push(FeatureColumn::Number((0..n).map(|i| i as f64).collect()));
     let people = TestPopulation {
         rows: FeatureRows { n, columns: features, source: Vec::new() },
-        row_key: (0..n as u64).collect(),
+        keys: (0..n as u64).collect(),
         groups: input["sex"].iter().map(|&x| x as u16).collect(),
         classes: input["y"].iter().map(|&x| Some(x as u32)).collect(),
     };

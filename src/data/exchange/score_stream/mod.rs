@@ -17,16 +17,14 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float64Type, Schema};
-use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::{self, Message, Precision, Type};
 
 use crate::data::exchange::ipc_message::{
-    StreamedRows, damaged, fill, next_message, parsed, schema_of_stream, stream_fault, undecodable,
+    StreamedRows, decoded_schema, fill, next_message, parsed, schema_of_stream, stream_fault,
 };
 use crate::data::source::list_words;
 use crate::error::{Error, Fault, Result};
 use crate::num::float_precision::FloatPrecision;
-use crate::table::decoding::decoded;
 use crate::table::file::{FileOwner, ParquetFile};
 
 /// The name of the score column.
@@ -77,11 +75,9 @@ pub(crate) fn read_answer(
     };
     let first = parsed(&first)?;
     let (schema, precision) = (schema_of_stream(first)?, precision_of(first)?);
-    let schema = decoded(|| try_fb_to_schema(schema)).unwrap_or_else(undecodable);
     let plain = Schema::new(vec![Field::new(SCORE, DataType::Float64, true)]);
     let allowed = ANSWER_BYTES.0 + n_rows.min(MAX_BATCH_SCORES) * ANSWER_BYTES.1;
-    let schema = Arc::new(schema.map_err(damaged)?);
-    let mut batches = StreamedRows::new(schema, Arc::new(plain), u64::MAX);
+    let mut batches = StreamedRows::new(decoded_schema(schema)?, Arc::new(plain), u64::MAX);
     let mut n_scores = 0_u64;
     while let Some(bytes) = next_message(source, None)? {
         let message = parsed(&bytes)?;
@@ -98,8 +94,7 @@ pub(crate) fn read_answer(
             let what = "wrote a stream with a damaged batch: its parts do not fit its body";
             return Err(stream_fault(what).into());
         }
-        let body = batches.body_of(source, &message)?;
-        let Some(batch) = batches.take(&message, &body)? else { continue };
+        let Some(batch) = batches.read(source, &message)? else { continue };
         n_scores += batch.num_rows() as u64;
         sink(&numbers_of(batch.column(0)))?;
     }

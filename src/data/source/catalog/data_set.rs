@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 
-use super::typed::{CatalogType, TypedTable};
+use super::typed::TypedTable;
+use crate::data::source::field_builder::FieldType;
 use crate::error::Result;
 
 /// The columns of a data set by their types, in order: `Int: "age"; Text: "sex" "race";`.
 macro_rules! catalog_columns {
     ($($holds:ident: $($name:literal)+;)+) => {
-        &[$($(($name, super::typed::CatalogType::$holds),)+)+]
+        &[$($(($name, $crate::data::source::field_builder::FieldType::$holds),)+)+]
     };
 }
 
@@ -45,7 +46,7 @@ pub(crate) struct PublicDataSet {
     /// Its files.
     pub members: &'static [DataSetFile],
     /// The columns that are imported, in order.
-    pub columns: &'static [(&'static str, CatalogType)],
+    pub columns: &'static [(&'static str, FieldType)],
     /// Appends the rows of the member at a position, given its path for messages and its bytes.
     pub push_member: fn(&mut TypedTable, usize, &Path, &[u8]) -> Result<()>,
     /// Generates the rows of the stand-in, if there is one.

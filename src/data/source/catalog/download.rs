@@ -142,13 +142,8 @@ fn download(
         };
         for (member, form) in set.members.iter().zip(&mut *forms).filter(|(_, form)| form.is_none())
         {
-            match unzip_member(&archive, member)
-                .and_then(|bytes| verify(member, &bytes).map(|form| (form, bytes)))
-            {
-                Ok((found, bytes)) => {
-                    store_file(folder, member, &bytes)?;
-                    *form = Some(found);
-                }
+            match store_verified(folder, member, unzip_member(&archive, member))? {
+                Ok(found) => *form = Some(found),
                 Err(why) => reasons.push(format!("{address}: `{}`: {why}", member.name)),
             }
         }
@@ -159,13 +154,8 @@ fn download(
                 break;
             }
             (watch.check)()?;
-            match fetch(address, largest(member) + 1)
-                .and_then(|bytes| verify(member, &bytes).map(|form| (form, bytes)))
-            {
-                Ok((found, bytes)) => {
-                    store_file(folder, member, &bytes)?;
-                    *form = Some(found);
-                }
+            match store_verified(folder, member, fetch(address, largest(member) + 1))? {
+                Ok(found) => *form = Some(found),
                 Err(why) => reasons.push(format!("{address}: {why}")),
             }
         }
@@ -235,10 +225,22 @@ fn unzip_member(archive: &[u8], member: &DataSetFile) -> Result<Vec<u8>, String>
     Ok(bytes)
 }
 
-/// Stores a verified member in one step: a half-written file never has its name.
-fn store_file(folder: &Path, member: &DataSetFile, bytes: &[u8]) -> Result<()> {
-    files::make_folder(folder)?;
-    replace(&folder.join(member.name), bytes)
+/// Stores a member in one step, so that a half-written file never has its name; the inner error says
+/// why its bytes are not there or not the right ones.
+fn store_verified(
+    folder: &Path,
+    member: &'static DataSetFile,
+    bytes: Result<Vec<u8>, String>,
+) -> Result<Result<&'static FileVersion, String>> {
+    let verified = bytes.and_then(|bytes| Ok((verify(member, &bytes)?, bytes)));
+    Ok(match verified {
+        Ok((form, bytes)) => {
+            files::make_folder(folder)?;
+            replace(&folder.join(member.name), &bytes)?;
+            Ok(form)
+        }
+        Err(why) => Err(why),
+    })
 }
 
 /// The fault that names each file and the place to put it.

@@ -6,115 +6,27 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, Date32Builder, Float64Builder, Int64Builder, RecordBatch, StringBuilder,
-    TimestampMillisecondBuilder,
-};
-use arrow::compute::kernels::cast_utils::Parser;
-use arrow::datatypes::{Date32Type, TimestampMillisecondType};
+use arrow::array::RecordBatch;
 
 use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord};
+use crate::data::source::field_builder::{FieldBuilder, FieldType};
 use crate::data::source::missing_column_fault;
-use crate::data::values::parse_number;
+use crate::data::source::notation::NumberNotation;
 use crate::error::{Error, Fault, Result};
-
-/// Floats below this size hold every integer.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// The type of a column of a data set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CatalogType {
-    /// Integers, also where the file writes them as `63.0`.
-    Int,
-    /// Numbers.
-    Float,
-    /// Text.
-    Text,
-    /// Days, written `2013-08-14`.
-    Date,
-    /// Times without a zone, written `2013-08-13 06:03:42`.
-    Time,
-}
-
-impl CatalogType {
-    /// The name of a value of this type in messages.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            CatalogType::Int => "integer",
-            CatalogType::Float => "number",
-            CatalogType::Text => "text",
-            CatalogType::Date => "date",
-            CatalogType::Time => "time",
-        }
-    }
-}
 
 /// Rows with declared columns under construction.
 pub(crate) struct TypedTable {
-    columns: &'static [(&'static str, CatalogType)],
-    builders: Vec<TypedBuilder>,
-}
-
-enum TypedBuilder {
-    Int(Int64Builder),
-    Float(Float64Builder),
-    Text(StringBuilder),
-    Date(Date32Builder),
-    Time(TimestampMillisecondBuilder),
-}
-
-impl TypedBuilder {
-    fn new(holds: CatalogType) -> Self {
-        match holds {
-            CatalogType::Int => TypedBuilder::Int(Int64Builder::new()),
-            CatalogType::Float => TypedBuilder::Float(Float64Builder::new()),
-            CatalogType::Text => TypedBuilder::Text(StringBuilder::new()),
-            CatalogType::Date => TypedBuilder::Date(Date32Builder::new()),
-            CatalogType::Time => TypedBuilder::Time(TimestampMillisecondBuilder::new()),
-        }
-    }
-
-    /// Appends a field; `None` if it is not a value of the column.
-    fn append(&mut self, field: &str) -> Option<()> {
-        fn read<T>(field: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
-            if field.is_empty() { Some(None) } else { parse(field).map(Some) }
-        }
-        match self {
-            TypedBuilder::Int(b) => b.append_option(read(field, integer)?),
-            TypedBuilder::Float(b) => b.append_option(read(field, parse_number)?),
-            TypedBuilder::Text(b) => b.append_option(Some(field).filter(|f| !f.is_empty())),
-            TypedBuilder::Date(b) => b.append_option(read(field, Date32Type::parse)?),
-            TypedBuilder::Time(b) => b.append_option(read(field, TimestampMillisecondType::parse)?),
-        }
-        Some(())
-    }
-
-    fn finish(mut self) -> ArrayRef {
-        match &mut self {
-            TypedBuilder::Int(b) => Arc::new(b.finish()),
-            TypedBuilder::Float(b) => Arc::new(b.finish()),
-            TypedBuilder::Text(b) => Arc::new(b.finish()),
-            TypedBuilder::Date(b) => Arc::new(b.finish()),
-            TypedBuilder::Time(b) => Arc::new(b.finish()),
-        }
-    }
-}
-
-/// An integer, also one written as `63.0`.
-fn integer(field: &str) -> Option<i64> {
-    field.parse().ok().or_else(|| {
-        parse_number(field).filter(|v| v.fract() == 0.0 && v.abs() < EXACT).map(|v| v as i64)
-    })
+    columns: &'static [(&'static str, FieldType)],
+    builders: Vec<FieldBuilder>,
 }
 
 impl TypedTable {
     /// An empty table.
-    pub(super) fn new(columns: &'static [(&'static str, CatalogType)]) -> Self {
+    pub(super) fn new(columns: &'static [(&'static str, FieldType)]) -> Self {
         TypedTable {
             columns,
-            builders: columns.iter().map(|&(_, holds)| TypedBuilder::new(holds)).collect(),
+            builders: columns.iter().map(|&(_, holds)| FieldBuilder::new(holds)).collect(),
         }
     }
 
@@ -153,7 +65,8 @@ impl TypedTable {
                     .in_column(name),
                 )
             };
-            builder.append(field).ok_or_else(wrong)?;
+            let value = Some(field).filter(|field| !field.is_empty());
+            builder.append(value, NumberNotation::default()).ok_or_else(wrong)?;
         }
         Ok(())
     }
@@ -197,7 +110,7 @@ impl TypedTable {
             })
             .collect();
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
-        let position = |&(name, _): &(&str, CatalogType)| -> Result<usize> {
+        let position = |&(name, _): &(&str, FieldType)| -> Result<usize> {
             Ok(known
                 .iter()
                 .position(|n| *n == name)
@@ -222,7 +135,7 @@ impl TypedTable {
             .columns
             .iter()
             .zip(self.builders)
-            .map(|(&(name, _), builder)| (name, builder.finish(), true));
+            .map(|(&(name, _), mut builder)| (name, builder.finish(), true));
         RecordBatch::try_from_iter_with_nullable(columns).map_err(|e| {
             Error::from(Fault::new(
                 "unreadable-value",
@@ -239,25 +152,16 @@ mod tests {
     use arrow::array::{Array, AsArray};
     use arrow::datatypes::{Date32Type, Float64Type, Int64Type, TimestampMillisecondType};
 
-    use super::{CatalogType, TypedTable, integer};
+    use super::{FieldType, TypedTable};
 
-    const COLUMNS: &[(&str, CatalogType)] = &[
-        ("n", CatalogType::Int),
-        ("x", CatalogType::Float),
-        ("word", CatalogType::Text),
-        ("day", CatalogType::Date),
-        ("at", CatalogType::Time),
-        ("n.1", CatalogType::Int),
+    const COLUMNS: &[(&str, FieldType)] = &[
+        ("n", FieldType::Int),
+        ("x", FieldType::Float),
+        ("word", FieldType::Text),
+        ("day", FieldType::Date),
+        ("at", FieldType::Time),
+        ("n.1", FieldType::Int),
     ];
-
-    #[test]
-    fn integers_may_be_written_as_decimals() {
-        assert_eq!(
-            ["63.0", "9.00", "-7", "0"].map(integer),
-            [Some(63), Some(9), Some(-7), Some(0)]
-        );
-        assert_eq!(["2.3", "?", "", "1e300", "nan"].map(integer), [None; 5]);
-    }
 
     #[test]
     fn fields_become_values_of_their_columns() {
@@ -279,7 +183,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_named_with_its_place() {
-        const ONE: &[(&str, CatalogType)] = &[("n", CatalogType::Int)];
+        const ONE: &[(&str, FieldType)] = &[("n", FieldType::Int)];
         let read = |text: &'static str| {
             let cut = |line: &'static str| Some(line.split(' ').collect());
             TypedTable::new(ONE)

@@ -9,7 +9,7 @@ use crate::exec::accumulator::map_as_list;
 use crate::metric::evidence::additive::{Additive, additive};
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::outcome_patterns::{AnySwitch, PatternTally, ScopeCellProfiles};
+use crate::metric::evidence::outcome_patterns::{PatternTally, ScopeCellProfiles};
 use crate::metric::evidence::person::{
     ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells, cell_index, scored_pair,
 };
@@ -366,14 +366,11 @@ impl CounterfactualCounts {
         rows.with_persons(persons)
     }
 
-    /// The units of some groups by whether anything switches, of more than two groups; `rows` are
-    /// those of the scope.
-    pub(crate) fn any_units(&self, groups: std::ops::Range<usize>, rows: &UnitSums) -> UnitSums {
-        let persons = self.persons.as_ref().map(|persons| {
-            let all = persons.any.sums(|group| groups.contains(&group));
-            all.into_iter().map(UnitKind::person).collect()
-        });
-        UnitSums::new(4, rows.are_weighted(), AnySwitch::units(rows), persons)
+    /// The persons of some groups by whether anything switches, of more than two groups; none where
+    /// each row is a person.
+    pub(crate) fn any_persons(&self, groups: std::ops::Range<usize>) -> Option<Vec<UnitKind>> {
+        let all = self.persons.as_ref()?.any.sums(|group| groups.contains(&group));
+        Some(all.into_iter().map(UnitKind::person).collect())
     }
 
     /// Whether a person may have several rows.

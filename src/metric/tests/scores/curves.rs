@@ -306,7 +306,7 @@ fn rates_at_all_scores_add_up_to_the_distances() {
             second.add(row.key, &own, &moved);
         }
         let shift = MeasureSettings { families: vec![MetricFamily::Shift], ..settings() };
-        let evidence = ShiftEvidence { second, spreads: None };
+        let evidence = ShiftEvidence { second: second.settled(), spreads: None };
         let measured = measure_counterfactual(&counts, Some(&evidence), None, &shift);
         for (group, told) in told {
             let group = groups.iter().position(|of| of == group).unwrap();

@@ -14,41 +14,32 @@
 
 use rayon::prelude::*;
 
-use super::{ClassMatrix, FactualClassCounts, SwitchClassCounts};
+use super::{FactualClassCounts, SwitchClassCounts};
+use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::catalog::find;
 use crate::metric::estimate::Estimate;
-use crate::metric::evidence::matrix::MatrixRate;
+use crate::metric::evidence::matrix::{MatrixReading, correlation};
 use crate::metric::evidence::units::{UnitSums, WeightSums};
-use crate::metric::interval::ValueInterval;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::MeasureContext;
-use crate::metric::value::measured_value::{
-    CellNumbers, MeasuredValue, PersonBasis, Subject, SubjectValue, people_of_two,
-};
+use crate::metric::value::measured_value::{CellNumbers, MeasuredValue, Subject, people_of_two};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, difference};
 
-/// What is read from a matrix.
-#[derive(Clone, Copy)]
-enum MatrixReading {
-    Rate(MatrixRate),
-    Score(fn(&ClassMatrix) -> MetricValue),
-}
-
 /// Of labels and predictions: the metric, that of the difference of two groups, and what is read.
 const FACTUAL: [(&str, &str, MatrixReading); 2] = [
-    ("acc", "acc_difference", MatrixReading::Rate(MatrixRate::Agreement)),
-    ("mcc", "mcc_difference", MatrixReading::Score(ClassMatrix::correlation)),
+    ("acc", "acc_difference", MatrixReading::Agreement),
+    ("mcc", "mcc_difference", MatrixReading::Correlation),
 ];
 
 /// Of counterfactuals.
 const SWITCHES: [(&str, MatrixReading); 3] = [
-    ("cr", MatrixReading::Rate(MatrixRate::Agreement)),
-    ("sr", MatrixReading::Rate(MatrixRate::Disagreement)),
-    ("cmcc", MatrixReading::Score(ClassMatrix::correlation)),
+    ("cr", MatrixReading::Agreement),
+    ("sr", MatrixReading::Disagreement),
+    ("cmcc", MatrixReading::Correlation),
 ];
 
 /// Whether a metric is measured of all classes together.
@@ -60,27 +51,10 @@ pub(crate) fn is_of_all_classes(id: &str) -> bool {
 /// The rate at which predictions of one class turn into another, in one scope.
 #[derive(Debug, Clone)]
 pub(crate) struct ClassTransition {
-    /// Where it holds.
-    pub scope: MetricScope,
-    /// The class before.
-    pub from_class: usize,
-    /// The class after, another one.
-    pub to_class: usize,
-    /// The rate, or why there is none.
-    pub value: MetricValue,
-    /// Counterfactuals that turn, and all of that class.
-    pub cases: Rate,
-    /// What they weigh in whole units; none where nobody has a weight.
-    pub weights: Option<Rate>,
-    /// Those behind these rows who carry information; none where each row is a person who counts
-    /// as one.
-    pub(crate) persons: Option<PersonBasis>,
-    /// Its interval.
-    pub interval: Option<ValueInterval>,
-    /// The method of the interval in full, or why there is none.
-    pub ci_method: String,
-    /// As of every value.
-    pub flags: Vec<&'static str>,
+    /// The class before, and the one after, another one.
+    pub classes: [usize; 2],
+    /// The rate, measured as the switch rate is.
+    pub measured: MeasuredValue,
 }
 
 /// ACC and MCC of each group, of all, and their difference between each two groups, of the families
@@ -129,32 +103,27 @@ pub(crate) fn measure_switch_classes(
         return (Vec::new(), Vec::new());
     }
     let places = counts.scope_index();
-    let mut units: Vec<Option<UnitSums>> = counts.units().into_iter().map(Some).collect();
+    let (classes, empty) = (counts.classes(), Undefined::EmptyGroup);
+    let subjects = counts.units().into_iter().map(|units| ClassSubject { classes, units, empty });
+    let subjects: Vec<ClassSubject> = subjects.collect();
     let mut scopes: Vec<(usize, MetricScope)> = places.scopes().collect();
     scopes.sort_unstable();
-    let subjects = scopes.iter().filter_map(|&(place, scope)| {
-        let (classes, units) = (counts.classes(), units[place].take()?);
-        Some((scope, ClassSubject { classes, units, empty: Undefined::EmptyGroup }))
-    });
-    let subjects: Vec<(MetricScope, ClassSubject)> = subjects.collect();
-    let of_scope = |(scope, subject): &(MetricScope, ClassSubject)| {
+    let of_scope = |&(place, scope): &(usize, MetricScope)| {
+        let subject = &subjects[place];
         let values =
             || SWITCHES.into_iter().filter_map(|(id, of)| Some((asked_metric(&ask, id)?, of)));
         let mut out: Vec<MeasuredValue> =
-            values().map(|(metric, of)| subject.measure(&ask, metric, of, *scope)).collect();
-        if let MetricScope::Direction(a, b) = *scope
+            values().map(|(metric, of)| subject.measure(&ask, metric, of, scope)).collect();
+        if let MetricScope::Direction(a, b) = scope
             && a < b
-            && let Some((_, back)) =
-                subjects.iter().find(|(other, _)| *other == MetricScope::Direction(b, a))
         {
-            out.extend(values().map(|(metric, of)| {
-                subject.gap(back, &ask, metric, of, MetricScope::Difference(a, b))
-            }));
+            let (back, gap) = (&subjects[places.direction(b, a)], MetricScope::Difference(a, b));
+            out.extend(values().map(|(metric, of)| subject.gap(back, &ask, metric, of, gap)));
         }
-        (out, subject.transitions(&ask, *scope))
+        (out, subject.transitions(&ask, scope))
     };
     let found: Vec<(Vec<MeasuredValue>, Vec<ClassTransition>)> =
-        subjects.par_iter().map(of_scope).collect();
+        scopes.par_iter().map(of_scope).collect();
     let (values, transitions): (Vec<_>, Vec<_>) = found.into_iter().unzip();
     (values.into_iter().flatten().collect(), transitions.into_iter().flatten().collect())
 }
@@ -184,20 +153,17 @@ impl Subject for ClassSubject {
     }
 
     fn rate(&self, of: MatrixReading, by: CellNumbers) -> Option<Rate> {
-        let MatrixReading::Rate(rate) = of else { return None };
         let found = match by {
-            CellNumbers::Alone(cell) => rate.of_cell(self.classes, cell),
-            CellNumbers::People => rate.of(&self.matrix(WeightSums::people)),
-            CellNumbers::Weight => rate.of(&self.matrix(WeightSums::sum)),
+            CellNumbers::Alone(cell) => of.of_cell(self.classes, cell),
+            CellNumbers::People => of.share(self.classes, &self.cells(WeightSums::people)),
+            CellNumbers::Weight => of.share(self.classes, &self.cells(WeightSums::sum)),
         };
-        let is_empty = found.empty == Undefined::EmptyGroup;
-        Some(Rate { empty: if is_empty { self.empty } else { found.empty }, ..found })
+        found.map(|found| Rate { empty: self.reason(found.empty), ..found })
     }
 
-    fn score(&self, of: MatrixReading) -> MetricValue {
-        let MatrixReading::Score(score) = of else { return Err(Undefined::OperandMissing) };
-        let value = score(&self.matrix(WeightSums::sum));
-        value.map_err(|reason| if reason == Undefined::EmptyGroup { self.empty } else { reason })
+    fn score(&self, _: MatrixReading) -> MetricValue {
+        let value = correlation(self.classes, &self.cells(WeightSums::sum));
+        value.map_err(|reason| self.reason(reason))
     }
 
     fn score_estimate(&self, _: MatrixReading, value: f64) -> Option<Estimate> {
@@ -206,17 +172,13 @@ impl Subject for ClassSubject {
 }
 
 impl ClassSubject {
-    fn matrix(&self, number: fn(WeightSums) -> u64) -> ClassMatrix {
-        ClassMatrix::of_units(self.classes, &self.units, number)
+    /// The cells of the matrix.
+    fn cells(&self, number: fn(WeightSums) -> u64) -> Vec<u64> {
+        self.units.rows().iter().map(|sums| number(*sums)).collect()
     }
 
-    fn interval(
-        &self,
-        ask: &MeasureContext<'_>,
-        of: MatrixReading,
-        found: &SubjectValue,
-    ) -> (Option<ValueInterval>, String) {
-        ask.interval(found.value, || ask.estimated(self.estimate(of, found)))
+    fn reason(&self, reason: Undefined) -> Undefined {
+        if reason == Undefined::EmptyGroup { self.empty } else { reason }
     }
 
     fn measure(
@@ -227,7 +189,8 @@ impl ClassSubject {
         scope: MetricScope,
     ) -> MeasuredValue {
         let found = self.read(of);
-        found.measured(ask, (metric, scope), self.interval(ask, of, &found))
+        let interval = ask.interval(found.value, || ask.estimated(self.estimate(of, &found)));
+        found.measured(ask, (metric, scope), interval)
     }
 
     /// This one's value minus the other's.
@@ -254,26 +217,10 @@ impl ClassSubject {
         let pairs = classes.clone().flat_map(|from| {
             classes.clone().filter(move |&to| to != from).map(move |to| (from, to))
         });
-        let transition = |(from_class, to_class): (usize, usize)| {
-            let of = MatrixReading::Rate(MatrixRate::Transition(from_class, to_class));
-            let found = self.read(of);
-            let (people, (interval, ci_method)) = (found.people(), self.interval(ask, of, &found));
-            let SubjectValue { value, rate, weights, .. } = found;
-            Some(ClassTransition {
-                scope,
-                from_class,
-                to_class,
-                value,
-                cases: rate?,
-                weights,
-                // Of a class that nobody has there are none.
-                persons: people
-                    .persons
-                    .map(|of| PersonBasis { denominator: of.denominator.filter(|n| *n > 0), ..of }),
-                interval,
-                ci_method,
-                flags: ask.flags(people.smallest_group, people.smallest_denominator),
-            })
+        let transition = |(from, to): (usize, usize)| {
+            let of = MatrixReading::Transition(from, to);
+            let measured = self.measure(ask, find(SWITCH_RATE)?, of, scope);
+            Some(ClassTransition { classes: [from, to], measured })
         };
         pairs.filter_map(transition).collect()
     }

@@ -25,7 +25,6 @@
 pub(crate) mod measure;
 
 pub(crate) use crate::metric::evidence::class_counts::{FactualClassCounts, SwitchClassCounts};
-pub(crate) use crate::metric::evidence::matrix::ClassMatrix;
 
 /// The class with the highest score, the first of equals; none where there is no class or a score
 /// is missing.

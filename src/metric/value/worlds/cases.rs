@@ -1,70 +1,44 @@
 //! In how many graphs each row switches: the evidence behind the interval of a mean over graphs.
 //!
 //! The mean over M graphs of a rate whose denominator is the same in all of them is a share of M
-//! rows for each row: a graph adds one more row to the unit, as another counterfactual does. A row
-//! with n counterfactuals in a scope that switch s times, summed over them and over graphs, has M n
-//! such rows, s of them switched. So of the rows of each kind the number, the sum of s and that of
-//! s^2 say all that a [`Share`] needs; where a person may have several rows, the sums of each
-//! person do.
+//! rows for each row: a graph adds one more row to the unit, as another counterfactual does. So a
+//! row with n counterfactuals in a scope that switch s times, summed over them and over graphs, is a
+//! unit that fills one cell of the extended matrix s times and another one M n - s times, and the
+//! people of a scope are read as those of any other set. Rows of the same kind, n and s are alike;
+//! where a person may have several rows, the sums of each person are known.
 //!
 //! Graphs in which a scope has no value, because their bootstrap saw no row of a group, are left
 //! out there. Metrics whose denominators depend on what switches are no such share.
 //!
-//! Memory: 240 bytes for each scope and number of counterfactuals, regardless of the number of
-//! rows and of graphs; persons as in [`person_sums`](crate::metric::evidence::person_sums).
+//! Memory: some 100 bytes for each scope, number of counterfactuals, kind of rows and number of
+//! switches; persons as in [`person_sums`](crate::metric::evidence::person_sums).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::catalog::ccm::switch_rate;
-use crate::metric::estimate::share::{Share, UnitsBelow};
+use crate::exec::accumulator::map_as_list;
+use crate::metric::Metric;
+use crate::metric::estimate::share::Share;
 use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::outcome_patterns::AnySwitch;
-use crate::metric::evidence::person::{ECCM_CELLS, Eccm};
+use crate::metric::evidence::person::ECCM_CELLS;
 use crate::metric::evidence::person_sums::PersonSwitchCounts;
-use crate::metric::evidence::units::{WeightSums, distinct};
-use crate::metric::rate::{Rate, Undefined};
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::measured_value::{PersonBasis, ValuePeople};
-use crate::metric::value::scope_people::any_groups;
+use crate::metric::value::measured_value::{CellNumbers, PersonBasis, Subject, ValuePeople};
+use crate::metric::value::scope_people::{ScopePeople, any_groups};
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{Metric, Reads};
 
-/// Rows by label (no, yes, not known) and prediction: at 2 label + prediction.
-const KINDS: usize = 6;
-
-/// The kind of a row.
+/// The kind of a row: by label (no, yes, not known) and prediction, at 2 label + prediction.
 pub(super) fn kind(label: Option<bool>, predicted: bool) -> usize {
     2 * label.map_or(2, usize::from) + usize::from(predicted)
 }
 
-/// Rows of one kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct SwitchedRows {
-    rows: u64,
-    /// How often their counterfactuals switch over all graphs.
-    cases: u64,
-    /// The sum of the squares of that by row.
-    squares: u128,
-}
-
-impl SwitchedRows {
-    fn add(&mut self, cases: u64) {
-        self.rows += 1;
-        self.cases += cases;
-        self.squares += u128::from(cases) * u128::from(cases);
-    }
-
-    /// The sum over rows of the squares of what they differ by from their mean.
-    fn within(&self) -> f64 {
-        let (rows, cases) = (u128::from(self.rows), u128::from(self.cases));
-        (rows * self.squares - cases * cases) as f64 / self.rows as f64
-    }
-}
-
-/// The rows of a scope by their number of counterfactuals there, then by kind.
-type RowsOfScope = BTreeMap<u64, [SwitchedRows; KINDS]>;
+/// What rows have in common that are alike in a scope: its number, their number of counterfactuals
+/// there, their kind, and how often these switch over all graphs.
+type AlikeRows = (usize, u64, usize, u64);
 
 /// The switches of one row into one target group over graphs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -83,8 +57,9 @@ pub(super) struct GraphCases {
     places: ScopeIndex,
     /// For each scope by its number the graphs in which it may have a value.
     graphs: Vec<u64>,
-    /// By number of the scope; then of each group the rows by whether anything switches.
-    rows: Vec<RowsOfScope>,
+    /// How many rows are alike; behind the scopes stand the groups, by whether anything switches.
+    #[serde(with = "map_as_list")]
+    rows: BTreeMap<AlikeRows, u64>,
     /// What the rows of each person add to the cells, by direction; then the same over the graphs
     /// that saw every group, where others saw both groups of a direction too. None where each row
     /// is a person.
@@ -100,8 +75,7 @@ impl GraphCases {
         for (place, scope) in places.scopes() {
             by_place[place] = graphs(scope);
         }
-        let rows = vec![RowsOfScope::new(); places.len() + groups];
-        GraphCases { places, graphs: by_place, rows, persons: None }
+        GraphCases { places, graphs: by_place, rows: BTreeMap::new(), persons: None }
     }
 
     /// The same where a person may have several rows.
@@ -114,15 +88,8 @@ impl GraphCases {
     fn sums_at(&self) -> usize {
         let all = self.graphs[self.places.total()];
         let differs = |(from, to)| self.graphs[self.places.direction(from, to)] != all;
-        if self.places.directions().any(differs) { self.directions() } else { 0 }
-    }
-
-    fn directions(&self) -> usize {
-        self.places.direction(self.groups(), 0)
-    }
-
-    fn groups(&self) -> usize {
-        self.rows.len() - self.places.len()
+        let behind = self.places.direction(self.places.groups, 0);
+        if self.places.directions().any(differs) { behind } else { 0 }
     }
 
     /// Adds a row of a kind and a group with its counterfactuals by target group, and in how many
@@ -135,7 +102,7 @@ impl GraphCases {
     ) {
         let places = self.places;
         let mut add = |place: usize, n: u64, cases: u64| {
-            self.rows[place].entry(n).or_default()[kind].add(cases);
+            *self.rows.entry((place, n, kind, cases)).or_default() += 1;
         };
         let there = || targets.iter().enumerate().filter(|(_, target)| target.n > 0);
         for (to, target) in there() {
@@ -170,44 +137,47 @@ impl GraphCases {
     }
 
     /// Those of a scope, by its number and by what it is.
-    pub(super) fn of_scope(&self, place: usize, scope: MetricScope) -> ScopeCases {
+    pub(super) fn of_scope<'a>(
+        &self,
+        (place, scope): (usize, MetricScope),
+        settings: &'a MeasureSettings,
+    ) -> ScopeCases<'a> {
         let (places, graphs) = (self.places, self.graphs[place]);
-        let kinds = |place: usize| {
-            let of =
-                self.rows[place].iter().flat_map(|(&n, kinds)| (0..).zip(kinds).zip([n; KINDS]));
-            let there = of.filter(|((_, sums), _)| sums.rows > 0);
-            there.map(|((kind, sums), n)| RowKind { kind, n, sums: *sums })
+        let kinds = |held: Range<usize>, cell: fn(usize, bool) -> usize| {
+            let rows = self.rows.range((held.start, 0, 0, 0)..(held.end, 0, 0, 0));
+            // No kind of another scope has such a number.
+            let kinds = ((place as u64) << 32..).zip(rows);
+            let kinds = kinds.map(|(key, (&(_, n, kind, cases), &rows))| {
+                let mut cells = [0; ECCM_CELLS];
+                cells[cell(kind, false)] = graphs * n - cases;
+                cells[cell(kind, true)] = cases;
+                UnitKind::new(key, &cells, WeightSums::ones(rows))
+            });
+            kinds.collect::<Vec<UnitKind>>()
         };
         let first = if matches!(scope, MetricScope::Direction(..)) { 0 } else { self.sums_at() };
         let held: Vec<usize> = places.numbers_of(place).iter().map(|n| first + n).collect();
-        let (groups, persons) = (any_groups(places, scope), self.persons.as_ref());
-        let any = groups.clone().into_iter().flatten();
-        let first_key = (place as u64) << 32;
-        ScopeCases {
-            cells: CasesByCell {
-                graphs,
-                first_key,
-                kinds: kinds(place).collect(),
-                persons: persons.map(|of| of.cells.sums(|direction| held.contains(&direction))),
-                cell: switch_cell,
-            },
-            any: CasesByCell {
-                graphs,
-                first_key,
-                kinds: any.flat_map(|from| kinds(places.len() + from)).collect(),
-                persons: persons
-                    .zip(groups)
-                    .map(|(of, groups)| of.any.sums(|group| groups.contains(&group))),
-                cell: any_cell,
-            },
-        }
+        let persons = self.persons.as_ref().map(|of| {
+            let all = of.cells.sums(|direction| held.contains(&direction));
+            all.into_iter().map(UnitKind::person).collect()
+        });
+        let units = UnitSums::new(ECCM_CELLS, false, kinds(place..place + 1, switch_cell), persons);
+        let any = any_groups(places, scope).map(|groups| {
+            let persons = self.persons.as_ref().map(|of| {
+                let all = of.any.sums(|group| groups.contains(&group));
+                all.into_iter().map(UnitKind::person).collect()
+            });
+            let rows = places.len() + groups.start..places.len() + groups.end;
+            UnitSums::new(4, false, kinds(rows, any_cell), persons)
+        });
+        ScopeCases { graphs, people: ScopePeople::of_units(units, any, settings) }
     }
 }
 
-additive!(SwitchedRows { rows, cases, squares });
 additive!(GraphCases { rows, persons });
 
-/// The cell of the extended matrix of a counterfactual of a row of this kind.
+/// The cell of the extended matrix of a counterfactual of a row of this kind; the one where it
+/// switches is next to the one where it stays.
 fn switch_cell(kind: usize, switches: bool) -> usize {
     2 * kind + ((kind % 2) ^ usize::from(switches))
 }
@@ -217,117 +187,24 @@ fn any_cell(kind: usize, switches: bool) -> usize {
     AnySwitch::index(kind % 2 == 1, switches)
 }
 
-/// Rows of one kind with so many counterfactuals each.
-#[derive(Debug, Clone, Copy)]
-struct RowKind {
-    kind: usize,
-    n: u64,
-    sums: SwitchedRows,
-}
-
-/// The rows of a scope by a matrix of N cells.
-struct CasesByCell<const N: usize> {
-    graphs: u64,
-    /// No row of another scope has a number from here on.
-    first_key: u64,
-    kinds: Vec<RowKind>,
-    persons: Option<Vec<(u64, [u64; N])>>,
-    cell: fn(usize, bool) -> usize,
-}
-
-impl<const N: usize> CasesByCell<N> {
-    /// The mean over graphs of a rate; none where its denominator depends on what switches, where
-    /// nothing is below it, and where not so many cases of these rows are in each graph.
-    fn share(&self, of: impl Fn(&[u64; N]) -> Rate, in_each: Option<u64>) -> Option<Share> {
-        let one = |kind: usize, switches: bool| {
-            let mut cells = [0; N];
-            cells[(self.cell)(kind, switches)] = 1;
-            of(&cells)
-        };
-        let depends = |kind| one(kind, false).denominator != one(kind, true).denominator;
-        if (0..KINDS).any(depends) {
-            return None;
-        }
-        let mut cells = [0; N];
-        for RowKind { kind, n, sums } in &self.kinds {
-            cells[(self.cell)(*kind, false)] += self.graphs * n * sums.rows - sums.cases;
-            cells[(self.cell)(*kind, true)] += sums.cases;
-        }
-        let rate = of(&cells);
-        if in_each.is_some_and(|cases| cases * self.graphs != rate.denominator) {
-            return None;
-        }
-        let below = WeightSums::ones(rate.denominator).into();
-        if let Some(persons) = &self.persons {
-            let each = persons.iter().map(|(key, cells)| (*key, of(cells), WeightSums::ones(1)));
-            return Share::of_units(rate, below, each);
-        }
-        let kinds = (self.first_key..).step_by(2).zip(&self.kinds);
-        let kinds = kinds.map(|(key, RowKind { kind, n, sums })| {
-            let (stays, moves) = (one(*kind, false), one(*kind, true));
-            let all = (self.graphs * n) as f64;
-            let switched = sums.cases as f64 / sums.rows as f64;
-            let counts = |rate: Rate| rate.numerator as f64;
-            let differs = stays.numerator != moves.numerator;
-            UnitsBelow {
-                key,
-                cases: counts(stays) * (all - switched) + counts(moves) * switched,
-                all: stays.denominator as f64 * all,
-                within: if differs { sums.within() } else { 0.0 },
-                sums: WeightSums::ones(sums.rows),
-            }
-        });
-        Share::of_kinds(rate, below, kinds)
-    }
-}
-
-/// The switches over graphs of the rows of one scope.
-pub(super) struct ScopeCases {
-    cells: CasesByCell<ECCM_CELLS>,
-    /// By whether anything switches; of nobody where the cells say it.
-    any: CasesByCell<4>,
-}
-
-impl ScopeCases {
+/// The people of one scope over graphs, each graph being one more row of everybody.
+pub(super) struct ScopeCases<'a> {
     /// The graphs in which the scope may have a value.
-    fn graphs(&self) -> u64 {
-        self.cells.graphs
-    }
+    graphs: u64,
+    pub(super) people: ScopePeople<'a>,
+}
 
+impl ScopeCases<'_> {
     /// The share that the mean over graphs of a metric is, which has so many cases below it in each
     /// graph; none where it is none.
-    pub(super) fn share(
-        &self,
-        metric: &Metric,
-        settings: &MeasureSettings,
-        in_each: u64,
-    ) -> Option<Share> {
-        if let Reads::AnySwitch(of) = metric.reads {
-            return self.any.share(|cells| of(&AnySwitch(*cells)), Some(in_each));
+    pub(super) fn share(&self, metric: &'static Metric, in_each: u64) -> Option<Share> {
+        let below = |by| Some(self.people.rate(metric, by)?.denominator);
+        let mut cells = 0..self.people.units(metric).rows().len();
+        let depends = |cell| below(CellNumbers::Alone(cell)) != below(CellNumbers::Alone(cell ^ 1));
+        if below(CellNumbers::People)? != in_each * self.graphs || cells.any(depends) {
+            return None;
         }
-        let of = switch_rate(metric, settings)?;
-        self.cells.share(|cells| of(&Eccm(*cells)), Some(in_each))
-    }
-
-    /// How many people who do not move are as sure as these.
-    pub(super) fn still(&self) -> Option<f64> {
-        let pairs = |cells: &_| {
-            let e = Eccm(*cells);
-            e.rate(0, e.n(), Undefined::EmptyGroup)
-        };
-        self.cells.share(pairs, None).map(|share| share.size)
-    }
-
-    /// The persons whom a metric counts, each with the number of their counterfactuals, ascending
-    /// by key; none where each row is a person.
-    fn counted(&self, metric: &Metric) -> Option<impl Iterator<Item = (u64, u64)>> {
-        let of = |cells: [u64; ECCM_CELLS]| match metric.needs_label {
-            true => Eccm(cells).n_labelled(),
-            false => Eccm(cells).n(),
-        };
-        let graphs = self.graphs().max(1);
-        let all = self.cells.persons.as_ref()?.iter();
-        Some(all.map(move |&(key, cells)| (key, of(cells) / graphs)).filter(|(_, n)| *n > 0))
+        self.people.share(metric)
     }
 
     /// The persons behind a value. Where its denominator depends on what switches, no more is
@@ -336,28 +213,32 @@ impl ScopeCases {
     /// person has. None where each row is a person.
     pub(super) fn persons(
         &self,
-        metric: &Metric,
+        metric: &'static Metric,
         share: Option<&Share>,
         cases: Option<u64>,
     ) -> Option<(ValuePeople, u64)> {
-        let (mut n, mut most) = (0, 1);
-        self.counted(metric)?.for_each(|(_, own)| {
-            n += 1;
-            most = most.max(own);
-        });
+        let graphs = self.graphs.max(1);
+        let rows = |kind: &UnitKind| {
+            let held = kind.cells.iter().filter(|(cell, _)| self.people.counts(metric, *cell));
+            held.map(|(_, n)| n).sum::<u64>() / graphs
+        };
+        let units = self.people.cells();
+        let each = || units.kinds().iter().map(rows).filter(|n| *n > 0);
+        let most = units.are_persons().then(|| each().fold(1, u64::max))?;
+        let n = each().count() as u64;
         let at_least = |cases: u64| cases.div_ceil(most).min(n);
         let denominator = share.map(|share| share.n_units).or_else(|| cases.map(at_least));
         // Of a row with several counterfactuals whether any switches is known once.
-        let rows = self.any.persons.iter().flatten();
-        let rows = rows.map(|(_, cells)| cells.iter().sum::<u64>() / self.graphs().max(1)).max();
-        let basis = PersonBasis { n, denominator };
-        let people = ValuePeople::one(n, None).with_person_basis(Some(basis));
+        let any = self.people.any.iter().flat_map(UnitSums::kinds);
+        let rows = any.map(|kind| kind.cells.iter().map(|(_, n)| n).sum::<u64>() / graphs).max();
+        let people = ValuePeople::one(n, None);
+        let people = people.with_person_basis(Some(PersonBasis { n, denominator }));
         Some((people, rows.unwrap_or(most).max(1)))
     }
 
     /// The different persons whom a metric counts here or there; none where each row is a person.
-    pub(super) fn persons_with(&self, other: &Self, metric: &Metric) -> Option<u64> {
-        let all = self.counted(metric)?.chain(other.counted(metric)?);
-        Some(distinct(all.map(|(key, _)| key)))
+    pub(super) fn persons_with(&self, other: &Self, metric: &'static Metric) -> Option<u64> {
+        let units = [self, other].map(|of| of.people.cells());
+        UnitSums::n_together(units.into_iter(), |cell| self.people.counts(metric, cell))
     }
 }

@@ -35,7 +35,6 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use self::cases::{GraphCases, ScopeCases, TargetSwitches};
-use super::scope_people::unmoved;
 use super::switches::{impaired, measure_counterfactual};
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
@@ -45,6 +44,7 @@ use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
 use crate::metric::evidence::supported::SupportedOnly;
+use crate::metric::interval::ValueInterval;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
@@ -339,7 +339,7 @@ impl WorldCounts {
         self.of_world
             .iter_mut()
             .zip(second)
-            .for_each(|(world, second)| world.second = Some(second));
+            .for_each(|(world, second)| world.second = Some(second.settled()));
     }
 }
 
@@ -369,7 +369,11 @@ pub(crate) fn measure_worlds(
 ) -> Vec<AcrossWorldsValue> {
     let plain = MeasureSettings { level: None, ..settings.clone() };
     if counts.worlds.is_empty() {
-        return measure_no_worlds(counts.groups, level, &plain);
+        // As one in which nobody is.
+        let world = GraphWorld { bootstrap: 0, copies: 0, all_rows: 0 };
+        let mut nobody = WorldCounts::new(vec![world], counts.groups, Vec::new(), false);
+        nobody.set_second_pass(nobody.second_pass());
+        return measure_worlds(&nobody, level, &plain);
     }
     let of_world = |(w, world): (usize, &WorldSwitchCounts)| {
         let second = world.second.clone().map(|second| ShiftEvidence { second, spreads: None });
@@ -494,12 +498,11 @@ pub(crate) fn measure_worlds(
 /// What all worlds together say about the people of each scope.
 struct OverGraphs<'a> {
     /// Nothing of a single world.
-    scopes: BTreeMap<MetricScope, ScopeCases>,
+    scopes: BTreeMap<MetricScope, ScopeCases<'a>>,
     /// The values of each world.
     worlds: &'a [Vec<MeasuredValue>],
     /// Where each metric is in them.
     at: BTreeMap<(&'static str, MetricScope), usize>,
-    settings: &'a MeasureSettings,
 }
 
 impl<'a> OverGraphs<'a> {
@@ -510,15 +513,13 @@ impl<'a> OverGraphs<'a> {
     ) -> Self {
         let of_scope = |cases: &'_ GraphCases| {
             let places = ScopeIndex::new(counts.groups).scopes();
-            let of = |(place, scope)| (scope, cases.of_scope(place, scope));
-            places.map(of).collect::<BTreeMap<_, _>>()
+            places.map(|of| (of.1, cases.of_scope(of, settings))).collect::<BTreeMap<_, _>>()
         };
         let at = worlds.first().into_iter().flatten().enumerate();
         OverGraphs {
             scopes: counts.cases.as_ref().map(of_scope).unwrap_or_default(),
             worlds,
             at: at.map(|(k, m)| ((m.metric.id, m.scope), k)).collect(),
-            settings,
         }
     }
 
@@ -541,7 +542,7 @@ impl<'a> OverGraphs<'a> {
         let mut denominators = self.denominators(metric, scope);
         let first = denominators.next()??;
         let same = denominators.all(|other| other == Some(first));
-        of.share(metric, self.settings, first).filter(|_| same)
+        of.share(metric, first).filter(|_| same)
     }
 
     /// The interval of a mean over graphs.
@@ -552,8 +553,7 @@ impl<'a> OverGraphs<'a> {
         ask: &MeasureContext<'_>,
     ) -> IntervalOrReason {
         if matches!(metric.reads, Reads::Shift(_)) {
-            let still = self.still(scope).and_then(|people| unmoved(metric, people, ask.z));
-            return still.ok_or(SUMS_OF_GRAPHS);
+            return self.still(metric, scope, ask.z).ok_or(SUMS_OF_GRAPHS);
         }
         let of = |scope| self.share(metric, scope).map(Estimate::from);
         let estimate = match scope {
@@ -570,12 +570,12 @@ impl<'a> OverGraphs<'a> {
         }
     }
 
-    /// The people of a scope, as many as are independent, where no score moves in any world.
-    fn still(&self, scope: MetricScope) -> Option<f64> {
+    /// The interval of a distance where no score moves in any world.
+    fn still(&self, metric: &Metric, scope: MetricScope, z: f64) -> Option<ValueInterval> {
         let is_still =
             |m: &MeasuredValue| m.metric.id == "macd" && m.scope == scope && m.value == Ok(0.0);
         let all = self.worlds.iter().all(|world| world.iter().any(is_still));
-        self.scopes.get(&scope).filter(|_| all)?.still()
+        self.scopes.get(&scope).filter(|_| all)?.people.unmoved_interval(metric, z)
     }
 
     /// The persons behind a value, and the most rows that one has; none where each row is a person.
@@ -594,27 +594,6 @@ impl<'a> OverGraphs<'a> {
             ValuePeople::two([x.n, y.n], None).with_persons(Some(all), &[x.persons, y.persons]);
         Some((people, most.max(most_back)))
     }
-}
-
-/// Every metric without a value: there is no world.
-fn measure_no_worlds(
-    groups: usize,
-    level: Level,
-    plain: &MeasureSettings,
-) -> Vec<AcrossWorldsValue> {
-    let nobody = CounterfactualCounts::new(groups);
-    let second = ShiftEvidence { second: nobody.second_pass(), spreads: None };
-    let across = |measured| AcrossWorldsValue {
-        measured,
-        spread: None,
-        level,
-        spread_parts: None,
-        bootstrap_mean: None,
-        n_worlds: 0,
-        n_undefined: 0,
-        by_world: Vec::new(),
-    };
-    measure_counterfactual(&nobody, Some(&second), None, plain).into_iter().map(across).collect()
 }
 
 #[cfg(test)]

@@ -796,8 +796,9 @@ impl GraphDesign {
             }
         }
         let place = ScopeIndex::new(2).direction(0, 1);
-        let all = cases.of_scope(place, scope);
-        all.share(psr, &settings(None), self.persons * self.rows).unwrap()
+        let settings = settings(None);
+        let all = cases.of_scope((place, scope), &settings);
+        all.share(psr, self.persons * self.rows).unwrap()
     }
 }
 

@@ -22,14 +22,15 @@ use crate::metric::catalog::find;
 use crate::metric::catalog::graph::FIT_WORSE;
 use crate::metric::catalog::place::PageList;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
-use crate::report::draw::chart::{self, IntervalWhisker};
-use crate::report::draw::plot::round_up;
+use crate::report::draw::chart;
+use crate::report::draw::plot::{PlotPoint, round_up};
 use crate::report::page::number::{self, NumberFormat, three_digits};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::{LEAST, ScenarioBootstrap, ScenarioGraphs, ScenarioNode};
+use crate::report::read::grouped::grouped;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::section::graphs::values::ValueKnobs;
 
@@ -52,36 +53,34 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     if groups.is_empty() {
         return None;
     }
-    let scenarios = || groups.iter().flat_map(|(_, scenarios)| scenarios);
-    let binned = || scenarios().map(|s| ValueKnobs::of(&audit.manifest, &s.set).are_binned());
+    let mut scenarios = groups.iter().flat_map(|(_, scenarios)| scenarios);
+    let is_binned = |s: &&ScenarioGraphs| ValueKnobs::of(&audit.manifest, &s.set).are_binned();
     // Binned mechanisms are not linear, and the search is.
-    let binned = match (binned().any(|binned| binned), binned().all(|binned| binned)) {
+    let binned = match (scenarios.clone().any(|s| is_binned(s)), scenarios.all(is_binned)) {
         (true, true) => "all",
         (true, false) => "some",
         (false, _) => "none",
     };
     let (persons, middle) = (audit.manifest.person.is_some(), middle(audit));
     let mut attributes: Vec<Value> = Vec::new();
-    for (attribute, scenarios) in &groups {
-        let overview = overview(audit, attribute, scenarios, glossary);
-        let (sampled, determined) = oddities(scenarios);
+    for (attribute, scenarios) in groups {
+        let of = AttributeGraphs { audit, attribute: &attribute, scenarios };
+        let overview = of.overview(glossary);
+        let (sampled, determined) = of.oddities();
         let models = || audit.manifest.models.iter().map(|model| model.name.as_str());
-        let rates: Value = models()
-            .filter_map(|model| rates(audit, attribute, model, scenarios, glossary))
-            .collect();
-        let variances: Value =
-            models().filter_map(|model| variances(audit, attribute, model, scenarios)).collect();
-        let (edges, all_edges) = edges(audit, scenarios);
+        let rates: Value = models().filter_map(|model| of.rates(model, glossary)).collect();
+        let variances: Value = models().filter_map(|model| of.variances(model)).collect();
+        let (edges, all_edges) = of.edges();
+        let scenarios = of.scenarios.as_slice();
         let contradicts: Vec<_> =
             scenarios.iter().filter_map(|of| of.causes_of_the_attribute()).collect();
         attributes.push(context! {
-            id => format!("graphs-{}", scenarios[0].id), attribute, middle => &middle, mark =>
-            chart::verdict("warn", "mark warn"), enough => ENOUGH_BOOTSTRAPS, overview, sampled,
-            values => values::values(audit, scenarios), determined, few =>
-            few_bootstraps(scenarios), contradicts => Value::from(Serde(&contradicts)), changes =>
-            changes(audit, attribute, scenarios), rates, variances, drawings =>
-            drawings(scenarios), heads => heads(scenarios), edges, all_edges,
-            movements => movements(audit, scenarios),
+            id => format!("graphs-{}", scenarios[0].id), attribute => &attribute, middle => &middle,
+            mark => chart::verdict("warn", "mark warn"), enough => ENOUGH_BOOTSTRAPS, overview,
+            sampled, values => values::values(audit, scenarios), determined,
+            few => of.few_bootstraps(), contradicts => Value::from(Serde(&contradicts)),
+            changes => of.changes(), rates, variances, drawings => drawings(scenarios),
+            heads => heads(scenarios), edges, all_edges, movements => of.movements(),
         });
     }
     let facts = context!(persons, binned, middle, attributes);
@@ -89,96 +88,288 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     Some(PageSection::of_facts(names, "graphs.html", facts))
 }
 
-fn key(model: &str, attribute: &str, set: &str, scope: &str, from: &str, to: &str) -> ResultKey {
-    ResultKey::new([model, set, attribute], scope, [from, to])
+/// The scenarios of an attribute.
+struct AttributeGraphs<'a> {
+    audit: &'a AuditFolder,
+    attribute: &'a str,
+    scenarios: Vec<&'a ScenarioGraphs>,
 }
 
-/// A metric of the graphs themselves.
-fn of_graphs(audit: &AuditFolder, attribute: &str, set: &str, metric: &str) -> Option<f64> {
-    audit.measure(&key("", attribute, set, "total", "", ""), metric)?.value
-}
+impl<'a> AttributeGraphs<'a> {
+    fn key(&self, model: &str, set: &str, scope: &str, ends: [&str; 2]) -> ResultKey {
+        ResultKey::new([model, set, self.attribute], scope, ends)
+    }
 
-/// Numbers of graphs and entropies, a row per scenario.
-fn overview(
-    audit: &AuditFolder,
-    attribute: &str,
-    scenarios: &[&ScenarioGraphs],
-    glossary: &mut PageGlossary<'_>,
-) -> PageTable {
-    // The fit of knowledge only where a set asks for it.
-    let is_there = |metric: &&&str| {
-        scenarios.iter().any(|s| of_graphs(audit, attribute, &s.set, metric).is_some())
-    };
-    let found = PageList::GraphsFound.ids().iter();
-    let metrics: Vec<&str> =
-        found.filter(|metric| **metric != FIT_WORSE || is_there(metric)).copied().collect();
-    let row = |scenario: &&ScenarioGraphs| {
-        let cell = |metric: &&str| -> PageCell {
-            let Some(value) = of_graphs(audit, attribute, &scenario.set, metric) else {
-                return PageCell::none();
+    /// A metric of the graphs themselves.
+    fn of_graphs(&self, set: &str, metric: &str) -> Option<f64> {
+        self.audit.measure(&self.key("", set, "total", ["", ""]), metric)?.value
+    }
+
+    /// Numbers of graphs and entropies, a row per scenario.
+    fn overview(&self, glossary: &mut PageGlossary<'_>) -> PageTable {
+        // The fit of knowledge only where a set asks for it.
+        let is_there = |metric: &&&str| {
+            self.scenarios.iter().any(|s| self.of_graphs(&s.set, metric).is_some())
+        };
+        let found = PageList::GraphsFound.ids().iter();
+        let metrics: Vec<&str> =
+            found.filter(|metric| **metric != FIT_WORSE || is_there(metric)).copied().collect();
+        let row = |scenario: &&ScenarioGraphs| {
+            let cell = |metric: &&str| -> PageCell {
+                let Some(value) = self.of_graphs(&scenario.set, metric) else {
+                    return PageCell::none();
+                };
+                match find(metric).map(|metric| metric.unit) {
+                    Some(MetricUnit::Count) => number::count(value as i64).into(),
+                    Some(MetricUnit::Share) => number::percent_text(value, false).into(),
+                    _ => three_digits(value).into(),
+                }
             };
-            match find(metric).map(|metric| metric.unit) {
-                Some(MetricUnit::Count) => number::count(value as i64).into(),
-                Some(MetricUnit::Share) => number::percent_text(value, false).into(),
-                _ => three_digits(value).into(),
+            let bootstraps = PageCell::from(number::size(scenario.bootstraps.len()));
+            let cells = std::iter::once(bootstraps).chain(metrics.iter().map(cell));
+            ReportRow::new(RichText::new().name(&scenario.set), cells)
+        };
+        let mut head = vec![RichText::from("Set"), "Bootstraps".into()];
+        head.extend(metrics.iter().map(|metric| {
+            let entry = glossary.show(metric);
+            RichText::from(match *metric {
+                "n_graphs" => "Graphs".to_owned(),
+                "n_graphs_distinct" => "Different".to_owned(),
+                "n_classes" => "Classes".to_owned(),
+                _ => entry.symbol,
+            })
+        }));
+        PageTable::new(head, self.scenarios.iter().map(row))
+    }
+
+    /// What was a matter of convention: classes that were sampled, variables that their parents
+    /// determine. What is said about several scenarios in the same words is said once.
+    fn oddities(&self) -> (Value, Value) {
+        /// Which bootstraps are odd, and the first of them.
+        fn which(
+            scenario: &ScenarioGraphs,
+            odd: impl Fn(&ScenarioBootstrap) -> bool,
+        ) -> Option<(String, &ScenarioBootstrap)> {
+            let found: Vec<_> = scenario.bootstraps.iter().filter(|b| odd(b)).collect();
+            let numbers: Vec<String> = found.iter().map(|b| b.number.to_string()).collect();
+            let all = scenario.bootstraps.len();
+            let named = match found.len() {
+                0 => return None,
+                1 if all == 1 => "the only bootstrap".to_owned(),
+                n if n == all => format!("all {} bootstraps", number::size(all)),
+                1 => format!("bootstrap {}", numbers[0]),
+                n if n <= NAMED_AT_MOST => format!("bootstraps {}", numbers.join(", ")),
+                n => format!("{} of {} bootstraps", number::size(n), number::size(all)),
+            };
+            Some((named, found[0]))
+        }
+        let list = |names: &[&str]| names.iter().copied().collect::<Value>();
+        let sampled = self.scenarios.iter().filter_map(|of| {
+            let (which, _) = which(of, |b| b.drawn != "all")?;
+            Some((which, of.set.as_str()))
+        });
+        let sampled = grouped(sampled).into_iter();
+        let sampled = sampled.map(|(which, sets)| context!(which, sets => list(&sets)));
+        let determined = self.scenarios.iter().filter_map(|of| {
+            let (which, first) = which(of, |b| !b.determined.is_empty())?;
+            let variable = first.determined.split(',').next().unwrap_or_default();
+            Some(((which, variable, lacking(of, variable)), of.set.as_str()))
+        });
+        let determined = grouped(determined).into_iter();
+        let determined = determined.map(|((which, variable, lacking), sets)| {
+            let (lacking, sets) = (list(&lacking), list(&sets));
+            context!(which, variable, lacking, sets, level => MISSING_LEVEL)
+        });
+        (sampled.collect(), determined.collect())
+    }
+
+    /// Percentiles of few bootstraps are their extremes; one has none.
+    fn few_bootstraps(&self) -> Value {
+        let few = self.scenarios.iter().map(|s| (&s.set, s.bootstraps.len()));
+        let few = few.filter(|(_, n)| (1..ENOUGH_BOOTSTRAPS).contains(n));
+        few.map(|(set, n)| context!(set, n)).collect()
+    }
+
+    /// What other knowledge changed: the first scenario against each other one.
+    fn changes(&self) -> Value {
+        let Some((first, others)) = self.scenarios.split_first() else { return Value::from(()) };
+        let share = |share: f64| NumberFormat::Share.value(share);
+        let change = |other: &&ScenarioGraphs| {
+            let both = |metric: &str| {
+                let of = |s: &ScenarioGraphs| self.of_graphs(&s.set, metric);
+                of(first).zip(of(other))
+            };
+            let entropy = both("h_ga");
+            let edges = first.moved(other).into_iter().take(3).map(|((from, to), before, after)| {
+                context!(from, to, before => share(before), after => share(after))
+            });
+            let models = self.audit.manifest.models.iter();
+            context! {
+                first => &first.set, other => &other.set,
+                graphs => both("n_graphs").map(|(a, b)| vec![a as i64, b as i64]),
+                entropy => entropy.map(|(a, b)| vec![three_digits(a), three_digits(b)]),
+                falls => entropy.is_some_and(|(before, after)| after < before),
+                edges => edges.collect::<Value>(),
+                rates => models
+                    .filter_map(|model| self.rate_moved(&model.name, first, other))
+                    .collect::<Value>(),
             }
         };
-        let bootstraps = PageCell::from(number::size(scenario.bootstraps.len()));
-        let cells = std::iter::once(bootstraps).chain(metrics.iter().map(cell));
-        ReportRow::new(RichText::new().name(&scenario.set), cells)
-    };
-    let mut head = vec![RichText::from("Set"), "Bootstraps".into()];
-    head.extend(metrics.iter().map(|metric| {
-        let entry = glossary.show(metric);
-        RichText::from(match *metric {
-            "n_graphs" => "Graphs".to_owned(),
-            "n_graphs_distinct" => "Different".to_owned(),
-            "n_classes" => "Classes".to_owned(),
-            _ => entry.symbol,
-        })
-    }));
-    PageTable::new(head, scenarios.iter().map(row))
-}
-
-/// What was a matter of convention: classes that were sampled, variables that their parents
-/// determine.
-fn oddities(scenarios: &[&ScenarioGraphs]) -> (Value, Value) {
-    let named = |bootstraps: &[i64], all: usize| match bootstraps {
-        [_] if all == 1 => "the only bootstrap".to_owned(),
-        every if every.len() == all => format!("all {} bootstraps", number::size(all)),
-        [one] => format!("bootstrap {one}"),
-        few if few.len() <= NAMED_AT_MOST => {
-            let numbers: Vec<String> = few.iter().map(ToString::to_string).collect();
-            format!("bootstraps {}", numbers.join(", "))
-        }
-        many => format!("{} of {} bootstraps", number::size(many.len()), number::size(all)),
-    };
-    // What is said about several scenarios in the same words is said once.
-    let mut sampled: Vec<(String, Vec<&str>)> = Vec::new();
-    let mut determined = Vec::new();
-    for scenario in scenarios {
-        let numbers = |odd: &dyn Fn(&ScenarioBootstrap) -> bool| -> Vec<i64> {
-            scenario.bootstraps.iter().filter(|b| odd(b)).map(|b| b.number).collect()
-        };
-        let all = scenario.bootstraps.len();
-        let of_class = numbers(&|b| b.drawn != "all");
-        if !of_class.is_empty() {
-            merge_sets(&mut sampled, named(&of_class, all), &scenario.set);
-        }
-        if let Some(first) = scenario.bootstraps.iter().find(|b| !b.determined.is_empty()) {
-            let variable = first.determined.split(',').next().unwrap_or_default();
-            let which = named(&numbers(&|b| !b.determined.is_empty()), all);
-            let odd = (which, variable, lacking(scenario, variable));
-            merge_sets(&mut determined, odd, &scenario.set);
-        }
+        others.iter().map(change).collect()
     }
-    let list = |names: Vec<&str>| names.into_iter().collect::<Value>();
-    let sampled = sampled.into_iter().map(|(which, sets)| context!(which, sets => list(sets)));
-    let determined = determined.into_iter().map(|((which, variable, lacking), sets)| {
-        let (lacking, sets) = (list(lacking), list(sets));
-        context!(which, variable, lacking, sets, level => MISSING_LEVEL)
-    });
-    (sampled.collect(), determined.collect())
+
+    /// The rate of a model that differs most between two scenarios.
+    fn rate_moved(
+        &self,
+        model: &str,
+        first: &ScenarioGraphs,
+        other: &ScenarioGraphs,
+    ) -> Option<Value> {
+        let of_set = |key: &&ResultKey| {
+            (&*key.model, &key.set, &*key.attribute, &*key.scope)
+                == (model, &first.set, self.attribute, "direction")
+        };
+        let keys = self.audit.measures.keys().filter(of_set);
+        let moved = keys.flat_map(|key| ["psr", "nsr"].map(|metric| (key, metric)));
+        let moved = moved.filter_map(|(key, metric)| {
+            let there = ResultKey { set: other.set.clone(), ..key.clone() };
+            let [before, after] = [key, &there].map(|key| self.audit.measure(key, metric)?.value);
+            let (before, after) = before.zip(after)?;
+            Some(((after - before).abs(), metric, key, before, after))
+        });
+        // Of those that differ alike the first.
+        let (gap, metric, key, before, after) = moved.rev().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let [before, after] = [before, after].map(|share| NumberFormat::Share.value(share));
+        Some(context! {
+            model, still => gap < 0.0005, metric => metric.to_uppercase(), from => &key.from,
+            to => &key.to, before, after,
+        })
+    }
+
+    /// Of several groups the directions from and to the reference; all of them are in the tables.
+    fn directions(&self) -> Vec<[String; 2]> {
+        let groups = self.audit.groups_of(self.attribute);
+        let Some((reference, others)) = groups.split_first() else { return Vec::new() };
+        let both = |other: &String| {
+            [[reference.clone(), other.clone()], [other.clone(), reference.clone()]]
+        };
+        others.iter().flat_map(both).collect()
+    }
+
+    /// The scenarios of which a table has a value, in order.
+    fn with(&self, has: impl Fn(&ScenarioGraphs) -> bool) -> Vec<&'a ScenarioGraphs> {
+        self.scenarios.iter().copied().filter(|scenario| has(scenario)).collect()
+    }
+
+    /// Rates of a model with both intervals, a column per scenario.
+    fn rates(&self, model: &str, glossary: &mut PageGlossary<'_>) -> Option<Value> {
+        let of = |s: &ScenarioGraphs, [from, to]: &[String; 2], metric: &str| {
+            self.audit.measure(&self.key(model, &s.set, "direction", [from, to]), metric)
+        };
+        let directions = self.directions();
+        let all = || {
+            directions.iter().flat_map(|d| PageList::GraphRates.ids().iter().map(move |m| (d, *m)))
+        };
+        let scenarios = self.with(|s| all().any(|(pair, metric)| of(s, pair, metric).is_some()));
+        let rows = all().map(|(pair, metric)| -> GraphRateRow<'_> {
+            (metric, pair, scenarios.iter().map(|s| of(s, pair, metric)).collect())
+        });
+        let found: Vec<_> = rows.filter(|(.., all)| all.iter().any(Option::is_some)).collect();
+        found.iter().for_each(|(metric, ..)| drop(glossary.show(metric)));
+        if found.is_empty() {
+            return None;
+        }
+        let all = found.iter().flat_map(|(.., measures)| measures.iter().flatten());
+        let ends = all.flat_map(|m| {
+            [m.value, m.interval.map(|i| i.1), m.across.as_ref().and_then(|a| a.ends).map(|e| e.1)]
+        });
+        let end = round_up(ends.flatten().fold(0.0, f64::max)).min(1.0);
+        let row = |(metric, [from, to], measures): GraphRateRow<'_>| {
+            let cells = measures.into_iter().map(|measure| Some(rate(measure?, end)));
+            let cells: Vec<Option<Value>> = cells.collect();
+            context!(metric => metric.to_uppercase(), from, to, cells)
+        };
+        let rows: Value = found.into_iter().map(row).collect();
+        Some(context!(model, end, heads => heads(&scenarios), rows))
+    }
+
+    /// How far the score of a person varies over the graphs, by model and direction, a column per
+    /// scenario: the mean over people, and where most people lie.
+    fn variances(&self, model: &str) -> Option<Value> {
+        let of = |scenario: &ScenarioGraphs, [from, to]: &[String; 2]| {
+            let mut rows = scenario.people.iter().filter(|row| row.model == model);
+            let row = rows.find(|row| row.from_group == *from && row.to_group == *to)?;
+            let interval = row.variance_lo.zip(row.variance_hi);
+            Some((row.n, PlotPoint::new(row.variance_mean?, interval)))
+        };
+        let directions = self.directions();
+        let scenarios = &self.with(|s| directions.iter().any(|pair| of(s, pair).is_some()));
+        let all = directions.iter().flat_map(|pair| scenarios.iter().filter_map(|s| of(s, pair)));
+        let ends = all.map(|(_, w)| w.interval.map_or(w.value, |(_, hi)| hi.max(w.value)));
+        let end = round_up(ends.reduce(f64::max)?);
+        let cell = |scenario: &&ScenarioGraphs, pair: &[String; 2]| {
+            let (n, point) = of(scenario, pair)?;
+            let svg = chart::whiskers(&[point], end);
+            Some(context!(n, svg, ..Value::from(Serde(&point))))
+        };
+        let rows = directions.iter().filter(|pair| scenarios.iter().any(|s| of(s, pair).is_some()));
+        let rows = rows.map(|pair| {
+            let cells: Vec<Option<Value>> = scenarios.iter().map(|of| cell(of, pair)).collect();
+            context!(from => &pair[0], to => &pair[1], cells)
+        });
+        let (end, heads) = (chart::tick(end), heads(scenarios));
+        Some(context!(model, end, heads, rows => rows.collect::<Value>()))
+    }
+
+    /// Edges by how often a graph has them, and how many there are.
+    fn edges(&self) -> (Value, usize) {
+        let mut all: Vec<(f64, (String, String))> = Vec::new();
+        for edge in self.scenarios.iter().flat_map(|s| s.edges.keys()) {
+            if !all.iter().any(|(_, known)| known == edge) {
+                let shares =
+                    self.scenarios.iter().filter_map(|s| s.edges.get(edge)).map(|e| e.share);
+                all.push((shares.fold(0.0, f64::max), edge.clone()));
+            }
+        }
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        let row = |(_, edge): &(f64, (String, String))| {
+            let cells: Vec<_> = self.scenarios.iter().map(|of| of.edges.get(edge)).collect();
+            context!(from => &edge.0, to => &edge.1, cells => Value::from(Serde(&cells)))
+        };
+        (all.iter().take(self.audit.rows_shown()).map(row).collect(), all.len())
+    }
+
+    /// How far variables move, a column per scenario.
+    fn movements(&self) -> Option<Value> {
+        let (audit, scenarios) = (self.audit, &self.scenarios);
+        let first = scenarios.first()?;
+        let row = |node: &ScenarioNode| {
+            let is_same =
+                |n: &&ScenarioNode| (&n.variable, &n.level) == (&node.variable, &node.level);
+            let found: Vec<_> = scenarios.iter().map(|of| of.nodes.iter().find(is_same)).collect();
+            let ends: Vec<Option<&str>> =
+                found.iter().map(|of| of.and_then(ScenarioNode::ends_kind)).collect();
+            let cells = Value::from(Serde(&found));
+            context!(variable => &node.variable, level => &node.level, cells, ends)
+        };
+        let nodes = first.nodes.iter().filter(|node| node.variable != first.sensitive);
+        let rows = nodes.take(MOVES_AT_MOST).map(row);
+        let moved = |n: &ScenarioNode| {
+            n.variable != first.sensitive && !n.level.is_empty() && n.mean != 0.0
+        };
+        let are_rows = |s: &&ScenarioGraphs| ValueKnobs::of(&audit.manifest, &s.set).are_rows();
+        let expected = || scenarios.iter().filter(|s| !are_rows(s));
+        Some(context! {
+            from => &first.groups.0, to => &first.groups.1,
+            fractions => expected().any(|s| s.nodes.iter().any(moved)),
+            back => match (expected().count(), scenarios.iter().any(are_rows)) {
+                (0, _) => "",
+                (_, false) => "all",
+                (_, true) => "expected",
+            },
+            rows => rows.collect::<Value>(),
+        })
+    }
 }
 
 /// The variables that rows lack, where a variable that others determine is one of several: rows
@@ -196,188 +387,20 @@ fn middle(audit: &AuditFolder) -> String {
     part.unwrap_or_else(|| "the middle".to_owned())
 }
 
-/// Percentiles of few bootstraps are their extremes; one has none.
-fn few_bootstraps(scenarios: &[&ScenarioGraphs]) -> Value {
-    let few = scenarios.iter().map(|s| (&s.set, s.bootstraps.len()));
-    let few = few.filter(|(_, n)| (1..ENOUGH_BOOTSTRAPS).contains(n));
-    few.map(|(set, n)| context!(set, n)).collect()
-}
-
-/// Adds a set to those of which the same is said.
-fn merge_sets<'a, T: PartialEq>(said: &mut Vec<(T, Vec<&'a str>)>, what: T, set: &'a str) {
-    match said.iter_mut().find(|(known, _)| *known == what) {
-        Some((_, sets)) => sets.push(set),
-        None => said.push((what, vec![set])),
-    }
-}
-
-/// What other knowledge changed: the first scenario against each other one.
-fn changes(audit: &AuditFolder, attribute: &str, scenarios: &[&ScenarioGraphs]) -> Value {
-    let Some((first, others)) = scenarios.split_first() else { return Value::from(()) };
-    let share = |share: f64| NumberFormat::Share.value(share);
-    let change = |other: &&ScenarioGraphs| {
-        let both = |metric: &str| {
-            let of = |s: &ScenarioGraphs| of_graphs(audit, attribute, &s.set, metric);
-            of(first).zip(of(other))
-        };
-        let entropy = both("h_ga");
-        let edges = first.moved(other).into_iter().take(3).map(|((from, to), before, after)| {
-            context!(from, to, before => share(before), after => share(after))
-        });
-        let models = audit.manifest.models.iter();
-        context! {
-            first => &first.set, other => &other.set,
-            graphs => both("n_graphs").map(|(a, b)| vec![a as i64, b as i64]),
-            entropy => entropy.map(|(a, b)| vec![three_digits(a), three_digits(b)]),
-            falls => entropy.is_some_and(|(before, after)| after < before),
-            edges => edges.collect::<Value>(),
-            rates => models
-                .filter_map(|model| rate_moved(audit, attribute, &model.name, first, other))
-                .collect::<Value>(),
-        }
-    };
-    others.iter().map(change).collect()
-}
-
-/// The rate of a model that differs most between two scenarios.
-fn rate_moved(
-    audit: &AuditFolder,
-    attribute: &str,
-    model: &str,
-    first: &ScenarioGraphs,
-    other: &ScenarioGraphs,
-) -> Option<Value> {
-    let mut found: Option<(f64, &str, &ResultKey, f64, f64)> = None;
-    let of_set = |key: &&ResultKey| {
-        key.model == model
-            && key.set == first.set
-            && key.attribute == attribute
-            && key.scope == "direction"
-    };
-    for key in audit.measures.keys().filter(of_set) {
-        for metric in ["psr", "nsr"] {
-            let there = ResultKey { set: other.set.clone(), ..key.clone() };
-            let value = |key: &ResultKey| audit.measure(key, metric).and_then(|m| m.value);
-            if let Some((before, after)) = value(key).zip(value(&there)) {
-                let gap = (after - before).abs();
-                if found.as_ref().is_none_or(|f| gap > f.0) {
-                    found = Some((gap, metric, key, before, after));
-                }
-            }
-        }
-    }
-    let (gap, metric, key, before, after) = found?;
-    let [before, after] = [before, after].map(|share| NumberFormat::Share.value(share));
-    Some(context! {
-        model, still => gap < 0.0005, metric => metric.to_uppercase(), from => &key.from,
-        to => &key.to, before, after,
-    })
-}
-
-/// Of several groups the directions from and to the reference; all of them are in the tables.
-fn directions(audit: &AuditFolder, attribute: &str) -> Vec<[String; 2]> {
-    let groups = audit.groups_of(attribute);
-    let Some((reference, others)) = groups.split_first() else { return Vec::new() };
-    let both =
-        |other: &String| [[reference.clone(), other.clone()], [other.clone(), reference.clone()]];
-    others.iter().flat_map(both).collect()
-}
-
 /// A rate in one direction, with its value in each scenario.
 type GraphRateRow<'a> = (&'a str, &'a [String; 2], Vec<Option<&'a ReportedValue>>);
-
-/// Rates of a model with both intervals, a column per scenario.
-fn rates(
-    audit: &AuditFolder,
-    attribute: &str,
-    model: &str,
-    scenarios: &[&ScenarioGraphs],
-    glossary: &mut PageGlossary<'_>,
-) -> Option<Value> {
-    let of = |s: &ScenarioGraphs, [from, to]: &[String; 2], metric: &str| {
-        audit.measure(&key(model, attribute, &s.set, "direction", from, to), metric)
-    };
-    let directions = directions(audit, attribute);
-    let all =
-        || directions.iter().flat_map(|d| PageList::GraphRates.ids().iter().map(move |m| (d, *m)));
-    let scenarios = with(scenarios, |s| all().any(|(pair, metric)| of(s, pair, metric).is_some()));
-    let mut found: Vec<GraphRateRow<'_>> = Vec::new();
-    for (pair, metric) in all() {
-        let measures: Vec<_> = scenarios.iter().map(|s| of(s, pair, metric)).collect();
-        if measures.iter().any(Option::is_some) {
-            glossary.show(metric);
-            found.push((metric, pair, measures));
-        }
-    }
-    if found.is_empty() {
-        return None;
-    }
-    let all = found.iter().flat_map(|(.., measures)| measures.iter().flatten());
-    let ends = all.flat_map(|m| {
-        [m.value, m.interval.map(|i| i.1), m.across.as_ref().and_then(|a| a.ends).map(|e| e.1)]
-    });
-    let end = round_up(ends.flatten().fold(0.0, f64::max)).min(1.0);
-    let row = |(metric, [from, to], measures): GraphRateRow<'_>| {
-        let cells = measures.into_iter().map(|measure| Some(rate(measure?, end)));
-        let cells: Vec<Option<Value>> = cells.collect();
-        context!(metric => metric.to_uppercase(), from, to, cells)
-    };
-    let rows: Value = found.into_iter().map(row).collect();
-    Some(context!(model, end, heads => heads(&scenarios), rows))
-}
-
-/// The scenarios of which a table has a value, in order.
-fn with<'a>(
-    scenarios: &[&'a ScenarioGraphs],
-    has: impl Fn(&ScenarioGraphs) -> bool,
-) -> Vec<&'a ScenarioGraphs> {
-    scenarios.iter().copied().filter(|scenario| has(scenario)).collect()
-}
 
 /// Scenarios as heads of columns.
 fn heads(scenarios: &[&ScenarioGraphs]) -> Vec<Value> {
     scenarios.iter().map(|of| RichText::new().name(&of.set).into()).collect()
 }
 
-/// How far the score of a person varies over the graphs, by model and direction, a column per
-/// scenario: the mean over people, and where most people lie.
-fn variances(
-    audit: &AuditFolder,
-    attribute: &str,
-    model: &str,
-    scenarios: &[&ScenarioGraphs],
-) -> Option<Value> {
-    let of = |scenario: &ScenarioGraphs, [from, to]: &[String; 2]| {
-        let mut rows = scenario.people.iter().filter(|row| row.model == model);
-        let row = rows.find(|row| row.from_group == *from && row.to_group == *to)?;
-        let interval = row.variance_lo.zip(row.variance_hi);
-        Some((row.n, IntervalWhisker { value: row.variance_mean?, interval, noise: None }))
-    };
-    let directions = directions(audit, attribute);
-    let scenarios = &with(scenarios, |s| directions.iter().any(|pair| of(s, pair).is_some()));
-    let all = directions.iter().flat_map(|pair| scenarios.iter().filter_map(|s| of(s, pair)));
-    let ends = all.map(|(_, w)| w.interval.map_or(w.value, |(_, hi)| hi.max(w.value)));
-    let end = round_up(ends.reduce(f64::max)?);
-    let cell = |scenario: &&ScenarioGraphs, pair: &[String; 2]| {
-        let (n, whisker) = of(scenario, pair)?;
-        let (value, interval) = (whisker.value, whisker.interval.map(|(lo, hi)| vec![lo, hi]));
-        Some(context!(n, value, interval, svg => chart::whiskers(&[whisker], end)))
-    };
-    let rows = directions.iter().filter(|pair| scenarios.iter().any(|s| of(s, pair).is_some()));
-    let rows = rows.map(|pair| {
-        let cells: Vec<Option<Value>> = scenarios.iter().map(|of| cell(of, pair)).collect();
-        context!(from => &pair[0], to => &pair[1], cells)
-    });
-    let (end, heads) = (chart::tick(end), heads(scenarios));
-    Some(context!(model, end, heads, rows => rows.collect::<Value>()))
-}
-
 /// A rate with both intervals.
 fn rate(measure: &ReportedValue, end: f64) -> Value {
     let across = measure.across.as_ref().and_then(|across| across.ends);
     let drawn = measure.value.map(|value| {
-        let whisker = |interval| IntervalWhisker { value, interval, noise: None };
-        chart::whiskers(&[whisker(measure.interval), whisker(across)], end)
+        let both = [measure.interval, across].map(|ends| PlotPoint::new(value, ends));
+        chart::whiskers(&both, end)
     });
     let is_outside = measure.value.zip(across).is_some_and(|(mean, ends)| is_outside(mean, ends));
     context! {
@@ -394,50 +417,4 @@ fn drawings(scenarios: &[&ScenarioGraphs]) -> Value {
         sets => shown().map(|scenario| &scenario.set).collect::<Value>(),
         tiers => shown().any(|s| s.has_tiers()), least => NumberFormat::Share.value(LEAST),
     }
-}
-
-/// Edges by how often a graph has them, and how many there are.
-fn edges(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> (Value, usize) {
-    let mut all: Vec<(f64, (String, String))> = Vec::new();
-    for edge in scenarios.iter().flat_map(|s| s.edges.keys()) {
-        if !all.iter().any(|(_, known)| known == edge) {
-            let shares = scenarios.iter().filter_map(|s| s.edges.get(edge)).map(|e| e.share);
-            all.push((shares.fold(0.0, f64::max), edge.clone()));
-        }
-    }
-    all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    let row = |(_, edge): &(f64, (String, String))| {
-        let cells: Vec<_> = scenarios.iter().map(|of| of.edges.get(edge)).collect();
-        context!(from => &edge.0, to => &edge.1, cells => Value::from(Serde(&cells)))
-    };
-    (all.iter().take(audit.rows_shown()).map(row).collect(), all.len())
-}
-
-/// How far variables move, a column per scenario.
-fn movements(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> Option<Value> {
-    let first = scenarios.first()?;
-    let row = |node: &ScenarioNode| {
-        let is_same = |n: &&ScenarioNode| (&n.variable, &n.level) == (&node.variable, &node.level);
-        let found: Vec<_> = scenarios.iter().map(|of| of.nodes.iter().find(is_same)).collect();
-        let ends: Vec<Option<&str>> =
-            found.iter().map(|of| of.and_then(ScenarioNode::ends_kind)).collect();
-        let cells = Value::from(Serde(&found));
-        context!(variable => &node.variable, level => &node.level, cells, ends)
-    };
-    let nodes = first.nodes.iter().filter(|node| node.variable != first.sensitive);
-    let rows = nodes.take(MOVES_AT_MOST).map(row);
-    let moved =
-        |n: &ScenarioNode| n.variable != first.sensitive && !n.level.is_empty() && n.mean != 0.0;
-    let are_rows = |s: &&ScenarioGraphs| ValueKnobs::of(&audit.manifest, &s.set).are_rows();
-    let expected = || scenarios.iter().filter(|s| !are_rows(s));
-    Some(context! {
-        from => &first.groups.0, to => &first.groups.1,
-        fractions => expected().any(|s| s.nodes.iter().any(moved)),
-        back => match (expected().count(), scenarios.iter().any(are_rows)) {
-            (0, _) => "",
-            (_, false) => "all",
-            (_, true) => "expected",
-        },
-        rows => rows.collect::<Value>(),
-    })
 }

@@ -1,17 +1,18 @@
 //! A direction feature by feature: what moved and where to, what did not, and drawings of what
 //! moved with their numbers.
 
+use std::cmp::Ordering::{Equal, Greater, Less};
+
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
 use crate::report::draw::shapes;
-use crate::report::page::number::{self, NumberFormat, on_axis, three_digits};
-use crate::report::page::terms::PageGlossary;
+use crate::report::page::number::on_axis;
+use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, level};
-use crate::report::page::{PageCell, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::{DirectionQuality, DistributionBar, FeatureQuality, QualityKey};
-use crate::report::section::plausibility::{QualityBudget, mark, nothing_left, share};
+use crate::report::section::plausibility::{QualityBudget, mark};
 
 /// The measures that the tables show.
 const MEASURES: [&str; 8] = [
@@ -25,6 +26,18 @@ const MEASURES: [&str; 8] = [
     "out_of_range",
 ];
 
+/// The columns of what moved, and of what did not, by their first measure.
+const MOVED: [&str; 7] = [
+    "moved",
+    "share_changed",
+    "mean_change",
+    "dist_before",
+    "dist_after",
+    "w1_after",
+    "out_of_range",
+];
+const STILL: [&str; 3] = ["dist_after", "w1_after", "out_of_range"];
+
 /// What moved, with drawings and their numbers, and what did not. `shown` are the directions of the
 /// world that the page draws.
 pub(super) fn facts(
@@ -35,9 +48,9 @@ pub(super) fn facts(
     room: &QualityBudget,
     glossary: &mut PageGlossary<'_>,
 ) -> Value {
-    let (from, to) = (&pair.from, &pair.to);
+    let facts = context!(part => "features", from => &pair.from, to => &pair.to, mark => mark());
     if let Some(n) = audit.quality.none_valid(pair) {
-        return context!(part => "features", from, to, nothing => nothing_left(n));
+        return context!(nothing => terms::none_valid(n), ..facts);
     }
     let all = audit.quality.features(pair);
     for measure in
@@ -47,90 +60,45 @@ pub(super) fn facts(
     }
     let (moved, still): (Vec<&FeatureQuality>, Vec<&FeatureQuality>) =
         all.into_iter().partition(|f| f.moved());
-    let farthest = still
-        .first()
-        .map(|f| context!(name => &f.name, distance => f.value("dist_after").map(three_digits)));
+    let farthest =
+        still.first().map(|f| context!(name => &f.name, distance => f.value("dist_after")));
     context! {
-        part => "features", from, to, nothing => (), n_moved => moved.len(), n_still => still.len(),
-        moved => moved_table(&moved[..moved.len().min(room.features)], id).filled(),
-        drawn => drawings(audit, shown, pair, &moved, id, room.drawn), farthest,
-        still => unmoved_table(&still[..still.len().min(room.features)]).filled(),
+        nothing => (), n_moved => moved.len(), n_still => still.len(), farthest,
+        moved => table(&MOVED, &moved[..moved.len().min(room.features)], Some(id)),
+        drawn => drawings(audit, shown, pair, &moved, id, room.drawn),
+        still => table(&STILL, &still[..still.len().min(room.features)], None), ..facts
     }
 }
 
-fn outside(feature: &FeatureQuality) -> PageCell {
-    let mut cell = feature
-        .value("out_of_range")
-        .map_or_else(PageCell::none, |outside| share(outside, feature.n_compared()));
-    let without = feature.n() - feature.n_compared();
-    if without > 0 {
-        cell.small.push(format!("{} not compared", number::count(without)).into());
-    }
-    cell
-}
-
-fn number_cell(feature: &FeatureQuality, measure: &str) -> PageCell {
-    feature.value(measure).map_or_else(PageCell::none, |value| three_digits(value).into())
-}
-
-fn moved_table(shown: &[&FeatureQuality], id: &str) -> PageTable {
-    // Columns without any value, such as those of numbers, are left out.
-    let head = [
-        "Feature",
-        "Moved",
-        "Changed",
-        "Mean change",
-        "Distance before",
-        "after",
-        "Wasserstein after",
-        "Out of range",
-    ];
-    let rows = shown.iter().enumerate().map(|(i, feature)| {
-        let value = |measure: &str| feature.value(measure);
-        let changed = value("share_changed");
-        let size = value("mean_abs_change_sd").map(three_digits);
-        let before = value("w1_before").map(three_digits);
-        let cells = [
-            movement_in_words(feature).into(),
-            changed.map_or_else(PageCell::none, |changed| share(changed, feature.n())),
-            value("mean_change").map_or_else(PageCell::none, |mean| {
-                let size = size.map(|size| format!("size {size} sd"));
-                PageCell::new(NumberFormat::FeatureUnit.value(mean), size)
-            }),
-            number_cell(feature, "dist_before"),
-            number_cell(feature, "dist_after"),
-            value("w1_after").map_or_else(PageCell::none, |after| {
-                PageCell::new(three_digits(after), before.map(|before| format!("before {before}")))
-            }),
-            outside(feature),
-        ];
-        let row = ReportRow::new(RichText::new().name(&feature.name), cells);
-        ReportRow { id: format!("{id}-f{i}"), ..row }
-    });
-    PageTable::new(head, rows)
-}
-
-fn unmoved_table(shown: &[&FeatureQuality]) -> PageTable {
-    let row = |feature: &&FeatureQuality| {
-        let [distance, w1] = ["dist_after", "w1_after"].map(|of| number_cell(feature, of));
-        ReportRow::new(RichText::new().name(&feature.name), [distance, w1, outside(feature)])
+/// Measures of features; those that none of them has are left out. None without a feature.
+fn table(columns: &[&'static str], shown: &[&FeatureQuality], id: Option<&str>) -> Option<Value> {
+    let without = |feature: &FeatureQuality| feature.n() - feature.n_compared();
+    let is_there = |of: &&&str| {
+        shown.iter().any(|f| f.value(of).is_some() || **of == "out_of_range" && without(f) > 0)
     };
-    let head = ["Feature", "Distance", "Wasserstein", "Out of range"];
-    PageTable::new(head, shown.iter().map(row))
+    let row = |(i, feature): (usize, &&FeatureQuality)| {
+        context! {
+            id => id.map_or_else(String::new, |id| format!("{id}-f{i}")), n => feature.n(),
+            head => RichText::new().name(&feature.name), compared => feature.n_compared(),
+            values => Value::from(Serde(&feature.values)), drift => drift(feature),
+        }
+    };
+    let columns = columns.iter().filter(|of| **of == "moved" || is_there(of));
+    (!shown.is_empty()).then(|| {
+        let rows = shown.iter().enumerate().map(row).collect::<Value>();
+        context!(columns => columns.copied().collect::<Value>(), rows)
+    })
 }
 
-/// Where a feature moved to, in words; away from the target also in a shape.
-fn movement_in_words(feature: &FeatureQuality) -> RichText {
-    use std::cmp::Ordering::{Equal, Greater, Less};
+/// Where a feature moved to.
+fn drift(feature: &FeatureQuality) -> &'static str {
     match feature.drift() {
-        Some(Greater) if feature.is_nearer_by_wasserstein() => {
-            RichText::new().drawing(mark()).strong("farther").text(" (nearer by Wasserstein)")
-        }
-        Some(Greater) => RichText::new().drawing(mark()).strong("farther"),
-        Some(Less) => "nearer".into(),
-        _ if !feature.moved() => "not moved".into(),
-        Some(Equal) => "as far".into(),
-        None => "nothing to compare".into(),
+        Some(Greater) if feature.is_nearer_by_wasserstein() => "farther_but",
+        Some(Greater) => "farther",
+        Some(Less) => "nearer",
+        _ if !feature.moved() => "still",
+        Some(Equal) => "as_far",
+        None => "nothing",
     }
 }
 

@@ -16,8 +16,7 @@ use minijinja::value::Value;
 
 use crate::report::draw::chart;
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageCell, PageSection, number};
+use crate::report::page::{PageBlock, PageSection};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::{FeatureQuality, QualityKey, SetQuality};
 
@@ -83,7 +82,7 @@ fn set_blocks(
     detailed: usize,
     glossary: &mut PageGlossary<'_>,
 ) -> Vec<PageBlock> {
-    let nothing = audit.quality.none_valid(&world.key).map(nothing_left);
+    let nothing = audit.quality.none_valid(&world.key).map(terms::none_valid);
     let shapes = if nothing.is_some() { 0 } else { world.directions.len() };
     let shown = &world.directions[..detailed.min(shapes)];
     let mut found: Vec<(&QualityKey, &FeatureQuality)> = Vec::new();
@@ -102,8 +101,7 @@ fn set_blocks(
         let both = feature.value("dist_before").zip(feature.value("dist_after"));
         context! {
             feature => &feature.name, from => &pair.from, to => &pair.to,
-            before => both.map(|both| number::three_digits(both.0)),
-            after => both.map(|both| number::three_digits(both.1)),
+            before => both.map(|both| both.0), after => both.map(|both| both.1),
             but => feature.is_nearer_by_wasserstein(),
         }
     });
@@ -125,26 +123,4 @@ fn set_blocks(
 
 fn mark() -> String {
     chart::verdict("warn", "mark warn")
-}
-
-/// Of so many counterfactuals none is valid.
-fn nothing_left(n: i64) -> RichText {
-    let clause = terms::none_valid(n);
-    let (first, rest) = clause.split_at(1);
-    RichText::new()
-        .drawing(mark())
-        .strong(format!("{}{rest}:", first.to_uppercase()))
-        .text(" there is nothing to compare.")
-}
-
-/// How many of `n` a share is; none where the share is of others than these.
-fn counted(share: f64, n: i64) -> Option<i64> {
-    let part = share * n as f64;
-    ((part - part.round()).abs() < 1e-6).then(|| part.round() as i64)
-}
-
-/// A share in per cent, below it of how many.
-fn share(share: f64, n: i64) -> PageCell {
-    let of = counted(share, n).map(|part| number::of(part, n));
-    PageCell::new(number::NumberFormat::Share.value(share), of)
 }

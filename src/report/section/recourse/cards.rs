@@ -9,12 +9,12 @@ use minijinja::value::{Serde, Value};
 use crate::report::draw::plot::round_up;
 use crate::report::draw::reach::{ReachEnd, reach_curves};
 use crate::report::page::digits::value_text;
-use crate::report::page::number::NumberFormat;
+use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::short;
 use crate::report::read::audit::AuditFolder;
-use crate::report::section::recourse::outcome::{ComparisonOutcome, why_not};
-use crate::report::section::recourse::views::DefinitionView;
-use crate::table::recourse::{ActionRow, ComparativeRow, EcdRow, RecourseRow, SubgroupRow};
+use crate::report::section::recourse::outcome::ComparisonOutcome;
+use crate::report::section::recourse::views::{DefinitionView, groups_of};
+use crate::table::recourse::{ActionRow, ComparativeRow, SubgroupRow};
 
 /// Subgroups that are reported with all their actions.
 const CARDS: usize = 6;
@@ -24,66 +24,6 @@ const ROWS: usize = 20;
 
 /// Comparisons on one page.
 pub(super) const COMPARISONS_AT_MOST: usize = 6;
-
-/// The shown subgroups under one definition, best place first.
-fn shown<'a>(
-    audit: &'a AuditFolder,
-    comparison: &RecourseRow,
-    way: &DefinitionView<'_>,
-) -> Vec<&'a SubgroupRow> {
-    let mut rows: Vec<&'a SubgroupRow> = audit
-        .recourse
-        .subgroups
-        .iter()
-        .filter(|row| row.pair == comparison.pair && row.criterion == way.row.criterion)
-        .collect();
-    rows.sort_by_key(|row| row.place);
-    rows
-}
-
-/// The lines of a shown subgroup for one group.
-fn lines<'a>(
-    audit: &'a AuditFolder,
-    subgroup: &SubgroupRow,
-    comparison: &RecourseRow,
-    side: i64,
-) -> Vec<&'a ComparativeRow> {
-    let mine = |row: &&ComparativeRow| {
-        Some(row.place) == subgroup.place
-            && row.side == side
-            && row.criterion == subgroup.criterion
-            && row.pair == comparison.pair
-    };
-    audit.recourse.comparatives.iter().filter(mine).collect()
-}
-
-/// The most unfair subgroups with all that they can do, both groups side by side, and their curves.
-pub(super) fn cards(
-    audit: &AuditFolder,
-    comparison: &RecourseRow,
-    way: &DefinitionView<'_>,
-) -> Option<Value> {
-    let rows = shown(audit, comparison, way);
-    let told: Vec<&SubgroupRow> = rows.into_iter().take(CARDS).collect();
-    let curves: Vec<SubgroupCurves<'_>> =
-        told.iter().map(|subgroup| curves_of(audit, comparison, way, subgroup)).collect();
-    let end = end_of(&curves);
-    let drawing = |(of, curves): (&&SubgroupRow, &SubgroupCurves<'_>)| {
-        let names = curves.names.map(|name| short(name).into_owned());
-        let place = of.place.unwrap_or(0);
-        let title = format!("Share helped by cost: {place}");
-        context!(place, svg => curves.drawing(&title, end, names, way.target_share()))
-    };
-    let drawings: Value = told.iter().zip(&curves).map(drawing).collect();
-    let card = |subgroup: &&SubgroupRow| card(audit, comparison, way, subgroup);
-    (!told.is_empty()).then(|| {
-        context! {
-            view => way.facts(), cards => told.iter().map(card).collect::<Value>(),
-            infinity => is_of_infinity(&told), drawings,
-            micro => way.view() == "micro", target => way.target_share().is_some(),
-        }
-    })
-}
 
 /// How many people of a subgroup the ways up to each cost help.
 pub(crate) struct SubgroupCurves<'a> {
@@ -110,15 +50,19 @@ impl SubgroupCurves<'_> {
         target: Option<f64>,
     ) -> String {
         let last = self.steps.len().saturating_sub(1);
-        let end = |g: usize| {
+        let ends = [0, 1].map(|g| {
             let share = self.share(last, g);
             let text = format!("{} {}", names[g], value_text(NumberFormat::Share, share, None));
             ReachEnd { share, text }
-        };
+        });
         let steps = self.steps.iter().enumerate();
         let steps: Vec<(f64, [f64; 2])> =
             steps.map(|(i, (cost, _))| (*cost, [0, 1].map(|g| self.share(i, g)))).collect();
-        reach_curves(title, &steps, most, &[end(0), end(1)], target)
+        let told = [0, 1].map(|g| {
+            let helped = self.steps.last().map_or(0, |(_, k)| k[g]);
+            format!("{} ({})", ends[g].text, number::of(helped, self.n[g]))
+        });
+        reach_curves((title, &told.join("; ")), &steps, most, &ends, target)
     }
 }
 
@@ -128,25 +72,113 @@ pub(crate) fn end_of<'a>(curves: impl IntoIterator<Item = &'a SubgroupCurves<'a>
     round_up(last.map(|step| step.0).fold(0.0, f64::max))
 }
 
-fn curves_of<'a>(
-    audit: &'a AuditFolder,
-    comparison: &'a RecourseRow,
-    way: &DefinitionView<'_>,
-    subgroup: &SubgroupRow,
-) -> SubgroupCurves<'a> {
-    let own = audit
-        .recourse
-        .ecd
-        .iter()
-        .filter(|row| row.subgroup == subgroup.subgroup && row.pair == comparison.pair);
-    let helped = |row: &EcdRow| match way.view() {
-        "micro" => [row.micro_0, row.micro_1],
-        _ => [row.macro_0, row.macro_1],
-    };
-    SubgroupCurves {
-        names: [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str()),
-        n: [subgroup.n_0, subgroup.n_1],
-        steps: own.map(|row| (row.cost, helped(row))).collect(),
+impl<'a> DefinitionView<'a> {
+    /// The subgroups that are shown, best place first.
+    fn shown(&self, most: usize) -> Vec<&'a SubgroupRow> {
+        let is_own = |row: &&SubgroupRow| {
+            row.pair == self.comparison.pair && row.criterion == self.row.criterion
+        };
+        let mut rows: Vec<_> = self.audit.recourse.subgroups.iter().filter(is_own).collect();
+        rows.sort_by_key(|row| row.place);
+        rows.truncate(most);
+        rows
+    }
+
+    /// The lines of a shown subgroup for one group.
+    fn lines(&self, subgroup: &SubgroupRow, side: usize) -> Vec<&'a ComparativeRow> {
+        let is_own = |row: &&ComparativeRow| {
+            Some(row.place) == subgroup.place
+                && row.side == side as i64
+                && row.criterion == subgroup.criterion
+                && row.pair == self.comparison.pair
+        };
+        self.audit.recourse.comparatives.iter().filter(is_own).collect()
+    }
+
+    fn curves(&self, subgroup: &SubgroupRow) -> SubgroupCurves<'a> {
+        SubgroupCurves {
+            names: groups_of(self.comparison),
+            n: [subgroup.n_0, subgroup.n_1],
+            steps: self.steps(subgroup, self.view()),
+        }
+    }
+
+    /// What is said about a subgroup wherever it stands; `own` is what its place adds.
+    fn told(&self, subgroup: &SubgroupRow, own: Value) -> Value {
+        context! {
+            row => Value::from(Serde(subgroup)), place => subgroup.place.unwrap_or(0),
+            traits => self.audit.manifest.with_code_names(&subgroup.traits),
+            values => [0, 1].map(|g| self.value(subgroup, g)).to_vec(),
+            score => self.score(subgroup), own,
+        }
+    }
+
+    /// What is said about these subgroups together.
+    fn together(&self, rows: &[&SubgroupRow]) -> Value {
+        context! {
+            view => self.facts(), unfair => self.row.unfair, judged => self.row.judged,
+            infinity => rows.iter().any(|row| row.score.is_some_and(f64::is_infinite)),
+            chance => rows.iter().any(|row| row.p_value.is_some()),
+            target => self.target_share().is_some(),
+        }
+    }
+
+    /// The most unfair subgroups with all that they can do, both groups side by side, and their
+    /// curves; none where there is none.
+    pub(super) fn cards(&self) -> Option<Value> {
+        let rows = self.shown(CARDS);
+        let curves: Vec<SubgroupCurves<'_>> = rows.iter().map(|of| self.curves(of)).collect();
+        let end = end_of(&curves);
+        let card = |(of, curves): (&&SubgroupRow, &SubgroupCurves<'_>)| {
+            let names = curves.names.map(|name| short(name).into_owned());
+            let title = format!("Share helped by cost: {}", of.place.unwrap_or(0));
+            let drawing = curves.drawing(&title, end, names, self.target_share());
+            self.told(of, context!(actions => self.actions(of), drawing))
+        };
+        let cards: Value = rows.iter().zip(&curves).map(card).collect();
+        (!rows.is_empty()).then(|| context!(of => self.together(&rows), cards))
+    }
+
+    /// The actions of a subgroup by cost, then by number.
+    fn actions(&self, subgroup: &SubgroupRow) -> Value {
+        let mut actions: BTreeMap<i64, &ComparativeRow> = BTreeMap::new();
+        for line in [0, 1].into_iter().flat_map(|side| self.lines(subgroup, side)) {
+            actions.extend(line.action.map(|action| (action, line)));
+        }
+        let action = |(action, line): (i64, &ComparativeRow)| {
+            let is = |row: &&ActionRow| {
+                row.subgroup == subgroup.subgroup
+                    && row.action == action
+                    && row.pair == self.comparison.pair
+            };
+            let found = self.audit.recourse.actions.iter().find(is);
+            context! {
+                changes => self.audit.manifest.with_code_names(&line.changes),
+                cost => line.cost.unwrap_or(0.0),
+                worked => found.map(|row| vec![row.worked_0, row.worked_1]),
+                all => found.map(|row| vec![row.cumulative_0, row.cumulative_1]),
+            }
+        };
+        actions.into_iter().map(action).collect()
+    }
+
+    /// The most unfair subgroups as rows, each with what helps most of those who are better off.
+    pub(super) fn listing(&self) -> Value {
+        let rows = self.shown(ROWS);
+        let row = |subgroup: &&SubgroupRow| {
+            let better = self.better(subgroup);
+            let helping = self.lines(subgroup, better).into_iter().rev();
+            let best = helping.filter(|line| line.own.is_some_and(|own| own > 0));
+            let helps = best.max_by_key(|line| line.own).map(|line| {
+                context! {
+                    changes => self.audit.manifest.with_code_names(&line.changes),
+                    own => line.own, n => line.n, cost => line.cost.unwrap_or(0.0),
+                    group => groups_of(self.comparison)[better],
+                }
+            });
+            self.told(subgroup, Value::from(helps))
+        };
+        context!(of => self.together(&rows), rows => rows.iter().map(row).collect::<Value>())
     }
 }
 
@@ -171,103 +203,22 @@ pub(crate) struct UnfairSubgroups<'a> {
 
 /// The most unfair subgroups of each comparison that allows a conclusion, at most so many of each.
 pub(crate) fn unfair_subgroups(audit: &AuditFolder, most: usize) -> Vec<UnfairSubgroups<'_>> {
-    let mut found = Vec::new();
-    for comparison in audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST) {
-        let of = why_not(comparison).is_none().then(|| ComparisonOutcome::of(audit, comparison));
-        let Some(outcome) = of.flatten() else { continue };
-        if outcome.too_few() || outcome.none_beyond_chance() {
-            continue;
-        }
+    let comparisons = audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST);
+    let outcomes = comparisons.filter_map(|of| ComparisonOutcome::of(audit, of));
+    let told = outcomes.filter(|of| !of.too_few() && !of.none_beyond_chance());
+    let found = told.map(|outcome| {
         let way = outcome.first;
-        let one = |subgroup: &&SubgroupRow| {
+        let one = |subgroup: &SubgroupRow| {
             let costs = [subgroup.value_0, subgroup.value_1].into_iter().flatten();
             let least = costs.filter(|cost| cost.is_finite()).reduce(f64::min);
             UnfairSubgroup {
                 traits: audit.manifest.with_code_names(&subgroup.traits),
-                curves: curves_of(audit, comparison, &way, subgroup),
+                curves: way.curves(subgroup),
                 cost: least.filter(|_| way.definition() == "equal-cost-of-effectiveness"),
             }
         };
-        let rows = shown(audit, comparison, &way);
-        let subgroups: Vec<_> = rows.iter().take(most).map(one).collect();
-        if !subgroups.is_empty() {
-            found.push(UnfairSubgroups { recourse: comparison.pair.recourse.as_str(), subgroups });
-        }
-    }
-    found
-}
-
-/// One subgroup: its actions in rows, both groups in columns.
-fn card(
-    audit: &AuditFolder,
-    comparison: &RecourseRow,
-    way: &DefinitionView<'_>,
-    subgroup: &SubgroupRow,
-) -> Value {
-    // By cost, then by number: the order of the actions.
-    let mut actions: BTreeMap<i64, (String, f64)> = BTreeMap::new();
-    for line in [0, 1].into_iter().flat_map(|side| lines(audit, subgroup, comparison, side)) {
-        if let Some(action) = line.action {
-            let changes = audit.manifest.with_code_names(&line.changes);
-            actions.insert(action, (changes, line.cost.unwrap_or(0.0)));
-        }
-    }
-    let action = |(action, (changes, cost)): (i64, (String, f64))| {
-        let is = |row: &&ActionRow| {
-            row.subgroup == subgroup.subgroup && row.action == action && row.pair == comparison.pair
-        };
-        let found = audit.recourse.actions.iter().find(is);
-        let worked = found.map(|row| vec![row.worked_0, row.worked_1]);
-        let all = found.map(|row| vec![row.cumulative_0, row.cumulative_1]);
-        context!(changes, cost, worked, all)
-    };
-    let names = [&comparison.pair.group_0, &comparison.pair.group_1];
-    let value = |g| way.value(&audit.recourse, comparison, subgroup, g);
-    context! {
-        place => subgroup.place.unwrap_or(0),
-        traits => audit.manifest.with_code_names(&subgroup.traits),
-        n => vec![subgroup.n_0, subgroup.n_1],
-        coverage => vec![subgroup.coverage_0, subgroup.coverage_1],
-        actions => actions.into_iter().map(action).collect::<Value>(),
-        values => vec![value(0), value(1)],
-        against => names.iter().position(|name| **name == subgroup.against),
-        score => way.score(&audit.recourse, comparison, subgroup),
-    }
-}
-
-/// The most unfair subgroups of one definition.
-pub(super) fn listing(
-    audit: &AuditFolder,
-    comparison: &RecourseRow,
-    way: &DefinitionView<'_>,
-) -> Value {
-    let names = [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
-    let mut rows = shown(audit, comparison, way);
-    rows.truncate(ROWS);
-    let row = |subgroup: &&SubgroupRow| {
-        let value = |g| way.value(&audit.recourse, comparison, subgroup, g);
-        // What helps those who are better off.
-        let better = usize::from(names[0] == subgroup.against.as_str());
-        let helping = lines(audit, subgroup, comparison, better as i64).into_iter().rev();
-        let best = helping.filter(|line| line.own.is_some_and(|own| own > 0));
-        let helps = best.max_by_key(|line| line.own).map(|line| {
-            let changes = audit.manifest.with_code_names(&line.changes);
-            context!(changes, own => line.own, n => line.n, cost => line.cost.unwrap_or(0.0))
-        });
-        context! {
-            row => Value::from(Serde(subgroup)), values => vec![value(0), value(1)],
-            traits => audit.manifest.with_code_names(&subgroup.traits),
-            place => subgroup.place.unwrap_or(0), better => names[better], helps,
-            score => way.score(&audit.recourse, comparison, subgroup),
-        }
-    };
-    context! {
-        view => way.facts(), unfair => way.row.unfair, judged => way.row.judged,
-        infinity => is_of_infinity(&rows), chance => rows.iter().any(|row| row.p_value.is_some()),
-        rows => rows.iter().map(row).collect::<Value>(),
-    }
-}
-
-fn is_of_infinity(rows: &[&SubgroupRow]) -> bool {
-    rows.iter().any(|row| row.score.is_some_and(f64::is_infinite))
+        let subgroups = way.shown(most).into_iter().map(one).collect();
+        UnfairSubgroups { recourse: way.comparison.pair.recourse.as_str(), subgroups }
+    });
+    found.filter(|of| !of.subgroups.is_empty()).collect()
 }

@@ -17,11 +17,8 @@ pub(crate) mod cards;
 mod outcome;
 mod views;
 
-use std::collections::BTreeMap;
-
 use minijinja::context;
 use minijinja::value::{Serde, Value};
-use serde::Serialize;
 
 use crate::report::brief::limits::AuditLimit;
 use crate::report::brief::voice::{AuditVoice, CalledGroup};
@@ -29,11 +26,10 @@ use crate::report::draw::plot::AxisUnit;
 use crate::report::page::PageSection;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::grouped::grouped;
-use crate::report::read::recourse::RecourseTables;
-use crate::report::section::recourse::cards::{COMPARISONS_AT_MOST, cards, listing};
-use crate::report::section::recourse::outcome::{ComparisonOutcome, OutcomeFacts, why_not};
-use crate::report::section::recourse::views::{DefinitionView, FEW, definition_views};
-use crate::table::recourse::{CriterionWords, RecourseColumnRow, RecourseRow};
+use crate::report::section::recourse::cards::COMPARISONS_AT_MOST;
+use crate::report::section::recourse::outcome::{ComparisonOutcome, why_not};
+use crate::report::section::recourse::views::{DefinitionView, FEW, definition_views, groups_of};
+use crate::table::recourse::{RecourseColumnRow, RecourseRow};
 
 /// The section; none where the job asks for no recourse.
 pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
@@ -43,21 +39,18 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
     }
     let shown = &all[..all.len().min(COMPARISONS_AT_MOST)];
     let comparison = |(k, comparison): (usize, &RecourseRow)| {
-        let pair = &comparison.pair;
         // Comparisons of one block of the job stand together.
-        let next = shown.get(k + 1).map(|next| next.pair.recourse.as_str());
-        let is_last = next.is_none_or(|next| next != pair.recourse.as_str());
+        let block = &comparison.pair.recourse;
+        let is_last = shown.get(k + 1).is_none_or(|next| next.pair.recourse != *block);
         context! {
-            groups => [&pair.group_0, &pair.group_1].map(|name| name.as_str()).into_iter().collect::<Value>(),
-            model => comparison.model.as_str(), why_not => why_not(comparison),
-            least => vec![comparison.least_0, comparison.least_1],
-            subgroups => comparison.subgroups, with_actions => comparison.subgroups_with_actions,
-            actions => comparison.actions, outcome => outcome(audit, comparison),
-            rules => is_last.then(|| rules(audit, pair.recourse.as_str())),
+            of => Value::from(Serde(comparison)), why_not => why_not(comparison),
+            groups => Value::from_iter(groups_of(comparison)),
+            outcome => outcome(audit, comparison),
+            rules => is_last.then(|| rules(audit, block)),
         }
     };
     let facts = context! {
-        persons => persons_judged(audit), meanings => meanings(&audit.recourse), all => all.len(),
+        persons => persons_judged(audit), meanings => meanings(audit), all => all.len(),
         comparisons => shown.iter().enumerate().map(comparison).collect::<Value>(),
     };
     let names = ("recourse", "Recourse: who can change the decision");
@@ -65,9 +58,9 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
 }
 
 /// Which definitions are used, whose words need a meaning.
-fn meanings(tables: &RecourseTables) -> Value {
-    let ways =
-        tables.comparisons.iter().flat_map(|comparison| definition_views(tables, comparison));
+fn meanings(audit: &AuditFolder) -> Value {
+    let tables = &audit.recourse;
+    let ways = tables.comparisons.iter().flat_map(|of| definition_views(audit, of));
     let used: Vec<&str> = ways.map(|way| way.definition()).collect();
     let any = |definitions: &[&str]| used.iter().any(|used| definitions.contains(used));
     context! {
@@ -83,39 +76,25 @@ pub(crate) fn is_there(audit: &AuditFolder) -> bool {
     !audit.recourse.comparisons.is_empty()
 }
 
-/// What the page says about a comparison.
-#[derive(Serialize)]
-pub(crate) struct ToldComparison<'a> {
-    groups: [&'a str; 2],
-    /// Why nothing was looked at; else what it comes to.
-    why_not: Option<String>,
-    outcome: Option<OutcomeFacts>,
-    /// Limits that count its subgroups: where most of these are too small, they name those that
-    /// the verdict still counts.
-    limits: Vec<&'a AuditLimit>,
-}
-
-/// What the page says about each comparison.
-pub(crate) fn evidence<'a>(
-    audit: &'a AuditFolder,
+/// What the page says about each comparison: why nothing was looked at, or what it comes to, and
+/// the limits that count its subgroups: where most of these are too small, they name those that the
+/// verdict still counts.
+pub(crate) fn evidence(
+    audit: &AuditFolder,
     voice: &AuditVoice<'_>,
-    limits: &'a [AuditLimit],
-) -> Vec<ToldComparison<'a>> {
-    let told = |comparison: &'a RecourseRow| {
-        let pair = &comparison.pair;
-        let groups = [pair.group_0.as_str(), pair.group_1.as_str()];
-        let why_not = why_not(comparison);
-        let outcome = match why_not {
-            Some(_) => None,
-            None => Some(ComparisonOutcome::of(audit, comparison)?),
-        };
-        let called = || groups.map(|group| voice.called_group(&pair.recourse, group));
-        let counts = |limit: &&AuditLimit| counts_subgroups(limit, comparison);
-        Some(ToldComparison {
-            groups,
-            why_not,
-            limits: limits.iter().filter(counts).filter(|_| outcome.is_some()).collect(),
-            outcome: outcome.map(|of| of.facts(called(), true)),
+    limits: &[AuditLimit],
+) -> Vec<Value> {
+    let told = |comparison: &RecourseRow| {
+        let (groups, why_not) = (groups_of(comparison), why_not(comparison));
+        let outcome = ComparisonOutcome::of(audit, comparison);
+        let called = || groups.map(|group| voice.called_group(&comparison.pair.recourse, group));
+        let counts = |limit: &&AuditLimit| outcome.is_some() && counts_subgroups(limit, comparison);
+        let limits: Vec<&AuditLimit> = limits.iter().filter(counts).collect();
+        (why_not.is_some() || outcome.is_some()).then(|| {
+            context! {
+                groups => Value::from_iter(groups), why_not, limits => Value::from(Serde(&limits)),
+                outcome => outcome.as_ref().map(|of| of.facts(called(), true)),
+            }
         })
     };
     audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST).filter_map(told).collect()
@@ -130,50 +109,36 @@ pub(crate) fn persons_judged(audit: &AuditFolder) -> Option<Value> {
 
 /// Whether a limit counts subgroups of a comparison.
 fn counts_subgroups(limit: &AuditLimit, comparison: &RecourseRow) -> bool {
-    let pair = &comparison.pair;
     let part = limit.parts.first().filter(|part| part.counts.is_some());
     limit.counted.is_some()
         && part.is_some_and(|part| {
-            part.key.model == comparison.model.as_str()
-                && part.key.attribute == pair.recourse.as_str()
-                && [part.key.from.as_str(), part.key.to.as_str()]
-                    == [pair.group_0.as_str(), pair.group_1.as_str()]
+            part.judged.key.model == comparison.model.as_str()
+                && part.judged.key.attribute == comparison.pair.recourse.as_str()
+                && [part.judged.key.from.as_str(), part.judged.key.to.as_str()] == groups_of(comparison)
         })
 }
 
-/// What was excluded of a comparison: all of it, subgroups without actions, or mean ranks.
-#[derive(Serialize)]
-pub(crate) struct UnjudgedRecourse<'a> {
-    groups: [&'a str; 2],
-    model: &'a str,
-    why_not: Option<String>,
-    subgroups: i64,
-    /// Subgroups without an action.
-    without: i64,
-    ranks: usize,
-}
-
-/// What was excluded of comparisons.
-pub(crate) fn left_out(audit: &AuditFolder) -> Vec<UnjudgedRecourse<'_>> {
+/// What was excluded of comparisons: all of one, its subgroups without actions, or mean ranks.
+pub(crate) fn left_out(audit: &AuditFolder) -> Vec<Value> {
     let mut found = Vec::new();
     for row in &audit.recourse.comparisons {
-        let part = |why_not, without, ranks| UnjudgedRecourse {
-            groups: [&row.pair.group_0, &row.pair.group_1].map(|group| group.as_str()),
-            model: &row.model,
-            why_not,
-            subgroups: row.subgroups,
-            without,
-            ranks,
-        };
-        if let Some(why_not) = why_not(row) {
-            found.push(part(Some(why_not), 0, 0));
-            continue;
-        }
+        let rankings = audit.recourse.rankings.iter().filter(|of| of.pair == row.pair);
+        let ranks = rankings.filter(|of| !of.undefined.is_empty()).count();
         let without = row.subgroups - row.subgroups_with_actions;
-        let ranks = audit.recourse.rankings.iter();
-        let ranks = ranks.filter(|of| of.pair == row.pair && !of.undefined.is_empty()).count();
-        found.extend((without > 0).then(|| part(None, without, 0)));
-        found.extend((ranks > 0).then(|| part(None, 0, ranks)));
+        let (groups, why_not) = (groups_of(row), why_not(row));
+        let is_judged = why_not.is_none();
+        for (is_there, why_not, without, ranks) in [
+            (!is_judged, why_not, 0, 0),
+            (is_judged && without > 0, None, without, 0),
+            (is_judged && ranks > 0, None, 0, ranks),
+        ] {
+            found.extend(is_there.then(|| {
+                context! {
+                    groups => Value::from_iter(groups), model => row.model.as_str(), why_not,
+                    subgroups => row.subgroups, without, ranks,
+                }
+            }));
+        }
     }
     found
 }
@@ -182,43 +147,32 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<UnjudgedRecourse<'_>> {
 fn outcome(audit: &AuditFolder, comparison: &RecourseRow) -> Option<Value> {
     let outcome = ComparisonOutcome::of(audit, comparison)?;
     let least = comparison.least_0.min(comparison.least_1);
-    let raw = outcome.names().map(|name| CalledGroup { name: name.to_owned(), words: None });
-    let listings = outcome.views.iter().map(|way| listing(audit, comparison, way));
+    let raw = groups_of(comparison).map(|name| CalledGroup { name: name.to_owned(), words: None });
     let view =
         |way: &DefinitionView<'_>| context!(of => way.facts(), row => Value::from(Serde(way.row)));
     Some(context! {
-        words => Value::from(Serde(&outcome.facts(raw, false))),
-        small => (least < FEW).then_some(least),
-        cards => cards(audit, comparison, &outcome.first),
+        words => outcome.facts(raw, false), small => (least < FEW).then_some(least),
+        cards => outcome.first.cards(),
         views => outcome.views.iter().map(view).collect::<Value>(),
-        listings => listings.collect::<Value>(),
-        agreement => agreement(audit, comparison, &outcome.views),
+        listings => outcome.views.iter().map(DefinitionView::listing).collect::<Value>(),
+        agreement => agreement(audit, &outcome.views),
     })
 }
 
 /// Agreement of the definitions; none of a single one.
-fn agreement(
-    audit: &AuditFolder,
-    comparison: &RecourseRow,
-    ways: &[DefinitionView<'_>],
-) -> Vec<Value> {
-    let mut values: BTreeMap<[CriterionWords; 2], f64> = BTreeMap::new();
-    for row in audit.recourse.rankings.iter().filter(|row| row.pair == comparison.pair) {
-        let other = CriterionWords {
-            definition: row.by_definition.clone(),
-            parameter: row.by_parameter.clone(),
-            view: row.by_view.clone(),
-        };
-        if let Some(value) = row.value {
-            values.insert([row.criterion.clone(), other], value);
-        }
-    }
+fn agreement(audit: &AuditFolder, ways: &[DefinitionView<'_>]) -> Vec<Value> {
+    let value = |way: &DefinitionView<'_>, other: &DefinitionView<'_>| {
+        let by = &other.row.criterion;
+        let mut mine = audit.recourse.rankings.iter().filter(|row| {
+            row.pair == way.comparison.pair
+                && row.criterion == way.row.criterion
+                && (&row.by_definition, &row.by_parameter, &row.by_view)
+                    == (&by.definition, &by.parameter, &by.view)
+        });
+        mine.find_map(|row| row.value).map(|value| format!("{value:.3}"))
+    };
     let row = |(i, way): (usize, &DefinitionView<'_>)| {
-        let cell = |other: &DefinitionView<'_>| {
-            let value = values.get(&[&way.row.criterion, &other.row.criterion].map(Clone::clone));
-            value.map(|value| format!("{value:.3}"))
-        };
-        let ranks: Vec<Option<String>> = ways.iter().map(cell).collect();
+        let ranks: Vec<Option<String>> = ways.iter().map(|other| value(way, other)).collect();
         context!(number => (i + 1).to_string(), of => way.facts(), ranks)
     };
     ways.iter().enumerate().filter(|_| ways.len() > 1).map(row).collect()

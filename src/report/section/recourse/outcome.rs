@@ -1,8 +1,8 @@
 //! What a comparison of two groups comes to: whom the model puts at a disadvantage, for how many
 //! people, and whether chance explains it. Facts only; `outcome.html` says them.
 
-use minijinja::value::Value;
-use serde::Serialize;
+use minijinja::context;
+use minijinja::value::{Serde, Value};
 
 use crate::report::brief::voice::CalledGroup;
 use crate::report::page::number::{self, three_digits};
@@ -35,51 +35,43 @@ pub(super) fn why_not(comparison: &RecourseRow) -> Option<String> {
 
 /// What a comparison comes to.
 pub(super) struct ComparisonOutcome<'a> {
-    pub(super) comparison: &'a RecourseRow,
     pub(super) views: Vec<DefinitionView<'a>>,
     /// The view that is shown first.
     pub(super) first: DefinitionView<'a>,
     /// How large the smaller group of its unfair subgroups is.
-    pub(super) smaller: SizeCounts,
+    smaller: SizeCounts,
     /// How they stand against chance; none where the job asks for no test.
-    pub(super) chance: Option<ChanceTests>,
+    chance: Option<ChanceTests>,
     /// Views whose test tells an unfair subgroup from chance.
     views_beyond: usize,
 }
 
 impl<'a> ComparisonOutcome<'a> {
-    /// None where no subgroup was judged.
-    pub(super) fn of(
-        audit: &'a AuditFolder,
-        comparison: &'a RecourseRow,
-    ) -> Option<ComparisonOutcome<'a>> {
-        let ways = definition_views(&audit.recourse, comparison);
+    /// None where nothing was looked at, or no subgroup was judged.
+    pub(super) fn of(audit: &'a AuditFolder, comparison: &'a RecourseRow) -> Option<Self> {
+        if why_not(comparison).is_some() {
+            return None;
+        }
+        let views = definition_views(audit, comparison);
         let share = |way: &DefinitionView<'_>| way.target_share().unwrap_or(0.0);
-        let of_cost = ways.iter().filter(|way| way.definition() == "equal-cost-of-effectiveness");
+        let of_cost = views.iter().filter(|way| way.definition() == "equal-cost-of-effectiveness");
         let best = of_cost
             .max_by(|a, b| share(a).total_cmp(&share(b)).then_with(|| b.view().cmp(a.view())));
-        let first = *best.or_else(|| ways.iter().max_by_key(|way| way.row.unfair))?;
-        let smaller = audit.recourse.smaller(comparison, &first.row.criterion);
-        let chance = audit.recourse.chance(comparison, &first.row.criterion);
-        let tests =
-            ways.iter().filter_map(|way| audit.recourse.chance(comparison, &way.row.criterion));
+        let first = *best.or_else(|| views.iter().max_by_key(|way| way.row.unfair))?;
+        let chance =
+            |way: &DefinitionView<'_>| audit.recourse.chance(comparison, &way.row.criterion);
+        let tests = views.iter().filter_map(chance);
         let views_beyond = tests.filter(|chance| chance.beyond > 0).count();
-        Some(ComparisonOutcome { comparison, views: ways, first, smaller, chance, views_beyond })
+        let smaller = audit.recourse.smaller(comparison, &first.row.criterion);
+        let chance = chance(&first);
+        Some(ComparisonOutcome { views, first, smaller, chance, views_beyond })
     }
 
-    pub(super) fn names(&self) -> [&'a str; 2] {
-        [&self.comparison.pair.group_0, &self.comparison.pair.group_1].map(|group| group.as_str())
-    }
     /// Whether the unfair subgroups are mostly made of a few people; where there are none, whether
     /// a group is.
     pub(super) fn too_few(&self) -> bool {
-        let affected = [self.comparison.affected_0, self.comparison.affected_1];
-        self.smaller.median().unwrap_or(affected[0].min(affected[1]) as f64) < FEW as f64
-    }
-
-    /// Whether the test of no view tells an unfair subgroup from chance.
-    pub(super) fn nothing_beyond_chance(&self) -> bool {
-        self.none_beyond_chance() && self.views_beyond == 0
+        let RecourseRow { affected_0, affected_1, .. } = self.first.comparison;
+        self.smaller.median().unwrap_or(*affected_0.min(affected_1) as f64) < FEW as f64
     }
 
     /// Whether the test of the view shown first tells none of its unfair subgroups from chance,
@@ -89,8 +81,8 @@ impl<'a> ComparisonOutcome<'a> {
     }
 
     /// As `outcome.html` says it; `told` tells that the groups are called by the job's words.
-    pub(super) fn facts(&self, groups: [CalledGroup; 2], told: bool) -> OutcomeFacts {
-        let (row, comparison) = (&self.first.row, self.comparison);
+    pub(super) fn facts(&self, groups: [CalledGroup; 2], told: bool) -> Value {
+        let (row, comparison) = (&self.first.row, self.first.comparison);
         let n_views = |holds: fn(i64, i64) -> bool| {
             self.views.iter().filter(|way| holds(way.row.unfair_0, way.row.unfair_1)).count()
         };
@@ -98,79 +90,31 @@ impl<'a> ComparisonOutcome<'a> {
             0.0 => number::people(median as i64),
             _ => format!("{median:.1} people"),
         });
-        // No score comes up less often than once in all deals and the real one.
+        // No score comes up less often than once in all deals and the real one: how many have the
+        // smallest p that so many deals can give, and that p.
         let least = |chance: &ChanceTests| {
             let deals = comparison.deals.filter(|_| chance.beyond == 0)?;
             let is_least = chance.least * (1 + deals) as f64 <= 1.5;
             is_least.then(|| (chance.with_least, deals, three_digits(chance.least)))
         };
-        OutcomeFacts {
-            groups,
-            told,
-            persons: comparison.persons.is_some(),
-            too_few: self.too_few(),
-            none_beyond_chance: self.none_beyond_chance(),
-            nothing_beyond_chance: self.nothing_beyond_chance(),
-            affected: [comparison.affected_0, comparison.affected_1],
-            unfair: [row.unfair_0, row.unfair_1],
-            judged: row.judged,
-            view: self.first.facts(),
-            views: self.views.len(),
-            against: [n_views(|a, b| a > b), n_views(|a, b| b > a)],
-            even: n_views(|a, b| a == b),
-            median,
-            n: self.smaller.n(),
-            few: self.smaller.below(FEW),
-            few_below: FEW,
-            asked: comparison.deals.is_some(),
-            chance: self.chance.as_ref().map(|chance| ChanceFacts {
-                level: FALSE_DISCOVERIES,
-                tested: chance.tested,
-                beyond: chance.beyond,
-                views_beyond: self.views_beyond,
-                least: least(chance),
-            }),
+        let chance = |of: &ChanceTests| {
+            context! {
+                level => FALSE_DISCOVERIES, tested => of.tested, beyond => of.beyond,
+                views_beyond => self.views_beyond, least => Value::from(Serde(&least(of))),
+            }
+        };
+        let none_beyond_chance = self.none_beyond_chance();
+        context! {
+            groups => Value::from(Serde(&groups)), told, persons => comparison.persons.is_some(),
+            too_few => self.too_few(), none_beyond_chance,
+            nothing_beyond_chance => none_beyond_chance && self.views_beyond == 0,
+            affected => vec![comparison.affected_0, comparison.affected_1],
+            unfair => vec![row.unfair_0, row.unfair_1], judged => row.judged,
+            view => self.first.facts(), views => self.views.len(),
+            against => vec![n_views(|a, b| a > b), n_views(|a, b| b > a)],
+            even => n_views(|a, b| a == b), median, n => self.smaller.n(),
+            few => self.smaller.below(FEW), few_below => FEW,
+            asked => comparison.deals.is_some(), chance => self.chance.as_ref().map(chance),
         }
     }
-}
-
-/// What a comparison comes to, for templates.
-#[derive(Serialize)]
-pub(crate) struct OutcomeFacts {
-    groups: [CalledGroup; 2],
-    told: bool,
-    /// Whether persons are counted, next to sections that count rows.
-    persons: bool,
-    too_few: bool,
-    none_beyond_chance: bool,
-    nothing_beyond_chance: bool,
-    /// People of each group with the unfavourable decision, and subgroups unfair to it.
-    affected: [i64; 2],
-    unfair: [i64; 2],
-    judged: i64,
-    /// The view shown first.
-    view: Value,
-    views: usize,
-    /// Views that find more subgroups unfair to either group, and to both alike.
-    against: [usize; 2],
-    even: usize,
-    /// How large the smaller group of the unfair subgroups is, of how many, and how many are few.
-    median: Option<String>,
-    n: i64,
-    few: i64,
-    few_below: i64,
-    /// Whether the job asks for the test against chance.
-    asked: bool,
-    chance: Option<ChanceFacts>,
-}
-
-/// How the unfair subgroups stand against chance.
-#[derive(Serialize)]
-struct ChanceFacts {
-    level: f64,
-    tested: i64,
-    beyond: i64,
-    views_beyond: usize,
-    /// How many have the smallest p that so many deals can give, and that p.
-    least: Option<(i64, i64, String)>,
 }

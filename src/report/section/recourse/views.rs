@@ -8,26 +8,29 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::report::page::number::{self, three_digits};
-use crate::report::read::recourse::RecourseTables;
+use crate::report::read::audit::AuditFolder;
 use crate::table::recourse::{CriterionWords, EcdRow, RankingRow, RecourseRow, SubgroupRow};
 
 /// Below so many people of a group in a subgroup one person decides.
 pub(crate) const FEW: i64 = 10;
 
-/// A definition in a view, or in both.
+/// A definition in a view, or in both, of a comparison.
 #[derive(Clone, Copy)]
 pub(crate) struct DefinitionView<'a> {
+    pub(super) audit: &'a AuditFolder,
+    pub(super) comparison: &'a RecourseRow,
     /// Its row of `ranking_analysis`; of both views that of the macro view.
     pub(crate) row: &'a RankingRow,
     /// Whether the other view says the same.
-    pub(crate) both: bool,
+    both: bool,
 }
 
 /// The ways in which a comparison is judged.
 pub(crate) fn definition_views<'a>(
-    tables: &'a RecourseTables,
-    comparison: &RecourseRow,
+    audit: &'a AuditFolder,
+    comparison: &'a RecourseRow,
 ) -> Vec<DefinitionView<'a>> {
+    let tables = &audit.recourse;
     let rows: Vec<&'a RankingRow> =
         tables.analysis.iter().filter(|row| row.pair == comparison.pair).collect();
     let other = |row: &RankingRow, view: &str| {
@@ -37,15 +40,19 @@ pub(crate) fn definition_views<'a>(
         other.is_some_and(|other| other != own && tables.agree(comparison, [own, other]))
     };
     let kept = rows.iter().copied().filter(|row| !other(row, "macro"));
-    kept.map(|row| DefinitionView { row, both: other(row, "micro") }).collect()
+    kept.map(|row| DefinitionView { audit, comparison, row, both: other(row, "micro") }).collect()
+}
+
+/// The two groups of a comparison.
+pub(super) fn groups_of(comparison: &RecourseRow) -> [&str; 2] {
+    [&comparison.pair.group_0, &comparison.pair.group_1].map(|group| group.as_str())
 }
 
 impl<'a> DefinitionView<'a> {
     /// What its title and the value that it compares depend on; `definition.html` says them.
     pub(crate) fn facts(&self) -> Value {
-        let criterion = &self.row.criterion;
-        let cost = criterion.parameter.parse::<f64>().ok();
-        let parameter = criterion.parameter.as_str();
+        let parameter = self.row.criterion.parameter.as_str();
+        let cost = parameter.parse::<f64>().ok();
         context! {
             definition => self.definition(), view => self.view(), both => self.both,
             share => self.target_share().map_or_else(|| parameter.to_owned(), number::level),
@@ -77,57 +84,38 @@ impl<'a> DefinitionView<'a> {
         )
     }
 
-    /// People of a group in a subgroup who are reached at the cost that is its value, in a view;
-    /// where that is infinite, at any cost.
-    fn reached(
-        &self,
-        view: &str,
-        tables: &RecourseTables,
-        comparison: &RecourseRow,
-        subgroup: &SubgroupRow,
-        g: usize,
-    ) -> i64 {
-        let reached = |row: &EcdRow| match view {
-            "micro" => [row.micro_0, row.micro_1][g],
-            _ => [row.macro_0, row.macro_1][g],
+    /// Costs of the actions of a subgroup, rising, and how many of each group those up to that cost
+    /// help in a view.
+    pub(super) fn steps(&self, subgroup: &SubgroupRow, view: &str) -> Vec<(f64, [i64; 2])> {
+        let is_own =
+            |row: &&EcdRow| row.subgroup == subgroup.subgroup && row.pair == self.comparison.pair;
+        let helped = |row: &EcdRow| match view {
+            "micro" => [row.micro_0, row.micro_1],
+            _ => [row.macro_0, row.macro_1],
         };
-        let most = match self.definition() {
-            "equal-cost-of-effectiveness" => {
-                [subgroup.value_0, subgroup.value_1][g].unwrap_or(f64::INFINITY)
-            }
-            _ => f64::INFINITY,
-        };
-        // Costs are whole multiples of 1e-9.
-        let within = |row: &&EcdRow| row.cost < most + 5e-10;
-        let steps = tables
-            .ecd
-            .iter()
-            .filter(|row| row.subgroup == subgroup.subgroup && row.pair == comparison.pair);
-        steps.filter(within).map(reached).max().unwrap_or(0)
+        let own = self.audit.recourse.ecd.iter().filter(is_own);
+        own.map(|row| (row.cost, helped(row))).collect()
     }
 
-    /// How many of a group are reached: by one action, and by any where both views are one and
+    /// How many people of a group in a subgroup are reached at the cost that is its value; where
+    /// that is infinite, at any cost: by one action, and by any where both views are one and
     /// another number is.
-    fn reach(
-        &self,
-        tables: &RecourseTables,
-        comparison: &RecourseRow,
-        subgroup: &SubgroupRow,
-        g: usize,
-    ) -> (i64, Option<i64>) {
-        let reached = |view| self.reached(view, tables, comparison, subgroup, g);
+    fn reach(&self, subgroup: &SubgroupRow, g: usize) -> (i64, Option<i64>) {
+        let own = [subgroup.value_0, subgroup.value_1][g];
+        let is_cost = self.definition() == "equal-cost-of-effectiveness";
+        let most = own.filter(|_| is_cost).unwrap_or(f64::INFINITY);
+        let reached = |view| {
+            let steps = self.steps(subgroup, view).into_iter();
+            // Costs are whole multiples of 1e-9.
+            let within = steps.filter(|(cost, _)| *cost < most + 5e-10);
+            within.map(|(_, helped)| helped[g]).max().unwrap_or(0)
+        };
         let first = reached(self.view());
         (first, self.both.then(|| reached("micro")).filter(|any| *any != first))
     }
 
     /// The compared value of one group.
-    pub(crate) fn value(
-        &self,
-        tables: &RecourseTables,
-        comparison: &RecourseRow,
-        subgroup: &SubgroupRow,
-        g: usize,
-    ) -> Value {
+    pub(super) fn value(&self, subgroup: &SubgroupRow, g: usize) -> Value {
         let n = [subgroup.n_0, subgroup.n_1][g];
         let value = [subgroup.value_0, subgroup.value_1][g];
         let is_cost = self.definition() == "equal-cost-of-effectiveness";
@@ -140,30 +128,29 @@ impl<'a> DefinitionView<'a> {
             Some(_) if is_cost => "reached",
             Some(_) => "cost",
         };
-        let (reached, any) = self.reach(tables, comparison, subgroup, g);
+        let (reached, any) = self.reach(subgroup, g);
         let at_cost = (self.definition() == "fair-trade-off").then_some(subgroup.cost).flatten();
         context!(kind, value, n, reached, any, at_cost)
     }
 
+    /// Which of the two groups is better off in an unfair subgroup.
+    pub(super) fn better(&self, subgroup: &SubgroupRow) -> usize {
+        usize::from(self.comparison.pair.group_0 == subgroup.against)
+    }
+
     /// The difference of the two groups; where one of them is never reached, how many of the other
     /// are.
-    pub(crate) fn score(
-        &self,
-        tables: &RecourseTables,
-        comparison: &RecourseRow,
-        subgroup: &SubgroupRow,
-    ) -> Value {
+    pub(super) fn score(&self, subgroup: &SubgroupRow) -> Value {
         let kind = match subgroup.score {
             None => "none",
             Some(score) if score.is_infinite() => "infinite",
             Some(_) if self.is_share() => "distance",
             Some(_) => "number",
         };
-        let names = [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
-        let better = usize::from(names[0] == subgroup.against.as_str());
-        let (reached, any) = self.reach(tables, comparison, subgroup, better);
+        let better = self.better(subgroup);
+        let (reached, any) = self.reach(subgroup, better);
         context! {
-            kind, score => subgroup.score, better => names[better],
+            kind, score => subgroup.score, better => groups_of(self.comparison)[better],
             n => [subgroup.n_0, subgroup.n_1][better], reached, any,
         }
     }

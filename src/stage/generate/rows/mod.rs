@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::exec::accumulator::{Accumulator, merge_each};
 use crate::exec::files;
 use crate::folder::manifest::WrittenValue;
-use crate::metric::evidence::additive::Additive;
+use crate::num::additive::Additive;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::support::{SupportSums, SupportTests, UnsupportedValue};
 use crate::stage::row_context::RowContext;

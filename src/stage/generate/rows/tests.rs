@@ -85,7 +85,7 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     let row_context =
         RowContext { rows: &rows, roles: &roles, workers: &workers, watch: StageWatch::SILENT };
     let generators: Vec<Box<dyn Generator>> = vec![Box::new(NaiveGenerator)];
-    let basis = LearningReference::new(row_context, None).unwrap();
+    let basis = LearningReference::new(row_context, None, RowClasses::Label).unwrap();
     let making = GenerateInputs {
         generators: &generators,
         attribute: 0,
