@@ -292,13 +292,26 @@ impl Error {
         }
     }
 
+    /// A problem of the command line, at a flag unless that is empty.
+    pub(crate) fn command_line(
+        code: &'static str,
+        flag: &str,
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        let (file, what, hint) = (flag.to_owned(), what.into(), Some(hint.into()));
+        let place = (!flag.is_empty()).then_some(FilePlace { file, line: 0, column: 0 });
+        Error::Job(vec![JobProblem { code, path: String::new(), place, what, hint }])
+    }
+
     /// An operating system error with the path it belongs to.
     pub fn io(doing: &str, path: &Path, cause: &std::io::Error) -> Self {
         use std::io::ErrorKind as Kind;
         let hint = match cause.kind() {
-            Kind::StorageFull | Kind::QuotaExceeded => {
-                Some("free some space on that disk, then run again: finished stages are kept")
-            }
+            Kind::StorageFull | Kind::QuotaExceeded => Some(
+                "free some space on that disk, then run again: finished stages are kept, \
+                     unless the cache is off",
+            ),
             Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
                 Some("give this user access to it, or choose another path")
             }
@@ -373,7 +386,7 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "error[interrupted]: {what}; the output folder is as it was before\n  hint: run \
-                     again: finished stages are kept"
+                     again: finished stages are kept, unless the cache is off"
                 )
             }
         }

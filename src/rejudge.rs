@@ -58,23 +58,24 @@ pub(crate) fn judge(
     if !opened::manifest(folder)?.0.awaited.is_empty() {
         return rejudge_waiting(folder, &baseline::verified(folder)?.0);
     }
-    let (mut manifest, new, supported) = baseline::finished(folder)?;
+    let (new, supported) = baseline::finished(folder)?;
     baseline.map_or(Ok(()), |baseline| baseline::check_other(baseline, folder))?;
     let (comparison, checked) = match baseline {
         Some(baseline) => {
-            let old = baseline::finished_side(baseline)?.1;
+            let old = baseline::finished(baseline)?.0;
             let mut compared = diff::compare(&old, &new, force)?;
             let checked = job_of(folder)?;
             baseline::add_old_extremes(&checked, &mut compared.changes, (&old, baseline))?;
             (Some(compared), checked)
         }
-        None => (stored_comparison(folder, &manifest)?, job_of(folder)?),
+        None => (stored_comparison(folder, &new.manifest)?, job_of(folder)?),
     };
     let old_gates = read_rows::<GateRow>(&folder.join("tables"))?;
     let metrics = (new.metrics.as_slice(), supported.as_slice());
     let (gates, outcome) =
         judge_by_tables(folder, &checked, comparison.as_ref(), metrics, Some(&old_gates))?;
     let old_summary = read::read_summary(folder)?;
+    let mut manifest = new.manifest;
     let mut summary = report::summary(&manifest, outcome, &new.metrics);
     let compared = comparison.as_ref().map(|c| c.compared.clone());
     let same_changes = match &comparison {
@@ -153,40 +154,6 @@ pub(crate) fn job_of(folder: &Path) -> Result<CheckedJob> {
     check::read(&folder.join("job.resolved.yaml"), &[])
 }
 
-/// The tables of a finished folder that gates are judged by, next to its metrics.
-struct JudgingTables {
-    groups: Vec<GroupRow>,
-    population: Vec<PopulationRow>,
-    counts: Vec<CountRow>,
-    arms: Vec<ArmRow>,
-    issues: Vec<IssueRow>,
-    unknown: Vec<UnknownLevelRow>,
-    hidden: Vec<HiddenCauseRow>,
-}
-
-impl JudgingTables {
-    fn read(tables: &Path) -> Result<Self> {
-        Ok(JudgingTables {
-            groups: read_rows(tables)?,
-            population: read_rows(tables)?,
-            counts: read_rows(tables)?,
-            arms: read_rows(tables)?,
-            issues: read_rows(tables)?,
-            unknown: read_rows(tables)?,
-            hidden: read_rows(tables)?,
-        })
-    }
-
-    /// With the metrics of all people, and of the supported ones alone.
-    fn with<'a>(
-        &'a self,
-        (metrics, supported): (&'a [MetricRow], &'a [MetricRow]),
-    ) -> GateTables<'a> {
-        let JudgingTables { groups, population, counts, arms, issues, unknown, hidden } = self;
-        GateTables { metrics, supported, groups, population, counts, arms, issues, unknown, hidden }
-    }
-}
-
 /// Judges the gates of a job by the tables of a folder, whose metrics are given. With the table of
 /// gates that is `stored` there they keep the lines that they had in the job file, which a resolved
 /// job does not tell.
@@ -194,7 +161,7 @@ fn judge_by_tables(
     folder: &Path,
     checked: &CheckedJob,
     comparison: Option<&DiffResult>,
-    metrics: (&[MetricRow], &[MetricRow]),
+    (metrics, supported): (&[MetricRow], &[MetricRow]),
     stored: Option<&[GateRow]>,
 ) -> Result<(Vec<GateRow>, GateOutcome)> {
     let mut questions = gate::questions(checked);
@@ -206,8 +173,19 @@ fn judge_by_tables(
             question.line = line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0);
         }
     }
-    let judging = JudgingTables::read(&folder.join("tables"))?;
-    Ok(gate::verdicts(checked, questions, judging.with(metrics), comparison, counted))
+    let tables = folder.join("tables");
+    let judged_by = GateTables {
+        metrics,
+        supported,
+        groups: &read_rows::<GroupRow>(&tables)?,
+        population: &read_rows::<PopulationRow>(&tables)?,
+        counts: &read_rows::<CountRow>(&tables)?,
+        arms: &read_rows::<ArmRow>(&tables)?,
+        issues: &read_rows::<IssueRow>(&tables)?,
+        unknown: &read_rows::<UnknownLevelRow>(&tables)?,
+        hidden: &read_rows::<HiddenCauseRow>(&tables)?,
+    };
+    Ok(gate::verdicts(checked, questions, judged_by, comparison, counted))
 }
 
 /// A folder whose run waits for scores: there is nothing to judge yet, and its summary says so.
@@ -333,15 +311,15 @@ fn extras(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
 /// # Errors
 /// The folder cannot be read, is damaged or holds no numbers.
 pub(crate) fn export(folder: &Path, form: &ExportFormat) -> Result<String> {
-    let (manifest, side) = baseline::finished_side(folder)?;
+    let side = baseline::finished(folder)?.0;
     let on_inconclusive = side.values.get(&vec!["on_inconclusive".to_owned()]);
     let fails = on_inconclusive.is_none_or(|word| word == "fail");
     if !matches!(form, ExportFormat::Prometheus(_)) {
-        return export_text(folder, form, &manifest, fails);
+        return export_text(folder, form, &side.manifest, fails);
     }
     let job = job_of(folder)?.job;
     let own = job.exports.iter().find(|own| matches!(own, ExportFormat::Prometheus(_)));
-    export_text(folder, own.unwrap_or(form), &manifest, fails)
+    export_text(folder, own.unwrap_or(form), &side.manifest, fails)
 }
 
 /// Writes the page and the table of changes into a folder, which it makes; each file appears whole
@@ -371,8 +349,8 @@ pub(crate) fn compare(
     job: Option<&CheckedJob>,
     force: bool,
 ) -> Result<FolderDiff> {
-    let (old_manifest, old_side) = baseline::finished_side(old)?;
-    let (new_manifest, new_side, supported) = baseline::finished(new)?;
+    let old_side = baseline::finished(old)?.0;
+    let (new_side, supported) = baseline::finished(new)?;
     let mut comparison = diff::compare(&old_side, &new_side, force)?;
     let (mut gates, mut exit) = (Vec::<GateRow>::new(), 0);
     if let Some(checked) = job {
@@ -386,8 +364,8 @@ pub(crate) fn compare(
     let judged = [verdicts_of(old)?, verdicts_of(new)?];
     let DiffResult { compared, changes } = comparison;
     Ok(FolderDiff {
-        old: (named(old), old_manifest),
-        new: (named(new), new_manifest),
+        old: (named(old), old_side.manifest),
+        new: (named(new), new_side.manifest),
         compared,
         changes,
         gates,

@@ -55,19 +55,16 @@ impl RunRecord for LogJournal {
     }
 }
 
-/// Where text lines go: above the bars on a terminal, else plainly to stderr.
-pub(crate) trait LineWriter: Send + Sync {
-    /// Writes one line.
-    fn line(&self, text: &str);
-}
+/// Takes one line.
+type LineSink = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Sets up logging for the process.
+/// Sets up logging for the process; `line` takes the lines for people.
 ///
 /// # Errors
 /// The log file cannot be opened.
 pub(crate) fn start(
     flags: &LogFlags,
-    lines: Arc<dyn LineWriter>,
+    line: impl Fn(&str) + Send + Sync + 'static,
     journal: &LogJournal,
     on_terminal: bool,
 ) -> Result<()> {
@@ -78,15 +75,26 @@ pub(crate) fn start(
     } else {
         Level::INFO
     };
-    let layer = |level, form, times, sink| {
+    let layer = |level, form, times, sink: LineSink| {
         let journal = journal.clone();
         LineLayer { level, form, times, sink, journal }
     };
-    let console = layer(level, flags.log, !on_terminal, LineSink::Lines(lines));
-    let kept = layer(Level::DEBUG, LogForm::Json, true, LineSink::Journal);
-    let file = flags.log_file.as_deref().map(open_log).transpose()?;
-    let file =
-        file.map(|file| layer(Level::DEBUG, LogForm::Json, true, LineSink::File(Mutex::new(file))));
+    let console = layer(level, flags.log, !on_terminal, Box::new(line));
+    let lines = Arc::clone(&journal.lines);
+    let keep = move |line: &str| {
+        let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.extend_from_slice(line.as_bytes());
+        lines.push(b'\n');
+    };
+    let kept = layer(Level::DEBUG, LogForm::Json, true, Box::new(keep));
+    let file = flags.log_file.as_deref().map(open_log).transpose()?.map(Mutex::new);
+    let file = file.map(|file| {
+        // A full disk must not stop the run that it logs; the run itself will say so when it writes.
+        let write = move |line: &str| {
+            let _ = writeln!(file.lock().unwrap_or_else(PoisonError::into_inner), "{line}");
+        };
+        layer(Level::DEBUG, LogForm::Json, true, Box::new(write))
+    });
     // A second call finds the first one's subscriber; it happens in no run.
     let _ = Registry::default().with(console).with(kept).with(file).try_init();
     Ok(())
@@ -102,12 +110,6 @@ const GATE_EVENT: &str = "gate.verdict";
 
 /// The event of a line that is none of a run's.
 const PROBLEM_EVENT: &str = "problem";
-
-enum LineSink {
-    Lines(Arc<dyn LineWriter>),
-    File(Mutex<File>),
-    Journal,
-}
 
 struct LineLayer {
     level: Level,
@@ -159,20 +161,7 @@ impl<S: Subscriber> Layer<S> for LineLayer {
             LogForm::Text => self.text_line(*metadata.level(), &fields),
             LogForm::Json => self.json_line(*metadata.level(), fields),
         };
-        match &self.sink {
-            LineSink::Lines(lines) => lines.line(&line),
-            LineSink::File(file) => {
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                // A full disk must not stop the run that it logs; the run itself will say so when
-                // it writes.
-                let _ = writeln!(file, "{line}");
-            }
-            LineSink::Journal => {
-                let mut lines = self.journal.lines.lock().unwrap_or_else(PoisonError::into_inner);
-                lines.extend_from_slice(line.as_bytes());
-                lines.push(b'\n');
-            }
-        }
+        (self.sink)(&line);
     }
 }
 
@@ -226,19 +215,11 @@ mod tests {
 
     use super::*;
 
-    #[derive(Default)]
-    struct KeptLines(Mutex<Vec<String>>);
-
-    impl LineWriter for KeptLines {
-        fn line(&self, text: &str) {
-            self.0.lock().unwrap().push(text.to_owned());
-        }
-    }
-
     /// The lines of a quiet log.
     fn quiet_lines(form: LogForm, log: impl FnOnce()) -> Vec<String> {
-        let kept = Arc::new(KeptLines::default());
-        let sink = LineSink::Lines(Arc::clone(&kept) as Arc<dyn LineWriter>);
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&kept);
+        let sink = Box::new(move |line: &str| lines.lock().unwrap().push(line.to_owned()));
         let layer = LineLayer {
             level: Level::WARN,
             form,
@@ -247,7 +228,7 @@ mod tests {
             journal: LogJournal::default(),
         };
         tracing::subscriber::with_default(Registry::default().with(layer), log);
-        std::mem::take(&mut *kept.0.lock().unwrap())
+        std::mem::take(&mut *kept.lock().unwrap())
     }
 
     #[test]

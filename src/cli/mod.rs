@@ -27,14 +27,14 @@ use crate::exec::cache_folder::DEFAULT_CACHE;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 use crate::exec::folder::PublishOutcome;
-use crate::exec::{files, replaced_file};
+use crate::exec::{check_until, files, replaced_file};
 use crate::explain::{self, numbers};
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::job;
 use crate::job::check::{self, CheckedJob};
 use crate::report::diff::on_one_line;
 use crate::stage::preview::{CheckFindings, ContractPreview, LocatedIssue};
-use crate::stage::settings::RunSettings;
+use crate::stage::settings::{KINDS, RunSettings};
 use crate::stage::{self, RunRecord};
 use crate::table::decoding::is_decoding;
 use clap::CommandFactory;
@@ -192,7 +192,8 @@ fn set_up_run(flags: &LogFlags) -> Result<(Arc<RunConsole>, LogJournal, CancelFl
     };
     let console = Arc::new(RunConsole::new(bars, colors));
     let journal = LogJournal::default();
-    log::start(flags, console.clone(), &journal, on_terminal)?;
+    let lines = Arc::clone(&console);
+    log::start(flags, move |line| lines.line(line), &journal, on_terminal)?;
     let cancel = CancelFlag::default();
     raise_on_signals(&cancel)?;
     Ok((console, journal, cancel))
@@ -323,6 +324,7 @@ fn run_job(
     record: &LogJournal,
     cancel: &CancelFlag,
 ) -> Result<(RunSummary, String)> {
+    check_until(args.until.as_deref(), &KINDS)?;
     let settings = RunSettings {
         out: args.out.clone(),
         from: args.from.clone(),
@@ -490,13 +492,8 @@ fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
             || "`cfaudit explain` lists all words".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
-        return Err(Error::Job(vec![JobProblem {
-            code: "unknown-word",
-            path: String::new(),
-            place: None,
-            what: format!("`{word}` is not a word of cfaudit"),
-            hint: Some(hint),
-        }]));
+        let what = format!("`{word}` is not a word of cfaudit");
+        return Err(Error::command_line("unknown-word", "", what, hint));
     }
     let mut texts: Vec<String> =
         found.iter().map(|e| format!("{} ({})\n{}\n", e.word, e.kind, e.text)).collect();

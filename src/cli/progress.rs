@@ -12,8 +12,6 @@ use crate::exec::event::{ANSWERED, COUNTED_ONCE, Event, Observer};
 use crate::report::diff::on_one_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::log::LineWriter;
-
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
 /// Listens to a run.
@@ -93,8 +91,9 @@ fn full() -> ProgressStyle {
     .unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-impl LineWriter for RunConsole {
-    fn line(&self, text: &str) {
+impl RunConsole {
+    /// Writes one line: above the bars on a terminal, else plainly to stderr.
+    pub(crate) fn line(&self, text: &str) {
         let write = || {
             let tint = match text {
                 _ if !self.colors => "",

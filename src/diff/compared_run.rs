@@ -1,12 +1,12 @@
 //! A run that is compared with another one.
 
-use crate::diff::definitions::{CountingRules, JobValues};
-use crate::folder::manifest::RoundedSwitches;
-use crate::num::score_scale::ScoreScale;
-use crate::param::Level;
-use crate::table::MetricRow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+
+use crate::diff::definitions::{CountingRules, JobValues};
+use crate::folder::manifest::{Manifest, RoundedSwitches};
+use crate::num::score_scale::ScoreScale;
+use crate::table::MetricRow;
 
 /// What the sets of a run were fitted on: hashes by experiment (empty for the plain audit), set and
 /// attribute.
@@ -15,48 +15,56 @@ pub(crate) type FittedOn = BTreeMap<[String; 3], String>;
 /// One of two runs: what its folder says.
 #[derive(Debug, Clone)]
 pub(crate) struct ComparedRun {
-    /// Name of the job.
-    pub job: String,
-    /// Id of the run.
-    pub run: String,
-    /// Version of the model in the job's words.
-    pub version: Option<String>,
+    /// What it says about itself; of a run that is not finished as much as is known.
+    pub manifest: Manifest,
     /// SHA-256 of `manifest.json`; empty for a run that is not finished.
     pub fingerprint: String,
-    /// People audited.
-    pub rows: u64,
     /// The resolved job.
     pub values: JobValues,
-    /// The groups of each attribute, reference first.
-    pub groups: BTreeMap<String, Vec<String>>,
-    /// What distinguishes rows: `row number`, or a column.
-    pub row_id: String,
     /// What the rows were read from, so that equal texts mean equal rows with equal numbers.
     pub source: String,
-    /// What it counts by, in addition to what its job says.
-    pub rules: CountingRules,
-    /// What its sets were fitted on.
-    pub fitted_on: FittedOn,
-    /// The scales of the scores of its models, where scores are not probabilities.
-    pub scales: BTreeMap<String, ScoreScale>,
-    /// Whether its outcomes are amounts, which are no scores.
-    pub amounts: bool,
-    /// Whether people have weights.
-    pub weighted: bool,
-    /// Whether a person may have several rows.
-    pub persons: bool,
-    /// Whether there is a label.
-    pub has_label: bool,
-    /// Whether the positive prediction is the one people want.
-    pub favourable_is_positive: bool,
-    /// Whether its job says which prediction people want.
-    pub favourable_stated: bool,
-    /// Level of the intervals.
-    pub level: Level,
+    /// Whether people without a label are among those audited.
+    pub lacks_labels: bool,
     /// The table `metrics`.
     pub metrics: Vec<MetricRow>,
     /// Its switches that rounding alone may explain; of the new run gates read its counts.
     pub rounded: Vec<RoundedSwitches>,
     /// The file of outcomes, where they are kept.
     pub outcomes: Option<PathBuf>,
+}
+
+impl ComparedRun {
+    /// What it counts by, in addition to what its job says.
+    pub(super) fn rules(&self) -> CountingRules {
+        CountingRules { policies: self.manifest.policies, lacks_labels: self.lacks_labels }
+    }
+
+    /// The groups of each attribute, reference first.
+    pub(super) fn groups(&self) -> BTreeMap<&str, Vec<String>> {
+        let of = self.manifest.attributes.iter().map(|of| {
+            let mut groups = of.groups.clone();
+            groups.sort_by_key(|group| *group != of.reference);
+            (of.name.as_str(), groups)
+        });
+        of.collect()
+    }
+
+    /// The scales of the scores of its models, where scores are not probabilities.
+    pub(super) fn scales(&self) -> BTreeMap<String, ScoreScale> {
+        let models = self.manifest.models.iter();
+        models.filter_map(|model| Some((model.name.clone(), model.scale?))).collect()
+    }
+
+    /// What a set was fitted on, by experiment (empty for the plain audit), set and attribute.
+    pub(super) fn fitted_on(&self, [experiment, set, attribute]: [&str; 3]) -> Option<&String> {
+        let Manifest { counterfactuals, experiments, .. } = &self.manifest;
+        let fitted = if experiment.is_empty() {
+            &counterfactuals.iter().find(|of| of.name == set)?.fitted_on
+        } else {
+            let is_own = |of: &[&str; 2]| *of == [experiment, set];
+            let name = experiments.iter().find(|of| is_own(&[&of.name, &of.counterfactual]));
+            &name?.fitted_on
+        };
+        fitted.get(attribute)
+    }
 }

@@ -70,7 +70,8 @@ pub(crate) struct DiffResult {
 /// # Errors
 /// Outcomes cannot be read.
 pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Result<DiffResult> {
-    let definitions = DefinitionChanges::between(&old.values, &new.values, [old.rules, new.rules]);
+    let rules = [old, new].map(ComparedRun::rules);
+    let definitions = DefinitionChanges::between(&old.values, &new.values, rules);
     let pairs = paired::pair_values(old, new)?;
     let mut rows: BTreeMap<ValueKey, [Option<&MetricRow>; 2]> = BTreeMap::new();
     for (at, side) in [old, new].into_iter().enumerate() {
@@ -93,15 +94,15 @@ pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Resu
                 (Some(Ok(None)) | None, ..) => Comparability::Same,
             },
         };
-        changes.push(change_row([old_row, new_row], bond, new.level, pairs.of(&key)));
+        changes.push(change_row([old_row, new_row], bond, new.manifest.level, pairs.of(&key)));
     }
     changes.sort_by(|a, b| a.order(b));
     let compared = RunComparison {
-        job: old.job.clone(),
-        run: old.run.clone(),
-        version: old.version.clone(),
+        job: old.manifest.job.clone(),
+        run: old.manifest.run.clone(),
+        version: old.manifest.words.version.clone(),
         fingerprint: old.fingerprint.clone(),
-        rows: old.rows,
+        rows: old.manifest.rows.audited,
         comparable: definitions.agree(),
         forced: force && !definitions.agree(),
         pairing: pairs.words.clone(),
@@ -123,13 +124,12 @@ fn refit(
         return None;
     }
     let experiment = row.key.arm.split('/').next().unwrap_or_default();
-    let key = |experiment: &str| {
-        [experiment, row.key.counterfactual.as_str(), row.key.sensitive.as_str()].map(str::to_owned)
+    let fitted_on = |side: usize, experiment: &str| {
+        sides[side].fitted_on([experiment, &row.key.counterfactual, &row.key.sensitive])
     };
     // An experiment without folds of its own takes the set of the plain audit.
-    let [old, new] = sides
-        .map(|side| side.fitted_on.get(&key(experiment)).or_else(|| side.fitted_on.get(&key(""))));
-    let in_folds = !experiment.is_empty() && sides[1].fitted_on.contains_key(&key(experiment));
+    let [old, new] = [0, 1].map(|side| fitted_on(side, experiment).or_else(|| fitted_on(side, "")));
+    let in_folds = !experiment.is_empty() && fitted_on(1, experiment).is_some();
     let has_reference = || {
         sides[1]
             .values

@@ -15,6 +15,7 @@ use crate::diff::people::{
 use crate::diff::rows_of_both::{BothRuns, RowsOfBoth, add_new, keep_old};
 use crate::diff::words::said;
 use crate::error::Result;
+use crate::folder::manifest::Manifest;
 use crate::metric::MetricFamily;
 use crate::metric::catalog::catalog;
 use crate::metric::scope::MetricScope;
@@ -92,14 +93,17 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
         return Ok(PairedValues::unpaired(&Pairing::NoOutcomes));
     };
     let by_number = !old.values.contains_key(&["data", "row_id"].map(str::to_owned)[..]);
-    let ids = [&old.row_id, &new.row_id].map(String::as_str);
+    let sides = [&old.manifest, &new.manifest];
+    let ids = sides.map(|of| of.row_id.as_str());
+    let differ = |has: fn(&Manifest) -> bool| has(sides[0]) != has(sides[1]);
+    let weighted = new.manifest.weight.is_some();
     let obstacles = [
-        (old.amounts || new.amounts, Pairing::Amounts),
-        (old.weighted != new.weighted, Pairing::Weights),
-        (old.persons != new.persons, Pairing::Persons),
+        (sides.iter().any(|of| of.amounts().is_some()), Pairing::Amounts),
+        (differ(|of| of.weight.is_some()), Pairing::Weights),
+        (differ(|of| of.person.is_some()), Pairing::Persons),
         (ids[0] != ids[1], Pairing::RowIds(ids)),
         (by_number && old.source != new.source, Pairing::RowNumbers),
-        (old.has_label != new.has_label, Pairing::Label),
+        (differ(|of| of.label.is_some()), Pairing::Label),
     ];
     if let Some((_, why)) = obstacles.iter().find(|(is_met, _)| *is_met) {
         return Ok(PairedValues::unpaired(why));
@@ -108,12 +112,8 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     let same = |a: &Vec<String>, b: &Vec<String>| {
         a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>()
     };
-    let shared = new
-        .groups
-        .iter()
-        .filter(|(name, groups)| old.groups.get(*name).is_some_and(|other| same(groups, other)));
-    let groups: BTreeMap<&str, &[String]> =
-        shared.map(|(name, groups)| (name.as_str(), groups.as_slice())).collect();
+    let (old_groups, mut groups) = (old.groups(), new.groups());
+    groups.retain(|name, groups| old_groups.get(name).is_some_and(|other| same(groups, other)));
     let scores: BTreeSet<OutcomeSetKey> = sets_with_scores(&old.metrics)
         .intersection(&sets_with_scores(&new.metrics))
         .cloned()
@@ -122,19 +122,14 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
         .intersection(&labelled_models(&new.metrics))
         .cloned()
         .collect();
-    let people = old.rows.max(new.rows);
-    let asked = GatherSettings {
-        groups: &groups,
-        weighted: new.weighted,
-        scores: &scores,
-        labelled: &labelled,
-        people,
-    };
+    let people = sides.map(|of| of.rows.audited).into_iter().max().unwrap_or(0);
+    let asked =
+        GatherSettings { groups: &groups, weighted, scores: &scores, labelled: &labelled, people };
     let mut both = BothRuns::new();
-    let before = gather(old_file, &old.scales, &asked, |found, is_new| {
+    let before = gather(old_file, &old.scales(), &asked, |found, is_new| {
         keep_old(&mut both, found, is_new, asked.weighted);
     })?;
-    let after = gather(new_file, &new.scales, &asked, |found, is_new| {
+    let after = gather(new_file, &new.scales(), &asked, |found, is_new| {
         add_new(&mut both, found, is_new, asked.weighted);
     })?;
     both.values_mut().for_each(RowsOfBoth::finish);
@@ -143,7 +138,8 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     if both == 0 {
         return Ok(PairedValues::unpaired(&Pairing::Nobody));
     }
-    let (rows_are_units, only_old, only_new) = (new.persons, n_old - both, n_new - both);
+    let (only_old, only_new) = (n_old - both, n_new - both);
+    let rows_are_units = new.manifest.person.is_some();
     let paired = Pairing::Paired { both, rows: rows_are_units, only_old, only_new };
     let mut pairs = PairedValues {
         words: said("pairing", &paired),
@@ -154,7 +150,7 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
         let Some(before) = before.get(&(model.clone(), attribute.clone())) else { continue };
         let Some(groups) = groups.get(attribute.as_str()) else { continue };
         let Some(rows) = rows.get(&(model.clone(), attribute.clone())) else { continue };
-        pairs.add_attribute([model, attribute], (groups, new), rows, [before, after]);
+        pairs.add_attribute([model, attribute], (groups, &new.manifest), rows, [before, after]);
     }
     Ok(pairs)
 }
@@ -198,7 +194,7 @@ impl PairedValues {
     fn add_attribute(
         &mut self,
         [model, attribute]: [&str; 2],
-        (groups, side): (&[String], &ComparedRun),
+        (groups, manifest): (&[String], &Manifest),
         rows: &RowsOfBoth,
         [before, after]: [&AttributeOutcomes; 2],
     ) {
@@ -211,14 +207,13 @@ impl PairedValues {
                 MetricFamily::Shift,
                 MetricFamily::Scores,
             ],
-            favourable: if side.favourable_is_positive {
-                FavourableClass::Positive
-            } else {
-                FavourableClass::Negative
+            favourable: match manifest.favourable_is_positive() {
+                Some(false) => FavourableClass::Negative,
+                Some(true) | None => FavourableClass::Positive,
             },
-            favourable_stated: side.favourable_stated,
+            favourable_stated: manifest.favourable_is_positive().is_some(),
             favoured: FavouredGroups::Rest,
-            level: Some(side.level),
+            level: Some(manifest.level),
             min_group_size: Count::ONE,
             min_denominator: Count::ONE,
         };

@@ -42,7 +42,7 @@ pub(super) type OutcomeSetKey = [String; 3];
 #[derive(Debug, Clone)]
 pub(super) struct GatherSettings<'a> {
     /// The groups of each attribute, reference first.
-    pub(super) groups: &'a BTreeMap<&'a str, &'a [String]>,
+    pub(super) groups: &'a BTreeMap<&'a str, Vec<String>>,
     pub(super) weighted: bool,
     /// Where scores are wanted too.
     pub(super) scores: &'a BTreeSet<OutcomeSetKey>,

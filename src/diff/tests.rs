@@ -1,8 +1,6 @@
 //! What is compared with what, and how sure a change is; whole folders are compared in
 //! `tests/it/diff`.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value as Json;
 
 use super::change::RefitReason;
@@ -11,8 +9,7 @@ use super::definitions::{CountingRules, DefinitionChanges, JobValues, breaks};
 use super::paired::Pairing;
 use super::words::said;
 use crate::diff::compared_run::ComparedRun;
-use crate::folder::manifest::PolicyVersions;
-use crate::param::Level;
+use crate::folder::manifest::{Manifest, PolicyVersions, SetWords};
 use crate::table::{AuditKey, MetricRow};
 
 /// One value: model, set, scope, groups, metric, family, cases on top and below.
@@ -68,29 +65,21 @@ const EARLIER: CountingRules = CountingRules {
 
 fn side(job: &str, frame: Vec<MetricRow>) -> ComparedRun {
     ComparedRun {
-        job: "test".to_owned(),
-        run: "000000".to_owned(),
-        version: None,
+        manifest: Manifest { policies: RULES.policies, ..Manifest::default() },
         fingerprint: String::new(),
-        rows: 100,
         values: values(job),
-        groups: BTreeMap::new(),
-        row_id: "row number".to_owned(),
         source: String::new(),
-        rules: RULES,
-        fitted_on: BTreeMap::new(),
-        scales: BTreeMap::new(),
-        amounts: false,
-        weighted: false,
-        persons: false,
-        has_label: true,
-        favourable_is_positive: true,
-        favourable_stated: true,
-        level: Level::DEFAULT,
+        lacks_labels: false,
         metrics: frame,
         rounded: Vec::new(),
         outcomes: None,
     }
+}
+
+/// Says what the set `world` was fitted on.
+fn fitted_on(side: &mut ComparedRun, hash: &str) {
+    let (name, fitted_on) = ("world".to_owned(), [("sex".to_owned(), hash.to_owned())].into());
+    side.manifest.counterfactuals.push(SetWords { name, fitted_on, ..SetWords::default() });
 }
 
 /// The published matrices: 16 of 122 and 35 of 137 approvals of women are lost. Newcombe 1998,
@@ -460,7 +449,7 @@ fn another_rule_for_intervals_at_an_end() {
     };
     let changed = |part: i64, method: &str, first: bool, force: bool| {
         let mut old = side("a: 1", frame(part, method));
-        old.rules = if first { EARLIER } else { RULES };
+        old.manifest.policies = if first { EARLIER } else { RULES }.policies;
         let found = compare(&old, &side("a: 1", frame(9, method)), force).unwrap();
         let row = found.changes.first().unwrap();
         (
@@ -514,7 +503,7 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
     let run = |job: &str, hash: &str| {
         let mut side = side(job, metrics(&[value, none]));
         if !hash.is_empty() {
-            side.fitted_on.insert(["", "world", "sex"].map(str::to_owned), hash.to_owned());
+            fitted_on(&mut side, hash);
         }
         side
     };
@@ -566,7 +555,7 @@ fn the_doubt_about_both_fits_is_part_of_the_interval() {
             (frame[0].fit_var, frame[0].fit_repeats) = (variance, Some(repeats));
         }
         let mut side = side(JOB, frame);
-        side.fitted_on.insert(["", "world", "sex"].map(str::to_owned), hash.to_owned());
+        fitted_on(&mut side, hash);
         side
     };
     let change = |old: ComparedRun, new: ComparedRun| {

@@ -97,7 +97,7 @@ fn open_to_others(root: &Path) -> Error {
 }
 
 fn refused(root: &Path, cause: &str, hint: &str) -> Error {
-    files::refuse("use as cache", root, cause, hint)
+    Error::operator("use as cache", root, cause, hint)
 }
 
 #[cfg(test)]

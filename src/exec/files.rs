@@ -29,7 +29,7 @@ use sha2::{Digest, Sha256};
 use super::hash::hex;
 use crate::error::{Error, Result};
 
-pub(crate) use std::fs::{File, Metadata};
+pub(crate) use std::fs::{File, Metadata, TryLockError};
 
 /// One file below a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,16 +52,6 @@ const PIECE: usize = 1 << 18;
 /// The error of a system call.
 fn failed(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> Error {
     move |cause| Error::io(doing, path, &cause)
-}
-
-/// An operator's error without a failed system call.
-pub(super) fn refuse(
-    doing: &str,
-    path: &Path,
-    cause: impl Into<String>,
-    hint: impl Into<String>,
-) -> Error {
-    Error::operator(doing, path, cause.into(), hint.into().as_str())
 }
 
 /// What was found; `None` if the path does not exist.
@@ -215,7 +205,7 @@ pub(crate) fn check_writable(folder: &Path) -> Result<()> {
         Err(cause @ (Errno::ACCESS | Errno::ROFS)) => {
             let hint = "give this user access to it, or name folders elsewhere: for the results \
                         by `--out`, for the cache by `--cache`";
-            Err(refuse("write to", folder, io::Error::from(cause).to_string(), hint))
+            Err(Error::operator("write to", folder, io::Error::from(cause), hint))
         }
         _ => Ok(()),
     }
@@ -275,7 +265,7 @@ pub(crate) fn write_compact(path: &Path, value: &impl Serialize) -> Result<()> {
 pub(crate) fn write_new(path: &Path, bytes: &[u8], hint: &str) -> Result<()> {
     let written = File::create_new(path).and_then(|mut file| file.write_all(bytes));
     written.map_err(|e| match e.kind() {
-        ErrorKind::AlreadyExists => refuse("write", path, "the file already exists", hint),
+        ErrorKind::AlreadyExists => Error::operator("write", path, "the file already exists", hint),
         _ => Error::io("write", path, &e),
     })
 }
@@ -370,7 +360,7 @@ fn not_replaced(place: &Path) -> impl Fn(io::Error) -> Error {
     move |cause| match cause.kind() {
         ErrorKind::ResourceBusy | ErrorKind::CrossesDevices => {
             let hint = "if it is a mount point, give a folder inside it with `--out`";
-            refuse("replace", place, cause.to_string(), hint)
+            Error::operator("replace", place, cause, hint)
         }
         _ => Error::io("replace", place, &cause),
     }
@@ -447,7 +437,7 @@ pub(super) fn link_foreign(from: &Path, to: &Path) -> Result<()> {
         fs::copy(from, to).map(|_| ())
     } else {
         let cause = "it is neither a file nor a folder, and cannot be moved into the new folder";
-        return Err(refuse("replace", from, cause, "move it elsewhere, then run again"));
+        return Err(Error::operator("replace", from, cause, "move it elsewhere, then run again"));
     };
     linked.map_err(failed("move into the new folder", from))
 }
@@ -518,10 +508,15 @@ pub(crate) fn files_below(folder: &Path) -> Result<Vec<FileBelow>> {
         let path = folder.join(&below);
         let meta = fs::symlink_metadata(&path).map_err(failed("read", &path))?;
         if !meta.is_file() {
-            return Err(refuse("use", &path, "it is neither a file nor a folder", "remove it"));
+            return Err(Error::operator(
+                "use",
+                &path,
+                "it is neither a file nor a folder",
+                "remove it",
+            ));
         }
         let Ok(name) = below.into_os_string().into_string() else {
-            return Err(refuse("use", &path, "its name is not UTF-8", "rename it"));
+            return Err(Error::operator("use", &path, "its name is not UTF-8", "rename it"));
         };
         found.push(FileBelow { name, path, bytes: meta.len() });
     }
@@ -584,7 +579,7 @@ mod tests {
             {
                 Ok(())
             } else {
-                Err(refuse("go on with", &path, "stop", ""))
+                Err(Error::operator("go on with", &path, "stop", ""))
             }
         };
         assert!(hash_unless(&path, &mut stop).is_err());

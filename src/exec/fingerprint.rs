@@ -72,33 +72,18 @@ impl StageFingerprint {
         if self.code != last.code {
             return StaleReason::CodeChanged { old: last.code.clone(), new: self.code.clone() };
         }
-        for (name, new) in &self.inputs {
-            match last.inputs.get(name) {
-                None => return StaleReason::InputAdded { name: name.clone(), new: new.clone() },
-                Some(old) if old != new => {
-                    return StaleReason::InputChanged {
-                        name: name.clone(),
-                        old: old.clone(),
-                        new: new.clone(),
-                    };
-                }
-                Some(_) => {}
-            }
+        let mut inputs = self.inputs.keys().chain(last.inputs.keys());
+        if let Some(name) = inputs.find(|name| self.inputs.get(*name) != last.inputs.get(*name)) {
+            let [old, new] = [last, self].map(|of| of.inputs.get(name).cloned());
+            return StaleReason::InputChanged { name: name.clone(), old, new };
         }
-        if let Some((name, old)) =
-            last.inputs.iter().find(|(name, _)| !self.inputs.contains_key(*name))
-        {
-            return StaleReason::InputRemoved { name: name.clone(), old: old.clone() };
-        }
-        for (id, key) in &self.needs {
-            match last.needs.get(id) {
-                None => return StaleReason::NeedAdded { id: id.clone() },
-                Some(old) if old != key => return StaleReason::NeedReran { id: id.clone() },
-                Some(_) => {}
-            }
-        }
-        if let Some(id) = last.needs.keys().find(|id| !self.needs.contains_key(*id)) {
-            return StaleReason::NeedRemoved { id: id.clone() };
+        let mut needs = self.needs.keys().chain(last.needs.keys());
+        if let Some(id) = needs.find(|id| self.needs.get(*id) != last.needs.get(*id)).cloned() {
+            return match [last, self].map(|of| of.needs.contains_key(&id)) {
+                [false, _] => StaleReason::NeedAdded { id },
+                [_, false] => StaleReason::NeedRemoved { id },
+                [true, true] => StaleReason::NeedReran { id },
+            };
         }
         // The content is equal: the order changed, or the result was removed from the store.
         StaleReason::EntryMissing
@@ -117,28 +102,14 @@ pub enum StaleReason {
         /// The fingerprint of this program.
         new: String,
     },
-    /// An input has another value.
+    /// An input has another value, is new or is gone.
     InputChanged {
         /// Its name.
         name: String,
-        /// Its value before.
-        old: String,
-        /// Its value now.
-        new: String,
-    },
-    /// An input is new.
-    InputAdded {
-        /// Its name.
-        name: String,
-        /// Its value.
-        new: String,
-    },
-    /// An input is gone.
-    InputRemoved {
-        /// Its name.
-        name: String,
-        /// Its last value.
-        old: String,
+        /// Its value before; none of a new one.
+        old: Option<String>,
+        /// Its value now; none of one that is gone.
+        new: Option<String>,
     },
     /// It needs a stage that it did not need before.
     NeedAdded {
@@ -180,15 +151,15 @@ impl fmt::Display for StaleReason {
                     shorten(new, 0)
                 )
             }
-            StaleReason::InputChanged { name, old, new } => {
+            StaleReason::InputChanged { name, old: None, new } => {
+                write!(f, "`{name}` is new: `{}`", shorten(new.as_deref().unwrap_or_default(), 0))
+            }
+            StaleReason::InputChanged { name, old: Some(old), new: None } => {
+                write!(f, "`{name}` was removed, it was `{}`", shorten(old, 0))
+            }
+            StaleReason::InputChanged { name, old: Some(old), new: Some(new) } => {
                 let (old, new) = shorten_pair(old, new);
                 write!(f, "`{name}` changed from `{old}` to `{new}`")
-            }
-            StaleReason::InputAdded { name, new } => {
-                write!(f, "`{name}` is new: `{}`", shorten(new, 0))
-            }
-            StaleReason::InputRemoved { name, old } => {
-                write!(f, "`{name}` was removed, it was `{}`", shorten(old, 0))
             }
             StaleReason::NeedAdded { id } => write!(f, "now depends on `{id}`"),
             StaleReason::NeedRemoved { id } => write!(f, "no longer depends on `{id}`"),
@@ -312,10 +283,14 @@ mod tests {
     fn long_values_show_where_they_differ() {
         let old = format!("{}é{}", "a".repeat(100), "b".repeat(100));
         let new = format!("{}ü{}", "a".repeat(100), "b".repeat(100));
-        let text = StaleReason::InputChanged { name: "rows".to_owned(), old, new }.to_string();
+        let changed = |name: &str, old: String, new: String| {
+            let (name, old, new) = (name.to_owned(), Some(old), Some(new));
+            StaleReason::InputChanged { name, old, new }.to_string()
+        };
+        let text = changed("rows", old, new);
         assert!(text.contains('é') && text.contains('ü') && text.chars().count() < 180, "{text}");
         let (old, new) = ("0".repeat(64), "1".repeat(64));
-        let text = StaleReason::InputChanged { name: "file".to_owned(), old, new }.to_string();
+        let text = changed("file", old, new);
         assert_eq!(text, "`file` changed from `000000000000` to `111111111111`");
     }
 }

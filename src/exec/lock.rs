@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::files::{self, File, refuse};
+use super::files::{self, File, TryLockError};
 use crate::error::{Error, Result};
 
 /// A held lock; dropping it releases the lock and removes its file.
@@ -22,45 +22,48 @@ pub(super) struct FileLock {
 impl FileLock {
     /// Takes the lock; `None` if another process holds it.
     pub(super) fn attempt(path: &Path) -> Result<Option<FileLock>> {
-        loop {
-            let file = files::open_to_lock(path)?;
-            match file.try_lock().map_err(io::Error::from) {
-                Ok(()) => {}
-                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(None),
-                Err(e) => return Err(cannot_lock(path, &e)),
-            }
-            if let Some(lock) = FileLock::write_holder(path, file)? {
-                return Ok(Some(lock));
-            }
-        }
+        FileLock::take(path, |file| is_free(file.try_lock()))
     }
 
     /// Waits for the lock.
     pub(super) fn wait(path: &Path) -> Result<FileLock> {
+        let lock = |file: &File| match file.lock() {
+            Err(e) if e.kind() == ErrorKind::Interrupted => Ok(false),
+            locked => locked.map(|()| true),
+        };
         loop {
-            let file = files::open_to_lock(path)?;
-            match file.lock() {
-                Ok(()) => {}
-                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                Err(e) => return Err(cannot_lock(path, &e)),
-            }
-            if let Some(lock) = FileLock::write_holder(path, file)? {
-                return Ok(lock);
+            if let Some(held) = FileLock::take(path, lock)? {
+                return Ok(held);
             }
         }
     }
 
-    /// Writes the id of this process into the locked file.
-    ///
-    /// `None` if its last holder removed the file after it was opened here.
-    fn write_holder(path: &Path, mut file: File) -> Result<Option<FileLock>> {
-        if !is_there(&file, path)? {
-            return Ok(None);
+    /// Writes the id of this process into the file that `lock` locks; `None` where it does not.
+    fn take(path: &Path, lock: impl Fn(&File) -> io::Result<bool>) -> Result<Option<FileLock>> {
+        let fail = |e: io::Error| cannot_lock(path, &e);
+        loop {
+            let mut file = files::open_to_lock(path)?;
+            if !lock(&file).map_err(fail)? {
+                return Ok(None);
+            }
+            // Its last holder may have removed the file after it was opened here.
+            if is_there(&file, path)? {
+                let written =
+                    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+                return written
+                    .map(|()| Some(FileLock { path: path.to_owned(), file }))
+                    .map_err(fail);
+            }
         }
-        file.set_len(0)
-            .and_then(|()| writeln!(file, "{}", std::process::id()))
-            .map_err(|e| cannot_lock(path, &e))?;
-        Ok(Some(FileLock { path: path.to_path_buf(), file }))
+    }
+}
+
+/// Whether a lock was taken, and no other process holds it.
+fn is_free(tried: Result<(), TryLockError>) -> io::Result<bool> {
+    match tried {
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(e)) => Err(e),
+        Ok(()) => Ok(true),
     }
 }
 
@@ -85,11 +88,7 @@ fn is_there(file: &File, path: &Path) -> Result<bool> {
 /// Whether a process holds the lock. Changes nothing; without a file nobody holds it.
 pub(super) fn is_held(path: &Path) -> Result<bool> {
     let Some(file) = files::open_if_there(path)? else { return Ok(false) };
-    match file.try_lock_shared().map_err(io::Error::from) {
-        Ok(()) => Ok(false),
-        Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(true),
-        Err(e) => Err(cannot_lock(path, &e)),
-    }
+    is_free(file.try_lock_shared()).map(|free| !free).map_err(|e| cannot_lock(path, &e))
 }
 
 /// The process id in a lock file.
@@ -101,7 +100,7 @@ fn cannot_lock(path: &Path, cause: &std::io::Error) -> Error {
     if cause.kind() == ErrorKind::Unsupported
         || cause.raw_os_error() == Some(Errno::NOLCK.raw_os_error())
     {
-        return refuse(
+        return Error::operator(
             "lock",
             path,
             cause.to_string(),

@@ -56,6 +56,7 @@ pub(crate) use self::planned_stage::misfit;
 pub use self::planned_stage::{
     ExecSettings, PlannedStage, ResultState, StageContext, StageRecord, StageStatus, StageWork,
 };
+pub(crate) use self::staleness::check_until;
 
 /// For each stage whether it would run, and why. Runs and changes nothing.
 ///

@@ -2,7 +2,6 @@
 //! that a run keeps of it.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use serde::Serialize;
 use super::cancel::CancelFlag;
 use super::event::{Event, Observer};
 use super::fingerprint::StaleReason;
-use crate::error::{Error, FilePlace, JobProblem, Result};
+use crate::error::{Error, JobProblem, Result};
 
 /// One step of a job: equal fields give equal files for any machine, thread count and batch size.
 pub struct PlannedStage<'a> {
@@ -34,16 +33,6 @@ pub struct PlannedStage<'a> {
 
 /// The work of a stage.
 pub type StageWork<'a> = dyn Fn(&StageContext<'_>) -> Result<()> + Sync + 'a;
-
-impl fmt::Debug for PlannedStage<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stage")
-            .field("id", &self.id)
-            .field("needs", &self.needs)
-            .field("inputs", &self.inputs)
-            .finish_non_exhaustive()
-    }
-}
 
 /// How stages are run.
 #[derive(Debug, Clone)]
@@ -240,18 +229,8 @@ pub(crate) fn misfit(what: String) -> Error {
 
 /// The error of a word on the command line that names no stage.
 pub(super) fn unknown(flag: &str, what: &str, known: &[&str]) -> Error {
-    let place = Some(FilePlace { file: flag.to_owned(), line: 0, column: 0 });
-    let hint = Some(format!(
-        "known are {}",
-        known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
-    ));
-    Error::Job(vec![JobProblem {
-        code: "unknown-stage",
-        path: String::new(),
-        place,
-        what: what.to_owned(),
-        hint,
-    }])
+    let known: Vec<String> = known.iter().map(|word| format!("`{word}`")).collect();
+    Error::command_line("unknown-stage", flag, what, format!("known are {}", known.join(", ")))
 }
 
 pub(super) fn millis(time: Duration) -> u64 {

@@ -16,6 +16,22 @@ use crate::error::{Error, Result};
 /// seconds.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
+/// Who may open a file that is put into a folder on a disk; rights in a store are those of its
+/// bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileAccess {
+    /// Its owner alone.
+    Owner,
+    /// As the umask says.
+    Umask,
+}
+
+impl FileAccess {
+    fn give(self, file: &Path) -> Result<()> {
+        if self == FileAccess::Owner { files::protect(file) } else { Ok(()) }
+    }
+}
+
 /// The name of this machine.
 pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
@@ -37,7 +53,7 @@ pub(crate) fn temporary(path: &Path) -> PathBuf {
 /// # Errors
 /// The disk refuses.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    replace_with(path, |file| write_all(file, path, bytes))
+    fill(path, FileAccess::Umask, |file| write_all(file, path, bytes))
 }
 
 /// The same with a file that only its owner may open.
@@ -45,7 +61,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// The disk refuses.
 pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> Result<()> {
-    fill(path, files::protect, |file| write_all(file, path, bytes))
+    fill(path, FileAccess::Owner, |file| write_all(file, path, bytes))
 }
 
 /// As [`replace`], with what `fill` writes, which may be longer than fits in memory.
@@ -53,15 +69,11 @@ pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// The disk refuses, or `write` errs.
 pub(crate) fn replace_with(path: &Path, write: impl FnOnce(File) -> Result<()>) -> Result<()> {
-    fill(path, |_| Ok(()), write)
+    fill(path, FileAccess::Umask, write)
 }
 
-/// Replaces a file by what `write` writes into a new one, which `ready` sees while it is empty.
-fn fill(
-    path: &Path,
-    ready: impl FnOnce(&Path) -> Result<()>,
-    write: impl FnOnce(File) -> Result<()>,
-) -> Result<()> {
+/// Replaces a file by what `write` writes into a new one.
+fn fill(path: &Path, access: FileAccess, write: impl FnOnce(File) -> Result<()>) -> Result<()> {
     let there = files::metadata_if_there(path)?;
     if there.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir()) {
         return write(files::create(path)?);
@@ -70,7 +82,7 @@ fn fill(
     remove_leftovers(&[&target]);
     replace_as(&target, |new| {
         let file = files::create_for(path, new)?;
-        ready(new)?;
+        access.give(new)?;
         write(file)
     })
 }
@@ -88,23 +100,16 @@ pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     replace_as(path, |new| files::write_synced(new, bytes))
 }
 
-/// The same with a copy of a file, which only its owner may open.
+/// The same with a copy of a file.
 ///
 /// # Errors
 /// The disk refuses.
-pub(crate) fn copy_private(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy_synced(from: &Path, to: &Path, access: FileAccess) -> Result<()> {
     replace_as(to, |new| {
-        files::create(new).and_then(|_| files::protect(new))?;
+        files::create(new)?;
+        access.give(new)?;
         files::copy_synced(from, new)
     })
-}
-
-/// The same with the mode of the umask.
-///
-/// # Errors
-/// The disk refuses.
-pub(crate) fn copy_shared(from: &Path, to: &Path) -> Result<()> {
-    replace_as(to, |new| files::copy_synced(from, new))
 }
 
 fn replace_as(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {

@@ -40,6 +40,7 @@ use serde::{Deserialize, Serialize};
 use super::cache_folder::{self, CACHE_LOCK, SESSIONS};
 use super::files::{self, FileBelow};
 use super::fingerprint::{STAGE_FILE, StageFingerprint};
+use super::folder::ScratchFolder;
 use super::hash::{hash_parts, hex};
 use super::lock::{FileLock, is_held};
 use crate::error::{Error, Result};
@@ -101,10 +102,6 @@ pub(super) enum PresentEntry {
     /// It is replaced if it differs, by its description or by its bytes.
     Replace,
 }
-
-/// A folder of the session in which a result is made; dropping it removes it.
-#[derive(Debug)]
-pub(super) struct DraftEntry(PathBuf);
 
 /// Fingerprints of a job's stages when they were last run or found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,24 +187,24 @@ impl ResultStore {
     }
 
     /// An empty folder for a new result.
-    pub(super) fn draft(&self) -> Result<DraftEntry> {
+    pub(super) fn draft(&self) -> Result<ScratchFolder> {
         let folder = self.scratch();
         files::make_private_folder(&folder)?;
-        Ok(DraftEntry(folder))
+        Ok(ScratchFolder::at(folder))
     }
 
     /// Turns a draft into the result of its stage; `there` decides about an existing entry.
     pub(super) fn commit(
         &self,
-        draft: DraftEntry,
+        draft: ScratchFolder,
         fingerprint: &StageFingerprint,
         needs: &[&StoreEntry],
         rows: u64,
         there: PresentEntry,
     ) -> Result<StoreEntry> {
         let mut files = BTreeMap::new();
-        for FileBelow { name, path, bytes } in files::files_below(&draft.0)? {
-            for closed in path.ancestors().take_while(|folder| *folder != draft.0) {
+        for FileBelow { name, path, bytes } in files::files_below(draft.path())? {
+            for closed in path.ancestors().take_while(|folder| *folder != draft.path()) {
                 files::protect(closed)?;
             }
             let known = needs.iter().find_map(|need| need.mark_of_link(&name, &path));
@@ -224,8 +221,8 @@ impl ResultStore {
             files,
         };
         let text = serde_json::to_vec_pretty(&about).expect("texts and numbers serialize");
-        files::write_private(&draft.0.join(STAGE_FILE), &text)?;
-        files::sync_folder(&draft.0)?;
+        files::write_private(&draft.path().join(STAGE_FILE), &text)?;
+        files::sync_folder(draft.path())?;
 
         let folder = entry_folder(&self.root, &key);
         let shelf = folder.parent().unwrap_or(&self.root);
@@ -247,7 +244,7 @@ impl ResultStore {
                 }
             }
             // Another run was faster: look again.
-            if files::rename_to_free(&draft.0, &folder)? {
+            if files::rename_to_free(draft.path(), &folder)? {
                 break;
             }
         }
@@ -488,21 +485,6 @@ impl StoreEntry {
     /// Size of all its files.
     pub(super) fn bytes(&self) -> u64 {
         self.record.files.values().fold(0, |sum, mark| sum.saturating_add(mark.bytes))
-    }
-}
-
-impl DraftEntry {
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for DraftEntry {
-    fn drop(&mut self) {
-        // The folder no longer exists if it became an entry.
-        if let Err(e) = files::remove_folder(&self.0) {
-            tracing::warn!("{e}");
-        }
     }
 }
 

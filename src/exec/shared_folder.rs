@@ -13,22 +13,12 @@ use super::files::{self, File};
 use super::folder::ScratchFolder;
 use super::hash::hex;
 use super::object;
-use super::replaced_file::{copy_private, copy_shared, remove_leftovers, replace_synced};
+use super::replaced_file::{FileAccess, copy_synced, remove_leftovers, replace_synced};
 use crate::error::{Error, Result};
 
 /// A folder of files that several machines read and write.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedFolder(PathBuf);
-
-/// Who may open a file that is put into a folder on a disk; rights in a store are those of its
-/// bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileAccess {
-    /// Its owner alone.
-    Owner,
-    /// As the umask says.
-    Umask,
-}
 
 /// A file on this machine: of a folder on a disk itself, of a store a temporary copy.
 #[derive(Debug)]
@@ -158,11 +148,7 @@ impl SharedFolder {
     /// As [`SharedFolder::write`]; the file cannot be read.
     pub(crate) fn put(&self, name: &str, from: &Path, access: FileAccess) -> Result<()> {
         if !self.is_store() {
-            let to = self.made_for(name)?;
-            return match access {
-                FileAccess::Owner => copy_private(from, &to),
-                FileAccess::Umask => copy_shared(from, &to),
-            };
+            return copy_synced(from, &self.made_for(name)?, access);
         }
         let mut file = files::open(from)?;
         object::write(&self.path(name), &mut || next_part(&mut file, from))

@@ -159,11 +159,20 @@ pub(super) fn damaged(
     }
 }
 
+/// Refuses a word after `--until` that is no kind of stage.
+///
+/// # Errors
+/// It is none of these.
+pub(crate) fn check_until(until: Option<&str>, kinds: &[&str]) -> Result<()> {
+    match until.filter(|until| !kinds.contains(until)) {
+        Some(until) => Err(unknown("--until", &format!("there is no stage `{until}`"), kinds)),
+        None => Ok(()),
+    }
+}
+
 /// Every fault of the stages, or of the word after `--until`.
 fn check(stages: &[PlannedStage<'_>], options: &ExecSettings<'_>) -> Result<()> {
-    if let Some(until) = options.until.filter(|until| !options.kinds.contains(until)) {
-        return Err(unknown("--until", &format!("there is no stage `{until}`"), options.kinds));
-    }
+    check_until(options.until, options.kinds)?;
     let mut problems = Vec::new();
     let mut problem = |code, what| problems.push(graph_problem(code, what));
     let mut earlier: HashSet<&str> = HashSet::with_capacity(stages.len());

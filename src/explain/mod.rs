@@ -216,33 +216,6 @@ fn path_text() -> String {
     text.trim_end().to_owned()
 }
 
-/// The reading path and what each metric means, for `docs/reading.md`. A gap that is derived from
-/// another metric has the texts of that metric.
-pub fn reading_guide() -> String {
-    let path = path_text();
-    let (_, steps) = path.split_once('\n').unwrap_or_default();
-    let mut text = format!("{steps}\n\n## What each metric means\n\n| Metric |");
-    let own = |metric: &&Metric| {
-        metric.gap_of.is_none_or(|(base, transform)| transform.id(base) != metric.id)
-    };
-    for part in MeaningPart::ALL {
-        let _ = write!(text, " {} |", part.head());
-    }
-    text += "\n| --- | --- | --- | --- | --- | --- |\n";
-    let mut line = |id: &str, of: &dyn Fn(MeaningPart) -> String| {
-        let _ = write!(text, "| `{id}` |");
-        for part in MeaningPart::ALL {
-            let _ = write!(text, " {} |", of(part).replace('|', "\\|"));
-        }
-        text.push('\n');
-    };
-    catalog().filter(own).for_each(|metric| line(metric.id, &|part| meaning(metric, part)));
-    for measure in MEASURES {
-        line(measure.id, &|part| measure_meaning(measure, part).to_owned());
-    }
-    text
-}
-
 /// Whom a metric shows at a disadvantage, in words.
 fn impaired(rule: ImpairedGroupRule) -> String {
     let side = |side: DirectionSide| match side {

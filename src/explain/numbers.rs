@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use super::{ExplainedWord, MEASURE};
-use crate::error::{Error, JobProblem, Result};
+use crate::error::{Error, Result};
 use crate::folder::read::verified;
 use crate::table::file::{read_matching, read_rows};
 use crate::table::{
@@ -42,13 +42,12 @@ pub(crate) fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<
         });
     }
     if lines.is_empty() {
-        return Err(Error::Job(vec![JobProblem {
-            code: "unknown-word",
-            path: String::new(),
-            place: None,
-            what: format!("`{word}` is neither a metric nor a gate of `{}`", folder.display()),
-            hint: Some("name one of these, or omit `--in`".to_owned()),
-        }]));
+        return Err(Error::command_line(
+            "unknown-word",
+            "",
+            format!("`{word}` is neither a metric nor a gate of `{}`", folder.display()),
+            "name one of these, or omit `--in`",
+        ));
     }
     Ok(judged)
 }

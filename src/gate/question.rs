@@ -42,6 +42,22 @@ impl GateLimit {
         }
     }
 
+    /// The end of a range that breaks it first.
+    pub(crate) fn facing(self, (lo, hi): (f64, f64)) -> f64 {
+        match self {
+            GateLimit::AtMost(_) => hi,
+            GateLimit::AtLeast(_) => lo,
+        }
+    }
+
+    /// The one of two values that breaks it first.
+    pub(crate) fn worse(self, a: f64, b: f64) -> f64 {
+        match self {
+            GateLimit::AtMost(_) => a.max(b),
+            GateLimit::AtLeast(_) => a.min(b),
+        }
+    }
+
     /// How far the value is on the wrong side; negative where the limit is kept.
     pub(crate) fn excess(self, value: f64) -> f64 {
         match self {

@@ -30,7 +30,7 @@ use crate::stage::artifact::GateOutcome;
 use crate::stage::report::{glossary, summary, words, words_of_job};
 use crate::table::file::open_table;
 use crate::table::list::TABLES;
-use crate::table::{GateRow, MetricTable, RowColumns, TableRow};
+use crate::table::{GateRow, MetricTable, TableRow};
 
 /// What is wrong with a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -226,18 +226,14 @@ fn check_tables(folder: &Path, proof: &mut FolderProof) {
     }
 }
 
-/// The rows of each gate without what is words or depends on the job file: each row a list of
-/// texts.
-fn rows_by_gate(rows: &[GateRow]) -> BTreeMap<String, Vec<Vec<String>>> {
-    let columns = GateRow::TABLE.columns;
-    let mut found: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
+/// The rows of each gate without what is words or depends on the job file.
+fn rows_by_gate(rows: &[GateRow]) -> BTreeMap<&str, Vec<GateRow>> {
+    let mut found: BTreeMap<&str, Vec<GateRow>> = BTreeMap::new();
     for row in rows {
-        let cells = columns.iter().zip(row.texts());
-        let compared = cells.filter(|(column, _)| !["reason", "job_line"].contains(&column.name));
-        let of_gate = found.entry(row.gate.to_string()).or_default();
-        of_gate.push(compared.map(|(_, text)| text).collect());
+        let compared = GateRow { reason: "".into(), job_line: 0, ..row.clone() };
+        found.entry(row.gate.as_str()).or_default().push(compared);
     }
-    found.values_mut().for_each(|rows| rows.sort());
+    found.values_mut().for_each(|rows| rows.sort_by(|a, b| a.order(b)));
     found
 }
 
@@ -272,8 +268,8 @@ fn check_gates(folder: &Path, proof: &mut FolderProof) -> Option<GateOutcome> {
     proof.verdicts =
         deciding(&again.gates).map(|row| (row.gate.to_string(), row.verdict.to_string())).collect();
     let (theirs, ours) = (rows_by_gate(&again.stored), rows_by_gate(&again.gates));
-    let names: BTreeSet<&String> = theirs.keys().chain(ours.keys()).collect();
-    for name in names.into_iter().filter(|name| theirs.get(*name) != ours.get(*name)) {
+    let names: BTreeSet<&str> = theirs.keys().chain(ours.keys()).copied().collect();
+    for name in names.into_iter().filter(|name| theirs.get(name) != ours.get(name)) {
         let (stored, judged) = (verdict_of(&again.stored, name), verdict_of(&again.gates, name));
         let what = if stored == judged {
             format!("gate `{name}`: its numbers are not those that the tables give")

@@ -38,8 +38,10 @@ pub(crate) struct ExportedAudit<'a> {
 
 /// What tells values apart, with the names of its columns, in the order of the table.
 fn key(row: &MetricRow) -> Vec<(&'static str, String)> {
-    let names = AuditKey::COLUMNS.iter().map(|column| column.name);
-    names.zip(row.key.texts()).chain([("class", row.class.to_string())]).collect()
+    let key = serde_json::json!(row.key);
+    let text = |name: &str| key[name].as_str().unwrap_or_default().to_owned();
+    let names = AuditKey::COLUMNS.iter().map(|column| (column.name, text(column.name)));
+    names.chain([("class", row.class.to_string())]).collect()
 }
 
 /// The rows of the table `gates` that decide: one for each gate.

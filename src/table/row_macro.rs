@@ -38,14 +38,11 @@ pub trait PlainCell: Clone + Debug + 'static {
 
     /// Order of two cells: text by bytes, numbers by size.
     fn order(&self, other: &Self) -> Ordering;
-
-    /// The cell as text: a number in as few digits as tell it from others.
-    fn to_text(&self) -> String;
 }
 
 /// A text of a table. Equal texts of neighbouring rows are one in memory, however many rows there
 /// are.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Default, Eq, PartialOrd, Ord)]
 pub struct SharedText(Arc<str>);
 
 impl SharedText {
@@ -93,21 +90,9 @@ impl From<String> for SharedText {
     }
 }
 
-impl PartialEq<str> for SharedText {
-    fn eq(&self, other: &str) -> bool {
-        *self.0 == *other
-    }
-}
-
-impl PartialEq<&str> for SharedText {
-    fn eq(&self, other: &&str) -> bool {
-        *self.0 == **other
-    }
-}
-
-impl PartialEq<String> for SharedText {
-    fn eq(&self, other: &String) -> bool {
-        *self.0 == **other
+impl<T: AsRef<str> + ?Sized> PartialEq<T> for SharedText {
+    fn eq(&self, other: &T) -> bool {
+        *self.0 == *other.as_ref()
     }
 }
 
@@ -140,10 +125,6 @@ impl PlainCell for SharedText {
         // Most cells that are compared while rows are sorted share their text.
         if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.cmp(other) }
     }
-
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
 }
 
 /// A cell that is a number in its array: how cells are ordered, the number of a cell, the cell of a
@@ -165,10 +146,6 @@ macro_rules! number_cell {
 
             fn order(&self, other: &Self) -> Ordering {
                 $order(self, other)
-            }
-
-            fn to_text(&self) -> String {
-                $number(*self).to_string()
             }
         }
     };
@@ -283,9 +260,6 @@ pub trait RowColumns: Clone {
 
     /// Order of two rows by the columns of shared parts and those after them, in all `n_key`.
     fn key_order(&self, other: &Self, n_key: usize) -> Ordering;
-
-    /// The cells as text, empty where null, in the order of the definition.
-    fn texts(&self) -> Vec<String>;
 }
 
 /// A row of a table, whose fields are its columns.
@@ -475,15 +449,6 @@ macro_rules! columns {
                 )+];
                 let n_own = n_key - Self::N_SHARED.min(n_key);
                 own.iter().take(n_own).fold(shared, |order, of| order.then_with(|| of(self, other)))
-            }
-
-            fn texts(&self) -> Vec<String> {
-                use $crate::table::row_macro::{CellValue, PlainCell};
-                let shared: Vec<Vec<String>> =
-                    vec![$($crate::table::row_macro::RowColumns::texts(&self.$part)),*];
-                let own =
-                    [$(self.$column.plain().map_or_else(String::new, PlainCell::to_text)),+];
-                shared.into_iter().flatten().chain(own).collect()
             }
         }
     };

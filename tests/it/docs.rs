@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cfaudit::explain::{ExplainedWord, entries, find, range, reading_guide};
+use cfaudit::explain::{ExplainedWord, entries, find, range};
 use cfaudit::metric::catalog::catalog;
 use cfaudit::metric::catalog::meaning::{MeaningPart, meaning};
 use cfaudit::table::list::TABLES;
@@ -62,6 +62,33 @@ fn assert_fresh(document: &str, made: &str) {
 #[test]
 fn the_list_of_methods_is_fresh() {
     assert_fresh("metrics.md", &methods());
+}
+
+/// The reading path and what each metric means, as `cfaudit explain` has them. A gap that is
+/// derived from another metric has the texts of that metric.
+fn reading_guide() -> String {
+    let entries = entries(&[]);
+    let (_, steps) = find(&entries, "path")[0].text.split_once('\n').unwrap();
+    let mut text = format!("{steps}\n\n## What each metric means\n\n| Metric |");
+    for part in MeaningPart::ALL {
+        write!(text, " {} |", part.head()).unwrap();
+    }
+    text += "\n| --- | --- | --- | --- | --- | --- |\n";
+    let is_derived = |id: &str| {
+        let mut gaps = catalog().filter_map(|metric| Some((metric.id, metric.gap_of?)));
+        gaps.any(|(of, (base, transform))| of == id && transform.id(base) == id)
+    };
+    let measured = ["metric", "measure of counterfactuals"];
+    for entry in entries.iter().filter(|e| measured.contains(&e.kind) && !is_derived(&e.word)) {
+        write!(text, "| `{}` |", entry.word).unwrap();
+        for part in MeaningPart::ALL {
+            let head = format!("{}: ", part.head());
+            let says = entry.text.lines().find_map(|line| line.strip_prefix(&head));
+            write!(text, " {} |", says.unwrap_or_default().replace('|', "\\|")).unwrap();
+        }
+        text.push('\n');
+    }
+    text
 }
 
 #[test]

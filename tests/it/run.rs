@@ -80,6 +80,16 @@ fn assert_manifest_is_right(work: &Work) {
     assert_eq!(manifest["policies"], policies);
 }
 
+/// A slip after `--until` is reported before anything is logged or made.
+#[test]
+fn a_stage_that_no_run_has_is_refused_at_once() {
+    let work = Work::with_jobs();
+    let ran = work.cfaudit(2, &format!("run {DEMO} --until BOGUS --out out --cache cache"));
+    ran.says(&["error[unknown-stage]: there is no stage `BOGUS`"]);
+    ran.stderr.lacks(&["job demo, run"]);
+    assert!(!work.path("out").exists() && !work.path("cache").exists());
+}
+
 /// Lines are objects with known names of events, in the order of a run.
 #[track_caller]
 fn assert_log(text: &str) {

@@ -32,7 +32,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::cancel::CancelFlag;
-use super::files::{self, FileBelow, refuse};
+use super::files::{self, FileBelow};
 use super::fingerprint::STAGE_FILE;
 use super::lock::{FileLock, holder};
 use super::object::refuse_to_write;
@@ -60,7 +60,7 @@ pub(crate) struct OutputFolder {
     _lock: FileLock,
 }
 
-/// A temporary folder for new content.
+/// A temporary folder for new content; dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct ScratchFolder(PathBuf);
 
@@ -74,15 +74,20 @@ impl ScratchFolder {
         for n in 0_u32.. {
             let folder = root.join(format!("cfaudit-{}-{n}", std::process::id()));
             if files::make_new_private_folder(&folder)? {
-                return Ok(ScratchFolder(folder));
+                return Ok(ScratchFolder::at(folder));
             }
         }
-        Err(refuse(
+        Err(Error::operator(
             "make a folder in",
             &root,
             "all names are taken",
             "remove files there that are no longer used",
         ))
+    }
+
+    /// A folder that is there.
+    pub(super) fn at(folder: PathBuf) -> Self {
+        ScratchFolder(folder)
     }
 
     /// Its path.
@@ -93,7 +98,8 @@ impl ScratchFolder {
 
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        // If this fails, or the process is killed before, the next claim removes it.
+        // It may have become a result. If this fails, or the process is killed before, the next
+        // claim or session removes it.
         if let Err(e) = files::remove_folder(&self.0) {
             tracing::warn!("{e}");
         }
@@ -142,7 +148,7 @@ impl OutputFolder {
             let who = holder(&lock_file)
                 .map_or_else(|| "another process".to_owned(), |pid| format!("process `{pid}`"));
             let hint = "wait until that run ends, or give this run another folder with `--out`";
-            return Err(refuse("lock", folder, format!("{who} is writing to it"), hint));
+            return Err(Error::operator("lock", folder, format!("{who} is writing to it"), hint));
         };
         let claimed = OutputFolder {
             named: folder.to_path_buf(),
@@ -199,7 +205,7 @@ impl OutputFolder {
     ) -> Result<PublishOutcome> {
         if owner(content)?.is_none_or(|owner| owner.job != self.job) {
             let hint = "this is a bug in cfaudit: a stage must write it";
-            return Err(refuse(
+            return Err(Error::operator(
                 "publish",
                 content,
                 format!("it has no `manifest.json` of the job `{}`", self.job),
@@ -208,7 +214,7 @@ impl OutputFolder {
         }
         for (name, _) in extras {
             if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
-                return Err(refuse(
+                return Err(Error::operator(
                     "publish",
                     Path::new(name),
                     "it points outside the output folder",
@@ -251,7 +257,7 @@ impl OutputFolder {
     fn target_state(&self) -> Result<TargetState> {
         let there = files::metadata_if_there(&self.folder).map_err(|e| self.as_named(e))?;
         if self.folder.is_symlink() || there.as_ref().is_some_and(|there| !there.is_dir()) {
-            return Err(refuse(
+            return Err(Error::operator(
                 "write",
                 &self.named,
                 "a file is in the way",
@@ -269,7 +275,7 @@ impl OutputFolder {
             Some(FolderOwner { job, .. }) => {
                 let hint =
                     "give another folder with `--out`, or `--replace` to delete those results";
-                Err(refuse(
+                Err(Error::operator(
                     "write",
                     &self.named,
                     format!("it holds the results of the job `{job}`"),
@@ -278,7 +284,7 @@ impl OutputFolder {
             }
             None => {
                 let hint = "give another folder with `--out`, or empty this folder yourself";
-                Err(refuse(
+                Err(Error::operator(
                     "write",
                     &self.named,
                     "it is not empty and has no `manifest.json` of cfaudit",
@@ -307,7 +313,7 @@ impl OutputFolder {
         if let Some(name) = foreign.iter().find(|name| meets(name)) {
             let cause =
                 "it was not written by cfaudit, and the results include a file with that name";
-            return Err(refuse(
+            return Err(Error::operator(
                 "replace",
                 &self.named.join(name),
                 cause,
@@ -427,7 +433,7 @@ fn parent_and_name(folder: &Path) -> Result<(PathBuf, String)> {
     };
     match (resolved.parent(), resolved.file_name().and_then(|name| name.to_str())) {
         (Some(parent), Some(name)) => Ok((parent.to_path_buf(), name.to_owned())),
-        _ => Err(refuse(
+        _ => Err(Error::operator(
             "write",
             folder,
             "it cannot be an output folder",

@@ -19,10 +19,11 @@ const CREDENTIALS: &str = "cfaudit takes credentials from the environment (`AWS_
     and to read, and to write where a plan or rows to score are put; check account, region and \
     expiry";
 
-const TRY_AGAIN: &str = "run again later, perhaps with fewer `--threads`; finished stages are kept";
+const TRY_AGAIN: &str = "run again later, perhaps with fewer `--threads`; finished stages are \
+    kept, unless the cache is off";
 
 const NETWORK: &str = "check the network, and the endpoint where the environment names one; then \
-    run again: finished stages are kept";
+    run again: finished stages are kept, unless the cache is off";
 
 /// Words by which stores refuse credentials with a status of their own.
 const REFUSALS: &str = "\

@@ -62,10 +62,7 @@ pub(super) fn could_break(
 ) -> Option<GateReason> {
     // The earlier run at its other end: the change is larger by what it could have been less.
     let old = seen.baseline.zip(seen.old_ends).filter(|_| seen.is_change);
-    let of_old = old.map_or(0.0, |(old, (least, most))| match question.limit {
-        GateLimit::AtMost(_) => old - least,
-        GateLimit::AtLeast(_) => old - most,
-    });
+    let of_old = old.map_or(0.0, |(old, (least, most))| old - question.limit.facing((most, least)));
     let of = PeopleTables::new(question, seen, tables);
     let worst = worst_case(&of, metric_of(seen)?, of_old)?;
     let (nobody, limit) = (worst.lacking.values().all(|n| *n == 0), question.limit);

@@ -97,7 +97,7 @@ pub(super) struct RangeBound {
     lacking: LackingPeople,
     /// In how many directions a person has counterfactuals.
     targets: u64,
-    is_upper: bool,
+    limit: GateLimit,
     is_weighed: bool,
     /// The rates whose intervals are judged by a formula, of a difference the first minus the
     /// second; of the groups that are furthest apart all; empty where no formula applies.
@@ -215,11 +215,7 @@ impl RangeBound {
         let value = seen.row.value?;
         let end = match question.decide_by {
             GateDecideBy::Estimate => value,
-            _ => seen
-                .row
-                .lo
-                .zip(seen.row.hi)
-                .map_or(value, |(lo, hi)| if is_upper { hi } else { lo }),
+            _ => seen.row.lo.zip(seen.row.hi).map_or(value, |ends| question.limit.facing(ends)),
         };
         // The others of one group have no row of their own.
         let by_formula = is_rate(metric.reads)
@@ -237,12 +233,12 @@ impl RangeBound {
             movement: Movement::of(metric, is_upper),
             value: of.value()?,
             end,
-            worst: if is_upper { metric.range.1 } else { metric.range.0 },
+            worst: question.limit.facing(metric.range),
             known,
             labelled,
             lacking: LackingPeople::from(lacking),
             targets: (declared.len() as u64).saturating_sub(1).max(1),
-            is_upper,
+            limit: question.limit,
             is_weighed: tables.population.iter().any(|row| row.weight.is_some()),
             sides: sides.unwrap_or_default(),
             is_furthest: scope == "worst_case",
@@ -298,11 +294,7 @@ impl RangeBound {
         };
         let shifted = self.end + (1.0 - kept) * (self.worst - self.value);
         let formula = if self.movement == Movement::Mean { self.formula(m) } else { None };
-        match formula {
-            Some(formula) if self.is_upper => shifted.max(formula),
-            Some(formula) => shifted.min(formula),
-            None => shifted,
-        }
+        formula.map_or(shifted, |formula| self.limit.worse(shifted, formula))
     }
 
     /// The end by the formula of the interval with so many people at their worst on each side; none
@@ -313,16 +305,16 @@ impl RangeBound {
             let share = (side.cases * side.value + if up { m } else { 0.0 }) / cases;
             (share, cases * side.sure)
         };
-        let pick = |(lo, hi): (f64, f64)| if self.is_upper { hi } else { lo };
+        let is_upper = matches!(self.limit, GateLimit::AtMost(_));
         let minus = |a: &RateSide, b: &RateSide| {
-            let [a, b] = [moved(a, self.is_upper), moved(b, !self.is_upper)];
-            pick(difference_ends(a, b, self.z))
+            let [a, b] = [moved(a, is_upper), moved(b, !is_upper)];
+            self.limit.facing(difference_ends(a, b, self.z))
         };
         match self.sides.as_slice() {
             [] => None,
-            [one] => Some(pick(share_ends(moved(one, self.is_upper), self.z))),
+            [one] => Some(self.limit.facing(share_ends(moved(one, is_upper), self.z))),
             [a, b] if !self.is_furthest => Some(minus(a, b)),
-            all if self.is_furthest && self.is_upper => {
+            all if self.is_furthest && is_upper => {
                 let each = all.iter().enumerate().flat_map(|(i, a)| {
                     let others = all.iter().enumerate().filter(move |(j, _)| *j != i);
                     others.map(move |(_, b)| minus(a, b))

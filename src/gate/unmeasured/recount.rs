@@ -84,16 +84,14 @@ impl<'a> Recount<'a> {
                 computed.value
             };
         }
-        let is_upper = matches!(question.limit, GateLimit::AtMost(_));
-        let pick = |(lo, hi): (f64, f64)| if is_upper { hi } else { lo };
-        let end = seen.row.lo.zip(seen.row.hi).map_or(seen.row.value.unwrap_or(0.0), pick);
+        let facing = |ends| question.limit.facing(ends);
+        let end = seen.row.lo.zip(seen.row.hi).map_or(seen.row.value.unwrap_or(0.0), facing);
         let shifted = if moved == 0.0 { end } else { end + moved };
         let by_people = question.decide_by == GateDecideBy::Interval && !seen.is_change;
-        let of_base = self.base.ends.map(pick);
-        match computed.ends.map(pick).filter(|_| by_people) {
+        let of_base = self.base.ends.map(facing);
+        match computed.ends.map(facing).filter(|_| by_people) {
             Some(formula) if of_base.is_some_and(|of| is_near(of, end)) => formula,
-            Some(formula) if is_upper => formula.max(shifted),
-            Some(formula) => formula.min(shifted),
+            Some(formula) => question.limit.worse(formula, shifted),
             None => shifted,
         }
     }

@@ -7,8 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diff::compared_run::{ComparedRun, FittedOn};
-use crate::diff::definitions::{CountingRules, JobValues};
+use crate::diff::compared_run::ComparedRun;
+use crate::diff::definitions::JobValues;
 use crate::diff::{self, DiffResult};
 use crate::error::{Error, Result};
 use crate::exec::hash::sha256;
@@ -17,11 +17,10 @@ use crate::folder::manifest::{InputFile, Manifest, RunComparison};
 use crate::folder::read::{self as opened, SUMMARY, check_measured, damaged};
 use crate::gate;
 use crate::gate::question::{GateBaseline, GateQuantity, GateTables};
+use crate::job::Job;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::resolve::flat;
-use crate::stage::generate::refits;
-use crate::stage::input::{DATA, JobInputs};
-use crate::stage::report::words;
+use crate::stage::input::DATA;
 use crate::stage::row_context::RowContext;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{ChangeRow, CountRow, GroupRow, MetricRow, MetricTable, PopulationRow};
@@ -58,66 +57,40 @@ pub(crate) fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
     opened::verified(folder, |name| name.starts_with("tables/") || others.contains(&name))
 }
 
-/// A finished run as one side of a comparison.
+/// A finished run as one side of a comparison, and its values about the supported people alone.
 ///
 /// # Errors
 /// The folder is none of cfaudit's, is damaged, was written by another version, or holds no numbers
 /// because the run waits for scores.
-pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
-    finished(folder).map(|(manifest, side, _)| (manifest, side))
-}
-
-/// The same, with its values about the supported people alone.
-///
-/// # Errors
-/// Those of [`finished_side`].
-pub(crate) fn finished(folder: &Path) -> Result<(Manifest, ComparedRun, Vec<MetricRow>)> {
+pub(crate) fn finished(folder: &Path) -> Result<(ComparedRun, Vec<MetricRow>)> {
     let (manifest, bytes) = verified(folder)?;
     check_measured(folder, &manifest)?;
-    let job = folder.join("job.resolved.yaml");
+    let (job, tables) = (folder.join("job.resolved.yaml"), folder.join("tables"));
     let values = flat::values(&files::read_text(&job)?).map_err(|cause| damaged(&job, cause))?;
-    let reference_first = |groups: &[String], reference: &str| {
-        let mut groups = groups.to_vec();
-        groups.sort_by_key(|group| group != reference);
-        groups
-    };
-    let MetricTable { all, supported } = MetricTable::read(&folder.join("tables"))?;
+    let (side, supported) = side(manifest, values, [&tables; 2], kept_outcomes(folder))?;
+    let rounded = gate::rounded_switches(&read_rows::<CountRow>(&tables)?);
+    Ok((ComparedRun { fingerprint: sha256(&bytes), rounded, ..side }, supported))
+}
+
+/// A run as one side of a comparison, by the folders of its metrics and of its groups.
+fn side(
+    manifest: Manifest,
+    values: JobValues,
+    [metrics, groups]: [&Path; 2],
+    outcomes: Option<PathBuf>,
+) -> Result<(ComparedRun, Vec<MetricRow>)> {
+    let MetricTable { all, supported } = MetricTable::read(metrics)?;
     let side = ComparedRun {
-        job: manifest.job.clone(),
-        run: manifest.run.clone(),
-        version: manifest.words.version.clone(),
-        fingerprint: sha256(&bytes),
-        rows: manifest.rows.audited,
-        groups: manifest
-            .attributes
-            .iter()
-            .map(|a| (a.name.clone(), reference_first(&a.groups, &a.reference)))
-            .collect(),
-        row_id: manifest.row_id.clone(),
-        source: source(&values, &manifest.inputs, manifest.stand_in.as_deref()),
+        source: source(&values, &manifest),
+        lacks_labels: read_rows::<GroupRow>(groups)?.iter().any(|row| row.n_missing_label > 0),
+        manifest,
+        fingerprint: String::new(),
         values,
-        scales: manifest
-            .models
-            .iter()
-            .filter_map(|model| Some((model.name.clone(), model.scale?)))
-            .collect(),
-        amounts: manifest.amounts().is_some(),
-        weighted: manifest.weight.is_some(),
-        persons: manifest.person.is_some(),
-        has_label: manifest.label.is_some(),
-        favourable_is_positive: manifest.favourable_is_positive().unwrap_or(true),
-        favourable_stated: manifest.favourable_is_positive().is_some(),
-        rules: CountingRules {
-            policies: manifest.policies,
-            lacks_labels: lacks_labels(&folder.join("tables"))?,
-        },
-        fitted_on: refits::of_manifest(&manifest),
-        level: manifest.level,
         metrics: all,
-        rounded: gate::rounded_switches(&read_rows::<CountRow>(&folder.join("tables"))?),
-        outcomes: kept_outcomes(folder),
+        rounded: Vec::new(),
+        outcomes,
     };
-    Ok((manifest, side, supported))
+    Ok((side, supported))
 }
 
 /// The outcomes in a folder, unless they are absent.
@@ -129,14 +102,9 @@ fn kept_outcomes(folder: &Path) -> Option<PathBuf> {
     (!matches!(files::metadata_if_there(&outcomes), Ok(None))).then_some(outcomes)
 }
 
-/// Whether people without a label are among those audited, by the table `groups` in a folder.
-fn lacks_labels(tables: &Path) -> Result<bool> {
-    Ok(read_rows::<GroupRow>(tables)?.iter().any(|row| row.n_missing_label > 0))
-}
-
 /// What the rows were read from: files by their bytes, objects by
 /// their ETags, generated rows by their recipe.
-fn source(values: &JobValues, inputs: &[InputFile], stand_in: Option<&str>) -> String {
+fn source(values: &JobValues, Manifest { inputs, stand_in, .. }: &Manifest) -> String {
     let mut parts: Vec<String> =
         inputs.iter().filter(|input| input.what == DATA).map(InputFile::identity).collect();
     if parts.is_empty() {
@@ -144,7 +112,7 @@ fn source(values: &JobValues, inputs: &[InputFile], stand_in: Option<&str>) -> S
             .iter()
             .filter(|(path, _)| path.starts_with(&["data".to_owned(), "rows".to_owned()]));
         parts.extend(rows.map(|(path, value)| format!("{}={value}", path.join("."))));
-        parts.extend(stand_in.map(|set| format!("stand-in {set}")));
+        parts.extend(stand_in.iter().map(|set| format!("stand-in {set}")));
         parts.extend(
             values
                 .get(&vec!["run".to_owned(), "seed".to_owned()])
@@ -154,59 +122,21 @@ fn source(values: &JobValues, inputs: &[InputFile], stand_in: Option<&str>) -> S
     parts.join("\n")
 }
 
-/// The run that is going on as one side of a comparison, but for what its sets were fitted on: its
-/// tables are in `metrics`, that of groups in `groups_in`, its outcomes, where kept, in `outcomes`.
+/// The run that is going on as one side of a comparison: what it says about itself, its metrics and
+/// its groups in the folders `tables`, its outcomes, where kept, in `outcomes`.
 ///
 /// # Errors
-/// The table of metrics cannot be read.
+/// A table cannot be read.
 pub(crate) fn running_side(
-    checked: &CheckedJob,
-    input: &JobInputs,
-    row_context: RowContext<'_>,
-    run: &str,
-    [metrics, groups_in]: [&Path; 2],
+    job: &Job,
+    manifest: Manifest,
+    tables: [&Path; 2],
     outcomes: Option<&Path>,
 ) -> Result<ComparedRun> {
-    let (job, layout) = (&checked.job, row_context.rows.layout());
     let values = flat::values(&to_yaml(job))
         .map_err(|cause| damaged(Path::new("job.resolved.yaml"), cause))?;
-    let groups = layout.attributes.iter().map(|a| {
-        let order = a.reference_first().into_iter().map(|g| a.groups[g].clone());
-        (a.name.clone(), order.collect())
-    });
-    Ok(ComparedRun {
-        job: job.name.to_string(),
-        run: run.to_owned(),
-        version: job.about.as_ref().and_then(|about| about.version.clone()),
-        fingerprint: String::new(),
-        rows: row_context.roles.n_audited(),
-        groups: groups.collect(),
-        row_id: words::row_id(job, layout),
-        source: source(&values, &input.files, input.stand_in.as_deref()),
-        values,
-        scales: job
-            .models
-            .iter()
-            .map(|(name, model)| (name.to_string(), model.score_scale(job.data.favours_positive())))
-            .collect(),
-        amounts: job.audits_amounts(),
-        weighted: layout.weight.is_some(),
-        persons: layout.person.is_some(),
-        has_label: job.data.label.column().is_some(),
-        favourable_is_positive: job.data.favours_positive(),
-        favourable_stated: job.data.favourable_side().is_some(),
-        rules: CountingRules {
-            policies: words::policies(),
-            lacks_labels: lacks_labels(groups_in)?,
-        },
-        fitted_on: FittedOn::new(),
-        level: job.metrics.interval.level,
-        metrics: MetricTable::read(metrics)?.all,
-        rounded: Vec::new(),
-        outcomes: outcomes
-            .map(|folder| folder.join("outcomes.parquet"))
-            .filter(|file| file.is_file()),
-    })
+    let outcomes = outcomes.map(|folder| folder.join("outcomes.parquet"));
+    Ok(side(manifest, values, tables, outcomes.filter(|file| file.is_file()))?.0)
 }
 
 /// Writes the table `changes` and what was compared with what.
@@ -221,7 +151,7 @@ pub(crate) fn compare(
     new: &ComparedRun,
 ) -> Result<()> {
     ctx.check()?;
-    let old = finished_side(baseline)?.1;
+    let old = finished(baseline)?.0;
     let DiffResult { compared, mut changes } =
         row_context.workers.within(|| diff::compare(&old, new, false))?;
     add_old_extremes(checked, &mut changes, (&old, baseline))?;

@@ -10,10 +10,10 @@
 use std::collections::BTreeMap;
 
 use crate::job::{FavourableClass, GateBlock, GateDirection, Job};
+use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::{HARM, harmed};
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, LowestShare, shares_differ};
-use crate::metric::{Metric, MetricFamily};
 use crate::param::{ColumnName, Name};
 use crate::table::{GroupRow, MetricRow};
 
@@ -31,17 +31,6 @@ pub(crate) struct BlindGate {
     pub(crate) hint: String,
 }
 
-/// Whom one of the rates that count a single kind of switch tells of harm to, in a direction; none
-/// where it counts both kinds, or neither.
-fn harmed_group<'a>(
-    metric: &Metric,
-    favourable: FavourableClass,
-    from: &'a str,
-    to: &'a str,
-) -> Option<&'a str> {
-    harmed(metric, favourable).map(|original| if original { from } else { to })
-}
-
 /// The gates with one direction that a job asks of counterfactuals.
 fn directed(gate: &GateBlock) -> Option<(&ColumnName, [&str; 2])> {
     let Some(GateDirection::Pair(map)) = &gate.direction else { return None };
@@ -54,7 +43,9 @@ fn one_sided(gate: &GateBlock, favourable: FavourableClass) -> Option<(&ColumnNa
         return Some((attribute, group.as_str()));
     }
     let (attribute, [from, to]) = directed(gate)?;
-    Some((attribute, harmed_group(find(gate.metric.as_deref()?)?, favourable, from, to)?))
+    // A rate that counts both kinds of switches, or neither, tells of no harm.
+    let original = harmed(find(gate.metric.as_deref()?)?, favourable)?;
+    Some((attribute, if original { from } else { to }))
 }
 
 /// Whether a gate tells of harm to a group of an attribute, among other things.
@@ -180,7 +171,7 @@ pub(crate) fn gates(
         found.push(BlindGate {
             path: crate::job::check::path(&["gates", name.as_str()]),
             text: blind_gate_text(name, gate, (told, low), why),
-            hint: blind_gate_hint(gate, low),
+            hint: format!("write `harm_to: {{{attribute}: {low}}}`"),
         });
     }
     found
@@ -198,12 +189,6 @@ fn blind_gate_text(name: &Name, gate: &GateBlock, (told, low): (&str, &str), why
         None => format!("the gate `{name}` checks harm to `{told}`"),
     };
     format!("{asks}; no gate on this model and set detects harm to `{low}`, {why}")
-}
-
-fn blind_gate_hint(gate: &GateBlock, low: &str) -> String {
-    let attribute =
-        gate.harm_to.as_ref().and_then(|map| map.keys().next()).or_else(|| Some(directed(gate)?.0));
-    format!("write `harm_to: {{{}: {low}}}`", attribute.map_or("", ColumnName::as_str))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::error::{Error, FilePlace, JobProblem, Result};
+use crate::error::{Error, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
 use crate::folder::read;
@@ -151,11 +151,6 @@ fn of_row(row: &GateRow) -> GateForecast {
     }
 }
 
-fn problem(code: &'static str, flag: &str, what: String, hint: String) -> Error {
-    let place = Some(FilePlace { file: flag.to_owned(), line: 0, column: 0 });
-    Error::Job(vec![JobProblem { code, path: String::new(), place, what, hint: Some(hint) }])
-}
-
 fn check_gate(asked: &PowerAssumptions, names: impl Iterator<Item = String>) -> Result<()> {
     let Some(gate) = &asked.gate else { return Ok(()) };
     let mut known: Vec<String> = names.collect();
@@ -169,7 +164,8 @@ fn check_gate(asked: &PowerAssumptions, names: impl Iterator<Item = String>) -> 
     } else {
         format!("known are {}", known.join(", "))
     };
-    Err(problem("no-such-gate", "--gate", format!("no gate is called `{gate}`"), hint))
+    let what = format!("no gate is called `{gate}`");
+    Err(Error::command_line("no-such-gate", "--gate", what, hint))
 }
 
 /// The rows of a gate before anything is measured: metric, from, to.
@@ -285,7 +281,7 @@ fn forecast(
                 (false, []) => Some(GateEvidence::share(question.limit.number(), n)),
                 (true, []) => None,
                 (gap, rates) => {
-                    return Err(problem(
+                    return Err(Error::command_line(
                         "rates-do-not-fit",
                         "--assume",
                         format!(
@@ -295,8 +291,7 @@ fn forecast(
                             if rates.len() == 1 { "one is" } else { "two are" }
                         ),
                         "name one gate by `--gate`, with one rate for a share and two for a \
-                         difference or ratio, the first group first"
-                            .to_owned(),
+                         difference or ratio, the first group first",
                     ));
                 }
             };

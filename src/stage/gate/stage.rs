@@ -1,16 +1,16 @@
 //! The stages `baseline` and `gate`: the comparison with an earlier run, and the verdicts.
 
-use crate::diff::compared_run::ComparedRun;
 use crate::error::Result;
 use crate::exec::misfit;
 use crate::stage::gate::model_issues::model_issues;
 use crate::stage::gate::{self, baseline};
-use crate::stage::generate::refits::fits_of_sets;
+use crate::stage::generate::refits::{fits_of_sets, record_fits};
 use crate::stage::hidden;
 use crate::stage::kinds::{BaselineStage, GateStage, OutcomesStage, PopulationStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::recourse::recourse_folders;
 use crate::stage::report::inputs::{MeasuredTables, folder_inputs, need_baseline};
+use crate::stage::report::words::words_of_rows;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::expect::expected_scores;
 use crate::stage::score::levels::settled_models;
@@ -39,15 +39,12 @@ impl Stage for BaselineStage {
         );
         work(move |ctx| {
             rows.with(ctx, 0, |row_context| {
-                let new = baseline::running_side(
-                    plan.checked,
-                    plan.input,
-                    row_context,
-                    plan.run_id,
-                    [measured.all.folder(ctx), measured.plain.folder(ctx)],
-                    outcomes.as_ref().map(|stage| stage.folder(ctx)),
-                )?;
-                let new = ComparedRun { fitted_on: fits(ctx)?, ..new };
+                let job = (plan.checked, plan.input, plan.run_id);
+                let mut manifest = words_of_rows(job, row_context);
+                record_fits(&mut manifest, fits(ctx)?);
+                let tables = [measured.all.folder(ctx), measured.plain.folder(ctx)];
+                let outcomes = outcomes.as_ref().map(|stage| stage.folder(ctx));
+                let new = baseline::running_side(plan.job, manifest, tables, outcomes)?;
                 baseline::compare(ctx, plan.checked, row_context, folder, &new)
             })
         })

@@ -85,20 +85,6 @@ pub(crate) fn fits_of_sets<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a,
     }))
 }
 
-/// The same as a manifest tells it.
-pub(crate) fn of_manifest(manifest: &Manifest) -> FittedOn {
-    let plain =
-        manifest.counterfactuals.iter().map(|set| (String::new(), &set.name, &set.fitted_on));
-    let folds =
-        manifest.experiments.iter().map(|of| (of.name.clone(), &of.counterfactual, &of.fitted_on));
-    let keyed = plain.chain(folds).flat_map(|(experiment, set, fitted)| {
-        fitted.iter().map(move |(attribute, hash)| {
-            ([experiment.clone(), set.clone(), attribute.clone()], hash.clone())
-        })
-    });
-    keyed.collect()
-}
-
 /// Puts it into a manifest.
 pub(crate) fn record_fits(manifest: &mut Manifest, fitted: FittedOn) {
     for ([experiment, set, attribute], hash) in fitted {

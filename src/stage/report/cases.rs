@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::data::exchange::kept::each_change;
-use crate::error::{Error, JobProblem, Result};
+use crate::error::{Error, Result};
 use crate::folder::manifest::Manifest;
 use crate::folder::read::verified;
 use crate::job::read::nearest::suggest;
@@ -72,13 +72,7 @@ impl AskedCases {
 
 /// Something on the command line that cannot be.
 pub(crate) fn refused(what: String, hint: String) -> Error {
-    Error::Job(vec![JobProblem {
-        code: "unknown-word",
-        path: String::new(),
-        place: None,
-        what,
-        hint: Some(hint),
-    }])
+    Error::command_line("unknown-word", "", what, hint)
 }
 
 /// Whether the decision would be another; none where one of the two is not decided.

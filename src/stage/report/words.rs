@@ -30,8 +30,10 @@ use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::score_scale::ScoreScale;
 use crate::param::{ColumnName, Name, Word};
 use crate::report::page::glossary::GlossaryEntry;
+use crate::stage::input::JobInputs;
 use crate::stage::measure::catalog;
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
+use crate::stage::row_context::RowContext;
 use crate::stage::settings::RunSettings;
 use crate::table::FilterRow;
 use crate::table::file::read_rows;
@@ -39,14 +41,28 @@ use crate::table::list;
 
 /// What a folder says about itself, but for what its files hold.
 pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manifest> {
-    let FolderOrigins { checked, settings, input, run, context: row_context, .. } = *origins;
+    let FolderOrigins { checked, settings, input, run, context, .. } = *origins;
+    let filters = read_rows::<FilterRow>(&out.join("tables"))?;
+    let source = filters.first().and_then(|r| u64::try_from(r.rows_in).ok()).unwrap_or(0);
+    let words = words_of_rows((checked, input, run), context);
+    Ok(Manifest {
+        job_hash: checked.hash.clone(),
+        rows: RowCounts { source, ..words.rows },
+        sets: checked.sets.clone(),
+        command: command(checked, settings),
+        ..words
+    })
+}
+
+/// What a folder says about itself that follows from its job, its inputs and its prepared rows.
+pub(crate) fn words_of_rows(
+    (checked, input, run): (&CheckedJob, &JobInputs, &str),
+    row_context: RowContext<'_>,
+) -> Manifest {
     let job = &checked.job;
     let layout = row_context.rows.layout();
-    let filters = read_rows::<FilterRow>(&out.join("tables"))?;
-    let source_rows = filters.first().and_then(|r| u64::try_from(r.rows_in).ok()).unwrap_or(0);
-    Ok(Manifest {
+    Manifest {
         run: run.to_owned(),
-        job_hash: checked.hash.clone(),
         stand_in: input.stand_in.clone(),
         label: label_words(job, layout),
         attributes: layout
@@ -66,7 +82,7 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
             })
             .collect(),
         rows: RowCounts {
-            source: source_rows,
+            source: 0,
             kept: layout.n_rows,
             trained: row_context.roles.n_trained(),
             audited: row_context.roles.n_audited(),
@@ -75,10 +91,8 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
         person: layout.person.as_ref().map(|person| person.column.clone()),
         weight: layout.weight.as_ref().map(|weight| weight.column.clone()),
         inputs: input.files.clone(),
-        sets: checked.sets.clone(),
-        command: command(checked, settings),
         ..words_of_job(checked)
-    })
+    }
 }
 
 /// What a folder says about itself that follows from its job and the program alone.
@@ -138,7 +152,7 @@ pub(crate) fn policies() -> PolicyVersions {
 }
 
 /// What identifies a row.
-pub(crate) fn row_id(job: &Job, layout: &Layout) -> String {
+fn row_id(job: &Job, layout: &Layout) -> String {
     match (layout.row_id, &job.data.row_id) {
         (RowIdKind::RowNumber, _) | (_, None) => "row number".to_owned(),
         (_, Some(column)) => format!("column {column}"),
