@@ -315,7 +315,7 @@ impl OutputFolder {
                 "it was not written by cfaudit, and the results include a file with that name";
             return Err(Error::operator(
                 "replace",
-                &self.named.join(name),
+                self.named.join(name),
                 cause,
                 "move or rename your file, then run again",
             ));
