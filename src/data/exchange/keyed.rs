@@ -505,16 +505,16 @@ impl KeyedFile {
             columns.cf_index = known.into_iter().map(Option::unwrap_or_default).collect();
         }
         let row = |i: usize| self.first_rows[group] + i as u64;
-        let text = |texts: &Option<TextColumn>, i: usize| {
-            texts.as_ref().and_then(|texts| texts.at(i).map(str::to_owned))
+        let text = |texts: Option<&TextColumn>, i: usize| {
+            texts.and_then(|texts| texts.at(i).map(str::to_owned))
         };
         let [bad_attribute, bad_to, bad_from, bad_index] = bad;
         let faults: [(Option<usize>, EntryFault<'_>); 6] = [
             (bad_id, &|i| Ok(self.id_fault(&ids, i, row(i)))),
             (bad_score, &|i| self.score_fault(batch, columns.score[i], i, row(i))),
-            (bad_attribute, &|i| Ok(self.attribute_fault(text(&sensitive, i), row(i)))),
-            (bad_to, &|i| Ok(self.group_fault("to_group", text(&to, i), row(i)))),
-            (bad_from, &|i| Ok(self.group_fault("from_group", text(&from, i), row(i)))),
+            (bad_attribute, &|i| Ok(self.attribute_fault(text(sensitive.as_ref(), i), row(i)))),
+            (bad_to, &|i| Ok(self.group_fault("to_group", text(to.as_ref(), i), row(i)))),
+            (bad_from, &|i| Ok(self.group_fault("from_group", text(from.as_ref(), i), row(i)))),
             (bad_index, &|i| Ok(self.index_fault(row(i)))),
         ];
         let first = faults.iter().filter_map(|(at, fault)| Some(((*at)?, fault)));

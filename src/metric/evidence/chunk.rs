@@ -355,11 +355,11 @@ impl ChunkJob for &mut LogTerms {
 /// Computes the terms [`kl_term`] of a chunk; how many pairs are far apart.
 #[inline(always)]
 fn log_terms(chunk: &PairChunk, LogTerms { terms, room }: &mut LogTerms) -> usize {
-    for i in 0..whole_vectors(chunk.n) {
+    for (i, term) in terms.iter_mut().enumerate().take(whole_vectors(chunk.n)) {
         let (s, c) = (chunk.score[i], chunk.score_cf[i]);
         let x = (s - c) / (s + c);
         room.squares[i] = x * x;
-        terms[i] = if s > NEGLIGIBLE { s * ratio_series(x) } else { 0.0 };
+        *term = if s > NEGLIGIBLE { s * ratio_series(x) } else { 0.0 };
     }
     let far = room.far(chunk.n);
     for k in 0..far {
