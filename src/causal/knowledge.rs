@@ -31,8 +31,6 @@ pub struct StatedKnowledge {
 pub enum Contradiction {
     /// A name that is not a variable of the graph.
     UnknownVariable(String),
-    /// A position in `forbidden_within_tier` that is not a tier.
-    UnknownTier(usize),
     /// A variable that is listed in two tiers, or twice in one.
     InTwoTiers(String),
     /// A pair of a variable and itself.
@@ -48,9 +46,6 @@ impl fmt::Display for Contradiction {
         match self {
             Contradiction::UnknownVariable(name) => {
                 write!(f, "`{name}` is not a variable of the graph")
-            }
-            Contradiction::UnknownTier(tier) => {
-                write!(f, "there is no tier {tier}; tiers count from 0")
             }
             Contradiction::InTwoTiers(name) => write!(f, "`{name}` is in more than one tier"),
             Contradiction::SelfEdge(name) => write!(f, "`{name}` cannot be its own cause"),
@@ -122,12 +117,7 @@ impl Knowledge {
                 }
             }
         }
-        for &t in &stated.forbidden_within_tier {
-            match knowledge.forbidden_within.get_mut(t) {
-                Some(within) => *within = true,
-                None => wrong.push(Contradiction::UnknownTier(t)),
-            }
-        }
+        stated.forbidden_within_tier.iter().for_each(|&t| knowledge.forbidden_within[t] = true);
         let pair = |(cause, effect): &(String, String), wrong: &mut Vec<Contradiction>| {
             let (a, b) = (position(cause, wrong), position(effect, wrong));
             if cause == effect && a.is_some() {
@@ -289,14 +279,13 @@ mod tests {
                     vec!["a".to_owned(), "x".to_owned()],
                     vec!["a".to_owned(), "b".to_owned()],
                 ],
-                forbidden_within_tier: vec![1, 2],
+                forbidden_within_tier: vec![1],
                 forbidden: pairs(&[("c", "c")]),
                 required: pairs(&[("c", "y")]),
             },
             &[
                 "`x` is not a variable of the graph",
                 "`a` is in more than one tier",
-                "there is no tier 2; tiers count from 0",
                 "`c` cannot be its own cause",
                 "`y` is not a variable of the graph",
             ],

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The scale of the levels of a column.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum LevelScale {
     /// Words without order.
+    #[default]
     Nominal,
     /// Words in the order of their positions: ordinal columns, and bins.
     Ordered,
@@ -36,7 +37,7 @@ pub enum TraitPredicate {
 }
 
 /// A column as the audit uses it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecourseFeature {
     /// Its name.
     pub name: String,
@@ -108,4 +109,10 @@ pub struct ChangeCost {
     pub distance: LevelDistance,
     /// The weight, at least 0; 1 if the job gives none.
     pub weight: f64,
+}
+
+impl Default for ChangeCost {
+    fn default() -> Self {
+        ChangeCost { distance: LevelDistance::Unit, weight: 1.0 }
+    }
 }

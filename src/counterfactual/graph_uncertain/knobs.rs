@@ -524,8 +524,6 @@ impl KnowledgeScenario {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 pair_places(&required, |pair| is_within(pair, &names)).next().map(|of| of.0)
             }
-            // The job states this property inside each tier, so no position can be wrong.
-            Contradiction::UnknownTier(_) => None,
         };
         found.unwrap_or_default()
     }

@@ -32,7 +32,7 @@ use crate::recourse::AuditedRows;
 use crate::recourse::ask::LevelChange;
 use crate::recourse::bins::bin_numbers;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature, TraitPredicate};
+use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature};
 use crate::recourse::knobs::{NumberCost, RecourseBlock};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
@@ -154,26 +154,17 @@ impl RecoursePeople {
         let about = attribute_features(layout, attribute);
         let others = decision_strata(layout, &rows, &about, &judged);
         let (mut features, mut put, mut columns) = (Vec::new(), Vec::new(), Vec::new());
-        for (f, feature) in layout.features.iter().enumerate() {
-            if !is_looked_at(layout, &about, job, f) {
-                continue;
-            }
-            let seen = recourse_column(layout, &rows, f, job, recourse);
-            features.push(with_rules(seen.feature, recourse, seen.kind)?);
-            put.push(seen.encoding);
-            columns.push(ColumnNotes {
-                outside: seen.outside,
-                rule: rule_in_words(recourse, &feature.name),
-            });
-        }
-        for (name, members) in &job.data.features.onehot {
-            let at: Option<Vec<usize>> =
-                members.iter().map(|member| layout.feature(member.as_str())).collect();
-            let Some(at) = at else { continue };
-            let (feature, written) = onehot_feature(name.as_str(), members, &at, &rows);
-            features.push(with_rules(feature, recourse, LevelDistance::Unit)?);
-            put.push(written);
-            columns.push(ColumnNotes { outside: 0, rule: rule_in_words(recourse, name.as_str()) });
+        let plain = (0..layout.features.len())
+            .filter(|&f| is_looked_at(layout, &about, job, f))
+            .map(|f| recourse_column(layout, &rows, f, job, recourse));
+        let onehot = job.data.features.onehot.iter().filter_map(|(name, members)| {
+            let at = members.iter().map(|member| layout.feature(member.as_str()));
+            Some(onehot_column(name.as_str(), members, &at.collect::<Option<Vec<_>>>()?, &rows))
+        });
+        for RecourseColumn { feature, encoding, kind, outside } in plain.chain(onehot) {
+            columns.push(ColumnNotes { outside, rule: rule_in_words(recourse, &feature.name) });
+            features.push(with_rules(feature, recourse, kind)?);
+            put.push(encoding);
         }
         let audited = AuditedRows {
             features,
@@ -356,16 +347,14 @@ fn recourse_column(
         NumberCost::Absolute => LevelDistance::Absolute,
     };
     let distance = |kind: LevelDistance| cost.unwrap_or(kind);
-    let plain = |levels: Vec<String>, scale, missing, codes, behind| RecourseFeature {
+    let plain = |levels: Vec<String>, scale, missing, codes, model_numbers| RecourseFeature {
         name: of.name.clone(),
         levels,
         scale,
         missing,
         codes,
-        predicate: TraitPredicate::Equals,
-        model_numbers: behind,
-        may_change: AllowedChanges::default(),
-        cost: ChangeCost { distance: LevelDistance::Unit, weight: 1.0 },
+        model_numbers,
+        ..RecourseFeature::default()
     };
     match &rows.columns[f] {
         FeatureColumn::Code(codes) => {
@@ -474,12 +463,12 @@ fn order_of(layout: &Layout, f: usize) -> Vec<u32> {
 
 /// A one-hot group: the level is the column that holds the 1; rows with none or several have no
 /// value.
-fn onehot_feature(
+fn onehot_column(
     name: &str,
     members: &[ColumnName],
     at: &[usize],
     rows: &FeatureRows,
-) -> (RecourseFeature, LevelEncoding) {
+) -> RecourseColumn {
     let mut levels: Vec<String> = members.iter().map(ToString::to_string).collect();
     let nowhere = levels.len() as u32;
     let codes: Vec<u32> = (0..rows.n).map(|i| only_one(rows, at, i).unwrap_or(nowhere)).collect();
@@ -507,15 +496,13 @@ fn onehot_feature(
     let feature = RecourseFeature {
         name: name.to_owned(),
         levels,
-        scale: LevelScale::Nominal,
         missing,
         codes,
-        predicate: TraitPredicate::Equals,
         model_numbers: behind,
-        may_change: AllowedChanges::default(),
-        cost: ChangeCost { distance: LevelDistance::Unit, weight: 1.0 },
+        ..RecourseFeature::default()
     };
-    (feature, LevelEncoding::OneHot(at.to_vec()))
+    let (encoding, kind) = (LevelEncoding::OneHot(at.to_vec()), LevelDistance::Unit);
+    RecourseColumn { feature, encoding, kind, outside: 0 }
 }
 
 /// The feature with the rules of the job.
