@@ -114,7 +114,8 @@ fn counts_subgroups(limit: &AuditLimit, comparison: &RecourseRow) -> bool {
         && part.is_some_and(|part| {
             part.judged.key.model == comparison.model.as_str()
                 && part.judged.key.attribute == comparison.pair.recourse.as_str()
-                && [part.judged.key.from.as_str(), part.judged.key.to.as_str()] == groups_of(comparison)
+                && [part.judged.key.from.as_str(), part.judged.key.to.as_str()]
+                    == groups_of(comparison)
         })
 }
 
