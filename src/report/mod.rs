@@ -67,7 +67,7 @@ pub(crate) fn render(
 ) -> Result<RenderedPages> {
     let audit = AuditFolder::read(folder)?;
     let shown = title.map_or_else(|| audit.title(), str::to_owned);
-    let report = brief::page(&audit, shown).html();
+    let report = brief::page(&audit, &shown);
     let annex = (!audit.manifest.words.without_annex).then(|| annex(&audit, title, glossary));
     Ok(RenderedPages { report, annex })
 }

@@ -7,7 +7,7 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use crate::report::brief::harm::{HarmResult, ranked};
+use crate::report::brief::harm::{HarmResult, ranked, seconds};
 use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::brief::voice::{AuditVoice, CalledAttribute, CalledGroup, CalledSet};
 use crate::report::draw::plot::{PlotScale, SwitchSide};
@@ -201,13 +201,11 @@ pub(crate) fn section<'r>(
         AnsweredQuestion { worse, rows: mine.into_iter().map(row).collect() }
     };
     let blocks: Vec<AnsweredQuestion<'_>> = by_question.into_iter().map(block).collect();
-    let seconds: BTreeSet<&str> =
-        shown.iter().filter_map(|result| Some(result.second?.other)).collect();
     let named = nobody.iter().take(if nobody.len() > NAMED_AT_MOST { 0 } else { nobody.len() });
     let named: Vec<&HarmResult> = named.copied().collect();
     let facts = context! {
         worse => Value::from(Serde(&worse_off(results))), notes => Value::from(Serde(&notes(audit, &shown))),
-        level => audit.manifest.level.get(), seconds => seconds.into_iter().collect::<Value>(),
+        level => audit.manifest.level.get(), seconds => seconds(shown.iter().copied()).into_iter().collect::<Value>(),
         has_placebo => shown.iter().any(|result| result.placebo.is_some()),
         has_limit => shown.iter().any(|result| limit_of(result).is_some()),
         scale => Value::from(Serde(&PlotScale::from_zero(

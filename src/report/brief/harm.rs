@@ -206,10 +206,10 @@ pub(crate) fn point(of: &ReportedValue) -> Option<PlotPoint> {
 }
 
 /// What the second intervals of results are over; empty where none has one.
-pub(crate) fn second_words<'r>(results: impl IntoIterator<Item = &'r HarmResult>) -> String {
+pub(crate) fn seconds<'r>(results: impl IntoIterator<Item = &'r HarmResult>) -> Vec<&'static str> {
     let seconds = results.into_iter().filter_map(|result| result.second);
     let words: BTreeSet<&str> = seconds.map(|range| range.other).collect();
-    words.into_iter().collect::<Vec<_>>().join(", or ")
+    words.into_iter().collect()
 }
 
 /// Those that harm most people in front; of equals the higher share, then the order of the tables.

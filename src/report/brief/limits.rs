@@ -446,14 +446,7 @@ impl<'a> GateShape<'a> {
         let rate = self.rate_of_gap(self.row)?;
         let value = self.row.value.filter(|value| value.is_finite())?;
         let (lo, hi) = self.row.lo.zip(self.row.hi).unwrap_or((value, value));
-        let first = if lo > 0.0 {
-            Some(true)
-        } else if hi < 0.0 {
-            Some(false)
-        } else {
-            None
-        };
-        Some(GroupAhead { rate, first })
+        Some(GroupAhead { rate, first: (lo > 0.0 || hi < 0.0).then_some(lo > 0.0) })
     }
 }
 

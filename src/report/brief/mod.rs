@@ -28,15 +28,14 @@ use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits::LimitTally;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::evidence;
-use crate::report::page::brief::BriefPage;
 use crate::report::page::words::capital;
-use crate::report::page::{PageSection, number};
+use crate::report::page::{self, PageSection, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words;
 use crate::table::IssueRow;
 
 /// The page of a folder.
-pub(crate) fn page(audit: &AuditFolder, title: String) -> BriefPage<'_> {
+pub(crate) fn page(audit: &AuditFolder, title: &str) -> String {
     let m = &audit.manifest;
     let voice = AuditVoice::new(m, audit.classes.are_there());
     let results = harm::all(audit, &voice);
@@ -51,20 +50,11 @@ pub(crate) fn page(audit: &AuditFolder, title: String) -> BriefPage<'_> {
         limits: &limits,
         annex,
     };
-    let waits = !m.awaited.is_empty();
-    let (brief, evidence) = if waits {
-        (vec![waiting(&inputs)], Vec::new())
-    } else {
-        (brief(&inputs), evidence::sections(&inputs))
+    let sections = match m.awaited.is_empty() {
+        true => [brief(&inputs), evidence::sections(&inputs)],
+        false => [vec![waiting(&inputs)], Vec::new()],
     };
-    BriefPage {
-        title,
-        manifest: m,
-        has_cases: !audit.cases.is_empty(),
-        voice: voice.facts(),
-        brief,
-        evidence,
-    }
+    page::brief::html(title, audit, voice.facts(), sections)
 }
 
 /// The worst of the states that hold some people more often than others: missing labels, which

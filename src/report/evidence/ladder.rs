@@ -8,7 +8,7 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::report::brief::forest::{ForestQuestion, question};
-use crate::report::brief::harm::{HarmResult, ranked};
+use crate::report::brief::harm::{HarmResult, ranked, seconds};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::draw::panel::LadderBlock;
@@ -95,13 +95,11 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         high.point.extent().fold(f64::INFINITY, f64::min),
     );
     let apart = low.point.interval.is_some() && high.point.interval.is_some() && below < above;
-    let seconds: BTreeSet<&str> =
-        all.iter().flatten().filter_map(|result| Some(result.second?.other)).collect();
     let ladders: Vec<QuestionLadder<'_>> = all.iter().map(|mine| ladder(inputs, mine)).collect();
     let facts = context! {
         low => Value::from(Serde(low)), high => Value::from(Serde(high)), apart,
         equal => low.point.value == high.point.value, ladders => Value::from(Serde(&ladders)),
-        seconds => seconds.into_iter().collect::<Value>(),
+        seconds => seconds(all.iter().flatten().copied()).into_iter().collect::<Value>(),
     };
     Some(PageSection::told("ladder", "ladder.html", facts))
 }

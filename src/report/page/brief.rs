@@ -3,40 +3,27 @@
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 
-use crate::folder::manifest::Manifest;
 use crate::report::draw::palette;
 use crate::report::draw::plot::DEFS;
 use crate::report::page::{PageSection, render};
+use crate::report::read::audit::AuditFolder;
 
-/// `report.html`.
-pub(crate) struct BriefPage<'a> {
-    /// The one `h1`.
-    pub(crate) title: String,
-    /// Job, run and words.
-    pub(crate) manifest: &'a Manifest,
-    /// Whether single people stand on it, because the job asks for them.
-    pub(crate) has_cases: bool,
-    /// What every sentence may depend on.
-    pub(crate) voice: Value,
-    /// The brief: the first section is the verdict.
-    pub(crate) brief: Vec<PageSection>,
-    /// The evidence.
-    pub(crate) evidence: Vec<PageSection>,
-}
-
-impl BriefPage<'_> {
-    /// The page as HTML.
-    pub(crate) fn html(&self) -> String {
-        let m = self.manifest;
-        let foot = foot(&m.job, &m.run, m.words.version.as_deref());
-        let css = [&palette::css(), include_str!("report.css"), include_str!("chart.css"), &foot];
-        let page = context! {
-            title => &self.title, m => Value::from(Serde(m)), has_cases => self.has_cases,
-            briefs => self.brief.len(), defs => DEFS, css => css.concat(),
-            sections => self.brief.iter().chain(&self.evidence).map(Value::from).collect::<Value>(),
-        };
-        render::page("report.html", Some(self.voice.clone()), page)
-    }
+/// `report.html` as HTML: the first section of the brief is the verdict.
+pub(crate) fn html(
+    title: &str,
+    audit: &AuditFolder,
+    voice: Value,
+    [brief, evidence]: [Vec<PageSection>; 2],
+) -> String {
+    let m = &audit.manifest;
+    let foot = foot(&m.job, &m.run, m.words.version.as_deref());
+    let css = [&palette::css(), include_str!("report.css"), include_str!("chart.css"), &foot];
+    let page = context! {
+        title, m => Value::from(Serde(m)), has_cases => !audit.cases.is_empty(),
+        briefs => brief.len(), defs => DEFS, css => css.concat(),
+        sections => brief.iter().chain(&evidence).map(Value::from).collect::<Value>(),
+    };
+    render::page("report.html", Some(voice), page)
 }
 
 /// The foot of each printed page.

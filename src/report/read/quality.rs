@@ -53,10 +53,6 @@ impl QualityKey {
     }
 }
 
-/// The bin of `cf_distributions` that holds all levels that are not distinguished in folders of an
-/// older program; today their level is [`RARE`].
-pub(crate) const REST_BIN: usize = 30;
-
 /// Values by id; none where undefined.
 pub(crate) type QualityValues = BTreeMap<String, Option<f64>>;
 
@@ -212,7 +208,7 @@ impl QualityTables {
             // The bins of a side come in order, without gaps.
             if number == feature.bars.len() {
                 let edges = row.bin_lo.zip(row.bin_hi);
-                let rest = edges.is_none() && (row.level.as_str() == RARE || number == REST_BIN);
+                let rest = edges.is_none() && row.level == RARE;
                 feature.bars.push(DistributionBar {
                     edges,
                     level: row.level.to_string(),

@@ -24,7 +24,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     if shown.is_empty() {
         return None;
     }
-    let second = harm::second_words(shown.iter().copied());
+    let second = harm::seconds(shown.iter().copied()).join(", or ");
     let has = |range: DecidingRange| shown.iter().any(|result| result.second == Some(range));
     let second = if second.is_empty() { DecidingRange::GRAPHS.other } else { &second };
     let head = ["Who", "Model", "Set", "Metric", "Share", &capital(second), "Shuffled groups"];

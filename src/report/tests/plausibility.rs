@@ -5,11 +5,9 @@ use std::path::Path;
 
 use super::html::{page, page_within, section, words};
 use super::sample::{FolderSample, two_groups};
-use crate::counterfactual::quality::shapes::MAX_LEVELS;
 use crate::report::draw::palette;
-use crate::report::read::quality::REST_BIN;
 use crate::table::file::write_rows;
-use crate::table::{CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, SetPair};
+use crate::table::{CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, RARE, SetPair};
 
 fn pair([set, attribute, from, to]: [&str; 4]) -> SetPair {
     SetPair {
@@ -195,7 +193,8 @@ impl QualitySample {
                 left -= n;
                 let level = match bin {
                     _ if number => String::new(),
-                    0 | 30 if self.odd_levels => String::new(),
+                    0 if self.odd_levels => String::new(),
+                    30 if self.odd_levels => RARE.to_owned(),
                     1 if self.odd_levels => "  ".to_owned(),
                     _ => format!("level {bin}"),
                 };
@@ -386,7 +385,6 @@ fn discarded_counterfactuals_are_left_out() {
 
 #[test]
 fn empty_and_blank_levels_and_the_rest() {
-    assert_eq!(REST_BIN, MAX_LEVELS);
     let text = section(
         &page("worlds-levels", &with(QualitySample { odd_levels: true, ..QualitySample::new() })),
         "plausibility",

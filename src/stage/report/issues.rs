@@ -126,21 +126,17 @@ fn unseen_groups(job: &Job) -> Vec<IssueRow> {
     let reached = job.data.sensitive.keys().filter(|name| reached_by_naive(job, name));
     let issue = |name: &ColumnName| {
         let unseen = job.data.first_unseen(name)?;
-        let (code, text) = if job.data.is_unshown(name) {
-            let text = format!(
-                "no column among the sensitive columns and features changes with `{unseen}`: \
-                 rows to score differ from their originals only in `to_group`, which the \
-                 model must use"
-            );
-            ("unseen-group", text)
-        } else {
-            let text = format!(
-                "no column among the sensitive columns and features changes with `{unseen}`, \
-                 of which `{name}` is made: where the group changes in it alone rows to score \
-                 differ from their originals only in `to_group`, which the model must use"
-            );
-            ("partly-unseen-group", text)
+        let (code, part) = match job.data.is_unshown(name) {
+            true => ("unseen-group", ":".to_owned()),
+            false => {
+                let part = ": where the group changes in it alone";
+                ("partly-unseen-group", format!(", of which `{name}` is made{part}"))
+            }
         };
+        let text = format!(
+            "no column among the sensitive columns and features changes with `{unseen}`{part} rows \
+             to score differ from their originals only in `to_group`, which the model must use"
+        );
         Some(IssueRow::warning(code, name.as_str(), 0, text))
     };
     reached.filter_map(issue).collect()
