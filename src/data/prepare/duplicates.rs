@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::data::prepare::kept_slice::SurvivingRows;
 use crate::data::prepare::plan::{PreparePlan, RowLoss};
-use crate::data::prepare::repeated::{KeyedRow, repeated_rows};
+use crate::data::prepare::repeated::{RowEntry, repeated_rows};
 use crate::data::source::SourceSlice;
 use crate::data::values::SourceValues;
 use crate::error::Result;
@@ -61,7 +61,7 @@ fn hashes(
     slice: &SourceSlice,
     columns: &[usize],
     rows: impl Iterator<Item = u32>,
-) -> Vec<KeyedRow> {
+) -> Vec<RowEntry> {
     let mut hash = Xxh3::new();
     let mut of = |i: u32| {
         hash.reset();

@@ -10,7 +10,7 @@ use crate::exec::accumulator::PieceLoop;
 use crate::exec::buckets::{BUCKETS, BucketedRecords, RecordBuckets};
 
 /// The key of a row, first a hash, then what makes it exact; and the number of the row.
-pub(super) type KeyedRow = [u64; 3];
+pub(super) type RowEntry = [u64; 3];
 
 /// By bucket what `found` makes of the rows whose keys earlier rows have: of each its number, and
 /// that of the last row before it with the key.
@@ -23,7 +23,7 @@ pub(super) type KeyedRow = [u64; 3];
 pub(super) fn repeated_rows<T: Send>(
     pieces: PieceLoop<'_>,
     (file, most): (PathBuf, usize),
-    keys: impl Fn(usize) -> Result<(u64, Vec<KeyedRow>)> + Sync,
+    keys: impl Fn(usize) -> Result<(u64, Vec<RowEntry>)> + Sync,
     found: impl Fn(&mut dyn Iterator<Item = (u64, u64)>) -> T + Sync,
 ) -> Result<Vec<T>> {
     let mut rows = RecordBuckets::new(file, most);

@@ -70,7 +70,7 @@ impl ShiftPass {
         }
     }
 
-    /// The same with nobody who waits.
+    /// The same with all pairs added.
     #[must_use]
     pub(crate) fn settled(mut self) -> Self {
         self.settle();
