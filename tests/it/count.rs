@@ -25,27 +25,27 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 }
 
 /// The rooms with their ceilings, the figures of the last count. Since the count before, `report`
-/// lost tables and prose that are in templates now, `job` rules that stood once for each block,
-/// `metric` what stood once for each family, `stage` and `data` second sources and decoders.
+/// lost facts that mirrored rows of tables, `stage`, `metric` and `model` second forms of classes,
+/// graphs, score files and encodings, `data` copies of columns for expressions.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 14_620),
-    room("metric", &["metric"], 12_858),
+    room("report", &["report"], 13_520),
+    room("metric", &["metric"], 12_655),
     room("job", &["job"], 8_000),
-    room("stage", &["stage"], 27_135),
-    room("data", &["data"], 16_870),
-    room("counterfactual", &["counterfactual"], 8_495),
-    room("exec, cli, root", &["exec", "cli", "bin", "."], 7_855),
-    room("gate", &["gate"], 4_135),
-    room("model", &["model"], 4_875),
+    room("stage", &["stage"], 26_595),
+    room("data", &["data"], 16_625),
+    room("counterfactual", &["counterfactual"], 8_280),
+    room("exec, cli, root", &["exec", "cli", "bin", "."], 7_785),
+    room("gate", &["gate"], 4_110),
+    room("model", &["model"], 4_675),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        6_160,
+        6_125,
     ),
     room(
         "num, recourse, causal, why, augment",
         &["num", "recourse", "causal", "why", "augment"],
-        9_015,
+        8_945,
     ),
 ];
 
@@ -53,9 +53,9 @@ const ROOMS: &[Room] = &[
 /// the metrics, 560 the words of `cfaudit explain`, 60 the sentences of the reading path, and 950
 /// the page `judge.html`, a program by itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 7_145),
+    ("lines of templates", 7_210),
     ("lines of messages", 1_600),
-    ("lines of unit tests", 43_870),
+    ("lines of unit tests", 43_815),
     ("lines of integration tests", 26_980),
     ("words of the documents", 31_900),
     ("characters of the README", 6_625),
