@@ -344,5 +344,8 @@ fn add_second(
             };
             second.add(key, &found.person, &found.counterfactuals);
         }
-    })
+    })?;
+    let sets = parts.values_mut().flat_map(|part| part.sets.values_mut());
+    sets.filter_map(|set| set.second.as_mut()).for_each(ShiftPass::settle);
+    Ok(())
 }

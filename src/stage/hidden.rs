@@ -423,7 +423,7 @@ fn measured_verdict(question: Option<&GateQuestion>, row: &MetricRow) -> &'stati
     question.map_or("", |question| judging::verdict(question, row, None).word())
 }
 
-/// What a row says of a rate, gate, target and push.
+/// What a row says about a rate, gate, target and push.
 fn row_of(
     (row, question): (&MetricRow, Option<&GateQuestion>),
     (target, push): (&str, HiddenPush),

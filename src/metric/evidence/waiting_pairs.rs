@@ -70,7 +70,7 @@ impl WaitingPairs {
         chunk: &mut PairChunk,
         mut each: impl FnMut((usize, usize), &[WaitingPerson], &PairChunk),
     ) -> Vec<WaitingPerson> {
-        let (people, pairs) = (std::mem::take(&mut self.people), &self.pairs);
+        let WaitingPairs { people, pairs } = std::mem::take(self);
         let direction = |pair: &WaitingPair| {
             people[pair.person as usize].group as usize * groups + usize::from(pair.to)
         };
@@ -79,7 +79,7 @@ impl WaitingPairs {
         pairs.iter().for_each(|pair| next[direction(pair) + 1] += 1);
         (1..next.len()).for_each(|i| next[i] += next[i - 1]);
         let mut order = vec![0_u32; pairs.len()];
-        for (i, pair) in (0..).zip(pairs) {
+        for (i, pair) in (0..).zip(&pairs) {
             let place = &mut next[direction(pair)];
             order[*place] = i;
             *place += 1;
@@ -99,7 +99,6 @@ impl WaitingPairs {
             }
             rest = others;
         }
-        self.pairs.clear();
         people
     }
 }
