@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ use crate::error::{Fault, Result};
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::buckets::MOST_WAITING;
 use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::num::hash::FastMap;
 use crate::num::seed::sm;
 
 /// The temporary file of ids that are being compared.
@@ -161,15 +163,19 @@ pub(crate) fn count_persons(
     scratch: &Path,
     (workers, watch): (&WorkerPool, StageWatch<'_>),
 ) -> Result<u64> {
+    // Once in each row group, so that a person with any number of rows takes no more memory.
+    let listed = AtomicU64::new(0);
     let keys = |group: usize| {
-        let numbered = rows.read_persons(group)?.into_iter().zip(rows.first_row(group) as u64..);
-        Ok((0, numbered.map(|(key, n)| [sm(key), key, n]).collect()))
+        let keys = rows.read_persons(group)?.into_iter().map(|key| (key, ()));
+        let persons: FastMap<u64, ()> = keys.collect();
+        listed.fetch_add(persons.len() as u64, Ordering::Relaxed);
+        Ok((0, persons.into_keys().map(|key| [sm(key), key, group as u64]).collect()))
     };
     let quiet = StageWatch { check: watch.check, progress: &|_| () };
     let row_groups = PieceLoop { workers, watch: quiet, n: rows.n_groups() };
     let file = (scratch.join(IDS), MOST_WAITING);
     let repeated = repeated_rows(row_groups, file, keys, |pairs| pairs.count() as u64)?;
-    Ok(rows.file().n_rows() - repeated.into_iter().sum::<u64>())
+    Ok(listed.into_inner() - repeated.into_iter().sum::<u64>())
 }
 
 /// Row number and row id of the row at this position; all row groups but the last are as long as the

@@ -271,13 +271,13 @@ struct CsvInput<'a> {
 
 impl CsvInput<'_> {
     /// The columns that headers name, needed or not, each with the first file that has it.
-    fn names(&self) -> Result<BTreeMap<String, &Path>> {
+    fn names(&self) -> Result<BTreeMap<String, String>> {
         let mut names = BTreeMap::new();
         for path in self.files.iter().filter(|_| self.header) {
             let mut record = CsvRecord::default();
             CsvReader::open(path, self.dialect)?.read(&mut record)?;
             for name in record.fields() {
-                names.entry(name.to_owned()).or_insert(path.as_path());
+                names.entry(name.to_owned()).or_insert_with(|| path.to_string_lossy().into_owned());
             }
         }
         Ok(names)

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, NullArray};
+use arrow::array::{Array, ArrayRef, NullArray, new_null_array};
 use arrow::compute::concat;
 use indexmap::IndexSet;
 use schemars::JsonSchema;
@@ -93,7 +93,10 @@ impl SideColumn {
             SourceValues::Int(a) => self.parts.push(Arc::new(a.clone())),
             SourceValues::Float(a) => self.parts.push(Arc::new(a.clone())),
             SourceValues::Bool(a) => self.parts.push(Arc::new(a.clone())),
-            SourceValues::Empty(n) => self.parts.push(Arc::new(NullArray::new(*n))),
+            SourceValues::Empty(n) => {
+                self.parts.push(Arc::new(NullArray::new(*n)));
+                self.ids.resize(self.ids.len() + n, 0);
+            }
             SourceValues::Text(_) | SourceValues::Named(_) => {
                 let (distinct, before) = (more.distinct(), self.texts.len());
                 let table = distinct.table(|row| {
@@ -114,7 +117,14 @@ impl SideColumn {
             let names = self.texts.into_iter().collect();
             return Ok(SourceValues::Named(NamedValues { names, ids: self.ids }));
         }
-        let parts: Vec<&dyn Array> = self.parts.iter().map(AsRef::as_ref).collect();
+        // Files without a value have the type of the others.
+        let known = self.parts.iter().map(|part| part.data_type()).find(|of| !of.is_null());
+        let typed = |part: &ArrayRef| match known {
+            Some(of) if part.data_type().is_null() => new_null_array(of, part.len()),
+            _ => Arc::clone(part),
+        };
+        let typed: Vec<ArrayRef> = self.parts.iter().map(typed).collect();
+        let parts: Vec<&dyn Array> = typed.iter().map(AsRef::as_ref).collect();
         match parts.is_empty() {
             true => SourceValues::Empty(0).with_class(class),
             false => SourceValues::new(&concat(&parts).map_err(|e| e.to_string())?),
@@ -267,4 +277,31 @@ impl SideTable {
 
 fn table_name(source: &ParquetSource) -> String {
     source.files().next().map_or_else(String::new, |file| file.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, StringArray};
+
+    use super::SideColumn;
+    use crate::data::values::{SourceValues, ValueClass};
+
+    /// A file without a value in a column lacks it in all its rows, before and behind others.
+    #[test]
+    fn files_without_values_lack_them() {
+        let words = |parts: &[SourceValues], class: ValueClass| -> Vec<Option<String>> {
+            let mut column = SideColumn::default();
+            parts.iter().for_each(|part| _ = column.append(part));
+            let values = column.finish(class).unwrap();
+            (0..4).map(|i| values.word(i).map(|word| word.into_owned())).collect()
+        };
+        let texts = SourceValues::Text(StringArray::from(vec![Some("a")]));
+        let numbers = SourceValues::Int(Int64Array::from(vec![Some(7)]));
+        let empty = SourceValues::Empty;
+        for (some, class, word) in [(texts, ValueClass::Text, "a"), (numbers, ValueClass::Int, "7")]
+        {
+            let found = words(&[empty(2), some, empty(1)], class);
+            assert_eq!(found, [None, None, Some(word.to_owned()), None]);
+        }
+    }
 }

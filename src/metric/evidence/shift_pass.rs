@@ -35,6 +35,9 @@ pub(crate) struct ShiftPass {
 /// People and pairs that wait for each other at most: what a row adds stays near the processor.
 const WAITING: (usize, usize) = (1 << 10, 1 << 16);
 
+/// The same where no intervals are wanted: passes of thousands of graphs run side by side.
+const WAITING_WITHOUT_INFLUENCES: (usize, usize) = (1 << 7, 1 << 10);
+
 /// The evidence of score metrics under one model, set and attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftEvidence {
@@ -65,7 +68,11 @@ impl ShiftPass {
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
-        if self.waiting.push(key, person, counterfactuals) && self.waiting.are(WAITING) {
+        let most = match self.influences {
+            Some(_) => WAITING,
+            None => WAITING_WITHOUT_INFLUENCES,
+        };
+        if self.waiting.push(key, person, counterfactuals) && self.waiting.are(most) {
             self.settle();
         }
     }
