@@ -143,6 +143,9 @@ impl GateEvidence {
     ) -> Option<Self> {
         let row = &seen.row;
         let (value, lo, hi) = (row.value?, row.lo?, row.hi?);
+        if row.interval == IntervalProcedure::Wilson.as_str() && !seen.is_change {
+            return RateEvidence::of_cases(row).map(GateEvidence::Share);
+        }
         if let Some(of) = GateEvidence::of_rates(question, seen, tables) {
             return Some(of);
         }
@@ -159,9 +162,9 @@ impl GateEvidence {
         Some(GateEvidence::Interval { value, ends, n })
     }
 
-    /// The rates behind a value that is none of a change: of people behind Wilson's, Katz's or
-    /// Newcombe's interval, else those that the table says to be less sure than as many people;
-    /// none where it does not tell how sure, or they do not give the value.
+    /// The rates behind a value that is none of a change: two of people behind Katz's or Newcombe's
+    /// interval, else those that the table says to be less sure than as many people; none where it
+    /// does not tell how sure, or they do not give the value.
     pub(super) fn of_rates(
         question: &GateQuestion,
         seen: &GateObservation,
@@ -169,14 +172,19 @@ impl GateEvidence {
     ) -> Option<Self> {
         let row = &seen.row;
         let value = row.value.filter(|_| !seen.is_change)?;
-        if row.denominator.is_none() {
-            let (is_ratio, pairs) = pairs_behind(question, seen, tables)?;
-            let mut all = pairs.into_iter().map(|rates| GateEvidence::Pair { is_ratio, rates });
-            let near = 1e-9 * value.abs().max(1.0);
-            return all.find(|of| of.value().is_some_and(|of| (of - value).abs() <= near));
+        let pair = |(is_ratio, candidates): (bool, Vec<[RateEvidence; 2]>)| {
+            let mut all =
+                candidates.into_iter().map(|rates| GateEvidence::Pair { is_ratio, rates });
+            all.find(|of| {
+                let near = 1e-9 * value.abs().max(1.0);
+                of.value().is_some_and(|of| (of - value).abs() <= near)
+            })
+        };
+        if let Some(of) = pairs_of_people(question, seen, tables).and_then(pair) {
+            return Some(of);
         }
-        if row.interval == IntervalProcedure::Wilson.as_str() {
-            return RateEvidence::of_cases(row).map(GateEvidence::Share);
+        if row.denominator.is_none() {
+            return pairs_of_rows(question, seen, tables).and_then(pair);
         }
         let of_people = || {
             let width = row.hi? - row.lo?;
@@ -188,54 +196,72 @@ impl GateEvidence {
     }
 }
 
-/// The pairs of rates of which one may be behind a gap, and whether it is their ratio.
-fn pairs_behind(
+/// The pairs of rates of people of which one may be behind a gap, and whether it is their ratio.
+fn pairs_of_people(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    tables: GateTables<'_>,
+) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
+    let is_ratio = seen.row.interval == IntervalProcedure::Katz.as_str();
+    if !is_ratio && seen.row.interval != IntervalProcedure::Newcombe.as_str() {
+        return None;
+    }
+    let metric = find(&seen.row.metric)?;
+    let [scope, from, to] = seen.place();
+    if scope == "difference" {
+        let base = metric.gap_of.map_or(metric.id, |(base, _)| base);
+        let rates = rates_of_sides(question, seen, tables, (base, RateEvidence::of_cases))?;
+        return Some((is_ratio, vec![rates]));
+    }
+    let of = PeopleTables::new(question, seen, tables);
+    let a = confusion_of(&of.side(from, to)?.measured().0);
+    let b = confusion_of(&of.side(to, from)?.measured().0);
+    let of_people =
+        |rate: Rate| Some(RateEvidence::of_people(rate.value().ok()?, rate.denominator));
+    // The gate may ask for the groups in another order than the metric has them.
+    let turned = rates_of_gap(metric, &b, &a);
+    let all = rates_of_gap(metric, &a, &b)
+        .into_iter()
+        .chain(turned.iter().map(|[x, y]| [*y, *x]))
+        .chain(turned.iter().copied());
+    let known = all.filter_map(|[x, y]| Some([of_people(x)?, of_people(y)?]));
+    Some((is_ratio, known.collect()))
+}
+
+/// The same of rows that are less sure than as many people.
+fn pairs_of_rows(
     question: &GateQuestion,
     seen: &GateObservation,
     tables: GateTables<'_>,
 ) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
     let metric = find(&seen.row.metric)?;
-    let [scope, from, to] = seen.place();
-    let is_katz = seen.row.interval == IntervalProcedure::Katz.as_str();
-    let of_people = is_katz || seen.row.interval == IntervalProcedure::Newcombe.as_str();
-    // The smaller of two rates over the larger has no order.
-    let is_ratio = is_katz || SwapEffect::of(metric).ratio_order().is_some();
-    if of_people && scope != "difference" {
-        let of = PeopleTables::new(question, seen, tables);
-        let a = confusion_of(&of.side(from, to)?.measured().0);
-        let b = confusion_of(&of.side(to, from)?.measured().0);
-        let of_people =
-            |rate: Rate| Some(RateEvidence::of_people(rate.value().ok()?, rate.denominator));
-        // The gate may ask for the groups in another order than the metric has them.
-        let turned = rates_of_gap(metric, &b, &a);
-        let all = rates_of_gap(metric, &a, &b)
-            .into_iter()
-            .chain(turned.iter().map(|[x, y]| [*y, *x]))
-            .chain(turned.iter().copied());
-        let known = all.filter_map(|[x, y]| Some([of_people(x)?, of_people(y)?]));
-        return Some((is_ratio, known.collect()));
-    }
     let base = match (metric.gap_of, metric.reads) {
-        (None, _) if scope == "difference" => metric.id,
+        (None, _) if seen.row.key.scope == "difference" => metric.id,
         (Some((base, GapTransform::Difference | GapTransform::Ratio)), _) => base,
         (None, Reads::FavourableRatio) => "pprev",
         _ => return None,
     };
-    let [first, second] = seen.sides().try_into().ok()?;
-    let rate = |place| {
-        let row = question.row(tables.metrics, &seen.row.key.sensitive, base, place)?;
-        match of_people {
-            true => RateEvidence::of_cases(row),
-            false => RateEvidence::of_rows(row, row.n_eff?),
-        }
-    };
-    let (x, y) = (rate(first)?, rate(second)?);
-    // As above, and of ratios of favourable predictions these may be the negative ones.
+    let rate = |row: &MetricRow| RateEvidence::of_rows(row, row.n_eff?);
+    let [x, y] = rates_of_sides(question, seen, tables, (base, rate))?;
+    // The gate may ask for the groups in another order than the metric has them, and of ratios of
+    // favourable predictions these may be the negative ones.
     let mut all = vec![[x, y], [y, x]];
     if matches!(metric.reads, Reads::FavourableRatio) {
         all.extend([[x.other(), y.other()], [y.other(), x.other()]]);
     }
-    Some((is_ratio, all))
+    Some((SwapEffect::of(metric).ratio_order().is_some(), all))
+}
+
+/// The rates of a metric on both sides of a gap, as the table of metrics has them.
+fn rates_of_sides(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    tables: GateTables<'_>,
+    (metric, rate): (&str, impl Fn(&MetricRow) -> Option<RateEvidence>),
+) -> Option<[RateEvidence; 2]> {
+    let [first, second] = seen.sides().try_into().ok()?;
+    let of = |place| rate(question.row(tables.metrics, &seen.row.key.sensitive, metric, place)?);
+    Some([of(first)?, of(second)?])
 }
 
 /// How many people an interval on people of a rate of 0 or 1 is of: its width is z^2 / (n + z^2).

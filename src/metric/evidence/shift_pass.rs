@@ -118,7 +118,11 @@ impl ShiftPass {
     }
 
     /// Whether these are the pairs of the first pass.
+    ///
+    /// # Panics
+    /// As [`ShiftPass::at`].
     pub(crate) fn is_of(&self, counts: &CounterfactualCounts) -> bool {
+        assert!(self.waiting.is_empty(), "the second pass is not settled");
         self.sums[self.places.total()].n == counts.shift_total().n()
     }
 
@@ -133,7 +137,11 @@ impl ShiftPass {
 
     /// What each unit adds to each score metric, by scope and ascending by key; none where units
     /// were not added up by key. `sums` are the first pass by scope.
+    ///
+    /// # Panics
+    /// As [`ShiftPass::at`].
     pub(crate) fn of_units(&self, sums: &[ShiftSums]) -> Option<Vec<Vec<(u64, Influences)>>> {
+        assert!(self.waiting.is_empty(), "the second pass is not settled");
         let factors = sums.iter().zip(&self.sums).map(|(sums, own)| ScopeFactors::new(sums, own));
         Some(self.influences.as_ref()?.of_units(&factors.collect::<Vec<_>>()))
     }
