@@ -174,19 +174,6 @@ impl<'a> RowCounting<'a> {
     pub(crate) fn add(
         &self,
         part: &mut FactualCounts,
-        row: (&PreparedBatch, usize),
-        fold: u8,
-        score: f64,
-        group: u16,
-    ) {
-        self.add_counts(part, row, fold, score, group);
-        self.add_score(part, row, score, group);
-    }
-
-    /// The same without the score as such.
-    fn add_counts(
-        &self,
-        part: &mut FactualCounts,
         (batch, i): (&PreparedBatch, usize),
         fold: u8,
         score: f64,
@@ -197,7 +184,13 @@ impl<'a> RowCounting<'a> {
         let predicted = self.rule.compare(score, threshold);
         let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
         part.add((group, weight.0, weight.1), label, predicted, score == threshold);
-        if self.strata.is_some() && weight.1 > 0 {
+        if weight.1 == 0 {
+            return;
+        }
+        if self.blocks.scores {
+            part.add_score(group, (label, score), weight.1, (weight.0, batch.row_key[i]));
+        }
+        if self.strata.is_some() {
             part.add_stratum(
                 group,
                 weight,
@@ -209,23 +202,6 @@ impl<'a> RowCounting<'a> {
 }
 
 impl RowCounting<'_> {
-    /// Adds the score of a row of a declared group, where scores as such are measured.
-    #[inline]
-    fn add_score(
-        &self,
-        part: &mut FactualCounts,
-        (batch, i): (&PreparedBatch, usize),
-        score: f64,
-        group: u16,
-    ) {
-        let weight = weight_units(self.layout, batch, i);
-        if self.blocks.scores && weight > 0 {
-            let (keys, label) =
-                ((batch.person_keys()[i], batch.row_key[i]), label(self.layout, batch, i));
-            part.add_score(self.ranks[usize::from(group)], (label, score), weight, keys);
-        }
-    }
-
     /// Counts a row that is audited in a fold and has no declared group, by the number of its word.
     /// It is in no value, so one without a threshold of its own is no fault.
     pub(crate) fn add_ungrouped(
@@ -292,20 +268,13 @@ pub(crate) fn gather_rows(
                     counting.add_ungrouped(part, (&batch, i), fold, score, word);
                 } else {
                     cut.check(layout, &batch, i, score)?;
-                    counting.add_counts(part, (&batch, i), fold, score, group);
+                    counting.add(part, (&batch, i), fold, score, group);
                     if let Some((slices, counting)) = &sliced {
                         slices.each_of_row(layout, &batch, i, |slice| {
                             let part = of_slices[slice].get_or_insert_with(|| counting.empty());
                             counting.add(part, (&batch, i), fold, score, group);
                         });
                     }
-                }
-            }
-            // Each score is somewhere else in memory: a loop of its own waits for many at once.
-            for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
-                if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
-                    let part = &mut parts[usize::from(fold).min(n_folds - 1)];
-                    counting.add_score(part, (&batch, i), score, group);
                 }
             }
             Ok(batch.row.len() as u64)
