@@ -1,7 +1,5 @@
-//! Sums of [`Additive`] evidence that are states of a pass, or of people whose counterfactuals the
+//! Sums of [`Additive`](crate::num::additive::Additive) evidence that are states of a pass, or of people whose counterfactuals the
 //! reference rows support.
-
-pub(crate) use crate::num::additive::Additive;
 
 /// A struct is the sum of its named fields; the others say what is summed. `accumulated` are those
 /// that are states of a pass.

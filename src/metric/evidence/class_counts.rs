@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::evidence::additive::{Additive, additive};
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::outcome_patterns::PatternTally;
@@ -18,6 +18,7 @@ use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums, units_of_persons};
 use crate::metric::scope::{GroupSelection, ScopeIndex};
+use crate::num::additive::Additive;
 
 /// One person as scored.
 #[derive(Debug, Clone, Copy, PartialEq)]

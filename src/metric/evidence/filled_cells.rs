@@ -4,7 +4,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::metric::evidence::additive::Additive;
+use crate::num::additive::Additive;
 
 /// So many sums, or none where nobody is.
 #[derive(Debug, Clone, PartialEq)]

@@ -27,10 +27,10 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::Accumulator;
-use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::num::additive::Additive;
 use crate::num::neighbours::{NearestPoints, NeighbourTree, PointMatrix};
 use crate::num::seed::{h, named_seed};
 use crate::param::{Count, Seed};

@@ -11,10 +11,10 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::share_cells::{LabelledSide, ShareCell, ShareCells};
 use crate::metric::scope::GroupSelection;
+use crate::num::additive::Additive;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
 
 /// From so many rows on scores are counted in cells.
@@ -188,9 +188,9 @@ impl Additive for LabelledScores {
 #[cfg(test)]
 mod tests {
     use super::{EXACT_ROWS, LabelledScores};
-    use crate::metric::evidence::additive::Additive;
     use crate::metric::evidence::counting_unit::SampleBasis;
     use crate::metric::scope::GroupSelection;
+    use crate::num::additive::Additive;
     use crate::num::score_scale::{ScaleNumbers, ScoreScale};
     use crate::num::seed::h;
 

@@ -15,11 +15,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::person::{ECCM_CELLS, Eccm, cell_index};
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::ScopeIndex;
+use crate::num::additive::Additive;
 
 /// What people who behave alike have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -397,8 +397,8 @@ pub(crate) fn has_label(cell: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{AnySwitch, PatternTally, has_label, pattern};
-    use crate::metric::evidence::additive::Additive;
     use crate::metric::evidence::units::{UnitSums, WeightSums};
+    use crate::num::additive::Additive;
     use crate::num::seed::RandomStream;
 
     type PatternPerson = (usize, Option<usize>, Option<usize>, Vec<(usize, Option<usize>)>);

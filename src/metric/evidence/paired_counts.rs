@@ -15,11 +15,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::map_as_list;
-use crate::metric::evidence::additive::{Additive, additive};
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::person::ECCM_CELLS;
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums, units_of_persons};
+use crate::num::additive::Additive;
 
 /// What a side says: none, or one of the cells of its matrix.
 const STATES: usize = 1 + ECCM_CELLS;

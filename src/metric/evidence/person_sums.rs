@@ -8,9 +8,10 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::metric::evidence::additive::{Additive, additive};
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{ECCM_CELLS, ScoredCounterfactual, ScoredPerson, cell_index};
+use crate::num::additive::Additive;
 use crate::num::hash::FastMap;
 
 /// Counts or sums of N kinds by person and place; mergeable.

@@ -12,9 +12,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::evidence::additive::{Additive, additive};
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::filled_cells::FilledCells;
 use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, edges};
+use crate::num::additive::Additive;
 
 /// Parts of a coarse bin.
 pub(crate) const PARTS: usize = 32;
@@ -237,8 +238,8 @@ mod tests {
         BINS_AT_LEAST, CHANGE_PART_EDGES, CHANGE_PARTS, PARTS, SCORE_PART_EDGES, SCORE_PARTS,
         SwitchScoreBins, change_part, score_part,
     };
-    use crate::metric::evidence::additive::Additive;
     use crate::metric::evidence::shift::{change_bin, last_edge, score_bin};
+    use crate::num::additive::Additive;
     use crate::num::seed::{h, u01};
 
     fn add(bins: &mut SwitchScoreBins, score: f64, score_cf: f64, weight: u64) {

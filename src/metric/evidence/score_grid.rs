@@ -13,10 +13,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::evidence::additive::{Additive, additive};
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::filled_cells::FilledCells;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, answer_state};
 use crate::metric::evidence::units::WeightSums;
+use crate::num::additive::Additive;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
 
 /// Steps between the lowest and the highest threshold.

@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::metric::evidence::additive::{Additive, additive};
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::units::WeightSums;
+use crate::num::additive::Additive;
 use crate::num::fixed::FixedSum;
 use crate::num::score_scale::ScoreScale;
 
@@ -252,7 +253,7 @@ impl<'de> Deserialize<'de> for ShareCells {
 #[cfg(test)]
 mod tests {
     use super::{FIRST, LabelledSide, PAGE, PAGES, ShareCell, ShareCells, cell_of};
-    use crate::metric::evidence::additive::Additive;
+    use crate::num::additive::Additive;
     use crate::num::score_scale::{ScaleNumbers, ScoreScale};
     use crate::num::seed::{h, u01};
 

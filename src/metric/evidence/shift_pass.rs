@@ -6,7 +6,6 @@ use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::Accumulator;
-use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::chunk::{BalancedTerms, LogTerms, PairChunk};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence_sums::DivergenceSums;
@@ -17,6 +16,7 @@ use crate::metric::evidence::shift_influence::{
 };
 use crate::metric::evidence::waiting_pairs::{WaitingPairs, WaitingPerson};
 use crate::metric::scope::{MAX_SCOPES_PER_DIRECTION, ScopeIndex};
+use crate::num::additive::Additive;
 
 /// The second pass: the same people once more, now that the sums of all scores are known. Mergeable
 /// across batches.
@@ -91,7 +91,8 @@ impl ShiftPass {
         }
         let ShiftPass { places, sums, influences, waiting } = self;
         let (arch, mut chunk) = (Arch::new(), Box::new(PairChunk::new()));
-        let (mut logs, mut balanced) = (Box::new(LogTerms::new()), Box::new(BalancedTerms::new()));
+        let mut balanced = Box::new(BalancedTerms::new());
+        let mut logs = influences.as_ref().map(|_| Box::new(LogTerms::new()));
         // One for each scope of a direction.
         let mut rows: [RowTerms; MAX_SCOPES_PER_DIRECTION] = Default::default();
         let mut last = None;
@@ -100,15 +101,15 @@ impl ShiftPass {
                 end_rows(*places, (before, Some(direction)), influences, &mut rows, people);
             }
             last = Some(direction);
-            if influences.is_some() {
+            if let Some(logs) = &mut logs {
                 logs.compute(arch, chunk);
             }
             for (place, rows) in places.scopes_of(direction.0, direction.1).zip(&mut rows) {
                 let factors = sums[place].balance().factors();
                 balanced.compute(arch, chunk, factors);
                 sums[place].add_chunk(chunk, &balanced);
-                if let Some(influences) = influences {
-                    influences.add_chunk(place, chunk, factors.0, (&logs, &balanced), rows);
+                if let Some((influences, logs)) = influences.as_mut().zip(logs.as_ref()) {
+                    influences.add_chunk(place, chunk, factors.0, (logs, &balanced), rows);
                 }
             }
         });
@@ -117,22 +118,29 @@ impl ShiftPass {
         }
     }
 
+    /// The sums by scope.
+    ///
+    /// # Panics
+    /// Where somebody still waits: a bug of the caller.
+    fn settled_sums(&self) -> &[DivergenceSums] {
+        assert!(self.waiting.is_empty(), "the second pass is not settled");
+        &self.sums
+    }
+
     /// Whether these are the pairs of the first pass.
     ///
     /// # Panics
     /// As [`ShiftPass::at`].
     pub(crate) fn is_of(&self, counts: &CounterfactualCounts) -> bool {
-        assert!(self.waiting.is_empty(), "the second pass is not settled");
-        self.sums[self.places.total()].n == counts.shift_total().n()
+        self.settled_sums()[self.places.total()].n == counts.shift_total().n()
     }
 
     /// The sums of a scope by its number.
     ///
     /// # Panics
-    /// Where somebody still waits: a bug of the caller.
+    /// Where it is not settled: a bug of the caller.
     pub(crate) fn at(&self, place: usize) -> &DivergenceSums {
-        assert!(self.waiting.is_empty(), "the second pass is not settled");
-        &self.sums[place]
+        &self.settled_sums()[place]
     }
 
     /// What each unit adds to each score metric, by scope and ascending by key; none where units
@@ -141,8 +149,8 @@ impl ShiftPass {
     /// # Panics
     /// As [`ShiftPass::at`].
     pub(crate) fn of_units(&self, sums: &[ShiftSums]) -> Option<Vec<Vec<(u64, Influences)>>> {
-        assert!(self.waiting.is_empty(), "the second pass is not settled");
-        let factors = sums.iter().zip(&self.sums).map(|(sums, own)| ScopeFactors::new(sums, own));
+        let own = self.settled_sums();
+        let factors = sums.iter().zip(own).map(|(sums, own)| ScopeFactors::new(sums, own));
         Some(self.influences.as_ref()?.of_units(&factors.collect::<Vec<_>>()))
     }
 

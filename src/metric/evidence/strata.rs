@@ -247,9 +247,9 @@ mod tests {
         FacetStratum, GroupSelection, Strata, cddpl, cddpl_defined, undefined_rows,
         undefined_strata,
     };
-    use crate::metric::evidence::additive::Additive;
     use crate::metric::evidence::units::WeightSums;
     use crate::metric::rate::Undefined;
+    use crate::num::additive::Additive;
     use crate::num::seed::RandomStream;
 
     fn stratum(a: [u64; 2], d: [u64; 2]) -> FacetStratum {

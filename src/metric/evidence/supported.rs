@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::evidence::additive::Additive;
+use crate::num::additive::Additive;
 
 /// What supported counterfactuals alone give; nothing of its own while all of them are, because
 /// then it is what all give.

@@ -11,7 +11,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::evidence::additive::Additive;
+use crate::num::additive::Additive;
 
 /// What some rows weigh together in whole units, the sum of the squares of their weights, and how
 /// many of them weigh more than 0.

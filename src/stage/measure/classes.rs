@@ -12,7 +12,6 @@ use crate::error::Result;
 use crate::exec::StageContext;
 use crate::job::LabelColumn;
 use crate::metric::MetricFamily;
-use crate::metric::evidence::additive::Additive;
 use crate::metric::evidence::class_counts::ClassCell;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::group_counts::GroupFactualCounts;
@@ -23,6 +22,7 @@ use crate::metric::value::classes::measure::{
 };
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
+use crate::num::additive::Additive;
 use crate::param::Word;
 use crate::stage::artifact::SHIFT_EVIDENCE;
 use crate::stage::measure::counted_audit::AuditInputs;

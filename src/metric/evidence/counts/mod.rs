@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::strata::Strata;
-use crate::metric::evidence::additive::{Additive, additive};
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::group_counts::{GroupFactualCounts, state_cell};
 use crate::metric::evidence::labelled_scores::LabelledScores;
@@ -28,6 +28,7 @@ use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::score_grid::{RowGridCounts, ScoreGrid};
 use crate::metric::evidence::units::{UnitKind, UnitSums, alone};
 use crate::metric::scope::GroupSelection;
+use crate::num::additive::Additive;
 
 pub(crate) use switches::CounterfactualCounts;
 

@@ -6,7 +6,7 @@ use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::map_as_list;
-use crate::metric::evidence::additive::{Additive, additive};
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::outcome_patterns::{PatternTally, ScopeCellProfiles};
@@ -21,6 +21,7 @@ use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::ScopeIndex;
+use crate::num::additive::Additive;
 
 /// All counterfactuals under one model, one sensitive attribute and one counterfactual set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -38,7 +38,7 @@ use self::cases::{GraphCases, ScopeCases, TargetSwitches};
 use super::switches::{impaired, measure_counterfactual, taught};
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
-use crate::metric::evidence::additive::{Additive, additive};
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -52,6 +52,7 @@ use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is
 use crate::metric::value::measured_value::{MeasuredValue, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, Reads};
+use crate::num::additive::Additive;
 use crate::num::summary::{SampleSpread, SpreadEstimate, WeightedValue};
 use crate::param::Level;
 
