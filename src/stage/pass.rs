@@ -113,7 +113,7 @@ states! {
     KeptPopulation = "kept-population" version 1;
     CounterfactualCounts = "counterfactual-counts" version 4;
     SwitchAccumulator = "switches" version 5;
-    ShiftPass = "shift-pass" version 1;
+    ShiftPass = "shift-pass" version 2;
     FactualClassCounts = "factual-class-counts" version 5;
     SwitchClassCounts = "switch-class-counts" version 3;
     SwitchPart = "switch-part" version 1;

@@ -16,7 +16,7 @@
 //! powers are exact ([`WideSum`]): no order or partition of people changes a bit. Persons are added
 //! up by key first.
 //!
-//! Cost: 29 exact sums a unit and scope. Memory: 7.5 KB a scope in which somebody is, once per
+//! Cost: 29 exact sums a unit and scope. Memory: 2.4 KB a scope in which somebody is, once per
 //! thread, or 128 bytes a person and scope.
 //!
 //! Coverage of nominal 95 % intervals, simulated without weights, of 10, 30, 100 and 300 people:
@@ -30,6 +30,7 @@
 //! Divergences of histograms have no interval: of 30 people whose scores move by 0.05 JSD_hist is
 //! 0.45 on average where that of everybody is 0.006.
 
+use pulp::{Arch, Simd};
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::merge_present;
@@ -47,7 +48,8 @@ use crate::metric::student_interval::{
 };
 use crate::metric::{Metric, Reads};
 use crate::num::fixed::FixedSum;
-use crate::num::wide_sum::WideSum;
+use crate::num::vectors::{VectorJob, run_with_vectors};
+use crate::num::wide_sum::{LANES, MAX_TERMS, WideSum};
 
 /// The metrics that have influences.
 const OF_INFLUENCES: [&str; 5] = ["mcd", "macd", "rmscd", "kld", "jscd"];
@@ -90,6 +92,33 @@ const FOURTHS: [([i32; 3], f64); 15] = [
     ([2, 1, 1], 12.0),
     ([1, 2, 1], 12.0),
     ([1, 1, 2], 12.0),
+];
+
+/// Products of two terms of a unit: the squares of the first four, and [`SQUARES`].
+const PRODUCTS: [(usize, usize); DIRECT + SQUARES.len()] =
+    [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (4, 5), (4, 6), (5, 6)];
+
+/// Products of two of [`PRODUCTS`]: the fourth powers of the first four, and [`FOURTHS`].
+const PRODUCTS_OF_PRODUCTS: [(usize, usize); DIRECT + FOURTHS.len()] = [
+    (0, 0),
+    (1, 1),
+    (2, 2),
+    (3, 3),
+    (4, 4),
+    (5, 5),
+    (6, 6),
+    (4, 7),
+    (4, 8),
+    (5, 7),
+    (5, 9),
+    (6, 8),
+    (6, 9),
+    (4, 5),
+    (4, 6),
+    (5, 6),
+    (4, 9),
+    (5, 8),
+    (6, 7),
 ];
 
 /// Below this a sum of squares of influences is rounding, as is a share of its parts below the
@@ -154,52 +183,50 @@ impl ScopeMeans {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct InfluenceSums {
     units: u64,
-    /// Of squares and of fourth powers.
-    direct: [[WideSum; 2]; DIRECT],
-    squares: [WideSum; SQUARES.len()],
-    fourths: [WideSum; FOURTHS.len()],
+    /// Of [`PRODUCTS`].
+    products: [WideSum; PRODUCTS.len()],
+    /// Of [`PRODUCTS_OF_PRODUCTS`].
+    fourths: [WideSum; PRODUCTS_OF_PRODUCTS.len()],
 }
 
-impl InfluenceSums {
-    fn add(&mut self, unit: &UnitTerms) {
-        self.units += 1;
-        let [direct @ .., f, a, b] = unit;
-        let direct: &[f64; DIRECT] = direct;
-        for (sums, term) in self.direct.iter_mut().zip(direct) {
-            let square = term * term;
-            sums[0].add(square);
-            sums[1].add(square * square);
-        }
-        let [ff, aa, bb, fa, fb, ab] = [f * f, a * a, b * b, f * a, f * b, a * b];
-        let squares = [ff, aa, bb, fa, fb, ab];
-        let fourths = [
-            ff * ff,
-            aa * aa,
-            bb * bb,
-            ff * fa,
-            ff * fb,
-            aa * fa,
-            aa * ab,
-            bb * fb,
-            bb * ab,
-            ff * aa,
-            ff * bb,
-            aa * bb,
-            ff * ab,
-            aa * fb,
-            bb * fa,
-        ];
-        self.squares.iter_mut().zip(squares).for_each(|(sum, term)| sum.add(term));
-        self.fourths.iter_mut().zip(fourths).for_each(|(sum, term)| sum.add(term));
-    }
+/// A term of some units, filled up with 0.
+type TermColumn = [f64; MAX_TERMS];
 
+impl InfluenceSums {
     fn merge(&mut self, other: &InfluenceSums) {
         self.units += other.units;
-        let mine = self.direct.as_flattened_mut().iter_mut();
-        let mine = mine.chain(&mut self.squares).chain(&mut self.fourths);
-        let theirs = other.direct.as_flattened().iter();
-        let theirs = theirs.chain(&other.squares).chain(&other.fourths);
+        let mine = self.products.iter_mut().chain(&mut self.fourths);
+        let theirs = other.products.iter().chain(&other.fourths);
         mine.zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+}
+
+/// Adds so many units by their terms.
+impl VectorJob for (&mut InfluenceSums, &UnitTerms<TermColumn>, usize) {
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let (sums, units, n) = self;
+        let n = n.next_multiple_of(LANES);
+        let mut products = [[0.0; MAX_TERMS]; PRODUCTS.len()];
+        let mut bounds = [0.0; PRODUCTS.len()];
+        let mut left = [0.0; MAX_TERMS];
+        let (left, _) = S::as_mut_simd_f64s(&mut left[..n]);
+        for (k, (one, other)) in PRODUCTS.into_iter().enumerate() {
+            let [one, other] = [one, other].map(|term| S::as_simd_f64s(&units[term][..n]).0);
+            let (product, _) = S::as_mut_simd_f64s(&mut products[k][..n]);
+            let mut bound = simd.splat_f64s(0.0);
+            for ((product, one), other) in product.iter_mut().zip(one).zip(other) {
+                *product = simd.mul_f64s(*one, *other);
+                bound = simd.max_f64s(bound, *product);
+            }
+            bounds[k] = simd.reduce_max_f64s(bound);
+            sums.products[k].add_products(simd, bounds[k], (one, other), left);
+        }
+        for (sum, (one, other)) in sums.fourths.iter_mut().zip(PRODUCTS_OF_PRODUCTS) {
+            let bound = bounds[one] * bounds[other];
+            let [one, other] = [one, other].map(|at| S::as_simd_f64s(&products[at][..n]).0);
+            sum.add_products(simd, bound, (one, other), left);
+        }
     }
 }
 
@@ -228,9 +255,9 @@ impl RowTerms {
         }
     }
 
-    fn drain(&mut self) -> impl Iterator<Item = (usize, UnitTerms)> {
+    fn clear(&mut self) {
         self.rows.iter().for_each(|(person, _)| self.numbers[*person] = 0);
-        self.rows.drain(..)
+        self.rows.clear();
     }
 }
 
@@ -273,24 +300,39 @@ impl ShiftInfluences {
     }
 
     /// Adds what rows add to a scope, all pairs of which are there. Rows of weight 0 do not exist.
-    pub(super) fn add_rows(&mut self, place: usize, rows: &mut RowTerms, people: &[WaitingPerson]) {
-        for (person, mut terms) in rows.drain() {
-            let WaitingPerson { key, weight, .. } = people[person];
-            match &mut self.units {
-                _ if weight == 0 => {}
-                Some(units) => {
-                    let sums = units.at(key, place);
-                    for (sum, term) in sums.iter_mut().zip(terms) {
-                        let units = FixedSum::from_f64(term).units();
-                        sum.add_units(units.saturating_mul(i128::from(weight)));
-                    }
-                }
-                None => {
-                    terms.iter_mut().for_each(|term| *term *= weight as f64);
-                    self.rows[place].get_or_insert_default().add(&terms);
+    pub(super) fn add_rows(
+        &mut self,
+        place: usize,
+        rows: &mut RowTerms,
+        people: &[WaitingPerson],
+        arch: Arch,
+    ) {
+        let weight = |person: usize| people[person].weight;
+        if let Some(units) = &mut self.units {
+            for &(person, terms) in rows.rows.iter().filter(|(person, _)| weight(*person) > 0) {
+                let sums = units.at(people[person].key, place);
+                for (sum, term) in sums.iter_mut().zip(terms) {
+                    let units = FixedSum::from_f64(term).units();
+                    sum.add_units(units.saturating_mul(i128::from(weight(person))));
                 }
             }
+        } else {
+            let sums = self.rows[place].get_or_insert_default();
+            let mut columns: UnitTerms<TermColumn> = [[0.0; MAX_TERMS]; DIRECT + 3];
+            for part in rows.rows.chunks(MAX_TERMS) {
+                for (i, (person, terms)) in part.iter().enumerate() {
+                    let weight = weight(*person);
+                    sums.units += u64::from(weight > 0);
+                    for (column, term) in columns.iter_mut().zip(terms) {
+                        column[i] = term * weight as f64;
+                    }
+                }
+                let end = part.len().next_multiple_of(LANES);
+                columns.iter_mut().for_each(|column| column[part.len()..end].fill(0.0));
+                run_with_vectors(arch, (&mut **sums, &columns, part.len()));
+            }
         }
+        rows.clear();
     }
 
     /// Adds other rows of the same pass.
@@ -353,10 +395,10 @@ impl ScopeFactors {
 
     fn powers(&self, sums: &InfluenceSums) -> PowerSums {
         let mut powers = PowerSums { units: sums.units as f64, ..PowerSums::default() };
-        let jensen = [self.polynomial(&SQUARES, &sums.squares), {
-            self.polynomial(&FOURTHS, &sums.fourths)
-        }];
-        let direct = sums.direct.iter().map(|sums| [sums[0].to_f64(), sums[1].to_f64()]);
+        let (squares, of_squares) = sums.products.split_at(DIRECT);
+        let (fourths, of_fourths) = sums.fourths.split_at(DIRECT);
+        let jensen = [self.polynomial(&SQUARES, of_squares), self.polynomial(&FOURTHS, of_fourths)];
+        let direct = squares.iter().zip(fourths).map(|(one, two)| [one.to_f64(), two.to_f64()]);
         for (m, [squares, fourths]) in direct.chain([jensen]).enumerate() {
             let square = self.factors[m] * self.factors[m];
             powers.squares[m] = square * squares;

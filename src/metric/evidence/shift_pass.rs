@@ -98,7 +98,7 @@ impl ShiftPass {
         let mut last = None;
         let people = waiting.drain(places.groups, &mut chunk, |direction, people, chunk| {
             if let (Some(influences), Some(before)) = (influences.as_mut(), last) {
-                end_rows(*places, (before, Some(direction)), influences, &mut rows, people);
+                end_rows(*places, (before, Some(direction)), influences, &mut rows, (people, arch));
             }
             last = Some(direction);
             if let Some(logs) = &mut logs {
@@ -114,7 +114,7 @@ impl ShiftPass {
             }
         });
         if let (Some(influences), Some(last)) = (influences, last) {
-            end_rows(*places, (last, None), influences, &mut rows, &people);
+            end_rows(*places, (last, None), influences, &mut rows, (&people, arch));
         }
     }
 
@@ -172,7 +172,7 @@ fn end_rows(
     ((from, to), next): ((usize, usize), Option<(usize, usize)>),
     influences: &mut ShiftInfluences,
     rows: &mut [RowTerms],
-    people: &[WaitingPerson],
+    (people, arch): (&[WaitingPerson], Arch),
 ) {
     if next == Some((from, to)) {
         return;
@@ -183,7 +183,7 @@ fn end_rows(
     };
     for (place, rows) in places.scopes_of(from, to).zip(rows) {
         if !keeps(place) {
-            influences.add_rows(place, rows, people);
+            influences.add_rows(place, rows, people, arch);
         }
     }
 }
