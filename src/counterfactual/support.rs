@@ -66,6 +66,9 @@ struct BitCounts {
     set: Vec<Option<u64>>,
     /// By variable a bit for each variable that is 1 in a row with it.
     together: Vec<u64>,
+    /// Those of a row while it is added.
+    #[serde(skip)]
+    ones: Vec<u64>,
 }
 
 impl BitCounts {
@@ -76,7 +79,8 @@ impl BitCounts {
         };
         let set: Vec<Option<u64>> =
             variables.iter().map(|variable| may_be(variable).then_some(0)).collect();
-        BitCounts { rows: 0, together: vec![0; set.len() * set.len().div_ceil(64)], set }
+        let together = vec![0; set.len() * set.len().div_ceil(64)];
+        BitCounts { rows: 0, together, set, ones: Vec::new() }
     }
 
     /// Words of bits of a variable.
@@ -87,7 +91,8 @@ impl BitCounts {
     fn add(&mut self, variables: &[StrategyVariable], rows: &FeatureRows, i: usize) {
         self.rows += 1;
         let width = self.width();
-        let mut ones = vec![0_u64; width];
+        let mut ones = std::mem::take(&mut self.ones);
+        ones.resize(width, 0);
         for (v, variable) in variables.iter().enumerate() {
             let Some(n) = &mut self.set[v] else { continue };
             let is_one = match &variable.scale {
@@ -110,6 +115,8 @@ impl BitCounts {
             let together = &mut self.together[v * width..(v + 1) * width];
             together.iter_mut().zip(&ones).for_each(|(all, ones)| *all |= ones);
         }
+        ones.clear();
+        self.ones = ones;
     }
 
     /// Takes out a variable that holds other values than 0 and 1.

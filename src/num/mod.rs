@@ -30,6 +30,7 @@ pub(crate) mod short_number;
 pub(crate) mod student;
 pub(crate) mod summary;
 pub(crate) mod transport;
+pub(crate) mod vectors;
 pub(crate) mod wide_sum;
 
 /// The most units that all people may weigh together; every sum and product of sums that metrics

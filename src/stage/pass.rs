@@ -109,12 +109,12 @@ macro_rules! states {
 }
 
 states! {
-    FactualCounts = "factual-counts" version 5;
+    FactualCounts = "factual-counts" version 6;
     KeptPopulation = "kept-population" version 1;
     CounterfactualCounts = "counterfactual-counts" version 4;
     SwitchAccumulator = "switches" version 5;
-    ShiftPass = "shift-pass" version 1;
-    FactualClassCounts = "factual-class-counts" version 5;
+    ShiftPass = "shift-pass" version 2;
+    FactualClassCounts = "factual-class-counts" version 6;
     SwitchClassCounts = "switch-class-counts" version 3;
     SwitchPart = "switch-part" version 1;
     PairedCounts = "paired-counts" version 1;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::left_out::{CountedGroup, RowTally, first_named};
-use crate::data::{Layout, MISSING, MISSING_GROUP};
+use crate::data::{Layout, MISSING};
 use crate::error::Result;
 use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::person_sums::PersonCells;
@@ -50,9 +50,19 @@ impl KeptPopulation {
         lacks_label: bool,
     ) {
         self.attributes[attribute].entry(place).or_default()[side].add(weight, lacks_label);
+        self.add_person((attribute, place, side), person);
+    }
+
+    /// Counts a row of a place for its person alone.
+    fn add_person(&mut self, (attribute, place, side): (usize, u32, usize), person: u64) {
         if let Some(persons) = self.persons.get_mut(attribute) {
             persons.at(person, place as usize)[side] += 1;
         }
+    }
+
+    /// Adds other rows of a place.
+    fn add_rows(&mut self, attribute: usize, place: u32, sides: &[RowTally; 2]) {
+        self.attributes[attribute].entry(place).or_default().absorb(sides);
     }
 
     /// Persons with a row of a side at one of some places; none where each row is a person.
@@ -147,19 +157,24 @@ fn gather(row_context: RowContext<'_>) -> Result<KeptPopulation> {
         for (a, groups) in batch.groups.iter().enumerate() {
             let words = words_of_ungrouped(rows, &batch, (g, a))?;
             let n_groups = layout.attributes[a].groups.len() as u32;
+            // By declared group, so that most rows need no search.
+            let mut declared = vec![[RowTally::default(); 2]; n_groups as usize];
             for (i, &group) in groups.iter().enumerate() {
-                let word = || words.as_ref().map_or(MISSING, |words| words[i]);
-                let place = match group {
-                    MISSING_GROUP => match word() {
-                        MISSING => 0,
-                        word => 1 + n_groups + word,
-                    },
-                    group => 1 + u32::from(group),
-                };
                 let side = usize::from(roles.audited(i).is_none());
                 let weight = batch.weight.get(i).copied().unwrap_or(0.0);
                 let lacks_label = layout.label.is_some() && batch.label[i].is_none();
+                if let Some(sides) = declared.get_mut(usize::from(group)) {
+                    sides[side].add(weight, lacks_label);
+                    part.add_person((a, 1 + u32::from(group), side), keys[i]);
+                    continue;
+                }
+                let word = words.as_ref().map_or(MISSING, |words| words[i]);
+                let place = if word == MISSING { 0 } else { 1 + n_groups + word };
                 part.add((a, place, side), (keys[i], weight), lacks_label);
+            }
+            for (place, sides) in (1..).zip(&declared).filter(|(_, of)| of[0].rows + of[1].rows > 0)
+            {
+                part.add_rows(a, place, sides);
             }
         }
         Ok(batch.row.len() as u64)
