@@ -34,6 +34,8 @@ use crate::data::column::onehot::find_groups;
 use crate::data::values::float_text;
 use crate::data::{Feature, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::num::additive::{Additive, absorb_map};
+use crate::num::range::ValueRange;
 
 /// Different numbers of an ordinal variable that are counted.
 pub(crate) const MAX_VALUES: usize = 4096;
@@ -156,20 +158,16 @@ enum ValueCounts {
     #[serde(with = "map_as_list")]
     Values(BTreeMap<u64, Vec<u64>>),
     /// The range of each group; none where no row has a number.
-    Ranges(Vec<Option<[f64; 2]>>),
-}
-
-fn widen(range: &mut Option<[f64; 2]>, [lo, hi]: [f64; 2]) {
-    *range = Some(range.map_or([lo, hi], |[a, b]| [a.min(lo), b.max(hi)]));
+    Ranges(Vec<Option<ValueRange>>),
 }
 
 /// The ranges of so many groups that have these values.
-fn ranges_of(values: &BTreeMap<u64, Vec<u64>>, groups: usize) -> Vec<Option<[f64; 2]>> {
+fn ranges_of(values: &BTreeMap<u64, Vec<u64>>, groups: usize) -> Vec<Option<ValueRange>> {
     let mut ranges = vec![None; groups];
     for (&key, rows) in values {
         let x = number_of_bits(key);
         let held = ranges.iter_mut().zip(rows).filter(|(_, n)| **n > 0);
-        held.for_each(|(range, _)| widen(range, [x, x]));
+        held.for_each(|(range, _)| range.absorb(&Some(ValueRange(x, x))));
     }
     ranges
 }
@@ -218,7 +216,7 @@ impl SupportCounts {
                 ValueCounts::Ranges(ranges) => {
                     let x = variable.number(rows, i);
                     if !x.is_nan() {
-                        widen(&mut ranges[group], [x, x]);
+                        ranges[group].absorb(&Some(ValueRange(x, x)));
                     }
                 }
             }
@@ -323,19 +321,11 @@ impl Accumulator for SupportCounts {
                 (_, theirs) => theirs,
             };
             match (&mut *mine, theirs) {
-                (ValueCounts::Levels(mine), ValueCounts::Levels(theirs)) => {
-                    mine.iter_mut().zip(theirs).for_each(|(sum, n)| *sum += n);
-                }
+                (ValueCounts::Levels(mine), ValueCounts::Levels(theirs)) => mine.absorb(&theirs),
                 (ValueCounts::Values(mine), ValueCounts::Values(theirs)) => {
-                    for (key, rows) in theirs {
-                        let sums = mine.entry(key).or_insert_with(|| vec![0; self.groups]);
-                        sums.iter_mut().zip(rows).for_each(|(sum, n)| *sum += n);
-                    }
+                    absorb_map(mine, theirs);
                 }
-                (ValueCounts::Ranges(mine), ValueCounts::Ranges(theirs)) => {
-                    let both = mine.iter_mut().zip(theirs);
-                    both.for_each(|(mine, theirs)| theirs.iter().for_each(|of| widen(mine, *of)));
-                }
+                (ValueCounts::Ranges(mine), ValueCounts::Ranges(theirs)) => mine.absorb(&theirs),
                 _ => {}
             }
             mine.keep_few(self.groups);
@@ -543,9 +533,10 @@ impl Tested {
         let [of_from, of_to] = [from, to].map(|group| counts.rows_with_any(variable, group));
         let (values, other): (Vec<SupportValue>, bool) = match counted {
             ValueCounts::Ranges(ranges) => {
-                let margin = |[lo, hi]: [f64; 2]| (hi - lo) * MARGIN;
-                let allowed = ranges[to].map(|of| [of[0] - margin(of), of[1] + margin(of)]);
-                return allowed.map_or(Tested::All, Tested::Range);
+                return ranges[to].map_or(Tested::All, |ValueRange(lo, hi)| {
+                    let margin = (hi - lo) * MARGIN;
+                    Tested::Range([lo - margin, hi + margin])
+                });
             }
             ValueCounts::Levels(rows) => {
                 let n = rows.len() / counts.groups.max(1);

@@ -23,6 +23,7 @@ pub(crate) mod moments;
 pub(crate) mod neighbours;
 pub(crate) mod one_row_each;
 pub(crate) mod poisson;
+pub(crate) mod range;
 pub mod score_scale;
 pub mod seed;
 pub(crate) mod short_number;

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::data::prepare::left_out::{CountedGroup, RowTally, first_named};
 use crate::data::{Layout, MISSING};
 use crate::error::Result;
-use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::person_sums::PersonCells;
+use crate::num::additive::Additive;
 use crate::stage::count::evidence::words_of_ungrouped;
 use crate::stage::kinds::PopulationStage;
 use crate::stage::row_context::RowContext;
@@ -61,8 +62,7 @@ impl KeptPopulation {
 
     /// Adds other rows of a place.
     fn add_rows(&mut self, attribute: usize, place: u32, sides: &[RowTally; 2]) {
-        let mine = self.attributes[attribute].entry(place).or_default();
-        mine.iter_mut().zip(sides).for_each(|(mine, theirs)| mine.merge(theirs));
+        self.attributes[attribute].entry(place).or_default().absorb(sides);
     }
 
     /// Persons with a row of a side at one of some places; none where each row is a person.
@@ -91,7 +91,7 @@ impl KeptPopulation {
                 for (side, state) in SIDES.into_iter().enumerate() {
                     let mut tally = RowTally::default();
                     let here = at.iter().filter_map(|place| places.get(place));
-                    here.for_each(|sides| tally.merge(&sides[side]));
+                    here.for_each(|sides| tally.absorb(&sides[side]));
                     // A declared group has a row even if nobody of it is audited.
                     if tally.rows > 0 || (declared && side == 0) {
                         let group =
@@ -127,14 +127,7 @@ pub(crate) fn row(
     }
 }
 
-impl Accumulator for KeptPopulation {
-    fn merge(&mut self, other: Self) {
-        for (a, theirs) in other.attributes.iter().enumerate() {
-            theirs.iter().for_each(|(place, sides)| self.add_rows(a, *place, sides));
-        }
-        self.persons.iter_mut().zip(&other.persons).for_each(|(a, b)| a.merge(b));
-    }
-}
+additive!(accumulated KeptPopulation { attributes, persons });
 
 impl Stage for PopulationStage {
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {

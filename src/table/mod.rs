@@ -52,6 +52,7 @@ pub use groups::{GroupRow, ThresholdRow};
 pub(crate) use hidden_cause::ANY_TARGET;
 pub use hidden_cause::{HiddenCauseRow, JudgedRateKey};
 pub use issues::{FilterRow, IssueRow};
+pub(crate) use issues::{INFO, WARNING};
 pub use key_columns::AuditKey;
 pub use metrics::MetricRow;
 pub(crate) use metrics::MetricTable;

@@ -11,6 +11,7 @@ use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, MissingLabels, share};
 use crate::metric::rate::Rate;
+use crate::stage::advice::IssueNote;
 
 /// By attribute who lacks labels.
 pub(crate) type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;
@@ -139,26 +140,9 @@ pub(crate) fn add_all_decisions(
     }
 }
 
-/// A set that conditions on the label, and the people who have no counterfactual in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UnlabelledPeople {
-    /// The set.
-    pub(crate) set: String,
-    /// How many they are.
-    pub(crate) n: u64,
-    /// That in words, and what to write.
-    pub(crate) text: String,
-}
-
-/// Code of an issue about [`UnlabelledPeople`].
-pub(crate) const UNLABELLED_PEOPLE: &str = "unlabelled-people";
-
-/// The sets that leave out people without a label; `missing` gives for an attribute how many people
-/// with a group lack one.
-pub(crate) fn sets_without_labels(
-    job: &job::Job,
-    missing: impl Fn(&str) -> u64,
-) -> Vec<UnlabelledPeople> {
+/// The sets that leave out people without a label, with what to write; `missing` gives for an
+/// attribute how many people with a group lack one.
+pub(crate) fn sets_without_labels(job: &job::Job, missing: impl Fn(&str) -> u64) -> Vec<IssueNote> {
     let mut found = Vec::new();
     for (name, set) in job.counterfactuals.iter().filter(|(_, set)| set.conditions_on_label()) {
         let changed = job.data.sensitive.keys().filter(|attribute| set.changes(attribute));
@@ -174,7 +158,8 @@ pub(crate) fn sets_without_labels(
              gate passes that they could break; write `condition_on: {{prediction: MODEL}}` or \
              `condition_on: none`"
         );
-        found.extend((n > 0).then(|| UnlabelledPeople { set: name.to_string(), n, text }));
+        let issue = || IssueNote::warning("unlabelled-people", name.as_str(), n, text);
+        found.extend((n > 0).then(issue));
     }
     found
 }
