@@ -104,7 +104,7 @@ pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) 
             r#where: issue.place.as_str().into(),
             n: whole(issue.n),
             text: issue.text.as_str().into(),
-            state: None,
+            ..IssueRow::default()
         });
     }
     write_rows(out, &issues)?;

@@ -86,7 +86,7 @@ pub(super) fn write(
         issues.extend(rounded_switches(name.as_str(), found.counts));
     }
     for (attribute, of) in found.labels.into_iter().flatten() {
-        issues.push(selective::issue(WITHOUT_LABEL, attribute, whole(of.n), &of.text()));
+        issues.push(of.args.issue(WITHOUT_LABEL, attribute, whole(of.n)));
     }
     issues.extend(selective::issues(job, found.population));
     for of in found.unlabelled {
@@ -100,7 +100,7 @@ pub(super) fn write(
             severity: advice.severity.into(),
             r#where: advice.place.into(),
             n: whole(advice.n),
-            state: None,
+            ..IssueRow::default()
         });
     }
     issues.extend(graph_sets(job, found.graphs));
