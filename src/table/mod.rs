@@ -37,7 +37,8 @@ mod shared_meanings;
 pub(crate) mod support;
 pub(crate) mod why;
 
-pub use changes::{ChangeRow, HistoryRow, REFITTED, WITH_FITS};
+pub use changes::{ChangeRow, HistoryRow, WITH_FITS};
+pub(crate) use changes::{REFITTED, RefitReason};
 pub use comparisons::ComparisonRow;
 pub use contracts::{ModelContractRow, UnknownLevelRow};
 pub use counts::{CountRow, ScoreShiftRow, TransitionRow};

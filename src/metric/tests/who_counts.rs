@@ -516,11 +516,7 @@ fn check_clarify(
             }
             "k" => {
                 assert_eq!(of("ft").n_rows, n("n_a") + n("n_d"));
-                assert!(
-                    of("ft").ci_method.contains(&format!("; {} neighbour", n("k"))),
-                    "{}",
-                    of("ft").ci_method
-                );
+                assert_eq!(of("ft").flips.map(|of| of.neighbours), Some(n("k")));
             }
             "FT_missing_feature" => assert_eq!(found.flips.as_ref().unwrap().missing, n(name)),
             _ => {

@@ -414,7 +414,9 @@ fn noise_alone_stands_beside_the_rates() {
         switches.contains("noise: the band of 20 repeats with shuffled group names"),
         "{switches}"
     );
-    assert!(switches.contains("shaded: noise band") && html.contains(r#"<path class="area" d="M"#));
+    assert!(
+        switches.contains("shaded: noise band") && html.contains(r#"<path class="area ve" d="M"#)
+    );
     let naive =
         page("worlds-no-noise", &FolderSample { sets: vec![("flip", "naive")], ..two_groups() });
     assert!(
@@ -506,10 +508,13 @@ fn long_names_are_cut() {
 /// on what they lie on.
 #[test]
 fn drawings_need_no_colour() {
-    let css = format!("{}{}", palette::css(), include_str!("../page/sections.css"));
+    let [chart, sections] =
+        [include_str!("../page/chart.css"), include_str!("../page/sections.css")];
+    let css = [&palette::css(), chart, sections].concat();
     for rule in [
         ".dots{fill:none;stroke:var(--ink)",
-        ".line{fill:none;stroke:var(--ink)",
+        ".ln{fill:none;stroke:var(--ink)",
+        ".ln.dash{stroke-dasharray:",
         ".area{fill:var(--stay)}",
     ] {
         assert!(css.contains(rule), "{rule}");

@@ -315,7 +315,7 @@ fn write_facets(metrics: &mut Vec<MetricRow>, at: ValuePlace<'_>) {
         push(metrics, at, metric, "clarify", &value, 800, if metric == "rd" { at.to } else { "" });
     }
     let row = metrics.iter_mut().rev().find(|row| row.metric == "ft").unwrap();
-    row.ci_method = "percentile bootstrap of people, their neighbours fixed; 5 neighbours".into();
+    row.args = r#"{"eligible":9,"looked_at":9,"missing":0,"neighbours":5}"#.into();
     push(metrics, at, "te", "clarify", &SampleValue::None("operand_undefined"), 800, "");
 }
 
@@ -761,14 +761,8 @@ pub(super) fn filters() -> Vec<FilterRow> {
 }
 
 fn issues() -> Vec<IssueRow> {
-    vec![IssueRow {
-        state: None,
-        code: "unknown-group".into(),
-        severity: "warning".into(),
-        r#where: "sex".into(),
-        n: 7,
-        text: "7 of 16192 rows of groups that the job does not name are left out".into(),
-    }]
+    let text = "7 of 16192 rows of groups that the job does not name are left out";
+    vec![IssueRow::warning("unknown-group", "sex", 7, text)]
 }
 
 pub(super) fn glossary(id: &str) -> Option<GlossaryEntry> {

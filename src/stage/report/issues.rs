@@ -87,7 +87,7 @@ pub(super) fn write(
         issues.extend(rounded_switches(name.as_str(), found.counts));
     }
     for (attribute, of) in found.labels.into_iter().flatten() {
-        issues.push(selective::issue(WITHOUT_LABEL, attribute, whole(of.n), &of.text()));
+        issues.push(of.args.issue(WITHOUT_LABEL, attribute, whole(of.n)));
     }
     issues.extend(selective::issues(job, found.population));
     let layout = origins.context.rows.layout();
