@@ -112,6 +112,7 @@ fn levels(bars: &[DistributionBar], title: &str) -> String {
 mod tests {
     use super::{feature_shapes, moved_share};
     use crate::report::read::quality::{DistributionBar, FeatureQuality};
+    use crate::tests::Says;
 
     fn feature(edges: bool, shares: &[[f64; 3]]) -> FeatureQuality {
         let bar = |(i, share): (usize, &[f64; 3])| DistributionBar {
@@ -132,12 +133,16 @@ mod tests {
     fn numbers_are_curves_over_the_same_bins() {
         let age = feature(true, &[[0.5, 0.25, 0.0], [0.5, 0.75, 1.0]]);
         let svg = feature_shapes(&age, "age & more");
-        assert!(svg.contains(r#"class="area ve" d="M0 100H0.0V50.0H50.0H50.0V50.0H100.0V100Z""#));
-        assert!(svg.contains(r#"class="ln ve" d="M0 100H0.0V75.0H50.0H50.0V25.0H100.0V100""#));
-        assert!(svg.contains("age &amp; more") && svg.contains("counterparts: 1 to 2"), "{svg}");
+        svg.says(&[
+            r#"class="area ve" d="M0 100H0.0V50.0H50.0H50.0V50.0H100.0V100Z""#,
+            r#"class="ln ve" d="M0 100H0.0V75.0H50.0H50.0V25.0H100.0V100""#,
+            "age &amp; more",
+            "counterparts: 1 to 2",
+        ]);
         assert!((moved_share(&age) - 0.25).abs() < 1e-12);
         let nobody = feature_shapes(&feature(true, &[[0.0, 0.0, 0.0]]), "x");
-        assert!(!nobody.contains("NaN") && nobody.contains("nobody"), "{nobody}");
+        nobody.says(&["nobody"]);
+        nobody.lacks(&["NaN"]);
     }
 
     #[test]
@@ -145,7 +150,8 @@ mod tests {
         let shares: Vec<[f64; 3]> = (0..6).map(|i| [0.1 + 0.01 * f64::from(i), 0.1, 0.2]).collect();
         let svg = feature_shapes(&feature(false, &shares), "x");
         assert_eq!(svg.matches("#ring").count(), 4, "{svg}");
-        assert!(svg.contains("&lt;l5&gt;") && !svg.contains("&lt;l0&gt;"), "{svg}");
+        svg.says(&["&lt;l5&gt;"]);
+        svg.lacks(&["&lt;l0&gt;"]);
         assert_eq!(feature_shapes(&FeatureQuality::default(), "x"), "");
     }
 }
