@@ -598,6 +598,7 @@ mod tests {
     use super::{CountedFolds, check_weight};
     use crate::data::prepare::weight::{MAX_UNITS, WeightColumn};
     use crate::metric::evidence::counts::FactualCounts;
+    use crate::tests::Says;
 
     #[test]
     fn the_whole_is_the_sum_of_its_folds() {
@@ -619,7 +620,7 @@ mod tests {
         let weight = WeightColumn { column: "w".to_owned(), unit, largest: MAX_UNITS };
         assert!(check_weight(&weight, 1 << 30).is_ok());
         let refused = check_weight(&weight, (1 << 30) + 1).unwrap_err().to_string();
-        assert!(refused.contains("weight-overflow") && refused.contains("column `w`"), "{refused}");
+        refused.says(&["weight-overflow", "column `w`"]);
         assert!(check_weight(&WeightColumn { largest: 5, ..weight }, 1 << 59).is_ok());
     }
 }

@@ -202,15 +202,10 @@ mod tests {
     use crate::data::Attribute;
     use crate::metric::evidence::labels::{MissingLabels, share};
     use crate::stage::selective::WITHOUT_LABEL;
+    use crate::tests::Says;
 
     fn told(classes: &[(&str, bool)], of: [(u64, u64); 3], of_rows: bool) -> String {
-        let attribute = Attribute {
-            name: "sex".to_owned(),
-            groups: vec!["m".to_owned(), "f".to_owned()],
-            reference: 0,
-            feature: 0,
-            level_of_group: vec![0, 1],
-        };
+        let attribute = Attribute::of("sex", &["m", "f"], 0);
         let sum = of.iter().fold((0, 0), |sum, (missing, n)| (sum.0 + missing, sum.1 + n));
         let against_others = |(missing, n): (u64, u64)| MissingLabels {
             groups: vec![share(sum.0 / 2, sum.1 / 2), share(sum.0 - sum.0 / 2, sum.1 - sum.1 / 2)],
@@ -236,26 +231,16 @@ mod tests {
         let classes = [("high", false), ("mid", false), ("low", true)];
         let text = told(&classes, [(500, 1000), (300, 1000), (0, 1000)], false);
         let unfavourable = "40.0 % of the people with an unfavourable decision of `m`";
-        assert!(
-            text.contains(unfavourable)
-                && text.contains("0.0 % of the people with a favourable decision of `m`"),
-            "{text}"
-        );
+        text.says(&[unfavourable, "0.0 % of the people with a favourable decision of `m`"]);
         // A person may have several rows: the share is one of rows, and is called so.
         let rows = told(&classes, [(500, 1000), (300, 1000), (0, 1000)], true);
-        assert!(
-            rows.starts_with("labels are missing for some rows more often")
-                && rows.contains("40.0 % of the rows with an unfavourable decision of `m`")
-                && !rows.contains("people"),
-            "{rows}"
-        );
+        assert!(rows.starts_with("labels are missing for some rows more often"), "{rows}");
+        rows.says(&["40.0 % of the rows with an unfavourable decision of `m`"]);
+        rows.lacks(&["people"]);
         // Where the two sides are alike the classes that differ say why values carry the flag.
         let text = told(&classes, [(600, 1000), (200, 1000), (400, 1000)], false);
-        assert!(
-            text.contains("60.0 % of those with the decision `high`")
-                && !text.contains("favourable"),
-            "{text}"
-        );
+        text.says(&["60.0 % of those with the decision `high`"]);
+        text.lacks(&["favourable"]);
         assert_eq!(told(&classes, [(400, 1000); 3], false), "");
     }
 }
