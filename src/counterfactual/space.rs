@@ -156,7 +156,7 @@ mod tests {
             FeatureColumn::Code(vec![0, 0, MISSING]),
             FeatureColumn::Code(vec![2, MISSING, 0]),
         ];
-        let rows = FeatureRows { n: 3, columns, source: Vec::new() };
+        let rows = FeatureRows::of(columns);
         let space = ReferenceSpace::from_counts(
             &variables,
             &counts_of(

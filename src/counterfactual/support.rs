@@ -642,8 +642,6 @@ pub(crate) fn unread_features(layout: &Layout, omitted: &[Vec<&str>]) -> Vec<usi
 mod tests {
     use super::{DirectionSupport, MAX_VALUES, SupportCounts, own_bit, place_bit};
     use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
-    use crate::data::source_form::SourceForm;
-    use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
     use crate::exec::accumulator::Accumulator;
     use crate::exec::tests::state_laws::SampleState;
@@ -665,20 +663,13 @@ mod tests {
     }
 
     fn features() -> Vec<Feature> {
-        let feature = |name: &str, kind: FeatureKind, levels: &[&str]| Feature {
-            name: name.to_owned(),
-            kind,
-            levels: levels.iter().map(|&level| level.to_owned()).collect(),
-            class: ValueClass::Text,
-            source: SourceForm::default(),
-        };
-        let number = FeatureKind::Continuous { integer: false };
+        let number = FeatureKind::REAL;
         vec![
-            feature("relation", FeatureKind::Nominal, &["husband", "wife", "single"]),
-            feature("grade", FeatureKind::OrdinalNumber, &[]),
-            feature("income", number.clone(), &[]),
-            feature("north", number.clone(), &[]),
-            feature("south", number, &[]),
+            Feature::of("relation", FeatureKind::Nominal, &["husband", "wife", "single"]),
+            Feature::of("grade", FeatureKind::OrdinalNumber, &[]),
+            Feature::of("income", number.clone(), &[]),
+            Feature::of("north", number.clone(), &[]),
+            Feature::of("south", number, &[]),
         ]
     }
 
@@ -695,7 +686,7 @@ mod tests {
             numbers(|row| row.3[0]),
             numbers(|row| row.3[1]),
         ];
-        FeatureRows { n: of.len(), columns, source: Vec::new() }
+        FeatureRows::of(columns)
     }
 
     /// Men: 150 husbands, 50 single; women: one husband, 149 wives, 50 single. Grades 1 to 4 of
@@ -832,7 +823,7 @@ mod tests {
         let variables = [variable("grade", &[0], VariableScale::Ordinal {})];
         let column = |from: usize, n: usize| {
             let values = (from..from + n).map(|x| x as f64).collect();
-            FeatureRows { n, columns: vec![FeatureColumn::Number(values)], source: Vec::new() }
+            FeatureRows::of(vec![FeatureColumn::Number(values)])
         };
         let count = |from: usize, n: usize| {
             let (rows, mut counts) = (column(from, n), SupportCounts::new(&variables, 1));

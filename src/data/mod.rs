@@ -30,6 +30,8 @@ pub mod column;
 pub mod exchange;
 pub(crate) mod prepare;
 pub mod rows;
+#[cfg(test)]
+mod samples;
 pub mod source;
 pub mod source_form;
 pub(crate) mod source_view;

@@ -90,6 +90,7 @@ fn lesser(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 mod tests {
     use super::Thousands;
     use crate::num::additive::Additive;
+    use crate::tests::Says;
 
     fn told(values: &[f64]) -> Option<(u64, String)> {
         let mut whole = Thousands::default();
@@ -109,7 +110,7 @@ mod tests {
     fn a_point_between_thousands_is_told() {
         let (n, text) = told(&[27.912, 350.0, f64::NAN, 1.205, 999.0, 31.0, 104.58]).unwrap();
         assert_eq!(n, 3);
-        assert!(text.contains("such as `1.205` and `999`"), "{text}");
+        text.says(&["such as `1.205` and `999`"]);
     }
 
     #[test]

@@ -185,6 +185,7 @@ mod tests {
     use crate::error::{Error, StopSignal};
     use crate::exec::pieces::{StageWatch, WorkerPool};
     use crate::exec::tests::state_laws::{parse_state, state_text};
+    use crate::tests::Says;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct NumberSum(u64);
@@ -252,10 +253,7 @@ mod tests {
             String::new(),
         ] {
             let refused = read(&wrong).unwrap_err().to_string();
-            assert!(
-                refused.contains("part/state.json") && refused.contains("run again"),
-                "{refused}"
-            );
+            refused.says(&["part/state.json", "run again"]);
         }
     }
 }

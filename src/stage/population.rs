@@ -152,8 +152,7 @@ fn gather(row_context: RowContext<'_>) -> Result<KeptPopulation> {
     let layout = rows.layout();
     let empty = || KeptPopulation::new(layout.attributes.len(), layout.person.is_some());
     row_context.row_groups().gather(empty, |part, g| {
-        let (batch, roles) = (rows.read_counted(g, false)?, roles.read(g)?);
-        let keys = batch.person_keys();
+        let (batch, roles) = (rows.read_outcomes(g, false)?, roles.read(g)?);
         for (a, groups) in batch.groups.iter().enumerate() {
             let words = words_of_ungrouped(rows, &batch, (g, a))?;
             let n_groups = layout.attributes[a].groups.len() as u32;
@@ -165,12 +164,12 @@ fn gather(row_context: RowContext<'_>) -> Result<KeptPopulation> {
                 let lacks_label = layout.label.is_some() && batch.label[i].is_none();
                 if let Some(sides) = declared.get_mut(usize::from(group)) {
                     sides[side].add(weight, lacks_label);
-                    part.add_person((a, 1 + u32::from(group), side), keys[i]);
+                    part.add_person((a, 1 + u32::from(group), side), batch.shared_key(i));
                     continue;
                 }
                 let word = words.as_ref().map_or(MISSING, |words| words[i]);
                 let place = if word == MISSING { 0 } else { 1 + n_groups + word };
-                part.add((a, place, side), (keys[i], weight), lacks_label);
+                part.add((a, place, side), (batch.shared_key(i), weight), lacks_label);
             }
             for (place, sides) in (1..).zip(&declared).filter(|(_, of)| of[0].rows + of[1].rows > 0)
             {

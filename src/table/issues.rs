@@ -19,7 +19,7 @@ table! {
 
 table! {
     /// `issues`: one row per kind of problem met in the data that did not stop the run.
-    pub struct IssueRow in "issues", version 2, key 3,
+    pub struct IssueRow in "issues", version 3, key 3,
     one row per "kind of problem", written by "prepare, report", read by "gate, report" {
         /// word of a closed list; `cfaudit explain CODE` tells more
         code: SharedText,
@@ -34,6 +34,9 @@ table! {
         /// of `selective` the state of the people: unmatched, filtered, duplicate, dropped,
         /// other_side, no_group, without_score or without_label; null = another code
         state: Option<SharedText>,
+        /// the arguments of `selective`, as a JSON object: `shares`, each two that differ, of rows
+        /// where `of_rows`, and the `model`; empty = another code
+        args: SharedText,
     }
 }
 
@@ -45,7 +48,14 @@ impl IssueRow {
     /// Something that may change the meaning of results; `n` is how often, or 0.
     pub(crate) fn warning(code: &str, place: &str, n: i64, text: impl Into<SharedText>) -> Self {
         let (severity, text) = (WARNING.into(), text.into());
-        IssueRow { code: code.into(), severity, r#where: place.into(), n, text, state: None }
+        IssueRow {
+            code: code.into(),
+            severity,
+            r#where: place.into(),
+            n,
+            text,
+            ..IssueRow::default()
+        }
     }
 
     /// Something worth knowing; `n` is how often, or 0.

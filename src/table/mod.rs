@@ -35,9 +35,12 @@ pub(crate) mod row_macro;
 mod scores;
 mod shared_meanings;
 pub(crate) mod support;
+#[cfg(test)]
+pub(crate) mod text_row;
 pub(crate) mod why;
 
-pub use changes::{ChangeRow, HistoryRow, REFITTED, WITH_FITS};
+pub use changes::{ChangeRow, HistoryRow, WITH_FITS};
+pub(crate) use changes::{REFITTED, RefitReason};
 pub use comparisons::ComparisonRow;
 pub use contracts::{ModelContractRow, UnknownLevelRow};
 pub use counts::{CountRow, ScoreShiftRow, TransitionRow};

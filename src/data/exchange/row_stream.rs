@@ -283,42 +283,19 @@ mod tests {
     use arrow::ipc::reader::StreamReader;
 
     use super::{BATCH_ROWS, DESCRIBE, RawColumns, RowSink, ask_description};
-    use crate::data::source_form::SourceForm;
-    use crate::data::values::ValueClass;
-    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, RowIdKind};
+    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, Layout};
     use crate::table::file::{FileOwner, ParquetFile};
 
     fn layout() -> Layout {
-        let feature = |name: &str| Feature {
-            name: name.to_owned(),
-            kind: FeatureKind::Continuous { integer: false },
-            levels: Vec::new(),
-            class: ValueClass::Float,
-            source: SourceForm::default(),
-        };
-        Layout {
-            person: None,
-            weight: None,
-            hidden: Vec::new(),
-            derived: Vec::new(),
-            n_rows: 0,
-            row_id: RowIdKind::RowNumber,
-            label: None,
-            attributes: Vec::new(),
-            features: vec![feature("a"), feature("secret"), feature("b")],
-            carried: Vec::new(),
-            single: Vec::new(),
-            decisions: Vec::new(),
-            strata: None,
-            slices: Vec::new(),
-        }
+        let feature = |name| Feature::of(name, FeatureKind::REAL, &[]);
+        Layout::of(vec![], vec![feature("a"), feature("secret"), feature("b")])
     }
 
     fn rows(from: usize, n: usize) -> FeatureRows {
         let column = |shift: f64| {
             FeatureColumn::Number((from..from + n).map(|i| i as f64 + shift).collect())
         };
-        FeatureRows { n, columns: vec![column(0.0), column(0.25), column(0.5)], source: Vec::new() }
+        FeatureRows::of(vec![column(0.0), column(0.25), column(0.5)])
     }
 
     /// Pushes 150,000 rows in uneven parts.

@@ -419,7 +419,6 @@ mod tests {
         counterfactual_hash, group_hashes, part_name, row_hash, rows_hash,
     };
     use crate::data::rows::ids::RowIds;
-    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
@@ -495,56 +494,19 @@ mod tests {
         /// Rows with a key, a number, a level of `sex` and a group.
         type Row = (u64, f64, u32, usize);
         const ROWS: [Row; 3] = [(1, -0.0, 0, 0), (2, 2.5, 1, 1), (3, f64::NAN, MISSING, 0)];
-        let layout = |age: &str, class, levels: [&str; 2]| Layout {
-            features: vec![
-                Feature {
-                    name: age.to_owned(),
-                    kind: FeatureKind::OrdinalNumber,
-                    levels: Vec::new(),
-                    class,
-                    source: SourceForm::default(),
-                },
-                Feature {
-                    name: "sex".to_owned(),
-                    kind: FeatureKind::Sensitive,
-                    levels: levels.map(str::to_owned).to_vec(),
-                    class: ValueClass::Text,
-                    source: SourceForm::default(),
-                },
-            ],
-            ..Layout {
-                person: None,
-                weight: None,
-                hidden: Vec::new(),
-                derived: Vec::new(),
-                n_rows: 3,
-                row_id: RowIdKind::Integer,
-                label: None,
-                attributes: Vec::new(),
-                features: Vec::new(),
-                carried: Vec::new(),
-                single: Vec::new(),
-                decisions: Vec::new(),
-                strata: None,
-                slices: Vec::new(),
-            }
+        let layout = |age: &str, class, levels: [&str; 2]| {
+            let age = Feature::typed(age, FeatureKind::OrdinalNumber, &[], class);
+            let sex = Feature::of("sex", FeatureKind::Sensitive, &levels);
+            Layout { row_id: RowIdKind::Integer, ..Layout::of(vec![], vec![age, sex]) }
         };
-        let sex = Attribute {
-            name: "sex".to_owned(),
-            groups: vec!["f".to_owned(), "m".to_owned()],
-            reference: 0,
-            feature: 1,
-            level_of_group: vec![0, 1],
-        };
+        let sex = Attribute::of("sex", &["f", "m"], 1);
         let groups = group_hashes(&sex);
         let hash_of = |layout: &Layout, rows: &[Row], key: &dyn Fn(&Row) -> u64| {
             let columns = vec![
                 FeatureColumn::Number(rows.iter().map(|row| row.1).collect()),
                 FeatureColumn::Code(rows.iter().map(|row| row.2).collect()),
             ];
-            rows_hash(layout, &FeatureRows { n: rows.len(), columns, source: Vec::new() }, |i| {
-                key(&rows[i])
-            })
+            rows_hash(layout, &FeatureRows::of(columns), |i| key(&rows[i]))
         };
         let own = |row: &Row| row_hash(row.0, groups[row.3]);
         let id = |layout: &Layout, rows: &[Row], key: &dyn Fn(&Row) -> u64| {
@@ -611,43 +573,19 @@ mod tests {
 
     #[test]
     fn a_counterfactual_names_its_row_and_both_groups() {
-        let attribute = |name: &str, groups: &[&str], feature| Attribute {
-            name: name.to_owned(),
-            groups: groups.iter().map(|&g| g.to_owned()).collect(),
-            reference: 0,
-            feature,
-            level_of_group: vec![0, 1],
-        };
-        let feature = |name: &str, levels: &[&str]| Feature {
-            name: name.to_owned(),
-            kind: FeatureKind::Sensitive,
-            levels: levels.iter().map(|&l| l.to_owned()).collect(),
-            class: ValueClass::Text,
-            source: SourceForm::default(),
-        };
+        let feature = |name, levels: &[&str]| Feature::of(name, FeatureKind::Sensitive, levels);
         let layout = Layout {
-            person: None,
-            weight: None,
-            hidden: Vec::new(),
-            derived: Vec::new(),
-            n_rows: 2,
             row_id: RowIdKind::Text,
-            label: None,
-            attributes: vec![
-                attribute("sex", &["f", "m"], 0),
-                attribute("area", &["town", "land"], 1),
-            ],
-            features: vec![feature("sex", &["f", "m"]), feature("area", &["town", "land"])],
-            carried: Vec::new(),
-            single: Vec::new(),
-            decisions: Vec::new(),
-            strata: None,
-            slices: Vec::new(),
+            ..Layout::of(
+                vec![
+                    Attribute::of("sex", &["f", "m"], 0),
+                    Attribute::of("area", &["town", "land"], 1),
+                ],
+                vec![feature("sex", &["f", "m"]), feature("area", &["town", "land"])],
+            )
         };
-        let rows = |sex: Vec<u32>, area: Vec<u32>| FeatureRows {
-            n: sex.len(),
-            columns: vec![FeatureColumn::Code(sex), FeatureColumn::Code(area)],
-            source: Vec::new(),
+        let rows = |sex: Vec<u32>, area: Vec<u32>| {
+            FeatureRows::of(vec![FeatureColumn::Code(sex), FeatureColumn::Code(area)])
         };
         // Row 0 is f of the town, row 1 is m of the land; each in the other group, and row 1 once
         // more as it is.

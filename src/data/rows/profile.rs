@@ -169,53 +169,30 @@ mod tests {
     use super::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
     use crate::data::rows::PreparedBatch;
     use crate::data::rows::split::{NEITHER, RowRoles, TRAIN};
-    use crate::data::source_form::SourceForm;
-    use crate::data::values::ValueClass;
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, LabelDefinition, Layout,
-        MISSING, MISSING_GROUP, RowIdKind,
+        MISSING, MISSING_GROUP,
     };
     use crate::exec::accumulator::Accumulator;
     use crate::exec::tests::state_laws::SampleState;
     use crate::num::range::ValueRange;
 
     fn layout() -> Layout {
-        let feature = |name: &str, kind, levels: &[&str]| Feature {
-            name: name.to_owned(),
-            kind,
-            levels: levels.iter().map(|&l| l.to_owned()).collect(),
-            class: ValueClass::Text,
-            source: SourceForm::default(),
-        };
         Layout {
-            person: None,
-            weight: None,
-            hidden: Vec::new(),
-            derived: Vec::new(),
-            n_rows: 5,
-            row_id: RowIdKind::RowNumber,
             label: Some(LabelDefinition {
                 column: "y".to_owned(),
                 positive: vec!["1".to_owned()],
                 negative: vec!["0".to_owned()],
                 classes: Vec::new(),
             }),
-            attributes: vec![Attribute {
-                name: "sex".to_owned(),
-                groups: vec!["f".to_owned(), "m".to_owned()],
-                reference: 1,
-                feature: 0,
-                level_of_group: vec![0, 1],
-            }],
-            features: vec![
-                feature("sex", FeatureKind::Sensitive, &["f", "m", "x"]),
-                feature("age", FeatureKind::OrdinalNumber, &[]),
-            ],
             carried: vec!["score".to_owned()],
-            single: Vec::new(),
-            decisions: Vec::new(),
-            strata: None,
-            slices: Vec::new(),
+            ..Layout::of(
+                vec![Attribute { reference: 1, ..Attribute::of("sex", &["f", "m"], 0) }],
+                vec![
+                    Feature::of("sex", FeatureKind::Sensitive, &["f", "m", "x"]),
+                    Feature::of("age", FeatureKind::OrdinalNumber, &[]),
+                ],
+            )
         }
     }
 
@@ -228,14 +205,10 @@ mod tests {
             label: [Some(true), None, Some(false), Some(true), Some(true)][range.clone()].to_vec(),
             class: Vec::new(),
             groups: vec![[0, 1, 1, MISSING_GROUP, 1][range.clone()].to_vec()],
-            rows: FeatureRows {
-                n: range.len(),
-                columns: vec![
-                    FeatureColumn::Code([0, 1, 1, 2, 1][range.clone()].to_vec()),
-                    FeatureColumn::Number(take(&[30.0, f64::NAN, -4.0, 50.0, 2.5])),
-                ],
-                source: Vec::new(),
-            },
+            rows: FeatureRows::of(vec![
+                FeatureColumn::Code([0, 1, 1, 2, 1][range.clone()].to_vec()),
+                FeatureColumn::Number(take(&[30.0, f64::NAN, -4.0, 50.0, 2.5])),
+            ]),
             carried: vec![take(&[f64::NAN; 5])],
             strata: Vec::new(),
             slices: Vec::new(),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 
 use super::{
-    BATCH, batches, column, columns, counts, fault, integers, keep, label, numbers, parquet,
-    prepare_parquet, sensitive, texts, words,
+    BATCH, batches, column, columns, counts, fault, integers, keep, label, numbers,
+    prepare_parquet, prepared, sensitive, texts, words,
 };
 use crate::data::prepare::PrepareFindings;
 use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe};
@@ -17,6 +17,7 @@ use crate::data::prepare::params::{
 use crate::data::{FeatureKind, MISSING, MISSING_GROUP};
 use crate::param::ColumnName;
 use crate::table::IssueRow;
+use crate::tests::Says;
 use crate::tests::shared;
 
 /// Derived columns as a job writes them; a cross takes its parts unchanged.
@@ -38,18 +39,6 @@ fn issue<'a>(prepared: &'a PrepareFindings, code: &str) -> &'a IssueRow {
         .iter()
         .find(|issue| issue.code == code)
         .unwrap_or_else(|| panic!("no `{code}` in {:?}", prepared.issues))
-}
-
-/// In a temporary folder: the rows, prepared in batches of five.
-fn prepared(
-    rows: Vec<(&str, ArrayRef)>,
-    params: &PrepareParams,
-) -> (tempfile::TempDir, crate::error::Result<PrepareFindings>) {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("source.parquet");
-    parquet(&file, rows, 3);
-    let result = prepare_parquet(&file, params, dir.path(), 5, 2);
-    (dir, result)
 }
 
 /// Seven people: age, race, sex, label.
@@ -128,10 +117,10 @@ fn derived_attributes_have_groups_and_their_misfits_are_counted() {
 
     let outside = issue(&prepared, "outside-bins");
     assert_eq!((outside.n, outside.r#where.as_str()), (2, "band"));
-    assert!(outside.text.contains("from `16` to `99`"), "{}", outside.text);
+    outside.text.says(&["from `16` to `99`"]);
     let unmapped = issue(&prepared, "unmapped-value");
     assert_eq!((unmapped.n, unmapped.r#where.as_str()), (3, "race2"));
-    assert!(unmapped.text.contains("`?` (1), `Asian` (1), `Other` (1)"), "{}", unmapped.text);
+    unmapped.text.says(&["`?` (1), `Asian` (1), `Other` (1)"]);
 }
 
 #[test]
@@ -261,10 +250,7 @@ fn groups_that_never_occur_are_explained_by_the_values_that_do() {
         },
     ));
     assert_eq!((fault.code, fault.column.as_deref()), ("unknown-group", Some("race2")));
-    assert!(
-        fault.hint.as_ref().unwrap().contains("that the map of `race2` lacks: `White` (2)"),
-        "{fault}"
-    );
+    fault.hint.as_ref().unwrap().says(&["that the map of `race2` lacks: `White` (2)"]);
 }
 
 fn prepared_only(

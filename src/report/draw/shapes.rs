@@ -238,6 +238,7 @@ fn most(bars: &[DistributionBar], side: usize) -> Option<String> {
 mod tests {
     use super::{FeatureQuality, cut, drawing, drawn, scale};
     use crate::report::read::quality::DistributionBar;
+    use crate::tests::Says;
 
     fn number(shares: &[[f64; 3]]) -> FeatureQuality {
         let bars = shares.iter().enumerate().map(|(i, share)| DistributionBar {
@@ -270,13 +271,13 @@ mod tests {
         let feature = number(&[[0.5, 0.25, 0.0], [0.25, 0.25, 0.5], [0.25, 0.5, 0.5]]);
         let svg = drawing(&feature, scale([&feature].into_iter()), "Male", "x".to_owned());
         // Half of the scale is the whole height: 24 to 112.
-        assert!(svg.contains(r#"class="area" d="M34 112V24H109.3V68H184.7V68H260V112Z""#), "{svg}");
-        assert!(svg.contains(r#"class="line" d="M34 112V68H109.3V68H184.7V24H260V112""#), "{svg}");
-        assert!(svg.contains(r#"class="dots" d="M71.7 112h0M147 24h0M222.3 24h0""#), "{svg}");
-        assert!(
-            svg.contains("in the rows: middle value between 0 and 1")
-                && svg.contains("in the target group: middle value between 1 and 2")
-        );
+        svg.says(&[
+            r#"class="area" d="M34 112V24H109.3V68H184.7V68H260V112Z""#,
+            r#"class="line" d="M34 112V68H109.3V68H184.7V24H260V112""#,
+            r#"class="dots" d="M71.7 112h0M147 24h0M222.3 24h0""#,
+            "in the rows: middle value between 0 and 1",
+            "in the target group: middle value between 1 and 2",
+        ]);
         assert!(svg.len() < 1800, "{}", svg.len());
     }
 
@@ -285,12 +286,8 @@ mod tests {
         let mut feature = number(&[[1.0, 1.0, 1.0]]);
         feature.bars[0].edges = Some((3.0, 3.0));
         let svg = drawing(&feature, 1.0, "Male", "x".to_owned());
-        assert!(
-            svg.contains(r#"d="M34 112V24H260V112Z""#)
-                && !svg.contains("NaN")
-                && !svg.contains("inf"),
-            "{svg}"
-        );
+        svg.says(&[r#"d="M34 112V24H260V112Z""#]);
+        svg.lacks(&["NaN", "inf"]);
     }
 
     #[test]
@@ -301,13 +298,9 @@ mod tests {
         assert_eq!(bars.len(), 9);
         assert!(bars[8].n == [40; 3] && bars[8].rest);
         let svg = drawing(&feature, 0.5, "<b>", "x".to_owned());
-        assert!(
-            svg.contains("all others")
-                && svg.contains("&lt;level&gt; 0")
-                && !svg.contains("<b>")
-                && !svg.contains("<level>")
-        );
-        assert!(svg.contains("job &amp; &quot;more&quot;"));
+        svg.says(&["all others", "&lt;level&gt; 0"]);
+        svg.lacks(&["<b>", "<level>"]);
+        svg.says(&["job &amp; &quot;more&quot;"]);
     }
 
     #[test]
@@ -315,7 +308,7 @@ mod tests {
         let mut feature = number(&[[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]);
         feature.bars.iter_mut().for_each(|bar| bar.share = [None, None, Some(0.5)]);
         let svg = drawing(&feature, 0.5, "Male", "x".to_owned());
-        assert!(svg.contains("in the rows: none") && svg.contains(r#"class="line" d="""#), "{svg}");
+        svg.says(&["in the rows: none", r#"class="line" d="""#]);
     }
 
     #[test]

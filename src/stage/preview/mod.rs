@@ -349,9 +349,8 @@ fn selective(
     records: &[StageRecord],
 ) -> Result<Vec<IssueNote>> {
     let found = labels::selective_labels(counted, layout, plan.job.data.favours_positive());
-    let of_labels = found
-        .iter()
-        .map(|(attribute, of)| selective::issue(WITHOUT_LABEL, attribute, whole(of.n), &of.text()));
+    let of_labels =
+        found.iter().map(|(attribute, of)| of.args.issue(WITHOUT_LABEL, attribute, whole(of.n)));
     let population = read_rows::<PopulationRow>(&folder_of(records, UnitKind::Population))?;
     let rows = of_labels.chain(selective::issues(plan.job, &population));
     Ok(rows.map(|row| note_of(&row)).collect())

@@ -87,7 +87,7 @@ pub(super) fn write(
         issues.extend(rounded_switches(name.as_str(), found.counts));
     }
     for (attribute, of) in found.labels.into_iter().flatten() {
-        issues.push(selective::issue(WITHOUT_LABEL, attribute, whole(of.n), &of.text()));
+        issues.push(of.args.issue(WITHOUT_LABEL, attribute, whole(of.n)));
     }
     issues.extend(selective::issues(job, found.population));
     let layout = origins.context.rows.layout();
@@ -426,26 +426,22 @@ pub(super) fn blind_gates(measured: &Path, origins: &FolderOrigins<'_>) -> Resul
 #[cfg(test)]
 mod tests {
     use super::missing_scores;
+    use crate::table::text_row::TextRow;
     use crate::table::{GroupRow, PopulationRow};
 
     #[test]
     fn missing_scores_are_counted_by_group() {
-        let row = |group: &str, made| GroupRow {
-            model: "m".into(),
-            sensitive: "sex".into(),
-            group: group.into(),
-            n: 200,
-            n_missing_counterfactual_score: made,
-            ..GroupRow::default()
+        let row = |group: &str, made| {
+            GroupRow::of(&format!(
+                "model=m, sensitive=sex, group={group}, n=200, \
+                 n_missing_counterfactual_score={made}"
+            ))
         };
         let of = |group: Option<&str>, missing| PopulationRow {
-            state: "audited".into(),
-            model: Some("m".into()),
-            sensitive: "sex".into(),
             group: group.map(Into::into),
-            rows: 200,
-            without_score: Some(missing),
-            ..PopulationRow::default()
+            ..PopulationRow::of(&format!(
+                "state=audited, model=m, sensitive=sex, rows=200, without_score={missing}"
+            ))
         };
         let rows = [row("", 1), row("Female", 0), row("Male", 1)];
         let people = [of(Some("Female"), 49), of(Some("Male"), 0), of(None, 3)];
@@ -458,12 +454,8 @@ mod tests {
         );
         assert!(missing_scores(("other", false), &rows, &people).is_none());
         // Amounts have no rows of groups: their set tells who is left out.
-        let set = PopulationRow {
-            counterfactual: Some("flip".into()),
-            without_score: None,
-            without_counterfactual: Some(60),
-            ..of(Some("Female"), 0)
-        };
+        let set = of(Some("Female"), 0)
+            .with("counterfactual=flip, without_score=, without_counterfactual=60");
         let found =
             missing_scores(("m", true), &[], &[of(Some("Female"), 49), set]).expect("some do");
         assert_eq!(

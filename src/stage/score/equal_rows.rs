@@ -117,17 +117,14 @@ mod tests {
             FeatureColumn::Code(vec![2, 2, 1, 1, 0, 0]),
             FeatureColumn::Code(vec![0, 1, 2, 3, 4, 4]),
         ];
-        let rows = FeatureRows { n: 6, columns, source: Vec::new() };
+        let rows = FeatureRows::of(columns);
         let different = |columns: &[usize]| {
             row_hashes(columns, &rows).into_iter().collect::<BTreeSet<_>>().len()
         };
         assert_eq!((different(&[0, 1]), different(&[0, 1, 2]), different(&[])), (3, 5, 1));
         // The same values in other columns are another row.
-        let swapped = FeatureRows {
-            n: 2,
-            columns: vec![FeatureColumn::Code(vec![1, 2]), FeatureColumn::Code(vec![2, 1])],
-            source: Vec::new(),
-        };
+        let swapped =
+            FeatureRows::of(vec![FeatureColumn::Code(vec![1, 2]), FeatureColumn::Code(vec![2, 1])]);
         assert_eq!(row_hashes(&[0, 1], &swapped).into_iter().collect::<BTreeSet<_>>().len(), 2);
     }
 }
