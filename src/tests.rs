@@ -10,7 +10,11 @@ mod found;
 #[path = "../tests/support/json_frame.rs"]
 pub(crate) mod json_frame;
 
+#[path = "../tests/support/says.rs"]
+mod says;
+
 pub(crate) use found::{expected, shared, skip};
+pub(crate) use says::Says;
 
 pub(crate) fn json(path: impl AsRef<Path>) -> Json {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()

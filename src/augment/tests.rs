@@ -74,8 +74,7 @@ fn adasyn_of_a_handful_of_rows() {
         (plan.other_class_shares.clone(), plan.rows_per_base.clone()),
         (reals(&case["r"]), wholes(case["g"].as_array().unwrap()))
     );
-    let rows =
-        FeatureRows { n: x.len(), columns: vec![FeatureColumn::Number(x)], source: Vec::new() };
+    let rows = FeatureRows::of(vec![FeatureColumn::Number(x)]);
     let made = synthetic_rows(
         &[variable("x", 0, VariableScale::Continuous { integer: false })],
         &rows,
@@ -117,7 +116,7 @@ fn adasyn_of_people() {
         code("cp", 1.0),
         code("y", 0.0),
     ];
-    let rows = FeatureRows { n: input["age"].len(), columns, source: Vec::new() };
+    let rows = FeatureRows::of(columns);
     let real = |name: &str, column: usize| {
         variable(name, column, VariableScale::Continuous { integer: false })
     };
@@ -165,7 +164,7 @@ fn ordinals_and_missing_numbers_take_values_that_are_there() {
         FeatureColumn::Number(vec![2.0, f64::NAN, 4.0]),
         FeatureColumn::Code(vec![5, 6, 7]),
     ];
-    let rows = FeatureRows { n: 3, columns, source: Vec::new() };
+    let rows = FeatureRows::of(columns);
     let variables = [
         variable("number", 0, VariableScale::Ordinal {}),
         variable("level", 1, VariableScale::Ordinal {}),
@@ -291,14 +290,12 @@ fn the_farthest_by_gowers_distance() {
             variable("grade", 2, VariableScale::Ordinal {}),
         ]
     };
-    let rows = |x: &[f64], colour: &[u32], grade: &[u32]| FeatureRows {
-        n: x.len(),
-        columns: vec![
+    let rows = |x: &[f64], colour: &[u32], grade: &[u32]| {
+        FeatureRows::of(vec![
             FeatureColumn::Number(x.to_vec()),
             FeatureColumn::Code(colour.to_vec()),
             FeatureColumn::Code(grade.to_vec()),
-        ],
-        source: Vec::new(),
+        ])
     };
     let made = rows(&[0.0, 5.0, 10.0, f64::NAN, 20.0], &[0, 1, 0, MISSING, 1], &[0, 2, 2, 1, 2]);
     let distances = |training: &FeatureRows| -> Vec<f64> {

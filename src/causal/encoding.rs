@@ -21,6 +21,8 @@ use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::source::list_words;
 use crate::data::{FeatureRows, MISSING};
 use crate::error::{Fault, Result};
+use crate::num::additive::Additive;
+use crate::num::range::ValueRange;
 
 /// The code of the fault of columns with one value.
 pub(crate) const CONSTANT_COLUMN: &str = "constant-column";
@@ -166,8 +168,8 @@ impl GraphEncoding {
                 blocks.first_block.push(blocks.sizes.len());
                 blocks.sizes.extend(part.sizes);
                 blocks.dropped += part.dropped;
-                lacking.iter_mut().zip(part.missing).for_each(|(whole, part)| *whole += part);
-                tallies.iter_mut().zip(&part.tallies).for_each(|(whole, part)| whole.merge(part));
+                lacking.absorb(&part.missing);
+                tallies.absorb(&part.tallies);
             },
         )?;
         if let (MissingRows::Error, Some(v)) = (missing, lacking.iter().position(|&n| n > 0)) {
@@ -194,11 +196,8 @@ impl GraphEncoding {
             let form = match &variable.levels {
                 None => {
                     let (mean, sd) = moments[v];
-                    (sd > 0.0).then_some(VariableForm::Number {
-                        mean,
-                        sd,
-                        smallest: tally.smallest,
-                        largest: tally.largest,
+                    tally.range.filter(|_| sd > 0.0).map(|ValueRange(smallest, largest)| {
+                        VariableForm::Number { mean, sd, smallest, largest }
                     })
                 }
                 Some(known) => {
@@ -406,6 +405,7 @@ mod tests {
     use super::{GraphEncoding, GraphVariable, MissingRows, VariableForm};
     use crate::data::rows::training::TrainingRows;
     use crate::data::{FeatureColumn, FeatureRows, MISSING};
+    use crate::tests::Says;
 
     fn variables() -> Vec<GraphVariable> {
         let variable = |name: &str, feature, levels: Option<&[u32]>| GraphVariable {
@@ -422,15 +422,11 @@ mod tests {
     }
 
     fn rows() -> FeatureRows {
-        FeatureRows {
-            n: 6,
-            columns: vec![
-                FeatureColumn::Code(vec![0, 1, 1, 0, 2, 0]),
-                FeatureColumn::Number(vec![10.0, 30.0, 20.0, 40.0, 99.0, f64::NAN]),
-                FeatureColumn::Code(vec![0, 1, 3, 0, 0, MISSING]),
-            ],
-            source: Vec::new(),
-        }
+        FeatureRows::of(vec![
+            FeatureColumn::Code(vec![0, 1, 1, 0, 2, 0]),
+            FeatureColumn::Number(vec![10.0, 30.0, 20.0, 40.0, 99.0, f64::NAN]),
+            FeatureColumn::Code(vec![0, 1, 3, 0, 0, MISSING]),
+        ])
     }
 
     fn fit(
@@ -469,13 +465,11 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_named() {
         let error = fit(rows(), MissingRows::Error).expect_err("missing");
-        assert!(error.contains("missing-value") && error.contains("`sex`"), "{error}");
+        error.says(&["missing-value", "`sex`"]);
         let mut same = rows().take(&[0, 3]);
         same.columns[0] = FeatureColumn::Code(vec![0, 1]);
         let error = fit(same, MissingRows::Drop).expect_err("one job");
-        assert!(error.contains("constant-column") && error.contains("`job`"), "{error}");
-        assert!(
-            fit(rows().take(&[4, 5]), MissingRows::Drop).expect_err("none").contains("no-rows")
-        );
+        error.says(&["constant-column", "`job`"]);
+        fit(rows().take(&[4, 5]), MissingRows::Drop).expect_err("none").says(&["no-rows"]);
     }
 }

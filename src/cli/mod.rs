@@ -520,6 +520,7 @@ mod tests {
     use clap::Parser;
 
     use super::{CommandLine, naming_variable};
+    use crate::tests::Says;
 
     #[test]
     fn an_error_names_where_the_value_came_from() {
@@ -538,10 +539,10 @@ mod tests {
             assert!(text.contains(named), "{text}");
             for given in [flag, flag.split('=').next().unwrap()] {
                 let text = told(flag, &[run.as_slice(), &[given]].concat());
-                assert!(!text.contains("CFAUDIT_"), "{text}");
+                text.lacks(&["CFAUDIT_"]);
             }
         }
         // No variable stands for this one.
-        assert!(!told("--gates=never", &run).contains("variable"));
+        told("--gates=never", &run).lacks(&["variable"]);
     }
 }

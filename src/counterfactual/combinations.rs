@@ -141,11 +141,7 @@ mod tests {
             };
             let columns: Vec<Vec<u32>> =
                 (0..n_variables).map(|_| (0..n).map(|_| code()).collect()).collect();
-            let rows = FeatureRows {
-                n,
-                columns: columns.iter().cloned().map(FeatureColumn::Code).collect(),
-                source: Vec::new(),
-            };
+            let rows = FeatureRows::of(columns.iter().cloned().map(FeatureColumn::Code).collect());
             let mut index = CombinationIndex::new(&variables);
             let digits = index.digits(&variables, &rows);
             let (mut known, mut first) = (HashMap::new(), Vec::new());

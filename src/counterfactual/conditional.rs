@@ -290,15 +290,7 @@ mod tests {
         let c = vec![0, 1, 1, MISSING, 0, 0, 1];
         let groups = vec![0, 0, 0, 1, 1, MISSING_GROUP, 1];
         let classes = vec![Some(7), Some(7), Some(9), Some(7), Some(9), Some(7), None];
-        (
-            FeatureRows {
-                n: 7,
-                columns: vec![FeatureColumn::Number(x), FeatureColumn::Code(c)],
-                source: Vec::new(),
-            },
-            groups,
-            classes,
-        )
+        (FeatureRows::of(vec![FeatureColumn::Number(x), FeatureColumn::Code(c)]), groups, classes)
     }
 
     impl SampleState for ReferenceCounts {
@@ -317,7 +309,7 @@ mod tests {
                 &variables(),
                 &SampleBatch {
                     keys: &[],
-                    rows: &FeatureRows { n: 1, columns, source: Vec::new() },
+                    rows: &FeatureRows::of(columns),
                     groups: &[[0, 1, MISSING_GROUP][(h(1, row, 2) % 3) as usize]],
                     classes: &[[None, Some(7), Some(9)][(h(1, row, 3) % 3) as usize]],
                 },

@@ -75,11 +75,7 @@ mod tests {
 
     #[test]
     fn checks_mark_and_never_clip() {
-        let rows = |values: [f64; 4]| FeatureRows {
-            n: 4,
-            columns: vec![FeatureColumn::Number(values.to_vec())],
-            source: Vec::new(),
-        };
+        let rows = |values: [f64; 4]| FeatureRows::of(vec![FeatureColumn::Number(values.to_vec())]);
         let variables = [StrategyVariable {
             name: "age".into(),
             columns: vec![0],

@@ -505,7 +505,7 @@ mod tests {
             StrategyVariable { name: column.to_string(), columns: vec![column], scale }
         };
         let variables: Vec<StrategyVariable> = (0..6).map(variable).collect();
-        let rows = FeatureRows { n, columns, source: Vec::new() };
+        let rows = FeatureRows::of(columns);
         let counts = counts_of(
             &variables,
             &SampleBatch { keys: &[], rows: &rows, groups: &vec![0; n], classes: &vec![None; n] },
@@ -591,14 +591,10 @@ mod tests {
             };
             let variables = [variable(0, VariableScale::Ordinal {}), variable(1, levels)];
             let x = ((row * row) % 11) as f64;
-            let rows = FeatureRows {
-                n: 1,
-                columns: vec![
-                    FeatureColumn::Number(vec![if x > 9.0 { f64::NAN } else { x / 3.0 }]),
-                    FeatureColumn::Code(vec![[0, 1, 2, MISSING][(row % 4) as usize]]),
-                ],
-                source: Vec::new(),
-            };
+            let rows = FeatureRows::of(vec![
+                FeatureColumn::Number(vec![if x > 9.0 { f64::NAN } else { x / 3.0 }]),
+                FeatureColumn::Code(vec![[0, 1, 2, MISSING][(row % 4) as usize]]),
+            ]);
             let values = [crate::num::ecdf::ValueTally::from_values([0.0, 1.5, 2.0])];
             let frame = MomentFrame::new(&variables, &values);
             let mut counter = ReferenceCounter::new(&variables, Some(&frame));

@@ -23,6 +23,18 @@ pub struct StrategyVariable {
     pub scale: VariableScale,
 }
 
+/// Each variable behind its position among those of the same kind: numbers, or categories.
+pub(crate) fn in_kinds(
+    variables: &[StrategyVariable],
+) -> impl Iterator<Item = (usize, &StrategyVariable)> {
+    let mut n = [0; 2];
+    variables.iter().map(move |variable| {
+        let next = &mut n[usize::from(variable.levels().is_none())];
+        *next += 1;
+        (*next - 1, variable)
+    })
+}
+
 /// How the values of a variable compare.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -239,37 +251,19 @@ impl StrategyVariable {
 #[cfg(test)]
 mod tests {
     use super::{CategoryLevels, VariableOptions, VariableScale, variables};
-    use crate::data::source_form::SourceForm;
-    use crate::data::values::ValueClass;
     use crate::data::{Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
-
-    fn feature(name: &str, kind: FeatureKind, levels: &[&str]) -> Feature {
-        Feature {
-            name: name.into(),
-            kind,
-            levels: levels.iter().map(|&l| l.into()).collect(),
-            class: ValueClass::Text,
-            source: SourceForm::default(),
-        }
-    }
 
     #[test]
     fn variables_of_features() {
-        let whole = FeatureKind::Continuous { integer: true };
+        let whole = FeatureKind::WHOLE;
         let features = [
-            feature("sex", FeatureKind::Sensitive, &["f", "m"]),
-            feature("red", whole.clone(), &[]),
-            feature("race", FeatureKind::Sensitive, &["a", "b", "missing"]),
-            feature("blue", whole.clone(), &[]),
-            feature("grade", FeatureKind::OrdinalLevel, &["low", "high"]),
+            Feature::of("sex", FeatureKind::Sensitive, &["f", "m"]),
+            Feature::of("red", whole.clone(), &[]),
+            Feature::of("race", FeatureKind::Sensitive, &["a", "b", "missing"]),
+            Feature::of("blue", whole.clone(), &[]),
+            Feature::of("grade", FeatureKind::OrdinalLevel, &["low", "high"]),
         ];
-        let attribute = Attribute {
-            name: "sex".into(),
-            groups: vec!["f".into(), "m".into()],
-            reference: 0,
-            feature: 0,
-            level_of_group: vec![0, 1],
-        };
+        let attribute = Attribute::of("sex", &["f", "m"], 0);
         let extras = VariableOptions {
             excluded: vec![],
             onehot: vec![("colour".into(), vec![1, 3])],
@@ -291,17 +285,13 @@ mod tests {
         assert_eq!(found[2].scale, VariableScale::Ordinal {});
 
         let numbers = |values: [f64; 4]| FeatureColumn::Number(values.to_vec());
-        let mut rows = FeatureRows {
-            n: 4,
-            columns: vec![
-                FeatureColumn::Code(vec![0; 4]),
-                numbers([1.0, 0.0, 0.0, 1.0]),
-                FeatureColumn::Code(vec![2, 3, MISSING, 0]),
-                numbers([0.0, 1.0, 0.0, 1.0]),
-                FeatureColumn::Code(vec![1, MISSING, 0, 0]),
-            ],
-            source: Vec::new(),
-        };
+        let mut rows = FeatureRows::of(vec![
+            FeatureColumn::Code(vec![0; 4]),
+            numbers([1.0, 0.0, 0.0, 1.0]),
+            FeatureColumn::Code(vec![2, 3, MISSING, 0]),
+            numbers([0.0, 1.0, 0.0, 1.0]),
+            FeatureColumn::Code(vec![1, MISSING, 0, 0]),
+        ]);
         let levels = |v: usize, rows: &FeatureRows| [0, 1, 2, 3].map(|i| found[v].level(rows, i));
         assert_eq!(levels(0, &rows), [0, 1, MISSING, MISSING]);
         assert_eq!(levels(1, &rows), [2, MISSING, MISSING, 0]);

@@ -30,6 +30,8 @@ pub mod column;
 pub mod exchange;
 pub(crate) mod prepare;
 pub mod rows;
+#[cfg(test)]
+mod samples;
 pub mod source;
 pub mod source_form;
 pub(crate) mod source_view;
@@ -341,6 +343,16 @@ impl FeatureColumn {
                 a[i] != b[k] && !(a[i].is_nan() && b[k].is_nan())
             }
             _ => true,
+        }
+    }
+
+    /// Writes the value that a column of the same kind has at another position.
+    pub(crate) fn set(&mut self, i: usize, other: &FeatureColumn, k: usize) {
+        match (self, other) {
+            (FeatureColumn::Number(to), FeatureColumn::Number(from)) => to[i] = from[k],
+            (FeatureColumn::Code(to), FeatureColumn::Code(from)) => to[i] = from[k],
+            // Both are made from the same layout.
+            _ => {}
         }
     }
 

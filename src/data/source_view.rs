@@ -214,22 +214,18 @@ pub(crate) fn shown_in_source(
 mod tests {
     use super::{ViewedColumn, shown_in_source};
     use crate::data::source_form::{SourceForm, SourceKind, SourceWord};
-    use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING, SourceCells};
 
     fn feature() -> Feature {
         let word = |text: &str, level| SourceWord { text: text.to_owned(), level };
         Feature {
-            name: "country".to_owned(),
-            kind: FeatureKind::Nominal,
-            levels: ["de", "fr", "missing"].map(str::to_owned).to_vec(),
-            class: ValueClass::Text,
             source: SourceForm {
                 words: vec![word("?", 2), word("DE", 0), word("de ", 0), word("fr", 1)],
                 spelling: vec![1, 3, MISSING],
                 several: true,
                 ..SourceForm::default()
             },
+            ..Feature::of("country", FeatureKind::Nominal, &["de", "fr", "missing"])
         }
     }
 
@@ -256,8 +252,7 @@ mod tests {
         assert_eq!(texts(None), of(&["de ", "fr", "DE", "?", "fr"]));
         assert_eq!(texts(Some(&[3, 0])), of(&["?", "de "]));
         assert_eq!(shown_in_source(&feature, 0, (&rows, 2)).as_deref(), Some("DE"));
-        let missing =
-            FeatureRows { n: 1, columns: vec![FeatureColumn::Code(vec![2])], source: Vec::new() };
+        let missing = FeatureRows::of(vec![FeatureColumn::Code(vec![2])]);
         assert_eq!(ViewedColumn::new(&feature, 0, &missing, None).texts(SourceKind::Text), [None]);
         assert_eq!(rows.take(&[4, 1]).source[0].holds, FeatureColumn::Code(vec![MISSING, 1]));
     }
@@ -268,11 +263,7 @@ mod tests {
         flag.levels = ["False", "True"].map(str::to_owned).to_vec();
         flag.source =
             SourceForm { kind: Some(SourceKind::Boolean), read_csv: true, ..SourceForm::default() };
-        let rows = FeatureRows {
-            n: 3,
-            columns: vec![FeatureColumn::Code(vec![1, 0, MISSING])],
-            source: Vec::new(),
-        };
+        let rows = FeatureRows::of(vec![FeatureColumn::Code(vec![1, 0, MISSING])]);
         let viewed = ViewedColumn::new(&flag, 0, &rows, None);
         let mut numbers = [9.0; 6];
         viewed.numbers(|x| x, 2, &mut numbers).unwrap();

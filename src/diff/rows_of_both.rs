@@ -183,19 +183,10 @@ mod tests {
     /// A row of two groups with one counterfactual.
     fn row(key: u64, group: usize, said: [bool; 2], weight: u64) -> PersonOutcomes {
         let person = ScoredPerson {
-            group,
-            label: Some(key.is_multiple_of(2)),
-            predicted: Some(said[0]),
-            score: None,
             weight,
+            ..ScoredPerson::of(group, Some(key.is_multiple_of(2)), Some(said[0]), None)
         };
-        let moved = ScoredCounterfactual {
-            to: 1 - group,
-            predicted: Some(said[1]),
-            score: None,
-            rounded: false,
-            unsupported: 0,
-        };
+        let moved = ScoredCounterfactual::to(1 - group, Some(said[1]), None);
         PersonOutcomes {
             place: ["m", "sex", "flip"].map(str::to_owned),
             key,

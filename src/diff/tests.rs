@@ -9,42 +9,25 @@ use super::paired::Pairing;
 use super::words::said;
 use crate::diff::compared_run::ComparedRun;
 use crate::folder::manifest::{Manifest, PolicyVersions, SetWords};
-use crate::table::{AuditKey, MetricRow};
+use crate::table::MetricRow;
+use crate::table::text_row::TextRow;
+use crate::tests::Says;
 
-/// One value: model, set, scope, groups, metric, family, cases on top and below.
-type ValueSample<'a> =
-    (&'a str, &'a str, &'a str, [&'a str; 2], &'a str, &'a str, Option<(i64, i64)>);
+/// The rate of women who lose an approval as men.
+const WOMEN: &str = "counterfactual=flip, scope=direction, from_group=Female, to_group=Male, metric=nsr, family=ccm";
 
-fn metrics(values: &[ValueSample<'_>]) -> Vec<MetricRow> {
-    let mut rows = Vec::new();
-    for (model, set, scope, [from, to], metric, family, counts) in values {
-        let mut row = MetricRow {
-            key: AuditKey {
-                model: (*model).into(),
-                counterfactual: (*set).into(),
-                sensitive: "sex".into(),
-                scope: (*scope).into(),
-                from_group: (*from).into(),
-                to_group: (*to).into(),
-                ..AuditKey::default()
-            },
-            metric: (*metric).into(),
-            family: (*family).into(),
-            ..MetricRow::default()
-        };
-        match counts {
-            Some((part, whole)) => {
-                (row.numerator, row.denominator) = (Some(*part), Some(*whole));
-                row.value = Some(*part as f64 / *whole as f64);
-                row.n_rows = *whole;
-                row.interval = "wilson".into();
-                row.ideal = Some(0.0);
-            }
-            None => row.undefined = "empty_group".into(),
-        }
-        rows.push(row);
-    }
-    rows
+/// A value that is undefined.
+fn lacking(cells: &str) -> MetricRow {
+    MetricRow::of("model=m, sensitive=sex, undefined=empty_group").with(cells)
+}
+
+/// A rate of so many cases.
+fn rate(cells: &str, part: i64, whole: i64) -> MetricRow {
+    lacking(cells).with(&format!(
+        "undefined=, numerator={part}, denominator={whole}, value={}, n_rows={whole}, \
+         interval=wilson, ideal=0",
+        part as f64 / whole as f64
+    ))
 }
 
 fn values(yaml: &str) -> JobValues {
@@ -85,15 +68,8 @@ fn fitted_on(side: &mut ComparedRun, hash: &str) {
 /// method 10, from the two Wilson intervals by hand.
 #[test]
 fn shares_of_independent_people() {
-    let value = |part, whole| -> ValueSample<'_> {
-        ("m", "flip", "direction", ["Female", "Male"], "nsr", "ccm", Some((part, whole)))
-    };
-    let found = compare(
-        &side("a: 1", metrics(&[value(16, 122)])),
-        &side("a: 1", metrics(&[value(35, 137)])),
-        false,
-    )
-    .unwrap();
+    let run = |part, whole| side("a: 1", vec![rate(WOMEN, part, whole)]);
+    let found = compare(&run(16, 122), &run(35, 137), false).unwrap();
     let row = found.changes.first().unwrap();
     let near = |value: Option<f64>, expected: f64| {
         assert!((value.unwrap() - expected).abs() < 5e-4, "{value:?}")
@@ -106,12 +82,7 @@ fn shares_of_independent_people() {
         ["newcombe", "worse", "compared"]
     );
     assert_eq!((Some(row.clear), Some(row.paired)), (Some(1), Some(0)));
-    let back = compare(
-        &side("a: 1", metrics(&[value(35, 137)])),
-        &side("a: 1", metrics(&[value(16, 122)])),
-        false,
-    )
-    .unwrap();
+    let back = compare(&run(35, 137), &run(16, 122), false).unwrap();
     let back = back.changes.first().unwrap();
     assert_eq!(back.reading.as_str(), "better");
     assert!((back.lo.unwrap() + row.hi.unwrap()).abs() < 1e-12);
@@ -121,13 +92,10 @@ fn shares_of_independent_people() {
 #[test]
 fn two_intervals_give_the_interval_of_the_change() {
     let frame = |part: i64, whole: i64, interval: Option<(f64, f64, f64)>| {
-        let mut frame =
-            metrics(&[("m", "flip", "total", ["", ""], "cmcc", "ccm", Some((part, whole)))]);
-        (frame[0].interval, frame[0].ci_method) = ("score".into(), "none: not requested".into());
-        frame[0].lo = interval.map(|i| i.0);
-        frame[0].hi = interval.map(|i| i.1);
-        frame[0].level = interval.map(|i| i.2);
-        frame
+        let all = "counterfactual=flip, scope=total, metric=cmcc, family=ccm";
+        let row = rate(all, part, whole).with("interval=score, ci_method=none: not requested");
+        let (lo, hi, level) = (interval.map(|i| i.0), interval.map(|i| i.1), interval.map(|i| i.2));
+        vec![MetricRow { lo, hi, level, ..row }]
     };
     let (old, new) = (
         frame(16, 122, Some((0.082_364, 0.202_450, 0.95))),
@@ -150,14 +118,11 @@ fn two_intervals_give_the_interval_of_the_change() {
 
 #[test]
 fn what_stands_in_one_run_or_has_no_value_is_no_change() {
-    let one: ValueSample<'_> = ("m", "flip", "direction", ["a", "b"], "nsr", "ccm", Some((1, 20)));
-    let other: ValueSample<'_> =
-        ("m", "flip", "direction", ["b", "a"], "nsr", "ccm", Some((1, 20)));
-    let none: ValueSample<'_> = ("m", "flip", "total", ["", ""], "nsr", "ccm", None);
-    let some: ValueSample<'_> = ("m", "flip", "total", ["", ""], "nsr", "ccm", Some((3, 20)));
+    let all = "counterfactual=flip, scope=total, metric=nsr, family=ccm";
+    let back = &format!("{WOMEN}, from_group=Male, to_group=Female");
     let found = compare(
-        &side("a: 1", metrics(&[one, none])),
-        &side("a: 1", metrics(&[other, some])),
+        &side("a: 1", vec![rate(WOMEN, 1, 20), lacking(all)]),
+        &side("a: 1", vec![rate(back, 1, 20), rate(all, 3, 20)]),
         false,
     )
     .unwrap();
@@ -200,25 +165,21 @@ fn kept(old: &str, new: &str) -> String {
 /// The same of runs by different rules.
 fn kept_by(old: &str, new: &str, rules: [CountingRules; 2]) -> String {
     let definitions = DefinitionChanges::between(&values(old), &values(new), rules);
-    let all: [(&str, ValueSample<'_>); 9] = [
-        ("switch", ("m", "flip", "direction", ["Female", "Male"], "sr", "ccm", None)),
-        ("harm", ("m", "flip", "direction", ["Female", "Male"], "denied_by_group", "ccm", None)),
-        ("moved", ("m", "world", "direction", ["Female", "Male"], "sr", "ccm", None)),
-        ("score", ("m", "flip", "direction", ["Female", "Male"], "rmscd", "shift", None)),
-        ("label", ("m", "", "group", ["Female", ""], "tpr", "performance", None)),
-        ("prev", ("m", "", "group", ["Female", ""], "prev", "performance", None)),
-        ("gap", ("m", "", "pair", ["Male", "Female"], "pprev_difference", "group", None)),
-        ("di", ("m", "", "worst_case", ["", ""], "di", "group", None)),
-        ("clarify", ("m", "", "pair", ["Male", "Female"], "dar", "clarify", None)),
+    let pair = "scope=pair, from_group=Male, to_group=Female";
+    let woman = "scope=group, from_group=Female";
+    let all = [
+        ("switch", format!("{WOMEN}, metric=sr")),
+        ("harm", format!("{WOMEN}, metric=denied_by_group")),
+        ("moved", format!("{WOMEN}, counterfactual=world, metric=sr")),
+        ("score", format!("{WOMEN}, metric=rmscd, family=shift")),
+        ("label", format!("{woman}, metric=tpr, family=performance")),
+        ("prev", format!("{woman}, metric=prev, family=performance")),
+        ("gap", format!("{pair}, metric=pprev_difference, family=group")),
+        ("di", "scope=worst_case, metric=di, family=group".to_owned()),
+        ("clarify", format!("{pair}, metric=dar, family=clarify")),
     ];
-    let frame = metrics(&all.map(|(_, value)| value));
-    let keeps = |row: &MetricRow| !definitions.breaks_value(row);
-    let kept: Vec<&str> = all
-        .iter()
-        .zip(frame.iter())
-        .filter(|(_, row)| keeps(row))
-        .map(|((name, _), _)| *name)
-        .collect();
+    let kept = all.iter().filter(|(_, cells)| !definitions.breaks_value(&lacking(cells)));
+    let kept: Vec<&str> = kept.map(|(name, _)| *name).collect();
     assert_eq!(
         definitions.agree(),
         definitions.changes().iter().all(|change| change.breaks.is_empty())
@@ -359,13 +320,15 @@ fn a_threshold_defines_the_sets_conditioned_on_its_decisions() {
         let new = job.replace("{l2: 1.0}, threshold: 0.5}", "{l2: 1.0}, threshold: 0.65}");
         assert_ne!(job, new);
         let definitions = DefinitionChanges::between(&values(&job), &values(&new), [RULES; 2]);
-        let frame = metrics(&[
-            ("m", "world", "direction", ["Female", "Male"], "sr", "ccm", None),
-            ("m", "world", "direction", ["Female", "Male"], "rmscd", "shift", None),
-            ("other", "world", "direction", ["Female", "Male"], "rmscd", "shift", None),
-            ("m", "flip", "direction", ["Female", "Male"], "sr", "ccm", None),
-            ("other", "flip", "direction", ["Female", "Male"], "sr", "ccm", None),
-        ]);
+        let world = &format!("{WOMEN}, counterfactual=world");
+        let frame = [
+            format!("{world}, metric=sr"),
+            format!("{world}, metric=rmscd, family=shift"),
+            format!("{world}, metric=rmscd, family=shift, model=other"),
+            format!("{WOMEN}, metric=sr"),
+            format!("{WOMEN}, metric=sr, model=other"),
+        ]
+        .map(|cells| lacking(&cells));
         let kept: Vec<bool> = frame.iter().map(|row| !definitions.breaks_value(row)).collect();
         (kept, definitions.changes()[0].breaks.clone())
     };
@@ -391,12 +354,9 @@ fn what_counts_as_harm_in_amounts_defines_their_values() {
         let job = JOB.replace("{logistic: {l2: 1.0}", &format!("{{{key}: {{matters_from: 5%}}"));
         let new = job.replace("5%", "10%");
         let definitions = DefinitionChanges::between(&values(&job), &values(&new), [RULES; 2]);
-        let pair = ["Female", "Male"];
-        let frame = metrics(&[
-            ("m", "flip", "direction", pair, "share_more", "amounts", None),
-            ("m", "flip", "direction", pair, "amount_change_mean", "amounts", None),
-            ("other", "flip", "direction", pair, "share_more", "amounts", None),
-        ]);
+        let frame =
+            ["metric=share_more", "metric=amount_change_mean", "metric=share_more, model=other"]
+                .map(|cells| lacking(&format!("{WOMEN}, family=amounts, {cells}")));
         let broken: Vec<bool> = frame.iter().map(|row| definitions.breaks_value(row)).collect();
         assert_eq!(broken, [true, false, false], "{key}");
     }
@@ -440,11 +400,9 @@ fn rules_that_changed_break_what_they_touch() {
 #[test]
 fn another_rule_for_intervals_at_an_end() {
     let frame = |part: i64, method: &str| {
-        let mut frame =
-            metrics(&[("m", "flip", "total", ["", ""], "sr", "ccm", Some((part, 137)))]);
-        frame[0].interval = method.into();
-        (frame[0].lo, frame[0].hi, frame[0].level) = (Some(0.0), Some(0.3), Some(0.95));
-        frame
+        let all = "counterfactual=flip, scope=total, metric=sr, family=ccm";
+        let ends = format!("interval={method}, lo=0, hi=0.3, level=0.95");
+        vec![rate(all, part, 137).with(&ends)]
     };
     let changed = |part: i64, method: &str, first: bool, force: bool| {
         let mut old = side("a: 1", frame(part, method));
@@ -491,16 +449,15 @@ fn differences_are_told_once_and_definitions_first() {
 /// Why a change of a fitted set is not judged decides what helps.
 #[test]
 fn what_is_told_of_a_set_that_was_fitted_again() {
-    let value: ValueSample<'_> =
-        ("m", "world", "direction", ["Female", "Male"], "nsr", "ccm", Some((16, 122)));
-    let none: ValueSample<'_> = ("m", "world", "total", ["", ""], "nsr", "ccm", None);
+    let world = &format!("{WOMEN}, counterfactual=world");
+    let none = lacking("counterfactual=world, scope=total, metric=nsr, family=ccm");
     let with_reference = JOB.replace("  rows:", "  reference: {parquet: past.parquet}\n  rows:");
     let graph = JOB.replace(
         "world: {greedy: {condition_on: label}}",
         "world: {graph-uncertain: {bootstraps: 5}}",
     );
     let run = |job: &str, hash: &str| {
-        let mut side = side(job, metrics(&[value, none]));
+        let mut side = side(job, vec![rate(world, 16, 122), none.clone()]);
         if !hash.is_empty() {
             fitted_on(&mut side, hash);
         }
@@ -515,8 +472,8 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
         words[0].clone()
     };
     let says = |words: String, of: &[&str], not: &[&str]| {
-        assert!(of.iter().all(|part| words.contains(part)), "{words}");
-        assert!(!not.iter().any(|part| words.contains(part)), "{words}");
+        words.says(of);
+        words.lacks(not);
     };
     let fixed = "give the job a fixed `data.reference`";
     says(
@@ -545,15 +502,13 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
 /// includes it; where one does not, the change is not judged and the reason says which.
 #[test]
 fn the_doubt_about_both_fits_is_part_of_the_interval() {
-    let value = |part| -> ValueSample<'static> {
-        ("m", "world", "direction", ["Female", "Male"], "nsr", "ccm", Some((part, 200)))
-    };
+    let world = &format!("{WOMEN}, counterfactual=world");
     let run = |part: i64, hash: &str, fit: Option<(Option<f64>, i64)>| {
-        let mut frame = metrics(&[value(part)]);
+        let mut row = rate(world, part, 200);
         if let Some((variance, repeats)) = fit {
-            (frame[0].fit_var, frame[0].fit_repeats) = (variance, Some(repeats));
+            (row.fit_var, row.fit_repeats) = (variance, Some(repeats));
         }
-        let mut side = side(JOB, frame);
+        let mut side = side(JOB, vec![row]);
         fitted_on(&mut side, hash);
         side
     };
@@ -585,7 +540,7 @@ fn the_doubt_about_both_fits_is_part_of_the_interval() {
     assert!(row.clear == 0 && row.reading.as_str().is_empty());
     let row = change(run(20, "a", doubt(0.0, 20)), run(60, "b", doubt(0.0, 20)));
     assert_eq!((row.lo, row.hi, row.interval.as_str()), (plain.lo, plain.hi, "newcombe"));
-    assert!(row.ci_method.as_str().contains("nothing is added"), "{}", row.ci_method.as_str());
+    row.ci_method.as_str().says(&["nothing is added"]);
     let mut none = run(20, "a", doubt(1e-4, 20));
     none.metrics[0].value = None;
     let row = change(none, run(60, "b", doubt(1e-4, 20)));
@@ -605,12 +560,9 @@ fn the_doubt_about_both_fits_is_part_of_the_interval() {
 /// With `force` what means something else is compared anyway, and said to be.
 #[test]
 fn force_compares_what_means_something_else() {
-    let value: ValueSample<'_> =
-        ("m", "flip", "direction", ["Female", "Male"], "nsr", "ccm", Some((16, 122)));
-    let (old, new) = (
-        side(JOB, metrics(&[value])),
-        side(&JOB.replace("threshold: 0.5", "threshold: 0.6"), metrics(&[value])),
-    );
+    let value = || vec![rate(WOMEN, 16, 122)];
+    let (old, new) =
+        (side(JOB, value()), side(&JOB.replace("threshold: 0.5", "threshold: 0.6"), value()));
     let (refused, forced) =
         (compare(&old, &new, false).unwrap(), compare(&old, &new, true).unwrap());
     assert_eq!(
@@ -625,12 +577,10 @@ fn force_compares_what_means_something_else() {
 #[test]
 fn a_ratio_that_falls_to_0_is_worse() {
     let frame = |value: f64, (lo, hi): (f64, f64)| {
-        let pair = ("m", "", "pair", ["Female", "Male"], "di", "group", None);
-        let mut frame = metrics(&[pair]);
-        let row = &mut frame[0];
-        (row.value, row.ideal, row.undefined) = (Some(value), Some(1.0), "".into());
-        (row.lo, row.hi, row.level) = (Some(lo), Some(hi), Some(0.95));
-        frame
+        vec![lacking(&format!(
+            "scope=pair, from_group=Female, to_group=Male, metric=di, family=group, \
+             value={value}, ideal=1, undefined=, lo={lo}, hi={hi}, level=0.95"
+        ))]
     };
     let [old, new] =
         [frame(0.1, (0.08, 0.12)), frame(0.0, (0.0, 0.01))].map(|frame| side("a: 1", frame));

@@ -60,6 +60,21 @@ impl PieceLoop<'_> {
         self.workers.map(self.n, watched, sink)
     }
 
+    /// The same where nothing can fail that is done with a result, and its number does not matter.
+    ///
+    /// # Errors
+    /// As [`PieceLoop::in_order`].
+    pub fn in_turn<T: Send>(
+        &self,
+        work: impl Fn(usize) -> Result<(u64, T)> + Sync,
+        mut take: impl FnMut(T),
+    ) -> Result<()> {
+        self.in_order(work, |_, made| {
+            take(made);
+            Ok(())
+        })
+    }
+
     /// Adds every piece to states that start `empty`, in any order, and merges these. `add` returns
     /// how many rows are done, for the progress.
     ///
@@ -170,6 +185,7 @@ mod tests {
     use crate::error::{Error, StopSignal};
     use crate::exec::pieces::{StageWatch, WorkerPool};
     use crate::exec::tests::state_laws::{parse_state, state_text};
+    use crate::tests::Says;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct NumberSum(u64);
@@ -237,10 +253,7 @@ mod tests {
             String::new(),
         ] {
             let refused = read(&wrong).unwrap_err().to_string();
-            assert!(
-                refused.contains("part/state.json") && refused.contains("run again"),
-                "{refused}"
-            );
+            refused.says(&["part/state.json", "run again"]);
         }
     }
 }

@@ -559,6 +559,7 @@ fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 mod tests {
     use super::*;
     use crate::exec::hash::sha256;
+    use crate::tests::Says;
 
     #[test]
     fn hashes_cover_files_of_any_length() {
@@ -622,7 +623,7 @@ mod tests {
         for error in errors {
             let error = error.unwrap_err().to_string();
             assert!(error.contains(&gone.display().to_string()), "{error}");
-            assert!(error.contains("hint: make sure that its folder exists"), "{error}");
+            error.says(&["hint: make sure that its folder exists"]);
         }
         assert_eq!(
             (read_if_there(&gone).unwrap(), metadata_if_there(&gone).unwrap().is_none()),
@@ -630,10 +631,8 @@ mod tests {
         );
         remove_folder(&gone).unwrap();
         let refused = write_new(&there, b"2", "name a new file").unwrap_err().to_string();
-        assert!(
-            refused.contains("already exists\n  hint: name a new file")
-                && read_text(&there).unwrap() == "1"
-        );
+        assert_eq!(read_text(&there).unwrap(), "1");
+        refused.says(&["already exists\n  hint: name a new file"]);
         assert!(write_private(&there, b"2").is_err() && read_text(&there).unwrap() == "1");
     }
 
@@ -654,11 +653,6 @@ mod tests {
         assert!(!same_bytes(&files[1], &at("a")).unwrap());
         assert!(!same_bytes(&files[1], &at("gone")).unwrap());
         std::os::unix::fs::symlink("a", at("link")).unwrap();
-        assert!(
-            files_below(folder.path())
-                .unwrap_err()
-                .to_string()
-                .contains("neither a file nor a folder")
-        );
+        files_below(folder.path()).unwrap_err().to_string().says(&["neither a file nor a folder"]);
     }
 }

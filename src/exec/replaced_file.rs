@@ -155,6 +155,7 @@ fn is_dead(writer: &str, file: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::Says;
 
     #[test]
     fn only_what_dead_processes_left_is_removed() {
@@ -212,6 +213,6 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
         let error = replace(&path("none/file"), b"x").unwrap_err().to_string();
         assert!(error.contains("none/file") && !error.contains(NEW), "{error}");
-        assert!(error.contains("hint: make sure that its folder exists"), "{error}");
+        error.says(&["hint: make sure that its folder exists"]);
     }
 }

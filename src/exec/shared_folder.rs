@@ -212,6 +212,7 @@ fn next_part(file: &mut File, from: &Path) -> Result<Option<Bytes>> {
 mod tests {
     use super::*;
     use crate::exec::hash::sha256;
+    use crate::tests::Says;
 
     #[test]
     fn a_folder_on_a_disk() {
@@ -220,7 +221,7 @@ mod tests {
         let folder = SharedFolder::new(&root, &CancelFlag::default()).unwrap();
         assert_eq!(folder.read("count/a").unwrap(), None);
         assert!(folder.names("count").unwrap().is_empty());
-        assert!(folder.need("count/a").unwrap_err().to_string().contains("count/a"));
+        folder.need("count/a").unwrap_err().to_string().says(&["count/a"]);
         folder.write("count/a", b"one".to_vec()).unwrap();
         folder.write("count/a", b"two".to_vec()).unwrap();
         assert_eq!(folder.need("count/a").unwrap(), b"two");
@@ -239,7 +240,7 @@ mod tests {
         for text in ["s3://me:hunter2@lake/plan", "https://lake.example/plan?sig=hunter2"] {
             let refused = SharedFolder::new(Path::new(text), &CancelFlag::default()).unwrap_err();
             assert_eq!(refused.exit().code(), 5);
-            assert!(!refused.to_string().contains("hunter2"), "{refused}");
+            refused.to_string().lacks(&["hunter2"]);
         }
     }
 

@@ -2,9 +2,7 @@
 
 use std::sync::Mutex;
 
-use super::{
-    ExecSettings, PlannedStage, ResultState, StageContext, StageRecord, StageStatus, plan, run,
-};
+use super::{ExecSettings, PlannedStage, StageContext, StageRecord, StageStatus, plan, run};
 
 use crate::error::{Exit, Result, StopSignal};
 use crate::exec::cancel::CancelFlag;
@@ -92,6 +90,13 @@ fn stages<'a>(job: &'a SmallJob, ran: &'a StagesRun) -> Vec<PlannedStage<'a>> {
     ]
 }
 
+/// A store in a folder of its own.
+fn opened() -> (tempfile::TempDir, ResultStore) {
+    let root = tempfile::tempdir().unwrap();
+    let store = ResultStore::open(root.path()).unwrap();
+    (root, store)
+}
+
 fn go(
     job: &SmallJob,
     store: &ResultStore,
@@ -113,10 +118,7 @@ fn planned(job: &SmallJob, store: &ResultStore, options: &ExecSettings<'_>) -> V
     let ran = StagesRun::default();
     let plan = plan(&stages(job, &ran), &store.view(), options).unwrap();
     assert!(ran.into_inner().unwrap().is_empty());
-    let words = |StageStatus { id, state, .. }| match state {
-        ResultState::Cached { .. } => None,
-        ResultState::Stale(reason) => Some(format!("{id}: {reason}")),
-    };
+    let words = |StageStatus { id, reason, .. }| Some(format!("{id}: {}", reason?));
     plan.into_iter().filter_map(words).collect()
 }
 
@@ -156,8 +158,7 @@ impl Kept {
 
 #[test]
 fn a_second_run_runs_nothing() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (root, store) = opened();
     assert_eq!(planned(&JOB, &store, &OPTIONS)[0], "prepare: never run");
     assert_eq!(
         ran(&JOB, &store, &OPTIONS),
@@ -181,16 +182,14 @@ fn a_second_run_runs_nothing() {
 
 #[test]
 fn another_job_shares_results() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (_root, store) = opened();
     ran(&JOB, &store, &OPTIONS);
     assert!(ran(&JOB, &store, &ExecSettings { job: "other", ..OPTIONS }).is_empty());
 }
 
 #[test]
 fn one_changed_input_reruns_what_needs_it_and_is_named() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (_root, store) = opened();
     ran(&JOB, &store, &OPTIONS);
     let changed = SmallJob { l2: "0.5", ..JOB };
     let expected = [
@@ -230,8 +229,7 @@ fn a_failed_or_killed_run_goes_on_where_it_stopped() {
 
 #[test]
 fn a_signal_ends_the_run_between_and_inside_stages() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (_root, store) = opened();
     let cancel = CancelFlag::default();
     let work = |context: &StageContext<'_>| {
         cancel.raise(StopSignal::Interrupt);
@@ -252,10 +250,7 @@ fn a_signal_ends_the_run_between_and_inside_stages() {
             Exit::Interrupted
         );
     }
-    assert!(matches!(
-        plan(&stages, &store.view(), &OPTIONS).unwrap()[0].state,
-        ResultState::Stale(_)
-    ));
+    assert!(!plan(&stages, &store.view(), &OPTIONS).unwrap()[0].cached);
 }
 
 #[test]
@@ -268,7 +263,7 @@ fn a_plan_of_an_absent_store_makes_nothing() {
         let planned = plan(&stages, &entries, &OPTIONS).unwrap();
         assert!(
             planned.len() == stages.len()
-                && planned.iter().all(|p| p.state == ResultState::Stale(StaleReason::NeverRun))
+                && planned.iter().all(|p| p.reason == Some(StaleReason::NeverRun.to_string()))
         );
     }
     assert!(!absent.exists());
@@ -276,8 +271,7 @@ fn a_plan_of_an_absent_store_makes_nothing() {
 
 #[test]
 fn damaged_and_missing_results_are_made_again() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (_root, store) = opened();
     let folders: Vec<_> =
         go(&JOB, &store, &OPTIONS).1.unwrap().into_iter().map(|record| record.folder).collect();
     std::fs::write(folders[2].join("out.txt"), "").unwrap();
@@ -297,8 +291,7 @@ fn damaged_and_missing_results_are_made_again() {
 
 #[test]
 fn changed_bytes_are_found_where_they_are_read_or_published() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (_root, store) = opened();
     let kept = Kept::by(&store);
     let publishes = ExecSettings { published: Some("report"), ..OPTIONS };
     // No stage reads them, so they are not hashed.
@@ -325,8 +318,7 @@ fn changed_bytes_are_found_where_they_are_read_or_published() {
 /// A forced stage gives a fresh result, and what runs because of it reads nothing damaged.
 #[test]
 fn a_damaged_result_never_outlives_a_forced_stage() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (_root, store) = opened();
     let kept = Kept::by(&store);
     let force = ExecSettings { force: Some("train/a"), ..OPTIONS };
     kept.spoil(2);
@@ -342,8 +334,7 @@ fn a_damaged_result_never_outlives_a_forced_stage() {
 
 #[test]
 fn force_runs_what_it_names_and_what_thereby_changes() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (_root, store) = opened();
     ran(&JOB, &store, &OPTIONS);
     let force = |word| ExecSettings { force: Some(word), ..OPTIONS };
     assert_eq!(planned(&JOB, &store, &force("train")), ["train/a: forced", "train/b: forced"]);
@@ -360,8 +351,7 @@ fn force_runs_what_it_names_and_what_thereby_changes() {
 
 #[test]
 fn until_leaves_out_later_kinds_that_nothing_needs() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (_root, store) = opened();
     let until = ExecSettings { until: Some("train"), ..OPTIONS };
     assert_eq!(ran(&JOB, &store, &until), ["prepare", "split", "train/a", "train/b"]);
 
@@ -386,8 +376,7 @@ fn until_leaves_out_later_kinds_that_nothing_needs() {
 
 #[test]
 fn unknown_words_and_stages_that_do_not_fit() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (_root, store) = opened();
     let (job, log) = (JOB, StagesRun::default());
     let mut stages = stages(&job, &log);
     let check = |stages: &[PlannedStage<'_>], options: &ExecSettings<'_>, words: &str| {
@@ -425,8 +414,7 @@ fn unknown_words_and_stages_that_do_not_fit() {
 
 #[test]
 fn events_in_order() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (_root, store) = opened();
     let (job, log) = (JOB, StagesRun::default());
     let mut stages = stages(&job, &log);
     stages.truncate(2);
@@ -480,8 +468,7 @@ fn beside<'a>(n: usize, work: &'a (dyn Fn(usize) -> Result<()> + Sync)) -> Vec<P
 
 #[test]
 fn stages_that_do_not_need_each_other_run_side_by_side() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (_root, store) = opened();
     let options = ExecSettings { parallel_kind: Some("train"), ..OPTIONS };
     // Each of the first two ends only once the other has begun.
     let begun = [Mutex::new(false), Mutex::new(false)];
@@ -507,8 +494,7 @@ fn stages_that_do_not_need_each_other_run_side_by_side() {
 
 #[test]
 fn of_stages_side_by_side_those_that_are_done_stay_and_the_first_error_counts() {
-    let root = tempfile::tempdir().unwrap();
-    let store = ResultStore::open(root.path()).unwrap();
+    let (_root, store) = opened();
     let options = ExecSettings { parallel_kind: Some("train"), ..OPTIONS };
     let ran = Mutex::new(Vec::new());
     let mut broken = true;

@@ -167,7 +167,8 @@ mod tests {
     use crate::gate::reason::GateCount;
     use crate::table::GateRow;
     use crate::table::file::write_rows;
-    use crate::table::recourse::{ComparedPair, CriterionWords, RecourseRow, SubgroupRow};
+    use crate::table::recourse::{RecourseRow, SubgroupRow};
+    use crate::table::text_row::TextRow;
     use crate::table::why::SwitchPatternRow;
 
     /// The rows of a gate on what is counted in a folder.
@@ -183,48 +184,21 @@ mod tests {
         judge(&[], GateTables::default(), None, &[gate]).table
     }
 
-    fn pair(group: &str) -> ComparedPair {
-        ComparedPair { recourse: "sex".into(), group_0: group.into(), group_1: "m".into() }
-    }
-
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        let mut recourse = Vec::<RecourseRow>::new();
-        for group in ["f", "x"] {
-            recourse.push(RecourseRow {
-                pair: pair(group),
-                model: "model".into(),
-                ..RecourseRow::default()
-            });
-        }
-        write_rows(folder.path(), &recourse).unwrap();
-        let mut subgroups = Vec::<SubgroupRow>::new();
-        for (i, (n, score)) in [
-            ([5, 40], Some(f64::INFINITY)),
-            ([9, 7], Some(0.5)),
-            ([9, 9], Some(0.0)),
-            ([9, 9], None),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            subgroups.push(SubgroupRow {
-                pair: pair("f"),
-                criterion: CriterionWords {
-                    definition: "equal-choice".into(),
-                    parameter: "0.7".into(),
-                    view: "macro".into(),
-                },
-                subgroup: i as i64,
-                n_0: n[0],
-                n_1: n[1],
-                score,
-                rank: score.filter(|s| *s > 0.0).map(|_| 1),
-                against: if n[0] < 6 { "m" } else { "f" }.into(),
-                n_actions: 1,
-                ..SubgroupRow::default()
-            });
-        }
+        let recourse = RecourseRow::of("recourse=sex, group_1=m, model=model");
+        write_rows(folder.path(), &recourse.each("group_0\nf\nx")).unwrap();
+        let subgroup = SubgroupRow::of(
+            "recourse=sex, group_0=f, group_1=m, definition=equal-choice, parameter=0.7, \
+             view=macro, n_actions=1",
+        );
+        let subgroups = subgroup.each(
+            "subgroup | n_0 | n_1 | score | rank | against
+             0        | 5   | 40  | inf   | 1    | m
+             1        | 9   | 7   | 0.5   | 1    | f
+             2        | 9   | 9   | 0     |      | f
+             3        | 9   | 9   |       |      | f",
+        );
         write_rows(folder.path(), &subgroups).unwrap();
         folder
     }
@@ -269,22 +243,15 @@ mod tests {
     }
 
     fn patterns(at_most: u64, enough: u64) -> (String, Option<f64>) {
-        let row = |pattern: &str, half: &str, n, confirmed| SwitchPatternRow {
-            why: "w".into(),
-            pattern: pattern.into(),
-            half: half.into(),
-            n,
-            confirmed,
-            ..SwitchPatternRow::default()
-        };
-        let rows = [
-            row("", "first", 100, None),
-            row("", "second", 90, None),
-            row("a = x", "first", 20, None),
-            row("a = x", "second", 20, Some(1)),
-            row("b = y", "first", 20, None),
-            row("b = y", "second", 20, Some(0)),
-        ];
+        let rows = SwitchPatternRow::of("why=w").each(
+            "pattern | half   | n   | confirmed
+                     | first  | 100 |
+                     | second | 90  |
+             a = x   | first  | 20  |
+             a = x   | second | 20  | 1
+             b = y   | first  | 20  |
+             b = y   | second | 20  | 0",
+        );
         let folder = tempfile::tempdir().unwrap();
         write_rows(folder.path(), &rows).unwrap();
         let counted = GateCount::Patterns { metric: None, why: "w".into() };

@@ -19,7 +19,8 @@ use crate::gate::reason::GateStatus;
 use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::settings::FavourableClass;
-use crate::table::{AuditKey, ChangeRow, MetricRow};
+use crate::table::text_row::TextRow;
+use crate::table::{ChangeRow, MetricRow};
 
 fn judge(
     questions: &[GateQuestion],
@@ -29,58 +30,35 @@ fn judge(
     super::judge(questions, GateTables { metrics, ..GateTables::default() }, baseline, &[])
 }
 
-struct GateValueRow<'a> {
-    scope: &'a str,
-    from: &'a str,
-    to: &'a str,
-    metric: &'a str,
-    value: Option<f64>,
-    lo: Option<f64>,
-    hi: Option<f64>,
-    denominator: Option<i64>,
+/// The published rate: 16 of 122 women lose it as men.
+fn nsr() -> MetricRow {
+    MetricRow::of(
+        "model=m, counterfactual=flip, sensitive=sex, scope=direction, from_group=Female, \
+         to_group=Male, metric=nsr, value=0.131, lo=0.082, hi=0.202, denominator=122, n_rows=200",
+    )
 }
 
-const NSR: GateValueRow<'static> = GateValueRow {
-    scope: "direction",
-    from: "Female",
-    to: "Male",
-    metric: "nsr",
-    value: Some(0.131),
-    lo: Some(0.082),
-    hi: Some(0.202),
-    denominator: Some(122),
-};
+/// A value without counterfactuals that is no rate, with its ends.
+fn gap(scope: &str, [from, to]: [&str; 2], metric: &str, [value, lo, hi]: [f64; 3]) -> MetricRow {
+    nsr().with(&format!(
+        "counterfactual=, scope={scope}, from_group={from}, to_group={to}, metric={metric}, \
+         value={value}, lo={lo}, hi={hi}, denominator="
+    ))
+}
 
-fn metrics(values: &[GateValueRow<'_>]) -> Vec<MetricRow> {
-    let row = |v: &GateValueRow<'_>| MetricRow {
-        key: AuditKey {
-            model: "m".into(),
-            counterfactual: if v.scope == "pair" { "" } else { "flip" }.into(),
-            sensitive: "sex".into(),
-            scope: v.scope.into(),
-            from_group: v.from.into(),
-            to_group: v.to.into(),
-            ..AuditKey::default()
-        },
-        metric: v.metric.into(),
-        value: v.value,
-        lo: v.lo,
-        hi: v.hi,
-        denominator: v.denominator,
-        undefined: if v.value.is_none() { "empty_group" } else { "" }.into(),
-        n_rows: 200,
-        ..MetricRow::default()
-    };
-    values.iter().map(row).collect()
+/// The same with ends at a hundredth to either side.
+fn gap_near(scope: &str, groups: [&str; 2], metric: &str, value: f64) -> MetricRow {
+    gap(scope, groups, metric, [value, value - 0.01, value + 0.01])
 }
 
 fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
-    let pair = matches!(scope, GateSubject::Pair(..));
+    let is_pair = matches!(scope, GateSubject::Pair(..));
+    let is_factual = is_pair || matches!(scope, GateSubject::WorstCase | GateSubject::Group(_));
     GateQuestion {
         name: "g".into(),
-        metric: if pair { "di".into() } else { "nsr".into() },
+        metric: if is_pair { "di".into() } else { "nsr".into() },
         model: "m".into(),
-        counterfactual: if pair { String::new() } else { "flip".into() },
+        counterfactual: if is_factual { String::new() } else { "flip".into() },
         attributes: vec!["sex".into()],
         favourable: Some(FavourableClass::Positive),
         scope,
@@ -92,67 +70,42 @@ fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
     }
 }
 
+/// A question about another metric.
+fn asked(metric: &str, scope: GateSubject, limit: GateLimit) -> GateQuestion {
+    GateQuestion { metric: metric.into(), ..question(scope, limit) }
+}
+
+fn pair(a: &str, b: &str) -> GateSubject {
+    GateSubject::Pair(a.into(), b.into())
+}
+
 fn direction() -> GateSubject {
     GateSubject::Direction("Female".into(), "Male".into())
 }
 
 /// Rates of 200 cases each, with Wilson's interval at 95 %, as the table of metrics has them.
 fn rates(counts: &[i64]) -> Vec<MetricRow> {
-    let names: Vec<String> = (0..counts.len()).map(|i| format!("g{i}")).collect();
-    let values = counts.iter().zip(&names).map(|(&n, name)| {
+    let row = |(i, &n): (usize, &i64)| {
         let rate = Rate { numerator: n as u64, denominator: 200, empty: Undefined::EmptyGroup };
-        let interval = wilson(rate, z_of_level(0.95)).unwrap();
-        GateValueRow {
-            from: name,
-            value: rate.value().ok(),
-            lo: Some(interval.lo),
-            hi: Some(interval.hi),
-            denominator: Some(200),
-            ..NSR
-        }
-    });
-    let mut frame = metrics(&values.collect::<Vec<_>>());
-    for (row, &n) in frame.iter_mut().zip(counts) {
-        (row.numerator, row.level, row.interval) = (Some(n), Some(0.95), "wilson".into());
-    }
-    frame
+        let ends = wilson(rate, z_of_level(0.95)).unwrap();
+        let (value, lo, hi) = (rate.value().unwrap(), ends.lo, ends.hi);
+        nsr().with(&format!(
+            "from_group=g{i}, value={value}, lo={lo}, hi={hi}, numerator={n}, denominator=200, \
+             level=0.95, interval=wilson"
+        ))
+    };
+    counts.iter().enumerate().map(row).collect()
 }
 
-/// A change of the rate: status, old value, change, its interval, cases in the old run and in the
-/// new.
-type GateChangeRow<'a> = (&'a str, f64, Option<f64>, Option<(f64, f64)>, [i64; 2]);
-
-fn changes(
-    scope: &str,
-    [from, to]: [&str; 2],
-    metric: &str,
-    (status, old, change, interval, cases): GateChangeRow<'_>,
-) -> Vec<ChangeRow> {
-    vec![ChangeRow {
-        key: AuditKey {
-            model: "m".into(),
-            counterfactual: if scope == "pair" { "" } else { "flip" }.into(),
-            sensitive: "sex".into(),
-            scope: scope.into(),
-            from_group: from.into(),
-            to_group: to.into(),
-            ..AuditKey::default()
-        },
-        metric: metric.into(),
-        status: status.into(),
-        old_value: Some(old),
-        difference: change,
-        lo: interval.map(|i| i.0),
-        hi: interval.map(|i| i.1),
-        level: interval.map(|_| 0.95),
-        ci_method: "none: not drawn".into(),
-        undefined: if change.is_none() { "old: empty_group" } else { "" }.into(),
-        old_denominator: Some(cases[0]),
-        new_denominator: Some(cases[1]),
-        old_rows: cases[0],
-        new_rows: cases[1],
-        ..ChangeRow::default()
-    }]
+/// The published change, from 16 of 122 to 35 of 137, with other cells.
+fn change(cells: &str) -> ChangeRow {
+    let published = ChangeRow::of(
+        "model=m, counterfactual=flip, sensitive=sex, scope=direction, from_group=Female, \
+         to_group=Male, metric=nsr, status=compared, old_value=0.131, difference=0.124, lo=0.027, \
+         hi=0.217, level=0.95, ci_method=none: not drawn, old_denominator=122, \
+         new_denominator=137, old_rows=122, new_rows=137",
+    );
+    published.with(cells)
 }
 
 fn baseline_of<'a>(changes: &'a [ChangeRow], differs: &str) -> GateBaseline<'a> {

@@ -324,54 +324,13 @@ fn texts_that_look_like_numbers_survive() {
 /// What `job.resolved.yaml` holds must be what was run, regardless of the form of the texts.
 #[test]
 fn any_text_survives_the_resolved_job() {
-    let nasty = [
-        "yes",
-        "0x1F",
-        ".inf",
-        "1_000",
-        "- a",
-        "a: b",
-        "a #b",
-        "#a",
-        " a ",
-        "a\nb",
-        "a\n\n  b\n",
-        "\ttab",
-        "'",
-        "\"",
-        "\\",
-        "{a}",
-        "[a",
-        ">50K",
-        "|x",
-        "*x",
-        "&x",
-        "!x",
-        "%x",
-        "@x",
-        "`x",
-        "?",
-        "-",
-        ":",
-        "=",
-        "<<",
-        "---",
-        "...",
-        "null",
-        "~",
-        "true",
-        "é𝄞",
-        "\u{a0}",
-        "\u{feff}x",
-        "\u{85}",
-        "\u{2028}",
-        "\r\n",
-        "\u{7}",
-        "a long text that goes on and on, beyond the width at which some writers fold a line: and \
-         then some more,   with spaces",
-    ];
+    let nasty = "yes¦0x1F¦.inf¦1_000¦- a¦a: b¦a #b¦#a¦ a ¦a\nb¦a\n\n  b\n¦\ttab¦'¦\"¦\\¦{a}¦[a¦>50K¦\
+                 |x¦*x¦&x¦!x¦%x¦@x¦`x¦?¦-¦:¦=¦<<¦---¦...¦null¦~¦true¦é𝄞¦\u{a0}¦\u{feff}x¦\u{85}¦\
+                 \u{2028}¦\r\n¦\u{7}";
+    let long = "a long text that goes on and on, beyond the width at which some writers \
+                fold a line: and then some more,   with spaces";
     let mut job = good(DEMO, &[]).job;
-    for text in nasty {
+    for text in nasty.split('¦').chain([long]) {
         job.report.title = Some(text.to_owned());
         job.data.label = super::LabelRole::Column(super::LabelColumn {
             column: crate::param::ColumnName::new(text).unwrap(),

@@ -31,7 +31,7 @@ use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
-    FlipTestPerson, FlipTestSample, FlipTestSettings, PreparedFlipTest,
+    FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::ShiftEvidence;
@@ -94,6 +94,33 @@ fn settings() -> MeasureSettings {
     }
 }
 
+/// The same of some families.
+fn of_families(families: &[MetricFamily]) -> MeasureSettings {
+    MeasureSettings { families: families.to_vec(), ..settings() }
+}
+
+/// A flip test with five neighbours.
+fn flip_knobs(most: u64) -> FlipTestSettings {
+    FlipTestSettings {
+        neighbours: Count::new(5).unwrap(),
+        standardise: false,
+        max_people: Count::new(most).unwrap(),
+    }
+}
+
+/// The votes of all neighbours.
+fn voted(
+    people: FlipTestSample,
+    groups: usize,
+    favoured: &FavouredGroups<usize>,
+    knobs: &FlipTestSettings,
+) -> FlipTestResult {
+    let test = PreparedFlipTest::new(people, groups, &favoured.facets(groups), knobs, false);
+    let mut flips = test.empty();
+    (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
+    flips
+}
+
 const STRATA: usize = 4;
 
 /// The stratum of a person of [`people`]; some have none.
@@ -130,19 +157,10 @@ fn people(groups: usize, per_target: usize, n: usize) -> TestPeople {
             for to in (0..groups).filter(|&to| to != group) {
                 for _ in 0..per_target {
                     let (score_cf, _) = scored(score);
-                    cfs.push(ScoredCounterfactual {
-                        to,
-                        predicted: score_cf.map(|s| s >= 0.5),
-                        score: score_cf,
-                        rounded: false,
-                        unsupported: 0,
-                    });
+                    cfs.push(ScoredCounterfactual::to(to, score_cf.map(|s| s >= 0.5), score_cf));
                 }
             }
-            (
-                ScoredPerson { group, label, predicted: score.map(|s| s >= 0.5), score, weight: 1 },
-                cfs,
-            )
+            (ScoredPerson::of(group, label, score.map(|s| s >= 0.5), score), cfs)
         })
         .collect()
 }
@@ -169,11 +187,7 @@ fn gather(
     let mut factual =
         vec![FactualCounts::new(groups).with_strata(Strata::new(STRATA, groups, false)); parts];
     let mut counts = vec![CounterfactualCounts::new(groups); parts];
-    let knobs = FlipTestSettings {
-        neighbours: Count::new(5).unwrap(),
-        standardise: false,
-        max_people: Count::new(500).unwrap(),
-    };
+    let knobs = flip_knobs(500);
     let mut crowds = vec![FlipTestSample::new(2, &knobs, Seed(42)); parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
         let person = &ScoredPerson { label: person.label.filter(|_| has_label), ..*person };
@@ -199,10 +213,7 @@ fn gather(
     }
     let mut crowd = crowds.pop().unwrap();
     crowds.into_iter().rev().for_each(|part| crowd.merge(part));
-    let test =
-        PreparedFlipTest::new(crowd, groups, &settings.favoured.facets(groups), &knobs, false);
-    let mut flips = test.empty();
-    (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
+    let flips = voted(crowd, groups, &settings.favoured, &knobs);
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
     factual.into_iter().rev().for_each(|part| all.0.merge(part));
     counts.into_iter().rev().for_each(|part| all.1.merge(part));

@@ -465,7 +465,7 @@ fn settle_input(
                     ContractGap::columns(
                         format!(
                             "the model takes a column `{name}`, and the job has none of that \
-                                 name"
+                             name"
                         ),
                         format!("declare it as a feature or a sensitive column, or {way}"),
                     )
@@ -667,6 +667,7 @@ mod tests {
     };
     use crate::data::LabelDefinition;
     use crate::param::{ColumnName, Word};
+    use crate::tests::Says;
 
     const COLUMNS: [&str; 4] = ["sex", "age", "monthly income", "debt"];
 
@@ -754,7 +755,7 @@ mod tests {
             ModelContract::settle(&signature, &terms, &COLUMNS, None)
         };
         let gap = settle(&IndexMap::new()).unwrap_err();
-        assert!(gap.hint.contains("inputs: {rest: [sex, age,"), "{}", gap.hint);
+        gap.hint.says(&["inputs: {rest: [sex, age,"]);
         let inputs = IndexMap::from([("rest".to_owned(), names(&["debt", "sex"]))]);
         let contract = settle(&inputs).unwrap();
         assert_eq!(contract.column_names(), ["age", "debt", "sex"]);

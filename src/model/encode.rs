@@ -17,6 +17,7 @@ use crate::data::rows::column_moments::{TrainingTally, means_and_deviations};
 use crate::data::rows::training::TrainingRows;
 use crate::data::{Feature, FeatureKind, FeatureRows, MISSING};
 use crate::error::Result;
+use crate::num::additive::Additive;
 
 /// How one feature becomes encoded columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,7 +62,7 @@ impl FeatureEncoder {
                 part.iter_mut().for_each(|tally| tally.add(&group.rows, |_| true));
                 part
             },
-            |part| tallies.iter_mut().zip(&part).for_each(|(whole, part)| whole.merge(part)),
+            |part| tallies.absorb(&part),
         )?;
         let moments = means_and_deviations(rows, &tallies, &|_, _| true)?;
         let mut encoder =
@@ -199,39 +200,26 @@ fn is_number(feature: &Feature) -> bool {
 mod tests {
     use super::FeatureEncoder;
     use crate::data::rows::training::TrainingRows;
-    use crate::data::source_form::SourceForm;
-    use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 
     fn features() -> Vec<Feature> {
-        let feature = |name: &str, kind: FeatureKind, levels: &[&str]| Feature {
-            name: name.to_owned(),
-            kind,
-            levels: levels.iter().map(|&l| l.to_owned()).collect(),
-            class: if levels.is_empty() { ValueClass::Int } else { ValueClass::Text },
-            source: SourceForm::default(),
-        };
         vec![
-            feature("sex", FeatureKind::Sensitive, &["Male", "Female"]),
-            feature("age", FeatureKind::Continuous { integer: true }, &[]),
-            feature("job", FeatureKind::Nominal, &["a", "b", "c", "d"]),
-            feature("grade", FeatureKind::OrdinalLevel, &["low", "mid", "high"]),
-            feature("same", FeatureKind::Nominal, &["x"]),
+            Feature::of("sex", FeatureKind::Sensitive, &["Male", "Female"]),
+            Feature::of("age", FeatureKind::WHOLE, &[]),
+            Feature::of("job", FeatureKind::Nominal, &["a", "b", "c", "d"]),
+            Feature::of("grade", FeatureKind::OrdinalLevel, &["low", "mid", "high"]),
+            Feature::of("same", FeatureKind::Nominal, &["x"]),
         ]
     }
 
     fn rows() -> FeatureRows {
-        FeatureRows {
-            n: 4,
-            columns: vec![
-                FeatureColumn::Code(vec![0, 1, 1, 0]),
-                FeatureColumn::Number(vec![10.0, 30.0, f64::NAN, 20.0]),
-                FeatureColumn::Code(vec![0, 1, 2, 0]),
-                FeatureColumn::Code(vec![0, 2, 0, 2]),
-                FeatureColumn::Code(vec![0, 0, 0, 0]),
-            ],
-            source: Vec::new(),
-        }
+        FeatureRows::of(vec![
+            FeatureColumn::Code(vec![0, 1, 1, 0]),
+            FeatureColumn::Number(vec![10.0, 30.0, f64::NAN, 20.0]),
+            FeatureColumn::Code(vec![0, 1, 2, 0]),
+            FeatureColumn::Code(vec![0, 2, 0, 2]),
+            FeatureColumn::Code(vec![0, 0, 0, 0]),
+        ])
     }
 
     #[test]

@@ -307,19 +307,12 @@ fn drain_block(block: &mut [f64], whole: &mut [FixedSum]) {
 mod tests {
     use super::{LogisticModel, LogisticTrainer};
     use crate::data::rows::training::TrainingRows;
-    use crate::data::source_form::SourceForm;
-    use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
     use crate::model::{Scorer, TrainedModel};
+    use crate::tests::Says;
 
     fn feature(name: &str) -> Feature {
-        Feature {
-            name: name.to_owned(),
-            kind: FeatureKind::Continuous { integer: false },
-            levels: Vec::new(),
-            class: ValueClass::Float,
-            source: SourceForm::default(),
-        }
+        Feature::of(name, FeatureKind::REAL, &[])
     }
 
     /// A row that is not moved must keep its score exactly: that score may be its own threshold.
@@ -328,11 +321,7 @@ mod tests {
         let columns = |k: u32| {
             FeatureColumn::Number((0..90).map(|i| f64::from((i * k) % 23) / 7.0).collect())
         };
-        let rows = FeatureRows {
-            n: 90,
-            columns: vec![columns(5), columns(11), columns(17)],
-            source: Vec::new(),
-        };
+        let rows = FeatureRows::of(vec![columns(5), columns(11), columns(17)]);
         let labels: Vec<bool> = (0..90).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
         let trainer = LogisticTrainer {
             features: ["x", "y", "z"].map(feature).to_vec(),
@@ -355,8 +344,7 @@ mod tests {
     fn a_fit_is_where_the_gradient_is_zero() {
         let x: Vec<f64> = (0..200).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
         let labels: Vec<bool> = (0..200).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
-        let rows =
-            FeatureRows { n: 200, columns: vec![FeatureColumn::Number(x)], source: Vec::new() };
+        let rows = FeatureRows::of(vec![FeatureColumn::Number(x)]);
         let trainer = LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 };
         let training = TrainingRows::in_memory(rows.clone(), labels.clone());
         let model = trainer.fit_model(&training).expect("fits");
@@ -385,8 +373,7 @@ mod tests {
         let x: Vec<f64> = (0..200).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
         let labels: Vec<bool> = (0..200).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
         let weights: Vec<f64> = (0..200).map(|i| f64::from(i % 4) * 1.5).collect();
-        let rows =
-            FeatureRows { n: 200, columns: vec![FeatureColumn::Number(x)], source: Vec::new() };
+        let rows = FeatureRows::of(vec![FeatureColumn::Number(x)]);
         let fitted = |unit: f64| {
             let trainer =
                 LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 * unit };
@@ -425,24 +412,20 @@ mod tests {
         let one = trainer
             .fit_model(&TrainingRows::weighted(rows, labels, nobody))
             .expect_err("nobody is negative");
-        assert!(one.to_string().contains("same label"), "{one}");
+        one.to_string().says(&["same label"]);
     }
 
     #[test]
     fn faults_of_the_data_are_said() {
-        let rows = FeatureRows {
-            n: 4,
-            columns: vec![FeatureColumn::Number(vec![1.0, 2.0, 3.0, 4.0])],
-            source: Vec::new(),
-        };
+        let rows = FeatureRows::of(vec![FeatureColumn::Number(vec![1.0, 2.0, 3.0, 4.0])]);
         let trainer = |l2| LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2 };
         let one = trainer(1.0)
             .fit_model(&TrainingRows::in_memory(rows.clone(), vec![true; 4]))
             .expect_err("one class");
-        assert!(one.to_string().contains("same label"), "{one}");
+        one.to_string().says(&["same label"]);
         let split = trainer(0.0)
             .fit_model(&TrainingRows::in_memory(rows, vec![false, false, true, true]))
             .expect_err("separable");
-        assert!(split.to_string().contains("l2"), "{split}");
+        split.to_string().says(&["l2"]);
     }
 }

@@ -300,6 +300,7 @@ fn numbers<T: std::str::FromStr>(block: &str, key: &str) -> Result<Vec<T>, Strin
 #[cfg(test)]
 mod tests {
     use super::{BLOCK_ROWS, DecisionTree, parse_trees, threshold_below, to_single};
+    use crate::tests::Says;
 
     const HEAD: &str = "tree\nversion=v4\nnum_class=1\n";
 
@@ -367,22 +368,16 @@ mod tests {
         );
         assert!(refused(&tree("1 -1", "-2 -4")).contains("do not make a tree"), "no such leaf");
         assert!(refused(&tree("2 -1", "-2 -3")).contains("do not make a tree"), "no such node");
-        assert!(refused(&tree("1", "-2 -3")).contains("different lengths"));
-        assert!(
-            refused(&sound.replace("split_feature=1 0", "split_feature=2 0"))
-                .contains("2 encoded columns")
-        );
-        assert!(
-            refused(&sound.replace("decision_type=2 2", "decision_type=3 2")).contains("category")
-        );
-        assert!(
-            refused(&sound.replace("decision_type=2 2", "decision_type=10 2")).contains("missing")
-        );
-        assert!(refused(&sound.replace("0.2", "nan")).contains("not a number"));
-        assert!(refused(&sound.replace("0.2", "x")).contains("`x` in `leaf_value`"));
-        assert!(refused(&sound.replace("leaf_value", "leaf")).contains("lacks `leaf_value`"));
-        assert!(refused("tree\nversion=v3\n").contains("v4"));
-        assert!(refused(HEAD).contains("no trees"));
+        refused(&tree("1", "-2 -3")).says(&["different lengths"]);
+        refused(&sound.replace("split_feature=1 0", "split_feature=2 0"))
+            .says(&["2 encoded columns"]);
+        refused(&sound.replace("decision_type=2 2", "decision_type=3 2")).says(&["category"]);
+        refused(&sound.replace("decision_type=2 2", "decision_type=10 2")).says(&["missing"]);
+        refused(&sound.replace("0.2", "nan")).says(&["not a number"]);
+        refused(&sound.replace("0.2", "x")).says(&["`x` in `leaf_value`"]);
+        refused(&sound.replace("leaf_value", "leaf")).says(&["lacks `leaf_value`"]);
+        refused("tree\nversion=v3\n").says(&["v4"]);
+        refused(HEAD).says(&["no trees"]);
     }
 
     #[test]

@@ -170,15 +170,14 @@ impl AuditArchive<'_> {
 mod tests {
     use super::count_cases;
     use crate::table::CfExampleRow;
+    use crate::table::text_row::TextRow;
 
     #[test]
     fn a_case_has_a_row_for_each_feature() {
-        let row = |model: &str, to: &str, example: i64, feature: &str| CfExampleRow {
-            model: model.into(),
-            to_group: to.into(),
-            example,
-            feature: feature.into(),
-            ..CfExampleRow::default()
+        let row = |model: &str, to: &str, example: i64, feature: &str| {
+            CfExampleRow::of(&format!(
+                "model={model}, to_group={to}, example={example}, feature={feature}"
+            ))
         };
         let rows = [
             row("a", "f", 0, "age"),

@@ -67,15 +67,12 @@ mod tests {
 
     use super::text;
     use crate::table::GateRow;
+    use crate::table::text_row::TextRow;
 
     #[test]
     fn a_verdict_is_one_of_three_results_or_none() {
-        let gate = |gate: &str, verdict: &str, level: &str| GateRow {
-            gate: gate.into(),
-            verdict: verdict.into(),
-            level: level.into(),
-            decides: 1,
-            ..GateRow::default()
+        let gate = |gate: &str, verdict: &str, level: &str| {
+            GateRow::of(&format!("gate={gate}, verdict={verdict}, level={level}, decides=1"))
         };
         let gates = [
             gate("a", "pass", "fail"),

@@ -105,7 +105,8 @@ impl<'a> FeatureChanges<'a> {
 mod tests {
     use super::FeatureChanges;
     use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-    use crate::recourse::feature::{LevelScale, RecourseFeature, TraitPredicate};
+    use crate::recourse::feature::{LevelScale, RecourseFeature};
+    use crate::tests::Says;
 
     /// Costs of all changes of a column whose last level is `missing`; `None` where not allowed.
     fn costs(
@@ -124,10 +125,9 @@ mod tests {
             scale,
             missing: Some(3),
             codes: vec![0, 1, 2, 3],
-            predicate: TraitPredicate::Equals,
-            model_numbers: None,
             may_change,
             cost,
+            ..RecourseFeature::default()
         };
         let steps = FeatureChanges::new(&feature);
         (0..4).map(|from| (0..4).map(|to| steps.cost(from, to).unwrap()).collect()).collect()
@@ -191,19 +191,11 @@ mod tests {
             name: "x".to_owned(),
             levels,
             scale,
-            missing: None,
             codes: vec![0, 1],
-            predicate: TraitPredicate::Equals,
-            model_numbers: None,
             may_change,
             cost,
+            ..RecourseFeature::default()
         };
-        assert!(
-            FeatureChanges::new(&feature)
-                .cost(0, 1)
-                .unwrap_err()
-                .to_string()
-                .contains("cost-too-large")
-        );
+        FeatureChanges::new(&feature).cost(0, 1).unwrap_err().to_string().says(&["cost-too-large"]);
     }
 }

@@ -212,7 +212,9 @@ pub(crate) fn prometheus(
 mod tests {
     use super::{ExportedAudit, junit, prometheus};
     use crate::folder::manifest::{Manifest, RunSummary};
+    use crate::table::text_row::TextRow;
     use crate::table::{AuditKey, GateRow, MetricRow};
+    use crate::tests::Says;
 
     /// Two values whose groups differ in one letter that few formats allow, and gates of every
     /// kind.
@@ -220,34 +222,19 @@ mod tests {
         let value = |to: &'static str| MetricRow {
             key: AuditKey {
                 model: "m\"x".into(),
-                counterfactual: "flip".into(),
-                sensitive: "sex".into(),
-                scope: "direction".into(),
-                from_group: "a,b".into(),
-                to_group: to.into(),
-                ..AuditKey::default()
+                ..AuditKey::of(&format!(
+                    "counterfactual=flip, sensitive=sex, scope=direction, from_group=a,b, \
+                     to_group={to}"
+                ))
             },
-            metric: "nsr".into(),
-            value: Some(0.25),
-            ..MetricRow::default()
+            ..MetricRow::of("metric=nsr, value=0.25")
         };
-        let metrics = vec![
-            value("c<d"),
-            value("c>d"),
-            MetricRow {
-                key: AuditKey { scope: "total".into(), ..AuditKey::default() },
-                metric: "psr".into(),
-                undefined: "x".into(),
-                ..MetricRow::default()
-            },
-        ];
-        let gate = |name: &'static str, verdict: &'static str, level: &'static str| GateRow {
-            gate: name.into(),
-            verdict: verdict.into(),
-            level: level.into(),
-            decides: 1,
-            reason: "a < b & c".into(),
-            ..GateRow::default()
+        let metrics =
+            vec![value("c<d"), value("c>d"), MetricRow::of("scope=total, metric=psr, undefined=x")];
+        let gate = |name: &'static str, verdict: &'static str, level: &'static str| {
+            GateRow::of(&format!(
+                "gate={name}, verdict={verdict}, level={level}, decides=1, reason=a < b & c"
+            ))
         };
         let gates = vec![
             gate("a", "pass", "fail"),
@@ -255,7 +242,7 @@ mod tests {
             gate("c", "fail", "warn"),
             gate("d", "inconclusive", "fail"),
             gate("e", "skipped", "fail"),
-            GateRow { gate: "b".into(), verdict: "fail".into(), ..GateRow::default() },
+            GateRow::of("gate=b, verdict=fail"),
         ];
         let manifest =
             Manifest { job: "j".to_owned(), run: "0a1b2c".to_owned(), ..Manifest::default() };
@@ -273,17 +260,15 @@ mod tests {
     fn a_test_case_per_gate() {
         check(|audit| {
             let text = junit(audit);
-            assert!(
-                text.contains("<testsuites tests=\"5\" failures=\"2\" errors=\"0\" skipped=\"1\">"),
-                "{text}"
-            );
-            assert!(text.contains("<failure type=\"inconclusive\" message=\""), "{text}");
-            assert!(text.contains("a &lt; b &amp; c") && !text.contains("a < b"), "{text}");
+            text.says(&[
+                "<testsuites tests=\"5\" failures=\"2\" errors=\"0\" skipped=\"1\">",
+                "<failure type=\"inconclusive\" message=\"",
+                "a &lt; b &amp; c",
+            ]);
+            text.lacks(&["a < b"]);
             let lenient = junit(&ExportedAudit { inconclusive_fails: false, ..*audit });
-            assert!(
-                lenient.contains("failures=\"1\"") && !lenient.contains("type=\"inconclusive\""),
-                "{lenient}"
-            );
+            lenient.says(&["failures=\"1\""]);
+            lenient.lacks(&["type=\"inconclusive\""]);
         });
     }
 
@@ -291,28 +276,15 @@ mod tests {
     #[test]
     fn a_count_is_told_as_a_count() {
         let said = |metric: &str| {
-            let row = GateRow {
-                metric: metric.into(),
-                model: "m".into(),
-                value: Some(585.0),
-                limit: 0.0,
-                ..GateRow::default()
-            };
+            let row = GateRow::of(&format!("metric={metric}, model=m, value=585.0, limit=0.0"));
             super::gate_sentence(&row)
         };
         assert_eq!(said("unfair_subgroups"), "unfair_subgroups of m is 585, limit 0; ");
         assert_eq!(said("nsr"), "nsr of m is 585.0000, limit 0.0000; ");
-        let rate = GateRow {
-            metric: "denied_by_group".into(),
-            model: "m".into(),
-            from_group: "f".into(),
-            to_group: "g".into(),
-            value: Some(0.25),
-            limit: 0.02,
-            numerator: Some(5),
-            denominator: Some(20),
-            ..GateRow::default()
-        };
+        let rate = GateRow::of(
+            "metric=denied_by_group, model=m, from_group=f, to_group=g, value=0.25, limit=0.02, \
+             numerator=5, denominator=20",
+        );
         let told = super::gate_sentence(&rate);
         assert_eq!(told, "denied_by_group f to g of m is 0.2500, 5 of 20, limit 0.0200; ");
     }
@@ -321,15 +293,9 @@ mod tests {
     #[test]
     fn a_gate_that_rests_on_little_does_not_read_as_zero() {
         let told = |value: f64, lo: f64, hi: f64, limit: f64| {
-            super::gate_sentence(&GateRow {
-                metric: "macd".into(),
-                model: "m".into(),
-                value: Some(value),
-                lo: Some(lo),
-                hi: Some(hi),
-                limit,
-                ..GateRow::default()
-            })
+            super::gate_sentence(&GateRow::of(&format!(
+                "metric=macd, model=m, value={value}, lo={lo}, hi={hi}, limit={limit}"
+            )))
         };
         assert_eq!(
             told(0.000_02, -0.000_01, 0.000_04, 0.1),
@@ -354,17 +320,14 @@ mod tests {
                 r#"scope="direction",from_group="a,b",to_group="c<d",metric="nsr"} 0.25"#
             );
             assert!(text.lines().any(|l| l == line), "{text}");
-            assert!(!text.contains("psr") && !text.contains("cfaudit_metric_lo"), "{text}");
-            assert!(
-                text.contains(
-                    "cfaudit_gate{audit=\"j\",gate=\"b\",level=\"fail\",verdict=\"fail\"} 1\n"
-                ),
-                "{text}"
-            );
+            text.lacks(&["psr", "cfaudit_metric_lo"]);
+            text.says(&[
+                "cfaudit_gate{audit=\"j\",gate=\"b\",level=\"fail\",verdict=\"fail\"} 1\n",
+            ]);
             assert_eq!(text.matches("# TYPE cfaudit_gate gauge").count(), 1);
             let none = prometheus(audit, |_| false, false);
-            assert!(!none.contains("cfaudit_metric") && !none.contains("cfaudit_gate"), "{none}");
-            assert!(none.contains("cfaudit_people{audit=\"j\"} "), "{none}");
+            none.lacks(&["cfaudit_metric", "cfaudit_gate"]);
+            none.says(&["cfaudit_people{audit=\"j\"} "]);
         });
     }
 }

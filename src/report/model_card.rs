@@ -345,7 +345,9 @@ mod tests {
         RunSummary, SetWords,
     };
     use crate::report::export::ExportedAudit;
+    use crate::table::text_row::TextRow;
     use crate::table::{AuditKey, GateRow, MetricRow};
+    use crate::tests::Says;
     use serde_json::Value;
 
     fn words(text: &str) -> String {
@@ -399,13 +401,11 @@ mod tests {
     fn row(scope: &'static str, from: &'static str, to: &'static str, metric: &str) -> MetricRow {
         MetricRow {
             key: AuditKey {
-                model: "scorecard".into(),
-                sensitive: "sex".into(),
                 counterfactual: if scope == "direction" { "flip" } else { "" }.into(),
-                scope: scope.into(),
-                from_group: from.into(),
-                to_group: to.into(),
-                ..AuditKey::default()
+                ..AuditKey::of(&format!(
+                    "model=scorecard, sensitive=sex, scope={scope}, from_group={from}, \
+                     to_group={to}"
+                ))
             },
             metric: words(metric).into(),
             ..MetricRow::default()
@@ -424,40 +424,21 @@ mod tests {
     #[test]
     fn a_group_has_its_harms_and_benefits() {
         let harm = |from, to, metric, part, whole| MetricRow {
-            family: "ccm".into(),
             value: Some(part as f64 / whole as f64),
-            numerator: Some(part),
-            denominator: Some(whole),
-            lo: Some(0.2),
-            hi: Some(0.5),
-            level: Some(0.95),
-            ..row("direction", from, to, metric)
+            ..row("direction", from, to, metric).with(&format!(
+                "family=ccm, numerator={part}, denominator={whole}, lo=0.2, hi=0.5, level=0.95"
+            ))
         };
         let metrics = [
-            MetricRow {
-                family: "performance".into(),
-                value: Some(0.75),
-                lo: Some(0.7),
-                hi: Some(0.8),
-                ..row("group", "Female", "", "acc")
-            },
-            MetricRow {
-                family: "performance".into(),
-                undefined: "no_cases".into(),
-                ..row("total", "", "", "tpr")
-            },
-            MetricRow { family: "shift".into(), value: Some(1.0), ..row("total", "", "", "macd") },
+            row("group", "Female", "", "acc")
+                .with("family=performance, value=0.75, lo=0.7, hi=0.8"),
+            row("total", "", "", "tpr").with("family=performance, undefined=no_cases"),
+            row("total", "", "", "macd").with("family=shift, value=1.0"),
             harm("Female", "Male", "denied_by_group", 46, 125),
             harm("Male", "Female", "favoured_by_group", 42, 407),
             harm("Female", "Male", "favoured_by_group", 1, 219),
         ];
-        let gate = GateRow {
-            gate: "no-harm".into(),
-            verdict: "fail".into(),
-            model: "scorecard".into(),
-            decides: 1,
-            ..GateRow::default()
-        };
+        let gate = GateRow::of("gate=no-harm, verdict=fail, model=scorecard, decides=1");
         let manifest = manifest();
         let made = card(&manifest, &metrics, &[gate]);
         let model = &made["components"][0];
@@ -495,19 +476,15 @@ mod tests {
         manifest.label = None;
         manifest.models[0].amount =
             Some(AmountWords { better_is_lower: true, matters_from: words("5%") });
-        let denied = MetricRow {
-            value: Some(0.25),
-            numerator: Some(50),
-            denominator: Some(200),
-            ..row("direction", "Female", "Male", "denied_by_group")
-        };
+        let denied = row("direction", "Female", "Male", "denied_by_group")
+            .with("value=0.25, numerator=50, denominator=200");
         let made = card(&manifest, &[denied], &[]);
         let model = &made["components"][0]["modelCard"];
         assert_eq!(model["modelParameters"]["task"], "regression");
         let assessed = &model["considerations"]["fairnessAssessments"];
         let harms = assessed[1]["harms"].as_str().unwrap();
-        assert!(harms.contains("of 200 women 50 (25.00 %; no interval) would "), "{harms}");
-        assert!(assessed[0]["harms"].as_str().unwrap().contains("no counterfactual decision"));
+        harms.says(&["of 200 women 50 (25.00 %; no interval) would "]);
+        assessed[0]["harms"].as_str().unwrap().says(&["no counterfactual decision"]);
     }
 
     #[test]
@@ -518,14 +495,14 @@ mod tests {
         let made = card(&manifest, &[], &[]);
         let assessed = &made["components"][0]["modelCard"]["considerations"]["fairnessAssessments"];
         let harms = assessed[0]["harms"].as_str().unwrap();
-        assert!(harms.contains("no counterfactual decision"), "{harms}");
+        harms.says(&["no counterfactual decision"]);
         assert_eq!(made["components"][1]["name"], "generated stand-in data for adult");
         let told = made["components"][0]["description"].as_str().unwrap();
         assert!(told.starts_with("STAND-IN DATA"), "{told}");
         manifest.label = None;
         let made = card(&manifest, &[], &[]);
         let assessed = &made["components"][0]["modelCard"]["considerations"]["fairnessAssessments"];
-        assert!(assessed[0]["harms"].as_str().unwrap().contains("which decision people want"));
+        assessed[0]["harms"].as_str().unwrap().says(&["which decision people want"]);
     }
 
     #[test]

@@ -132,15 +132,14 @@ fn without_group(
 mod tests {
     use super::{of_state, without_group};
     use crate::table::PopulationRow;
+    use crate::table::text_row::TextRow;
+    use crate::tests::Says;
 
     fn row(state: &str, group: Option<&str>, rows: i64) -> PopulationRow {
         PopulationRow {
-            state: state.into(),
-            sensitive: "g".into(),
             group: group.map(Into::into),
             declared: group.is_some(),
-            rows,
-            ..PopulationRow::default()
+            ..PopulationRow::of(&format!("state={state}, sensitive=g, rows={rows}"))
         }
     }
 
@@ -168,25 +167,24 @@ mod tests {
         assert!(of_state("other_side", "g", &all).is_none());
         // Rows are compared with each other once `keep` has left some out.
         let found = of_state("duplicate", "g", &all).unwrap();
-        assert!(found.text.contains("44.4 % of the rows of group `b` (80 of 180)"));
-        assert!(found.text.contains("0.0 % of those of `a` (0 of 80)"), "{}", found.text);
+        found.text.says(&[
+            "44.4 % of the rows of group `b` (80 of 180)",
+            "0.0 % of those of `a` (0 of 80)",
+        ]);
     }
 
     #[test]
     fn people_without_a_group_are_compared_by_their_decisions() {
-        let of = |group: Option<&str>, rows, favourable| PopulationRow {
-            without_score: Some(2),
-            favourable: Some(favourable),
-            model: Some("m".into()),
-            ..row("audited", group, rows)
+        let of = |group: Option<&str>, rows, favourable| {
+            row("audited", group, rows)
+                .with(&format!("without_score=2, favourable={favourable}, model=m"))
         };
         let found = |none: i64| {
             let rows = [of(Some("a"), 302, 150), of(Some("b"), 102, 60), of(None, 82, none)];
             without_group(("g", "m"), &rows.iter().collect::<Vec<_>>(), false)
         };
         let told = found(0).unwrap();
-        assert!(told.text.contains("0.0 % of them (0 of 80)"), "{}", told.text);
-        assert!(told.text.contains("52.5 % of those with a group (210 of 400)"), "{}", told.text);
+        told.text.says(&["0.0 % of them (0 of 80)", "52.5 % of those with a group (210 of 400)"]);
         assert_eq!((told.n, found(41)), (82, None));
     }
 }

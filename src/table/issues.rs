@@ -40,15 +40,26 @@ table! {
     }
 }
 
+/// The severity of what may change the meaning of results, and of what is only worth knowing.
+pub(crate) const WARNING: &str = "warning";
+pub(crate) const INFO: &str = "info";
+
 impl IssueRow {
     /// Something that may change the meaning of results; `n` is how often, or 0.
     pub(crate) fn warning(code: &str, place: &str, n: i64, text: impl Into<SharedText>) -> Self {
-        let (code, severity, text) = (code.into(), "warning".into(), text.into());
-        IssueRow { code, severity, r#where: place.into(), n, text, ..IssueRow::default() }
+        let (severity, text) = (WARNING.into(), text.into());
+        IssueRow {
+            code: code.into(),
+            severity,
+            r#where: place.into(),
+            n,
+            text,
+            ..IssueRow::default()
+        }
     }
 
     /// Something worth knowing; `n` is how often, or 0.
     pub(crate) fn info(code: &str, place: &str, n: i64, text: impl Into<SharedText>) -> Self {
-        IssueRow { severity: "info".into(), ..IssueRow::warning(code, place, n, text) }
+        IssueRow { severity: INFO.into(), ..IssueRow::warning(code, place, n, text) }
     }
 }

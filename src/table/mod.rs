@@ -35,6 +35,8 @@ pub(crate) mod row_macro;
 mod scores;
 mod shared_meanings;
 pub(crate) mod support;
+#[cfg(test)]
+pub(crate) mod text_row;
 pub(crate) mod why;
 
 pub use changes::{ChangeRow, HistoryRow, WITH_FITS};
@@ -53,6 +55,7 @@ pub use groups::{GroupRow, ThresholdRow};
 pub(crate) use hidden_cause::ANY_TARGET;
 pub use hidden_cause::{HiddenCauseRow, JudgedRateKey};
 pub use issues::{FilterRow, IssueRow};
+pub(crate) use issues::{INFO, WARNING};
 pub use key_columns::AuditKey;
 pub use metrics::MetricRow;
 pub(crate) use metrics::MetricTable;

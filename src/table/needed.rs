@@ -35,6 +35,7 @@ pub(crate) fn deciding_need<'a>(rows: impl Iterator<Item = &'a GateRow>) -> Opti
 #[cfg(test)]
 mod tests {
     use super::{GateRow, deciding_need};
+    use crate::table::text_row::TextRow;
     use crate::tests::{expected, json};
 
     #[test]
@@ -43,11 +44,9 @@ mod tests {
         for case in oracle["of_rows"].as_array().unwrap() {
             let row = |row: &serde_json::Value| GateRow {
                 verdict: row["verdict"].as_str().unwrap().into(),
-                rule: "at_most, interval".into(),
-                limit: 0.5,
                 value: Some(if row["forbidden_side"] == true { 0.6 } else { 0.4 }),
                 n_needed_80: row["n_needed"].as_i64(),
-                ..GateRow::default()
+                ..GateRow::of("rule=at_most, interval, limit=0.5")
             };
             let rows: Vec<GateRow> = case["rows"].as_array().unwrap().iter().map(row).collect();
             let found = deciding_need(rows.iter()).and_then(|row| row.n_needed_80);
@@ -57,11 +56,8 @@ mod tests {
 
     #[test]
     fn sides_of_the_limit() {
-        let row = |rule: &str, value: f64, limit: f64| GateRow {
-            rule: rule.into(),
-            value: Some(value),
-            limit,
-            ..GateRow::default()
+        let row = |rule: &str, value: f64, limit: f64| {
+            GateRow::of(&format!("rule={rule}, value={value}, limit={limit}"))
         };
         for (rule, value, limit, beyond) in [
             ("at_least, interval", 0.7, 0.8, true),

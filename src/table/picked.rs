@@ -50,12 +50,14 @@ mod tests {
 
     use super::join_tables;
     use crate::table::file::{RowWriter, read_matching, read_rows};
+    use crate::table::text_row::TextRow;
     use crate::table::{FilterRow, TableRow};
 
     fn write(folder: &Path, from: i64, n: i64) {
         std::fs::create_dir_all(folder).unwrap();
         let mut writer = RowWriter::create(folder).unwrap();
-        let row = |i: i64| FilterRow { step: i, what: "step".into(), rows_in: i, rows_out: i };
+        let row =
+            |i: i64| FilterRow::of(&format!("step={i}, what=step, rows_in={i}, rows_out={i}"));
         writer.push(&(from..from + n).map(row).collect::<Vec<_>>()).unwrap();
         writer.finish().unwrap();
     }

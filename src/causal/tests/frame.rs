@@ -14,7 +14,7 @@ use crate::causal::nodes::NodeSet;
 use crate::causal::score::GraphScore;
 use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
 use crate::data::rows::training::TrainingRows;
-use crate::data::{FeatureColumn, FeatureRows, MISSING};
+use crate::data::{Feature, FeatureKind, FeatureRows};
 
 /// A file or folder of the expected values of causal searches.
 pub(crate) fn expected(path: &str) -> PathBuf {
@@ -109,23 +109,13 @@ impl CaseVariables {
     pub(crate) fn rows(&self, csv: &ExpectedTable) -> FeatureRows {
         let column = |(name, levels): (&String, &Option<Vec<String>>)| {
             let at = csv.header.iter().position(|h| h == name).unwrap();
-            let values = csv.rows.iter().map(|row| row[at].as_str());
-            match levels {
-                None => {
-                    FeatureColumn::Number(values.map(|x| x.parse().unwrap_or(f64::NAN)).collect())
-                }
-                Some(levels) => FeatureColumn::Code(
-                    values
-                        .map(|x| levels.iter().position(|l| l == x).map_or(MISSING, |l| l as u32))
-                        .collect(),
-                ),
-            }
+            let levels: Option<Vec<&str>> =
+                levels.as_ref().map(|levels| levels.iter().map(String::as_str).collect());
+            let kind = if levels.is_some() { FeatureKind::Nominal } else { FeatureKind::REAL };
+            let feature = Feature::of(name, kind, &levels.unwrap_or_default());
+            feature.column(csv.rows.iter().map(|row| Some(row[at].as_str())))
         };
-        FeatureRows {
-            n: csv.rows.len(),
-            columns: self.names.iter().zip(&self.levels).map(column).collect(),
-            source: Vec::new(),
-        }
+        FeatureRows::of(self.names.iter().zip(&self.levels).map(column).collect())
     }
 
     pub(crate) fn of_graph(&self) -> Vec<GraphVariable> {
@@ -209,16 +199,19 @@ pub(crate) fn discover(
     seed: u64,
 ) -> SearchedReplicate {
     let limits = DagLimits { per_class: 50_000, ..DagLimits::default() };
-    let singular = SingularRule::Clamp;
-    let discovery = GraphSearch {
-        variables: &variables.names,
-        knowledge,
-        knobs: &knobs,
-        singular,
-        limits: &limits,
-        seed,
-    };
+    let discovery = graph_search(&variables.names, knowledge, (&knobs, &limits), seed);
     discovery.search_replicate(0, score).unwrap()
+}
+
+/// A search that goes on where variables determine each other.
+pub(crate) fn graph_search<'a>(
+    variables: &'a [String],
+    knowledge: &'a Knowledge,
+    (knobs, limits): (&'a BossSettings, &'a DagLimits),
+    seed: u64,
+) -> GraphSearch<'a> {
+    let singular = SingularRule::Clamp;
+    GraphSearch { variables, knowledge, knobs, singular, limits, seed }
 }
 
 #[track_caller]

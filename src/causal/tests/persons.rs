@@ -74,7 +74,7 @@ fn drawn(persons: usize, rows: usize, alike: f64, stream: &mut RandomStream) -> 
         FeatureColumn::Number(first),
         FeatureColumn::Number(second),
     ];
-    FeatureRows { n: persons * rows, columns, source: Vec::new() }
+    FeatureRows::of(columns)
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the engine promises for any input: knowledge is kept, classes are whole, caches change
 //! nothing, and neither do threads or batches.
 
+use super::frame::graph_search;
 use crate::causal::bag::{BagOfDags, GivenGraphs, MemberWeighting};
 use crate::causal::bootstrap_draws::{BootstrapDraws, uniform_below};
 use crate::causal::boss::BossSettings;
@@ -17,6 +18,7 @@ use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, SingularR
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{FeatureColumn, FeatureRows};
 use crate::num::seed::RandomStream;
+use crate::tests::Says;
 
 fn names(n: usize) -> Vec<String> {
     (0..n).map(|v| format!("v{v}")).collect()
@@ -67,14 +69,7 @@ fn rows(
             FeatureColumn::Number(x)
         }
     };
-    (
-        variables,
-        FeatureRows {
-            n: n_rows,
-            columns: values.into_iter().enumerate().map(column).collect(),
-            source: Vec::new(),
-        },
-    )
+    (variables, FeatureRows::of(values.into_iter().enumerate().map(column).collect()))
 }
 
 struct EncodedTraining {
@@ -149,14 +144,7 @@ fn knowledge_is_kept_and_classes_are_whole() {
             BossSettings { starts: 1 + round % 2, bes: round % 3 == 0, ..BossSettings::default() };
         let limits = DagLimits { per_class: 5_000, ..DagLimits::default() };
         let names = names(n);
-        let discovery = GraphSearch {
-            variables: &names,
-            knowledge: &knowledge,
-            knobs: &knobs,
-            singular: SingularRule::Clamp,
-            limits: &limits,
-            seed: 2,
-        };
+        let discovery = graph_search(&names, &knowledge, (&knobs, &limits), 2);
         for (b, moments) in learnt.bootstraps(5, 3).iter().enumerate() {
             let found = discovery
                 .search_replicate(b, &GraphScore::new(&learnt.encoding, moments, knobs.penalty))
@@ -292,12 +280,8 @@ fn a_variable_with_one_value_in_a_replicate_is_alone_there() {
     for pairs in [&[][..], &[("v2", "v4"), ("v0", "v3")][..]] {
         let knowledge = Knowledge::new(&names, &required(pairs)).unwrap();
         let discovery = GraphSearch {
-            variables: &names,
-            knowledge: &knowledge,
-            knobs: &knobs,
             singular: SingularRule::Error,
-            limits: &limits,
-            seed: 2,
+            ..graph_search(&names, &knowledge, (&knobs, &limits), 2)
         };
         let found = discovery.search_replicate(0, &score).unwrap();
         let touching = found
@@ -345,14 +329,7 @@ fn hardly_any_rows_are_no_reason_to_panic() {
             BossSettings::default(),
             DagLimits { per_class: 50_000, ..DagLimits::default() },
         );
-        let discovery = GraphSearch {
-            variables: &names,
-            knowledge: &knowledge,
-            knobs: &knobs,
-            singular: SingularRule::Clamp,
-            limits: &limits,
-            seed: 2,
-        };
+        let discovery = graph_search(&names, &knowledge, (&knobs, &limits), 2);
         for moments in EncodedMoments::for_replicates(
             &encoding,
             &blocks,
@@ -379,14 +356,7 @@ fn bag_on(threads: usize, learnt: &EncodedTraining, moments: &[EncodedMoments]) 
         DagLimits::default(),
     );
     let knowledge = Knowledge::none(names.len());
-    let discovery = GraphSearch {
-        variables: &names,
-        knowledge: &knowledge,
-        knobs: &knobs,
-        singular: SingularRule::Clamp,
-        limits: &limits,
-        seed: 9,
-    };
+    let discovery = graph_search(&names, &knowledge, (&knobs, &limits), 9);
     let work = |b: usize| {
         discovery.search_replicate(b, &GraphScore::new(&learnt.encoding, &moments[b], 2.0)).unwrap()
     };
@@ -500,12 +470,7 @@ fn limits_stop_what_is_too_large() {
     let limits = DagLimits { total: 10, ..DagLimits::default() };
     let given = GivenGraphs { n_classes: 1, listed };
     let error = BagOfDags::from_given(names(4), 0, &given, 11, &limits).unwrap_err().to_string();
-    assert!(
-        error.contains("too-many-graphs")
-            && error.contains("11 graphs")
-            && error.contains("the limit is 10"),
-        "{error}"
-    );
+    error.says(&["too-many-graphs", "11 graphs", "the limit is 10"]);
 }
 
 #[test]

@@ -2,10 +2,13 @@
 
 use serde_json::Value as Json;
 
-use super::frame::{CaseTraining, CaseVariables, ExpectedTable, discover, expected, near, text};
+use super::frame::{
+    CaseTraining, CaseVariables, ExpectedTable, discover, expected, graph_search, near, text,
+};
 use crate::causal::boss::BossSettings;
 use crate::causal::score::GraphScore;
 use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
+use crate::tests::Says;
 use crate::tests::json;
 
 /// The published figures and Tetrad's have one start.
@@ -237,16 +240,9 @@ fn a_determined_variable_is_an_error_where_the_job_says_so() {
         (case.variables.knowledge(&case.json["knowledge"]), PUBLISHED, DagLimits::default());
     let variables = &case.variables.names;
     let discovery = GraphSearch {
-        variables,
-        knowledge: &knowledge,
-        knobs: &knobs,
         singular: SingularRule::Error,
-        limits: &limits,
-        seed: 1,
+        ..graph_search(variables, &knowledge, (&knobs, &limits), 1)
     };
     let error = discovery.search_replicate(0, &case.score()).unwrap_err().to_string();
-    assert!(
-        error.contains("collinear-columns") && error.contains("`edu`") && error.contains("`years`"),
-        "{error}"
-    );
+    error.says(&["collinear-columns", "`edu`", "`years`"]);
 }

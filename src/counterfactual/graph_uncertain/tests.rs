@@ -12,9 +12,9 @@ use crate::causal::graph::Dag;
 use crate::causal::moments::EncodedMoments;
 use crate::causal::scm::{CausalModel, EquationCache, VariableEquations};
 use crate::causal::score::GraphScore;
-use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
+use crate::causal::search::{DagLimits, SearchedReplicate};
 use crate::causal::tests::frame::{
-    CaseTraining, CaseVariables, ExpectedTable, expected, near, numbers,
+    CaseTraining, CaseVariables, ExpectedTable, expected, graph_search, near, numbers,
 };
 use crate::data::FeatureRows;
 use crate::num::summary::SampleSpread;
@@ -406,14 +406,7 @@ impl GraphAudit {
         let (knobs, limits) =
             (BossSettings { starts: 1, ..BossSettings::default() }, DagLimits::default());
         let names = &self.variables.names;
-        let discovery = GraphSearch {
-            variables: names,
-            knowledge: &knowledge,
-            knobs: &knobs,
-            singular: SingularRule::Clamp,
-            limits: &limits,
-            seed: 1,
-        };
+        let discovery = graph_search(names, &knowledge, (&knobs, &limits), 1);
         let encoding = &self.training.encoding;
         let search = |(b, moments)| {
             discovery

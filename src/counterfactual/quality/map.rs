@@ -140,7 +140,7 @@ mod tests {
             FeatureColumn::Number(values) => values.len(),
             FeatureColumn::Code(codes) => codes.len(),
         };
-        let rows = FeatureRows { n, columns, source: Vec::new() };
+        let rows = FeatureRows::of(columns);
         let samples = SampleBatch { keys: &[], rows: &rows, groups: &[], classes: &[] };
         let counts = counts_of(&variables, &samples);
         let reference = QualityReference::new(variables, &counts, 1, Conditioning::Nothing);

@@ -61,21 +61,11 @@ mod tests {
 
     #[test]
     fn one_column_changes_and_no_other() {
-        let rows = FeatureRows {
-            n: 4,
-            columns: vec![
-                FeatureColumn::Number(vec![1.0, 2.0, 3.0, 4.0]),
-                FeatureColumn::Code(vec![0, 1, 0, 7]),
-            ],
-            source: Vec::new(),
-        };
-        let attribute = Attribute {
-            name: "sex".into(),
-            groups: vec!["Male".into(), "Female".into()],
-            reference: 0,
-            feature: 1,
-            level_of_group: vec![0, 1],
-        };
+        let rows = FeatureRows::of(vec![
+            FeatureColumn::Number(vec![1.0, 2.0, 3.0, 4.0]),
+            FeatureColumn::Code(vec![0, 1, 0, 7]),
+        ]);
+        let attribute = Attribute::of("sex", &["Male", "Female"], 1);
         let samples =
             SampleBatch { keys: &[], rows: &rows, groups: &[0, 1, 0, MISSING_GROUP], classes: &[] };
         let made = NaiveGenerator.generate(&samples, &attribute, 1);

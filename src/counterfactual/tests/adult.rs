@@ -3,9 +3,9 @@
 
 use serde_json::Value as Json;
 
-use super::{feature_of, generate, layout_of, mover, plausible};
+use super::{generate, mover, plausible};
 use crate::data::rows::reference::ReferenceBatch;
-use crate::data::{Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
+use crate::data::{Attribute, Feature, FeatureKind, FeatureRows, Layout};
 use crate::tests::shared;
 
 const NUMBERS: [&str; 5] =
@@ -16,58 +16,35 @@ const LEVELS: [&str; 6] =
 fn adult() -> Option<(Layout, ReferenceBatch)> {
     let file = shared("data/adult/adult.parquet")?;
     let frame = crate::tests::json_frame::read(&file);
-    let text = |value: &Json| value.as_str().map(str::to_owned);
-    let mut features =
-        vec![feature_of("sex", FeatureKind::Sensitive, vec!["Female".into(), "Male".into()])];
+    let text = |value: &Json| match value {
+        Json::Null => None,
+        Json::String(text) => Some(text.clone()),
+        number => Some(number.to_string()),
+    };
+    let mut features = vec![Feature::of("sex", FeatureKind::Sensitive, &["Female", "Male"])];
     for name in NUMBERS {
-        let kind = if name == "education-num" {
-            FeatureKind::OrdinalNumber
-        } else {
-            FeatureKind::Continuous { integer: true }
-        };
-        features.push(feature_of(name, kind, vec![]));
+        let is_ordinal = name == "education-num";
+        let kind = if is_ordinal { FeatureKind::OrdinalNumber } else { FeatureKind::WHOLE };
+        features.push(Feature::of(name, kind, &[]));
     }
     for name in LEVELS {
-        let mut levels: Vec<String> = frame[name].iter().filter_map(text).collect();
+        let mut levels: Vec<&str> = frame[name].iter().filter_map(Json::as_str).collect();
         levels.sort();
         levels.dedup();
-        features.push(feature_of(name, FeatureKind::Nominal, levels));
+        features.push(Feature::of(name, FeatureKind::Nominal, &levels));
     }
     let column = |feature: &Feature| {
-        let values = &frame[&feature.name];
-        if feature.kind.is_coded() {
-            let code = |value: &Json| {
-                text(value).and_then(|word| feature.levels.iter().position(|level| *level == word))
-            };
-            FeatureColumn::Code(
-                values
-                    .iter()
-                    .map(|v| code(v).map_or(MISSING, |at| u32::try_from(at).unwrap()))
-                    .collect(),
-            )
-        } else {
-            FeatureColumn::Number(values.iter().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect())
-        }
+        let words: Vec<_> = frame[&feature.name].iter().map(text).collect();
+        feature.column(words.iter().map(Option::as_deref))
     };
-    let rows = FeatureRows {
-        n: frame["sex"].len(),
-        columns: features.iter().map(column).collect(),
-        source: Vec::new(),
-    };
+    let rows = FeatureRows::of(features.iter().map(column).collect());
     let groups = vec![rows.codes(0).iter().map(|&code| u16::try_from(code).unwrap()).collect()];
     let classes = frame["income"]
         .iter()
         .map(|v| Some(u32::from(v.as_str().is_some_and(|word| word.contains('>')))))
         .collect();
-    let groups_of = features[0].levels.clone();
-    let attribute = Attribute {
-        name: "sex".into(),
-        groups: groups_of,
-        reference: 1,
-        feature: 0,
-        level_of_group: vec![0, 1],
-    };
-    let layout = layout_of(vec![attribute], features);
+    let sex = Attribute { reference: 1, ..Attribute::of("sex", &["Female", "Male"], 0) };
+    let layout = Layout::of(vec![sex], features);
     Some((layout, ReferenceBatch { keys: vec![], rows, groups, classes }))
 }
 

@@ -15,11 +15,8 @@ use crate::counterfactual::strategy::plausible::PlausibleBlock;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
-use crate::data::source_form::SourceForm;
-use crate::data::values::ValueClass;
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP,
-    RowIdKind,
 };
 
 /// The plan of a strategy with these settings.
@@ -38,63 +35,30 @@ fn greedy(knobs: &str) -> StrategyPlan<'static> {
     plan_of::<GreedyBlock>(&format!(r#"{{"condition_on": "label"{knobs}}}"#))
 }
 
-fn feature_of(name: &str, kind: FeatureKind, levels: Vec<String>) -> Feature {
-    Feature {
-        name: name.to_owned(),
-        kind,
-        levels,
-        class: ValueClass::Text,
-        source: SourceForm::default(),
-    }
-}
-
-/// Rows of these features, none of them derived or hidden.
-fn layout_of(attributes: Vec<Attribute>, features: Vec<Feature>) -> Layout {
-    Layout {
-        n_rows: 0,
-        row_id: RowIdKind::RowNumber,
-        label: None,
-        person: None,
-        weight: None,
-        attributes,
-        features,
-        hidden: Vec::new(),
-        derived: Vec::new(),
-        carried: Vec::new(),
-        single: Vec::new(),
-        decisions: Vec::new(),
-        strata: None,
-        slices: Vec::new(),
-    }
-}
-
 /// Features in a short notation: `x` a number, `k:int` whole, `o:ord` ordinal, `c:a,b` nominal with
 /// its levels; the first is the sensitive attribute.
 fn layout(features: &[&str]) -> Layout {
     let feature = |(f, text): (usize, &&str)| {
         let (name, kind) = text.split_once(':').unwrap_or((text, ""));
         let kind_of = match kind {
-            "" => FeatureKind::Continuous { integer: false },
-            "int" => FeatureKind::Continuous { integer: true },
+            "" => FeatureKind::REAL,
+            "int" => FeatureKind::WHOLE,
             "ord" => FeatureKind::OrdinalNumber,
             _ if f == 0 => FeatureKind::Sensitive,
             _ => FeatureKind::Nominal,
         };
-        let levels =
-            if kind_of.is_coded() { kind.split(',').map(str::to_owned).collect() } else { vec![] };
-        feature_of(name, kind_of, levels)
+        let levels: Vec<&str> = if kind_of.is_coded() { kind.split(',').collect() } else { vec![] };
+        Feature::of(name, kind_of, &levels)
     };
     let features: Vec<Feature> = features.iter().enumerate().map(feature).collect();
     let of = |f: usize| Attribute {
-        name: features[f].name.clone(),
         groups: features[f].levels.clone(),
-        reference: 0,
-        feature: f,
         level_of_group: (0..u32::try_from(features[f].levels.len()).unwrap()).collect(),
+        ..Attribute::of(&features[f].name, &[], f)
     };
     let coded: Vec<usize> = (0..features.len()).filter(|&f| features[f].kind.is_coded()).collect();
     let attributes = coded.iter().map(|&f| of(f)).collect();
-    layout_of(attributes, features)
+    Layout::of(attributes, features)
 }
 
 /// Rows of words, one per feature, then the class (`-` is missing), each row a number of times.
@@ -106,18 +70,7 @@ fn rows(layout: &Layout, table: &[(&str, usize)]) -> ReferenceBatch {
     }
     let code =
         |f: usize, word: &str| layout.features[f].levels.iter().position(|level| level == word);
-    let column = |f: usize| {
-        let words = lines.iter().map(|line| line[f]);
-        if layout.features[f].kind.is_coded() {
-            FeatureColumn::Code(
-                words
-                    .map(|word| code(f, word).map_or(MISSING, |at| u32::try_from(at).unwrap()))
-                    .collect(),
-            )
-        } else {
-            FeatureColumn::Number(words.map(|word| word.parse().unwrap_or(f64::NAN)).collect())
-        }
-    };
+    let column = |f: usize| layout.features[f].column(lines.iter().map(|line| Some(line[f])));
     let group = |attribute: &Attribute, line: &Vec<&str>| {
         code(attribute.feature, line[attribute.feature])
             .map_or(MISSING_GROUP, |at| u16::try_from(at).unwrap())
@@ -127,11 +80,7 @@ fn rows(layout: &Layout, table: &[(&str, usize)]) -> ReferenceBatch {
         .iter()
         .map(|attribute| lines.iter().map(|line| group(attribute, line)).collect())
         .collect();
-    let rows = FeatureRows {
-        n: lines.len(),
-        columns: (0..layout.features.len()).map(column).collect(),
-        source: Vec::new(),
-    };
+    let rows = FeatureRows::of((0..layout.features.len()).map(column).collect());
     let classes = lines.iter().map(|line| line[layout.features.len()].parse().ok()).collect();
     ReferenceBatch { keys: vec![], rows, groups, classes }
 }

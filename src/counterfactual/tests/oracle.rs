@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{feature_of, layout_of, plan_of};
+use super::plan_of;
 use crate::counterfactual::generate::{FittedStrategy, MapFlipGenerator};
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::quality::{CounterfactualQuality, QualityReference};
@@ -81,7 +81,8 @@ impl<'a> OracleCase<'a> {
         let mut features = Vec::new();
         let mut extras = VariableOptions::default();
         let mut push = |name: &str, kind: FeatureKind, levels: Vec<String>| {
-            features.push(feature_of(name, kind, levels))
+            let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
+            features.push(Feature::of(name, kind, &levels));
         };
         let with_rest = |column: &str, mut levels: Vec<String>| {
             levels.extend(
@@ -110,9 +111,7 @@ impl<'a> OracleCase<'a> {
                         .onehot
                         .push((name.to_owned(), (position..position + columns.len()).collect()));
                     position += columns.len() - 1;
-                    columns.iter().for_each(|column| {
-                        push(column, FeatureKind::Continuous { integer: true }, vec![])
-                    });
+                    columns.iter().for_each(|column| push(column, FeatureKind::WHOLE, vec![]));
                 }
                 _ => push(name, FeatureKind::Nominal, words(list(&feature["values"]))),
             }
@@ -124,17 +123,14 @@ impl<'a> OracleCase<'a> {
                 u32::try_from(features[feature].levels.iter().position(|l| l == group).unwrap())
                     .unwrap()
             };
-            let level_of_group = groups.iter().map(level).collect();
             Attribute {
-                name: (*column).to_owned(),
                 groups: groups.clone(),
-                reference: 0,
-                feature,
-                level_of_group,
+                level_of_group: groups.iter().map(level).collect(),
+                ..Attribute::of(column, &[], feature)
             }
         };
         let attributes = sensitive.iter().map(attribute).collect();
-        let layout = layout_of(attributes, features);
+        let layout = Layout::of(attributes, features);
         OracleCase {
             config,
             layout,
@@ -147,23 +143,8 @@ impl<'a> OracleCase<'a> {
         let values =
             |column: &str| frame.get(column).cloned().unwrap_or_else(|| vec![Json::Null; n]);
         let column = |feature: &Feature| {
-            let values = values(&feature.name);
-            if feature.kind.is_coded() {
-                let code = |value: &Json| {
-                    word(value)
-                        .and_then(|word| feature.levels.iter().position(|level| *level == word))
-                };
-                FeatureColumn::Code(
-                    values
-                        .iter()
-                        .map(|v| code(v).map_or(MISSING, |c| u32::try_from(c).unwrap()))
-                        .collect(),
-                )
-            } else {
-                FeatureColumn::Number(
-                    values.iter().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect(),
-                )
-            }
+            let words: Vec<_> = values(&feature.name).iter().map(word).collect();
+            feature.column(words.iter().map(Option::as_deref))
         };
         let groups = |attribute: &Attribute| {
             let position = |value: &Json| {
@@ -180,11 +161,7 @@ impl<'a> OracleCase<'a> {
                 .and_then(|word| self.labels.iter().position(|l| *l == word))
                 .map(|c| u32::try_from(c).unwrap())
         };
-        let rows = FeatureRows {
-            n,
-            columns: self.layout.features.iter().map(column).collect(),
-            source: Vec::new(),
-        };
+        let rows = FeatureRows::of(self.layout.features.iter().map(column).collect());
         let classes =
             values(self.config["label"]["column"].as_str().unwrap()).iter().map(class).collect();
         ReferenceBatch {

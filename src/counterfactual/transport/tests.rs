@@ -28,7 +28,7 @@ impl TestPopulation {
     fn new(columns: Vec<FeatureColumn>, n: usize, group: u16, first_key: u64) -> TestPopulation {
         let keys = (first_key..).take(n).collect();
         TestPopulation {
-            rows: FeatureRows { n, columns, source: Vec::new() },
+            rows: FeatureRows::of(columns),
             keys,
             groups: vec![group; n],
             classes: vec![Some(0); n],

@@ -4,34 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{RawCounts, WriteBack, WriteBackRow, WrittenCounts, number_of_bits, ordered_bits};
 use crate::data::prepare::derive::{DerivationRule, DerivedBin, DerivedFeature};
-use crate::data::source_form::SourceForm;
-use crate::data::values::ValueClass;
-use crate::data::{
-    Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
-};
+use crate::data::{Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::exec::accumulator::Accumulator;
 use crate::exec::tests::state_laws::SampleState;
-
-fn feature(name: &str, kind: FeatureKind, levels: &[&str]) -> Feature {
-    Feature {
-        name: name.to_owned(),
-        kind,
-        levels: levels.iter().map(|&l| l.to_owned()).collect(),
-        class: ValueClass::Text,
-        source: SourceForm::default(),
-    }
-}
-
-fn attribute(name: &str, groups: &[&str], feature: usize, level_of_group: &[u32]) -> Attribute {
-    let groups = groups.iter().map(|&g| g.to_owned()).collect();
-    Attribute {
-        name: name.to_owned(),
-        groups,
-        reference: 0,
-        feature,
-        level_of_group: level_of_group.to_vec(),
-    }
-}
+use crate::tests::Says;
 
 fn map(pairs: &[(&str, &str)], otherwise: Option<&str>) -> DerivationRule {
     let names = pairs.iter().map(|(word, name)| ((*word).to_owned(), (*name).to_owned())).collect();
@@ -44,27 +20,6 @@ fn layout() -> Layout {
     let levels = ["White & f", "White & m", "Other & f", "Other & m"];
     let bin = |name: &str, lo, hi, closed| DerivedBin { name: name.to_owned(), lo, hi, closed };
     Layout {
-        n_rows: 6,
-        row_id: RowIdKind::RowNumber,
-        label: None,
-        person: None,
-        weight: None,
-        attributes: vec![
-            attribute("sex", &["f", "m"], 0, &[0, 1]),
-            attribute("race2", &["White", "Other"], 1, &[0, 1]),
-            attribute("both", &levels, 2, &[0, 1, 2, 3]),
-            attribute("site2", &["a", "b"], 6, &[0, 1]),
-        ],
-        features: vec![
-            feature("sex", FeatureKind::Sensitive, &["f", "m"]),
-            feature("race2", FeatureKind::Sensitive, &["White", "Other"]),
-            feature("both", FeatureKind::Sensitive, &levels),
-            feature("race", FeatureKind::Nominal, &["Asian", "Black", "White", "missing"]),
-            feature("age", FeatureKind::Continuous { integer: true }, &[]),
-            feature("band", FeatureKind::Nominal, &["[17, 30]", "(30, 45]"]),
-            feature("site2", FeatureKind::Sensitive, &["a", "b"]),
-            feature("site", FeatureKind::OrdinalNumber, &[]),
-        ],
         hidden: vec![1, 2, 6],
         derived: vec![
             DerivedFeature {
@@ -91,31 +46,40 @@ fn layout() -> Layout {
                 rule: map(&[("1", "a"), ("2", "a"), ("3", "b")], None),
             },
         ],
-        carried: Vec::new(),
-        single: Vec::new(),
-        decisions: Vec::new(),
-        strata: None,
-        slices: Vec::new(),
+        ..Layout::of(
+            vec![
+                Attribute::of("sex", &["f", "m"], 0),
+                Attribute::of("race2", &["White", "Other"], 1),
+                Attribute::of("both", &levels, 2),
+                Attribute::of("site2", &["a", "b"], 6),
+            ],
+            vec![
+                Feature::of("sex", FeatureKind::Sensitive, &["f", "m"]),
+                Feature::of("race2", FeatureKind::Sensitive, &["White", "Other"]),
+                Feature::of("both", FeatureKind::Sensitive, &levels),
+                Feature::of("race", FeatureKind::Nominal, &["Asian", "Black", "White", "missing"]),
+                Feature::of("age", FeatureKind::WHOLE, &[]),
+                Feature::of("band", FeatureKind::Nominal, &["[17, 30]", "(30, 45]"]),
+                Feature::of("site2", FeatureKind::Sensitive, &["a", "b"]),
+                Feature::of("site", FeatureKind::OrdinalNumber, &[]),
+            ],
+        )
     }
 }
 
 /// race: Asian 2 (both positive), Black 2 (both negative), White 1, missing 3; site: 1, 2, 2, 3,
 /// none, 3.
 fn rows() -> FeatureRows {
-    FeatureRows {
-        n: 8,
-        columns: vec![
-            FeatureColumn::Code(vec![0, 1, 0, 1, 0, 1, 0, 1]),
-            FeatureColumn::Code(vec![1, 1, 1, 1, 0, MISSING, MISSING, MISSING]),
-            FeatureColumn::Code(vec![2, 3, 2, 3, 0, MISSING, MISSING, MISSING]),
-            FeatureColumn::Code(vec![0, 0, 1, 1, 2, 3, 3, 3]),
-            FeatureColumn::Number(vec![20.0, 30.0, 31.0, 45.0, 50.0, f64::NAN, 17.0, 18.0]),
-            FeatureColumn::Code(vec![0, 0, 1, 1, MISSING, MISSING, 0, 0]),
-            FeatureColumn::Code(vec![0, 0, 0, 1, MISSING, 1, 0, 0]),
-            FeatureColumn::Number(vec![1.0, 2.0, 2.0, 3.0, f64::NAN, 3.0, 1.0, 1.0]),
-        ],
-        source: Vec::new(),
-    }
+    FeatureRows::of(vec![
+        FeatureColumn::Code(vec![0, 1, 0, 1, 0, 1, 0, 1]),
+        FeatureColumn::Code(vec![1, 1, 1, 1, 0, MISSING, MISSING, MISSING]),
+        FeatureColumn::Code(vec![2, 3, 2, 3, 0, MISSING, MISSING, MISSING]),
+        FeatureColumn::Code(vec![0, 0, 1, 1, 2, 3, 3, 3]),
+        FeatureColumn::Number(vec![20.0, 30.0, 31.0, 45.0, 50.0, f64::NAN, 17.0, 18.0]),
+        FeatureColumn::Code(vec![0, 0, 1, 1, MISSING, MISSING, 0, 0]),
+        FeatureColumn::Code(vec![0, 0, 0, 1, MISSING, 1, 0, 0]),
+        FeatureColumn::Number(vec![1.0, 2.0, 2.0, 3.0, f64::NAN, 3.0, 1.0, 1.0]),
+    ])
 }
 
 const LABELS: [Option<bool>; 8] =
@@ -191,7 +155,7 @@ fn a_mapped_attribute_sets_the_most_frequent_raw_value_of_group_and_label() {
 #[test]
 fn numbers_that_deny_their_group_are_found() {
     let mut layout = layout();
-    layout.attributes.push(attribute("band", &["[17, 30]", "(30, 45]"], 5, &[0, 1]));
+    layout.attributes.push(Attribute::of("band", &["[17, 30]", "(30, 45]"], 5));
     let denied = |layout: &Layout, attribute: usize, to: usize| {
         let back = fitted(layout, attribute, &[0, 1, 2, 3, 4, 5, 6, 7]);
         let made = applied(&back, layout, attribute, to);
@@ -330,7 +294,7 @@ fn a_mapped_column_with_too_many_numbers_is_refused() {
                     false => FeatureColumn::Code(vec![0]),
                 })
                 .collect();
-            counts.add(&FeatureRows { n: 1, columns, source: Vec::new() }, 0, Some(true));
+            counts.add(&FeatureRows::of(columns), 0, Some(true));
         }
         counts
     };
@@ -345,7 +309,7 @@ fn a_mapped_column_with_too_many_numbers_is_refused() {
     };
     let more = counts(most..most + 1);
     let (text, one) = refused(all.clone(), more.clone());
-    assert!(text.contains("more than 100000 different numbers"), "{text}");
+    text.says(&["more than 100000 different numbers"]);
     assert_eq!(refused(more, all).1, one);
     assert_eq!(refused(counts(0..most + 2), counts(0..1)).1, one);
 }

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::data::canonical::canonical_text;
-use crate::data::exchange::keyed::KeyedFile;
+use crate::data::exchange::keyed::{KeyedFile, ScoreEntry};
 use crate::data::exchange::to_score::{CHANGED, VALID};
 use crate::data::source::list_words;
 use crate::data::source_form::SourceValue;
@@ -123,7 +123,7 @@ impl ExternalRows {
         (known, rules): (&[(usize, ColumnUse)], ExternalRules<'_>),
         group: usize,
     ) -> Result<()> {
-        let entries = file.read(group)?;
+        let entries: Vec<ScoreEntry> = file.read(group)?.iter().collect();
         let first = file.first_row(group);
         let place = |file_row: u64| usize::try_from(file_row - first).unwrap_or(usize::MAX);
         let start = self.keys.len();
@@ -424,50 +424,22 @@ mod tests {
 
     use super::{ExternalRows, ExternalRules};
     use crate::data::exchange::keyed::KeyedFile;
-    use crate::data::source_form::SourceForm;
-    use crate::data::values::ValueClass;
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, RowIdKind,
     };
     use crate::error::Result;
+    use crate::tests::Says;
 
     fn layout() -> Layout {
-        let feature = |name: &str, kind, levels: &[&str], class| Feature {
-            name: name.to_owned(),
-            kind,
-            levels: levels.iter().map(|&level| level.to_owned()).collect(),
-            class,
-            source: SourceForm::default(),
-        };
         Layout {
-            person: None,
-            weight: None,
-            hidden: Vec::new(),
-            derived: Vec::new(),
-            n_rows: 4,
             row_id: RowIdKind::Integer,
-            label: None,
-            attributes: vec![Attribute {
-                name: "sex".to_owned(),
-                groups: vec!["f".to_owned(), "m".to_owned()],
-                reference: 0,
-                feature: 0,
-                level_of_group: vec![0, 1],
-            }],
-            features: vec![
-                feature("sex", FeatureKind::Sensitive, &["f", "m"], ValueClass::Text),
-                feature(
-                    "income",
-                    FeatureKind::Continuous { integer: false },
-                    &[],
-                    ValueClass::Float,
-                ),
-            ],
-            carried: Vec::new(),
-            single: Vec::new(),
-            decisions: Vec::new(),
-            strata: None,
-            slices: Vec::new(),
+            ..Layout::of(
+                vec![Attribute::of("sex", &["f", "m"], 0)],
+                vec![
+                    Feature::of("sex", FeatureKind::Sensitive, &["f", "m"]),
+                    Feature::of("income", FeatureKind::REAL, &[]),
+                ],
+            )
         }
     }
 
@@ -505,17 +477,16 @@ mod tests {
         assert_eq!((of(9, 0).len(), of(-2, 0).len(), of(5, 1).len()), (0, 1, 0));
         assert_eq!(rows.of_row(4).len(), 1);
         let keys = [of(9, 1), of(-2, 0), of(4, 1)].concat();
-        let mut made = FeatureRows {
-            n: 4,
-            columns: vec![FeatureColumn::Code(vec![0; 4]), FeatureColumn::Number(vec![7.0; 4])],
-            source: Vec::new(),
-        };
+        let mut made = FeatureRows::of(vec![
+            FeatureColumn::Code(vec![0; 4]),
+            FeatureColumn::Number(vec![7.0; 4]),
+        ]);
         rows.write(&keys, &mut made);
         let income = made.numbers(1);
         assert_eq!(income[..2], [2.5, 1.5]);
         assert!(income[2].is_sign_positive() && income[3].is_nan() && rows.is_valid(&keys[0]));
 
         let refused = read(&path, 100).unwrap_err().to_string();
-        assert!(refused.contains("too-many-rows") && refused.contains("--memory"), "{refused}");
+        refused.says(&["too-many-rows", "--memory"]);
     }
 }

@@ -556,6 +556,7 @@ mod tests {
     };
 
     use super::{HttpEndpoint, HttpProtocol};
+    use crate::tests::Says;
 
     fn endpoint(word: &str) -> HttpEndpoint {
         HttpEndpoint {
@@ -677,7 +678,7 @@ mod tests {
         assert_eq!(mlflow.scores(three, 1, Some(0)), Ok(vec![0.5]));
         for position in [None, Some(3)] {
             let what = mlflow.scores(three, 1, position).unwrap_err();
-            assert!(what.contains("the classes 0 to 2") && what.contains("`class`"), "{what}");
+            what.says(&["the classes 0 to 2", "`class`"]);
         }
         assert_eq!(mlflow.scores(r#"{"predictions": [[0.5]]}"#, 1, None), Ok(vec![0.5]));
         assert!("soap".parse::<HttpProtocol>().is_err());

@@ -210,83 +210,52 @@ mod tests {
     use crate::data::source_form::{SourceForm, SourceWord};
     use crate::data::values::ValueClass;
     use crate::data::{
-        Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
+        Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING,
     };
-
-    fn feature(name: &str, kind: FeatureKind, levels: &[&str], class: ValueClass) -> Feature {
-        Feature {
-            name: name.to_owned(),
-            kind,
-            levels: levels.iter().map(|&l| l.to_owned()).collect(),
-            class,
-            source: SourceForm::default(),
-        }
-    }
+    use crate::tests::Says;
 
     fn layout() -> Layout {
-        Layout {
-            person: None,
-            weight: None,
-            hidden: Vec::new(),
-            derived: Vec::new(),
-            n_rows: 3,
-            row_id: RowIdKind::RowNumber,
-            label: None,
-            attributes: vec![Attribute {
-                name: "sex".to_owned(),
-                groups: vec!["Male".to_owned(), "Female".to_owned()],
-                reference: 0,
-                feature: 0,
-                level_of_group: vec![0, 1],
-            }],
-            features: vec![
-                feature("sex", FeatureKind::Sensitive, &["1", "2"], ValueClass::Int),
-                feature("age", FeatureKind::Continuous { integer: true }, &[], ValueClass::Int),
-                feature(
-                    "income",
-                    FeatureKind::Continuous { integer: false },
-                    &[],
-                    ValueClass::Float,
-                ),
+        Layout::of(
+            vec![Attribute::of("sex", &["Male", "Female"], 0)],
+            vec![
+                Feature::typed("sex", FeatureKind::Sensitive, &["1", "2"], ValueClass::Int),
+                Feature::typed("age", FeatureKind::WHOLE, &[], ValueClass::Int),
+                Feature::of("income", FeatureKind::REAL, &[]),
                 Feature {
                     source: SourceForm {
                         words: vec![SourceWord { text: "low".to_owned(), level: 0 }],
                         spelling: vec![0, MISSING],
                         ..SourceForm::default()
                     },
-                    ..feature(
-                        "grade",
-                        FeatureKind::OrdinalLevel,
-                        &["low", "missing"],
-                        ValueClass::Text,
-                    )
+                    ..Feature::of("grade", FeatureKind::OrdinalLevel, &["low", "missing"])
                 },
-                feature("rate", FeatureKind::Nominal, &["0.5", "2", "missing"], ValueClass::Float),
-                feature("member", FeatureKind::Nominal, &["false", "true"], ValueClass::Bool),
-                feature("notes", FeatureKind::Nominal, &[], ValueClass::Empty),
+                Feature::typed(
+                    "rate",
+                    FeatureKind::Nominal,
+                    &["0.5", "2", "missing"],
+                    ValueClass::Float,
+                ),
+                Feature::typed(
+                    "member",
+                    FeatureKind::Nominal,
+                    &["false", "true"],
+                    ValueClass::Bool,
+                ),
+                Feature::typed("notes", FeatureKind::Nominal, &[], ValueClass::Empty),
             ],
-            carried: Vec::new(),
-            single: Vec::new(),
-            decisions: Vec::new(),
-            strata: None,
-            slices: Vec::new(),
-        }
+        )
     }
 
     fn rows() -> FeatureRows {
-        FeatureRows {
-            n: 3,
-            columns: vec![
-                FeatureColumn::Code(vec![1, 0, MISSING]),
-                FeatureColumn::Number(vec![40.0, -0.0, f64::NAN]),
-                FeatureColumn::Number(vec![0.25, f64::NAN, 3.0]),
-                FeatureColumn::Code(vec![0, 1, MISSING]),
-                FeatureColumn::Code(vec![0, 1, 2]),
-                FeatureColumn::Code(vec![1, 0, MISSING]),
-                FeatureColumn::Code(vec![MISSING; 3]),
-            ],
-            source: Vec::new(),
-        }
+        FeatureRows::of(vec![
+            FeatureColumn::Code(vec![1, 0, MISSING]),
+            FeatureColumn::Number(vec![40.0, -0.0, f64::NAN]),
+            FeatureColumn::Number(vec![0.25, f64::NAN, 3.0]),
+            FeatureColumn::Code(vec![0, 1, MISSING]),
+            FeatureColumn::Code(vec![0, 1, 2]),
+            FeatureColumn::Code(vec![1, 0, MISSING]),
+            FeatureColumn::Code(vec![MISSING; 3]),
+        ])
     }
 
     #[test]
@@ -329,7 +298,7 @@ mod tests {
         let mut rows = rows();
         rows.columns[1] = FeatureColumn::Number(vec![1.0, 2.5, 3.0]);
         let error = raw_arrays(&layout(), &rows).expect_err("a fraction").to_string();
-        assert!(error.contains("`age`") && error.contains("`2.5`"), "{error}");
+        error.says(&["`age`", "`2.5`"]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::data::exchange::ipc_message::{
     CLOSE_WRITER, NextMessage, StreamedRows, decoded_schema, next_message, next_part, parsed,
     schema_of_stream, stream_fault,
 };
-use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
+use crate::data::exchange::row_stream::{RawBatch, RowSink};
 use crate::data::values::{ValueClass, type_in_words};
 use crate::error::{Fault, Result};
 use crate::table::field_marks::{cached, distinct};
@@ -60,7 +60,7 @@ pub(crate) fn copy_rows(
         CopyUse::Kept => Schema::clone(&plain),
         CopyUse::Once => passing_schema(&plain),
     };
-    let mut file = Box::new(RowFile::create(path, &packing)?);
+    let mut file = RowSink::file(path, &packing)?;
     let mut rows = StreamedRows::new(schema, plain, allowed);
     let mut n_rows = 0;
     loop {
@@ -192,6 +192,7 @@ mod tests {
     use super::{CopyUse, copy_rows};
     use crate::error::Result;
     use crate::table::file::{FileOwner, ParquetFile};
+    use crate::tests::Says;
 
     fn rows(from: i64, n: i64) -> RecordBatch {
         let words: DictionaryArray<Int32Type> =
@@ -271,7 +272,7 @@ mod tests {
         let refused = |bytes: &[u8], allowed: u64, words: &str| {
             let fault = copy_within(bytes, &path, allowed).unwrap_err().to_string();
             assert!(fault.contains(words) && fault.contains("--memory"), "{fault}");
-            assert!(!fault.contains("incomplete"), "{fault}");
+            fault.lacks(&["incomplete"]);
         };
         refused(&all, 100_000, "wrote a batch of ");
         // Cut in the middle of the batch: its length was read before.

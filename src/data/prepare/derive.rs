@@ -476,6 +476,7 @@ mod tests {
     use super::*;
     use crate::data::source::TextIdentity;
     use crate::num::float_precision::FloatPrecision;
+    use crate::tests::Says;
 
     fn derivation(json: &str) -> Derivation {
         serde_json::from_str(json).unwrap()
@@ -571,7 +572,7 @@ mod tests {
             &[&parent(ValueClass::Int)],
         )
         .unwrap_err();
-        assert!(fault.to_string().contains("duplicate-group"), "{fault}");
+        fault.to_string().says(&["duplicate-group"]);
         let words = derivation(r#"{"from": "site", "map": {"a": ["x"]}}"#).recipe(whole).unwrap();
         let fault = DerivationRule::new(
             &ColumnName::new("made").unwrap(),
@@ -579,7 +580,7 @@ mod tests {
             &[&parent(ValueClass::Int)],
         )
         .unwrap_err();
-        assert!(fault.to_string().contains("`x` in `map` is not a number"), "{fault}");
+        fault.to_string().says(&["`x` in `map` is not a number"]);
         let bins = derivation(r#"{"from": "site", "bins": [1, 2]}"#).recipe(whole).unwrap();
         let fault = DerivationRule::new(
             &ColumnName::new("made").unwrap(),
@@ -587,7 +588,7 @@ mod tests {
             &[&parent(ValueClass::Text)],
         )
         .unwrap_err();
-        assert!(fault.to_string().contains("needs bins"), "{fault}");
+        fault.to_string().says(&["needs bins"]);
     }
 
     #[test]

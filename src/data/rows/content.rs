@@ -115,29 +115,16 @@ fn bits(value: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::ContentHash;
-    use crate::data::source_form::SourceForm;
-    use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 
     /// Rows of one number and one level each, given as its position in the list of levels.
     fn hash(levels: &[&str], rows: &[(f64, u32)]) -> String {
-        let feature = |name: &str, kind, levels: &[&str], class| Feature {
-            name: name.to_owned(),
-            kind,
-            levels: levels.iter().map(ToString::to_string).collect(),
-            class,
-            source: SourceForm::default(),
-        };
-        let pay = feature("pay", FeatureKind::OrdinalNumber, &[], ValueClass::Float);
-        let features = [pay, feature("job", FeatureKind::Nominal, levels, ValueClass::Text)];
-        let rows = FeatureRows {
-            n: rows.len(),
-            columns: vec![
-                FeatureColumn::Number(rows.iter().map(|row| row.0).collect()),
-                FeatureColumn::Code(rows.iter().map(|row| row.1).collect()),
-            ],
-            source: Vec::new(),
-        };
+        let pay = Feature::of("pay", FeatureKind::OrdinalNumber, &[]);
+        let features = [pay, Feature::of("job", FeatureKind::Nominal, levels)];
+        let rows = FeatureRows::of(vec![
+            FeatureColumn::Number(rows.iter().map(|row| row.0).collect()),
+            FeatureColumn::Code(rows.iter().map(|row| row.1).collect()),
+        ]);
         ContentHash::of(&features, &[0, 1], &rows, |_| 0).hex()
     }
 

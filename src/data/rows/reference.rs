@@ -151,19 +151,16 @@ impl<'a> ReferenceRows<'a> {
     pub fn fold<T: Send>(
         &self,
         visit: impl Fn(&ReferenceBatch) -> T + Sync,
-        mut merge: impl FnMut(T),
+        merge: impl FnMut(T),
     ) -> Result<()> {
         let show = self.begin();
-        self.pieces.in_order(
+        self.pieces.in_turn(
             |g| {
                 let group = (self.read)(g)?;
                 show(&group);
                 Ok((group.rows.n as u64, visit(&group)))
             },
-            |_, part| {
-                merge(part);
-                Ok(())
-            },
+            merge,
         )
     }
 
@@ -177,13 +174,8 @@ impl<'a> ReferenceRows<'a> {
         task: &(dyn Fn(usize) -> Result<T> + Sync),
     ) -> Result<Vec<T>> {
         let mut results = Vec::with_capacity(n);
-        PieceLoop { n, ..self.pieces }.in_order(
-            |k| Ok((0, task(k)?)),
-            |_, result| {
-                results.push(result);
-                Ok(())
-            },
-        )?;
+        PieceLoop { n, ..self.pieces }
+            .in_turn(|k| Ok((0, task(k)?)), |result| results.push(result))?;
         Ok(results)
     }
 }
@@ -273,43 +265,18 @@ impl LayoutRecoding {
 #[cfg(test)]
 mod tests {
     use super::LayoutRecoding;
-    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
-    use crate::data::{
-        Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
-    };
+    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
 
     fn layout(class: ValueClass, levels: &[&str]) -> Layout {
-        let kind = |levels: &[&str]| {
-            if levels.is_empty() {
-                FeatureKind::Continuous { integer: false }
-            } else {
-                FeatureKind::Nominal
-            }
-        };
-        let feature = |name: &str, class, levels: &[&str]| Feature {
-            name: name.to_owned(),
-            kind: kind(levels),
-            levels: levels.iter().map(|&l| l.to_owned()).collect(),
-            class,
-            source: SourceForm::default(),
-        };
-        Layout {
-            n_rows: 0,
-            row_id: RowIdKind::RowNumber,
-            label: None,
-            person: None,
-            weight: None,
-            attributes: Vec::new(),
-            features: vec![feature("x", class, &[]), feature("town", ValueClass::Text, levels)],
-            hidden: Vec::new(),
-            derived: Vec::new(),
-            carried: Vec::new(),
-            single: Vec::new(),
-            decisions: Vec::new(),
-            strata: None,
-            slices: Vec::new(),
-        }
+        let kind = if levels.is_empty() { FeatureKind::REAL } else { FeatureKind::Nominal };
+        Layout::of(
+            vec![],
+            vec![
+                Feature::typed("x", FeatureKind::REAL, &[], class),
+                Feature::typed("town", kind, levels, ValueClass::Text),
+            ],
+        )
     }
 
     #[test]
@@ -319,14 +286,10 @@ mod tests {
             &layout(ValueClass::Float, &["a", "b"]),
         )
         .unwrap();
-        let rows = FeatureRows {
-            n: 4,
-            columns: vec![
-                FeatureColumn::Number(vec![1.0; 4]),
-                FeatureColumn::Code(vec![0, 1, 2, MISSING]),
-            ],
-            source: Vec::new(),
-        };
+        let rows = FeatureRows::of(vec![
+            FeatureColumn::Number(vec![1.0; 4]),
+            FeatureColumn::Code(vec![0, 1, 2, MISSING]),
+        ]);
         let made = recoding.apply(rows);
         assert_eq!(
             made.columns,
@@ -343,11 +306,10 @@ mod tests {
         let (from, mut to) =
             (layout(ValueClass::Int, &["b", "a"]), layout(ValueClass::Int, &["a", "b"]));
         to.features.reverse();
-        let rows = FeatureRows {
-            n: 2,
-            columns: vec![FeatureColumn::Number(vec![1.0, 2.0]), FeatureColumn::Code(vec![0, 1])],
-            source: Vec::new(),
-        };
+        let rows = FeatureRows::of(vec![
+            FeatureColumn::Number(vec![1.0, 2.0]),
+            FeatureColumn::Code(vec![0, 1]),
+        ]);
         let made = LayoutRecoding::new(&from, &to).unwrap().apply(rows);
         assert_eq!(
             made.columns,

@@ -13,6 +13,7 @@ use crate::data::source::catalog::{DATA_SETS, DataSetOrigin, PublicDataSet, data
 use crate::error::Result;
 use crate::exec::pieces::StageWatch;
 use crate::table::file::{FileOwner, ParquetFile};
+use crate::tests::Says;
 use crate::tests::shared;
 
 /// Obtains a data set and imports it.
@@ -253,7 +254,7 @@ fn a_file_that_changes_after_it_was_found_is_not_imported() {
     std::fs::write(&copy, "A11 6 A34\n").unwrap();
     assert_eq!(fault(import()).code, "wrong-checksum");
     std::fs::remove_file(&copy).unwrap();
-    assert!(import().unwrap_err().to_string().contains("german.data"));
+    import().unwrap_err().to_string().says(&["german.data"]);
 }
 
 /// Where a set cannot be obtained, the hint names every file, its checksum and its address.
@@ -270,7 +271,7 @@ fn what_cannot_be_had_says_where_to_put_which_file() {
             &dir.path().join("source.parquet"),
         ));
         assert_eq!(fault.code, "unreachable-data");
-        assert!(fault.what.contains("no network"));
+        fault.what.says(&["no network"]);
         let hint = fault.hint.unwrap();
         for member in set.members {
             let path = dir.path().join(set.name).join(member.name);

@@ -75,6 +75,7 @@ enum ServerAnswer {
     Noise,
     Silence,
 }
+use crate::tests::Says;
 use ServerAnswer::{
     BreaksOff, ChunksBreakOff, Good, Noise, NotFound, Redirect, SaysLess, Silence, Stalls,
 };
@@ -252,7 +253,7 @@ fn a_server_that_behaves_badly_leaves_nothing_wrong_behind() {
 fn redirects_without_end_are_given_up() {
     let dir = tempfile::tempdir().unwrap();
     let (result, asked) = tiny(dir.path(), (0..100).map(|_| Redirect).collect());
-    assert!(fault(result).what.contains("redirect"));
+    fault(result).what.says(&["redirect"]);
     assert_eq!(asked.len(), 5);
     assert!(!dir.path().join("tiny").exists());
 }
@@ -261,7 +262,7 @@ fn redirects_without_end_are_given_up() {
 fn nobody_listens() {
     let dir = tempfile::tempdir().unwrap();
     let (result, _) = tiny(dir.path(), Vec::new());
-    assert!(fault(result).what.contains("two/older"));
+    fault(result).what.says(&["two/older"]);
 }
 
 /// Temporary files of a killed run are removed once the file is complete.

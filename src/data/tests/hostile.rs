@@ -11,10 +11,9 @@ use indexmap::IndexMap;
 
 use super::{
     batches, column, columns, counts, fault, integers, keep, label, numbers, parquet,
-    prepare_parquet, sensitive, texts, words,
+    prepare_parquet, prepared, sensitive, texts, words,
 };
 use crate::data::column::declared::DeclaredColumns;
-use crate::data::prepare::issues::IssueSeverity;
 use crate::data::prepare::params::{
     MissingBlock, MissingRule, OrdinalOrder, PrepareParams, SplitColumn,
 };
@@ -25,9 +24,12 @@ use crate::data::values::ValueClass;
 use crate::data::{FeatureKind, MISSING_GROUP};
 use crate::error::{Exit, Fault};
 use crate::param::Word;
+use crate::tests::Says;
+
+type TestRows = Vec<(&'static str, ArrayRef)>;
 
 /// Four rows: two groups, both labels, a number, a text id.
-fn rows() -> Vec<(&'static str, ArrayRef)> {
+fn rows() -> TestRows {
     vec![
         ("g", texts(&["a", "b", "a", "b"])),
         ("y", integers(&[0, 1, 1, 0])),
@@ -46,19 +48,27 @@ fn params() -> PrepareParams {
     }
 }
 
-/// The fault of the four rows with `column` replaced by `array`, under changed parameters.
-fn check(name: &'static str, array: ArrayRef, change: impl Fn(&mut PrepareParams)) -> Fault {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("in.parquet");
+/// The four rows with other columns.
+fn rows_with(columns: impl IntoIterator<Item = (&'static str, ArrayRef)>) -> TestRows {
     let mut rows = rows();
-    match rows.iter_mut().find(|(n, _)| *n == name) {
-        Some((_, old)) => *old = array,
-        None => rows.push((name, array)),
+    for (name, array) in columns {
+        match rows.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, old)) => *old = array,
+            None => rows.push((name, array)),
+        }
     }
-    parquet(&file, rows, 2);
+    rows
+}
+
+fn changed(change: impl Fn(&mut PrepareParams)) -> PrepareParams {
     let mut params = params();
     change(&mut params);
-    let fault = fault(prepare_parquet(&file, &params, dir.path(), 1024, 2));
+    params
+}
+
+/// The fault of the four rows with another column, under changed parameters.
+fn check(name: &'static str, array: ArrayRef, change: impl Fn(&mut PrepareParams)) -> Fault {
+    let fault = fault(prepared(rows_with([(name, array)]), &changed(change)).1);
     assert_eq!(crate::error::Error::from(fault.clone()).exit(), Exit::Data);
     fault
 }
@@ -121,19 +131,15 @@ fn one_hot_groups_hold_one_level_a_row() {
         ("bad-onehot", Some("row 2"), Some("u"))
     );
 
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("in.parquet");
-    let mut rows = rows();
-    rows[2].1 = numbers(&[1.0, 0.0, 1.0, 0.0]);
-    rows.push(("u", Arc::new(Float64Array::from(vec![Some(0.0), Some(0.0), Some(1.0), None]))));
-    parquet(&file, rows, 3);
-    let mut params = params();
-    group(&mut params);
-    let prepared = prepare_parquet(&file, &params, dir.path(), 1024, 2).unwrap();
+    let u: ArrayRef = Arc::new(Float64Array::from(vec![Some(0.0), Some(0.0), Some(1.0), None]));
+    let rows = rows_with([("x", numbers(&[1.0, 0.0, 1.0, 0.0])), ("u", u)]);
+    let params = changed(group);
+    let (_dir, prepared) = prepared(rows, &params);
+    let prepared = prepared.unwrap();
     let issue = prepared.issues.iter().find(|i| i.code == "broken-onehot").unwrap();
-    assert_eq!((issue.place.as_str(), issue.n), ("level", 3));
-    assert!(issue.text.contains("2 rows have no 1 and 1 rows have several"), "{}", issue.text);
-    assert!(params.reports_issue(issue.code, &issue.place));
+    assert_eq!((issue.r#where.as_str(), issue.n), ("level", 3));
+    issue.text.says(&["2 rows have no 1 and 1 rows have several"]);
+    assert!(params.reports_issue(&issue.code, &issue.r#where));
 }
 
 #[test]
@@ -142,24 +148,21 @@ fn missing_values_follow_their_rule() {
         Arc::new(Float64Array::from(vec![Some(1.0), Some(f64::NAN), Some(3.0), None]));
     let fault = check("x", Arc::clone(&holes), |p| p.missing.continuous = MissingRule::Error);
     assert_eq!((fault.code, fault.row.as_deref()), ("missing-value", Some("row 1")));
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("in.parquet");
-    let mut rows = rows();
-    rows[2].1 = holes;
-    parquet(&file, rows, 3);
-    let prepared = prepare_parquet(&file, &params(), dir.path(), 1024, 1).unwrap();
+    let rows = rows_with([("x", holes)]);
+    let (dir, found) = prepared(rows.clone(), &params());
+    let found = found.unwrap();
     let missing: Vec<bool> =
         batches(dir.path())[0].rows.numbers(1).iter().map(|v| v.is_nan()).collect();
     assert_eq!(missing, [false, true, false, true]);
     assert_eq!(
-        prepared.issues.iter().map(|i| (i.code, i.n)).collect::<Vec<_>>(),
+        found.issues.iter().map(|i| (i.code.as_str(), i.n)).collect::<Vec<_>>(),
         [("missing-values", 2)]
     );
     let params = PrepareParams {
         missing: MissingBlock { continuous: MissingRule::DropRow, ..MissingBlock::default() },
         ..params()
     };
-    assert_eq!(prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().layout.n_rows, 2);
+    assert_eq!(prepared(rows, &params).1.unwrap().layout.n_rows, 2);
 }
 
 #[test]
@@ -240,16 +243,13 @@ fn row_ids_that_identify_nobody() {
 #[test]
 fn labels_of_nobody_are_told_as_such() {
     let told = |labels: [Option<&str>; 4]| {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("in.parquet");
-        let mut rows = rows();
-        rows[1].1 = Arc::new(StringArray::from(labels.to_vec()));
-        parquet(&file, rows, 2);
+        let rows = rows_with([("y", Arc::new(StringArray::from(labels.to_vec())) as ArrayRef)]);
         let mut params = params();
         let label = params.label.as_mut().unwrap();
         (label.positive, label.negative) = (words(&["yes"]), Some(words(&["no"])));
-        let issues = prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().issues;
-        let of = |code: &str| issues.iter().find(|i| i.code == code).map(|i| (i.n, i.text.clone()));
+        let issues = prepared(rows, &params).1.unwrap().issues;
+        let of =
+            |code: &str| issues.iter().find(|i| i.code == code).map(|i| (i.n, i.text.to_string()));
         (of("one-label-value"), of("missing-label"))
     };
     let nobody = "nobody has a label in `y`: metrics that need labels are undefined".to_owned();
@@ -261,15 +261,12 @@ fn labels_of_nobody_are_told_as_such() {
 
 #[test]
 fn groups_that_are_missing_or_strange_stay_and_are_counted() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("in.parquet");
-    let mut rows = rows();
-    rows[0].1 = Arc::new(StringArray::from(vec![Some("a"), None, Some("c"), Some("a")]));
-    rows[1].1 = Arc::new(Int64Array::from(vec![Some(0), Some(1), None, Some(1)]));
-    parquet(&file, rows, 2);
-    let prepared = prepare_parquet(&file, &params(), dir.path(), 1024, 1).unwrap();
+    let g: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("c"), Some("a")]));
+    let y: ArrayRef = Arc::new(Int64Array::from(vec![Some(0), Some(1), None, Some(1)]));
+    let (dir, prepared) = prepared(rows_with([("g", g), ("y", y)]), &params());
+    let prepared = prepared.unwrap();
     let mut codes: Vec<_> =
-        prepared.issues.iter().map(|i| (i.code, i.place.as_str(), i.n)).collect();
+        prepared.issues.iter().map(|i| (i.code.as_str(), i.r#where.as_str(), i.n)).collect();
     codes.sort_unstable();
     assert_eq!(
         codes,
@@ -293,15 +290,10 @@ fn groups_that_are_missing_or_strange_stay_and_are_counted() {
 #[test]
 fn groups_that_differ_only_by_case_or_blanks() {
     let text_of = |groups: &[&str], values: [&str; 4], code: &str| {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("in.parquet");
-        let mut rows = rows();
-        rows[0].1 = Arc::new(StringArray::from(values.to_vec()));
-        parquet(&file, rows, 2);
         let params = PrepareParams { sensitive: vec![sensitive("g", groups)], ..params() };
-        match prepare_parquet(&file, &params, dir.path(), 1024, 1) {
+        match prepared(rows_with([("g", texts(&values))]), &params).1 {
             Ok(prepared) => {
-                prepared.issues.iter().find(|issue| issue.code == code).unwrap().text.clone()
+                prepared.issues.iter().find(|issue| issue.code == code).unwrap().text.to_string()
             }
             Err(error) => fault::<()>(Err(error)).hint.unwrap(),
         }
@@ -348,24 +340,13 @@ fn a_level_called_missing_is_no_missing_value() {
     };
     let fault = check("colour", Arc::clone(&both), level);
     assert_eq!((fault.code, fault.column.as_deref()), ("ambiguous-missing", Some("colour")));
-    assert!(
-        fault.what.contains("no value in 1 rows and the value `missing` in 2"),
-        "{}",
-        fault.what
-    );
-    assert!(fault.hint.unwrap().contains("missing: {null_values: {colour: [missing]}}"));
+    fault.what.says(&["no value in 1 rows and the value `missing` in 2"]);
+    fault.hint.unwrap().says(&["missing: {null_values: {colour: [missing]}}"]);
     let prepared = |array: ArrayRef, change: &dyn Fn(&mut PrepareParams)| {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("in.parquet");
-        let mut all = rows();
-        all.push(("colour", array));
-        parquet(&file, all, 2);
-        let mut params = params();
-        level(&mut params);
+        let mut params = changed(level);
         change(&mut params);
-        prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().layout.features[2]
-            .levels
-            .clone()
+        let found = super::prepared(rows_with([("colour", array)]), &params).1.unwrap();
+        found.layout.features[2].levels.clone()
     };
     let named = IndexMap::from([(column("colour"), vec![Word("missing".to_owned())])]);
     assert_eq!(
@@ -381,17 +362,9 @@ fn a_level_called_missing_is_no_missing_value() {
 #[test]
 fn whole_numbers_are_told_by_their_values() {
     let of = |array: ArrayRef, change: &dyn Fn(&mut PrepareParams)| {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("in.parquet");
-        let mut all = rows();
-        all[2].1 = array;
-        parquet(&file, all, 2);
-        let mut params = params();
-        change(&mut params);
-        let feature = prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().layout.features
-            [1]
-        .clone();
-        (feature.kind == FeatureKind::Continuous { integer: true }, feature.class)
+        let found = prepared(rows_with([("x", array)]), &changed(change)).1.unwrap();
+        let feature = &found.layout.features[1];
+        (feature.kind == FeatureKind::WHOLE, feature.class)
     };
     let some: ArrayRef =
         Arc::new(Float64Array::from(vec![Some(1.0), None, Some(-3.0), Some(f64::NAN)]));
@@ -453,8 +426,8 @@ fn many_levels_are_told() {
         let prepared = prepare_parquet(&file, &params, dir.path(), 1024, 2).unwrap();
         let issue = prepared.issues.iter().find(|issue| issue.code == "many-levels");
         assert_eq!(
-            issue.map(|issue| (issue.n, issue.place.as_str(), issue.severity)),
-            told.map(|n| (n, "v", IssueSeverity::Warning))
+            issue.map(|issue| (issue.n, issue.r#where.as_str(), issue.severity.as_str())),
+            told.map(|n| (n, "v", "warning"))
         );
     }
 }
@@ -469,18 +442,12 @@ fn numbers_are_no_levels() {
     let refused = fault(values(1001, &german));
     assert_eq!((refused.code, refused.column.as_deref()), ("numbers-as-levels", Some("v")));
     let hint = refused.hint.unwrap();
-    assert!(
-        hint.contains("decimal: \",\"") && hint.contains("list `v` under `continuous`"),
-        "{hint}"
-    );
+    hint.says(&["decimal: \",\"", "list `v` under `continuous`"]);
     // The numbers are also reported above the largest number of levels of a column.
     assert_eq!(fault(values(100_001, &german)).code, "numbers-as-levels");
     let points = fault(values(1001, &|i| format!("{}.5", i)));
-    assert!(
-        points.what.contains("decimal point") && points.hint.unwrap().starts_with("list `v`"),
-        "{}",
-        points.what
-    );
+    assert!(points.hint.unwrap().starts_with("list `v`"), "{}", points.what);
+    points.what.says(&["decimal point"]);
     // Three digits after every sign: it may separate thousands; as a decimal sign it would put
     // `1.001` below `350`.
     let thousands = |sign: char| {
@@ -495,7 +462,7 @@ fn numbers_are_no_levels() {
         assert!(hint.starts_with(&words) && hint.contains("remove it from the file"), "{hint}");
         let other = |i: i64| if i == 7 { "1.5".to_owned() } else { thousands(sign)(i) };
         let hint = fault(values(1100, &other)).hint.unwrap();
-        assert!(!hint.contains("three digits"), "{hint}");
+        hint.lacks(&["three digits"]);
     }
     // Fewer levels, one value in twenty that is not a number, codes without a decimal sign.
     assert!(values(1000, &german).is_ok());
@@ -571,5 +538,5 @@ fn parts_must_agree_and_folders_may_be_columns() {
     );
     let fault = fault_of(&dir.path().join("lake"), &params());
     assert_eq!(fault.code, "type-changes");
-    assert!(fault.what.contains("g=a") && fault.what.contains("g=b"), "{fault}");
+    fault.what.says(&["g=a", "g=b"]);
 }

@@ -15,6 +15,7 @@ use crate::data::source::csv_records::TextEncoding;
 use crate::error::Result;
 use crate::exec::pieces::StageWatch;
 use crate::table::file::{FileOwner, ParquetFile};
+use crate::tests::Says;
 use crate::tests::shared;
 
 fn params(path: &Path) -> CsvBlock {
@@ -61,7 +62,7 @@ fn types_hold_for_the_whole_file() {
 #[test]
 fn lines_that_end_by_cr_alone_are_refused() {
     let error = import(b"a,b\r1,2\r3,4\r", &["a"]).unwrap_err().to_string();
-    assert!(error.contains("ends its lines by CR alone") && error.contains("tr '\\r'"), "{error}");
+    error.says(&["ends its lines by CR alone", "tr '\\r'"]);
 }
 
 #[test]

@@ -117,6 +117,18 @@ pub(super) fn prepare_parquet(
     prepare(&source, params, out, batch_rows, &workers(threads), StageWatch::SILENT)
 }
 
+/// In a temporary folder: the rows, prepared in batches of five.
+pub(super) fn prepared(
+    rows: Vec<(&str, ArrayRef)>,
+    params: &PrepareParams,
+) -> (tempfile::TempDir, Result<PrepareFindings>) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("source.parquet");
+    parquet(&file, rows, 3);
+    let result = prepare_parquet(&file, params, dir.path(), 5, 2);
+    (dir, result)
+}
+
 pub(super) fn fault<T: std::fmt::Debug>(result: Result<T>) -> Fault {
     match result {
         Err(Error::Data(fault)) => *fault,

@@ -17,6 +17,7 @@ use crate::data::source::ParquetSource;
 use crate::data::{FeatureColumn, FeatureKind};
 use crate::error::{Error, StopSignal};
 use crate::exec::pieces::StageWatch;
+use crate::tests::Says;
 use crate::tests::shared;
 
 pub(super) fn adult() -> PrepareParams {
@@ -107,7 +108,7 @@ fn adult_has_the_counts_of_its_publication() {
         .map(|b| b.rows.codes(occupation).iter().filter(|&&c| c == missing).count())
         .sum();
     assert_eq!(n, 2_809);
-    assert_eq!(prepared.layout.features[1].kind, FeatureKind::Continuous { integer: true });
+    assert_eq!(prepared.layout.features[1].kind, FeatureKind::WHOLE);
     assert_eq!(
         prepared.filters.iter().map(|f| (f.rows_in, f.rows_out)).collect::<Vec<_>>(),
         [(48_842, 48_842); 4]
@@ -202,7 +203,7 @@ fn compas_filters_lose_the_rows_that_propublica_lost() {
     assert_eq!(counts[&(0, 0)] + counts[&(0, 1)], 3_175);
     let issue = prepared.issues.iter().find(|i| i.code == "undeclared-group").unwrap();
     assert_eq!(issue.n, 6_172 - 5_278);
-    assert!(issue.text.contains("`Hispanic` (509), `Other` (343)"), "{}", issue.text);
+    issue.text.says(&["`Hispanic` (509), `Other` (343)"]);
 
     params.keep.push(keep(r#"{"race": {"in": ["African-American", "Caucasian"]}}"#));
     assert_eq!(prepare_parquet(&file, &params, out.path(), BATCH, 2).unwrap().layout.n_rows, 5_278);

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 
 use super::{
-    BATCH, batches, column, columns, counts, fault, integers, keep, label, numbers, parquet,
-    prepare_parquet, sensitive, texts, words,
+    BATCH, batches, column, columns, counts, fault, integers, keep, label, numbers,
+    prepare_parquet, prepared, sensitive, texts, words,
 };
 use crate::data::prepare::PrepareFindings;
 use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe};
-use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::params::{
     MissingBlock, MissingRule, OrdinalOrder, PrepareParams, SensitiveParams, SplitColumn,
 };
 use crate::data::{FeatureKind, MISSING, MISSING_GROUP};
 use crate::param::ColumnName;
+use crate::table::IssueRow;
+use crate::tests::Says;
 use crate::tests::shared;
 
 /// Derived columns as a job writes them; a cross takes its parts unchanged.
@@ -32,24 +33,12 @@ fn derived(name: &str, of: &str, groups: &[&str]) -> SensitiveParams {
     SensitiveParams { column: column(of), ..sensitive(name, groups) }
 }
 
-fn issue<'a>(prepared: &'a PrepareFindings, code: &str) -> &'a DataIssue {
+fn issue<'a>(prepared: &'a PrepareFindings, code: &str) -> &'a IssueRow {
     prepared
         .issues
         .iter()
         .find(|issue| issue.code == code)
         .unwrap_or_else(|| panic!("no `{code}` in {:?}", prepared.issues))
-}
-
-/// In a temporary folder: the rows, prepared in batches of five.
-fn prepared(
-    rows: Vec<(&str, ArrayRef)>,
-    params: &PrepareParams,
-) -> (tempfile::TempDir, crate::error::Result<PrepareFindings>) {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("source.parquet");
-    parquet(&file, rows, 3);
-    let result = prepare_parquet(&file, params, dir.path(), 5, 2);
-    (dir, result)
 }
 
 /// Seven people: age, race, sex, label.
@@ -127,11 +116,11 @@ fn derived_attributes_have_groups_and_their_misfits_are_counted() {
     assert_eq!(all[2], [0, NONE, NONE, 1, NONE, NONE, NONE]);
 
     let outside = issue(&prepared, "outside-bins");
-    assert_eq!((outside.n, outside.place.as_str()), (2, "band"));
-    assert!(outside.text.contains("from `16` to `99`"), "{}", outside.text);
+    assert_eq!((outside.n, outside.r#where.as_str()), (2, "band"));
+    outside.text.says(&["from `16` to `99`"]);
     let unmapped = issue(&prepared, "unmapped-value");
-    assert_eq!((unmapped.n, unmapped.place.as_str()), (3, "race2"));
-    assert!(unmapped.text.contains("`?` (1), `Asian` (1), `Other` (1)"), "{}", unmapped.text);
+    assert_eq!((unmapped.n, unmapped.r#where.as_str()), (3, "race2"));
+    unmapped.text.says(&["`?` (1), `Asian` (1), `Other` (1)"]);
 }
 
 #[test]
@@ -225,7 +214,7 @@ fn values_that_mean_missing_are_gone_before_anything_looks() {
         .issues
         .iter()
         .filter(|i| i.code == "null-value")
-        .map(|i| (i.place.as_str(), i.n))
+        .map(|i| (i.r#where.as_str(), i.n))
         .collect();
     assert_eq!(counted, [("race", 2), ("age", 2)]);
     assert_eq!(
@@ -261,10 +250,7 @@ fn groups_that_never_occur_are_explained_by_the_values_that_do() {
         },
     ));
     assert_eq!((fault.code, fault.column.as_deref()), ("unknown-group", Some("race2")));
-    assert!(
-        fault.hint.as_ref().unwrap().contains("that the map of `race2` lacks: `White` (2)"),
-        "{fault}"
-    );
+    fault.hint.as_ref().unwrap().says(&["that the map of `race2` lacks: `White` (2)"]);
 }
 
 fn prepared_only(
@@ -289,7 +275,7 @@ fn heart_has_the_missing_values_of_its_notes() {
         ..PrepareParams::default()
     };
     let prepared = prepare_parquet(&file, &params, out.path(), BATCH, 1).unwrap();
-    let counted: Vec<u64> =
+    let counted: Vec<i64> =
         prepared.issues.iter().filter(|i| i.code == "null-value").map(|i| i.n).collect();
     assert_eq!(counted, [123 + 49, 1]);
 }

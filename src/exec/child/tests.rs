@@ -14,6 +14,7 @@ use crate::error::{Error, Fault, Result, StopSignal};
 use crate::exec::StageContext;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
+use crate::tests::Says;
 
 #[derive(Default)]
 struct ChildEvents(Mutex<Vec<Event>>);
@@ -148,7 +149,7 @@ fn a_kept_program_answers_again_and_again_and_ends_with_its_owner() {
     program.time_limit = Duration::from_millis(300);
     asked(&kept, &program, &heard, "sleep").unwrap();
     let late = fault(asked(&kept, &program, &heard, "two").map(String::into_bytes));
-    assert!(late.what.contains("time limit of 0.3 s"), "{}", late.what);
+    late.what.says(&["time limit of 0.3 s"]);
     // Who is orphaned is reaped by the system, at its own pace.
     let killed = Instant::now();
     while alive(&second).is_ok() {
@@ -186,24 +187,17 @@ fn failures_name_command_status_and_last_lines() {
     assert!(failed.hint.is_some());
 
     let killed = fault(ran(&shell("kill -SEGV $$")));
-    assert!(
-        killed.what.contains("failed with signal 11 (SIGSEGV)")
-            && killed.what.contains("wrote nothing to its standard error")
-    );
+    killed.what.says(&["failed with signal 11 (SIGSEGV)", "wrote nothing to its standard error"]);
     let absent = fault(ran(&program(&["no-such-program-anywhere"])));
-    assert!(
-        absent.code == "command-not-started"
-            && absent.what.contains("it is not in any folder of PATH"),
-        "{}",
-        absent.what
-    );
+    assert_eq!(absent.code, "command-not-started", "{}", absent.what);
+    absent.what.says(&["it is not in any folder of PATH"]);
     let absent = fault(ran(&program(&["./no/such/file"])));
-    assert!(absent.what.contains("in its first line, does not exist"), "{}", absent.what);
+    absent.what.says(&["in its first line, does not exist"]);
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("plain");
     std::fs::write(&plain, "#!/bin/sh\n").unwrap();
     let refused = fault(ran(&program(&[plain.to_str().unwrap()])));
-    assert!(refused.what.contains("is not executable"), "{}", refused.what);
+    refused.what.says(&["is not executable"]);
 }
 
 #[test]
@@ -251,7 +245,7 @@ fn the_time_limit_ends_the_whole_group() {
     let hangs = shell(&format!("echo $$ > {}; sleep 300 & sleep 300 | sleep 300", file.display()));
     let started = Instant::now();
     let late = fault(ran(&ChildProgram { time_limit: Duration::from_millis(300), ..hangs }));
-    assert!(late.what.contains("did not end within its time limit of 0.3 s"), "{}", late.what);
+    late.what.says(&["did not end within its time limit of 0.3 s"]);
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_gone(group(&file));
 }
@@ -295,7 +289,7 @@ fn what_is_left_behind_is_ended_with_the_program() {
     // A process that left the group and holds the pipes cannot be killed, and is not waited for.
     let started = Instant::now();
     let daemon = fault(ran(&shell("setsid sleep 8 & sleep 0.5; echo done")));
-    assert!(daemon.what.contains("kept its standard output open"), "{}", daemon.what);
+    daemon.what.says(&["kept its standard output open"]);
     assert!(started.elapsed() < Duration::from_secs(20));
 }
 
@@ -352,6 +346,6 @@ fn events_tell_start_and_end() {
     };
     assert_eq!((stage.as_str(), code.as_str()), ("score/live", "exit status 0"));
     assert!(text.starts_with("sh -c 'echo '\\''for people"), "{text}");
-    assert!(tail.contains("a b") && tail.contains("for people"), "{tail}");
-    assert!(ended.fault("bad-scores", "wrote rubbish").what.contains("ended with: exit status 0"));
+    tail.says(&["a b", "for people"]);
+    ended.fault("bad-scores", "wrote rubbish").what.says(&["ended with: exit status 0"]);
 }

@@ -9,6 +9,7 @@ use super::{OutputFolder, PublishOutcome};
 use crate::error::{Error, Exit, StopSignal};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::files::{exchange_in_steps, files_below};
+use crate::tests::Says;
 
 struct FolderBench {
     root: tempfile::TempDir,
@@ -130,12 +131,8 @@ fn files_of_others_move_into_the_new_folder() {
         let (exit, text) =
             words(&folder.publish(&content, &[], &CancelFlag::default()).unwrap_err());
         drop(folder);
-        assert!(
-            exit == Exit::Operator
-                && text.contains("page.html")
-                && text.contains("hint: move or rename"),
-            "{text}"
-        );
+        assert_eq!(exit, Exit::Operator, "{text}");
+        text.says(&["page.html", "hint: move or rename"]);
         assert_eq!(std::fs::read_to_string(&there).unwrap(), "theirs");
         theirs("2");
         std::fs::remove_file(there).unwrap();
@@ -162,10 +159,8 @@ fn what_is_not_ours_is_refused() {
     let place = FolderBench::new();
     let refused = |replace: bool, cause: &str| {
         let (exit, text) = words(&OutputFolder::claim(&place.out(), "demo", replace).unwrap_err());
-        assert!(
-            exit == Exit::Operator && text.contains(cause) && text.contains("hint: "),
-            "{text}"
-        );
+        assert_eq!(exit, Exit::Operator, "{text}");
+        text.says(&[cause, "hint: "]);
         place.is_tidy();
     };
     std::fs::create_dir_all(place.out()).unwrap();
@@ -192,11 +187,9 @@ fn a_failed_publish_keeps_the_old_folder() {
     let none = CancelFlag::default();
 
     // The manifest of another job, and none.
-    assert!(
-        words(&folder.publish(&place.content("other", "2"), &[], &none).unwrap_err())
-            .1
-            .contains("of the job `demo`")
-    );
+    words(&folder.publish(&place.content("other", "2"), &[], &none).unwrap_err())
+        .1
+        .says(&["of the job `demo`"]);
     assert_eq!(
         folder.publish(&place.root.path().join("gone"), &[], &none).unwrap_err().exit(),
         Exit::Operator
@@ -208,11 +201,9 @@ fn a_failed_publish_keeps_the_old_folder() {
         Exit::Operator
     );
     let outside = [("../run.json".to_owned(), vec![])];
-    assert!(
-        words(&folder.publish(&place.content("demo", "2"), &outside, &none).unwrap_err())
-            .1
-            .contains("outside the output folder")
-    );
+    words(&folder.publish(&place.content("demo", "2"), &outside, &none).unwrap_err())
+        .1
+        .says(&["outside the output folder"]);
     let cancel = CancelFlag::default();
     cancel.raise(StopSignal::Terminate);
     assert_eq!(
@@ -310,11 +301,7 @@ fn a_second_process_is_refused_until_the_first_is_killed() {
     assert!(lines.any(|line| line.unwrap().contains("claimed")));
     let (exit, text) = words(&OutputFolder::claim(&place.out(), "demo", true).unwrap_err());
     assert_eq!(exit, Exit::Operator);
-    assert!(
-        text.contains(&format!("process `{}` is writing to it", child.id()))
-            && text.contains("--out"),
-        "{text}"
-    );
+    text.says(&[&format!("process `{}` is writing to it", child.id()), "--out"]);
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(OutputFolder::claim(&place.out(), "demo", false).is_ok());

@@ -174,6 +174,7 @@ pub(super) fn replaced(address: &ObjectAddress) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::Says;
 
     fn address() -> ObjectAddress {
         ObjectAddress::parse("s3://lake/rows.parquet").unwrap()
@@ -207,7 +208,7 @@ mod tests {
                  non-2xx status code: {status}: {body}"
             );
             let error = failed(&address(), &generic(&text));
-            assert!(!error.to_string().contains("hunter2"), "{error}");
+            error.to_string().lacks(&["hunter2"]);
             assert_eq!(error.exit().code(), 5);
         }
     }
@@ -234,6 +235,6 @@ mod tests {
             source: "status code: 403 Forbidden".into(),
         };
         let said = failed(&address(), &denied).to_string();
-        assert!(said.contains("refused the credentials (status 403)"), "{said}");
+        said.says(&["refused the credentials (status 403)"]);
     }
 }

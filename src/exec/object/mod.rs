@@ -422,6 +422,7 @@ mod store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::Says;
 
     #[test]
     fn addresses_are_read() {
@@ -463,7 +464,7 @@ mod tests {
             let problem = ObjectAddress::parse(text).unwrap_err();
             let error = ObjectAddress::of(Path::new(text)).unwrap_err().to_string();
             for words in [problem.what, problem.hint, error] {
-                assert!(!words.contains("hunter2"), "{words}");
+                words.lacks(&["hunter2"]);
             }
         }
     }

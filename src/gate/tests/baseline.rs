@@ -1,12 +1,11 @@
 //! Gates on a change against an earlier run.
 
-use super::{
-    GateChangeRow, NSR, against, baseline_of, changes, direction, judge, metrics, question,
-};
+use super::{against, asked, baseline_of, change, direction, judge, nsr, pair, question};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::question::{GateLimit, GateQuestion, GateSubject};
+use crate::gate::question::{GateLimit, GateQuantity, GateQuestion};
 use crate::gate::reason::GateStatus;
-use crate::table::{ChangeRow, GateRow};
+use crate::table::text_row::TextRow;
+use crate::table::{ChangeRow, GateRow, MetricRow};
 
 /// The verdict, the reason and the row of a gate about a change from the baseline.
 #[track_caller]
@@ -17,7 +16,7 @@ pub(super) fn check_change(
     reason: &str,
 ) -> GateRow {
     let baseline = baseline_of(frame, "models.m.threshold");
-    let judged = judge(std::slice::from_ref(question), &metrics(&[NSR]), Some(&baseline));
+    let judged = judge(std::slice::from_ref(question), &[nsr()], Some(&baseline));
     assert_eq!(judged.verdict, Some(expected));
     let row = judged.table.first().unwrap();
     assert!(row.reason.contains(reason), "{}", row.reason.as_str());
@@ -27,13 +26,10 @@ pub(super) fn check_change(
 /// A run that trained its model again knows more doubt than the interval of a change holds.
 #[test]
 fn a_change_says_that_its_interval_leaves_out_other_trainings() {
-    let women = ["Female", "Male"];
-    let risen = ("compared", 0.131, Some(0.124), Some((0.027, 0.217)), [122, 137]);
-    let frame = changes("direction", women, "nsr", risen);
+    let frame = [change("")];
     let baseline = baseline_of(&frame, "");
     let reason = |question: &GateQuestion, trainings: Option<i64>| {
-        let mut own = metrics(&[NSR]);
-        own[0].training_repeats = trainings;
+        let own = [MetricRow { training_repeats: trainings, ..nsr() }];
         let judged = judge(std::slice::from_ref(question), &own, Some(&baseline));
         judged.table[0].reason.to_string()
     };
@@ -50,11 +46,7 @@ fn a_change_says_that_its_interval_leaves_out_other_trainings() {
 
 #[test]
 fn a_change_is_judged_by_its_own_interval() {
-    let women = ["Female", "Male"];
-    // 16 of 122, then 35 of 137.
-    let published: GateChangeRow<'_> =
-        ("compared", 0.131, Some(0.124), Some((0.027, 0.217)), [122, 137]);
-    let frame = changes("direction", women, "nsr", published);
+    let frame = [change("")];
     let rise = |limit| against(direction(), GateLimit::AtMost(limit));
     let fall = |limit: f64| against(direction(), GateLimit::AtLeast(-limit));
     let row = check_change(&rise(0.01), &frame, GateStatus::Fail, "the whole interval breaks");
@@ -85,31 +77,19 @@ fn a_change_is_judged_by_its_own_interval() {
 #[test]
 fn what_cannot_be_compared_is_never_a_pass() {
     let rise = against(direction(), GateLimit::AtMost(1.0));
-    let women = ["Female", "Male"];
-    for (change, reason) in [
-        (("not_comparable", 0.1, None, None, [122, 137]), "another models.m.threshold"),
-        (("only_new", 0.1, None, None, [0, 137]), "the baseline has no such value"),
-        (
-            ("only_old", 0.1, None, None, [122, 0]),
-            "the baseline has such a value, the run does not",
-        ),
-        (("compared", 0.1, None, None, [122, 137]), "the change is undefined: old: empty_group"),
-        (("compared", 0.1, Some(0.0), None, [122, 137]), "there is no interval"),
+    let lacks = "difference=, lo=, hi=, level=, undefined=old: empty_group";
+    for (status, reason) in [
+        ("status=not_comparable", "another models.m.threshold"),
+        ("status=only_new, old_denominator=0", "the baseline has no such value"),
+        ("status=only_old, new_denominator=0", "the baseline has such a value, the run does not"),
+        ("status=compared", "the change is undefined: old: empty_group"),
+        ("difference=0, undefined=", "there is no interval"),
     ] {
-        check_change(
-            &rise,
-            &changes("direction", women, "nsr", change),
-            GateStatus::Inconclusive,
-            reason,
-        );
+        let lacking = change(lacks).with(status);
+        check_change(&rise, &[lacking], GateStatus::Inconclusive, reason);
     }
-    let other = changes(
-        "direction",
-        ["Male", "Female"],
-        "nsr",
-        ("compared", 0.1, Some(0.0), Some((0.0, 0.0)), [122, 137]),
-    );
-    check_change(&rise, &other, GateStatus::Inconclusive, "neither this run nor the baseline");
+    let other = change("from_group=Male, to_group=Female");
+    check_change(&rise, &[other], GateStatus::Inconclusive, "neither this run nor the baseline");
 }
 
 #[test]
@@ -118,13 +98,13 @@ fn without_a_baseline_a_gate_is_skipped() {
         against(direction(), GateLimit::AtMost(0.0)),
         question(direction(), GateLimit::AtMost(0.5)),
     ];
-    let judged = judge(&gates, &metrics(&[NSR]), None);
+    let judged = judge(&gates, &[nsr()], None);
     assert_eq!(
         (judged.tally.skipped, judged.tally.pass, judged.verdict),
         (1, 1, Some(GateStatus::Pass))
     );
     assert_eq!(judged.worst.unwrap().limit, 0.5);
-    let judged = judge(&gates[..1], &metrics(&[NSR]), None);
+    let judged = judge(&gates[..1], &[nsr()], None);
     assert_eq!((judged.tally.skipped, judged.verdict, judged.worst), (1, None, None));
     assert_eq!(judged.table.first().unwrap().verdict.as_str(), "skipped");
 }
@@ -133,14 +113,15 @@ fn without_a_baseline_a_gate_is_skipped() {
 /// follow from that of a ratio.
 #[test]
 fn changes_of_pairs_turn_with_the_question() {
-    let pair = |first: &str, second: &str| GateSubject::Pair(first.into(), second.into());
-    let change: GateChangeRow<'_> = ("compared", 0.2, Some(0.1), Some((0.05, 0.15)), [100, 100]);
-    let gap = |scope, limit| GateQuestion {
-        metric: "demp_difference".into(),
-        counterfactual: String::new(),
-        ..against(scope, limit)
+    let change = |metric: &str, cells: &str| {
+        change("counterfactual=, scope=pair, from_group=Male, to_group=Female, old_value=0.2")
+            .with(&format!("difference=0.1, lo=0.05, hi=0.15, metric={metric}, {cells}"))
     };
-    let frame = changes("pair", ["Male", "Female"], "demp_difference", change);
+    let gap = |scope, limit| GateQuestion {
+        quantity: GateQuantity::Change,
+        ..asked("demp_difference", scope, limit)
+    };
+    let frame = [change("demp_difference", "")];
     check_change(
         &gap(pair("Male", "Female"), GateLimit::AtMost(0.04)),
         &frame,
@@ -158,9 +139,8 @@ fn changes_of_pairs_turn_with_the_question() {
         (Some(-0.1), Some(-0.15), Some(-0.05), Some(-0.2))
     );
     // `di` is the second over the first, and each order has its row.
-    let mut frame = changes("pair", ["Male", "Female"], "di", change);
-    let turned: GateChangeRow<'_> = ("compared", 5.0, Some(4.0), Some((-1.5, -0.5)), [100, 100]);
-    frame.extend(changes("pair", ["Female", "Male"], "di", turned));
+    let turned = "from_group=Female, to_group=Male, old_value=5, difference=4, lo=-1.5, hi=-0.5";
+    let frame = [change("di", ""), change("di", turned)];
     check_change(
         &against(pair("Female", "Male"), GateLimit::AtMost(0.2)),
         &frame,

@@ -1,26 +1,27 @@
 //! Gates that are decided over causal graphs, over fits and trainings, or over all doubts.
 
-use super::{GateValueRow, NSR, direction, judge, metrics, question};
+use super::{asked, direction, judge, nsr, question};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateLimit, GateQuestion, GateSubject};
 use crate::gate::reason::GateStatus;
 use crate::table::MetricRow;
+use crate::table::text_row::TextRow;
+use crate::tests::Says;
 
 /// The interval across graphs keeps a limit that the interval of people does not; of a single graph
 /// there is none.
 #[test]
 fn graphs_decide_where_the_gate_asks_them() {
-    let mut frame = metrics(&[NSR]);
+    let mut frame = [nsr()];
     let asked = |limit: f64, decide_by| GateQuestion {
         decide_by,
-        ..question(GateSubject::Direction("Female".into(), "Male".into()), GateLimit::AtMost(limit))
+        ..question(direction(), GateLimit::AtMost(limit))
     };
     let verdict = |frame: &[MetricRow], limit, decide_by| {
         judge(&[asked(limit, decide_by)], frame, None).verdict
     };
     assert_eq!(verdict(&frame, 0.15, GateDecideBy::Worlds), Some(GateStatus::Inconclusive));
-    frame[0].world_lo = Some(0.12);
-    frame[0].world_hi = Some(0.14);
+    frame[0] = frame[0].with("world_lo=0.12, world_hi=0.14");
     assert_eq!(verdict(&frame, 0.15, GateDecideBy::Interval), Some(GateStatus::Inconclusive));
     assert_eq!(verdict(&frame, 0.15, GateDecideBy::Worlds), Some(GateStatus::Pass));
     assert_eq!(verdict(&frame, 0.13, GateDecideBy::Worlds), Some(GateStatus::Inconclusive));
@@ -38,9 +39,7 @@ fn graphs_decide_where_the_gate_asks_them() {
 /// that few bootstraps are few, and that the mean lies outside of it.
 #[test]
 fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
-    let mut frame = metrics(&[NSR]);
-    frame[0].level = Some(0.9);
-    frame[0].world_level = Some(0.95);
+    let frame = [nsr().with("level=0.9, world_level=0.95")];
     let reason = |frame: &[MetricRow], bootstraps, decide_by| {
         let asked = GateQuestion {
             bootstraps: Some(bootstraps),
@@ -50,11 +49,7 @@ fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
         let table = judge(&[asked], frame, None).table;
         table.first().map(|row| row.reason.to_string()).expect("one row")
     };
-    let ends = |frame: &mut Vec<MetricRow>, lo: f64, hi: f64| {
-        frame[0].world_lo = Some(lo);
-        frame[0].world_hi = Some(hi);
-    };
-    ends(&mut frame, 0.12, 0.14);
+    let mut frame = frame.map(|row| row.with("world_lo=0.12, world_hi=0.14"));
     let plain = "the whole 95 % interval over graphs and refits keeps the limit";
     assert_eq!([40, 100].map(|n| reason(&frame, n, GateDecideBy::Worlds)), [plain; 2]);
     let few = "; it is based on 10 bootstraps, fewer than 40, so another seed may change its ends \
@@ -69,7 +64,7 @@ fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
     }
     assert_eq!(reason(&frame, 10, GateDecideBy::Interval), "the limit lies inside the interval");
     // The value is 0.131.
-    ends(&mut frame, 0.0, 0.0);
+    frame[0] = frame[0].with("world_lo=0, world_hi=0");
     let outside = "; the mean over graphs lies outside it, because a few graphs differ greatly \
                    from the others";
     assert_eq!(reason(&frame, 100, GateDecideBy::Worlds), format!("{plain}{outside}"));
@@ -78,7 +73,7 @@ fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
 /// Fits decide where the gate asks them, and every doubt together only where each of them does.
 #[test]
 fn fits_and_all_doubts_decide_where_the_gate_asks_them() {
-    let mut frame = metrics(&[NSR]);
+    let mut frame = [nsr()];
     let ruled = |frame: &[MetricRow], limit: f64, decide_by| {
         let asked = GateQuestion { decide_by, ..question(direction(), GateLimit::AtMost(limit)) };
         let judged = judge(&[asked], frame, None);
@@ -87,7 +82,7 @@ fn fits_and_all_doubts_decide_where_the_gate_asks_them() {
     };
     let (verdict, reason, ..) = ruled(&frame, 0.15, GateDecideBy::Fit);
     assert_eq!(verdict, GateStatus::Inconclusive);
-    assert!(reason.contains("add `doubt: {fit: 20}` to it"), "{reason}");
+    reason.says(&["add `doubt: {fit: 20}` to it"]);
     // People: 0.082 to 0.202.
     (frame[0].fit_lo, frame[0].fit_hi, frame[0].fit_repeats) = (Some(0.12), Some(0.25), Some(20));
     let few = "; it is based on 20 fits, fewer than 40, so another seed may change its ends";
@@ -114,7 +109,7 @@ fn fits_and_all_doubts_decide_where_the_gate_asks_them() {
     frame[0].fit_lo = None;
     let (verdict, reason, ..) = ruled(&frame, 0.25, GateDecideBy::All);
     assert_eq!(verdict, GateStatus::Inconclusive);
-    assert!(reason.contains("none over 40 fits: fewer than 95 % of the repeats"), "{reason}");
+    reason.says(&["none over 40 fits: fewer than 95 % of the repeats"]);
     // Trainings decide alone, and are one of all doubts.
     (frame[0].fit_lo, frame[0].training_repeats) = (Some(0.12), Some(5));
     (frame[0].training_lo, frame[0].training_hi) = (Some(0.05), Some(0.14));
@@ -132,7 +127,7 @@ fn fits_and_all_doubts_decide_where_the_gate_asks_them() {
     let both = "the whole range over 5 trainings keeps the limit, but the value itself breaks it";
     assert!(reason.starts_with(both), "{reason}");
     let (_, reason, ..) = ruled(&frame, 0.13, GateDecideBy::All);
-    assert!(reason.contains("it is based on 20 fits and 5 trainings, fewer than 40"), "{reason}");
+    reason.says(&["it is based on 20 fits and 5 trainings, fewer than 40"]);
     frame[0].training_repeats = None;
     // Graphs are a doubt of the set, too.
     frame[0].fit_repeats = None;
@@ -145,9 +140,7 @@ fn fits_and_all_doubts_decide_where_the_gate_asks_them() {
 /// An interval over graphs in which nothing was refitted passes nothing, and breaks nothing.
 #[test]
 fn graphs_that_were_fitted_once_decide_nothing() {
-    let mut frame = metrics(&[NSR]);
-    frame[0].world_lo = Some(0.12);
-    frame[0].world_hi = Some(0.14);
+    let frame = [nsr().with("world_lo=0.12, world_hi=0.14")];
     let verdict = |limit: f64, bootstraps: u64| {
         let asked = GateQuestion {
             bootstraps: Some(bootstraps),
@@ -170,25 +163,15 @@ fn graphs_that_were_fitted_once_decide_nothing() {
 /// A gate on the graphs themselves says that few bootstraps are few, too.
 #[test]
 fn a_gate_on_graphs_themselves_says_what_it_rests_on() {
-    let graphs = GateValueRow {
-        scope: "total",
-        from: "",
-        to: "",
-        metric: "h_ga",
-        value: Some(0.2),
-        lo: None,
-        hi: None,
-        denominator: None,
-    };
     let reason = |metric: &str, bootstraps: Option<u64>| {
-        let asked = GateQuestion {
-            metric: metric.into(),
+        let q = GateQuestion {
             bootstraps,
             decide_by: GateDecideBy::Estimate,
-            ..question(GateSubject::Total, GateLimit::AtMost(0.5))
+            ..asked(metric, GateSubject::Total, GateLimit::AtMost(0.5))
         };
-        let row = GateValueRow { metric, ..graphs };
-        let table = judge(&[asked], &metrics(&[row]), None).table;
+        let graphs = "scope=total, from_group=, to_group=, value=0.2, lo=, hi=, denominator=";
+        let row = nsr().with(&format!("metric={metric}, {graphs}"));
+        let table = judge(&[q], &[row], None).table;
         table.first().map(|row| row.reason.to_string()).expect("one row")
     };
     let plain = "the value keeps the limit";
@@ -200,7 +183,7 @@ fn a_gate_on_graphs_themselves_says_what_it_rests_on() {
     }
     let one = "; it is based on 1 bootstrap, fewer than 40, so another seed may change it greatly";
     assert_eq!(reason("h_ga", Some(1)), format!("{plain}{one}"));
-    assert!(reason("h_ga", Some(0)).contains("it is based on the training rows without"));
+    reason("h_ga", Some(0)).says(&["it is based on the training rows without"]);
     // An estimate of a rate is not one of graphs.
     assert_eq!([reason("nsr", Some(3)), reason("nsr", None)], [plain, plain]);
 }
@@ -210,9 +193,8 @@ fn a_gate_on_graphs_themselves_says_what_it_rests_on() {
 #[test]
 fn a_gate_says_that_the_attribute_follows_from_other_variables() {
     let reasons = |flags: &str, limit: f64| -> Vec<String> {
-        let back = GateValueRow { from: "Male", to: "Female", ..NSR };
-        let mut frame = metrics(&[NSR, back]);
-        frame[0].flags = flags.into();
+        let back = nsr().with("from_group=Male, to_group=Female");
+        let frame = [nsr().with(&format!("flags={flags}")), back];
         let asked = question(GateSubject::AnyDirection, GateLimit::AtMost(limit));
         let table = judge(&[asked], &frame, None).table;
         table.iter().map(|row| row.reason.to_string()).collect()

@@ -1,29 +1,28 @@
 //! Passes that must withstand a hidden cause.
 
-use super::{NSR, direction, metrics, question};
+use super::{direction, nsr, question};
 use crate::gate::hidden_cause::{asks, verdict};
 use crate::gate::judge;
 use crate::gate::question::{GateLimit, GateQuestion, GateSubject, GateTables};
 use crate::gate::reason::GateStatus;
+use crate::table::text_row::TextRow;
 use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey};
 
 /// What the table has about the gate `g` without a hidden cause, and where each push turns it.
 fn rows(verdict: &str, turns: [Option<f64>; 2], undefined: &str) -> Vec<HiddenCauseRow> {
     let row = |(push, turns_at): (&str, Option<f64>)| HiddenCauseRow {
-        key: JudgedRateKey::new(&metrics(&[NSR])[0], "g"),
-        target: ANY_TARGET.into(),
-        push: push.into(),
-        verdict: verdict.into(),
+        key: JudgedRateKey::new(&nsr(), "g"),
         turns_at,
-        undefined: undefined.into(),
-        ..HiddenCauseRow::default()
+        ..HiddenCauseRow::of(&format!(
+            "target={ANY_TARGET}, push={push}, verdict={verdict}, undefined={undefined}"
+        ))
     };
     ["up", "down"].into_iter().zip(turns).map(row).collect()
 }
 
 #[test]
 fn a_pass_that_turns_too_early_is_taken_back_and_a_fail_is_not() {
-    let metrics = metrics(&[NSR]);
+    let metrics = [nsr()];
     let judged = |limit: f64, withstands: Option<f64>, hidden: &[HiddenCauseRow]| {
         let q = GateQuestion { withstands, ..question(direction(), GateLimit::AtMost(limit)) };
         let tables = GateTables { metrics: &metrics, hidden, ..GateTables::default() };
@@ -62,7 +61,7 @@ fn a_pass_that_turns_too_early_is_taken_back_and_a_fail_is_not() {
 /// The rule of the gate itself says what other numbers would be.
 #[test]
 fn moved_numbers_are_judged_by_the_rule_of_the_gate() {
-    let metrics = metrics(&[NSR]);
+    let metrics = [nsr()];
     let of = |limit| question(direction(), GateLimit::AtMost(limit));
     let moved = |limit, value: f64| {
         let ends = Some((value - 0.01, value + 0.01));

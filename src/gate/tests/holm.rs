@@ -1,8 +1,10 @@
 //! Several comparisons of one gate, judged jointly by Holm's method.
 
-use super::{GateValueRow, NSR, judge, metrics, question, rates};
+use super::{asked, judge, nsr, question, rates};
 use crate::gate::question::{GateLimit, GateQuestion, GateSubject};
 use crate::metric::interval::z_of_level;
+use crate::table::text_row::TextRow;
+use crate::tests::Says;
 
 /// At most 5 %. 17 of 200 breaks it at 95 % (5.37 to 13.2) and at 97.5 % (5.03 to 14.0), not at
 /// 98.33 % (4.86 to 14.5); 19 and 40 do at each of these.
@@ -32,7 +34,7 @@ fn holm_judges_the_kth_clearest_at_its_level() {
         "{:?}",
         verdicts(&q, &alike)
     );
-    assert!(verdicts(&q, &alike)[2].1.contains("but a clearer comparison does not"));
+    verdicts(&q, &alike)[2].1.says(&["but a clearer comparison does not"]);
     q.holm = false;
     assert!(verdicts(&q, &alike).iter().all(|f| f.0 == "fail"));
     // What cannot be judged is none of the family.
@@ -46,8 +48,7 @@ fn holm_judges_the_kth_clearest_at_its_level() {
 #[test]
 fn holm_of_one_is_no_holm() {
     for interval in ["newcombe", "katz", "paired"] {
-        let mut table = metrics(&[GateValueRow { scope: "direction", denominator: None, ..NSR }]);
-        (table[0].level, table[0].interval) = (Some(0.95), interval.into());
+        let table = [nsr().with(&format!("denominator=, level=0.95, interval={interval}"))];
         let mut q = question(GateSubject::AnyDirection, GateLimit::AtMost(0.10));
         let plain = judge(std::slice::from_ref(&q), &table, None);
         q.holm = true;
@@ -124,11 +125,8 @@ fn holm_knows_the_number_of_people() {
             (row.metric, row.value, row.interval) = (name.into(), Some(0.0), "wilson-moved".into());
             (row.lo, row.hi) = (Some(ends.0), Some(ends.1));
         }
-        let q = GateQuestion {
-            metric: name.into(),
-            holm: true,
-            ..question(GateSubject::AnyDirection, GateLimit::AtMost(0.9))
-        };
+        let limit = GateLimit::AtMost(0.9);
+        let q = GateQuestion { holm: true, ..asked(name, GateSubject::AnyDirection, limit) };
         let judged = judge(&[q], &table, None).table;
         let row = judged.first().unwrap();
         (row.lo.unwrap(), row.hi.unwrap())

@@ -1,10 +1,12 @@
 //! Objections about models and arms: what leaves a gate inconclusive whatever its verdict.
 
-use super::{NSR, direction, metrics, question};
+use super::{direction, nsr, question};
 use crate::gate::judge;
 use crate::gate::question::{GateLimit, GateQuestion, GateTables};
 use crate::gate::reason::GateReason;
+use crate::table::text_row::TextRow;
 use crate::table::{ArmRow, IssueRow, MetricRow, ReasonCode, UnknownLevelRow};
+use crate::tests::Says;
 
 /// Verdict, code and reason of the row of a question.
 fn judged(q: &GateQuestion, tables: GateTables<'_>) -> [String; 3] {
@@ -15,7 +17,7 @@ fn judged(q: &GateQuestion, tables: GateTables<'_>) -> [String; 3] {
 #[test]
 fn an_issue_about_its_model_leaves_a_gate_inconclusive_unless_it_is_accepted() {
     let kept = question(direction(), GateLimit::AtMost(0.3));
-    let metrics = metrics(&[NSR]);
+    let metrics = [nsr()];
     let with = |issues: &[IssueRow], q: &GateQuestion| {
         judged(q, GateTables { metrics: &metrics, issues, ..GateTables::default() })
     };
@@ -49,23 +51,20 @@ fn an_issue_about_its_model_leaves_a_gate_inconclusive_unless_it_is_accepted() {
 /// One in twenty people of a group that a gate asks about.
 #[test]
 fn levels_that_its_model_does_not_know_leave_a_gate_inconclusive() {
-    let (metrics, kept) = (metrics(&[NSR]), question(direction(), GateLimit::AtMost(0.3)));
+    let (metrics, kept) = ([nsr()], question(direction(), GateLimit::AtMost(0.3)));
     let [attribute, from] = [&metrics[0].key.sensitive, &metrics[0].key.from_group];
     let row = |model: &str, column: &str, group: &str, people| UnknownLevelRow {
-        model: model.into(),
-        column: column.into(),
         sensitive: attribute.clone(),
-        group: group.into(),
-        people,
-        audited: 100,
-        ..UnknownLevelRow::default()
+        ..UnknownLevelRow::of(&format!(
+            "model={model}, column={column}, group={group}, people={people}, audited=100"
+        ))
     };
     let with = |row: UnknownLevelRow, q: &GateQuestion| {
         judged(q, GateTables { metrics: &metrics, unknown: &[row], ..GateTables::default() })
     };
     let [verdict, code, reason] = with(row("m", "", from, 5), &kept);
     assert_eq!([verdict.as_str(), &code], ["inconclusive", "unknown-levels"]);
-    assert!(reason.contains("5 of 100 people of"), "{reason}");
+    reason.says(&["5 of 100 people of"]);
     assert_eq!(with(row("m", "", from, 4), &kept)[0], "pass", "too few");
     assert_eq!(with(row("m", "", "nobody", 50), &kept)[0], "pass", "another group");
     assert_eq!(with(row("m", "region", from, 50), &kept)[0], "pass", "any column counts");
@@ -77,12 +76,9 @@ fn levels_that_its_model_does_not_know_leave_a_gate_inconclusive() {
 /// An arm that added nothing is the model before: that it keeps a limit says nothing of adding.
 #[test]
 fn an_arm_without_rows_is_not_passed() {
-    let mut rows = metrics(&[NSR]);
-    let arm = |name: &str, n_synthetic| ArmRow {
-        arm: name.into(),
-        n_rows: 300,
-        n_synthetic,
-        ..ArmRow::default()
+    let mut rows = [nsr()];
+    let arm = |name: &str, n_synthetic| {
+        ArmRow::of(&format!("arm={name}, n_rows=300, n_synthetic={n_synthetic}"))
     };
     let mut verdict = |name: &str, arms: &[ArmRow]| {
         rows[0].key.arm = name.into();

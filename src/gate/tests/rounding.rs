@@ -1,8 +1,6 @@
 //! Switches of rounding behind gates on a value, on a change and on several comparisons.
 
-use super::{
-    GateValueRow, NSR, against, baseline_of, changes, direction, metrics, question, rates,
-};
+use super::{against, asked, baseline_of, change, direction, gap, nsr, pair, question, rates};
 use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuestion, GateSubject, GateTables,
 };
@@ -10,29 +8,19 @@ use crate::gate::reason::GateStatus;
 use crate::gate::rounding::JointExtremes;
 use crate::gate::{holm, judge, rounded_switches};
 use crate::metric::catalog::ccm::HARM;
-use crate::metric::interval::{IntervalProcedure, wilson, z_of_level};
-use crate::metric::rate::{Rate, Undefined};
 use crate::num::seed::RandomStream;
-use crate::table::{AuditKey, CountRow, MetricRow};
+use crate::table::CountRow;
+use crate::table::text_row::TextRow;
+use crate::tests::Says;
 
 /// Of `n` people of a group who were granted it `switches` lose it as men, so many of them between
 /// two scores that agree to single precision.
 fn counts(from: &str, [n, switches, rounded]: [i64; 3]) -> [CountRow; 2] {
-    let cell = |predicted_cf: &str, n, rounded| CountRow {
-        key: AuditKey {
-            model: "m".into(),
-            counterfactual: "flip".into(),
-            sensitive: "sex".into(),
-            scope: "direction".into(),
-            from_group: from.into(),
-            to_group: "Male".into(),
-            ..AuditKey::default()
-        },
-        predicted: "1".into(),
-        predicted_cf: predicted_cf.into(),
-        n,
-        n_rounded: Some(rounded),
-        ..CountRow::default()
+    let cell = |predicted_cf: &str, n, rounded| {
+        CountRow::of(&format!(
+            "model=m, counterfactual=flip, sensitive=sex, scope=direction, from_group={from}, \
+             to_group=Male, predicted=1, predicted_cf={predicted_cf}, n={n}, n_rounded={rounded}"
+        ))
     };
     [cell("0", switches, rounded), cell("1", n - switches, 0)]
 }
@@ -47,9 +35,8 @@ fn switches_of_rounding_alone_decide_nothing() {
             row.weight = weight.map(|weight| weight * row.n as f64);
             row.weight_rounded = weight.map(|weight| weight * row.n_rounded.unwrap() as f64);
         }
-        let value = Some(16.0 / 122.0);
-        let table = metrics(&[GateValueRow { metric, value, ..NSR }]);
-        let q = GateQuestion { metric: metric.into(), ..question(direction(), limit) };
+        let table = [nsr().with(&format!("metric={metric}, value={}", 16.0 / 122.0))];
+        let q = asked(metric, direction(), limit);
         let tables = GateTables { metrics: &table, counts: &counts, ..GateTables::default() };
         let row = judge(&[q], tables, None, &[]).table.remove(0);
         (row.verdict.to_string(), row.reason.to_string())
@@ -80,21 +67,11 @@ fn a_ratio_of_directions_is_judged_without_switches_of_rounding() {
         of_men.iter_mut().for_each(|row| row.key.to_group = "Female".into());
         let counts: Vec<CountRow> =
             counts("Female", [100, 40, women]).into_iter().chain(of_men).collect();
-        let seen = GateValueRow {
-            scope: "difference",
-            metric: "nsr_ratio",
-            value: Some(2.0),
-            lo: Some(1.27),
-            hi: Some(3.15),
-            denominator: None,
-            ..NSR
-        };
-        let table = metrics(&[seen]);
-        let pair = GateSubject::Pair("Female".into(), "Male".into());
+        let ratio = gap("difference", ["Female", "Male"], "nsr_ratio", [2.0, 1.27, 3.15]);
+        let table = [ratio.with("counterfactual=flip")];
         let q = GateQuestion {
-            metric: "nsr_ratio".into(),
             counterfactual: "flip".into(),
-            ..question(pair, limit)
+            ..asked("nsr_ratio", pair("Female", "Male"), limit)
         };
         let tables = GateTables { metrics: &table, counts: &counts, ..GateTables::default() };
         let row = judge(&[q], tables, None, &[]).table.remove(0);
@@ -104,24 +81,19 @@ fn a_ratio_of_directions_is_judged_without_switches_of_rounding() {
     assert_eq!(judged(limit, [0, 0]).0, "fail");
     let (verdict, reason) = judged(limit, [20, 0]);
     assert_eq!(verdict, "inconclusive", "{reason}");
-    assert!(reason.contains("without them the value would be 1.0000"), "{reason}");
+    reason.says(&["without them the value would be 1.0000"]);
     // Both halve.
     assert_eq!(judged(limit, [20, 10]).0, "fail");
     let (verdict, reason) = judged(limit, [0, 20]);
     assert_eq!(verdict, "inconclusive", "{reason}");
-    assert!(reason.contains("there would be no value"), "{reason}");
+    reason.says(&["there would be no value"]);
 }
 
 /// 20 of 100 women in both runs. Where the 20 of the baseline are of rounding, the rate rose by
 /// 0.2; where those of both runs are, it did not change.
 #[test]
 fn switches_of_rounding_of_the_baseline_count_in_a_change() {
-    let frame = changes(
-        "direction",
-        ["Female", "Male"],
-        "nsr",
-        ("compared", 0.2, Some(0.0), Some((-0.02, 0.02)), [100, 100]),
-    );
+    let frame = [change("old_value=0.2, difference=0, lo=-0.02, hi=0.02")];
     let judged = |limit, [old, new]: [i64; 2]| {
         let old = rounded_switches(&counts("Female", [100, 20, old]));
         let baseline = GateBaseline { rounded: &old, ..baseline_of(&frame, "") };
@@ -137,9 +109,9 @@ fn switches_of_rounding_of_the_baseline_count_in_a_change() {
     assert_eq!(verdict, "inconclusive", "{reason}");
     let words = "limit, but 20 of the 20 switches behind the two values of the change";
     assert!(reason.contains(words), "{reason}");
-    assert!(reason.contains("without them the change would be 0.2000: "), "{reason}");
+    reason.says(&["without them the change would be 0.2000: "]);
     assert_eq!(judged(fall, [20, 0]).0, "pass");
-    assert!(judged(fall, [0, 20]).1.contains("the change would be -0.2000: "));
+    judged(fall, [0, 20]).1.says(&["the change would be -0.2000: "]);
     // What both runs have alike changes nothing.
     assert_eq!(judged(rise, [20, 20]).0, "pass");
     assert_eq!(judged(rise, [2, 0]).0, "pass");
@@ -150,10 +122,8 @@ fn switches_of_rounding_of_the_baseline_count_in_a_change() {
 #[test]
 fn joint_verdicts_are_judged_jointly_without_switches_of_rounding() {
     let judged = |rounded| {
-        let q = GateQuestion {
-            holm: true,
-            ..question(GateSubject::AnyDirection, GateLimit::AtMost(0.05))
-        };
+        let limit = GateLimit::AtMost(0.05);
+        let q = GateQuestion { holm: true, ..question(GateSubject::AnyDirection, limit) };
         let counts = [("g0", [200, 17, 0]), ("g1", [200, 40, rounded]), ("g2", [200, 0, 0])];
         let counts: Vec<CountRow> =
             counts.into_iter().flat_map(|(from, of)| self::counts(from, of)).collect();
@@ -171,34 +141,15 @@ fn joint_verdicts_are_judged_jointly_without_switches_of_rounding() {
     let other = "limit at 97.5 % (Holm, 2 of 3), but 40 of the 40 switches behind other \
                  comparisons of the gate";
     assert!(found[0].1.contains(other), "{found:?}");
-    assert!(found[0].1.contains("without them Holm's method would decide otherwise: "));
+    found[0].1.says(&["without them Holm's method would decide otherwise: "]);
     let own = "without them the value would be 0.0000, and Holm's method would decide otherwise";
     assert!(found[1].1.contains(own), "{found:?}");
 }
 
 /// A rate of so many of 200 people with its interval.
 fn rate_of(from: usize, numerator: u64) -> GateObservation {
-    let rate = Rate { numerator, denominator: 200, empty: Undefined::EmptyGroup };
-    let interval = wilson(rate, z_of_level(0.95)).unwrap();
-    let key = AuditKey {
-        scope: "direction".into(),
-        from_group: format!("g{from}").into(),
-        ..AuditKey::default()
-    };
-    let row = MetricRow {
-        key,
-        metric: "nsr".into(),
-        value: rate.value().ok(),
-        lo: Some(interval.lo),
-        hi: Some(interval.hi),
-        level: Some(0.95),
-        interval: IntervalProcedure::Wilson.as_str().into(),
-        numerator: Some(numerator as i64),
-        denominator: Some(200),
-        n_rows: 200,
-        ..MetricRow::default()
-    };
-    row.into()
+    let row = rates(&[numerator as i64]).remove(0);
+    row.with(&format!("from_group=g{from}")).into()
 }
 
 /// Every mixture of what up to six comparisons may be: a verdict holds in all of them exactly

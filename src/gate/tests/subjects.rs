@@ -1,48 +1,41 @@
 //! What a gate is about: pairs, facets, worst cases, harm to a group, arms of an experiment.
 
 use super::baseline::check_change;
-use super::{GateValueRow, NSR, against, changes, decided, direction, judge, metrics, question};
+use super::{
+    against, asked, change, decided, direction, gap, gap_near, judge, nsr, pair, question,
+};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateLimit, GateQuestion, GateSubject};
 use crate::gate::reason::GateStatus;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::settings::FavourableClass;
-use crate::table::{ChangeRow, GateRow, MetricRow};
+use crate::table::text_row::TextRow;
+use crate::table::{GateRow, MetricRow};
+use crate::tests::Says;
+
+/// A rate of 122 cases between two groups, with ends at a hundredth to either side.
+fn part(metric: &str, [from, to]: [&str; 2], value: f64) -> MetricRow {
+    nsr().with(&format!(
+        "from_group={from}, to_group={to}, metric={metric}, value={value}, lo={}, hi={}",
+        value - 0.01,
+        value + 0.01
+    ))
+}
 
 /// Facets do not change places; all others have no name; the groups furthest apart are one row.
 #[test]
 fn facets_rests_and_worst_cases() {
-    let of = |scope: &'static str,
-              from: &'static str,
-              to: &'static str,
-              metric: &'static str,
-              value: f64| GateValueRow {
-        scope,
-        from,
-        to,
-        metric,
-        value: Some(value),
-        lo: Some(value - 0.01),
-        hi: Some(value + 0.01),
-        denominator: None,
-    };
-    let mut table = metrics(&[
-        of("pair", "Male", "Female", "ft", 0.2),
-        of("one_vs_rest", "", "Female", "dppl", 0.3),
-        of("one_vs_rest", "Other", "", "demp_difference", 0.4),
-        of("worst_case", "", "", "eodds", 0.5),
-    ]);
-    table.iter_mut().for_each(|row| row.key.counterfactual = "".into());
-    table.iter_mut().take(2).for_each(|row| row.family = "clarify".into());
-    table[0].flags = "sampled".into();
+    let table = vec![
+        gap_near("pair", ["Male", "Female"], "ft", 0.2).with("family=clarify, flags=sampled"),
+        gap_near("one_vs_rest", ["", "Female"], "dppl", 0.3).with("family=clarify"),
+        gap_near("one_vs_rest", ["Other", ""], "demp_difference", 0.4),
+        gap_near("worst_case", ["", ""], "eodds", 0.5),
+    ];
     let judged = |metric: &str, scope: GateSubject| {
-        let mut q = question(GateSubject::Pair("a".into(), "b".into()), GateLimit::AtMost(0.25));
-        (q.metric, q.scope) = (metric.into(), scope);
-        let judged = judge(&[q], &table, None);
+        let judged = judge(&[asked(metric, scope, GateLimit::AtMost(0.25))], &table, None);
         let first = judged.table.first().map(|r| (r.value, r.scope.to_string()));
         (judged.verdict.expect("it counts"), first.expect("one row"))
     };
-    let pair = |a: &str, b: &str| GateSubject::Pair(a.into(), b.into());
     assert_eq!(
         judged("ft", pair("Male", "Female")),
         (GateStatus::Pass, (Some(0.2), "pair".into())),
@@ -66,18 +59,13 @@ fn facets_rests_and_worst_cases() {
         judged("eodds", GateSubject::WorstCase),
         (GateStatus::Fail, (Some(0.5), "worst_case".into()))
     );
-    let mut pairs = table.clone();
-    let near = of("pair", "Male", "Other", "eodds", 0.2);
-    let far = of("pair", "Other", "Female", "eodds", 0.45);
-    pairs.extend(metrics(&[near, far]).into_iter().map(|mut row| {
-        row.key.counterfactual = "".into();
-        row.family = "group".into();
-        row.level = Some(0.95);
-        row
-    }));
+    let mut pairs = table;
+    pairs.extend([
+        gap_near("pair", ["Male", "Other"], "eodds", 0.2).with("family=group, level=0.95"),
+        gap_near("pair", ["Other", "Female"], "eodds", 0.45).with("family=group, level=0.95"),
+    ]);
     let decided = |table: &[MetricRow], limit: f64| {
-        let mut q = question(GateSubject::WorstCase, GateLimit::AtMost(limit));
-        (q.metric, q.counterfactual) = ("eodds".into(), String::new());
+        let q = asked("eodds", GateSubject::WorstCase, GateLimit::AtMost(limit));
         let found = judge(&[q], table, None);
         let reason = found.table.first().map(|r| r.reason.to_string()).unwrap_or_default();
         (found.verdict.expect("it counts"), reason)
@@ -90,29 +78,21 @@ fn facets_rests_and_worst_cases() {
     let worst = pairs.iter().position(|row| row.key.scope == "worst_case").expect("a row");
     pairs[worst].flags = "small_group".into();
     let (verdict, reason) = decided(&pairs, 0.25);
-    assert!(
-        verdict == GateStatus::Fail
-            && reason.contains(
-                "too small for a conclusion, but the interval of Other and Female breaks"
-            ),
-        "{reason}"
-    );
+    assert_eq!(verdict, GateStatus::Fail, "{reason}");
+    reason.says(&["too small for a conclusion, but the interval of Other and Female breaks"]);
     let (verdict, reason) = decided(&pairs, 0.48);
     assert!(
         verdict == GateStatus::Inconclusive && reason == "too few for a conclusion: small_group",
         "{reason}"
     );
     // A worst case is not below 0, regardless of the order of a pair.
-    let mut q = question(GateSubject::WorstCase, GateLimit::AtLeast(-0.1));
-    (q.metric, q.counterfactual) = ("demp_difference".into(), String::new());
-    let mut gaps = metrics(&[
-        of("worst_case", "", "", "demp_difference", 0.45),
-        of("pair", "Other", "Female", "demp_difference", 0.45),
-    ]);
-    gaps.iter_mut()
-        .for_each(|row| (row.key.counterfactual, row.family) = ("".into(), "group".into()));
-    let worst = gaps.iter().position(|row| row.key.scope == "worst_case").expect("a row");
-    gaps[worst].flags = "small_group".into();
+    let mut q = asked("demp_difference", GateSubject::WorstCase, GateLimit::AtLeast(-0.1));
+    let mut gaps = [
+        gap_near("worst_case", ["", ""], "demp_difference", 0.45),
+        gap_near("pair", ["Other", "Female"], "demp_difference", 0.45),
+    ]
+    .map(|row| row.with("family=group"));
+    gaps[0].flags = "small_group".into();
     assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Inconclusive));
     // Holm's method has the pairs of other attributes to mind, too.
     (q.limit, q.holm) = (GateLimit::AtMost(0.25), true);
@@ -121,35 +101,26 @@ fn facets_rests_and_worst_cases() {
     q.holm = false;
     assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Fail));
     q.limit = GateLimit::AtMost(0.5);
-    gaps[worst].flags = "".into();
+    gaps[0].flags = "".into();
     assert_eq!(judge(&[q], &gaps, None).verdict, Some(GateStatus::Pass));
 }
 
 /// A ratio that passes although the other order breaks the same limit says who is behind.
 #[test]
 fn a_pass_of_one_side_says_who_is_behind() {
-    let of = |from, to, metric, value: f64| GateValueRow {
-        scope: "pair",
-        from,
-        to,
-        metric,
-        value: Some(value),
-        lo: Some(value * 0.99),
-        hi: Some(value * 1.01),
-        denominator: None,
+    let of = |from, to, metric, value: f64| {
+        gap("pair", [from, to], metric, [value, value * 0.99, value * 1.01]).with("family=group")
     };
-    let mut table = metrics(&[
+    let table = [
         of("a", "b", "di", 0.2),
         of("b", "a", "di", 5.0),
         of("a", "b", "demp_ratio", 5.0),
         of("b", "a", "demp_ratio", 0.2),
         of("a", "b", "tpr_ratio", 1.1),
         of("b", "a", "tpr_ratio", 1.0 / 1.1),
-    ]);
-    table.iter_mut().for_each(|row| row.family = "group".into());
+    ];
     let reason = |metric: &str, favourable, limit| {
-        let mut q = question(GateSubject::Pair("a".into(), "b".into()), limit);
-        (q.metric, q.favourable) = (metric.into(), favourable);
+        let q = GateQuestion { favourable, ..asked(metric, pair("a", "b"), limit) };
         let judged = judge(&[q], &table, None);
         assert_eq!(judged.verdict, Some(GateStatus::Pass), "{metric}");
         let row = &judged.table[0];
@@ -172,30 +143,12 @@ fn a_pass_of_one_side_says_who_is_behind() {
 #[test]
 fn a_pair_is_turned_to_the_side_that_the_gate_asks_for() {
     // The table holds A = Male (reference), B = Female, and di = rate of B over rate of A.
-    let di = GateValueRow {
-        scope: "pair",
-        from: "Male",
-        to: "Female",
-        metric: "di",
-        value: Some(0.8),
-        lo: Some(0.5),
-        hi: Some(0.9),
-        denominator: None,
-    };
-    let turned = || GateValueRow {
-        from: "Female",
-        to: "Male",
-        value: Some(1.25),
-        lo: Some(1.0 / 0.9),
-        hi: Some(2.0),
-        ..di
-    };
+    let table = [
+        gap("pair", ["Male", "Female"], "di", [0.8, 0.5, 0.9]),
+        gap("pair", ["Female", "Male"], "di", [1.25, 1.0 / 0.9, 2.0]),
+    ];
     let of = |a: &str, b: &str| {
-        let judged = judge(
-            &[question(GateSubject::Pair(a.into(), b.into()), GateLimit::AtLeast(0.85))],
-            &metrics(&[GateValueRow { ..di }, turned()]),
-            None,
-        );
+        let judged = judge(&[question(pair(a, b), GateLimit::AtLeast(0.85))], &table, None);
         let row = judged.table.first().map(|r| (r.value, r.lo, r.hi));
         row.expect("one row")
     };
@@ -207,26 +160,16 @@ fn a_pair_is_turned_to_the_side_that_the_gate_asks_for() {
 /// counts, and the worst decides.
 #[test]
 fn harm_is_judged_by_both_of_its_parts() {
-    let part = |metric, from, to, value: f64| GateValueRow {
-        metric,
-        from,
-        to,
-        value: Some(value),
-        lo: Some(value - 0.01),
-        hi: Some(value + 0.01),
-        ..NSR
-    };
     let table = |denied: f64, favoured: f64| {
-        metrics(&[
-            part("denied_by_group", "Female", "Male", denied),
-            part("favoured_by_group", "Female", "Male", 0.9),
-            part("denied_by_group", "Male", "Female", 0.9),
-            part("favoured_by_group", "Male", "Female", favoured),
-            part("nsr", "Female", "Male", 0.9),
-        ])
+        [
+            part("denied_by_group", ["Female", "Male"], denied),
+            part("favoured_by_group", ["Female", "Male"], 0.9),
+            part("denied_by_group", ["Male", "Female"], 0.9),
+            part("favoured_by_group", ["Male", "Female"], favoured),
+            part("nsr", ["Female", "Male"], 0.9),
+        ]
     };
-    let mut q = question(GateSubject::HarmTo("Female".into()), GateLimit::AtMost(0.1));
-    q.metric = HARM[0].into();
+    let q = asked(HARM[0], GateSubject::HarmTo("Female".into()), GateLimit::AtMost(0.1));
     let judged = judge(std::slice::from_ref(&q), &table(0.05, 0.3), None);
     let rows = judged.table.iter();
     let rows: Vec<_> = rows
@@ -253,30 +196,22 @@ fn harm_is_judged_by_both_of_its_parts() {
     assert_eq!(decided(&q, &table(0.5, 0.05)).0, GateStatus::Fail);
     assert_eq!(decided(&q, &table(0.1, 0.05)).0, GateStatus::Inconclusive);
     // An undefined part, and one that is not there, do not pass.
-    let undefined = GateValueRow {
-        value: None,
-        lo: None,
-        hi: None,
-        ..part("favoured_by_group", "Male", "Female", 0.0)
-    };
-    let (verdict, reason) =
-        decided(&q, &metrics(&[part("denied_by_group", "Female", "Male", 0.05), undefined]));
-    assert!(
-        verdict == GateStatus::Inconclusive && reason.contains("undefined: empty_group"),
-        "{reason}"
-    );
-    let (verdict, reason) =
-        decided(&q, &metrics(&[part("denied_by_group", "Female", "Male", 0.05)]));
+    let denied = part("denied_by_group", ["Female", "Male"], 0.05);
+    let undefined = part("favoured_by_group", ["Male", "Female"], 0.0)
+        .with("value=, lo=, hi=, undefined=empty_group");
+    let (verdict, reason) = decided(&q, &[denied.clone(), undefined]);
+    assert_eq!(verdict, GateStatus::Inconclusive, "{reason}");
+    reason.says(&["undefined: empty_group"]);
+    let (verdict, reason) = decided(&q, std::slice::from_ref(&denied));
     assert!(verdict == GateStatus::Inconclusive && reason.contains("not measured"), "{reason}");
     // Three groups: four parts, and a numerator where the rate has counts.
-    let mut three = metrics(&[
-        part("denied_by_group", "Female", "Male", 0.05),
-        part("denied_by_group", "Female", "Other", 0.2),
-        part("favoured_by_group", "Male", "Female", 0.05),
-        part("favoured_by_group", "Other", "Female", 0.05),
-        part("favoured_by_group", "Other", "Male", 0.9),
-    ]);
-    three[1].numerator = Some(24);
+    let three = [
+        denied,
+        part("denied_by_group", ["Female", "Other"], 0.2).with("numerator=24"),
+        part("favoured_by_group", ["Male", "Female"], 0.05),
+        part("favoured_by_group", ["Other", "Female"], 0.05),
+        part("favoured_by_group", ["Other", "Male"], 0.9),
+    ];
     let judged = judge(&[q], &three, None);
     let row = judged.table.iter().find(|row| row.decides == 1).unwrap();
     assert_eq!(
@@ -289,17 +224,11 @@ fn harm_is_judged_by_both_of_its_parts() {
 /// A verdict on an arm says in the same line what the audited model does.
 #[test]
 fn a_pass_of_an_arm_names_the_audited_model() {
-    let at = |value: f64| GateValueRow {
-        value: Some(value),
-        lo: Some(value - 0.01),
-        hi: Some(value + 0.01),
-        ..NSR
-    };
-    let table = |arm: f64, plain: &[f64]| {
-        let mut table = metrics(&[at(arm)]);
-        table[0].key.arm = "augment/all".into();
-        plain.iter().for_each(|value| table.extend(metrics(&[at(*value)])));
-        table
+    let women = ["Female", "Male"];
+    let table = |arm: f64, plain: &[f64]| -> Vec<MetricRow> {
+        let of_arm = part("nsr", women, arm).with("arm=augment/all");
+        let plain = plain.iter().map(|value| part("nsr", women, *value));
+        std::iter::once(of_arm).chain(plain).collect()
     };
     let q =
         GateQuestion { arm: "augment/all".into(), ..question(direction(), GateLimit::AtMost(0.1)) };
@@ -319,29 +248,23 @@ fn a_pass_of_an_arm_names_the_audited_model() {
         "the audited model itself cannot be judged: the table of metrics has no such row"
     ));
     let plain = question(direction(), GateLimit::AtMost(0.1));
-    assert!(!decided(&plain, &table(0.02, &[0.05])).1.contains("audited"));
+    decided(&plain, &table(0.02, &[0.05])).1.lacks(&["audited"]);
     // Ends that are not those of people are called what they are.
     let mut drawn = table(0.02, &[0.11]);
     for row in &mut drawn {
-        (row.training_lo, row.training_hi, row.training_repeats) =
-            (Some(0.12), Some(0.13), Some(50));
+        *row = row.with("training_lo=0.12, training_hi=0.13, training_repeats=50");
     }
     let trained = GateQuestion { decide_by: GateDecideBy::Training, ..q.clone() };
     let reason = decided(&trained, &drawn).1;
     let own = "the audited model itself breaks the limit: 0.1100 (trainings 0.1200 to 0.1300)";
     assert!(reason.ends_with(own), "{reason}");
     // Each part of a gate on harm refers to the same part of the model.
-    let part = |metric, from, to, value: f64| GateValueRow { metric, from, to, ..at(value) };
-    let of_model = [
-        part("denied_by_group", "Female", "Male", 0.03),
-        part("favoured_by_group", "Male", "Female", 0.1),
+    let both = [
+        part("denied_by_group", women, 0.02).with("arm=augment/all"),
+        part("favoured_by_group", ["Male", "Female"], 0.02).with("arm=augment/all"),
+        part("denied_by_group", women, 0.03),
+        part("favoured_by_group", ["Male", "Female"], 0.1),
     ];
-    let mut both = metrics(&[
-        part("denied_by_group", "Female", "Male", 0.02),
-        part("favoured_by_group", "Male", "Female", 0.02),
-    ]);
-    both.iter_mut().for_each(|row| row.key.arm = "augment/all".into());
-    both.extend(metrics(&of_model));
     let harm =
         GateQuestion { metric: HARM[0].into(), scope: GateSubject::HarmTo("Female".into()), ..q };
     let judged = judge(std::slice::from_ref(&harm), &both, None).table;
@@ -360,21 +283,13 @@ fn a_pass_of_an_arm_names_the_audited_model() {
 /// So does one on its change: the audited model is judged against the same baseline.
 #[test]
 fn a_change_of_an_arm_names_that_of_the_audited_model() {
-    let women = ["Female", "Male"];
-    let of = |change: f64, ends| {
-        changes("direction", women, "nsr", ("compared", 0.1, Some(change), Some(ends), [122, 137]))
-    };
-    let frame = |plain: Option<Vec<ChangeRow>>| {
-        let mut frame = of(0.005, (0.001, 0.008));
-        frame[0].key.arm = "augment/all".into();
-        frame.extend(plain.into_iter().flatten());
-        frame
-    };
+    let of_model = change("difference=0.124, lo=0.027, hi=0.217");
+    let of_arm = change("difference=0.005, lo=0.001, hi=0.008, arm=augment/all");
     let q =
         GateQuestion { arm: "augment/all".into(), ..against(direction(), GateLimit::AtMost(0.01)) };
     let row = check_change(
         &q,
-        &frame(Some(of(0.124, (0.027, 0.217)))),
+        &[of_arm.clone(), of_model],
         GateStatus::Pass,
         "the whole interval keeps the limit; ",
     );
@@ -382,12 +297,11 @@ fn a_change_of_an_arm_names_that_of_the_audited_model() {
     let breaks =
         "; the audited model itself breaks the limit: a change of 0.1240 (0.0270 to 0.2170)";
     assert!(reason(&row).ends_with(breaks), "{}", reason(&row));
-    let row =
-        check_change(&q, &frame(None), GateStatus::Pass, "the whole interval keeps the limit; ");
+    let row = check_change(&q, &[of_arm], GateStatus::Pass, "the whole interval keeps the limit; ");
     let absent =
         "; the audited model itself cannot be judged: the table of changes has no such row";
     assert!(reason(&row).ends_with(absent), "{}", reason(&row));
     // Without a baseline nobody is judged.
-    let skipped = judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).table;
+    let skipped = judge(std::slice::from_ref(&q), &[nsr()], None).table;
     assert_eq!(skipped.first().unwrap().reason.as_str(), "no baseline was given");
 }

@@ -58,6 +58,7 @@ pub(crate) fn remedies(file: &Path) -> Result<String> {
 mod tests {
     use super::remedies;
     use crate::job::check::read;
+    use crate::tests::Says;
 
     const JOB: &str = "cfaudit: 1\nname: j\ndata:\n  rows: {parquet: a.parquet}\n  \
         label: {column: y, positive: [1], favourable: positive}\n  \
@@ -79,7 +80,7 @@ mod tests {
             ),
             "{lines}"
         );
-        assert!(lines.contains("# not for model old and set flip: "), "{lines}");
+        lines.says(&["# not for model old and set flip: "]);
         std::fs::write(&file, format!("{JOB}{lines}")).unwrap();
         let job = read(&file, &[]).unwrap().job;
         assert_eq!(job.experiments.len(), 1);

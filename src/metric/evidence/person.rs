@@ -282,6 +282,28 @@ pub struct ScoredCounterfactual {
     pub unsupported: u64,
 }
 
+/// People as tests write them.
+#[cfg(test)]
+impl ScoredPerson {
+    /// A person of weight 1.
+    pub(crate) fn of(
+        group: usize,
+        label: Option<bool>,
+        predicted: Option<bool>,
+        score: Option<f64>,
+    ) -> Self {
+        ScoredPerson { group, label, predicted, score, weight: 1 }
+    }
+}
+
+#[cfg(test)]
+impl ScoredCounterfactual {
+    /// A supported counterfactual, not decided by rounding.
+    pub(crate) fn to(to: usize, predicted: Option<bool>, score: Option<f64>) -> Self {
+        ScoredCounterfactual { to, predicted, score, rounded: false, unsupported: 0 }
+    }
+}
+
 /// Two numbers whose distance is at most this share of the larger one may be one number, written in
 /// single precision (a relative error of 2^-24 or less) or with seven digits.
 const SAME_TO_SINGLE_PRECISION: f64 = 1.0 / (1 << 20) as f64;

@@ -142,13 +142,7 @@ mod tests {
                         let near = own * (0.7 + 0.5 * stream.u01()) + 0.01 * to as f64;
                         let score = known(near.min(1.0), stream.u01());
                         let predicted = score.map(|s| s >= 0.5);
-                        moved.push(ScoredCounterfactual {
-                            to,
-                            predicted,
-                            score,
-                            rounded: false,
-                            unsupported: 0,
-                        });
+                        moved.push(ScoredCounterfactual::to(to, predicted, score));
                     }
                 }
                 let label = [None, Some(true), Some(false)][stream.u64() as usize % 3];

@@ -6,14 +6,12 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 use super::oracle::{OracleColumns, metrics_folder, near, object, parquet};
-use super::{one, settings};
+use super::{flip_knobs, of_families, one, settings, voted};
 use crate::metric::catalog::catalog;
 use crate::metric::catalog::clarify::SAMPLED;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::FactualCounts;
-use crate::metric::evidence::flip_test::{
-    FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
-};
+use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestResult, FlipTestSample};
 use crate::metric::evidence::person::Confusion;
 use crate::metric::evidence::strata::Strata;
 use crate::metric::rate::Undefined;
@@ -22,7 +20,7 @@ use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::FavouredGroups;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{MetricFamily, Reads};
-use crate::param::{Count, Level, Seed};
+use crate::param::{Level, Seed};
 use crate::tests::{json, shared};
 
 /// Groups with these confusions.
@@ -100,7 +98,7 @@ fn worked_examples() {
 #[test]
 fn predictions_add_to_the_difference_of_the_labels() {
     let groups = [Confusion::labelled(6, 2, 0, 2), Confusion::labelled(3, 0, 1, 6)];
-    let settings = MeasureSettings { families: vec![MetricFamily::Clarify], ..settings() };
+    let settings = of_families(&[MetricFamily::Clarify]);
     let close = |found: f64, expected: f64| {
         assert!((found - expected).abs() < 1e-9, "{found} instead of {expected}")
     };
@@ -160,11 +158,7 @@ fn a_favourable_negative_turns_both_classes() {
         }
         counts
     };
-    let with = |favourable| MeasureSettings {
-        families: vec![MetricFamily::Clarify],
-        favourable,
-        ..settings()
-    };
+    let with = |favourable| MeasureSettings { favourable, ..of_families(&[MetricFamily::Clarify]) };
     let (there, here) = (
         measure_factual(&strata(false), None, &with(FavourableClass::Negative)),
         measure_factual(&strata(true), None, &with(FavourableClass::Positive)),
@@ -206,10 +200,7 @@ fn aliases_are_equal() {
     let measured = measure_factual(
         &counts(&groups),
         None,
-        &MeasureSettings {
-            families: vec![MetricFamily::Group, MetricFamily::Clarify],
-            ..settings()
-        },
+        &of_families(&[MetricFamily::Group, MetricFamily::Clarify]),
     );
     let pair = |id: &str| one(&measured, id, MetricScope::Pair(0, 1));
     for (alias, of) in [
@@ -273,22 +264,10 @@ fn the_rest_is_all_other_groups() {
     let three = measure_factual(
         &counts(&groups),
         None,
-        &MeasureSettings {
-            favoured: FavouredGroups::Rest,
-            families: families.clone(),
-            ..settings()
-        },
+        &MeasureSettings { favoured: FavouredGroups::Rest, ..of_families(&families) },
     );
-    let two = measure_factual(
-        &counts(&[rest, groups[1]]),
-        None,
-        &MeasureSettings { families: families.clone(), ..settings() },
-    );
-    let turned = measure_factual(
-        &counts(&[groups[1], rest]),
-        None,
-        &MeasureSettings { families, ..settings() },
-    );
+    let two = measure_factual(&counts(&[rest, groups[1]]), None, &of_families(&families));
+    let turned = measure_factual(&counts(&[groups[1], rest]), None, &of_families(&families));
     let mut compared = 0;
     for m in two.iter().filter(|m| m.scope == MetricScope::Pair(0, 1)) {
         let other = match m.metric.family {
@@ -318,11 +297,8 @@ fn the_rest_is_all_other_groups() {
         "18 people make nothing clear"
     );
     let many = groups.map(|c| Confusion::labelled(40 * c.tp, 40 * c.fp, 40 * c.fn_, 40 * c.tn));
-    let rest = MeasureSettings {
-        favoured: FavouredGroups::Rest,
-        families: vec![MetricFamily::Clarify],
-        ..settings()
-    };
+    let rest =
+        MeasureSettings { favoured: FavouredGroups::Rest, ..of_families(&[MetricFamily::Clarify]) };
     assert_eq!(
         one(&measure_factual(&counts(&many), None, &rest), "dppl", MetricScope::RestVsOne(1))
             .impaired,
@@ -366,6 +342,12 @@ struct ClarifyFixture {
     looked: Vec<FlipTestPerson>,
 }
 
+impl ClarifyFixture {
+    fn place(&self, group: &Json) -> usize {
+        self.order.iter().position(|name| Some(name.as_str()) == group.as_str()).unwrap()
+    }
+}
+
 fn audited(rows: &OracleColumns, facet: &str, stratum: &str) -> ClarifyFixture {
     let texts = |column: &str| {
         rows.texts[column].iter().map(|text| text.clone().unwrap()).collect::<Vec<_>>()
@@ -400,6 +382,10 @@ fn audited(rows: &OracleColumns, facet: &str, stratum: &str) -> ClarifyFixture {
     ClarifyFixture { counts, order, looked }
 }
 
+fn audited_of(rows: &OracleColumns, facet: &Json, stratum: &Json) -> ClarifyFixture {
+    audited(rows, facet.as_str().unwrap(), stratum.as_str().unwrap())
+}
+
 fn flips(audited: &ClarifyFixture, features: &OracleColumns, most: u64) -> FlipTestResult {
     let columns: Vec<&Vec<Option<f64>>> = features
         .numbers
@@ -407,25 +393,12 @@ fn flips(audited: &ClarifyFixture, features: &OracleColumns, most: u64) -> FlipT
         .filter(|(name, _)| *name != "row_id")
         .map(|(_, values)| values)
         .collect();
-    let knobs = FlipTestSettings {
-        neighbours: Count::new(5).unwrap(),
-        standardise: false,
-        max_people: Count::new(most).unwrap(),
-    };
+    let knobs = flip_knobs(most);
     let mut crowd = FlipTestSample::new(columns.len(), &knobs, Seed(1));
     for (i, person) in audited.looked.iter().enumerate() {
         crowd.add(*person, &columns.iter().map(|column| column[i].unwrap()).collect::<Vec<_>>());
     }
-    let test = PreparedFlipTest::new(
-        crowd,
-        audited.order.len(),
-        &FavouredGroups::Rest.facets(audited.order.len()),
-        &knobs,
-        false,
-    );
-    let mut flips = test.empty();
-    (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
-    flips
+    voted(crowd, audited.order.len(), &FavouredGroups::Rest, &knobs)
 }
 
 fn favourable(word: &str) -> FavourableClass {
@@ -457,16 +430,8 @@ fn check_dataset(folder: &Path) {
             ("clarify_reference_favourable_negative", FavourableClass::Negative),
         ] {
             for case in expected[key].as_array().into_iter().flatten() {
-                let audited = audited(
-                    &rows,
-                    case["facet"].as_str().unwrap(),
-                    case["stratum"].as_str().unwrap(),
-                );
-                let d = audited
-                    .order
-                    .iter()
-                    .position(|group| Some(group.as_str()) == case["d"].as_str())
-                    .unwrap();
+                let audited = audited_of(&rows, &case["facet"], &case["stratum"]);
+                let d = audited.place(&case["d"]);
                 let measured = measure_factual(&audited.counts, None, &against_rest(favourable));
                 for (name, value) in object(&case["metrics"])
                     .iter()
@@ -494,16 +459,8 @@ fn check_dataset(folder: &Path) {
             }
         }
         for run in library["runs"].as_array().unwrap().iter().filter(|run| run["model"] == model) {
-            let audited = audited(
-                &rows,
-                run["facet"].as_str().unwrap(),
-                run["group_variable"].as_str().unwrap(),
-            );
-            let d = audited
-                .order
-                .iter()
-                .position(|group| Some(group.as_str()) == run["d"].as_str())
-                .unwrap();
+            let audited = audited_of(&rows, &run["facet"], &run["group_variable"]);
+            let d = audited.place(&run["d"]);
             let settings = against_rest(favourable(run["favourable_prediction"].as_str().unwrap()));
             let scope = MetricScope::RestVsOne(d);
             for (features, of) in [
@@ -580,16 +537,9 @@ fn rests_and_worst_cases() {
             let expected = json(folder.join(format!("{dataset}/expected_{model}.json")));
             for (facet, classic) in object(&expected["classic"]) {
                 let audited = audited(&rows, facet, stratum);
-                let settings =
-                    MeasureSettings { families: vec![MetricFamily::Group], ..settings() };
+                let settings = of_families(&[MetricFamily::Group]);
                 let measured = measure_factual(&audited.counts, None, &settings);
-                let place = |group: &Json| {
-                    audited
-                        .order
-                        .iter()
-                        .position(|name| Some(name.as_str()) == group.as_str())
-                        .unwrap()
-                };
+                let place = |group: &Json| audited.place(group);
                 for case in classic["one_vs_rest"].as_array().into_iter().flatten() {
                     let a = place(&case["a"]);
                     let (rest, of) =

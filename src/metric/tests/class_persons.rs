@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::classes::{ClassTestEvidence, ClassTestPerson, gather, people, transition};
 use super::coverage::{CoverageCount, trials};
 use super::person_coverage::least_of_two_kinds;
-use super::{one, rate, settings, share_of_persons};
+use super::{of_families, one, rate, settings, share_of_persons};
 use crate::metric::MetricFamily;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::CountingUnit;
@@ -210,7 +210,7 @@ fn held(design: (u64, u64, f64), samples: u64) -> [[CoverageCount; 5]; 2] {
                 });
             }
         }
-        let settings = MeasureSettings { families: vec![MetricFamily::Ccm], ..settings() };
+        let settings = of_families(&[MetricFamily::Ccm]);
         for (held, unit) in held.iter_mut().zip([CountingUnit::PERSON, CountingUnit::ROW]) {
             let (values, moves) = measured(&gather(&all, [3, 2], unit, |_| 0), &settings);
             let (direction, gap) = (MetricScope::Direction(0, 1), MetricScope::Difference(0, 1));

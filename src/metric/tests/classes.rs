@@ -2,7 +2,7 @@
 //! weights against people who are there several times, partitions, coverage.
 
 use super::oracle::{check_confusion, check_eccm, check_values, near, object, parquet};
-use super::{measure_counterfactual, measure_factual, one, settings};
+use super::{measure_counterfactual, measure_factual, of_families, one, settings};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
@@ -17,7 +17,6 @@ use crate::metric::value::classes::measure::{
 };
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
 use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
 use crate::tests::{json, shared};
 use serde_json::Value as Json;
@@ -201,10 +200,7 @@ fn several_classes() {
         ..ClassTestPerson::default()
     };
     let people: Vec<ClassTestPerson> = (0..rows.texts["y"].len()).map(someone).collect();
-    let settings = MeasureSettings {
-        families: vec![MetricFamily::Performance, MetricFamily::Ccm, MetricFamily::Eccm],
-        ..settings()
-    };
+    let settings = of_families(&[MetricFamily::Performance, MetricFamily::Ccm, MetricFamily::Eccm]);
     // A weight of 1 changes nothing but the intervals.
     for weighed in [false, true] {
         let unit = CountingUnit { weighted: weighed, persons: false };
@@ -439,10 +435,7 @@ fn without_labels_or_people() {
         nobody.iter().all(|m| empty(m.value))
             && transitions.iter().all(|t| empty(t.measured.value))
     );
-    let none = measure_switch_classes(
-        &switches,
-        &MeasureSettings { families: vec![MetricFamily::Shift], ..settings() },
-    );
+    let none = measure_switch_classes(&switches, &of_families(&[MetricFamily::Shift]));
     assert!(none.0.is_empty() && none.1.is_empty());
 }
 
@@ -484,7 +477,7 @@ fn coverage() {
                     }],
                 );
             }
-            let settings = MeasureSettings { families: vec![MetricFamily::Ccm], ..settings() };
+            let settings = of_families(&[MetricFamily::Ccm]);
             let (values, transitions) = measure_switch_classes(&switches, &settings);
             let direction = MetricScope::Direction(0, 1);
             let found = [

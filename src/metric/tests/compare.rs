@@ -2,7 +2,10 @@
 //! and against another program, and how often the interval holds the truth.
 
 use super::coverage::{CoverageCount, IntervalCoverage};
-use super::{TestPeople, measure_counterfactual, measure_factual, part_of, people, rate, settings};
+use super::{
+    TestPeople, measure_counterfactual, measure_factual, of_families, part_of, people, rate,
+    settings,
+};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -365,10 +368,7 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([CoverageCount; 2], u64) {
             let place = group * 2 + 1 - group;
             moves.add((key, 1), [PairedCell { place, cells: [moved(0), moved(1)] }]);
         }
-        let settings = MeasureSettings {
-            families: vec![MetricFamily::Performance, MetricFamily::Ccm],
-            ..settings()
-        };
+        let settings = of_families(&[MetricFamily::Performance, MetricFamily::Ccm]);
         let mut all = compare_rows(&rows, &settings);
         all.extend(compare_switches(&moves, &settings));
         for (held, id) in held.iter_mut().zip(["pprev", "sr"]) {
@@ -421,20 +421,8 @@ fn score_metrics_of_two_runs() {
         old.iter().map(|(s, c)| (*s, c + 0.01 + 0.1 * stream.u01())).collect();
     let gathered = |pairs: &[(f64, f64)]| {
         let mut counts = CounterfactualCounts::new(2);
-        let person = |i: usize, score| ScoredPerson {
-            group: i % 2,
-            label: None,
-            predicted: Some(true),
-            score: Some(score),
-            weight: 1,
-        };
-        let moved = |i: usize, score| ScoredCounterfactual {
-            to: 1 - i % 2,
-            predicted: Some(true),
-            score: Some(score),
-            rounded: false,
-            unsupported: 0,
-        };
+        let person = |i: usize, score| ScoredPerson::of(i % 2, None, Some(true), Some(score));
+        let moved = |i: usize, score| ScoredCounterfactual::to(1 - i % 2, Some(true), Some(score));
         pairs
             .iter()
             .enumerate()
@@ -447,7 +435,7 @@ fn score_metrics_of_two_runs() {
         (counts, second.settled())
     };
     let [(old_counts, old_second), (new_counts, new_second)] = [gathered(&old), gathered(&new)];
-    let wanted = MeasureSettings { families: vec![MetricFamily::Shift], ..settings() };
+    let wanted = of_families(&[MetricFamily::Shift]);
     let terms: Vec<f64> = old.iter().zip(&new).map(|((_, c), (_, d))| d - c).collect();
     let mean = terms.iter().sum::<f64>() / n as f64;
     let half = 1.96 * (terms.iter().map(|t| (t - mean).powi(2)).sum::<f64>()).sqrt() / n as f64;
@@ -474,13 +462,7 @@ fn score_metrics_of_two_runs() {
 #[test]
 fn a_rate_at_an_end_keeps_its_doubt() {
     let model = |positive: usize| -> TestPeople {
-        let person = |i: usize| ScoredPerson {
-            group: i % 2,
-            label: Some(true),
-            predicted: Some(i < positive),
-            score: None,
-            weight: 1,
-        };
+        let person = |i: usize| ScoredPerson::of(i % 2, Some(true), Some(i < positive), None);
         (0..758).map(|i| (person(i), Vec::new())).collect()
     };
     for (positive, clear) in [(4, false), (80, true)] {

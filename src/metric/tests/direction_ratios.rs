@@ -24,20 +24,9 @@ fn measured_cells(groups: [[u64; 8]; 2]) -> Vec<MeasuredValue> {
     for (group, cells) in groups.into_iter().enumerate() {
         for (c, n) in cells.into_iter().enumerate() {
             let (label, predicted) = ([0, 1, 4, 5].contains(&c), c < 4);
-            let person = ScoredPerson {
-                group,
-                label: Some(label),
-                predicted: Some(predicted),
-                score: None,
-                weight: 1,
-            };
-            let moved = ScoredCounterfactual {
-                to: 1 - group,
-                predicted: Some(predicted == c.is_multiple_of(2)),
-                score: None,
-                rounded: false,
-                unsupported: 0,
-            };
+            let person = ScoredPerson::of(group, Some(label), Some(predicted), None);
+            let moved =
+                ScoredCounterfactual::to(1 - group, Some(predicted == c.is_multiple_of(2)), None);
             (0..n).for_each(|_| counts.add(&person, &[moved]));
         }
     }

@@ -1,6 +1,6 @@
 //! Which group a value impairs, and when its numbers are clear enough to say so.
 
-use super::{gather, one, people, settings};
+use super::{gather, of_families, one, people, settings};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -21,20 +21,8 @@ fn impaired_groups_follow_the_published_table() {
     let mut counts = CounterfactualCounts::new(2);
     for (group, cells) in directions.into_iter().enumerate() {
         for (code, n) in cells.into_iter().enumerate() {
-            let person = ScoredPerson {
-                group,
-                label: Some(code & 4 != 0),
-                predicted: Some(code & 2 != 0),
-                score: None,
-                weight: 1,
-            };
-            let counterfactual = ScoredCounterfactual {
-                to: 1 - group,
-                predicted: Some(code & 1 != 0),
-                score: None,
-                rounded: false,
-                unsupported: 0,
-            };
+            let person = ScoredPerson::of(group, Some(code & 4 != 0), Some(code & 2 != 0), None);
+            let counterfactual = ScoredCounterfactual::to(1 - group, Some(code & 1 != 0), None);
             (0..n).for_each(|_| counts.add(&person, &[counterfactual]));
         }
     }
@@ -137,23 +125,8 @@ fn a_group_is_named_only_by_clear_numbers() {
         let mut counts = CounterfactualCounts::new(2);
         for (group, moved) in moves.into_iter().enumerate() {
             for i in 0..n {
-                let person = ScoredPerson {
-                    group,
-                    label: None,
-                    predicted: Some(true),
-                    score: None,
-                    weight: 1,
-                };
-                counts.add(
-                    &person,
-                    &[ScoredCounterfactual {
-                        to: 1 - group,
-                        predicted: Some(i >= moved),
-                        score: None,
-                        rounded: false,
-                        unsupported: 0,
-                    }],
-                );
+                let person = ScoredPerson::of(group, None, Some(true), None);
+                counts.add(&person, &[ScoredCounterfactual::to(1 - group, Some(i >= moved), None)]);
             }
         }
         counts
@@ -170,7 +143,7 @@ fn a_group_is_named_only_by_clear_numbers() {
             of(MetricScope::Difference(0, 1)),
         )
     };
-    let settings = MeasureSettings { families: vec![MetricFamily::Ccm], ..settings() };
+    let settings = of_families(&[MetricFamily::Ccm]);
     // 10 of 1,000 people switch, and 9: of the difference of the two cannot be decided.
     let few = counted([10, 9], 1000);
     assert_eq!(named(&few, None, &settings, "nsr"), (Some(1), None, None));

@@ -61,13 +61,7 @@ fn measured(case: &Value) -> Vec<MeasuredValue> {
             .iter()
             .enumerate()
             .filter(|(to, cf)| *to != person.group && flag(cf).is_some())
-            .map(|(to, cf)| ScoredCounterfactual {
-                to,
-                predicted: flag(cf),
-                score: None,
-                rounded: false,
-                unsupported: 0,
-            })
+            .map(|(to, cf)| ScoredCounterfactual::to(to, flag(cf), None))
             .collect();
         counts.add_person(key, &person, &moved);
     }

@@ -214,20 +214,8 @@ fn published_matrices() {
         let mut people = TestPeople::new();
         for (group, name) in groups.iter().enumerate() {
             for cell in &CELLS[..8] {
-                let person = ScoredPerson {
-                    group,
-                    label: cell.label,
-                    predicted: Some(cell.predicted),
-                    score: None,
-                    weight: 1,
-                };
-                let moved = ScoredCounterfactual {
-                    to: 1 - group,
-                    predicted: Some(cell.predicted_cf),
-                    score: None,
-                    rounded: false,
-                    unsupported: 0,
-                };
+                let person = ScoredPerson::of(group, cell.label, Some(cell.predicted), None);
+                let moved = ScoredCounterfactual::to(1 - group, Some(cell.predicted_cf), None);
                 for _ in 0..case["cells"][name.as_str()][cell.name].as_u64().unwrap() {
                     people.push((person, vec![moved]));
                 }
@@ -353,13 +341,12 @@ fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> Tes
     for (i, row) in factual.numbers["row_id"].iter().enumerate() {
         let score = factual.numbers["score"][i];
         let label = factual.numbers["y"][i].map(|y| y == 1.0);
-        let person = ScoredPerson {
-            group: group(&factual.texts[attribute][i]),
+        let person = ScoredPerson::of(
+            group(&factual.texts[attribute][i]),
             label,
-            predicted: score.map(|s| s >= 0.5),
+            score.map(|s| s >= 0.5),
             score,
-            weight: 1,
-        };
+        );
         people.insert(row.unwrap() as u64, (person, Vec::new()));
     }
     if moved.exists() {
@@ -368,13 +355,11 @@ fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> Tes
             let score = moved.numbers["score_cf"][i];
             let (person, cfs) = people.get_mut(&(row.unwrap() as u64)).unwrap();
             assert_eq!(person.group, group(&moved.texts["source"][i]));
-            cfs.push(ScoredCounterfactual {
-                to: group(&moved.texts["target"][i]),
-                predicted: score.map(|s| s >= 0.5),
+            cfs.push(ScoredCounterfactual::to(
+                group(&moved.texts["target"][i]),
+                score.map(|s| s >= 0.5),
                 score,
-                rounded: false,
-                unsupported: 0,
-            });
+            ));
         }
     }
     people.into_values().collect()

@@ -11,14 +11,13 @@
 //! prints the figures with `--nocapture`.
 
 use super::coverage::{CoverageCount, assert_all_drawn, trials};
-use super::settings;
+use super::of_families;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
 use crate::metric::evidence::person::confusion_cell;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::compare_rows;
-use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
 use crate::num::summary::normal_quantile;
 
@@ -85,7 +84,7 @@ impl PairedDesign {
 
     /// How often the difference of the shares is held.
     fn cover(&self, samples: u64) -> CoverageCount {
-        let asked = MeasureSettings { families: vec![MetricFamily::Performance], ..settings() };
+        let asked = of_families(&[MetricFamily::Performance]);
         let truth = 0.1 * (self.rates[0] - self.rates[1]);
         let mut held = CoverageCount::default();
         for sample in 0..samples {

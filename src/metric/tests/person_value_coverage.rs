@@ -175,20 +175,8 @@ fn intervals(groups: &[Vec<ClusteredRow>; 2], by_person: bool) -> Vec<Option<Val
         .map(|row| {
             let predicted = |score: f64| Some(score >= 0.5);
             let score = 0.8 * row.score;
-            let person = ScoredPerson {
-                group: 0,
-                label: None,
-                predicted: predicted(score),
-                score: Some(score),
-                weight: 1,
-            };
-            let other = ScoredCounterfactual {
-                to: 1,
-                predicted: predicted(row.score_cf),
-                score: Some(row.score_cf),
-                rounded: false,
-                unsupported: 0,
-            };
+            let person = ScoredPerson::of(0, None, predicted(score), Some(score));
+            let other = ScoredCounterfactual::to(1, predicted(row.score_cf), Some(row.score_cf));
             (key(0, row), person, [other])
         })
         .collect();

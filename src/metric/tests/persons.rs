@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::oracle::{object, parquet};
-use super::{measure_counterfactual, measure_factual, one, part_of, rate, settings};
+use super::{measure_counterfactual, measure_factual, of_families, one, part_of, rate};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
 use crate::metric::estimate::Estimate;
@@ -28,10 +28,7 @@ use crate::tests::{expected, json};
 type PersonRow = (u64, usize, bool);
 
 fn asked() -> MeasureSettings {
-    MeasureSettings {
-        families: vec![MetricFamily::Performance, MetricFamily::Group, MetricFamily::Ccm],
-        ..settings()
-    }
+    of_families(&[MetricFamily::Performance, MetricFamily::Group, MetricFamily::Ccm])
 }
 
 /// Rows in `parts` batches merged last first: a case is predicted positive, and as a member of
@@ -49,15 +46,8 @@ fn gathered_by_weight(
         let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
         let weight = weights.map_or(1, |weights| weights[i]);
         factual.add((group, key, weight), None, Some(case), false);
-        let person =
-            ScoredPerson { group, label: None, predicted: Some(false), score: None, weight };
-        let moved = |to| ScoredCounterfactual {
-            to,
-            predicted: Some(case),
-            score: None,
-            rounded: false,
-            unsupported: 0,
-        };
+        let person = ScoredPerson { weight, ..ScoredPerson::of(group, None, Some(false), None) };
+        let moved = |to| ScoredCounterfactual::to(to, Some(case), None);
         let cfs: Vec<_> = (0..groups).filter(|&to| to != group).map(moved).collect();
         counts.add_person(key, &person, &cfs);
     }
@@ -262,19 +252,9 @@ fn a_person_with_one_row_is_a_person() {
     let (mut factual, mut counts) = (FactualCounts::new(2), CounterfactualCounts::new(2));
     for &(_, group, case) in &rows {
         factual.add((group, 0, 1), None, Some(case), false);
-        let person =
-            ScoredPerson { group, label: None, predicted: Some(false), score: None, weight: 1 };
+        let person = ScoredPerson::of(group, None, Some(false), None);
         let to = 1 - group;
-        counts.add(
-            &person,
-            &[ScoredCounterfactual {
-                to,
-                predicted: Some(case),
-                score: None,
-                rounded: false,
-                unsupported: 0,
-            }],
-        );
+        counts.add(&person, &[ScoredCounterfactual::to(to, Some(case), None)]);
     }
     let mut plain = measure_factual(&factual, None, &asked());
     plain.extend(measure_counterfactual(&counts, None, None, &asked()));

@@ -297,36 +297,15 @@ fn the_rest_is_the_other_directions_together() {
 fn a_person_switches_once() {
     let mut counts = CounterfactualCounts::new(3);
     let score = |yes| Some(if yes { 0.9 } else { 0.1 });
-    let person = |group, yes| ScoredPerson {
-        group,
-        label: Some(true),
-        predicted: Some(yes),
-        score: score(yes),
-        weight: 1,
-    };
-    let moved = |to, yes| ScoredCounterfactual {
-        to,
-        predicted: Some(yes),
-        score: score(yes),
-        rounded: false,
-        unsupported: 0,
-    };
+    let person = |group, yes| ScoredPerson::of(group, Some(true), Some(yes), score(yes));
+    let moved = |to, yes| ScoredCounterfactual::to(to, Some(yes), score(yes));
     counts.add(&person(0, true), &[moved(1, false), moved(2, false)]);
     counts.add(&person(0, true), &[moved(1, true), moved(2, false)]);
     counts.add(&person(0, true), &[moved(1, true), moved(2, true)]);
     counts.add(&person(0, false), &[moved(1, false)]);
     counts.add(&person(1, false), &[moved(0, true), moved(2, true)]);
     // Nobody knows how the first of these two would be predicted, nor what became of the second.
-    counts.add(
-        &person(1, false),
-        &[ScoredCounterfactual {
-            to: 0,
-            predicted: None,
-            score: None,
-            rounded: false,
-            unsupported: 0,
-        }],
-    );
+    counts.add(&person(1, false), &[ScoredCounterfactual::to(0, None, None)]);
     counts.add(&ScoredPerson { label: None, ..person(2, true) }, &[moved(0, false)]);
     let measured = measure_counterfactual(&counts, None, None, &settings());
     let rate = |id: &str, scope| {

@@ -8,7 +8,7 @@ mod curves;
 use serde_json::Value as Json;
 
 use super::oracle::{object, parquet};
-use super::{one, settings};
+use super::{of_families, one, settings};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::scores::METRICS;
 use crate::metric::evidence::counting_unit::SampleBasis;
@@ -23,10 +23,11 @@ use crate::metric::value::scores::{BINNED, RowsOf, measure_reliability};
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::{h, u01};
+use crate::tests::Says;
 use crate::tests::{expected, json};
 
 fn only_scores() -> MeasureSettings {
-    MeasureSettings { families: vec![MetricFamily::Scores], ..settings() }
+    of_families(&[MetricFamily::Scores])
 }
 
 fn measured(counts: &FactualCounts) -> Vec<MeasuredValue> {
@@ -247,7 +248,7 @@ fn many_rows_are_counted_in_cells() {
     let both = squeezed(n, SampleBasis { weighted: true, persons: false });
     let found = compared(&both, &both);
     assert!(found.iter().all(|of| of.difference == Ok(0.0) && of.interval.is_none()));
-    assert!(found[0].ci_method.contains("200,000"), "{}", found[0].ci_method);
+    found[0].ci_method.says(&["200,000"]);
 }
 
 /// Weights of 1 and persons of one row change no value.

@@ -21,15 +21,10 @@ type Row = (u64, ScoredPerson, Vec<ScoredCounterfactual>);
 
 fn row((unit, group, weight): (u64, usize, u64), score: f64, moved: &[(usize, f64)]) -> Row {
     let positive = |score: f64| Some(score >= 0.5);
-    let cf = |&(to, score): &(usize, f64)| ScoredCounterfactual {
-        to,
-        predicted: positive(score),
-        score: Some(score),
-        rounded: false,
-        unsupported: 0,
-    };
+    let cf =
+        |&(to, score): &(usize, f64)| ScoredCounterfactual::to(to, positive(score), Some(score));
     let (label, predicted, score) = (None, positive(score), Some(score));
-    let person = ScoredPerson { group, label, predicted, score, weight };
+    let person = ScoredPerson { weight, ..ScoredPerson::of(group, label, predicted, score) };
     (unit, person, moved.iter().map(cf).collect())
 }
 

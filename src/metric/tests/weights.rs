@@ -20,6 +20,7 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
+use crate::tests::Says;
 
 /// People by key.
 pub(super) type WeightedPeople = Vec<(u64, ScoredPerson, Vec<ScoredCounterfactual>)>;
@@ -269,19 +270,10 @@ fn people_of_weight_zero_carry_nothing() {
 #[test]
 fn those_who_weigh_nothing_leave_no_value() {
     let person = |label, predicted, weight| ScoredPerson {
-        group: 0,
-        label: Some(label),
-        predicted: Some(predicted),
-        score: Some(0.25),
         weight,
+        ..ScoredPerson::of(0, Some(label), Some(predicted), Some(0.25))
     };
-    let cf = [ScoredCounterfactual {
-        to: 1,
-        predicted: Some(false),
-        score: Some(0.125),
-        rounded: false,
-        unsupported: 0,
-    }];
+    let cf = [ScoredCounterfactual::to(1, Some(false), Some(0.125))];
     let people: WeightedPeople = vec![
         (1, person(true, true, 0), cf.to_vec()),
         (2, person(false, true, 2), cf.to_vec()),
@@ -330,22 +322,11 @@ fn those_who_weigh_nothing_leave_no_value() {
 fn a_gap_to_a_rate_of_zero_is_not_known_for_certain() {
     let someone = |group: usize, i: u64, share: u64| {
         let predicted = i < share;
-        let person = ScoredPerson {
-            group,
-            label: Some(i.is_multiple_of(2)),
-            predicted: Some(predicted),
-            score: Some(0.25),
-            weight: 1,
-        };
+        let person =
+            ScoredPerson::of(group, Some(i.is_multiple_of(2)), Some(predicted), Some(0.25));
         // As many of the others switch.
         let switches = (share..2 * share).contains(&i);
-        let cf = ScoredCounterfactual {
-            to: 1 - group,
-            predicted: Some(predicted || switches),
-            score: Some(0.25),
-            rounded: false,
-            unsupported: 0,
-        };
+        let cf = ScoredCounterfactual::to(1 - group, Some(predicted || switches), Some(0.25));
         (person, vec![cf])
     };
     let people: TestPeople =
@@ -379,7 +360,7 @@ fn without_weights_there_are_none() {
     assert!(
         gathered.factual.weight(GroupSelection::All).is_none() && !gathered.counts.is_weighted()
     );
-    assert!(!serde_json::to_string(&gathered.counts).unwrap().contains("weighed"));
+    serde_json::to_string(&gathered.counts).unwrap().lacks(&["weighed"]);
     assert!(second(&people, &gathered.counts, 1, &settings()).spreads.is_some());
 }
 

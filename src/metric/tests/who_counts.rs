@@ -10,15 +10,13 @@ use super::oracle::{
     metrics_folder, near, near_interval, object, parquet, tolerance,
 };
 use super::weights::WeightedPeople;
-use super::{one, second, settings};
+use super::{flip_knobs, one, second, settings, voted};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::clarify::generalized_entropy;
 use crate::metric::catalog::find;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::flip_test::{
-    FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
-};
+use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestResult, FlipTestSample};
 use crate::metric::evidence::labels::{MissingLabels, share, shares_differ};
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
@@ -28,7 +26,7 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
-use crate::param::{Count, Seed};
+use crate::param::Seed;
 use crate::tests::json;
 
 /// Units of weight in 1: all weights of the files are multiples of a quarter.
@@ -85,13 +83,7 @@ fn case(
         let counterfactual = |&(step, column): &(usize, &str)| {
             let score = number(column, i);
             let to = (group + step) % groups.len();
-            ScoredCounterfactual {
-                to,
-                predicted: score.map(predict),
-                score,
-                rounded: false,
-                unsupported: 0,
-            }
+            ScoredCounterfactual::to(to, score.map(predict), score)
         };
         let moved = steps.iter().map(counterfactual);
         let score = number("score", i);
@@ -99,11 +91,8 @@ fn case(
         assert_eq!(weight.fract(), 0.0);
         let label = number("y", i).map(|y| y == 1.0);
         let person = ScoredPerson {
-            group,
-            label,
-            predicted: score.map(predict),
-            score,
             weight: weight as u64,
+            ..ScoredPerson::of(group, label, score.map(predict), score)
         };
         case.people.push((i as u64, person, moved.collect()));
         case.strata.push(rows.texts.get("stratum").and_then(|all| all[i].as_ref()).map(
@@ -144,11 +133,7 @@ struct CountingResult {
 
 fn measure(case: &CountingCase, settings: &MeasureSettings) -> CountingResult {
     let width = case.features.first().map_or(0, Vec::len);
-    let knobs = FlipTestSettings {
-        neighbours: Count::new(5).unwrap(),
-        standardise: false,
-        max_people: Count::new(1 << 20).unwrap(),
-    };
+    let knobs = flip_knobs(1 << 20);
     let mut crowd = FlipTestSample::new(width, &knobs, Seed(42));
     for (i, (key, person, _)) in case.people.iter().enumerate() {
         if let (Some(predicted), Some(features)) = (person.predicted, case.features.get(i)) {
@@ -156,15 +141,7 @@ fn measure(case: &CountingCase, settings: &MeasureSettings) -> CountingResult {
             crowd.add(FlipTestPerson { row: *key, key: *key, group, predicted, weight }, features);
         }
     }
-    let test = PreparedFlipTest::new(
-        crowd,
-        case.groups,
-        &settings.favoured.facets(case.groups),
-        &knobs,
-        false,
-    );
-    let mut flips = test.empty();
-    (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
+    let flips = voted(crowd, case.groups, &settings.favoured, &knobs);
     let flips = (width > 0).then_some(flips);
     let counted = |weighted: bool| {
         let unit = CountingUnit { weighted, persons: false };
@@ -782,23 +759,10 @@ fn nobody_moves() {
                 let group = (i % 2) as usize;
                 let score = Some(0.3 + 0.01 * i as f64);
                 let person = ScoredPerson {
-                    group,
-                    label: None,
-                    predicted: Some(i > 20),
-                    score,
                     weight: if weighed { 1 + i % 3 } else { 1 },
+                    ..ScoredPerson::of(group, None, Some(i > 20), score)
                 };
-                (
-                    i,
-                    person,
-                    vec![ScoredCounterfactual {
-                        to: 1 - group,
-                        predicted: person.predicted,
-                        score,
-                        rounded: false,
-                        unsupported: 0,
-                    }],
-                )
+                (i, person, vec![ScoredCounterfactual::to(1 - group, person.predicted, score)])
             })
             .collect();
         let effective = |of: &dyn Fn(&ScoredPerson) -> bool| {

@@ -110,6 +110,7 @@ fn location<R: Read + Seek>(
 #[cfg(test)]
 mod tests {
     use super::locations;
+    use crate::tests::Says;
 
     /// A field of bytes.
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
@@ -184,7 +185,7 @@ mod tests {
         assert!(found(&model[..model.len() - 1]).is_err());
         assert!(found(b"not a model").is_err());
         let deep = (0..300).fold(Vec::new(), |inner, _| field(1, &field(5, &field(6, &inner))));
-        assert!(found(&field(7, &deep)).unwrap_err().contains("nested"));
+        found(&field(7, &deep)).unwrap_err().says(&["nested"]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::recourse::AuditedRows;
 use super::recourse::ask::{DecisionModel, LevelChange};
 use super::recourse::groups::GroupPair;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use crate::recourse::feature::{LevelScale, RecourseFeature, TraitPredicate};
+use crate::recourse::feature::{LevelScale, RecourseFeature};
 
 /// The columns of a small file, in its order: numbers (NaN as missing) or texts (nulls as empty
 /// texts).
@@ -169,16 +169,14 @@ fn feature(name: &str, column: &RecourseOracleColumn, config: &Json) -> Recourse
         name: name.to_owned(),
         levels,
         scale,
-        missing: None,
         codes,
-        predicate: TraitPredicate::Equals,
-        model_numbers: None,
         may_change: AllowedChanges {
             direction,
             steps: rules["max_step_up"][name].as_f64(),
             not_to,
         },
         cost: ChangeCost { distance, weight: cost["weight"].as_f64().unwrap() },
+        ..RecourseFeature::default()
     }
 }
 

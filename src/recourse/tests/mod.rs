@@ -10,6 +10,7 @@ mod sentence;
 use crate::error::Result;
 use crate::recourse;
 use crate::recourse::actions::RecoursePlan;
+use crate::recourse::ask::{DecisionModel, LevelChange};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::groups::GroupPair;
@@ -49,6 +50,21 @@ fn changed_text(plan: &RecoursePlan<'_>, subgroup: usize, action: usize) -> Stri
         format!("{} = {}", own.feature, new.map_or(own.level, |new| new.level))
     };
     plan.subgroup(subgroup).map(level).collect::<Vec<_>>().join(", ")
+}
+
+/// A model that says of each row, when changed, whether its decision is favourable.
+pub(super) struct RowModel<F>(pub(super) F);
+
+impl<F: Fn(u32, &[LevelChange]) -> bool + Sync> DecisionModel for RowModel<F> {
+    fn decide(
+        &self,
+        rows: &[u32],
+        changes: &[LevelChange],
+        favourable: &mut Vec<bool>,
+    ) -> Result<()> {
+        favourable.extend(rows.iter().map(|&row| (self.0)(row, changes)));
+        Ok(())
+    }
 }
 
 /// The groups 0 and 1, the second the reference.

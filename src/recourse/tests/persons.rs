@@ -1,19 +1,17 @@
 //! False alarms of the permutation test where a person has several rows: with one row of each
 //! person, as the stage takes them, as many as the test claims; with all rows far more.
 
-use super::{pair, search};
-use crate::error::Result;
+use super::{RowModel, pair, search};
 use crate::num::one_row_each::{DrawablePersonRow, one_row_each};
 use crate::num::seed::RandomStream;
 use crate::param::Count;
 use crate::recourse::AuditedRows;
 use crate::recourse::actions::RecoursePlan;
-use crate::recourse::ask::{DecisionModel, LevelChange};
+use crate::recourse::ask::LevelChange;
 use crate::recourse::chance::p_values;
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
 use crate::recourse::effect::ActionEffects;
-use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use crate::recourse::feature::{LevelScale, RecourseFeature, TraitPredicate};
+use crate::recourse::feature::{AllowedChanges, ChangeDirection, RecourseFeature};
 use crate::recourse::knobs::PermutationSettings;
 
 /// A row with the unfavourable decision.
@@ -26,21 +24,6 @@ struct RefusedRow {
     helped: bool,
 }
 
-/// The model: the action helps the rows that say so.
-struct StatedModel<'a>(&'a [RefusedRow]);
-
-impl DecisionModel for StatedModel<'_> {
-    fn decide(
-        &self,
-        rows: &[u32],
-        _changes: &[LevelChange],
-        favourable: &mut Vec<bool>,
-    ) -> Result<()> {
-        favourable.extend(rows.iter().map(|&row| self.0[row as usize].helped));
-        Ok(())
-    }
-}
-
 /// The p-value of the one subgroup, all refused rows, by the share that its one action helps.
 fn p_value(refused: &[RefusedRow], seed: u64) -> f64 {
     // As many with the favourable decision have the level that the action leads to.
@@ -49,22 +32,16 @@ fn p_value(refused: &[RefusedRow], seed: u64) -> f64 {
     let job = RecourseFeature {
         name: "job".to_owned(),
         levels: ["a", "b"].map(str::to_owned).to_vec(),
-        scale: LevelScale::Nominal,
-        missing: None,
         codes,
-        predicate: TraitPredicate::Equals,
-        model_numbers: None,
         may_change: AllowedChanges { direction: ChangeDirection::Any, ..AllowedChanges::default() },
-        cost: ChangeCost { distance: LevelDistance::Unit, weight: 1.0 },
+        ..RecourseFeature::default()
     };
     // A column that nobody can change: an action that changed all columns would not be valid.
     let town = RecourseFeature {
         name: "town".to_owned(),
         levels: vec!["x".to_owned()],
         codes: vec![0; 2 * n],
-        predicate: TraitPredicate::Equals,
-        may_change: AllowedChanges::default(),
-        ..job.clone()
+        ..RecourseFeature::default()
     };
     let audited = AuditedRows {
         features: vec![job, town],
@@ -74,7 +51,8 @@ fn p_value(refused: &[RefusedRow], seed: u64) -> f64 {
     };
     let pair = pair();
     let plan = RecoursePlan::new(&audited, &pair, &search("0.5")).unwrap();
-    let helped = plan.query_model(&plan.needed(), &StatedModel(refused)).unwrap();
+    let model = RowModel(|row: u32, _: &[LevelChange]| refused[row as usize].helped);
+    let helped = plan.query_model(&plan.needed(), &model).unwrap();
     let effects = ActionEffects::new(&plan, &helped);
     let question =
         RecourseCriterion::new(RecourseDefinition::EqualEffectiveness, RecourseView::Micro)

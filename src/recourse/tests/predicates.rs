@@ -3,8 +3,7 @@
 
 use serde_json::Value as Json;
 
-use super::{pair, search};
-use crate::error::Result;
+use super::{RowModel, pair, search};
 use crate::recourse::AuditedRows;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel, LevelChange};
@@ -13,27 +12,6 @@ use crate::recourse::feature::{
     AllowedChanges, ChangeCost, ChangeDirection, LevelDistance, LevelScale, RecourseFeature,
     TraitPredicate,
 };
-
-/// The model of the script, on rows of age, hours, job and group.
-struct ScriptModel(Vec<[u32; 4]>);
-
-impl DecisionModel for ScriptModel {
-    fn decide(
-        &self,
-        rows: &[u32],
-        changes: &[LevelChange],
-        favourable: &mut Vec<bool>,
-    ) -> Result<()> {
-        favourable.extend(rows.iter().map(|&row| {
-            let mut levels = self.0[row as usize];
-            changes.iter().for_each(|change| levels[change.feature] = change.level);
-            let [age, hours, job, group] = levels.map(|level| level as usize);
-            let pair = if hours == job { 2 } else { 0 };
-            [0, 2, 3, 1, 1][age] + [0, 2, 5][hours] + [1, 3, 4][job] + pair + group >= 9
-        }));
-        Ok(())
-    }
-}
 
 #[test]
 fn traits_at_or_above_give_the_subgroups_of_the_script() {
@@ -55,12 +33,12 @@ fn traits_at_or_above_give_the_subgroups_of_the_script() {
             scale,
             codes: rows.iter().map(|row| row[at]).collect(),
             predicate,
-            model_numbers: None,
             may_change: AllowedChanges { direction, ..AllowedChanges::default() },
             cost: ChangeCost {
                 distance: if ordered { LevelDistance::Positions } else { LevelDistance::Unit },
                 weight: 1.0,
             },
+            ..RecourseFeature::default()
         }
     };
     let good: Vec<u8> = serde_json::from_value(expected["favourable"].clone()).unwrap();
@@ -70,7 +48,14 @@ fn traits_at_or_above_give_the_subgroups_of_the_script() {
         favourable: good.iter().map(|good| *good == 1).collect(),
         others: rows.iter().map(|row| row[3]).collect(),
     };
-    let model = ScriptModel(rows.clone());
+    // The model of the script, on rows of age, hours, job and group.
+    let model = RowModel(|row: u32, changes: &[LevelChange]| {
+        let mut levels = rows[row as usize];
+        changes.iter().for_each(|change| levels[change.feature] = change.level);
+        let [age, hours, job, group] = levels.map(|level| level as usize);
+        let pair = if hours == job { 2 } else { 0 };
+        [0, 2, 3, 1, 1][age] + [0, 2, 5][hours] + [1, 3, 4][job] + pair + group >= 9
+    });
     let mut decided = Vec::new();
     model.decide(&(0..rows.len() as u32).collect::<Vec<_>>(), &[], &mut decided).unwrap();
     assert_eq!(decided, audited.favourable);

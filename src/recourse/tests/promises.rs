@@ -1,8 +1,8 @@
 //! Properties that must hold for any data: on random rows, with random models.
 
-use super::{changed_text, judge, pair, questions, search, share};
+use super::{RowModel, changed_text, judge, pair, questions, search, share};
 use crate::error::Result;
-use crate::num::seed::RandomStream;
+use crate::num::seed::{RandomStream, h};
 use crate::param::Count;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
@@ -12,12 +12,13 @@ use crate::recourse::definition::{
 };
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature, TraitPredicate};
+use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature};
 use crate::recourse::groups::{ComparisonBase, GroupPair, pairs};
 use crate::recourse::knobs::PermutationSettings;
 use crate::recourse::overlap::merge_overlapping;
 use crate::recourse::rank::{DefinitionRanking, RankBy};
 use crate::recourse::{ActionMatch, AuditedRows};
+use crate::tests::Says;
 
 /// Number of levels of the random columns.
 const LEVELS: usize = 3;
@@ -99,12 +100,11 @@ fn random_case(seed: u64, n: usize, additive: bool) -> (AuditedRows, RandomModel
             name: name.to_owned(),
             levels,
             scale,
-            missing: None,
             codes,
-            predicate: TraitPredicate::Equals,
             model_numbers: behind,
             may_change,
             cost,
+            ..RecourseFeature::default()
         });
     }
     let groups: Vec<Option<u16>> =
@@ -488,41 +488,20 @@ fn merging_shows_as_many_as_asked_for() {
     assert_eq!(merge_overlapping(&plan, &judged, usize::MAX).len(), judged.order.len());
 }
 
-/// A change helps people at random, independent of the group; or, in addition, everyone of group
-/// `left`.
-struct CoinModel {
-    groups: Vec<Option<u16>>,
-    always: Option<u16>,
-}
-
-impl DecisionModel for CoinModel {
-    fn decide(
-        &self,
-        rows: &[u32],
-        changes: &[LevelChange],
-        favourable: &mut Vec<bool>,
-    ) -> Result<()> {
-        let key = changes
-            .iter()
-            .fold(0, |key, c| crate::num::seed::h(key, c.feature as u64, u64::from(c.level)));
-        let drawn = |row: u32| crate::num::seed::h(5, key, u64::from(row)).is_multiple_of(8);
-        favourable.extend(rows.iter().map(|&row| {
-            drawn(row) || self.always.is_some() && self.groups[row as usize] == self.always
-        }));
-        Ok(())
-    }
-}
-
-/// The p-values of the trade-off over several draws of rows.
+/// The p-values of the trade-off over several draws of rows, where a change helps people at random,
+/// independent of the group; or, in addition, everyone of group `left`.
 fn p_of_coins(always: Option<u16>) -> Vec<f64> {
     let mut all = Vec::new();
     for seed in 20..26 {
         let (audited, _) = random_case(seed, 500, false);
         let pair = pair();
         let plan = RecoursePlan::new(&audited, &pair, &search("0.04")).unwrap();
-        let helped: RowSets = plan
-            .query_model(&plan.needed(), &CoinModel { groups: audited.groups.clone(), always })
-            .unwrap();
+        let coins = RowModel(|row: u32, changes: &[LevelChange]| {
+            let key = changes.iter().fold(0, |key, c| h(key, c.feature as u64, u64::from(c.level)));
+            h(5, key, u64::from(row)).is_multiple_of(8)
+                || always.is_some() && audited.groups[row as usize] == always
+        });
+        let helped: RowSets = plan.query_model(&plan.needed(), &coins).unwrap();
         let effects = ActionEffects::new(&plan, &helped);
         let questions =
             [RecourseCriterion::new(RecourseDefinition::FairTradeOff, RecourseView::Micro)
@@ -583,7 +562,7 @@ fn too_much_is_an_error_and_nothing_to_do_is_none() {
         &crate::recourse::SearchSettings { max_results: 20, ..search("0.03") },
     )
     .unwrap_err();
-    assert!(fault.to_string().contains("too-many-subgroups"), "{fault}");
+    fault.to_string().says(&["too-many-subgroups"]);
     let short = RecoursePlan::new(
         &audited,
         &pair,

@@ -463,6 +463,7 @@ mod tests {
         AttributeWords, DecisionNames, LabelWords, Manifest, SetKnob, SetWords,
     };
     use crate::report::draw::plot::SwitchSide;
+    use crate::tests::Says;
 
     fn among(voice: &AuditVoice<'_>, metric: &str) -> String {
         voice.say("among", &[Value::from(Serde(&voice.by_label(metric)))])
@@ -609,8 +610,8 @@ mod tests {
         assert!(clause("graph/low").ends_with("change too (scenario low)"));
         assert!(clause("rows/low").ends_with("(scenario low, drawn rows)"));
         let said = |set| of_set(&voice, "set_sentence", set);
-        assert!(said("graph/low").contains("as no real person has; numbers are not clipped"));
-        assert!(said("rows/low").contains("one possible row in each graph; numbers are clipped"));
+        said("graph/low").says(&["as no real person has; numbers are not clipped"]);
+        said("rows/low").says(&["one possible row in each graph; numbers are clipped"]);
     }
 
     #[test]

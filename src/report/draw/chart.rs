@@ -101,6 +101,7 @@ pub(crate) fn change_in_words(bins: &[HistogramBin], weighted: bool) -> String {
 mod tests {
     use super::{PlotPoint, change_in_words, dumbbell, verdict, whiskers};
     use crate::report::read::tally::WeightedCount;
+    use crate::tests::Says;
 
     #[test]
     fn changes_in_words_add_up() {
@@ -113,7 +114,7 @@ mod tests {
              (10.0 %) are rises beyond that"
         );
         bins[0].2.weight = 11.0;
-        assert!(change_in_words(&bins, true).contains("1 (weighted 55.0\u{202f}%) are falls"));
+        change_in_words(&bins, true).says(&["1 (weighted 55.0\u{202f}%) are falls"]);
         assert!(change_in_words(&[], false).starts_with("of 0 score changes 0 (none)"));
     }
 
@@ -134,9 +135,9 @@ mod tests {
             ],
             0.2,
         );
-        assert!(svg.contains(r#"<rect class="band" x="10%" width="15%" y="5""#), "{svg}");
+        svg.says(&[r#"<rect class="band" x="10%" width="15%" y="5""#]);
         assert!(svg.contains(r#"<circle class="ring" cx="100%""#), "never outside: {svg}");
         assert_eq!(svg.matches("band").count(), 1, "no band for noise that is nothing");
-        assert!(dumbbell(0.1, 0.05, 0.2).contains(r#"x1="50%" x2="25%""#));
+        dumbbell(0.1, 0.05, 0.2).says(&[r#"x1="50%" x2="25%""#]);
     }
 }

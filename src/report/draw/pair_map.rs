@@ -43,16 +43,21 @@ pub(crate) fn pair_map(
 #[cfg(test)]
 mod tests {
     use super::pair_map;
+    use crate::tests::Says;
 
     #[test]
     fn both_axes_have_one_unit_and_a_pair_that_stays_has_no_line() {
         let pairs = [[0.0, 0.0, 2.0, 1.0], [1.0, 1.0, 1.0, 1.0]];
         let drawn = pair_map(&pairs, [[0.0, 2.0], [0.0, 1.0]], "m", ("a & b", "two"));
-        assert!(drawn.contains(r#"class="edge" d="M6 160L266 30"/>"#), "{drawn}");
-        assert!(drawn.contains(r#"class="dots" d="M6 160h0M136 30h0"/>"#), "{drawn}");
-        assert!(drawn.contains(r#"viewBox="0 0 272 166""#) && drawn.contains("a &amp; b"));
+        drawn.says(&[
+            r#"class="edge" d="M6 160L266 30"/>"#,
+            r#"class="dots" d="M6 160h0M136 30h0"/>"#,
+            r#"viewBox="0 0 272 166""#,
+            "a &amp; b",
+        ]);
         // One place only.
         let still = pair_map(&[[3.0; 4]], [[3.0; 2]; 2], "m", ("", ""));
-        assert!(still.contains(r#"d="M6 30h0""#) && !still.contains("NaN"), "{still}");
+        still.says(&[r#"d="M6 30h0""#]);
+        still.lacks(&["NaN"]);
     }
 }

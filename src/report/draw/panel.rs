@@ -504,6 +504,7 @@ mod tests {
     };
     use crate::report::draw::plot::{AxisUnit, PlotPoint, PlotScale, SwitchSide};
     use crate::report::read::tally::{HistogramBin, WeightedCount};
+    use crate::tests::Says;
 
     fn counts(keep: i64, lose: i64, gain: i64, without: i64) -> SwitchCounts {
         SwitchCounts { keep, lose, gain, without }
@@ -512,16 +513,18 @@ mod tests {
     #[test]
     fn bars_join_those_who_keep_it() {
         let svg = share_bars("Men", counts(1493, 1262, 0, 8105), 0.3172);
-        assert!(svg.contains(r#"<rect class="ribbon" x="0%" width="43.34%" y="26""#), "{svg}");
-        assert!(svg.contains(r#"<rect class="lostfill" x="43.34%" width="36.64%""#), "{svg}");
-        assert!(!svg.contains("gainfill") && svg.contains("\u{25bc} 1262 lose it"), "{svg}");
+        svg.says(&[
+            r#"<rect class="ribbon" x="0%" width="43.34%" y="26""#,
+            r#"<rect class="lostfill" x="43.34%" width="36.64%""#,
+            "\u{25bc} 1262 lose it",
+        ]);
+        svg.lacks(&["gainfill"]);
         assert!(svg.contains("1493 keep it</text>"), "there is room on the ribbon: {svg}");
         // Those who gain stand right of the kept part, not of the upper bar.
         let both = share_bars("x", counts(10, 5, 20, 65), 0.5);
-        assert!(both.contains(r#"<rect class="gainfill" x="20%" width="40%""#), "{both}");
-        assert!(both.contains("y=\"38\"") && both.contains("y=\"52\""), "{both}");
+        both.says(&[r#"<rect class="gainfill" x="20%" width="40%""#, "y=\"38\"", "y=\"52\""]);
         let still = share_bars("x", counts(10, 0, 0, 90), 0.125);
-        assert!(still.contains("nobody switches"));
+        still.says(&["nobody switches"]);
     }
 
     #[test]
@@ -529,17 +532,19 @@ mod tests {
         for svg in
             [share_bars("x", SwitchCounts::default(), 0.0), mosaic("x", SwitchCounts::default())]
         {
-            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            svg.lacks(&["NaN", "inf"]);
         }
-        assert!(!mosaic("x", SwitchCounts::default()).contains("<rect"));
+        mosaic("x", SwitchCounts::default()).lacks(&["<rect"]);
     }
 
     #[test]
     fn a_mosaic_shows_even_few_people() {
         let svg = mosaic("Men as women", counts(375, 14, 1, 100_000));
-        assert!(svg.contains(r#"<rect class="gainfill" x="0%" width="0.8%""#), "{svg}");
-        assert!(svg.contains(r#"<rect class="lostfill" x="96.4%" width="3.6%" y="17" height="3""#));
-        assert!(svg.contains("375 keep it, 14 lose it, 1 gain it, 100\u{202f}000 without."));
+        svg.says(&[
+            r#"<rect class="gainfill" x="0%" width="0.8%""#,
+            r#"<rect class="lostfill" x="96.4%" width="3.6%" y="17" height="3""#,
+            "375 keep it, 14 lose it, 1 gain it, 100\u{202f}000 without.",
+        ]);
         let none = mosaic("x", counts(0, 0, 5, 5));
         assert_eq!(none.matches("<rect").count(), 2, "no band for nobody: {none}");
     }
@@ -561,22 +566,22 @@ mod tests {
             AxisUnit::Percent,
         );
         assert_eq!((svg.matches("#dn").count(), svg.matches("mutl").count()), (4, 2));
-        assert!(svg.contains("&lt;set 0&gt;") && !svg.contains("<set"), "{svg}");
+        svg.says(&["&lt;set 0&gt;"]);
+        svg.lacks(&["<set"]);
         // 24 + 2 blocks of 20 + 4 rows of 25, and 18 for the axis.
-        assert!(svg.contains(r#"height="182""#), "{svg}");
+        svg.says(&[r#"height="182""#]);
         // Marks and the limit are right of the names: 38 + 62 % of their place on the axis.
         let right = |x: &str| x.parse::<f64>().is_ok_and(|x| x >= 38.0);
         let marks = svg.split("class=\"m lost\" x=\"").skip(1);
         assert!(marks.filter_map(|rest| rest.split_once('%')).all(|(x, _)| right(x)), "{svg}");
         let empty = ladder("x", &[], SwitchSide::Gained, None, AxisUnit::Percent);
-        assert!(!empty.contains("NaN"), "{empty}");
+        empty.lacks(&["NaN"]);
         let many = ladder("x", &[block("m", 20)], SwitchSide::Gained, None, AxisUnit::Percent);
         assert_eq!(many.matches("#up").count(), 20);
         // A long name pushes the axis to the right, and is cut before it reaches the marks.
         let long = LadderBlock { model: "m".to_owned(), rungs: vec![rung(&"x".repeat(40))] };
         let svg = ladder("x", &[long], SwitchSide::Lost, None, AxisUnit::Percent);
-        assert!(svg.contains(&format!(">{}\u{2026}<", "x".repeat(28))), "{svg}");
-        assert!(svg.contains("class=\"z\" x1=\"53.25%\""), "{svg}");
+        svg.says(&[&format!(">{}\u{2026}<", "x".repeat(28)), "class=\"z\" x1=\"53.25%\""]);
     }
 
     fn histogram(n: i64, height: fn(i64) -> i64) -> Vec<HistogramBin> {
@@ -603,9 +608,11 @@ mod tests {
         assert!(svg.len() < 5000, "{}", svg.len());
         let scores =
             score_bars("x", (&bins, &[]), PlotScale::new(0.0, 1.0), 0.05, &[(0.5, "0.5".into())]);
-        assert!(scores.contains("area ve") && !scores.contains("NaN"), "{scores}");
+        scores.says(&["area ve"]);
+        scores.lacks(&["NaN"]);
         let none = change_bars("x", &[], PlotScale::new(0.0, 0.0), 0.0, None);
-        assert!(none.contains("no change") && !none.contains("NaN"), "{none}");
+        none.says(&["no change"]);
+        none.lacks(&["NaN"]);
     }
 
     #[test]
@@ -622,7 +629,7 @@ mod tests {
         );
         assert_eq!((svg.matches("#dot").count(), svg.matches("#ring").count()), (2, 1));
         assert_eq!(svg.matches("mutl").count(), 2);
-        assert!(svg.contains("&lt;all&gt;") && svg.contains("% correct"), "{svg}");
-        assert!(!trade_off("x", &[], None).contains("NaN"));
+        svg.says(&["&lt;all&gt;", "% correct"]);
+        trade_off("x", &[], None).lacks(&["NaN"]);
     }
 }

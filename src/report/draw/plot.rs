@@ -448,6 +448,7 @@ fn stretches(n: usize, has: impl Fn(usize) -> bool) -> Vec<std::ops::Range<usize
 mod tests {
     use super::{AxisUnit, DEFS, PlotScale, axis, plot_cell, round_up};
     use crate::report::draw::svg::MarkPlace as _;
+    use crate::tests::Says;
 
     #[test]
     fn scales_end_at_round_numbers() {
@@ -501,17 +502,17 @@ mod tests {
     #[test]
     fn the_label_of_the_limit_wins() {
         let drawn = axis(PlotScale::new(0.0, 0.6), AxisUnit::Percent, Some((0.1, "limit 10 %")));
-        assert!(!drawn.contains(">0<") && !drawn.contains(">20<"), "{drawn}");
-        assert!(drawn.contains(">40<") && drawn.contains(">60\u{a0}%<"), "{drawn}");
+        drawn.lacks(&[">0<", ">20<"]);
+        drawn.says(&[">40<", ">60\u{a0}%<"]);
         let at_zero = axis(PlotScale::new(0.0, 0.6), AxisUnit::Percent, Some((0.0, "limit 0 %")));
-        assert!(at_zero.contains("lt st"), "{at_zero}");
-        assert!(axis(PlotScale::new(0.0, 1.0), AxisUnit::Number, None).contains(">0.25<"));
+        at_zero.says(&["lt st"]);
+        axis(PlotScale::new(0.0, 1.0), AxisUnit::Number, None).says(&[">0.25<"]);
     }
 
     #[test]
     fn names_are_escaped_and_every_mark_is_defined() {
         let row = plot_cell(PlotScale::new(0.0, 1.0), &[], "<script>\"&'\u{0}");
-        assert!(row.contains("&lt;script&gt;&quot;&amp;&#39;\u{2400}"), "{row}");
+        row.says(&["&lt;script&gt;&quot;&amp;&#39;\u{2400}"]);
         for shape in ["dn", "up", "dot", "ring", "end", "tip", "i-fail", "p-lost", "p-no"] {
             assert!(DEFS.contains(&format!("id=\"{shape}\"")), "{shape}");
         }

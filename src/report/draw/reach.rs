@@ -80,6 +80,7 @@ pub(crate) fn reach_curves(
 #[cfg(test)]
 mod tests {
     use super::{ReachEnd, reach_bars, reach_curves};
+    use crate::tests::Says;
 
     fn end(share: f64, text: &str) -> ReachEnd {
         ReachEnd { share, text: text.to_owned() }
@@ -88,9 +89,12 @@ mod tests {
     #[test]
     fn bars_end_at_their_shares() {
         let svg = reach_bars("x", &[end(0.22, "22 % of 88 <women>"), end(0.51, "51 % of men")]);
-        assert!(svg.contains(r#"<rect class="ink" x="0%" width="22%" y="2""#), "{svg}");
-        assert!(svg.contains(r#"<rect class="stay sl" x="0%" width="51%""#), "{svg}");
-        assert!(svg.contains("&lt;women&gt;") && !svg.contains("<women>"), "{svg}");
+        svg.says(&[
+            r#"<rect class="ink" x="0%" width="22%" y="2""#,
+            r#"<rect class="stay sl" x="0%" width="51%""#,
+            "&lt;women&gt;",
+        ]);
+        svg.lacks(&["<women>"]);
     }
 
     #[test]
@@ -103,12 +107,16 @@ mod tests {
             &[end(0.5, "a 50 %"), end(1.0, "b 100 %")],
             Some(0.7),
         );
-        assert!(svg.contains(r#"class="ln ve" d="M0 100H25.0V50.0H50.0V50.0H100""#), "{svg}");
-        assert!(svg.contains(r#"class="ln dash ve" d="M0 100H25.0V100.0H50.0V0.0H100""#), "{svg}");
-        assert!(svg.contains(r#"y="52">a 50 %"#) && svg.contains(r#"y="10">b 100"#), "{svg}");
+        svg.says(&[
+            r#"class="ln ve" d="M0 100H25.0V50.0H50.0V50.0H100""#,
+            r#"class="ln dash ve" d="M0 100H25.0V100.0H50.0V0.0H100""#,
+            r#"y="52">a 50 %"#,
+            r#"y="10">b 100"#,
+        ]);
         let same = reach_curves(("x", "y"), &steps, 4.0, &[end(0.5, "a"), end(0.5, "b")], None);
-        assert!(same.contains(r#"y="44.5">a<"#) && same.contains(r#"y="59.5">b<"#), "{same}");
+        same.says(&[r#"y="44.5">a<"#, r#"y="59.5">b<"#]);
         let none = reach_curves(("x", "y"), &[], 0.0, &[end(0.0, "a"), end(0.0, "b")], None);
-        assert!(!none.contains("NaN") && none.contains(r#"d="M0 100H100""#), "{none}");
+        none.says(&[r#"d="M0 100H100""#]);
+        none.lacks(&["NaN"]);
     }
 }

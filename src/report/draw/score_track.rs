@@ -52,6 +52,7 @@ pub(crate) fn score_track(
 mod tests {
     use super::{TrackMark, score_track};
     use crate::report::draw::plot::SwitchSide;
+    use crate::tests::Says;
 
     #[test]
     fn scores_stand_on_the_track_and_near_ones_turn_outwards() {
@@ -63,19 +64,18 @@ mod tests {
             Some(&cut_off),
             SwitchSide::Lost,
         );
-        assert!(far.contains(r#"<line class="w lost" x1="62%" x2="41%""#), "{far}");
+        far.says(&[r#"<line class="w lost" x1="62%" x2="41%""#]);
         assert!(far.contains(r##"href="#dn""##) && far.contains(r#"x="50%" y="44""#), "{far}");
-        assert!(far.contains(r#"class="t lt mid" x="62%""#), "{far}");
+        far.says(&[r#"class="t lt mid" x="62%""#]);
         let near = score_track(
             "<x>",
             (&mark(0.48, "0.48"), &mark(0.53, "<0.53>")),
             None,
             SwitchSide::Gained,
         );
-        assert!(near.contains(r#"t lt en" x="48%""#) && near.contains(r#"t lt st" x="53%""#));
-        assert!(near.contains("&lt;x&gt;") && near.contains("&lt;0.53&gt;"), "{near}");
+        near.says(&[r#"t lt en" x="48%""#, r#"t lt st" x="53%""#, "&lt;x&gt;", "&lt;0.53&gt;"]);
         let beyond =
             score_track("x", (&mark(f64::NAN, "a"), &mark(7.0, "b")), None, SwitchSide::Either);
-        assert!(beyond.contains(r#"x2="100%""#), "{beyond}");
+        beyond.says(&[r#"x2="100%""#]);
     }
 }

@@ -120,6 +120,7 @@ pub(crate) fn reliability(words: (&str, &str), dots: &[ReliabilityDot], most: f6
 mod tests {
     use super::{ReliabilityDot, reliability, strength_curves, threshold_curve};
     use crate::report::draw::plot::{ForbiddenSide, PlotPoint, SwitchSide};
+    use crate::tests::Says;
 
     fn point(value: f64) -> PlotPoint {
         PlotPoint { value, interval: Some((value - 0.01, value + 0.01)), second: None }
@@ -140,10 +141,10 @@ mod tests {
         assert_eq!(svg.matches(r#"class="ln ve""#).count(), 2, "a gap: {svg}");
         assert_eq!(svg.matches(r#"class="area ve""#).count(), 2);
         assert!(svg.contains(r##"<use href="#dn" class="m lost" x="50%""##), "{svg}");
-        assert!(svg.contains("cut-off 0.5") && svg.contains("limit 5 %"));
-        assert!(svg.contains("&lt;of women&gt;") && !svg.contains("NaN"));
+        svg.says(&["cut-off 0.5", "limit 5 %", "&lt;of women&gt;"]);
+        svg.lacks(&["NaN"]);
         let none = threshold_curve(("x", "x"), &[], SwitchSide::Either, None, None);
-        assert!(!none.contains("NaN") && !none.contains("<path"), "{none}");
+        none.lacks(&["NaN", "<path"]);
     }
 
     #[test]
@@ -156,11 +157,15 @@ mod tests {
         let turns = Some((0.05, "turns at 5 %"));
         let svg = strength_curves(("<t>", "x"), [&up, &down], limit, turns, Some(0.1));
         assert_eq!(svg.matches(r#"class="area ve""#).count(), 2, "{svg}");
-        assert!(svg.contains(r#"class="ln dash ve""#) && svg.contains(r#"class="ln ve""#));
-        assert!(svg.contains(r#"x1="25%" x2="25%""#) && svg.contains("turns at 5 %"), "{svg}");
+        svg.says(&[
+            r#"class="ln dash ve""#,
+            r#"class="ln ve""#,
+            r#"x1="25%" x2="25%""#,
+            "turns at 5 %",
+        ]);
         assert!(svg.contains(r##"href="#dot" class="m open" x="50%""##), "{svg}");
         let none = strength_curves(("x", "x"), [&[], &[]], None, turns, Some(0.5));
-        assert!(!none.contains("NaN") && !none.contains("turns"), "{none}");
+        none.lacks(&["NaN", "turns"]);
     }
 
     #[test]
@@ -170,7 +175,7 @@ mod tests {
         assert_eq!(svg.matches("href=\"#dot\"").count(), 3);
         assert_eq!(svg.matches("w faint").count(), 3);
         // Right scores are on the diagonal: 0.2 of 0.4 is the middle.
-        assert!(svg.contains("50.00 50.00") && svg.contains("M0 100L100 0"), "{svg}");
-        assert!(!reliability(("x", "y"), &[], 0.0).contains("NaN"));
+        svg.says(&["50.00 50.00", "M0 100L100 0"]);
+        reliability(("x", "y"), &[], 0.0).lacks(&["NaN"]);
     }
 }

@@ -107,6 +107,7 @@ fn versions(plot: &mut Plot, runs: &[TrendRun]) {
 mod tests {
     use super::{TrendLimit, TrendRun, trend};
     use crate::report::draw::plot::{AxisUnit, ForbiddenSide, PlotPoint};
+    use crate::tests::Says;
 
     fn run(value: Option<f64>, broken: bool, version: &str) -> TrendRun {
         let point =
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(svg.matches("class=\"area ve\"").count(), 2);
         assert_eq!(svg.matches("class=\"ln thin dash mutl\"").count(), 1, "one new version");
         // Of five runs the third begins at 40 % of the width.
-        assert!(svg.contains("x1=\"40%\""), "{svg}");
+        svg.says(&["x1=\"40%\""]);
     }
 
     #[test]
@@ -146,7 +147,7 @@ mod tests {
         for y in heights.filter_map(|y| y.parse::<f64>().ok()) {
             assert!((0.0..=146.0).contains(&y), "{y}: {svg}");
         }
-        assert!(svg.contains("class=\"z\""));
+        svg.says(&["class=\"z\""]);
     }
 
     #[test]

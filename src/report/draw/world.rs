@@ -121,6 +121,7 @@ fn levels(shown: &[&DistributionBar], scale: PlotScale, title: &str) -> String {
 mod tests {
     use super::{feature_shapes, moved_share};
     use crate::report::read::quality::{DistributionBar, FeatureQuality};
+    use crate::tests::Says;
 
     fn feature(edges: bool, shares: &[[f64; 3]]) -> FeatureQuality {
         let bar = |(i, share): (usize, &[f64; 3])| DistributionBar {
@@ -141,13 +142,17 @@ mod tests {
     fn numbers_are_curves_over_the_same_bins() {
         let age = feature(true, &[[0.5, 0.25, 0.0], [0.5, 0.75, 1.0]]);
         let svg = feature_shapes(&age, &[&age], "age & more");
-        assert!(svg.contains(r#"class="area ve" d="M0 100H0.0V50.0H50.0H50.0V50.0H100.0V100Z""#));
-        assert!(svg.contains(r#"class="ln ve" d="M0 100H0.0V75.0H50.0H50.0V25.0H100.0V100""#));
-        assert!(svg.contains("age &amp; more") && svg.contains("counterparts: 1 to 2"), "{svg}");
+        svg.says(&[
+            r#"class="area ve" d="M0 100H0.0V50.0H50.0H50.0V50.0H100.0V100Z""#,
+            r#"class="ln ve" d="M0 100H0.0V75.0H50.0H50.0V25.0H100.0V100""#,
+            "age &amp; more",
+            "counterparts: 1 to 2",
+        ]);
         assert!((moved_share(&age) - 0.25).abs() < 1e-12);
         let nobody = feature(true, &[[0.0, 0.0, 0.0]]);
         let nobody = feature_shapes(&nobody, &[&nobody], "x");
-        assert!(!nobody.contains("NaN") && nobody.contains("nobody"), "{nobody}");
+        nobody.says(&["nobody"]);
+        nobody.lacks(&["NaN"]);
     }
 
     #[test]

@@ -209,14 +209,12 @@ mod tests {
     use super::{people, score_texts};
     use crate::folder::manifest::ModelWords;
     use crate::table::CfExampleRow;
+    use crate::table::text_row::TextRow;
 
     #[test]
     fn people_stand_in_the_order_in_which_they_were_drawn() {
-        let row = |to: &str, example: i64, feature: &str| CfExampleRow {
-            to_group: to.into(),
-            example,
-            feature: feature.into(),
-            ..CfExampleRow::default()
+        let row = |to: &str, example: i64, feature: &str| {
+            CfExampleRow::of(&format!("to_group={to}, example={example}, feature={feature}"))
         };
         let rows = [row("a", 1, "age"), row("a", 1, "job"), row("b", 0, "age"), row("b", 2, "age")];
         let people = people(rows.iter());

@@ -55,12 +55,12 @@ fn css_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::foot;
+    use crate::tests::Says;
 
     #[test]
     fn the_foot_of_a_page_cannot_end_its_style() {
         let css = foot("a\"}</style><script>", "7d0c1f", Some("2026.11"));
-        assert!(!css.contains("</style>") && !css.contains("a\"}"), "{css}");
-        assert!(css.contains("a\\22 \\7d \\3c \\2f style"), "{css}");
-        assert!(css.contains("run 7d0c1f, model version 2026.11"), "{css}");
+        css.lacks(&["</style>", "a\"}"]);
+        css.says(&["a\\22 \\7d \\3c \\2f style", "run 7d0c1f, model version 2026.11"]);
     }
 }

@@ -200,19 +200,17 @@ mod tests {
     use super::GraphEvidence;
     use crate::folder::manifest::AttributeWords;
     use crate::table::NodeRow;
+    use crate::table::text_row::TextRow;
 
     /// Sets of rows move people both ways; next to sets that move levels one way, all tell of the
     /// same way, that of the declared groups.
     #[test]
     fn movements_of_all_sets_have_one_direction() {
-        let row = |set: &str, (from, to): (&str, &str), movement: f64| NodeRow {
-            counterfactual: set.into(),
-            sensitive: "race".into(),
-            node: "priors".into(),
-            from_group: from.into(),
-            to_group: to.into(),
-            r#move: movement,
-            ..NodeRow::default()
+        let row = |set: &str, (from, to): (&str, &str), movement: f64| {
+            NodeRow::of(&format!(
+                "counterfactual={set}, sensitive=race, node=priors, from_group={from}, \
+                 to_group={to}, move={movement}"
+            ))
         };
         let (forth, back) = (("white", "black"), ("black", "white"));
         let rows =

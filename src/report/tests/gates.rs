@@ -3,6 +3,7 @@
 use super::html::{page, section};
 use super::sample::{FolderSample, glossary, names, spread, two_groups};
 use crate::report::render;
+use crate::tests::Says;
 
 /// Both parts of a gate on harm are rows, that which decides first.
 #[test]
@@ -49,8 +50,8 @@ fn no_gate_asked_and_nothing_left_out() {
         "no-gates",
         &FolderSample { gates: Vec::new(), left_out: false, clarify: None, ..two_groups() },
     );
-    assert!(!html.contains("<section id=\"gates\""));
-    assert!(section(&html, "left-out").contains("Nothing: no row was dropped"));
+    html.lacks(&["<section id=\"gates\""]);
+    section(&html, "left-out").says(&["Nothing: no row was dropped"]);
 }
 
 #[test]

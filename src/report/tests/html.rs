@@ -20,8 +20,7 @@ pub(super) fn page(name: &str, sample: &FolderSample) -> String {
 
 /// The same of at most so many bytes.
 pub(super) fn page_within(most: usize, name: &str, sample: &FolderSample) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    sample.write(folder.path());
+    let folder = sample.folder();
     let html = annex(folder.path());
     assert_eq!(html, annex(folder.path()), "same folder, same bytes");
     if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {

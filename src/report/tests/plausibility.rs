@@ -7,7 +7,9 @@ use super::html::{page, page_within, section, words};
 use super::sample::{FolderSample, two_groups};
 use crate::report::draw::palette;
 use crate::table::file::write_rows;
+use crate::table::text_row::TextRow;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, RARE, SetPair};
+use crate::tests::Says;
 
 fn pair([set, attribute, from, to]: [&str; 4]) -> SetPair {
     SetPair {
@@ -73,15 +75,13 @@ impl QualitySample {
             let only = |value: f64| is_there.then_some(value);
             let row = |[from, to]: [&str; 2], number: i64| CfMapRow {
                 pair: pair(["world", "group of people", from, to]),
-                number,
                 x: only(number as f64),
                 y: only(0.5),
                 x_cf: only(2.0),
                 y_cf: only(-0.5),
                 share_x: only(0.4),
                 share_y: only(0.25),
-                tied: false,
-                undefined: undefined.into(),
+                ..CfMapRow::of(&format!("number={number}, tied=0, undefined={undefined}"))
             };
             let pairs =
                 if is_there { vec![["Female", "Male"], ["Male", "Female"]] } else { vec![[""; 2]] };
@@ -223,51 +223,33 @@ fn what_was_made_and_what_moved() {
     let html = page("worlds", &with(QualitySample::new()));
     let text = section(&html, "plausibility");
     // Flip is naive: nothing of it.
-    assert!(
-        text.contains("group of people: set world (greedy)") && !text.contains("set flip"),
-        "{text}"
-    );
-    assert!(
-        text.contains(
-            "Over all directions a feature moved 4 times, and never ended farther from \
-             its target group than it began."
-        ),
-        "{text}"
-    );
+    text.says(&["group of people: set world (greedy)"]);
+    text.lacks(&["set flip"]);
+    text.says(&["Over all directions a feature moved 4 times, and never ended farther from \
+                 its target group than it began."]);
     let row = "Male → Female 200 25.0 % 50 of 200 1.40 none in 15 (10.0 %) 0.987 0.612 L1 1.23 3 \
                0.0200 each 0.900 0.600 to 1.400 0.800 0.500 to 1.600";
     assert!(text.contains(row), "{text}");
-    assert!(
-        text.contains(
-            "Here no row lacked its class, no feature was mapped without its class \
-             and no feature was kept"
-        ),
-        "{text}"
-    );
-    assert!(
-        text.contains(
-            "age nearer 50.0 % 75 of 150 −2.50 size 0.250 sd 0.400 0.100 0.200 \
-             before 0.700 0 % 0 of 150"
-        ),
-        "{text}"
-    );
-    assert!(text.contains("job nearer 50.0 % 75 of 150 – 0.400 0.110 – 0 % 0 of 150"), "{text}");
-    assert!(text.contains("1 feature did not move, town (distance 0.120)"), "{text}");
-    assert!(!text.contains("farther Farther") && !text.contains("Thinned out"));
-    assert!(html.contains("Aggregates only: this page shows no row of a person."));
+    text.says(&[
+        "Here no row lacked its class, no feature was mapped without its class \
+         and no feature was kept",
+        "age nearer 50.0 % 75 of 150 −2.50 size 0.250 sd 0.400 0.100 0.200 \
+         before 0.700 0 % 0 of 150",
+        "job nearer 50.0 % 75 of 150 – 0.400 0.110 – 0 % 0 of 150",
+        "1 feature did not move, town (distance 0.120)",
+    ]);
+    text.lacks(&["farther Farther", "Thinned out"]);
+    html.says(&["Aggregates only: this page shows no row of a person."]);
     // Four drawings, and a table with the same numbers for each.
     let from = html.find(r#"<section id="plausibility""#).unwrap();
     let part = &html[from..from + html[from..].find("</section>").unwrap()];
     assert_eq!(part.matches(r#"role="img""#).count(), 4);
     assert_eq!(part.matches("The numbers of these charts").count(), 2);
-    assert!(
-        text.contains(
-            "age, Male → Female From, to below As they are Counterfactuals Group \
-             Female 0 to 3.5 1 (0.667 %)"
-        ),
-        "{text}"
-    );
-    assert!(text.contains("66.5 and above"), "{text}");
+    text.says(&[
+        "age, Male → Female From, to below As they are Counterfactuals Group \
+         Female 0 to 3.5 1 (0.667 %)",
+        "66.5 and above",
+    ]);
     // Its measures are explained.
     let method = section(&html, "method");
     for id in
@@ -286,20 +268,15 @@ fn a_feature_that_ends_farther_is_a_warning_in_a_word_and_a_shape() {
         &with(QualitySample { farther: true, discarded: 0.0, ..QualitySample::new() }),
     );
     let text = section(&html, "plausibility");
-    assert!(
-        text.contains(
-            "Farther: over all directions a feature moved 4 times, and ended farther \
-             from its target group than it began 2 times: job (Male → Female: 0.400 to \
-             0.500), job (Female → Male: 0.400 to 0.500)."
-        ),
-        "{text}"
-    );
+    text.says(&["Farther: over all directions a feature moved 4 times, and ended farther \
+                 from its target group than it began 2 times: job (Male → Female: 0.400 to \
+                 0.500), job (Female → Male: 0.400 to 0.500)."]);
     // Some have a class that the target group lacks: their values are compared with nobody's.
-    assert!(text.contains("75 of 150 – 0.400 0.500 – 0 % 0 of 120 30 not compared"), "{text}");
-    assert!(
-        text.contains("job farther 50.0 %") && text.contains("no counterfactual was discarded"),
-        "{text}"
-    );
+    text.says(&[
+        "75 of 150 – 0.400 0.500 – 0 % 0 of 120 30 not compared",
+        "job farther 50.0 %",
+        "no counterfactual was discarded",
+    ]);
     // Those that moved away come first.
     assert!(text.find("job farther").unwrap() < text.find("age nearer").unwrap());
     let from = html.find(r#"<section id="plausibility""#).unwrap();
@@ -318,13 +295,12 @@ fn approximations_are_said() {
         &with(QualitySample { approximate: true, ..QualitySample::new() }),
     );
     let text = section(&html, "plausibility");
-    assert!(text.contains("Thinned out: the reference has more distinct values"), "{text}");
-    assert!(
-        text.contains("Without a target")
-            && text.contains("Matched approximately")
-            && text.contains("12.5 %"),
-        "{text}"
-    );
+    text.says(&[
+        "Thinned out: the reference has more distinct values",
+        "Without a target",
+        "Matched approximately",
+        "12.5 %",
+    ]);
     assert!(!text.contains("Cost of transport"), "a measure without any value has no column");
 }
 
@@ -338,49 +314,29 @@ fn a_set_of_which_all_is_discarded() {
     };
     let html = page("worlds-discarded", &sample);
     let text = section(&html, "plausibility");
-    assert!(
-        text.contains("All 200 counterfactuals were discarded: there is nothing to compare."),
-        "{text}"
-    );
-    assert!(
-        !text.contains("feature moved")
-            && !text.contains("did not move")
-            && !text.contains("Feature by feature"),
-        "{text}"
-    );
-    assert!(
-        text.contains("Male → Female 200 100 % 200 of 200")
-            && !text.contains("of real rows")
-            && !text.contains("Plausibility"),
-        "{text}"
-    );
+    text.says(&["All 200 counterfactuals were discarded: there is nothing to compare."]);
+    text.lacks(&["feature moved", "did not move", "Feature by feature"]);
+    text.says(&["Male → Female 200 100 % 200 of 200"]);
+    text.lacks(&["of real rows", "Plausibility"]);
     let left_out = section(&html, "left-out");
-    assert!(
-        left_out.contains("group of people, set world 200 200 (100 %) 0 of 200 0"),
-        "{left_out}"
-    );
+    left_out.says(&["group of people, set world 200 200 (100 %) 0 of 200 0"]);
     assert_eq!(left_out.matches("all 200 counterfactuals were discarded").count(), 1, "{left_out}");
-    assert!(left_out.contains("all metrics of set world, group of people"), "{left_out}");
-    assert!(
-        !words(&html).contains("because nobody")
-            && !section(&html, "switches").contains("the group is empty")
-    );
+    left_out.says(&["all metrics of set world, group of people"]);
+    words(&html).lacks(&["because nobody"]);
+    section(&html, "switches").lacks(&["the group is empty"]);
 }
 
 #[test]
 fn discarded_counterfactuals_are_left_out() {
     let left_out = section(&page("worlds-left-out", &with(QualitySample::new())), "left-out");
     // Both directions lose as much as all: a row for the set is enough.
-    assert!(
-        left_out.contains("group of people, set world 200 50 (25.0 %) 150 of 200 0"),
-        "{left_out}"
-    );
-    assert!(!left_out.contains("Male → Female, set world"), "{left_out}");
+    left_out.says(&["group of people, set world 200 50 (25.0 %) 150 of 200 0"]);
+    left_out.lacks(&["Male → Female, set world"]);
     let none = section(
         &page("worlds-none-lost", &with(QualitySample { discarded: 0.0, ..QualitySample::new() })),
         "left-out",
     );
-    assert!(!none.contains("Counterfactuals that no metric counts"), "{none}");
+    none.lacks(&["Counterfactuals that no metric counts"]);
 }
 
 #[test]
@@ -401,8 +357,8 @@ fn no_section_where_nothing_moves() {
         "worlds-naive",
         &FolderSample { sets: vec![("flip", "naive")], ..with(QualitySample::new()) },
     );
-    assert!(!html.contains(r#"id="plausibility""#));
-    assert!(!page("worlds-none", &two_groups()).contains(r#"id="plausibility""#));
+    html.lacks(&[r#"id="plausibility""#]);
+    page("worlds-none", &two_groups()).lacks(&[r#"id="plausibility""#]);
 }
 
 #[test]
@@ -410,30 +366,23 @@ fn noise_alone_stands_beside_the_rates() {
     let html =
         page("worlds-noise", &with(QualitySample { discarded: 0.0, ..QualitySample::new() }));
     let switches = section(&html, "switches");
-    assert!(
-        switches.contains("noise: the band of 20 repeats with shuffled group names"),
-        "{switches}"
-    );
+    switches.says(&["noise: the band of 20 repeats with shuffled group names"]);
     assert!(
         switches.contains("shaded: noise band") && html.contains(r#"<path class="area ve" d="M"#)
     );
     let naive =
         page("worlds-no-noise", &FolderSample { sets: vec![("flip", "naive")], ..two_groups() });
-    assert!(
-        !words(&naive).contains("noise band")
-            && section(&naive, "switches").contains("its noise floor is zero")
-    );
+    words(&naive).lacks(&["noise band"]);
+    section(&naive, "switches").says(&["its noise floor is zero"]);
 }
 
 #[test]
 fn weights_have_no_part_in_it() {
     let html =
         page("worlds-weights", &FolderSample { weighted: true, ..with(QualitySample::new()) });
-    assert!(
-        section(&html, "plausibility")
-            .contains("This section does not use weights: every counterfactual counts once.")
-    );
-    assert!(section(&html, "method").contains("computed without weights"));
+    section(&html, "plausibility")
+        .says(&["This section does not use weights: every counterfactual counts once."]);
+    section(&html, "method").says(&["computed without weights"]);
 }
 
 #[test]
@@ -446,11 +395,7 @@ fn hostile_names_of_features_and_levels() {
         &with(QualitySample { features, farther: true, ..QualitySample::new() }),
     );
     assert!(!html.contains("<script") && !html.contains('\u{202e}') && !html.contains('\u{0}'));
-    assert!(
-        html.contains("&lt;script&gt;alert(1)")
-            && html.contains("[U+202E]elaM")
-            && html.contains("{{ 7 * 7 }}")
-    );
+    html.says(&["&lt;script&gt;alert(1)", "[U+202E]elaM", "{{ 7 * 7 }}"]);
 }
 
 /// Twenty groups, more features than there is room for, several sets: the page says what it leaves
@@ -472,12 +417,11 @@ fn the_budget_holds_with_many_directions_and_features() {
         },
     );
     let text = section(&html, "plausibility");
-    assert!(
-        text.contains("Generated counterfactuals: 20 of 380 directions")
-            && text.contains("Feature by feature for the first 2 directions"),
-        "{text}"
-    );
-    assert!(text.contains("8 of the 10 features that moved"), "{text}");
+    text.says(&[
+        "Generated counterfactuals: 20 of 380 directions",
+        "Feature by feature for the first 2 directions",
+        "8 of the 10 features that moved",
+    ]);
 }
 
 /// Long names are what weighs most: 200 characters, each of which HTML writes as six.
@@ -500,7 +444,7 @@ fn long_names_are_cut() {
             ..two_groups()
         },
     );
-    assert!(html.contains("of 56 ordered pairs"));
+    html.says(&["of 56 ordered pairs"]);
     assert!(!html.contains(&"&quot;".repeat(120)), "names are cut");
 }
 
@@ -511,14 +455,12 @@ fn drawings_need_no_colour() {
     let [chart, sections] =
         [include_str!("../page/chart.css"), include_str!("../page/sections.css")];
     let css = [&palette::css(), chart, sections].concat();
-    for rule in [
+    css.says(&[
         ".dots{fill:none;stroke:var(--ink)",
         ".ln{fill:none;stroke:var(--ink)",
         ".ln.dash{stroke-dasharray:",
         ".area{fill:var(--stay)}",
-    ] {
-        assert!(css.contains(rule), "{rule}");
-    }
+    ]);
 }
 
 #[test]
@@ -526,17 +468,16 @@ fn a_map_says_what_it_does_not_show() {
     let of = |map| with(QualitySample { map, ..QualitySample::new() });
     let html = page("worlds-map", &of(Some("")));
     let text = section(&html, "plausibility");
-    for said in [
+    text.says(&[
         "Map: each dot is a row, and its line ends at its counterfactual",
         "Male → Female: 3 of 150 rows, drawn by the seed of the run",
         "which hold 40.0 % (across) and 25.0 % (up) of its variance.",
         "may still differ in the 35.0 % of the variance that the map does not show",
-    ] {
-        assert!(text.contains(said), "{said}: {text}");
-    }
+    ]);
     assert_eq!(html.matches(r#"class="edge" d="M"#).count(), 2);
     assert!(html.contains(">Male \u{2192} Female</title>"), "names are not marked up in drawings");
-    assert!(html.contains("by <code>report.map</code>") && !html.contains("no row of a person"));
+    html.says(&["by <code>report.map</code>"]);
+    html.lacks(&["no row of a person"]);
     let none = page("worlds-no-map", &of(Some("few_components")));
     let text = section(&none, "plausibility");
     let said = "There is no map of this set: its reference varies in fewer than two directions.";

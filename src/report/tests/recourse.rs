@@ -6,12 +6,14 @@ use std::path::Path;
 use super::html::{annex, section, well_formed};
 use super::sample::{FolderSample, glossary, two_groups};
 use crate::report::render;
+use crate::table::GateRow;
 use crate::table::file::write_rows;
 use crate::table::recourse::{
-    ActionRow, AggregatedRankingRow, ComparativeRow, ComparedPair, CriterionWords, EcdRow,
-    RankingRow, RecourseColumnRow, RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS,
+    ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
+    RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS,
 };
-use crate::table::{GateRow, SharedText};
+use crate::table::text_row::TextRow;
+use crate::tests::Says;
 
 /// Tables of recourse: each of these groups is compared with the group m.
 struct RecourseSample {
@@ -27,8 +29,9 @@ struct RecourseSample {
 const COST: &str = "equal-cost-of-effectiveness";
 const EFFECT: &str = "equal-effectiveness";
 
-fn words(definition: &str, parameter: &str, view: &str) -> CriterionWords {
-    CriterionWords { definition: definition.into(), parameter: parameter.into(), view: view.into() }
+/// The cells of a criterion.
+fn criterion(definition: &str, parameter: &str, view: &str) -> String {
+    format!("definition={definition}, parameter={parameter}, view={view}")
 }
 
 impl RecourseSample {
@@ -46,33 +49,20 @@ impl RecourseSample {
         let (mut recourse, mut columns, mut subgroups) = (Vec::new(), Vec::new(), Vec::new());
         let (mut analysis, mut ecd, mut comparatives) = (Vec::new(), Vec::new(), Vec::new());
         let (mut actions, mut rankings) = (Vec::new(), Vec::new());
-        for (column, changes) in [("job", 1), ("town", 0)] {
-            let rule = if changes == 1 { "freely" } else { "never" };
-            columns.push(RecourseColumnRow {
-                recourse: "sex".into(),
-                column: column.into(),
-                changes,
-                may_change: rule.into(),
-                distance: "unit".into(),
-                weight: 2.0,
-                ..RecourseColumnRow::default()
-            });
+        for (column, changes, rule) in [("job", 1, "freely"), ("town", 0, "never")] {
+            columns.push(RecourseColumnRow::of(&format!(
+                "recourse=sex, column={column}, changes={changes}, may_change={rule}, \
+                 distance=unit, weight=2"
+            )));
         }
         for group in &self.groups {
-            let [sex, group_0, group_1] = ["sex", group, "m"].map(SharedText::from);
-            let pair = ComparedPair { recourse: sex, group_0, group_1 };
+            let pair = format!("recourse=sex, group_0={group}, group_1=m");
             recourse.push(RecourseRow {
-                pair: pair.clone(),
-                model: "gbm".into(),
-                affected_0: 19,
-                affected_1: 46,
-                least_0: 2,
-                least_1: 5,
-                subgroups: 9,
-                subgroups_with_actions: 5,
-                actions: 6,
                 deals: self.false_discoveries.map(|_| 999),
-                ..RecourseRow::default()
+                ..RecourseRow::of(&format!(
+                    "{pair}, model=gbm, affected_0=19, affected_1=46, least_0=2, least_1=5, \
+                     subgroups=9, subgroups_with_actions=5, actions=6"
+                ))
             });
             for (definition, parameter, view, against) in [
                 (COST, "0.7", "macro", [2, 1]),
@@ -80,71 +70,33 @@ impl RecourseSample {
                 (EFFECT, "", "macro", [0, 1]),
                 (EFFECT, "", "micro", [1, 1]),
             ] {
-                let criterion = words(definition, parameter, view);
-                analysis.push(RankingRow {
-                    pair: pair.clone(),
-                    criterion: criterion.clone(),
-                    judged: 5,
-                    unfair: against[0] + against[1],
-                    unfair_0: against[0],
-                    unfair_1: against[1],
-                    top: 1,
-                    top_0: 1,
-                    tied: 3,
-                    tied_in_top: 1,
-                    ..RankingRow::default()
-                });
-                for (subgroup, size) in (0..).zip(self.sizes) {
-                    let row = SubgroupRow {
-                        pair: pair.clone(),
-                        criterion: criterion.clone(),
-                        subgroup,
-                        ..SubgroupRow::default()
-                    };
+                let (criterion, [a, b]) = (criterion(definition, parameter, view), against);
+                analysis.push(RankingRow::of(&format!(
+                    "{pair}, {criterion}, unfair={}, unfair_0={a}, unfair_1={b}, judged=5, top=1, \
+                     top_0=1, tied=3, tied_in_top=1",
+                    a + b
+                )));
+                for (i, size) in self.sizes.into_iter().enumerate() {
+                    let row = SubgroupRow::of(&format!("{pair}, {criterion}, subgroup={i}"));
                     subgroups.push(self.subgroup(row, size, against));
                 }
             }
-            rankings.push(AggregatedRankingRow {
-                pair: pair.clone(),
-                criterion: words(COST, "", ""),
-                by_definition: EFFECT.into(),
-                undefined: "no_unfair_subgroup".into(),
-                ..AggregatedRankingRow::default()
-            });
-            ecd.push(EcdRow {
-                pair: pair.clone(),
-                cost: 3.0,
-                n_0: 2,
-                n_1: 5,
-                macro_0: 1,
-                macro_1: 4,
-                micro_0: 1,
-                micro_1: 5,
-                ..EcdRow::default()
-            });
-            actions.push(ActionRow {
-                pair: pair.clone(),
-                changes: "job = boss".into(),
-                cost: 3.0,
-                n_0: 2,
-                n_1: 5,
-                worked_0: 1,
-                worked_1: 4,
-                ..ActionRow::default()
-            });
+            rankings.push(AggregatedRankingRow::of(&format!(
+                "{pair}, {}, by_definition={EFFECT}, undefined=no_unfair_subgroup",
+                criterion(COST, "", "")
+            )));
+            ecd.push(EcdRow::of(&format!(
+                "{pair}, cost=3, n_0=2, n_1=5, macro_0=1, macro_1=4, micro_0=1, micro_1=5"
+            )));
+            actions.push(ActionRow::of(&format!(
+                "{pair}, changes=job = boss, cost=3, n_0=2, n_1=5, worked_0=1, worked_1=4"
+            )));
             for (side, n, own) in [(0, 2, 1), (1, 5, 4)] {
-                comparatives.push(ComparativeRow {
-                    pair: pair.clone(),
-                    criterion: words(COST, "0.7", "macro"),
-                    place: 1,
-                    changes: "job = boss".into(),
-                    cost: Some(3.0),
-                    side,
-                    n,
-                    action: Some(0),
-                    own: Some(own),
-                    ..ComparativeRow::default()
-                });
+                comparatives.push(ComparativeRow::of(&format!(
+                    "{pair}, {}, place=1, changes=job = boss, cost=3, side={side}, n={n}, \
+                     action=0, own={own}",
+                    criterion(COST, "0.7", "macro")
+                )));
             }
         }
         write_rows(tables, &recourse).unwrap();
@@ -174,26 +126,21 @@ impl RecourseSample {
         };
         let place = unfair.then_some(row.subgroup + 1);
         SubgroupRow {
-            traits: "age = old".into(),
             against: group,
-            n_actions: 1,
-            n_0,
-            n_1,
-            value_0: Some(value_0),
-            value_1: Some(value_1),
-            score: Some(score),
             false_discovery: self.false_discoveries,
             p_value: self.false_discoveries.map(|_| self.p_value),
             rank: place,
             place,
-            ..row
+            ..row.with(&format!(
+                "traits=age = old, n_actions=1, n_0={n_0}, n_1={n_1}, value_0={value_0}, \
+                 value_1={value_1}, score={score}"
+            ))
         }
     }
 
     /// A folder of a sample with these tables.
     fn folder(&self, sample: &FolderSample, write: impl Fn(&Path)) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        sample.write(folder.path());
+        let folder = sample.folder();
         self.write(&folder.path().join("tables"));
         write(&folder.path().join("tables"));
         folder
@@ -211,7 +158,7 @@ impl RecourseSample {
             .unwrap();
         }
         well_formed(&html);
-        assert!(!html.contains("NaN") && !html.contains("not finite"));
+        html.lacks(&["NaN", "not finite"]);
         html.replace('\u{202f}', " ")
     }
 }
@@ -233,7 +180,7 @@ fn subgroups_are_told_with_the_people_behind_them() {
     let text = section(&html, "recourse");
     assert!(text.contains(said), "{text}");
     // Curves tell their counts to those who do not see them.
-    assert!(text.contains(" (1 of 2); m ") && text.contains(" (4 of 5) at the highest cost."));
+    text.says(&[" (1 of 2); m ", " (4 of 5) at the highest cost."]);
     // Of many people it is shown without the words.
     let many = RecourseSample {
         sizes: [[20, 50], [50, 9], [40, 50], [12, 20], [30, 40]],
@@ -241,19 +188,12 @@ fn subgroups_are_told_with_the_people_behind_them() {
     }
     .page(&alone(), |_| ());
     let findings = section(&many, "recourse");
-    assert!(
-        findings.contains("In 2 of 5 subgroups")
-            && !findings.contains("Too few for a conclusion")
-            && !findings.contains("Chance is not ruled out"),
-        "{findings}"
-    );
+    findings.says(&["In 2 of 5 subgroups"]);
+    findings.lacks(&["Too few for a conclusion", "Chance is not ruled out"]);
     let untested = "These differences were not tested against chance: chance in \
                     the job requests the test.";
     assert!(findings.contains(untested), "{findings}");
-    assert!(
-        findings.contains("a median of 20 people, and fewer than 10 in 1 of 3 (33.3 %)."),
-        "{findings}"
-    );
+    findings.says(&["a median of 20 people, and fewer than 10 in 1 of 3 (33.3 %)."]);
 }
 
 #[test]
@@ -265,37 +205,28 @@ fn what_chance_explains_is_told() {
     let findings =
         |share, p_value| section(&many(share, p_value).page(&alone(), |_| ()), "recourse");
     let within = findings(0.0501, 0.002);
-    assert!(within.contains("Chance is not ruled out: in 2 of 5 subgroups"), "{within}");
-    assert!(
-        !within.contains("smallest p") && !within.contains("were not tested against chance"),
-        "{within}"
-    );
-    assert!(
-        within.contains(
-            "With at most 5 % false discoveries none of these 3 can be distinguished from chance."
-        ),
-        "{within}"
-    );
+    within.says(&["Chance is not ruled out: in 2 of 5 subgroups"]);
+    within.lacks(&["smallest p", "were not tested against chance"]);
+    within.says(&[
+        "With at most 5 % false discoveries none of these 3 can be distinguished from chance.",
+    ]);
     // A test that could find nothing is not a sign that there is nothing.
     let too_few_deals = findings(0.0501, 0.001);
     let said = "3 of them have the smallest p that 999 deals can give, 0.00100: with more deals in \
                 the job some may be distinguished from chance.";
     assert!(too_few_deals.contains(said), "{too_few_deals}");
     let beyond = findings(0.05, 0.001);
-    assert!(!beyond.contains("smallest p"), "{beyond}");
-    assert!(beyond.contains("In 2 of 5 subgroups"), "{beyond}");
-    assert!(
-        beyond.contains(
-            "With at most 5 % false discoveries 3 of these 3 can be distinguished from chance."
-        ),
-        "{beyond}"
-    );
+    beyond.lacks(&["smallest p"]);
+    beyond.says(&[
+        "In 2 of 5 subgroups",
+        "With at most 5 % false discoveries 3 of these 3 can be distinguished from chance.",
+    ]);
 }
 
 #[test]
 fn what_no_action_reaches_is_told_with_what_it_does_reach() {
     let text = section(&RecourseSample::few().page(&alone(), |_| ()), "recourse");
-    for said in [
+    text.says(&[
         "none helps 70 % at most 1 of 2 people at a disadvantage cost 3.00 4 of 5 people by one \
          action, 5 by any score \u{221e} m: 4 of 5 by one action, 5 by any reached",
         "lowest cost at which 70 % of the group are helped by one action for all",
@@ -311,16 +242,8 @@ fn what_no_action_reaches_is_told_with_what_it_does_reach() {
         "Equal cost of effectiveness, 70 % of the group, in both views",
         "Equal effectiveness, macro",
         "Equal effectiveness, micro",
-    ] {
-        assert!(text.contains(said), "{said}\n{text}");
-    }
-    assert!(
-        !text.contains("no way")
-            && !text.contains("Budget")
-            && !text.contains("of the group, macro"),
-        "{text}"
-    );
-    assert!(!text.contains(" 1 people") && !text.contains(" 1 actions"), "{text}");
+    ]);
+    text.lacks(&["no way", "Budget", "of the group, macro", " 1 people", " 1 actions"]);
 }
 
 #[test]
@@ -333,22 +256,17 @@ fn what_may_change_is_told_once_where_comparisons_are_cut() {
     assert_eq!(text.matches("Changes that the job allows, recourse by sex").count(), 1, "{text}");
     assert_eq!(text.matches("Fixed, and therefore in no action: sex, town.").count(), 1, "{text}");
     assert_eq!(text.matches(" compared with m").count(), 6);
-    assert!(text.contains("Shown are 6 of 7 comparisons; the others are only in"), "{text}");
+    text.says(&["Shown are 6 of 7 comparisons; the others are only in"]);
 }
 
 #[test]
 fn subgroups_without_actions_are_left_out_and_said() {
     let left_out = section(&RecourseSample::few().page(&alone(), |_| ()), "left-out");
-    assert!(
-        left_out.contains(
-            "f compared with m, model gbm 4 of 9 subgroups (44.4 %) there is no action: no change"
-        ),
-        "{left_out}"
-    );
-    assert!(
-        left_out.contains("1 mean rank no subgroup is unfair") && !left_out.contains("Nothing"),
-        "{left_out}"
-    );
+    left_out.says(&[
+        "f compared with m, model gbm 4 of 9 subgroups (44.4 %) there is no action: no change",
+        "1 mean rank no subgroup is unfair",
+    ]);
+    left_out.lacks(&["Nothing"]);
 }
 
 /// A gate on subgroups of at least 20 people.
@@ -356,25 +274,13 @@ fn gate_of_twenty(tables: &Path) {
     let args = r#"{"counted":{"subgroups":{"definition":"equal-cost-of-effectiveness",
         "min_affected":20,"parameter":"0.7","score_at_least":null,"view":"macro"}},"judged":"value"}"#;
     let frame = [GateRow {
-        gate: "g".into(),
-        verdict: "fail".into(),
-        level: "fail".into(),
-        metric: UNFAIR_SUBGROUPS.into(),
         rule: "at_most, estimate".into(),
-        model: "gbm".into(),
-        sensitive: "sex".into(),
-        from_group: "f".into(),
-        to_group: "m".into(),
-        reason_code: "limit-broken".into(),
-        reason_args: args.into(),
-        value: Some(44.0),
-        limit: 0.0,
-        numerator: Some(44),
-        denominator: Some(250),
-        unfair_to_from: Some(7),
-        unfair_to_to: Some(37),
-        decides: 1,
-        ..GateRow::default()
+        ..GateRow::of(&format!(
+            "gate=g, verdict=fail, level=fail, metric={UNFAIR_SUBGROUPS}, model=gbm, \
+             sensitive=sex, from_group=f, to_group=m, reason_code=limit-broken, \
+             reason_args={args}, value=44.0, limit=0.0, numerator=44, denominator=250, \
+             unfair_to_from=7, unfair_to_to=37, decides=1"
+        ))
     }];
     write_rows(tables, &frame).unwrap();
 }
@@ -408,16 +314,14 @@ fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
                 group m. Limit for both together: 0.";
     assert!(verdict.contains(said) && !verdict.contains("Ranges are"), "{verdict}");
     let limits = section(&html, "limits");
-    for said in [
+    limits.says(&[
         "In how many subgroups is it harder for people in group f than for people in group m, or \
          for people in group m than for people in group f, to get the favourable decision?",
         &format!("Counted: {counted}. The value decides."),
         "subgroups 44 of 250",
-    ] {
-        assert!(limits.contains(said), "{said}: {limits}");
-    }
+    ]);
     let recourse = section(&html, "recourse");
-    for said in [
+    recourse.says(&[
         "In 2 of 5 subgroups the favourable decision is harder to reach for people in group f, in \
          1 for people in group m",
         "19 people in group f and 46 people in group m have the unfavourable decision",
@@ -428,9 +332,7 @@ fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
         ),
         "Costs have the units of the job and add up over the changes of an action: 2 for another \
          job.",
-    ] {
-        assert!(recourse.contains(said), "{said}: {recourse}");
-    }
+    ]);
 }
 
 #[test]

@@ -6,13 +6,14 @@ use std::path::Path;
 
 use super::plausibility;
 use crate::folder::manifest::{
-    AttributeWords, InputFile, LabelWords, Manifest, ModelWords, PolicyVersions, ReportWords,
-    RowCounts, SetKnob, SetWords,
+    AttributeWords, InputFile, LabelWords, Manifest, ModelWords, ReportWords, RowCounts, SetKnob,
+    SetWords,
 };
 use crate::param::Level;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::table::file::write_rows;
 use crate::table::list::versions;
+use crate::table::text_row::TextRow;
 use crate::table::{
     AuditKey, CountRow, FilterRow, GateRow, GroupRow, IssueRow, MetricRow, ScoreShiftRow,
 };
@@ -125,27 +126,17 @@ pub(super) struct ValuePlace<'a> {
 }
 
 impl ValuePlace<'_> {
-    pub(super) fn metric(&self) -> MetricRow {
-        MetricRow {
-            key: AuditKey {
-                model: self.model.into(),
-                counterfactual: self.set.into(),
-                sensitive: "group of people".into(),
-                scope: self.scope.into(),
-                from_group: self.from.into(),
-                to_group: self.to.into(),
-                ..AuditKey::default()
-            },
-            ..MetricRow::default()
+    /// Rows are many, so they are made field by field.
+    pub(super) fn key(&self) -> AuditKey {
+        AuditKey {
+            model: self.model.into(),
+            counterfactual: self.set.into(),
+            sensitive: "group of people".into(),
+            scope: self.scope.into(),
+            from_group: self.from.into(),
+            to_group: self.to.into(),
+            ..AuditKey::default()
         }
-    }
-
-    pub(super) fn count(&self) -> CountRow {
-        CountRow { key: self.metric().key, ..CountRow::default() }
-    }
-
-    pub(super) fn bin(&self) -> ScoreShiftRow {
-        ScoreShiftRow { key: self.metric().key, ..ScoreShiftRow::default() }
     }
 }
 
@@ -159,11 +150,9 @@ pub(super) enum SampleValue {
 pub(super) fn push(
     frame: &mut Vec<MetricRow>,
     at: ValuePlace<'_>,
-    metric: &str,
-    family: &str,
+    [metric, family, impaired]: [&str; 3],
     value: &SampleValue,
     n_rows: i64,
-    impaired: &str,
 ) {
     let method = match (value, family) {
         (SampleValue::Rate(..), _) => "wilson",
@@ -195,25 +184,26 @@ pub(super) fn push(
         _ => (None, None),
     };
     frame.push(MetricRow {
+        key: at.key(),
         metric: metric.into(),
         family: family.into(),
         value: number,
         undefined: undefined.into(),
         numerator: part,
         denominator: whole,
-        n_rows,
         lo: interval.map(|i| i.0),
         hi: interval.map(|i| i.1),
         level: interval.map(|_| 0.95),
-        interval: method.into(),
         ci_method: format!("{method} in full").into(),
         placebo_lo: placebo.map(|ends| ends.0),
         placebo_hi: placebo.map(|ends| ends.1),
         placebo_repeats: repeats,
+        n_rows,
+        interval: method.into(),
         ideal: Some(0.0),
         flags: flags.into(),
         impaired_group: impaired.into(),
-        ..at.metric()
+        ..MetricRow::default()
     });
 }
 
@@ -255,7 +245,7 @@ fn measure_switches(frame: &mut Vec<MetricRow>, at: ValuePlace<'_>, cells: &Eccm
             "psr" => at.from,
             _ => "",
         };
-        push(frame, at, metric, "ccm", &value, n, impaired);
+        push(frame, at, [metric, "ccm", impaired], &value, n);
     }
     for (metric, value) in [
         ("tpsr", rate(tsn, tsn + tcp, "no_true_positive")),
@@ -263,7 +253,7 @@ fn measure_switches(frame: &mut Vec<MetricRow>, at: ValuePlace<'_>, cells: &Eccm
         ("tnsr", rate(tsp, tsp + tcn, "no_true_negative")),
         ("fnsr", rate(fsp, fsp + fcn, "no_false_negative")),
     ] {
-        push(frame, at, metric, "eccm", &value, n, "");
+        push(frame, at, [metric, "eccm", ""], &value, n);
     }
     for (metric, value) in [
         ("rmscd", 0.0588),
@@ -273,7 +263,7 @@ fn measure_switches(frame: &mut Vec<MetricRow>, at: ValuePlace<'_>, cells: &Eccm
         ("kld", 0.0171),
         ("jsd_hist", 0.0402),
     ] {
-        push(frame, at, metric, "shift", &SampleValue::Number(value), n, "");
+        push(frame, at, [metric, "shift", ""], &SampleValue::Number(value), n);
     }
 }
 
@@ -283,14 +273,14 @@ fn count_cells(frame: &mut Vec<CountRow>, at: ValuePlace<'_>, cells: &EccmSample
             for (cf, n) in row.iter().enumerate() {
                 let n =
                     if labelled { *n } else { cells[0][predicted][cf] + cells[1][predicted][cf] };
-                let label = if labelled { label.to_string() } else { String::new() };
                 frame.push(CountRow {
-                    label: label.into(),
+                    key: at.key(),
+                    label: if labelled { label.to_string() } else { String::new() }.into(),
                     predicted: predicted.to_string().into(),
                     predicted_cf: cf.to_string().into(),
                     n,
                     shift_sq: Some(0),
-                    ..at.count()
+                    ..CountRow::default()
                 });
             }
         }
@@ -312,11 +302,17 @@ fn write_facets(metrics: &mut Vec<MetricRow>, at: ValuePlace<'_>) {
     ]
     .map(|(m, v)| (m, SampleValue::Number(v)))
     {
-        push(metrics, at, metric, "clarify", &value, 800, if metric == "rd" { at.to } else { "" });
+        push(
+            metrics,
+            at,
+            [metric, "clarify", if metric == "rd" { at.to } else { "" }],
+            &value,
+            800,
+        );
     }
     let row = metrics.iter_mut().rev().find(|row| row.metric == "ft").unwrap();
     row.args = r#"{"eligible":9,"looked_at":9,"missing":0,"neighbours":5}"#.into();
-    push(metrics, at, "te", "clarify", &SampleValue::None("operand_undefined"), 800, "");
+    push(metrics, at, ["te", "clarify", ""], &SampleValue::None("operand_undefined"), 800);
 }
 
 fn shift(frame: &mut Vec<ScoreShiftRow>, at: ValuePlace<'_>, n: i64) {
@@ -325,11 +321,12 @@ fn shift(frame: &mut Vec<ScoreShiftRow>, at: ValuePlace<'_>, n: i64) {
             let left = lo + f64::from(i) * width;
             let n = (n as f64 * height(left + width / 2.0)) as i64;
             frame.push(ScoreShiftRow {
+                key: at.key(),
                 side: side.into(),
                 bin_lo: left,
                 bin_hi: left + width,
                 n,
-                ..at.bin()
+                ..ScoreShiftRow::default()
             });
         }
     };
@@ -368,6 +365,13 @@ fn weigh(
 }
 
 impl FolderSample {
+    /// A folder of its own.
+    pub(super) fn folder(&self) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        self.write(folder.path());
+        folder
+    }
+
     pub(super) fn write(&self, folder: &Path) {
         let tables = folder.join("tables");
         fs::create_dir_all(&tables).unwrap();
@@ -396,21 +400,17 @@ impl FolderSample {
                                 push(
                                     &mut metrics,
                                     at,
-                                    metric,
-                                    "ccm",
+                                    [metric, "ccm", to],
                                     &SampleValue::Number(-0.0421),
                                     10,
-                                    to,
                                 );
                             }
                             push(
                                 &mut metrics,
                                 ValuePlace { scope: "difference", ..at },
-                                "rmscd",
-                                "shift",
+                                ["rmscd", "shift", ""],
                                 &SampleValue::Number(0.0213),
                                 10,
-                                "",
                             );
                         }
                     }
@@ -476,11 +476,9 @@ impl FolderSample {
             push(
                 metrics,
                 scope,
-                metric,
-                "ccm",
+                [metric, "ccm", ""],
                 &SampleValue::Rate(part + f as i64, 200, ""),
                 200,
-                "",
             );
         }
         measure_switches(
@@ -514,30 +512,26 @@ impl FolderSample {
                     ("fpr", fp, tn + fp, "no_actual_negative"),
                     ("ppv", tp, tp + fp, "no_predicted_positive"),
                 ]);
-                push(metrics, at, "f1", "performance", &SampleValue::Number(0.712), n, "");
-                push(metrics, at, "mcc", "performance", &SampleValue::Number(0.61), n, "");
+                push(metrics, at, ["f1", "performance", ""], &SampleValue::Number(0.712), n);
+                push(metrics, at, ["mcc", "performance", ""], &SampleValue::Number(0.61), n);
             }
             for (metric, part, whole, reason) in rates {
                 push(
                     metrics,
                     at,
-                    metric,
-                    "performance",
+                    [metric, "performance", ""],
                     &SampleValue::Rate(part, whole, reason),
                     n,
-                    "",
                 );
             }
             groups.push(GroupRow {
-                model: model.into(),
-                sensitive: "group of people".into(),
-                group: group.into(),
-                n,
                 n_positive: Some(tp + fn_),
                 n_predicted_positive: tp + fp,
                 n_missing_counterfactual_score: i64::from(self.left_out) * 3,
                 n_missing_stratum: self.clarify.map(|_| 4),
-                ..GroupRow::default()
+                ..GroupRow::of(&format!(
+                    "model={model}, sensitive=group of people, group={group}, n={n}"
+                ))
             });
             for (t, to) in self.groups.iter().enumerate().skip(f + 1) {
                 let at = ValuePlace { scope: "pair", to, ..at };
@@ -550,18 +544,16 @@ impl FolderSample {
                     ("pprev_ratio", 1.0 + gap),
                     ("f1_difference", -gap),
                 ] {
-                    push(metrics, at, metric, "group", &SampleValue::Number(value), n, to);
+                    push(metrics, at, [metric, "group", to], &SampleValue::Number(value), n);
                 }
             }
             if self.groups.len() > 2 {
                 push(
                     metrics,
                     ValuePlace { scope: "one_vs_rest", ..at },
-                    "demp_difference",
-                    "group",
+                    ["demp_difference", "group", ""],
                     &SampleValue::Number(0.031),
                     n,
-                    "",
                 );
             }
             match self.clarify {
@@ -581,7 +573,7 @@ impl FolderSample {
         for (metric, value) in
             [("demp_difference", 0.123), ("eopp_difference", 0.2), ("pprev_to_total", 0.07)]
         {
-            push(metrics, all, metric, "group", &SampleValue::Number(value), 900, "");
+            push(metrics, all, [metric, "group", ""], &SampleValue::Number(value), 900);
             let row = metrics.last_mut().unwrap();
             row.highest_group = self.groups[1].as_str().into();
             row.lowest_group = self.groups[0].as_str().into();
@@ -591,11 +583,9 @@ impl FolderSample {
             push(
                 metrics,
                 ValuePlace { scope: "total", ..all },
-                "ge",
-                "clarify",
+                ["ge", "clarify", ""],
                 &SampleValue::Number(0.132),
                 900,
-                "",
             );
         }
     }
@@ -607,40 +597,20 @@ impl FolderSample {
                 (self.groups[f].clone(), self.groups[t].clone())
             });
             let set = if *metric == "di" { "" } else { "flip" };
-            let skipped = *verdict == "skipped";
-            let number = |x: f64| (!skipped).then_some(x);
-            let cases = |n: i64| (!skipped).then_some(n);
-            frame.push(GateRow {
-                gate: (*gate).into(),
-                sensitive: "group of people".into(),
-                from_group: from.into(),
-                to_group: to.into(),
-                scope: if *metric == "di" { "pair" } else { "direction" }.into(),
-                verdict: (*verdict).into(),
-                level: (*level).into(),
-                metric: (*metric).into(),
-                model: "gbm".into(),
-                counterfactual: set.into(),
-                value: number(0.131),
-                lo: number(0.082),
-                hi: number(0.202),
-                limit: 0.1,
-                rule: "at_most, interval".into(),
-                numerator: cases(16),
-                denominator: cases(122),
-                enough: 50,
-                reason: if skipped {
-                    "there is no baseline"
-                } else {
-                    "the limit lies inside the interval"
-                }
-                .into(),
-                reason_code: if skipped { "no-baseline" } else { "limit-inside" }.into(),
-                reason_args: if skipped { "{}" } else { r#"{"judged":"interval"}"# }.into(),
-                job_line: 88,
-                decides: *decides,
-                ..GateRow::default()
-            });
+            let scope = if *metric == "di" { "pair" } else { "direction" };
+            let found = if *verdict == "skipped" {
+                "reason=there is no baseline, reason_code=no-baseline, reason_args={}"
+            } else {
+                "value=0.131, lo=0.082, hi=0.202, numerator=16, denominator=122, \
+                 reason=the limit lies inside the interval, reason_code=limit-inside, \
+                 reason_args={\"judged\":\"interval\"}"
+            };
+            frame.push(GateRow::of(&format!(
+                "gate={gate}, scope={scope}, verdict={verdict}, level={level}, metric={metric}, \
+                 rule=at_most, interval, decides={decides}, sensitive=group of people, \
+                 from_group={from}, to_group={to}, model=gbm, counterfactual={set}, limit=0.1, \
+                 enough=50, job_line=88, {found}"
+            )));
         }
         frame
     }
@@ -659,17 +629,12 @@ impl FolderSample {
             ..SetWords::default()
         };
         Manifest {
-            baseline: None,
-            stopped_after: None,
-            history: Vec::new(),
-            answers: Vec::new(),
             cfaudit: 1,
             program: "0.1.0".to_owned(),
             job: "adult-sex".to_owned(),
             run: "7d0c1f".to_owned(),
             job_hash: "ab".repeat(32),
             stand_in: self.stand_in.then(|| "adult".to_owned()),
-            favourable_without_label: None,
             words: ReportWords {
                 title: "Counterfactual fairness of the income model".to_owned(),
                 decision: Some(
@@ -688,20 +653,16 @@ impl FolderSample {
                 column: "income".to_owned(),
                 positive: vec![">50K".to_owned()],
                 negative: vec!["<=50K".to_owned()],
-                classes: Vec::new(),
                 favourable_is_positive: self.favourable_is_positive,
-                words: None,
+                ..LabelWords::default()
             }),
             attributes: vec![AttributeWords {
                 name: "group of people".to_owned(),
                 groups: self.groups.clone(),
                 reference: self.groups[0].clone(),
-                made_of: None,
                 ..AttributeWords::default()
             }],
-            names: BTreeMap::new(),
             counterfactuals: self.sets.iter().map(set).collect(),
-            experiments: Vec::new(),
             models: self
                 .models
                 .iter()
@@ -711,19 +672,13 @@ impl FolderSample {
                     words: "Logistic regression on 12 columns, L2 penalty 1".to_owned(),
                     threshold: "0.5".to_owned(),
                     threshold_rule: "ge".to_owned(),
-                    scale: None,
-                    amount: None,
-                    contract: None,
-                    recheck: None,
-                    expect: None,
+                    ..ModelWords::default()
                 })
                 .collect(),
-            families: Vec::new(),
             level: Level::DEFAULT,
             seed: 20_231_107,
             rows: RowCounts { source: 48_842, kept: 45_222, trained: 30_162, audited: 16_281 },
             row_id: "row number".to_owned(),
-            person: None,
             weight: self.weighted.then(|| "fnlwgt".to_owned()),
             split: "column `split`: train trains, test is audited".to_owned(),
             inputs: vec![InputFile {
@@ -736,33 +691,26 @@ impl FolderSample {
             sets: vec!["model_version=2026.11".to_owned()],
             command: "cfaudit run jobs/adult.yaml --set model_version=2026.11".to_owned(),
             tables: versions(),
-            policies: PolicyVersions::default(),
             files: BTreeMap::from([("tables/metrics.parquet".to_owned(), "ef".repeat(32))]),
-            awaited: Vec::new(),
+            ..Manifest::default()
         }
     }
 }
 
 pub(super) fn filters() -> Vec<FilterRow> {
     vec![
-        FilterRow {
-            step: 1,
-            what: "keep: hours-per-week above 0".into(),
-            rows_in: 48_842,
-            rows_out: 48_842,
-        },
-        FilterRow {
-            step: 2,
-            what: "missing: drop rows without occupation".into(),
-            rows_in: 48_842,
-            rows_out: 45_222,
-        },
+        FilterRow::of("step=1, what=keep: hours-per-week above 0, rows_in=48842, rows_out=48842"),
+        FilterRow::of(
+            "step=2, what=missing: drop rows without occupation, rows_in=48842, rows_out=45222",
+        ),
     ]
 }
 
 fn issues() -> Vec<IssueRow> {
-    let text = "7 of 16192 rows of groups that the job does not name are left out";
-    vec![IssueRow::warning("unknown-group", "sex", 7, text)]
+    vec![IssueRow::of(
+        "code=unknown-group, severity=warning, where=sex, n=7, \
+         text=7 of 16192 rows of groups that the job does not name are left out",
+    )]
 }
 
 pub(super) fn glossary(id: &str) -> Option<GlossaryEntry> {

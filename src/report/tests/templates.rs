@@ -8,6 +8,7 @@ use minijinja::value::Serde;
 use serde_json::{Value, json};
 
 use crate::report::page::render::{TEMPLATES, environment};
+use crate::tests::Says;
 
 /// The templates whose branches are counted.
 const COUNTED: [&str; 11] = [
@@ -564,20 +565,22 @@ fn a_bullet_hatches_the_forbidden_side() {
     let scale = "{\"lo\": 0.0, \"hi\": 0.6}";
     let point = "{\"value\": 0.46, \"interval\": [0.44, 0.48], \"second\": [0.1, 0.6]}";
     let above = drawn(&format!("bullet({scale}, {point}, [0.1, \"above\"], \"x\")"));
-    assert!(above.contains(r#"<rect class="no" x="16.67%" width="83.33%""#), "{above}");
-    assert!(above.contains(r#"<line class="lim" x1="16.67%""#));
-    assert!(above.contains(r#"<rect class="bar" x="0%" width="76.67%""#));
+    above.says(&[
+        r#"<rect class="no" x="16.67%" width="83.33%""#,
+        r#"<line class="lim" x1="16.67%""#,
+        r#"<rect class="bar" x="0%" width="76.67%""#,
+    ]);
     assert_eq!(above.matches("#end").count(), 2);
     let below = drawn(&format!("bullet({scale}, {point}, [0.3, \"below\"], \"x\")"));
-    assert!(below.contains(r#"<rect class="no" x="0%" width="50%""#), "{below}");
+    below.says(&[r#"<rect class="no" x="0%" width="50%""#]);
     // A limit at the end of the scale forbids nothing that is drawn.
     let bare = "{\"value\": 0.0, \"interval\": none, \"second\": none}";
     let none = drawn(&format!("bullet({scale}, {bare}, [0.6, \"above\"], \"x\")"));
-    assert!(!none.contains("class=\"no\"") && !none.contains("class=\"w\""), "{none}");
+    none.lacks(&["class=\"no\"", "class=\"w\""]);
     let change = "{\"value\": -0.01, \"interval\": none, \"second\": none}";
     let around = "{\"lo\": -0.02, \"hi\": 0.02}";
     let change = drawn(&format!("bullet({around}, {change}, [0.01, \"above\"], \"x\")"));
-    assert!(change.contains(r#"<rect class="bar" x="25%" width="25%""#), "{change}");
+    change.says(&[r#"<rect class="bar" x="25%" width="25%""#]);
 }
 
 #[test]
@@ -588,15 +591,16 @@ fn lost_points_down_and_gained_up() {
         drawn(&format!("forest_row({scale}, {point}, \"{side}\", {around}, \"x\")"))
     };
     let lost = forest("lost", "[[0.0, 0.0], none]");
-    assert!(lost.contains("#dn") && lost.contains("w lost") && !lost.contains("band"));
+    lost.says(&["#dn", "w lost"]);
+    lost.lacks(&["band"]);
     let gained = forest("gained", "[[0.01, 0.02], 0.1]");
-    assert!(gained.contains("#up") && gained.contains("band") && gained.contains("lim"));
+    gained.says(&["#up", "band", "lim"]);
     let down = drawn(&format!("share_row({scale}, 0.4, 0.2, 0.4, \"x\")"));
-    assert!(down.contains("#dn") && down.contains("refline"));
-    assert!(drawn(&format!("share_row({scale}, 0.4, none, none, \"x\")")).contains("#dot"));
+    down.says(&["#dn", "refline"]);
+    drawn(&format!("share_row({scale}, 0.4, none, none, \"x\")")).says(&["#dot"]);
     let faint = drawn(&format!("dumbbell_row({scale}, 0.2, 0.1, false, \"x\")"));
-    assert!(faint.contains(r#"w faint" x1="10%" x2="20%""#), "{faint}");
-    assert!(drawn(&format!("group_row({scale}, {point}, 0.5, \"x\")")).contains("open grey"));
+    faint.says(&[r#"w faint" x1="10%" x2="20%""#]);
+    drawn(&format!("group_row({scale}, {point}, 0.5, \"x\")")).says(&["open grey"]);
 }
 
 #[test]

@@ -97,10 +97,9 @@ impl CaseDrawing<'_> {
             let n = group.keys.parent.len() as u64;
             Ok((n, self.of_group(scored, seed, g, &group)))
         };
-        row_context.row_groups().in_order(look, |_, part| {
+        row_context.row_groups().in_turn(look, |part| {
             drawn.extend(part);
             self.cut(&mut drawn);
-            Ok(())
         })?;
         Ok(drawn)
     }
@@ -216,10 +215,8 @@ mod tests {
 
     #[test]
     fn rounding_is_no_change() {
-        let rows = |x: f64, code: u32| FeatureRows {
-            n: 1,
-            columns: vec![FeatureColumn::Number(vec![x]), FeatureColumn::Code(vec![code])],
-            source: Vec::new(),
+        let rows = |x: f64, code: u32| {
+            FeatureRows::of(vec![FeatureColumn::Number(vec![x]), FeatureColumn::Code(vec![code])])
         };
         let (old, same) = (rows(0.3, 1), rows(0.1 + 0.2, 1));
         assert!(!differ(0, (&old, 0), (&same, 0)) && !differ(1, (&old, 0), (&same, 0)));

@@ -490,8 +490,28 @@ impl ScoredGroup {
         scored: CountInputs<'_>,
         g: usize,
     ) -> Result<Self> {
+        let batch = row_context.rows.read_counted(g, scored.rule.reads_carried())?;
+        ScoredGroup::of_batch(batch, row_context, scored, g)
+    }
+
+    /// The same without the keys of the rows.
+    pub(crate) fn read_unkeyed(
+        row_context: RowContext<'_>,
+        scored: CountInputs<'_>,
+        g: usize,
+    ) -> Result<Self> {
+        let batch = row_context.rows.read_outcomes(g, scored.rule.reads_carried())?;
+        ScoredGroup::of_batch(batch, row_context, scored, g)
+    }
+
+    fn of_batch(
+        batch: PreparedBatch,
+        row_context: RowContext<'_>,
+        scored: CountInputs<'_>,
+        g: usize,
+    ) -> Result<Self> {
         Ok(ScoredGroup {
-            batch: row_context.rows.read_counted(g, scored.rule.reads_carried())?,
+            batch,
             roles: row_context.roles.read(g)?,
             keys: scored.counterfactuals.keys(g)?,
             unsupported: scored.support.read(g)?,
@@ -578,6 +598,7 @@ mod tests {
     use super::{CountedFolds, check_weight};
     use crate::data::prepare::weight::{MAX_UNITS, WeightColumn};
     use crate::metric::evidence::counts::FactualCounts;
+    use crate::tests::Says;
 
     #[test]
     fn the_whole_is_the_sum_of_its_folds() {
@@ -599,7 +620,7 @@ mod tests {
         let weight = WeightColumn { column: "w".to_owned(), unit, largest: MAX_UNITS };
         assert!(check_weight(&weight, 1 << 30).is_ok());
         let refused = check_weight(&weight, (1 << 30) + 1).unwrap_err().to_string();
-        assert!(refused.contains("weight-overflow") && refused.contains("column `w`"), "{refused}");
+        refused.says(&["weight-overflow", "column `w`"]);
         assert!(check_weight(&WeightColumn { largest: 5, ..weight }, 1 << 59).is_ok());
     }
 }

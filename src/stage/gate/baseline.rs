@@ -211,6 +211,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::{OUTCOMES_FILE, check_other, kept_outcomes};
+    use crate::tests::Says;
 
     #[test]
     fn a_folder_is_another_whatever_its_name() {
@@ -226,7 +227,7 @@ mod tests {
             let error = check_other(same, &old).unwrap_err();
             assert_eq!(error.exit().code(), 5);
             let words = error.to_string();
-            assert!(words.contains("it is the folder to be judged"), "{words}");
+            words.says(&["it is the folder to be judged"]);
             assert!(check_other(&old, same).is_err());
         }
     }

@@ -15,21 +15,11 @@ use crate::metric::catalog::ccm::{HARM, harmed};
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, LowestShare, shares_differ};
 use crate::param::{ColumnName, Name};
+use crate::stage::advice::IssueNote;
 use crate::table::{GroupRow, MetricRow};
 
 /// The code of such an issue.
-pub(crate) const BLIND_GATE: &str = "blind-gate";
-
-/// A gate that cannot see harm to the group with the lowest share, and that in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BlindGate {
-    /// The gate's path in the job.
-    pub(crate) path: String,
-    /// What it cannot see, and what to write.
-    pub(crate) text: String,
-    /// What to do about it.
-    pub(crate) hint: String,
-}
+const BLIND_GATE: &str = "blind-gate";
 
 /// The gates with one direction that a job asks of counterfactuals.
 fn directed(gate: &GateBlock) -> Option<(&ColumnName, [&str; 2])> {
@@ -133,7 +123,7 @@ pub(crate) fn decision_shares(
 pub(crate) fn gates(
     job: &Job,
     shares: impl Fn(&str, &str) -> (GroupShares, &'static str),
-) -> Vec<BlindGate> {
+) -> Vec<IssueNote> {
     let Some(favourable) = favourable(job) else { return Vec::new() };
     // By model and attribute.
     let mut known: BTreeMap<_, (GroupShares, Option<LowestShare>)> = BTreeMap::new();
@@ -168,11 +158,10 @@ pub(crate) fn gates(
         {
             continue;
         }
-        found.push(BlindGate {
-            path: crate::job::check::path(&["gates", name.as_str()]),
-            text: blind_gate_text(name, gate, (told, low), why),
-            hint: format!("write `harm_to: {{{attribute}: {low}}}`"),
-        });
+        let place = crate::job::check::path(&["gates", name.as_str()]);
+        let text = blind_gate_text(name, gate, (told, low), why);
+        let hint = format!("write `harm_to: {{{attribute}: {low}}}`");
+        found.push(IssueNote::warning(BLIND_GATE, place, 0, text).with_hint(hint));
     }
     found
 }
@@ -195,7 +184,8 @@ fn blind_gate_text(name: &Name, gate: &GateBlock, (told, low): (&str, &str), why
 mod tests {
     use super::decision_shares;
     use crate::metric::evidence::labels::{FavourableShare, LowestShare};
-    use crate::table::{AuditKey, GroupRow, MetricRow};
+    use crate::table::text_row::TextRow;
+    use crate::table::{GroupRow, MetricRow};
 
     /// Groups of four people, so many of them with the favourable side.
     fn of_four(shares: &[(&str, u64)]) -> Vec<FavourableShare> {
@@ -220,15 +210,9 @@ mod tests {
     #[test]
     fn people_without_a_score_are_not_favoured() {
         let (mut metrics, mut groups) = (Vec::<MetricRow>::new(), Vec::<GroupRow>::new());
-        groups.push(GroupRow {
-            model: "m".into(),
-            sensitive: "g".into(),
-            group: "A".into(),
-            n: 1000,
-            n_predicted_positive: 300,
-            n_missing_score: 400,
-            ..GroupRow::default()
-        });
+        groups.push(GroupRow::of(
+            "model=m, sensitive=g, group=A, n=1000, n_predicted_positive=300, n_missing_score=400",
+        ));
         let decisions = |favours, metrics: &[MetricRow]| -> Vec<(f64, [u64; 2])> {
             let found = decision_shares(favours, (metrics, &groups), ("m", "g"));
             assert!(found.iter().all(|of| of.group == "A"));
@@ -238,20 +222,10 @@ mod tests {
         assert_eq!(decisions(false, &metrics), [(0.5, [300, 600])]);
         assert_eq!(decisions(true, &metrics), [(0.5, [300, 600])]);
         // What is measured has the weights of people.
-        metrics.push(MetricRow {
-            key: AuditKey {
-                model: "m".into(),
-                sensitive: "g".into(),
-                scope: "group".into(),
-                from_group: "A".into(),
-                ..AuditKey::default()
-            },
-            metric: "pprev".into(),
-            value: Some(0.25),
-            numerator: Some(200),
-            denominator: Some(500),
-            ..MetricRow::default()
-        });
+        metrics.push(MetricRow::of(
+            "model=m, sensitive=g, scope=group, from_group=A, metric=pprev, \
+             value=0.25, numerator=200, denominator=500",
+        ));
         assert_eq!(decisions(false, &metrics), [(0.75, [300, 500])]);
     }
 }

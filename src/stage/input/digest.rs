@@ -316,6 +316,7 @@ mod tests {
     use super::*;
     use crate::error::{Error, StopSignal};
     use crate::exec::tests::state_laws::SampleState;
+    use crate::tests::Says;
 
     /// A cache and a file that was last written to a while ago.
     struct Place {
@@ -404,7 +405,7 @@ mod tests {
         assert_eq!(of(found), sha256(b"1234"));
         assert_ne!(of(FileHashes::default()), sha256(b"1234"), "not hashed yet");
         std::fs::write(place.file(), "12345").unwrap();
-        assert!(file.hash_in(2, &cancel).unwrap_err().to_string().contains("input-changed"));
+        file.hash_in(2, &cancel).unwrap_err().to_string().says(&["input-changed"]);
     }
 
     #[test]

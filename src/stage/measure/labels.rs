@@ -11,6 +11,7 @@ use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, MissingLabels, share};
 use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
+use crate::stage::advice::IssueNote;
 
 /// By attribute who lacks labels.
 pub(crate) type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;
@@ -116,26 +117,9 @@ pub(crate) fn add_all_decisions(
     }
 }
 
-/// A set that conditions on the label, and the people who have no counterfactual in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UnlabelledPeople {
-    /// The set.
-    pub(crate) set: String,
-    /// How many they are.
-    pub(crate) n: u64,
-    /// That in words, and what to write.
-    pub(crate) text: String,
-}
-
-/// Code of an issue about [`UnlabelledPeople`].
-pub(crate) const UNLABELLED_PEOPLE: &str = "unlabelled-people";
-
-/// The sets that leave out people without a label; `missing` gives for an attribute how many people
-/// with a group lack one.
-pub(crate) fn sets_without_labels(
-    job: &job::Job,
-    missing: impl Fn(&str) -> u64,
-) -> Vec<UnlabelledPeople> {
+/// The sets that leave out people without a label, with what to write; `missing` gives for an
+/// attribute how many people with a group lack one.
+pub(crate) fn sets_without_labels(job: &job::Job, missing: impl Fn(&str) -> u64) -> Vec<IssueNote> {
     let mut found = Vec::new();
     for (name, set) in job.counterfactuals.iter().filter(|(_, set)| set.conditions_on_label()) {
         let changed = job.data.sensitive.keys().filter(|attribute| set.changes(attribute));
@@ -151,7 +135,8 @@ pub(crate) fn sets_without_labels(
              gate passes that they could break; write `condition_on: {{prediction: MODEL}}` or \
              `condition_on: none`"
         );
-        found.extend((n > 0).then(|| UnlabelledPeople { set: name.to_string(), n, text }));
+        let issue = || IssueNote::warning("unlabelled-people", name.as_str(), n, text);
+        found.extend((n > 0).then(issue));
     }
     found
 }
@@ -217,15 +202,10 @@ mod tests {
     use crate::data::Attribute;
     use crate::metric::evidence::labels::{MissingLabels, share};
     use crate::stage::selective::WITHOUT_LABEL;
+    use crate::tests::Says;
 
     fn told(classes: &[(&str, bool)], of: [(u64, u64); 3], of_rows: bool) -> String {
-        let attribute = Attribute {
-            name: "sex".to_owned(),
-            groups: vec!["m".to_owned(), "f".to_owned()],
-            reference: 0,
-            feature: 0,
-            level_of_group: vec![0, 1],
-        };
+        let attribute = Attribute::of("sex", &["m", "f"], 0);
         let sum = of.iter().fold((0, 0), |sum, (missing, n)| (sum.0 + missing, sum.1 + n));
         let against_others = |(missing, n): (u64, u64)| MissingLabels {
             groups: vec![share(sum.0 / 2, sum.1 / 2), share(sum.0 - sum.0 / 2, sum.1 - sum.1 / 2)],
@@ -251,26 +231,16 @@ mod tests {
         let classes = [("high", false), ("mid", false), ("low", true)];
         let text = told(&classes, [(500, 1000), (300, 1000), (0, 1000)], false);
         let unfavourable = "40.0 % of the people with an unfavourable decision of `m`";
-        assert!(
-            text.contains(unfavourable)
-                && text.contains("0.0 % of the people with a favourable decision of `m`"),
-            "{text}"
-        );
+        text.says(&[unfavourable, "0.0 % of the people with a favourable decision of `m`"]);
         // A person may have several rows: the share is one of rows, and is called so.
         let rows = told(&classes, [(500, 1000), (300, 1000), (0, 1000)], true);
-        assert!(
-            rows.starts_with("labels are missing for some rows more often")
-                && rows.contains("40.0 % of the rows with an unfavourable decision of `m`")
-                && !rows.contains("people"),
-            "{rows}"
-        );
+        assert!(rows.starts_with("labels are missing for some rows more often"), "{rows}");
+        rows.says(&["40.0 % of the rows with an unfavourable decision of `m`"]);
+        rows.lacks(&["people"]);
         // Where the two sides are alike the classes that differ say why values carry the flag.
         let text = told(&classes, [(600, 1000), (200, 1000), (400, 1000)], false);
-        assert!(
-            text.contains("60.0 % of those with the decision `high`")
-                && !text.contains("favourable"),
-            "{text}"
-        );
+        text.says(&["60.0 % of those with the decision `high`"]);
+        text.lacks(&["favourable"]);
         assert_eq!(told(&classes, [(400, 1000); 3], false), "");
     }
 }

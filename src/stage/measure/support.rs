@@ -87,9 +87,10 @@ pub(crate) fn with_supported(
 mod tests {
     use super::with_supported;
     use crate::table::MetricRow;
+    use crate::table::text_row::TextRow;
 
     fn row(family: &str, denominator: i64) -> MetricRow {
-        MetricRow { family: family.into(), denominator: Some(denominator), ..MetricRow::default() }
+        MetricRow::of(&format!("family={family}, denominator={denominator}"))
     }
 
     #[test]

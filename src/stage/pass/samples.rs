@@ -2,8 +2,6 @@
 
 use crate::augment::choose::{CounterfactualCandidate, RuleMatches, SelectionRule};
 use crate::data::rows::content::ContentHash;
-use crate::data::source_form::SourceForm;
-use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 use crate::exec::accumulator::Accumulator;
 use crate::exec::tests::state_laws::SampleState;
@@ -52,11 +50,13 @@ fn known<T>(row: u64, place: u64, value: T) -> Option<T> {
 fn person(row: u64, groups: usize) -> ScoredPerson {
     let score = known(row, 1, (share(row, 2) * 20.0).floor() / 20.0);
     ScoredPerson {
-        group: below(row, 3, groups),
-        label: known(row, 4, share(row, 5) < 0.4),
-        predicted: score.map(|score| score >= 0.5),
-        score,
         weight: 1 + below(row, 6, 5) as u64,
+        ..ScoredPerson::of(
+            below(row, 3, groups),
+            known(row, 4, share(row, 5) < 0.4),
+            score.map(|score| score >= 0.5),
+            score,
+        )
     }
 }
 
@@ -70,11 +70,9 @@ fn counterfactuals(row: u64, groups: usize) -> Vec<ScoredCounterfactual> {
     let moved = |to: usize| {
         let score = known(row, 20 + to as u64, share(row, 30 + to as u64));
         ScoredCounterfactual {
-            to,
-            predicted: score.map(|score| score >= 0.5),
-            score,
             rounded: below(row, 40 + to as u64, 4) == 0,
             unsupported: below(row, 60 + to as u64, 8) as u64 / 6,
+            ..ScoredCounterfactual::to(to, score.map(|score| score >= 0.5), score)
         }
     };
     (0..groups).filter(|&to| to != own).map(moved).collect()
@@ -355,11 +353,8 @@ impl SampleState for WorldCounts {
             let score = known(row, 70, share(row, 71 + world));
             let to = 1 - person.group;
             ScoredCounterfactual {
-                to,
-                predicted: score.map(|score| score >= 0.5),
-                score,
-                rounded: false,
                 unsupported: below(row, 90, 4) as u64 / 3,
+                ..ScoredCounterfactual::to(to, score.map(|score| score >= 0.5), score)
             }
         };
         let cfs: Vec<ScoredCounterfactual> = (0..4).map(moved).collect();
@@ -373,18 +368,8 @@ impl SampleState for ContentHash {
     }
 
     fn add_sample(&mut self, row: u64) {
-        let pay = Feature {
-            name: "pay".to_owned(),
-            kind: FeatureKind::Continuous { integer: false },
-            levels: Vec::new(),
-            class: ValueClass::Float,
-            source: SourceForm::default(),
-        };
-        let rows = FeatureRows {
-            n: 1,
-            columns: vec![FeatureColumn::Number(vec![share(row, 80)])],
-            source: Vec::new(),
-        };
+        let pay = Feature::of("pay", FeatureKind::REAL, &[]);
+        let rows = FeatureRows::of(vec![FeatureColumn::Number(vec![share(row, 80)])]);
         self.merge(ContentHash::of(&[pay], &[0], &rows, |_| row));
     }
 }

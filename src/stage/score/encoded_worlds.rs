@@ -199,8 +199,6 @@ mod tests {
     use super::ColumnReach;
     use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows};
     use crate::data::rows::training::TrainingRows;
-    use crate::data::source_form::SourceForm;
-    use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
     use crate::model::encode::FeatureEncoder;
 
@@ -208,18 +206,11 @@ mod tests {
     /// graph has.
     #[test]
     fn graphs_and_models_may_know_different_levels() {
-        let feature = |name: &str, kind: FeatureKind, levels: &[&str]| Feature {
-            name: name.to_owned(),
-            kind,
-            levels: levels.iter().map(|&l| l.to_owned()).collect(),
-            class: if levels.is_empty() { ValueClass::Int } else { ValueClass::Text },
-            source: SourceForm::default(),
-        };
         let features = [
-            feature("sex", FeatureKind::Sensitive, &["f", "m", "x"]),
-            feature("age", FeatureKind::Continuous { integer: false }, &[]),
-            feature("job", FeatureKind::Nominal, &["a", "b", "c"]),
-            feature("unseen", FeatureKind::Continuous { integer: false }, &[]),
+            Feature::of("sex", FeatureKind::Sensitive, &["f", "m", "x"]),
+            Feature::of("age", FeatureKind::REAL, &[]),
+            Feature::of("job", FeatureKind::Nominal, &["a", "b", "c"]),
+            Feature::of("unseen", FeatureKind::REAL, &[]),
         ];
         let columns = vec![
             FeatureColumn::Code(vec![0, 1, 2, 0, 1]),
@@ -227,10 +218,8 @@ mod tests {
             FeatureColumn::Code(vec![0, 1, 2, 1, 0]),
             FeatureColumn::Number(vec![1.0, 2.0, 4.0, 3.0, 5.0]),
         ];
-        let rows = TrainingRows::in_memory(
-            FeatureRows { n: 5, columns, source: Vec::new() },
-            vec![true, false, true, false, true],
-        );
+        let rows =
+            TrainingRows::in_memory(FeatureRows::of(columns), vec![true, false, true, false, true]);
         let encoder = FeatureEncoder::fit(&features, &["unseen".to_owned()], &rows).unwrap();
         assert_eq!(encoder.columns, ["sex=f", "sex=m", "sex=x", "age", "job=a", "job=b", "job=c"]);
         let variable = |name: &str, feature: usize, levels: Option<&[u32]>| GraphVariable {

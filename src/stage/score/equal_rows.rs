@@ -36,9 +36,9 @@ impl EqualRows {
         let layout = row_context.rows.layout();
         let columns = read_features(layout, names);
         let (mut all, mut known) = (EqualRows::default(), FastMap::<[u64; 2], u32>::default());
-        row_context.row_groups().in_order(
+        row_context.row_groups().in_turn(
             |g| Ok((0, row_hashes(&columns, &made.rows(g, layout)?.1))),
-            |_, hashes| {
+            |hashes| {
                 let (mut numbers, mut first) = (Vec::with_capacity(hashes.len()), Vec::new());
                 for (i, hash) in hashes.into_iter().enumerate() {
                     let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
@@ -50,7 +50,6 @@ impl EqualRows {
                 }
                 all.numbers.push(numbers);
                 all.first.push(first);
-                Ok(())
             },
         )?;
         all.n = known.len() as u64;
@@ -118,17 +117,14 @@ mod tests {
             FeatureColumn::Code(vec![2, 2, 1, 1, 0, 0]),
             FeatureColumn::Code(vec![0, 1, 2, 3, 4, 4]),
         ];
-        let rows = FeatureRows { n: 6, columns, source: Vec::new() };
+        let rows = FeatureRows::of(columns);
         let different = |columns: &[usize]| {
             row_hashes(columns, &rows).into_iter().collect::<BTreeSet<_>>().len()
         };
         assert_eq!((different(&[0, 1]), different(&[0, 1, 2]), different(&[])), (3, 5, 1));
         // The same values in other columns are another row.
-        let swapped = FeatureRows {
-            n: 2,
-            columns: vec![FeatureColumn::Code(vec![1, 2]), FeatureColumn::Code(vec![2, 1])],
-            source: Vec::new(),
-        };
+        let swapped =
+            FeatureRows::of(vec![FeatureColumn::Code(vec![1, 2]), FeatureColumn::Code(vec![2, 1])]);
         assert_eq!(row_hashes(&[0, 1], &swapped).into_iter().collect::<BTreeSet<_>>().len(), 2);
     }
 }

@@ -6,8 +6,8 @@ use serde_json::Value as Json;
 use crate::causal::bag::{BagOfDags, MemberWeighting};
 use crate::causal::boss::BossSettings;
 use crate::causal::score::GraphScore;
-use crate::causal::search::{DagLimits, GraphSearch, SingularRule};
-use crate::causal::tests::frame::{ExpectedTable, expected, near};
+use crate::causal::search::DagLimits;
+use crate::causal::tests::frame::{ExpectedTable, expected, graph_search, near};
 use crate::counterfactual::graph_uncertain::row_tests::ExtensionCase;
 use crate::counterfactual::graph_uncertain::rows::node_values;
 use crate::counterfactual::graph_uncertain::{CausalWorlds, WorldShift};
@@ -259,24 +259,12 @@ fn measured(of: &ExtensionCase, setting: &str) -> Vec<AcrossWorldsValue> {
     for (i, made) in of.counterfactuals(setting).into_iter().enumerate() {
         let own = of.own_group(i);
         let score = of.score(&of.encoded(i));
-        let person = ScoredPerson {
-            group: own,
-            label: None,
-            predicted: Some(score > tau),
-            score: Some(score),
-            weight: 1,
-        };
+        let person = ScoredPerson::of(own, None, Some(score > tau), Some(score));
         let mut all = Vec::new();
         for w in (0..worlds.len()).chain([0]) {
             for (to, rows) in made.iter().enumerate().filter(|(to, _)| *to != own) {
                 let score = rows[w].as_ref().map(|row| of.score(row));
-                all.push(ScoredCounterfactual {
-                    to,
-                    predicted: score.map(|s| s > tau),
-                    score,
-                    rounded: false,
-                    unsupported: 0,
-                });
+                all.push(ScoredCounterfactual::to(to, score.map(|s| s > tau), score));
             }
         }
         counts.add(i as u64, &person, &all);
@@ -291,14 +279,7 @@ fn a_search_with_four_groups_agrees() {
     let told = json(expected("extensions/c10_search_four_groups/case.json"))["graph"].take();
     let (knowledge, limits) = (of.variables.knowledge(&told["knowledge"]), DagLimits::default());
     let knobs = BossSettings { starts: 1, ..BossSettings::default() };
-    let search = GraphSearch {
-        variables: &of.variables.names,
-        knowledge: &knowledge,
-        knobs: &knobs,
-        singular: SingularRule::Clamp,
-        limits: &limits,
-        seed: 1,
-    };
+    let search = graph_search(&of.variables.names, &knowledge, (&knobs, &limits), 1);
     let encoding = &of.training.encoding;
     let found: Vec<_> = of
         .moments

@@ -158,6 +158,7 @@ mod tests {
     use std::path::Path;
 
     use super::{StateHeader, decoded, encoded, labelled};
+    use crate::tests::Says;
 
     const STATES: &str =
         "{\"stage\":\"count\",\"number\":7,\"state\":\"s\",\"version\":1}\n[1,2]\n";
@@ -179,10 +180,7 @@ mod tests {
         other_format[14] = b'2';
         for bytes in [&whole[..whole.len() - 1], &altered, &other_format, &whole[..head], b""] {
             let refused = decoded(bytes, path).unwrap_err().to_string();
-            assert!(
-                refused.contains("part-00000.state") && refused.contains("once more"),
-                "{refused}"
-            );
+            refused.says(&["part-00000.state", "once more"]);
         }
     }
 }

@@ -153,6 +153,7 @@ mod tests {
     use super::{StreamCopy, part_rows};
     use crate::exec::cancel::CancelFlag;
     use crate::stage::settings::RunSettings;
+    use crate::tests::Says;
 
     fn stream(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
         let batch = RecordBatch::try_from_iter(columns).unwrap();
@@ -175,7 +176,7 @@ mod tests {
         let columns = take(vec![]);
         assert_eq!(columns.without_rows().unwrap(), columns.path());
         let told = take(vec![7]).without_rows().unwrap_err().to_string();
-        assert!(told.contains("has 1 rows") && told.contains("schema alone"), "{told}");
+        told.says(&["has 1 rows", "schema alone"]);
     }
 
     #[test]
@@ -192,16 +193,16 @@ mod tests {
             told.map_or_else(|error| error.to_string(), |()| "sound".to_owned())
         };
         assert_eq!(told(&part, 2, &part.sha256), "sound");
-        assert!(told(&part, 3, &part.sha256).contains("has 2 rows, and the plan says 3"));
-        assert!(told(&part, 2, "0f").contains("other rows than it had in the pass `survey`"));
+        told(&part, 3, &part.sha256).says(&["has 2 rows, and the plan says 3"]);
+        told(&part, 2, "0f").says(&["other rows than it had in the pass `survey`"]);
         let number: ArrayRef = Arc::new(Float64Array::from(vec![5.0, 6.0]));
         let other = take(stream(vec![("id", whole(vec![1, 2])), ("x", number)])).unwrap();
         let said = told(&other, 2, &other.sha256);
-        assert!(said.contains("input-changed") && said.contains("its column `x`"), "{said}");
+        said.says(&["input-changed", "its column `x`"]);
         let fewer = take(stream(vec![("id", whole(vec![1, 2]))])).unwrap();
-        assert!(told(&fewer, 2, &fewer.sha256).contains("it has 1 columns"));
+        told(&fewer, 2, &fewer.sha256).says(&["it has 1 columns"]);
         let nothing = take(b"id,x\n1,5\n".to_vec()).unwrap_err().to_string();
-        assert!(nothing.contains("the sender of part 3 did not write an Arrow stream"));
+        nothing.says(&["the sender of part 3 did not write an Arrow stream"]);
         cancel.raise(crate::error::StopSignal::Terminate);
         let stopped = take(stream(vec![("id", whole(vec![1]))])).unwrap_err();
         assert!(matches!(stopped, crate::error::Error::Interrupted(_)), "{stopped}");

@@ -44,6 +44,7 @@ mod tests {
     use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
     use super::contradiction;
+    use crate::tests::Says;
 
     /// The footer of a file of three rows, and its length.
     fn footer() -> (ParquetMetaData, u64) {
@@ -67,15 +68,15 @@ mod tests {
     fn a_sound_footer_contradicts_nothing() {
         let (meta, len) = footer();
         assert_eq!(contradiction(&meta, len), None);
-        assert!(contradiction(&meta, 20).unwrap().contains("`x` of row group 0 lies outside"));
+        contradiction(&meta, 20).unwrap().says(&["`x` of row group 0 lies outside"]);
     }
 
     #[test]
     fn negative_and_foreign_numbers_are_named() {
         let with_rows = |n| spoilt(|group| group.into_builder().set_num_rows(n).build().unwrap());
         assert_eq!(with_rows(3), None);
-        assert!(with_rows(-1).unwrap().contains("claims to have -1 rows"));
-        assert!(with_rows(4).unwrap().contains("claims 3 rows, and its row groups have 4"));
+        with_rows(-1).unwrap().says(&["claims to have -1 rows"]);
+        with_rows(4).unwrap().says(&["claims 3 rows, and its row groups have 4"]);
         for (offset, size) in [(-1, 10), (4, -10), (4, i64::MAX), (i64::MAX, i64::MAX)] {
             let change = |group: RowGroupMetaData| {
                 let column = group

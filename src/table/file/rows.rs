@@ -345,19 +345,16 @@ mod tests {
         GroupWriter, LONG_CHUNK_ROWS, ROWS_AT_ONCE, RowWriter, read_rows, table_metadata,
         write_rows,
     };
-    use crate::table::{
-        AuditKey, CountRow, CurveRow, GroupRow, IssueRow, SelectedRow, TableDef, TableRow,
-    };
+    use crate::table::text_row::TextRow;
+    use crate::table::{CountRow, CurveRow, GroupRow, IssueRow, SelectedRow, TableDef, TableRow};
+    use crate::tests::Says;
 
     #[test]
     fn rows_are_read_back_sorted_by_key() {
         let folder = tempfile::tempdir().unwrap();
         let row = |group: &str, weight| GroupRow {
-            model: "m".into(),
-            group: group.into(),
-            n: -3,
             weight,
-            ..GroupRow::default()
+            ..GroupRow::of(&format!("model=m, group={group}, n=-3"))
         };
         let rows = [row("b", Some(0.5)), row("", None), row("a", Some(f64::INFINITY))];
         write_rows(folder.path(), &rows).unwrap();
@@ -393,11 +390,8 @@ mod tests {
         ];
         assert_eq!(names(CurveRow::TABLE), [&KEY[..], &["class", "metric", "step"]].concat());
         assert_eq!(names(CountRow::TABLE)[..9], [&KEY[..], &["label"]].concat());
-        let row = |slice: &str, class: &str, step| CurveRow {
-            key: AuditKey { slice: slice.into(), ..AuditKey::default() },
-            class: class.into(),
-            step,
-            ..CurveRow::default()
+        let row = |slice: &str, class: &str, step| {
+            CurveRow::of(&format!("slice={slice}, class={class}, step={step}"))
         };
         let rows = [row("b", "", 0), row("a", "y", 1), row("a", "x", 9), row("a", "x", 2)];
         let folder = tempfile::tempdir().unwrap();
@@ -450,16 +444,16 @@ mod tests {
             let other = read_changed(version, |_| ()).unwrap_err();
             let said = format!("version {version} of table `issues`, this program reads version 3");
             assert!(other.contains(&said), "{other}");
-            assert!(other.contains("hint: run the approved job again"), "{other}");
+            other.says(&["hint: run the approved job again"]);
         }
         let lacks = read_changed("3", |columns| columns.truncate(6)).unwrap_err();
-        assert!(lacks.contains("column `args` is missing"), "{lacks}");
+        lacks.says(&["column `args` is missing"]);
         let real = Arc::new(Float64Array::from(vec![1.0])) as ArrayRef;
         let other = read_changed("3", |columns| columns[3].1 = Arc::clone(&real)).unwrap_err();
-        assert!(other.contains("column `n` holds invalid values"), "{other}");
+        other.says(&["column `n` holds invalid values"]);
         let null = Arc::new(StringArray::from(vec![None::<&str>])) as ArrayRef;
         let empty = read_changed("3", |columns| columns[2].1 = Arc::clone(&null)).unwrap_err();
-        assert!(empty.contains("column `where` holds invalid values"), "{empty}");
+        empty.says(&["column `where` holds invalid values"]);
     }
 
     /// A long table has the same bytes however its rows arrive.
@@ -503,8 +497,7 @@ mod tests {
             let error = writer.append(group).and_then(|()| writer.finish()).unwrap_err();
             assert_eq!(error.exit().code(), 5);
             let words = error.to_string();
-            assert!(words.contains("cannot write `/dev/full`"), "{words}");
-            assert!(words.contains("hint: free some space"), "{words}");
+            words.says(&["cannot write `/dev/full`", "hint: free some space"]);
         }
     }
 }

@@ -94,7 +94,7 @@ fn heart_by_sex_and_label() {
     features.push(FeatureColumn::Code(input["exang"].iter().map(|&x| x as u32).collect()));
     features.push(FeatureColumn::Number((0..n).map(|i| i as f64).collect()));
     let people = TestPopulation {
-        rows: FeatureRows { n, columns: features, source: Vec::new() },
+        rows: FeatureRows::of(features),
         keys: (0..n as u64).collect(),
         groups: input["sex"].iter().map(|&x| x as u16).collect(),
         classes: input["y"].iter().map(|&x| Some(x as u32)).collect(),

@@ -153,6 +153,7 @@ mod tests {
     use arrow::datatypes::{Date32Type, Float64Type, Int64Type, TimestampMillisecondType};
 
     use super::{FieldType, TypedTable};
+    use crate::tests::Says;
 
     const COLUMNS: &[(&str, FieldType)] = &[
         ("n", FieldType::Int),
@@ -192,22 +193,16 @@ mod tests {
                 .to_string()
         };
         let wrong = read("1\n\n1.5\n");
-        assert!(
-            wrong.contains("`1.5`")
-                && wrong.contains("line 3")
-                && wrong.contains("column `n`")
-                && wrong.contains("f.data"),
-            "{wrong}"
-        );
-        assert!(read("1\n2 3\n").contains("2 fields"));
+        wrong.says(&["`1.5`", "line 3", "column `n`", "f.data"]);
+        read("1\n2 3\n").says(&["2 fields"]);
         let csv = |text: &str| {
             TypedTable::new(ONE)
                 .push_csv(Path::new("f.csv"), text.as_bytes())
                 .unwrap_err()
                 .to_string()
         };
-        assert!(csv("m,o\n1,2\n").contains("no column `n`"));
-        assert!(csv("n,o\n1\n").contains("the header has 2"));
-        assert!(csv("").contains("no column `n`"));
+        csv("m,o\n1,2\n").says(&["no column `n`"]);
+        csv("n,o\n1\n").says(&["the header has 2"]);
+        csv("").says(&["no column `n`"]);
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value as Json;
 
-use super::{case_of, check_ends, near, settings};
+use super::{case_of, check_ends, near, of_families, settings};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -25,9 +25,6 @@ use crate::tests::{expected, json};
 
 /// The threshold of the job in the oracle.
 const THRESHOLD: f64 = 0.35;
-
-/// Weights of the oracle have two decimals.
-const WEIGHT_UNITS: f64 = 100.0;
 
 /// The curves of every scope.
 fn all_curves(counts: &impl CurveEvidence) -> Vec<ThresholdCurve> {
@@ -74,13 +71,11 @@ impl GridAudit {
             let score = person.score.unwrap_or(f64::NAN);
             rows.add((group, row.key, person.weight), label, predicted, score == THRESHOLD);
             rows.add_score(group, (label, score), person.weight, (row.key, row.key));
-            let moved = ScoredCounterfactual {
-                to: (group + 1) % groups.max(2),
-                predicted: row.score_cf.map(positive),
-                score: row.score_cf,
-                rounded: false,
-                unsupported: 0,
-            };
+            let moved = ScoredCounterfactual::to(
+                (group + 1) % groups.max(2),
+                row.score_cf.map(positive),
+                row.score_cf,
+            );
             switches.add_cells(row.key, &person, &[moved]);
         }
         GridAudit { rows, switches }
@@ -107,17 +102,11 @@ fn rows_of(case: &str, groups: &[String], file: &OracleColumns) -> Vec<GridRow> 
         (0..file.texts["case"].len()).filter(|&i| file.texts["case"][i].as_deref() == Some(case));
     let row = |i: usize| {
         let number = |column: &str| file.numbers[column][i];
-        let of = file.texts["group"][i].clone().unwrap();
-        let weight = number("weight").map_or(1, |w| (w * WEIGHT_UNITS).round() as u64);
+        let label = number("y").map(|y| y == 1.0);
+        let person = ScoredPerson::of(file.group(groups, i), label, None, number("score"));
         GridRow {
             key: number("person").or(number("row")).unwrap() as u64,
-            person: ScoredPerson {
-                group: groups.iter().position(|group| *group == of).unwrap(),
-                label: number("y").map(|y| y == 1.0),
-                predicted: None,
-                score: number("score"),
-                weight,
-            },
+            person: ScoredPerson { weight: file.weight(i), ..person },
             score_cf: number("score_cf"),
         }
     };
@@ -285,13 +274,11 @@ fn rates_at_all_scores_add_up_to_the_distances() {
         let rows = rows_of(name, &groups, &file);
         let n_groups = groups.len().max(2);
         let person = |row: &GridRow| {
-            let moved = ScoredCounterfactual {
-                to: (row.person.group + 1) % n_groups,
-                predicted: row.score_cf.map(|score| score >= THRESHOLD),
-                score: row.score_cf,
-                rounded: false,
-                unsupported: 0,
-            };
+            let moved = ScoredCounterfactual::to(
+                (row.person.group + 1) % n_groups,
+                row.score_cf.map(|score| score >= THRESHOLD),
+                row.score_cf,
+            );
             let predicted = row.person.score.map(|score| score >= THRESHOLD);
             (ScoredPerson { predicted, ..row.person }, [moved])
         };
@@ -305,7 +292,7 @@ fn rates_at_all_scores_add_up_to_the_distances() {
             let (own, moved) = person(row);
             second.add(row.key, &own, &moved);
         }
-        let shift = MeasureSettings { families: vec![MetricFamily::Shift], ..settings() };
+        let shift = of_families(&[MetricFamily::Shift]);
         let evidence = ShiftEvidence { second: second.settled(), spreads: None };
         let measured = measure_counterfactual(&counts, Some(&evidence), None, &shift);
         for (group, told) in told {
@@ -364,11 +351,13 @@ fn made_up(n: u64) -> Vec<GridRow> {
         GridRow {
             key: i / 3,
             person: ScoredPerson {
-                group: (i % 2) as usize,
-                label: (!h(8, i, 5).is_multiple_of(7)).then(|| u01(h(8, i, 2)) < 0.4),
-                predicted: None,
-                score,
                 weight: 1 + i % 4,
+                ..ScoredPerson::of(
+                    (i % 2) as usize,
+                    (!h(8, i, 5).is_multiple_of(7)).then(|| u01(h(8, i, 2)) < 0.4),
+                    None,
+                    score,
+                )
             },
             score_cf: score.map(|score| (score + 0.1 * u01(h(8, i, 3))).min(1.0)),
         }
@@ -445,16 +434,9 @@ fn several_counterfactuals_of_a_person_are_no_independent_cases() {
         for i in 0..200 {
             let score = u01(h(4, i, 0));
             let predicted = Some(score >= THRESHOLD);
-            let person =
-                ScoredPerson { group: 0, label: None, predicted, score: Some(score), weight: 1 };
+            let person = ScoredPerson::of(0, None, predicted, Some(score));
             let to = (score + 0.2).min(1.0);
-            let moved = ScoredCounterfactual {
-                to: 1,
-                predicted: Some(to >= THRESHOLD),
-                score: Some(to),
-                rounded: false,
-                unsupported: 0,
-            };
+            let moved = ScoredCounterfactual::to(1, Some(to >= THRESHOLD), Some(to));
             counts.add_cells(i, &person, &vec![moved; times]);
         }
         let curves = all_curves(&counts);

@@ -247,6 +247,7 @@ mod tests {
     use super::{columns, cut, of};
     use crate::report::read::graphs::ScenarioGraphs;
     use crate::table::{EdgeRow, NodeRow};
+    use crate::tests::Says;
 
     fn scenario(edges: &[(&str, &str, f64)], tiers: [Option<i64>; 4]) -> ScenarioGraphs {
         let node = |(name, tier): (&str, Option<i64>)| NodeRow {
@@ -296,13 +297,9 @@ mod tests {
             (svg.matches("<rect").count(), svg.matches(r#"class="node own""#).count()),
             (4, 1)
         );
-        assert!(
-            svg.contains("no tier")
-                && svg.contains("tier 2")
-                && svg.contains("graph/&lt;low&gt;")
-                && !svg.contains("<low>")
-        );
-        assert!(!of(&free).contains("tier"));
+        svg.says(&["no tier", "tier 2", "graph/&lt;low&gt;"]);
+        svg.lacks(&["<low>"]);
+        of(&free).lacks(&["tier"]);
     }
 
     #[test]

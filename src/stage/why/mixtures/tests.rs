@@ -3,11 +3,7 @@
 use super::{ExplainedSwitch, FeatureMixtures, FeaturePlayer, MixtureValues};
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::prepare::derive::{DerivationRule, DerivedBin, DerivedFeature};
-use crate::data::source_form::SourceForm;
-use crate::data::values::ValueClass;
-use crate::data::{
-    Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
-};
+use crate::data::{Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::job::ThresholdRule;
 use crate::num::score_scale::ScoreScale;
 use crate::stage::row_context::{DecisionRule, RowThreshold};
@@ -16,18 +12,11 @@ use crate::why::shapley::{PlayerCoalitions, PlayerOrders};
 
 fn feature(name: &str, levels: &[&str]) -> Feature {
     let kind = match (levels, name) {
-        ([], _) => FeatureKind::Continuous { integer: false },
+        ([], _) => FeatureKind::REAL,
         (_, "race2") => FeatureKind::Sensitive,
         _ => FeatureKind::Nominal,
     };
-    let levels = levels.iter().map(|&level| level.to_owned()).collect();
-    Feature {
-        name: name.to_owned(),
-        kind,
-        levels,
-        class: ValueClass::Text,
-        source: SourceForm::default(),
-    }
+    Feature::of(name, kind, levels)
 }
 
 /// 0 race2 = race mapped, 1 race, 2 age, 3 band = age binned, 4 and 5 a one-hot feature.
@@ -39,36 +28,21 @@ fn layout() -> Layout {
     let derived =
         |feature, rule, parent| DerivedFeature { feature, rule, parents: vec![Some(parent)] };
     Layout {
-        n_rows: 2,
-        row_id: RowIdKind::RowNumber,
-        label: None,
-        person: None,
-        weight: None,
-        attributes: vec![Attribute {
-            name: "race2".to_owned(),
-            groups: ["White", "Other"].map(str::to_owned).to_vec(),
-            reference: 0,
-            feature: 0,
-            level_of_group: vec![0, 1],
-        }],
-        features: vec![
-            feature("race2", &["White", "Other"]),
-            feature("race", &["a", "b"]),
-            feature("age", &[]),
-            feature("band", &["young", "old"]),
-            feature("own", &[]),
-            feature("rent", &[]),
-        ],
-        hidden: Vec::new(),
         derived: vec![
             derived(0, DerivationRule::Map { names: names.into(), otherwise: None }, 1),
             derived(3, DerivationRule::Bins(bins), 2),
         ],
-        carried: Vec::new(),
-        single: Vec::new(),
-        decisions: Vec::new(),
-        strata: None,
-        slices: Vec::new(),
+        ..Layout::of(
+            vec![Attribute::of("race2", &["White", "Other"], 0)],
+            vec![
+                feature("race2", &["White", "Other"]),
+                feature("race", &["a", "b"]),
+                feature("age", &[]),
+                feature("band", &["young", "old"]),
+                feature("own", &[]),
+                feature("rent", &[]),
+            ],
+        )
     }
 }
 
@@ -77,7 +51,7 @@ fn rows(race: [u32; 2], age: [f64; 2], band: [u32; 2], own: [f64; 2]) -> Feature
     let code = |codes: [u32; 2]| FeatureColumn::Code(codes.to_vec());
     let number = |numbers: [f64; 2]| FeatureColumn::Number(numbers.to_vec());
     let columns = vec![code(race), code(race), number(age), code(band), number(own), number(rent)];
-    FeatureRows { n: 2, columns, source: Vec::new() }
+    FeatureRows::of(columns)
 }
 
 fn person(row: usize, scores: [f64; 2]) -> ExplainedSwitch {
