@@ -48,6 +48,11 @@ impl Count {
         const { assert!(N > 0, "a count is at least 1") };
         Count(N)
     }
+
+    /// So many things in memory.
+    pub(crate) fn size(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
 }
 
 /// The seed of a job; every use of chance is a named stream of it.

@@ -102,7 +102,7 @@ impl AdasynSettings {
             synthetic: Vec::new(),
         };
         let AdasynArm { neighbours, beta, ratio } = self.arm;
-        let neighbours = usize::try_from(neighbours.get()).unwrap_or(usize::MAX);
+        let neighbours = neighbours.size();
         if rows.len() < 2 || m_s / m_l >= ratio.get() {
             return none;
         }

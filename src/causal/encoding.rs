@@ -21,6 +21,8 @@ use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::source::list_words;
 use crate::data::{FeatureRows, MISSING};
 use crate::error::{Fault, Result};
+use crate::num::additive::Additive;
+use crate::num::range::ValueRange;
 
 /// The code of the fault of columns with one value.
 pub(crate) const CONSTANT_COLUMN: &str = "constant-column";
@@ -166,8 +168,8 @@ impl GraphEncoding {
                 blocks.first_block.push(blocks.sizes.len());
                 blocks.sizes.extend(part.sizes);
                 blocks.dropped += part.dropped;
-                lacking.iter_mut().zip(part.missing).for_each(|(whole, part)| *whole += part);
-                tallies.iter_mut().zip(&part.tallies).for_each(|(whole, part)| whole.merge(part));
+                lacking.absorb(&part.missing);
+                tallies.absorb(&part.tallies);
             },
         )?;
         if let (MissingRows::Error, Some(v)) = (missing, lacking.iter().position(|&n| n > 0)) {
@@ -194,11 +196,8 @@ impl GraphEncoding {
             let form = match &variable.levels {
                 None => {
                     let (mean, sd) = moments[v];
-                    (sd > 0.0).then_some(VariableForm::Number {
-                        mean,
-                        sd,
-                        smallest: tally.smallest,
-                        largest: tally.largest,
+                    tally.range.filter(|_| sd > 0.0).map(|ValueRange(smallest, largest)| {
+                        VariableForm::Number { mean, sd, smallest, largest }
                     })
                 }
                 Some(known) => {

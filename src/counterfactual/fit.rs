@@ -29,7 +29,7 @@ use crate::counterfactual::plausibility_filter::{KeepWithinBlock, PlausibilityFi
 use crate::counterfactual::plausibility_fit::FilterReference;
 use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::transport::TransportSettings;
-use crate::counterfactual::variable::{StrategyVariable, VariableOptions, variables};
+use crate::counterfactual::variable::{StrategyVariable, VariableOptions, in_kinds, variables};
 use crate::counterfactual::write_back::{binned_below, features_set_with};
 use crate::data::Layout;
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
@@ -334,21 +334,14 @@ pub(super) fn check_reference(
     fitted: &FittedStrategy,
     plan: &StrategyPlan<'_>,
 ) -> Result<()> {
-    let (mut numbers, mut levels) = (0, 0);
     let (counts, rules) = (&fitted.counts, &fitted.rules);
-    for (variable, named) in fitted.variables.iter().zip(&rules.named) {
+    for ((j, variable), named) in in_kinds(&fitted.variables).zip(&rules.named) {
         // Of variables that must differ between the groups none is sure to move.
         let moves = *named && rules.relation.is_none();
-        let there = match variable.levels() {
-            Some(_) => {
-                levels += 1;
-                counts.0.values().any(|stratum| stratum.levels[levels - 1].iter().any(|&n| n > 0))
-            }
-            None => {
-                numbers += 1;
-                counts.0.values().any(|stratum| stratum.values[numbers - 1].n() > 0)
-            }
-        };
+        let there = counts.0.values().any(|stratum| match variable.levels() {
+            Some(_) => stratum.levels[j].iter().any(|&n| n > 0),
+            None => stratum.values[j].n() > 0,
+        });
         if moves && !there {
             let what = format!(
                 "`{}` should move, but no row of the reference has a value for it",

@@ -158,7 +158,7 @@ pub(crate) struct FlipDecider<'a> {
     /// The class.
     pub class: StratumClass,
     /// Cached queries of the joint counts.
-    pub pools: &'a mut CombinationPools<(usize, usize)>,
+    pub pools: &'a mut CombinationPools,
 }
 
 /// The levels of an unfinished counterfactual, and which of them are final.

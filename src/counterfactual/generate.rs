@@ -108,7 +108,7 @@ impl FittedStrategy {
 /// The caches of a thread.
 #[derive(Debug)]
 struct FlipMemory {
-    pools: CombinationPools<(usize, usize)>,
+    pools: CombinationPools,
     /// Target group, own group and class, and levels; the number is the position in `patterns`.
     decisions: CombinationIndex,
     patterns: Vec<Vec<FlipPattern>>,

@@ -211,29 +211,23 @@ struct CombinationPool {
     restricted: FastMap<(usize, u32), PoolId>,
 }
 
-/// The pools of all joint counts of a fitted strategy; `K` identifies the joint counts.
-#[derive(Debug)]
-pub(crate) struct CombinationPools<K> {
+/// The pools of all joint counts of a fitted strategy, each of a group and stratum.
+#[derive(Debug, Default)]
+pub(crate) struct CombinationPools {
     pools: Vec<CombinationPool>,
-    roots: FastMap<K, PoolId>,
+    roots: FastMap<(usize, usize), PoolId>,
     /// Approximate number of values held.
     n_held: usize,
 }
 
-impl<K> Default for CombinationPools<K> {
-    fn default() -> Self {
-        CombinationPools { pools: Vec::new(), roots: FastMap::default(), n_held: 0 }
-    }
-}
-
-impl<K: std::hash::Hash + Eq> CombinationPools<K> {
-    /// The pool of all rows of the joint counts with this key.
-    pub(crate) fn root(&mut self, key: K) -> PoolId {
-        if let Some(&known) = self.roots.get(&key) {
+impl CombinationPools {
+    /// The pool of all rows of the joint counts of a group and stratum.
+    pub(crate) fn root(&mut self, of: (usize, usize)) -> PoolId {
+        if let Some(&known) = self.roots.get(&of) {
             return known;
         }
         let id = self.push(None);
-        self.roots.insert(key, id);
+        self.roots.insert(of, id);
         id
     }
 
@@ -369,7 +363,7 @@ mod tests {
             counts(&[([0, 0], 2), ([0, 1], 5), ([1, 1], 3), ([1, MISSING], 4), ([MISSING, 1], 1)])
                 .finish();
         let mut pools = CombinationPools::default();
-        let root = pools.root(0);
+        let root = pools.root((0, 0));
         let mut spread = |pool, variable, other, given| {
             let LevelCounts { levels, n } =
                 (*pools.level_counts(&joint, pool, variable, other, given)).clone();
@@ -384,7 +378,7 @@ mod tests {
             pools.level_counts(&joint, ones, 0, 0, GivenLevel::Known).levels,
             [(0, 5), (1, 3)]
         );
-        assert_eq!((ones, root), (pools.restrict(&joint, root, 1, 1), pools.root(0)));
+        assert_eq!((ones, root), (pools.restrict(&joint, root, 1, 1), pools.root((0, 0))));
     }
 
     /// Beyond the limit a sample is kept: it does not depend on the partition, and represents about

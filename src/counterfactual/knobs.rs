@@ -142,7 +142,7 @@ impl $block {
             min_stratum: self.min_stratum.map_or(preset.min_stratum, knobs::Count::get),
             new_value: self.new_value.unwrap_or(preset.new_value),
             cfs: self.cfs,
-            max_cfs: self.max_cfs.map_or(preset.max_cfs, knobs::size),
+            max_cfs: self.max_cfs.map_or(preset.max_cfs, knobs::Count::size),
             ..self.flip.settings(preset)
         };
         StrategyPlan {
@@ -197,11 +197,6 @@ pub(super) use map_flip_block;
 
 /// All features, for a plan of which only the other settings are read.
 pub(super) const ALL: MovableFeatures = MovableFeatures::All;
-
-/// A number of things in memory.
-pub(super) fn size(n: Count) -> usize {
-    usize::try_from(n.get()).unwrap_or(usize::MAX)
-}
 
 /// The plan of a strategy that has no tests of its own.
 pub(super) fn plain_plan<'a>(

@@ -209,7 +209,7 @@ impl FilterReference<'_> {
 /// The least number of components that explains the wanted share, at least 2, at most what is
 /// wanted and the rank.
 pub(crate) fn components(values: &[f64], settings: &KeepWithinBlock) -> usize {
-    let most = usize::try_from(settings.max_components.get()).unwrap_or(usize::MAX);
+    let most = settings.max_components.size();
     let largest = values.first().copied().unwrap_or(0.0);
     let rank = values.iter().take_while(|&&value| value > NOISE_SHARE * largest).count();
     let total: f64 = values.iter().map(|value| value.max(0.0)).sum();

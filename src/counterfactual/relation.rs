@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::conditional::ReferenceStrata;
 use crate::counterfactual::joint::share_gaps;
-use crate::counterfactual::variable::StrategyVariable;
+use crate::counterfactual::variable::{StrategyVariable, in_kinds};
 use crate::num::ecdf::distances;
 
 /// The two-sample test of greedy.
@@ -52,16 +52,9 @@ impl RelationSettings {
         b: usize,
         min_stratum: u64,
     ) -> Vec<bool> {
-        let (mut numbers, mut levels) = (0, 0);
-        let mut next = |variable: &StrategyVariable| {
-            let counter = if variable.levels().is_none() { &mut numbers } else { &mut levels };
-            *counter += 1;
-            *counter - 1
-        };
         // Without classes the pooled stratum is the only one.
         let slots = strata.n_classes().max(1);
-        let of_variable = |variable: &StrategyVariable| {
-            let j = next(variable);
+        let of_variable = |(j, variable): (usize, &StrategyVariable)| {
             self.test == RelationTest::None
                 || (0..slots).any(|slot| {
                     let (of_a, of_b) = (strata.table(a, slot), strata.table(b, slot));
@@ -80,6 +73,6 @@ impl RelationSettings {
                     n_a.min(n_b) >= min_stratum.max(1) && difference.is_some_and(limit)
                 })
         };
-        variables.iter().map(of_variable).collect()
+        in_kinds(variables).map(of_variable).collect()
     }
 }

@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::conditional::ReferenceCounts;
-use crate::counterfactual::variable::StrategyVariable;
+use crate::counterfactual::variable::{StrategyVariable, in_kinds};
 use crate::data::FeatureRows;
 
 /// One standardised column.
@@ -51,17 +51,13 @@ impl ReferenceSpace {
     /// The space of all rows of these counts, over all groups and classes.
     pub(crate) fn from_counts(variables: &[StrategyVariable], counts: &ReferenceCounts) -> Self {
         let all = counts.merged_where(|_| true);
-        let (mut numbers, mut levels) = (0, 0);
-        let axis = |variable: &StrategyVariable| match variable.levels() {
+        let axis = |(j, variable): (usize, &StrategyVariable)| match variable.levels() {
             None => {
-                numbers += 1;
-                let (mean, sd) =
-                    all.as_ref().map_or((0.0, 0.0), |all| all.values[numbers - 1].moments());
+                let (mean, sd) = all.as_ref().map_or((0.0, 0.0), |all| all.values[j].moments());
                 SpaceAxis::Number(ZColumn { mean, sd })
             }
             Some(known) => {
-                levels += 1;
-                let counts = all.as_ref().map_or(&[][..], |all| &all.levels[levels - 1]);
+                let counts = all.as_ref().map_or(&[][..], |all| &all.levels[j]);
                 let n: u64 = counts.iter().sum();
                 let column = |level: usize| {
                     let mean = if n == 0 { 0.0 } else { counts[level] as f64 / n as f64 };
@@ -71,7 +67,7 @@ impl ReferenceSpace {
                 SpaceAxis::Levels((0..counts.len()).map(column).collect())
             }
         };
-        ReferenceSpace(variables.iter().map(axis).collect())
+        ReferenceSpace(in_kinds(variables).map(axis).collect())
     }
 
     /// Number of columns that are not left out.

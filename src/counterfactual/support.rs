@@ -34,6 +34,8 @@ use crate::data::column::onehot::find_groups;
 use crate::data::values::float_text;
 use crate::data::{Feature, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::num::additive::{Additive, absorb_map};
+use crate::num::range::ValueRange;
 
 /// Different numbers of an ordinal variable that are counted.
 pub(crate) const MAX_VALUES: usize = 4096;
@@ -64,6 +66,9 @@ struct BitCounts {
     set: Vec<Option<u64>>,
     /// By variable a bit for each variable that is 1 in a row with it.
     together: Vec<u64>,
+    /// Those of a row while it is added.
+    #[serde(skip)]
+    ones: Vec<u64>,
 }
 
 impl BitCounts {
@@ -74,7 +79,8 @@ impl BitCounts {
         };
         let set: Vec<Option<u64>> =
             variables.iter().map(|variable| may_be(variable).then_some(0)).collect();
-        BitCounts { rows: 0, together: vec![0; set.len() * set.len().div_ceil(64)], set }
+        let together = vec![0; set.len() * set.len().div_ceil(64)];
+        BitCounts { rows: 0, together, set, ones: Vec::new() }
     }
 
     /// Words of bits of a variable.
@@ -85,7 +91,8 @@ impl BitCounts {
     fn add(&mut self, variables: &[StrategyVariable], rows: &FeatureRows, i: usize) {
         self.rows += 1;
         let width = self.width();
-        let mut ones = vec![0_u64; width];
+        let mut ones = std::mem::take(&mut self.ones);
+        ones.resize(width, 0);
         for (v, variable) in variables.iter().enumerate() {
             let Some(n) = &mut self.set[v] else { continue };
             let is_one = match &variable.scale {
@@ -108,6 +115,8 @@ impl BitCounts {
             let together = &mut self.together[v * width..(v + 1) * width];
             together.iter_mut().zip(&ones).for_each(|(all, ones)| *all |= ones);
         }
+        ones.clear();
+        self.ones = ones;
     }
 
     /// Takes out a variable that holds other values than 0 and 1.
@@ -149,20 +158,16 @@ enum ValueCounts {
     #[serde(with = "map_as_list")]
     Values(BTreeMap<u64, Vec<u64>>),
     /// The range of each group; none where no row has a number.
-    Ranges(Vec<Option<[f64; 2]>>),
-}
-
-fn widen(range: &mut Option<[f64; 2]>, [lo, hi]: [f64; 2]) {
-    *range = Some(range.map_or([lo, hi], |[a, b]| [a.min(lo), b.max(hi)]));
+    Ranges(Vec<Option<ValueRange>>),
 }
 
 /// The ranges of so many groups that have these values.
-fn ranges_of(values: &BTreeMap<u64, Vec<u64>>, groups: usize) -> Vec<Option<[f64; 2]>> {
+fn ranges_of(values: &BTreeMap<u64, Vec<u64>>, groups: usize) -> Vec<Option<ValueRange>> {
     let mut ranges = vec![None; groups];
     for (&key, rows) in values {
         let x = number_of_bits(key);
         let held = ranges.iter_mut().zip(rows).filter(|(_, n)| **n > 0);
-        held.for_each(|(range, _)| widen(range, [x, x]));
+        held.for_each(|(range, _)| range.absorb(&Some(ValueRange(x, x))));
     }
     ranges
 }
@@ -211,7 +216,7 @@ impl SupportCounts {
                 ValueCounts::Ranges(ranges) => {
                     let x = variable.number(rows, i);
                     if !x.is_nan() {
-                        widen(&mut ranges[group], [x, x]);
+                        ranges[group].absorb(&Some(ValueRange(x, x)));
                     }
                 }
             }
@@ -316,19 +321,11 @@ impl Accumulator for SupportCounts {
                 (_, theirs) => theirs,
             };
             match (&mut *mine, theirs) {
-                (ValueCounts::Levels(mine), ValueCounts::Levels(theirs)) => {
-                    mine.iter_mut().zip(theirs).for_each(|(sum, n)| *sum += n);
-                }
+                (ValueCounts::Levels(mine), ValueCounts::Levels(theirs)) => mine.absorb(&theirs),
                 (ValueCounts::Values(mine), ValueCounts::Values(theirs)) => {
-                    for (key, rows) in theirs {
-                        let sums = mine.entry(key).or_insert_with(|| vec![0; self.groups]);
-                        sums.iter_mut().zip(rows).for_each(|(sum, n)| *sum += n);
-                    }
+                    absorb_map(mine, theirs);
                 }
-                (ValueCounts::Ranges(mine), ValueCounts::Ranges(theirs)) => {
-                    let both = mine.iter_mut().zip(theirs);
-                    both.for_each(|(mine, theirs)| theirs.iter().for_each(|of| widen(mine, *of)));
-                }
+                (ValueCounts::Ranges(mine), ValueCounts::Ranges(theirs)) => mine.absorb(&theirs),
                 _ => {}
             }
             mine.keep_few(self.groups);
@@ -536,9 +533,10 @@ impl Tested {
         let [of_from, of_to] = [from, to].map(|group| counts.rows_with_any(variable, group));
         let (values, other): (Vec<SupportValue>, bool) = match counted {
             ValueCounts::Ranges(ranges) => {
-                let margin = |[lo, hi]: [f64; 2]| (hi - lo) * MARGIN;
-                let allowed = ranges[to].map(|of| [of[0] - margin(of), of[1] + margin(of)]);
-                return allowed.map_or(Tested::All, Tested::Range);
+                return ranges[to].map_or(Tested::All, |ValueRange(lo, hi)| {
+                    let margin = (hi - lo) * MARGIN;
+                    Tested::Range([lo - margin, hi + margin])
+                });
             }
             ValueCounts::Levels(rows) => {
                 let n = rows.len() / counts.groups.max(1);

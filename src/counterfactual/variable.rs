@@ -23,6 +23,18 @@ pub struct StrategyVariable {
     pub scale: VariableScale,
 }
 
+/// Each variable behind its position among those of the same kind: numbers, or categories.
+pub(crate) fn in_kinds(
+    variables: &[StrategyVariable],
+) -> impl Iterator<Item = (usize, &StrategyVariable)> {
+    let mut n = [0; 2];
+    variables.iter().map(move |variable| {
+        let next = &mut n[usize::from(variable.levels().is_none())];
+        *next += 1;
+        (*next - 1, variable)
+    })
+}
+
 /// How the values of a variable compare.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

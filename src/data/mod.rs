@@ -346,6 +346,16 @@ impl FeatureColumn {
         }
     }
 
+    /// Writes the value that a column of the same kind has at another position.
+    pub(crate) fn set(&mut self, i: usize, other: &FeatureColumn, k: usize) {
+        match (self, other) {
+            (FeatureColumn::Number(to), FeatureColumn::Number(from)) => to[i] = from[k],
+            (FeatureColumn::Code(to), FeatureColumn::Code(from)) => to[i] = from[k],
+            // Both are made from the same layout.
+            _ => {}
+        }
+    }
+
     /// The number in a row: itself, or the position of an ordered level; NaN where missing.
     #[inline]
     pub(crate) fn number(&self, i: usize) -> f64 {

@@ -9,6 +9,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::num::additive::Additive;
+
 /// Smallest share of whole numbers of at least 100: one in so many values.
 const ONE_IN: u64 = 100;
 
@@ -22,6 +24,18 @@ pub(crate) struct Thousands {
     fractions: (u64, u64, Option<f64>),
     /// Whether some value excludes a thousands separator.
     refuted: bool,
+}
+
+impl Additive for Thousands {
+    fn absorb(&mut self, other: &Self) {
+        self.n += other.n;
+        self.hundreds = (self.hundreds.0 + other.hundreds.0, self.hundreds.1.max(other.hundreds.1));
+        let ((n, three, least), (m, also_three, other_least)) = (self.fractions, other.fractions);
+        self.fractions = (n + m, three + also_three, lesser(least, other_least));
+        if self.refuted || other.refuted {
+            *self = Thousands { refuted: true, ..Thousands::default() };
+        }
+    }
 }
 
 impl Thousands {
@@ -43,17 +57,6 @@ impl Thousands {
             } else {
                 *self = Thousands { refuted: true, ..Thousands::default() };
             }
-        }
-    }
-
-    /// Merges the statistics of other values.
-    pub(crate) fn merge(&mut self, other: Thousands) {
-        self.n += other.n;
-        self.hundreds = (self.hundreds.0 + other.hundreds.0, self.hundreds.1.max(other.hundreds.1));
-        let ((n, three, least), (m, also_three, other_least)) = (self.fractions, other.fractions);
-        self.fractions = (n + m, three + also_three, lesser(least, other_least));
-        if self.refuted || other.refuted {
-            *self = Thousands { refuted: true, ..Thousands::default() };
         }
     }
 
@@ -86,6 +89,7 @@ fn lesser(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::Thousands;
+    use crate::num::additive::Additive;
     use crate::tests::Says;
 
     fn told(values: &[f64]) -> Option<(u64, String)> {
@@ -96,7 +100,7 @@ mod tests {
         for value in values.iter().rev() {
             let mut one = Thousands::default();
             one.look([*value].into_iter());
-            cut.merge(one);
+            cut.absorb(&one);
         }
         assert_eq!((whole, whole.told("income")), (cut, cut.told("income")));
         whole.told("income")

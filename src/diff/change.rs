@@ -1,14 +1,12 @@
 //! One value in two runs: its change, the interval of that, and what it says.
 
-use serde::Serialize;
-
 use crate::diff::paired::PairedValue;
 use crate::diff::words::said;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe, z_of_level};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::num::student::{satterthwaite, student_quantile};
 use crate::param::Level;
-use crate::table::{ChangeRow, MetricRow, REFITTED, WITH_FITS, finite};
+use crate::table::{ChangeRow, MetricRow, RefitReason, WITH_FITS, finite};
 
 /// Method of an interval from two others.
 const MOVER: &str = "mover";
@@ -18,29 +16,6 @@ const IDENTICAL: &str = "identical";
 
 /// Values that differ by less, relative to the old one where it is above 1, differ by rounding.
 const ROUNDING: f64 = 1e-12;
-
-/// Why a change of a fitted set is not judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum RefitReason {
-    /// The set was fitted in one of the runs only.
-    OneRun,
-    /// It learns from a reference whose rows, or their classes, differ.
-    Reference,
-    /// It learns from the training rows, be it causal graphs or in the folds of an experiment.
-    Trained,
-    /// It learns from the rows of each run, and no run could say how much this value depends on
-    /// them.
-    Rows,
-    /// The same, and both runs could say it.
-    RowsWithoutDoubt,
-    /// The old run does not say how much its fit depends on its rows, the new one does.
-    OldUndoubted,
-    /// The new run does not say it.
-    NewUndoubted,
-    /// Both do, and too few of the repeats of one of them give the value.
-    FewRepeats,
-}
 
 /// What two values have to do with each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -118,7 +93,10 @@ pub(super) fn change_row(
         row.undefined = format!("{run}: {}", of.undefined).into();
     }
     row.ci_method = match (bond, known) {
-        (Comparability::Refitted(why), _) => format!("{REFITTED}{}", said("refitted", &why)).into(),
+        (Comparability::Refitted(why), _) => {
+            row.refitted = Some(why.to_string().into());
+            said("not_judged", &why).into()
+        }
         (_, None) => "none: the change is undefined".into(),
         (Comparability::OtherIntervalRule, _) => {
             "none: the two runs have different rules for intervals of shares of 0 or 1".into()

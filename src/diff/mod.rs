@@ -48,13 +48,13 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use crate::diff::change::{Comparability, FitVariance, RefitReason, change_row};
+use crate::diff::change::{Comparability, FitVariance, change_row};
 use crate::diff::compared_run::ComparedRun;
 use crate::diff::definitions::DefinitionChanges;
 use crate::diff::paired::ValueKey;
 use crate::error::Result;
 use crate::folder::manifest::RunComparison;
-use crate::table::{ChangeRow, MetricRow, TableRow};
+use crate::table::{ChangeRow, MetricRow, RefitReason, TableRow};
 
 /// Two runs compared.
 #[derive(Debug, Clone)]

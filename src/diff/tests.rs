@@ -3,7 +3,6 @@
 
 use serde_json::Value as Json;
 
-use super::change::RefitReason;
 use super::compare;
 use super::definitions::{CountingRules, DefinitionChanges, JobValues, breaks};
 use super::paired::Pairing;
@@ -470,7 +469,7 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
             found.changes.iter().map(|row| row.ci_method.to_string()).collect();
         assert_eq!(words[0], words[1], "a change without a value says the same");
         assert!(found.changes.iter().all(|row| row.status == "refitted"));
-        words[0].strip_prefix("none: refitted: ").unwrap().to_owned()
+        words[0].clone()
     };
     let says = |words: String, of: &[&str], not: &[&str]| {
         words.says(of);
@@ -592,7 +591,7 @@ fn a_ratio_that_falls_to_0_is_worse() {
 /// Every reason why nothing is judged or paired, and every way to count who is.
 #[test]
 fn each_reason_has_its_words() {
-    use RefitReason::{
+    use crate::table::RefitReason::{
         FewRepeats, NewUndoubted, OldUndoubted, OneRun, Reference, Rows, RowsWithoutDoubt, Trained,
     };
     let refits = [
@@ -620,7 +619,7 @@ fn each_reason_has_its_words() {
         paired(1, false, 0),
         Pairing::Paired { both: 2, rows: false, only_old: 1, only_new: 4 },
     ];
-    let refits = refits.iter().map(|why| said("refitted", why));
+    let refits = refits.iter().map(|why| said("not_judged", why));
     let all = refits.chain(pairings.iter().map(|of| said("pairing", of)));
     let expected: Vec<&str> = include_str!("tests/words.txt").lines().collect();
     assert_eq!(all.collect::<Vec<_>>(), expected);

@@ -7,11 +7,13 @@ use minijinja::Environment;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
+use crate::table::REFITTED;
 use crate::text;
 
 /// The template.
 static WORDS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut words = text::environment();
+    words.add_template(REFITTED.0, REFITTED.1).expect(text::TESTED);
     words.add_template("words.txt", include_str!("words.txt")).expect(text::TESTED);
     words
 });

@@ -60,6 +60,21 @@ impl PieceLoop<'_> {
         self.workers.map(self.n, watched, sink)
     }
 
+    /// The same where nothing can fail that is done with a result, and its number does not matter.
+    ///
+    /// # Errors
+    /// As [`PieceLoop::in_order`].
+    pub fn in_turn<T: Send>(
+        &self,
+        work: impl Fn(usize) -> Result<(u64, T)> + Sync,
+        mut take: impl FnMut(T),
+    ) -> Result<()> {
+        self.in_order(work, |_, made| {
+            take(made);
+            Ok(())
+        })
+    }
+
     /// Adds every piece to states that start `empty`, in any order, and merges these. `add` returns
     /// how many rows are done, for the progress.
     ///

@@ -92,7 +92,7 @@ impl StageFingerprint {
 
 /// Why a stage runs; `Display` gives it in words, with the old and the new value shortened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StaleReason {
+pub(crate) enum StaleReason {
     /// No earlier run of this job had the stage.
     NeverRun,
     /// Another program computed the result.

@@ -54,7 +54,7 @@ mod staleness;
 
 pub(crate) use self::planned_stage::misfit;
 pub use self::planned_stage::{
-    ExecSettings, PlannedStage, ResultState, StageContext, StageRecord, StageStatus, StageWork,
+    ExecSettings, PlannedStage, StageContext, StageRecord, StageStatus, StageWork,
 };
 pub(crate) use self::staleness::check_until;
 
@@ -73,20 +73,17 @@ pub fn plan(
     let steps = steps(stages, options)?;
     let damaged = damaged(&steps, store, options, &mut || Ok(()))?;
     for step in steps {
-        let state = match find(&step, store, &memory, &entries, &damaged)? {
-            Ok(entry) => {
-                let state = ResultState::Cached { rows: entry.rows(), bytes: entry.bytes() };
-                entries.insert(step.stage.id.as_str(), entry);
-                state
-            }
-            Err(reason) => ResultState::Stale(reason),
-        };
+        let found = find(&step, store, &memory, &entries, &damaged)?;
         planned.push(StageStatus {
             id: step.stage.id.clone(),
             kind: step.stage.kind,
             key: step.key,
-            state,
+            cached: found.is_ok(),
+            reason: found.as_ref().err().map(ToString::to_string),
+            rows: found.as_ref().ok().map(StoreEntry::rows),
+            bytes: found.as_ref().ok().map(StoreEntry::bytes),
         });
+        entries.extend(found.ok().map(|entry| (step.stage.id.as_str(), entry)));
     }
     Ok(planned)
 }

@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::cancel::CancelFlag;
 use super::event::{Event, Observer};
-use super::fingerprint::StaleReason;
 use crate::error::{Error, JobProblem, Result};
 
 /// One step of a job: equal fields give equal files for any machine, thread count and batch size.
@@ -165,31 +164,24 @@ impl StageContext<'_> {
     }
 }
 
-/// A stage and what [`run`] would do with it.
-#[derive(Debug, Clone)]
+/// A stage and what [`run`] would do with it; serializes as `cfaudit plan --json` prints it.
+#[derive(Debug, Clone, Serialize)]
 pub struct StageStatus {
-    /// Its id.
+    /// Its id, such as `train/logistic`.
     pub id: String,
-    /// Its kind.
+    /// Its kind, such as `train`.
     pub kind: &'static str,
-    /// Its key: 64 hex digits.
+    /// Its key in the store: 64 hex digits.
     pub key: String,
-    /// Whether it would run.
-    pub state: ResultState,
-}
-
-/// Whether the result of a stage is in the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ResultState {
-    /// The result is there. The stage still runs if a needed stage gives other files.
-    Cached {
-        /// Rows that the stage counted.
-        rows: u64,
-        /// Size of its files.
-        bytes: u64,
-    },
-    /// It would run, for this reason.
-    Stale(StaleReason),
+    /// Whether its result is in the store. Should a stage that it depends on run again with another
+    /// result, it will yet run.
+    pub cached: bool,
+    /// Why it would run, in words; none where it would not.
+    pub reason: Option<String>,
+    /// Rows that it did; none where there is no result.
+    pub rows: Option<u64>,
+    /// Size of its files; none where there is no result.
+    pub bytes: Option<u64>,
 }
 
 /// The record of one stage of a run; serializes for `run.json`.

@@ -468,6 +468,13 @@ pub(crate) struct ExperimentWords {
     pub fitted_on: BTreeMap<String, String>,
 }
 
+impl ExperimentWords {
+    /// The name of an arm in tables.
+    pub(crate) fn in_tables(&self, arm: &str) -> String {
+        format!("{}/{arm}", self.name)
+    }
+}
+
 /// An arm of an experiment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ArmWords {

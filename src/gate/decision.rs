@@ -11,8 +11,7 @@ use crate::metric::MetricFamily;
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::noise::repeats::MIN_REPEATS_FOR_TAILS;
-use crate::metric::rate::Undefined;
-use crate::metric::value::settings::NEGATIVE_PART;
+use crate::metric::value::settings::{NEGATIVE_PART, SMALL};
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside};
 use crate::table::has_flag;
 
@@ -30,13 +29,8 @@ pub(super) fn inconclusive_reason(
         return Some(first.clone());
     }
     if seen.row.value.is_none() {
-        let reason = Undefined::ALL.iter().find(|reason| seen.row.undefined == reason.code());
-        let meaning = reason.map_or("", |reason| reason.meaning().trim_end_matches('.'));
-        return Some(GateReason::Undefined {
-            undefined: seen.row.undefined.to_string(),
-            meaning: if seen.is_change { String::new() } else { meaning.to_owned() },
-            of_change: seen.is_change,
-        });
+        let (undefined, of_change) = (seen.row.undefined.to_string(), seen.is_change);
+        return Some(GateReason::Undefined { undefined, of_change });
     }
     if has_flag(&seen.row.flags, SELECTIVE_LABELS) {
         return Some(GateReason::SelectiveLabels);
@@ -76,7 +70,7 @@ pub(super) fn inconclusive_reason(
 
 /// What is small below a value without a separate denominator, as the table flags it.
 pub(super) fn small_flags(seen: &GateObservation) -> Vec<String> {
-    let flags = seen.row.flags.split(',').filter(|flag| flag.starts_with("small_"));
+    let flags = SMALL.into_iter().filter(|flag| has_flag(&seen.row.flags, flag));
     flags.filter(|_| seen.row.denominator.is_none()).map(str::to_owned).collect()
 }
 

@@ -16,10 +16,10 @@ use crate::gate::question::{
     GateSubject, GateTables,
 };
 use crate::gate::reason::{ComparedPlace, GateFindings, GateReason, GateStatus, MissingRow};
-use crate::metric::Reads;
 use crate::metric::catalog::find;
 use crate::metric::rate::Undefined;
 use crate::metric::swap_effect::SwapEffect;
+use crate::metric::{GapTransform, Reads};
 use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
 
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of
@@ -162,7 +162,9 @@ fn groups_without_value(
     let n = rows().filter(of_all).find_map(|row| row.groups_undefined);
     let n = n.filter(|n| *n > 0 && question.scope == GateSubject::WorstCase)?;
     // A group is named where it has no value of its own, or of no pair that it is in.
-    let base = question.metric.strip_suffix("_to_total").unwrap_or(&question.metric);
+    let to_total = find(&question.metric).and_then(|metric| metric.gap_of);
+    let to_total = to_total.filter(|(_, transform)| *transform == GapTransform::ToTotal);
+    let base = to_total.map_or(question.metric.as_str(), |(base, _)| base);
     let mut of_group: Vec<(&str, bool)> = Vec::new();
     for row in rows() {
         let ends = match row.key.scope.as_str() {

@@ -58,14 +58,12 @@ fn with_both_harm_parts(
 
 /// Why a change cannot be judged.
 fn objection_to(row: &ChangeRow, baseline: &GateBaseline<'_>) -> Option<GateReason> {
+    if let Some(why) = row.refit_reason() {
+        return Some(GateReason::Refitted { why });
+    }
     match row.status.as_str() {
         "only_new" => Some(GateReason::OnlyInOneRun { new: true }),
         "only_old" => Some(GateReason::OnlyInOneRun { new: false }),
-        // The words of a change that is not judged say why, and what helps.
-        "refitted" => {
-            let why = row.ci_method.trim_start_matches("none: ").to_owned();
-            Some(GateReason::Refitted { why })
-        }
         "not_comparable" => {
             let definitions = baseline.differing_definitions.clone();
             Some(GateReason::NotComparable { definitions })

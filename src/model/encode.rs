@@ -17,6 +17,7 @@ use crate::data::rows::column_moments::{TrainingTally, means_and_deviations};
 use crate::data::rows::training::TrainingRows;
 use crate::data::{Feature, FeatureKind, FeatureRows, MISSING};
 use crate::error::Result;
+use crate::num::additive::Additive;
 
 /// How one feature becomes encoded columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,7 +62,7 @@ impl FeatureEncoder {
                 part.iter_mut().for_each(|tally| tally.add(&group.rows, |_| true));
                 part
             },
-            |part| tallies.iter_mut().zip(&part).for_each(|(whole, part)| whole.merge(part)),
+            |part| tallies.absorb(&part),
         )?;
         let moments = means_and_deviations(rows, &tallies, &|_, _| true)?;
         let mut encoder =

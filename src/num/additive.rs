@@ -41,6 +41,13 @@ pub(crate) use additive;
 
 additive_numbers!(u64, u128, FixedSum);
 
+/// Whether it is so anywhere.
+impl Additive for bool {
+    fn absorb(&mut self, other: &Self) {
+        *self |= *other;
+    }
+}
+
 impl<T: Additive, const N: usize> Additive for [T; N] {
     fn absorb(&mut self, other: &Self) {
         self.iter_mut().zip(other).for_each(|(mine, theirs)| mine.absorb(theirs));

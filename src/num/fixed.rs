@@ -108,6 +108,11 @@ impl FixedSum {
         self.0 as f64 / UNITS
     }
 
+    /// A sum in units of 2^-52.
+    pub(crate) fn from_units(units: i128) -> FixedSum {
+        FixedSum(units)
+    }
+
     /// The sum in units of 2^-52, as tables store it.
     pub(crate) fn units(self) -> i128 {
         self.0

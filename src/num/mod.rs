@@ -23,12 +23,14 @@ pub(crate) mod moments;
 pub(crate) mod neighbours;
 pub(crate) mod one_row_each;
 pub(crate) mod poisson;
+pub(crate) mod range;
 pub mod score_scale;
 pub mod seed;
 pub(crate) mod short_number;
 pub(crate) mod student;
 pub(crate) mod summary;
 pub(crate) mod transport;
+pub(crate) mod vectors;
 pub(crate) mod wide_sum;
 
 /// The most units that all people may weigh together; every sum and product of sums that metrics

@@ -457,12 +457,9 @@ impl RecourseBlock {
     /// The search settings; `None` where a support is out of range.
     pub fn search(&self) -> Option<SearchSettings> {
         Some(SearchSettings {
-            max_items: self
-                .subgroups
-                .longest
-                .map(|n| usize::try_from(n.get()).unwrap_or(usize::MAX)),
+            max_items: self.subgroups.longest.map(Count::size),
             matching: self.matching,
-            max_results: usize::try_from(self.at_most.get()).unwrap_or(usize::MAX),
+            max_results: self.at_most.size(),
             ..SearchSettings::new(share(self.subgroups.support)?, share(self.actions.support)?)
         })
     }

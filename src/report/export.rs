@@ -18,7 +18,7 @@ use crate::table::deciding_range::DecidingRange;
 use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
-use crate::table::{AuditKey, GateRow, MetricRow, RowColumns};
+use crate::table::{AuditKey, GateRow, MetricRow, REFITTED, RowColumns};
 use crate::text;
 
 /// What is exported.
@@ -67,7 +67,8 @@ fn xml(text: &str) -> String {
 }
 
 /// The templates of what is printed.
-const FORMS: [(&str, &str); 5] = [
+const FORMS: [(&str, &str); 6] = [
+    REFITTED,
     ("compared.html", include_str!("section/compared.html")),
     ("diff.txt", include_str!("diff.txt")),
     ("diff_in_markdown.txt", include_str!("diff_in_markdown.txt")),

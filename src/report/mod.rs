@@ -27,6 +27,7 @@ pub(crate) mod model_card;
 pub(crate) mod page;
 mod read;
 mod section;
+pub(crate) mod selective;
 #[cfg(test)]
 mod tests;
 mod visible;

@@ -1,7 +1,6 @@
 //! What a job asks for that is not a mistake, and may surprise a reader of its results: reported by
 //! `check` before anything runs, and by every run where it says what the numbers depend on.
 
-use crate::data::prepare::issues::IssueSeverity;
 use crate::data::source::list_words;
 use crate::data::{FeatureKind, Layout};
 use crate::job::check::{CheckedJob, path};
@@ -12,6 +11,7 @@ use crate::metric::catalog::find;
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::{Metric, MetricFamily, Reads};
 use crate::param::{ColumnName, Finite};
+use crate::table::{INFO, IssueRow, WARNING, whole};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
         .into_iter()
         .chain(unweighted(job))
         .chain(unexplained(job))
-        .chain(unchecked(job, IssueSeverity::Warning))
+        .chain(unchecked(job, WARNING))
         .chain(one_sided(job))
         .collect()
 }
@@ -30,11 +30,7 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
 /// What every run tells in the table `issues` too. Only `check` warns that scores are not checked:
 /// a night of cron must be silent.
 pub(crate) fn of_run(job: &Job) -> Vec<IssueNote> {
-    unweighted(job)
-        .into_iter()
-        .chain(unexplained(job))
-        .chain(unchecked(job, IssueSeverity::Info))
-        .collect()
+    unweighted(job).into_iter().chain(unexplained(job)).chain(unchecked(job, INFO)).collect()
 }
 
 /// The columns whose counterfactuals hold whole numbers because their values do, reported by every
@@ -53,14 +49,11 @@ pub(crate) fn whole_numbers(job: &Job, layout: &Layout) -> Option<IssueNote> {
     );
     let moves = job.has_fitted_sets() && !whole.is_empty();
     let n = whole.len() as u64;
-    moves.then(|| IssueNote {
-        n,
-        ..issue("whole-numbers", IssueSeverity::Info, "data.features".to_owned(), text)
-    })
+    moves.then(|| IssueNote { n, ..issue("whole-numbers", INFO, "data.features".to_owned(), text) })
 }
 
-fn issue(code: &str, severity: IssueSeverity, place: String, text: String) -> IssueNote {
-    let (code, severity) = (code.to_owned(), severity.as_str().to_owned());
+fn issue(code: &str, severity: &str, place: String, text: String) -> IssueNote {
+    let (code, severity) = (code.to_owned(), severity.to_owned());
     IssueNote { code, severity, place, n: 0, text, hint: None }
 }
 
@@ -212,7 +205,7 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
 
 /// Files of scores of counterfactuals in which nothing tells by which version of the model they
 /// were made.
-fn unchecked(job: &Job, severity: IssueSeverity) -> impl Iterator<Item = IssueNote> {
+fn unchecked(job: &Job, severity: &str) -> impl Iterator<Item = IssueNote> {
     let models = job.models.iter().filter(|(_, model)| {
         let scores = model.made_elsewhere();
         scores.is_some_and(|scores| scores.counterfactual.is_some() && scores.recheck.is_none())
@@ -244,7 +237,7 @@ fn unexplained(job: &Job) -> impl Iterator<Item = IssueNote> {
             "the block `{name}` tells who switches, but not through which features: {cause}"
         );
         let place = path(&["why", name.as_str()]);
-        let of = issue("patterns-only", IssueSeverity::Info, place, text);
+        let of = issue("patterns-only", INFO, place, text);
         Some(of.with_hint(help.to_owned()))
     })
 }
@@ -260,8 +253,7 @@ fn unweighted(job: &Job) -> Option<IssueNote> {
         sets.join(", "),
         if sets.len() == 1 { "s" } else { "" },
     );
-    (!sets.is_empty())
-        .then(|| issue("unweighted-fit", IssueSeverity::Info, "data.weight".to_owned(), text))
+    (!sets.is_empty()).then(|| issue("unweighted-fit", INFO, "data.weight".to_owned(), text))
 }
 
 /// What was met and did not stop the work.
@@ -286,7 +278,7 @@ pub(crate) struct IssueNote {
 impl IssueNote {
     /// One that may change what results mean.
     pub(crate) fn warning(code: &str, place: impl Into<String>, n: u64, text: String) -> Self {
-        IssueNote { n, ..issue(code, IssueSeverity::Warning, place.into(), text) }
+        IssueNote { n, ..issue(code, WARNING, place.into(), text) }
     }
 
     /// The same with what to do about it.
@@ -296,15 +288,17 @@ impl IssueNote {
 
     /// Whether it may change what results mean; else it is only worth knowing.
     pub(crate) fn is_warning(&self) -> bool {
-        self.severity == IssueSeverity::Warning.as_str()
+        self.severity == WARNING
     }
 
-    /// All of it in one sentence, for tables.
-    pub(crate) fn sentence(&self) -> String {
-        match &self.hint {
-            Some(hint) => format!("{}; {hint}", self.text),
+    /// Its row of the table: all of it in one sentence, with `then` before what to do.
+    pub(crate) fn row(&self, then: &str) -> IssueRow {
+        let text = match &self.hint {
+            Some(hint) => format!("{}{then}{hint}", self.text),
             None => self.text.clone(),
-        }
+        };
+        let row = IssueRow::warning(&self.code, &self.place, whole(self.n), text);
+        IssueRow { severity: self.severity.as_str().into(), ..row }
     }
 }
 

@@ -187,7 +187,7 @@ impl HiddenAsking<'_> {
             by_replicate[world.replicate].push((w, world));
         }
         let mut all = GraphsOfPairs::new();
-        row_context.pieces(by_replicate.len()).in_order(
+        row_context.pieces(by_replicate.len()).in_turn(
             |b| {
                 let moments = &replicates.drawn()[b];
                 let mut left = ConditionalCovariance::of_moments(&worlds.encoding, moments);
@@ -208,10 +208,7 @@ impl HiddenAsking<'_> {
                 }
                 Ok((0, found))
             },
-            |_, found| {
-                found.into_iter().for_each(|(pair, of)| all.entry(pair).or_default().push(of));
-                Ok(())
-            },
+            |found| found.into_iter().for_each(|(pair, of)| all.entry(pair).or_default().push(of)),
         )?;
         Ok(all)
     }

@@ -10,10 +10,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::exchange::row_stream::RowFile;
-use crate::data::exchange::to_score::{
-    PartsWriter, RequestRow, RowsBatch, changes, kept_batch, kept_schema,
-};
+use crate::data::exchange::row_stream::RowSink;
+use crate::data::exchange::to_score::{PartsWriter, RequestRow, RowsBatch, SentRows, changes};
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::Result;
 use crate::exec::files::write_json;
@@ -66,11 +64,11 @@ impl Stage for KeptRowsStage {
         let passes = b.passes();
         rows.work(1, move |ctx, row_context| {
             let opened = made(ctx, row_context)?;
-            let schema = kept_schema(row_context.rows.layout());
+            let schema = SentRows::Kept.schema(row_context.rows.layout());
             let written = write_lists(
                 (ctx, passes, row_context),
                 1,
-                |_, path| RowFile::create(path, &schema),
+                |_, path| RowSink::file(path, &schema),
                 |_| Ok(PartsWriter::new(ctx.out(), schema.clone(), row_context.workers)),
                 |_, g| kept_part(row_context, &opened, g),
             )?;
@@ -100,7 +98,7 @@ fn kept_part(
         let (part, k) = row.source;
         (verdicts[part][k], changes(layout, (&batch.rows, row.row), (&applied_sets[part], k)))
     };
-    let said = kept.iter().map(of).unzip();
+    let said = Some(kept.iter().map(of).unzip());
     let rows: Vec<_> = applied_sets.iter().collect();
-    kept_batch(layout, &ids, &batch.groups, &kept, &rows, said)
+    SentRows::Kept.batch(layout, (&ids, &batch.groups), &kept, &rows, said)
 }

@@ -280,7 +280,7 @@ impl LinearRates<'_> {
         refuse_memory((needed, self.discovery.memory), "too-many-persons", what, hint)?;
         let keys = CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?;
         let mut people: Vec<Vec<(bool, f64, u64)>> = vec![Vec::new(); n_groups];
-        row_context.row_groups().in_order(
+        row_context.row_groups().in_turn(
             |g| {
                 let (batch, keys, scores) =
                     (row_context.rows.read(g)?, keys.keys(g)?, self.scores.read(g)?);
@@ -300,10 +300,7 @@ impl LinearRates<'_> {
                 }
                 Ok((batch.row.len() as u64, found))
             },
-            |_, found| {
-                found.into_iter().for_each(|(group, person)| people[group].push(person));
-                Ok(())
-            },
+            |found| found.into_iter().for_each(|(group, person)| people[group].push(person)),
         )?;
         let at_threshold = rule.decision == ThresholdComparison::AtOrAbove;
         let repeat = layout.person.is_some();

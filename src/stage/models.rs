@@ -10,6 +10,7 @@ use crate::exec::{StageContext, files};
 use crate::job::blocks::experiments::PredictionSource;
 use crate::job::{self, ModelBlock};
 use crate::model::contract::ModelContract;
+use crate::model::kind::MODEL_KINDS;
 use crate::model::model_file::ModelFile;
 use crate::model::{ModelTrainer, Scorer, TrainedModel};
 use crate::num::float_precision::FloatPrecision;
@@ -17,6 +18,7 @@ use crate::num::score_scale::ScoreScale;
 use crate::param::{ColumnName, Seed};
 use crate::stage::experiment::fold_roles::{FoldRoles, INNER_FOLDS};
 use crate::stage::experiment::plan::{arm_of, source_of};
+use crate::stage::input::model_what;
 use crate::stage::kinds::{ContractStage, TrainStage};
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
@@ -429,10 +431,8 @@ impl OpenModels<'_> {
 
 /// The files that decide what the command or the ONNX file of a model says.
 pub(crate) fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
-    let files = b.plan.input.files_of_model(model);
-    files.for_each(|file| {
-        b.file(file);
-    });
+    let kinds = MODEL_KINDS.iter().filter(|kind| **kind != "scores");
+    kinds.for_each(|kind| b.files(&model_what(kind, model)));
 }
 
 /// A model, and of its fold with the fewest trees how many it has and was to have.

@@ -109,12 +109,12 @@ macro_rules! states {
 }
 
 states! {
-    FactualCounts = "factual-counts" version 5;
+    FactualCounts = "factual-counts" version 6;
     KeptPopulation = "kept-population" version 1;
     CounterfactualCounts = "counterfactual-counts" version 4;
     SwitchAccumulator = "switches" version 5;
-    ShiftPass = "shift-pass" version 1;
-    FactualClassCounts = "factual-class-counts" version 5;
+    ShiftPass = "shift-pass" version 2;
+    FactualClassCounts = "factual-class-counts" version 6;
     SwitchClassCounts = "switch-class-counts" version 3;
     SwitchPart = "switch-part" version 1;
     PairedCounts = "paired-counts" version 1;
@@ -134,7 +134,7 @@ states! {
     RawCounts = "raw-counts" version 1;
     WrittenCounts = "written-counts" version 1;
     ContentHash = "content-hash" version 1;
-    PreparedProfile = "prepared-profile" version 1;
+    PreparedProfile = "prepared-profile" version 2;
     RuleMatches = "rule-matches" version 1;
     FileHashes = "file-hashes" version 1;
 }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::data::prepare::params::PrepareParams;
 use crate::error::Result;
+use crate::exec::ExecSettings;
 use crate::exec::child::KeptProgram;
 use crate::exec::misfit;
 use crate::exec::pieces::WorkerPool;
 use crate::exec::result_store::StoreView;
-use crate::exec::{ExecSettings, ResultState};
 use crate::folder::read;
 use crate::job::check::CheckedJob;
 use crate::job::{CounterfactualSet, Job, ModelBlock};
 use crate::model::kind::command::ScoringProgram;
-use crate::param::{ColumnName, Name};
+use crate::param::{ColumnName, Count, Name};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::input::JobInputs;
 use crate::stage::input::answer::{self, AnswerMemory};
@@ -102,7 +102,7 @@ impl<'a> StagePlan<'a> {
             entries,
             &ExecSettings { until: Some("generate"), ..self.exec_settings() },
         )?;
-        Ok(planned.iter().all(|stage| matches!(stage.state, ResultState::Cached { .. })))
+        Ok(planned.iter().all(|stage| stage.cached))
     }
 
     pub(crate) fn exec_settings(&self) -> ExecSettings<'a> {
@@ -171,12 +171,7 @@ impl<'a> StagePlan<'a> {
     }
 
     pub(crate) fn n_folds(&self) -> usize {
-        self.job
-            .data
-            .split
-            .as_ref()
-            .and_then(|s| s.folds)
-            .map_or(1, |folds| usize::try_from(folds.get()).unwrap_or(usize::MAX))
+        self.job.data.split.as_ref().and_then(|s| s.folds).map_or(1, Count::size)
     }
 
     /// The model that a unit is about.

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::left_out::{CountedGroup, RowTally, first_named};
-use crate::data::{Layout, MISSING, MISSING_GROUP};
+use crate::data::{Layout, MISSING};
 use crate::error::Result;
-use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::person_sums::PersonCells;
+use crate::num::additive::Additive;
 use crate::stage::count::evidence::words_of_ungrouped;
 use crate::stage::kinds::PopulationStage;
 use crate::stage::row_context::RowContext;
@@ -49,9 +50,19 @@ impl KeptPopulation {
         lacks_label: bool,
     ) {
         self.attributes[attribute].entry(place).or_default()[side].add(weight, lacks_label);
+        self.add_person((attribute, place, side), person);
+    }
+
+    /// Counts a row of a place for its person alone.
+    fn add_person(&mut self, (attribute, place, side): (usize, u32, usize), person: u64) {
         if let Some(persons) = self.persons.get_mut(attribute) {
             persons.at(person, place as usize)[side] += 1;
         }
+    }
+
+    /// Adds other rows of a place.
+    fn add_rows(&mut self, attribute: usize, place: u32, sides: &[RowTally; 2]) {
+        self.attributes[attribute].entry(place).or_default().absorb(sides);
     }
 
     /// Persons with a row of a side at one of some places; none where each row is a person.
@@ -80,7 +91,7 @@ impl KeptPopulation {
                 for (side, state) in SIDES.into_iter().enumerate() {
                     let mut tally = RowTally::default();
                     let here = at.iter().filter_map(|place| places.get(place));
-                    here.for_each(|sides| tally.merge(&sides[side]));
+                    here.for_each(|sides| tally.absorb(&sides[side]));
                     // A declared group has a row even if nobody of it is audited.
                     if tally.rows > 0 || (declared && side == 0) {
                         let group =
@@ -116,17 +127,7 @@ pub(crate) fn row(
     }
 }
 
-impl Accumulator for KeptPopulation {
-    fn merge(&mut self, other: Self) {
-        for (mine, theirs) in self.attributes.iter_mut().zip(&other.attributes) {
-            for (&place, theirs) in theirs {
-                let mine = mine.entry(place).or_default();
-                mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
-            }
-        }
-        self.persons.iter_mut().zip(&other.persons).for_each(|(a, b)| a.merge(b));
-    }
-}
+additive!(accumulated KeptPopulation { attributes, persons });
 
 impl Stage for PopulationStage {
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
@@ -151,24 +152,28 @@ fn gather(row_context: RowContext<'_>) -> Result<KeptPopulation> {
     let layout = rows.layout();
     let empty = || KeptPopulation::new(layout.attributes.len(), layout.person.is_some());
     row_context.row_groups().gather(empty, |part, g| {
-        let (batch, roles) = (rows.read_counted(g, false)?, roles.read(g)?);
-        let keys = batch.person_keys();
+        let (batch, roles) = (rows.read_outcomes(g, false)?, roles.read(g)?);
         for (a, groups) in batch.groups.iter().enumerate() {
             let words = words_of_ungrouped(rows, &batch, (g, a))?;
             let n_groups = layout.attributes[a].groups.len() as u32;
+            // By declared group, so that most rows need no search.
+            let mut declared = vec![[RowTally::default(); 2]; n_groups as usize];
             for (i, &group) in groups.iter().enumerate() {
-                let word = || words.as_ref().map_or(MISSING, |words| words[i]);
-                let place = match group {
-                    MISSING_GROUP => match word() {
-                        MISSING => 0,
-                        word => 1 + n_groups + word,
-                    },
-                    group => 1 + u32::from(group),
-                };
                 let side = usize::from(roles.audited(i).is_none());
                 let weight = batch.weight.get(i).copied().unwrap_or(0.0);
                 let lacks_label = layout.label.is_some() && batch.label[i].is_none();
-                part.add((a, place, side), (keys[i], weight), lacks_label);
+                if let Some(sides) = declared.get_mut(usize::from(group)) {
+                    sides[side].add(weight, lacks_label);
+                    part.add_person((a, 1 + u32::from(group), side), batch.shared_key(i));
+                    continue;
+                }
+                let word = words.as_ref().map_or(MISSING, |words| words[i]);
+                let place = if word == MISSING { 0 } else { 1 + n_groups + word };
+                part.add((a, place, side), (batch.shared_key(i), weight), lacks_label);
+            }
+            for (place, sides) in (1..).zip(&declared).filter(|(_, of)| of[0].rows + of[1].rows > 0)
+            {
+                part.add_rows(a, place, sides);
             }
         }
         Ok(batch.row.len() as u64)

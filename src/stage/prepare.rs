@@ -61,16 +61,12 @@ impl Stage for ReferenceStage {
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let params = reference_params(plan.job);
-        column_inputs(b, &params);
+        b.fields("data", &params);
         let Some(reference) = b.input("data.reference", |job| job.data.reference.as_ref()) else {
             return Err(misfit("the job has no reference".to_owned()));
         };
-        b.input("data.label", |job| job.data.label.without_words());
-        b.input("data.sensitive", |job| job.data.sensitive_without_words());
-        b.value("label as it stands", params.raw_label);
-        for file in plan.input.files.iter().filter(|f| f.what == input::REFERENCE) {
-            b.file(file);
-        }
+        b.value("label of the rows", plan.job.data.label.column().is_some());
+        b.files(input::REFERENCE);
         work(move |ctx| {
             let work = || {
                 let columns = params.columns();
@@ -111,9 +107,7 @@ impl Stage for PrepareStage {
         let passes = b.row_passes();
         let inputs = PrepareInputs::need(unit, b, passes)?;
         if inputs.import.is_none() {
-            for file in b.plan.input.files.iter().filter(|f| f.what == input::DATA) {
-                b.file(file);
-            }
+            b.files(input::DATA);
         }
         let shard = passes.is_shard().then(|| b.need::<SurveyStage>(unit)).transpose()?;
         work(move |ctx| {
@@ -173,19 +167,7 @@ impl<'a> PrepareInputs<'a> {
     ) -> Result<Self> {
         let plan = b.plan;
         let params = plan.prepare_params();
-        column_inputs(b, &params);
-        b.input("data.row_id", |job| &job.data.row_id);
-        b.value("files joined by row id", params.joins_by_key);
-        b.input("data.person", |job| &job.data.person);
-        b.input("data.keep", |job| &job.data.keep);
-        b.value("data.duplicates", &params.drop_duplicates);
-        b.input("data.weight", |job| &job.data.weight);
-        b.input("data.label", |job| job.data.label.without_words());
-        b.input("data.sensitive", |job| job.data.sensitive_without_words());
-        b.value("data.split", params.split.as_ref().map(|s| (&s.column, &s.train, &s.audit)));
-        b.value("split by hash", params.hash_split);
-        b.value("columns of models", &params.carry);
-        b.value("decisions of models", &params.decisions);
+        b.fields("data", &params);
         let import = plan.input.import.as_ref();
         let import = import
             .map(|import| Ok::<_, Error>((import, b.need::<SourceStage>(unit)?)))
@@ -193,19 +175,8 @@ impl<'a> PrepareInputs<'a> {
         let joins = params.joined();
         if !joins.is_empty() {
             b.input("data.join", |job| &job.data.join);
-            let whats: Vec<String> =
-                joins.iter().map(|join| input::join_what(join.name.as_str())).collect();
-            for file in plan.input.files.iter().filter(|f| whats.contains(&f.what)) {
-                b.file(file);
-            }
+            joins.iter().for_each(|join| b.files(&input::join_what(join.name.as_str())));
         }
-        if let Some(strata) = &params.strata {
-            b.value("metrics.clarify.strata", strata);
-        }
-        if !params.slices.is_empty() {
-            b.value("metrics.by", &params.slices);
-        }
-        b.value("label as it stands", params.raw_label);
         let reference = plan.need_reference(b)?;
         Ok(PrepareInputs { plan, params, joins, import, reference, passes })
     }
@@ -338,20 +309,6 @@ impl<'a> StagePlan<'a> {
             (None, folds) => Some(RankedSplit::Folds(folds?.get(), by)),
         }
     }
-}
-
-/// What makes prepared rows stale by the columns that they are made of.
-fn column_inputs(b: &mut StageBuilder<'_, '_>, params: &PrepareParams) {
-    b.value("data.derive", &params.derive);
-    b.value(
-        "data.features",
-        (&params.continuous, &params.ordinal, &params.nominal, &params.onehot),
-    );
-    b.value("data.missing", &params.missing);
-    b.value("data.columns", &params.integer);
-    b.value("spelling of columns", &params.spelling);
-    b.value("types of columns", &params.declared);
-    b.value("words that the job names", &params.named_words);
 }
 
 /// What preparing the reference needs to know of the job: the same columns, the whole file, nothing

@@ -6,6 +6,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::data::exchange::row_answer::{CopyUse, copy_rows};
 use crate::data::source::row_program::RowProgramBlock;
 use crate::error::{Error, Fault, FilePlace, Result};
@@ -14,7 +16,7 @@ use crate::exec::child::env_variable::EnvVariable;
 use crate::exec::child::{self, ChildProgram, ProgramExit, ProgramInput};
 use crate::exec::hash::keyed_hash;
 use crate::job::check::CheckedJob;
-use crate::param::CommandArgument;
+use crate::param::{CommandArgument, Seed};
 use crate::stage::applied_set::key_text;
 
 /// What a program sees of the environment in addition to `LANG` and `TZ`, which are fixed: where
@@ -70,20 +72,31 @@ impl<'a> NamedVariables<'a> {
         Ok(env)
     }
 
-    /// The values of the variables under `pass_env`, hashed with a key that never leaves the cache:
-    /// nobody can try values by their hashes.
-    pub(crate) fn hashes(
+    /// What makes stale what a program with these arguments writes, and `with` that the job says of
+    /// it. Time limit, threads and secrets are not part of it. The values of the variables under
+    /// `pass_env` are hashed with a key that never leaves the cache: nobody can try values by their
+    /// hashes.
+    ///
+    /// # Errors
+    /// A part of it cannot be written.
+    pub(crate) fn inputs(
         self,
-        key: Option<&'a [u8]>,
-    ) -> impl Iterator<Item = (String, String)> + use<'a> {
-        self.passed.iter().map(move |name| {
+        arguments: &[CommandArgument],
+        with: impl Serialize,
+        (key, seed): (Option<&[u8]>, Seed),
+    ) -> Result<Vec<(String, String)>> {
+        let command = key_text(&(arguments, with, self.passed, self.secret))?;
+        let hashed = self.passed.iter().map(|name| {
             let value = std::env::var_os(name).zip(key);
             let hash = value.map_or_else(
                 || "not known".to_owned(),
                 |(value, key)| keyed_hash(key, value.as_encoded_bytes()),
             );
             (format!("environment {name}"), hash)
-        })
+        });
+        let seed =
+            has_placeholder(arguments, "seed").then(|| ("run.seed".to_owned(), seed.0.to_string()));
+        Ok([("command".to_owned(), command)].into_iter().chain(hashed).chain(seed).collect())
     }
 }
 
@@ -114,17 +127,12 @@ impl<'a> RowProgram<'a> {
         NamedVariables { passed: &self.block.pass_env, secret: &self.block.secret_env }
     }
 
-    /// What makes its rows stale, in addition to what it gets and to watched files. Time limit,
-    /// threads and secrets are not part of it.
+    /// What makes its rows stale, in addition to what it gets and to watched files.
     ///
     /// # Errors
     /// A part of it cannot be written.
-    pub(crate) fn inputs(&self, key: Option<&'a [u8]>) -> Result<Vec<(String, String)>> {
-        let RowProgramBlock { run, pass_env, secret_env, .. } = self.block;
-        let command = ("command".to_owned(), key_text(&(run, pass_env, secret_env))?);
-        let seed = has_placeholder(run, "seed")
-            .then(|| ("run.seed".to_owned(), self.checked.job.run.seed.0.to_string()));
-        Ok([command].into_iter().chain(self.variables().hashes(key)).chain(seed).collect())
+    pub(crate) fn inputs(&self, key: Option<&[u8]>) -> Result<Vec<(String, String)>> {
+        self.variables().inputs(&self.block.run, (), (key, self.checked.job.run.seed))
     }
 
     fn child(&self) -> Result<ChildProgram> {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
+use crate::data::exchange::row_stream::{RawBatch, RowSink};
 use crate::data::exchange::to_score::{PartsWriter, RowsBatch, part_name};
 use crate::error::Result;
 use crate::exec::StageContext;
@@ -21,12 +21,12 @@ const SHARD: &str = "rows.parquet";
 pub(crate) fn write_lists<'w>(
     (ctx, passes, row_context): (&StageContext<'_>, StagePasses<'_>, RowContext<'_>),
     lists: usize,
-    create: impl Fn(usize, &Path) -> Result<RowFile>,
+    create: impl Fn(usize, &Path) -> Result<RowSink<'static>>,
     writer: impl Fn(usize) -> Result<PartsWriter<'w>>,
     part: impl Fn(usize, usize) -> Result<RowsBatch> + Sync,
 ) -> Result<Option<Vec<usize>>> {
     let of_shards = passes.row_lists(ctx, lists, |list, folder| {
-        let mut file = Box::new(create(list, &folder.join(SHARD))?);
+        let mut file = create(list, &folder.join(SHARD))?;
         let part = |g: usize| part(list, g);
         each_part(row_context, part, |batch| file.push(RawBatch::of(batch)))?;
         file.finish()

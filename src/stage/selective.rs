@@ -10,12 +10,9 @@ use crate::job::Job;
 use crate::metric::evidence::labels::{share, shares_differ, widest_apart};
 use crate::metric::rate::Rate;
 use crate::param::ColumnName;
-use crate::stage::measure::labels::percent;
+use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
 use crate::table::population::{AUDITED, STATES};
 use crate::table::{IssueRow, PopulationRow};
-
-/// The code of such an issue.
-pub(crate) const SELECTIVE: &str = "selective";
 
 /// The state of people who lack a label.
 pub(crate) const WITHOUT_LABEL: &str = "without_label";
@@ -26,24 +23,16 @@ const NO_GROUP: &str = "no_group";
 /// The state of people who lack a score or decision.
 const WITHOUT_SCORE: &str = "without_score";
 
-/// The warning that a state holds some people more often than others.
-pub(crate) fn issue(state: &str, attribute: &str, n: i64, text: &str) -> IssueRow {
-    IssueRow { state: Some(state.into()), ..IssueRow::warning(SELECTIVE, attribute, n, text) }
-}
-
-/// `37.5 % of the rows of group `a` (30 of 80) and 4.0 % of those of `b` (4 of 100)`.
-fn both(groups: &[(&str, Rate)], [more, fewer]: [usize; 2], of_rows: bool) -> String {
-    let of = |at: usize, whose: &str| {
-        let (group, rate) = groups[at];
-        format!(
-            "{} of {whose} `{group}` ({} of {})",
-            percent(rate),
-            rate.numerator,
-            rate.denominator
-        )
-    };
-    let whose = if of_rows { "the rows of group" } else { "the people of" };
-    format!("{} and {}", of(more, whose), of(fewer, "those of"))
+/// What the two groups say that are furthest apart; none where no two differ.
+fn furthest(
+    groups: &[(&str, Rate)],
+    (model, of_rows): (Option<&str>, bool),
+) -> Option<SelectiveArgs> {
+    let rates: Vec<Rate> = groups.iter().map(|(_, rate)| *rate).collect();
+    let of =
+        |(group, rate): (&str, Rate)| OwnedShare::new(ShareOwner::Group(group.to_owned()), rate);
+    let shares = vec![widest_apart(&rates)?.map(|at| of(groups[at]))];
+    Some(SelectiveArgs { model: model.map(str::to_owned), of_rows, shares })
 }
 
 fn whole(n: i64) -> u64 {
@@ -96,24 +85,8 @@ fn of_state(state: &str, attribute: &str, own: &[&PopulationRow]) -> Option<Issu
         rate.denominator += whole(row.rows);
         rate.numerator += if place(row) == Some(at) { whole(row.rows) } else { 0 };
     }
-    let rates: Vec<Rate> = groups.iter().map(|(_, rate)| *rate).collect();
-    let shares = both(&groups, widest_apart(&rates)?, true);
     let n = of_rows().filter(|row| place(row) == Some(at)).map(|row| row.rows).sum();
-    let left = "the rows that are left";
-    let with_gaps = "the rows that are left, and with all rows the gaps between these groups may \
-                     differ";
-    let (what, described) = match state {
-        "unmatched" => ("rows whose key a side table lacks were left out", with_gaps),
-        "duplicate" => ("`duplicates` left rows out", left),
-        "filtered" => ("`keep` left rows out", left),
-        "dropped" => ("rows that lack a value were left out", with_gaps),
-        _ => ("rows are not audited because of the split", "the audited rows"),
-    };
-    let text = format!(
-        "{what}, in some groups more often than in others: {shares}; all results describe \
-         {described}"
-    );
-    Some(issue(state, attribute, n, &text))
+    Some(furthest(&groups, (None, true))?.issue(state, attribute, n))
 }
 
 fn without_score(
@@ -127,14 +100,8 @@ fn without_score(
             (row.group.as_deref().unwrap_or_default(), share(row.unscored(), whole(row.rows)))
         })
         .collect();
-    let rates: Vec<Rate> = groups.iter().map(|(_, rate)| *rate).collect();
-    let shares = both(&groups, widest_apart(&rates)?, of_rows);
     let n = declared().map(|row| row.without_score.unwrap_or(0)).sum();
-    let text = format!(
-        "scores of `{model}` are missing for some groups more often than for others: {shares} have \
-         none; its metrics are about the others"
-    );
-    Some(issue(WITHOUT_SCORE, attribute, n, &text))
+    Some(furthest(&groups, (Some(model), of_rows))?.issue(WITHOUT_SCORE, attribute, n))
 }
 
 fn without_group(
@@ -155,19 +122,10 @@ fn without_group(
     if !shares_differ(lacking, known) {
         return None;
     }
-    let people = if of_rows { "rows" } else { "people" };
-    let text = format!(
-        "some {people} have no value of `{attribute}`, and other decisions: {} of them ({} of {}) \
-         have the favourable decision of `{model}`, and {} of those with a group ({} of {}); \
-         results by group are about the latter, and no gate passes that the former could break",
-        percent(lacking),
-        lacking.numerator,
-        lacking.denominator,
-        percent(known),
-        known.numerator,
-        known.denominator
-    );
-    Some(issue(NO_GROUP, attribute, none.rows, &text))
+    let of = |grouped, rate| OwnedShare::new(ShareOwner::Grouped(grouped), rate);
+    let shares = vec![[of(false, lacking), of(true, known)]];
+    let args = SelectiveArgs { model: Some(model.to_owned()), of_rows, shares };
+    Some(args.issue(NO_GROUP, attribute, none.rows))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use std::path::Path;
 use indexmap::IndexSet;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::exec::{PlannedStage, StageContext, StageWork, files, misfit};
@@ -371,6 +372,18 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         value
     }
 
+    /// The fields of what the stage is told of the job, likewise, each by its name within `path`.
+    pub(crate) fn fields(&mut self, path: &str, told: &impl Serialize) {
+        match serde_json::to_value(told) {
+            Ok(Value::Object(fields)) => {
+                fields
+                    .into_iter()
+                    .for_each(|(name, of)| _ = self.value(&format!("{path}.{name}"), of));
+            }
+            _ => _ = self.value(path, told),
+        }
+    }
+
     /// The seed of the job.
     pub(crate) fn seed(&mut self) -> crate::param::Seed {
         let seed = self.plan.job.run.seed;
@@ -382,6 +395,11 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
     pub(crate) fn file(&mut self, file: &'a InputFile) -> &'a Path {
         self.put((format!("file {}", file.path), file.identity()));
         Path::new(&file.path)
+    }
+
+    /// The files of the user's that the manifest calls so.
+    pub(crate) fn files(&mut self, what: &str) {
+        self.plan.input.of(what).for_each(|file| _ = self.file(file));
     }
 
     /// The passes over rows of a stage that gathers states and does something else in each pass.

@@ -19,10 +19,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::data::exchange::row_stream::RowFile;
+use crate::data::exchange::row_stream::RowSink;
 use crate::data::exchange::to_score::{
-    COUNTERFACTUAL_KEYS, FACTUAL_KEYS, PartsWriter, REQUEST, RequestRow, RowsBatch,
-    counterfactual_batch, counterfactual_schema, factual_batch, factual_schema, part_name,
+    PartsWriter, REQUEST, RequestRow, RowsBatch, SentRows, part_name,
 };
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::Result;
@@ -128,14 +127,11 @@ impl Stage for ToScoreStage {
                 sources.as_ref().map(|sources| sources(ctx, row_context)).transpose()
             });
             let opened: Vec<Option<Vec<RequestSource>>> = opened.collect::<Result<_>>()?;
-            let part = |list: usize, g: usize| match &opened[list] {
-                None => factual_part(row_context, g),
-                Some(sources) => counterfactual_part(row_context, sources, g),
-            };
-            let layout = row_context.rows.layout();
-            let schema = |list: usize| match &opened[list] {
-                None => (factual_schema(layout), FACTUAL_KEYS),
-                Some(_) => (counterfactual_schema(layout), COUNTERFACTUAL_KEYS),
+            let part =
+                |list: usize, g: usize| request_part(row_context, opened[list].as_deref(), g);
+            let schema = |list: usize| {
+                let sent = sent_rows(opened[list].as_deref());
+                (sent.schema(row_context.rows.layout()), sent.n_keys())
             };
             let writer = |list: usize| {
                 let ((folder, request, _), (schema, n_keys)) = (&asked[list], schema(list));
@@ -143,7 +139,7 @@ impl Stage for ToScoreStage {
                 make_folder(&to)?;
                 Ok(PartsWriter::to_score(&to, (&schema, n_keys), &id, row_context.workers))
             };
-            let create = |list: usize, path: &Path| RowFile::create(path, &schema(list).0);
+            let create = |list: usize, path: &Path| RowSink::file(path, &schema(list).0);
             let of = (ctx, passes, row_context);
             let Some(parts) = write_lists(of, asked.len(), create, writer, part)? else {
                 return Ok(());
@@ -235,23 +231,16 @@ fn awaited_scores(
     })
 }
 
-/// The audited rows of a row group as they are.
-fn factual_part(row_context: RowContext<'_>, g: usize) -> Result<RowsBatch> {
-    let (batch, ids, roles) = (
-        row_context.rows.read_people(g, true)?,
-        row_context.rows.read_ids(g)?,
-        row_context.roles.read(g)?,
-    );
-    let audited: Vec<usize> =
-        (0..batch.row_key.len()).filter(|&i| roles.audited(i).is_some()).collect();
-    factual_batch(row_context.rows.layout(), &ids, &batch.rows, &audited)
+/// What is asked of a set; of the rows as they are without one.
+fn sent_rows(sources: Option<&[RequestSource]>) -> SentRows {
+    if sources.is_some() { SentRows::Counterfactual } else { SentRows::Factual }
 }
 
-/// The counterfactuals of a row group over the attributes of a set, and the rows that are asked for
-/// again.
-fn counterfactual_part(
+/// The audited rows of a row group; of a set its counterfactuals over all attributes, and the rows
+/// that are asked for again.
+fn request_part(
     row_context: RowContext<'_>,
-    sources: &[RequestSource],
+    sources: Option<&[RequestSource]>,
     g: usize,
 ) -> Result<RowsBatch> {
     let layout = row_context.rows.layout();
@@ -260,10 +249,14 @@ fn counterfactual_part(
         row_context.rows.read_ids(g)?,
         row_context.roles.read(g)?,
     );
+    let mut asked: Vec<RequestRow> = Vec::new();
+    if sources.is_none() {
+        let audited = (0..batch.row_key.len()).filter(|&i| roles.audited(i).is_some());
+        asked.extend(audited.map(|row| RequestRow::of_row(row, 0, MISSING_GROUP)));
+    }
     // Part 0 holds the rows as they are.
     let mut generated: Vec<FeatureRows> = Vec::new();
-    let mut asked = Vec::new();
-    for source in sources {
+    for source in sources.into_iter().flatten() {
         let (keys, rows) = source.counterfactuals.rows(g, layout)?;
         generated.push(rows);
         let attribute = source.attribute;
@@ -272,16 +265,10 @@ fn counterfactual_part(
             let rows = again.rows(&batch, &roles, Some(attribute));
             let own =
                 |row: usize| batch.groups[attribute].get(row).copied().unwrap_or(MISSING_GROUP);
-            asked.extend(rows.into_iter().map(|row| RequestRow {
-                row,
-                attribute,
-                to_group: own(row),
-                cf_index: 0,
-                source: (0, row),
-            }));
+            asked.extend(rows.into_iter().map(|row| RequestRow::of_row(row, attribute, own(row))));
         }
     }
     asked.sort_unstable();
     let rows: Vec<&FeatureRows> = std::iter::once(&batch.rows).chain(&generated).collect();
-    counterfactual_batch(layout, &ids, &batch.groups, &asked, &rows)
+    sent_rows(sources).batch(layout, (&ids, &batch.groups), &asked, &rows, None)
 }

@@ -1,11 +1,46 @@
 //! The table `changes`: every value of a run next to the same value of an earlier one.
 
+use std::fmt::{self, Display, Formatter};
+
+use serde::de::IntoDeserializer;
+use serde::de::value::Error;
+use serde::{Deserialize, Serialize};
+
 use super::key_columns::{AuditKey, key_about_all_rows};
 use crate::table::row_macro::{SharedText, table};
 
-/// How the column `ci_method` begins in rows that are not judged because their set was fitted
-/// again; then comes why.
-pub const REFITTED: &str = "none: refitted: ";
+/// The template of what a [`RefitReason`] says, for all who print it: its name, and its text.
+pub(crate) const REFITTED: (&str, &str) = ("refitted.txt", include_str!("refitted.txt"));
+
+/// Why a change of a fitted set is not judged: the words of the column `refitted`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RefitReason {
+    /// The set was fitted in one of the runs only.
+    OneRun,
+    /// It learns from a reference whose rows, or their classes, differ.
+    Reference,
+    /// It learns from the training rows, be it causal graphs or in the folds of an experiment.
+    Trained,
+    /// It learns from the rows of each run, and no run could say how much this value depends on
+    /// them.
+    Rows,
+    /// The same, and both runs could say it.
+    RowsWithoutDoubt,
+    /// The old run does not say how much its fit depends on its rows, the new one does.
+    OldUndoubted,
+    /// The new run does not say it.
+    NewUndoubted,
+    /// Both do, and too few of the repeats of one of them give the value.
+    FewRepeats,
+}
+
+/// The word in the table.
+impl Display for RefitReason {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
 
 /// Method of an interval that includes the fits of both runs: Student's t with the degrees of
 /// freedom of Satterthwaite 1946, "An approximate distribution of estimates of variance
@@ -15,7 +50,7 @@ pub const WITH_FITS: &str = "satterthwaite";
 table! {
     /// `changes`: one row per key and metric that either run has; only where a run was given a
     /// baseline.
-    pub struct ChangeRow in "changes", version 5, key 10,
+    pub struct ChangeRow in "changes", version 6, key 10,
     one row per "key and metric of the run or of its baseline",
     written by "gate", read by "gate, report" {
         ..key: AuditKey,
@@ -29,6 +64,10 @@ table! {
         /// not_comparable (a definition differs); only_old or only_new (the other run has no such
         /// row): then only values stand here
         status: SharedText,
+        /// of status refitted why no change is judged: one_run (the set was fitted in one run
+        /// only), reference, trained, rows, rows_without_doubt, old_undoubted, new_undoubted or
+        /// few_repeats; null = another status
+        refitted: Option<SharedText>,
         /// value of the baseline; null = undefined, or no such row
         old_value: Option<f64>,
         /// of a value that a gate of the job judges what the baseline could have been at least if
@@ -87,6 +126,16 @@ table! {
         /// flags that either value has: small_group, small_denominator, sampled; joined by `,`;
         /// empty = none
         flags: SharedText,
+    }
+}
+
+impl ChangeRow {
+    /// Why it is not judged, where its set was fitted on other rows; a word that nobody knows says
+    /// no more than that.
+    pub(crate) fn refit_reason(&self) -> Option<RefitReason> {
+        let word = self.refitted.as_deref().unwrap_or_default();
+        let known = RefitReason::deserialize(IntoDeserializer::<Error>::into_deserializer(word));
+        (self.status == "refitted").then(|| known.unwrap_or(RefitReason::Rows))
     }
 }
 

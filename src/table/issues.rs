@@ -19,7 +19,7 @@ table! {
 
 table! {
     /// `issues`: one row per kind of problem met in the data that did not stop the run.
-    pub struct IssueRow in "issues", version 2, key 3,
+    pub struct IssueRow in "issues", version 3, key 3,
     one row per "kind of problem", written by "prepare, report", read by "gate, report" {
         /// word of a closed list; `cfaudit explain CODE` tells more
         code: SharedText,
@@ -34,18 +34,32 @@ table! {
         /// of `selective` the state of the people: unmatched, filtered, duplicate, dropped,
         /// other_side, no_group, without_score or without_label; null = another code
         state: Option<SharedText>,
+        /// the arguments of `selective`, as a JSON object: `shares`, each two that differ, of rows
+        /// where `of_rows`, and the `model`; empty = another code
+        args: SharedText,
     }
 }
+
+/// The severity of what may change the meaning of results, and of what is only worth knowing.
+pub(crate) const WARNING: &str = "warning";
+pub(crate) const INFO: &str = "info";
 
 impl IssueRow {
     /// Something that may change the meaning of results; `n` is how often, or 0.
     pub(crate) fn warning(code: &str, place: &str, n: i64, text: impl Into<SharedText>) -> Self {
-        let (severity, text) = ("warning".into(), text.into());
-        IssueRow { code: code.into(), severity, r#where: place.into(), n, text, state: None }
+        let (severity, text) = (WARNING.into(), text.into());
+        IssueRow {
+            code: code.into(),
+            severity,
+            r#where: place.into(),
+            n,
+            text,
+            ..IssueRow::default()
+        }
     }
 
     /// Something worth knowing; `n` is how often, or 0.
     pub(crate) fn info(code: &str, place: &str, n: i64, text: impl Into<SharedText>) -> Self {
-        IssueRow { severity: "info".into(), ..IssueRow::warning(code, place, n, text) }
+        IssueRow { severity: INFO.into(), ..IssueRow::warning(code, place, n, text) }
     }
 }

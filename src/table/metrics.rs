@@ -10,7 +10,7 @@ use crate::table::support::SUPPORTED;
 
 table! {
     /// `metrics`: one row per key and metric.
-    pub struct MetricRow in "metrics", version 13, key 11,
+    pub struct MetricRow in "metrics", version 14, key 11,
     one row per "key and metric", written by "measure",
     read by "gate, report, diff, exports, explain" {
         ..key: AuditKey,
@@ -64,6 +64,10 @@ table! {
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,
+        /// how the value of `ft` was found, as a JSON object: people who are `eligible`, those of
+        /// them `looked_at`, those `missing` a feature, and how many `neighbours` vote; empty =
+        /// another metric
+        args: SharedText,
         /// lower percentile of the values of all causal graphs, each with the coefficients of its
         /// own bootstrap, at the level of `metrics.worlds`; null = no graphs, or fewer than two
         /// with a value

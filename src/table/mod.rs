@@ -39,7 +39,8 @@ pub(crate) mod support;
 pub(crate) mod text_row;
 pub(crate) mod why;
 
-pub use changes::{ChangeRow, HistoryRow, REFITTED, WITH_FITS};
+pub use changes::{ChangeRow, HistoryRow, WITH_FITS};
+pub(crate) use changes::{REFITTED, RefitReason};
 pub use comparisons::ComparisonRow;
 pub use contracts::{ModelContractRow, UnknownLevelRow};
 pub use counts::{CountRow, ScoreShiftRow, TransitionRow};
@@ -54,6 +55,7 @@ pub use groups::{GroupRow, ThresholdRow};
 pub(crate) use hidden_cause::ANY_TARGET;
 pub use hidden_cause::{HiddenCauseRow, JudgedRateKey};
 pub use issues::{FilterRow, IssueRow};
+pub(crate) use issues::{INFO, WARNING};
 pub use key_columns::AuditKey;
 pub use metrics::MetricRow;
 pub(crate) use metrics::MetricTable;

@@ -76,7 +76,7 @@ fn facets_from_job_to_page() {
     }
     let ft = pair("ft");
     ft.text("flags").says(&["sampled"]);
-    ft.text("ci_method").says(&["3 neighbours among a sample of 600 of"]);
+    ft.text("args").says(&["\"looked_at\":600,", "\"neighbours\":3}"]);
     // Every group against all others, who are favoured; and the groups furthest apart.
     for group in ["north", "south", "west"] {
         assert!(
@@ -112,5 +112,5 @@ fn facets_from_job_to_page() {
     work.same_bytes(0, "job.yaml", &["--threads 3 --batch-rows 1024"]);
     // Another number of neighbours runs the flip test again, and nothing before it.
     work.run(0, "job.yaml", "--set metrics.clarify.flip_test.neighbours=5");
-    work.table("metrics").at("metric=ft").text("ci_method").says(&["5 neighbours"]);
+    work.table("metrics").at("metric=ft").text("args").says(&["\"neighbours\":5}"]);
 }

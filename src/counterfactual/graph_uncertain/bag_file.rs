@@ -112,7 +112,7 @@ pub(crate) fn given_graphs(
         let listed = classes
             .entry(class)
             .or_insert_with_key(|class| list_or_sample(class, limits.per_class, stream));
-        let times = usize::try_from(graph.count.get()).unwrap_or(usize::MAX);
+        let times = graph.count.size();
         limits
             .check_total(all.dags.len().saturating_add(listed.dags.len().saturating_mul(times)))?;
         for _ in 0..times {

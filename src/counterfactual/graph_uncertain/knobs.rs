@@ -412,7 +412,7 @@ impl GraphUncertainBlock {
                 singular,
                 score: GraphScoreKind::DegenerateGaussian,
             }) => {
-                let starts = usize::try_from(starts.get()).unwrap_or(usize::MAX);
+                let starts = starts.size();
                 (boss::BossSettings { penalty: penalty.get(), starts, bes }, singular)
             }
         }

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::counterfactual::joint::LevelCounts;
 use crate::counterfactual::quality::QualityReference;
 use crate::counterfactual::quality::sums::{PairSums, QualitySums, VariableSums};
+use crate::counterfactual::variable::in_kinds;
 use crate::num::ecdf::{Ecdf, ValueTally};
 
 /// Largest number of bins of a number.
@@ -220,11 +221,7 @@ impl QualityReference {
 
     /// Position of a variable among those of the same kind.
     pub(super) fn position(&self, v: usize) -> usize {
-        let variable = &self.variables[v];
-        self.variables[..v]
-            .iter()
-            .filter(|other| other.levels().is_none() == variable.levels().is_none())
-            .count()
+        in_kinds(&self.variables).nth(v).map_or(0, |of| of.0)
     }
 }
 

@@ -150,7 +150,7 @@ impl TransportMatching<'_> {
     }
 
     fn split(&self, whole: TransportProblem, made: &mut Vec<TransportProblem>) {
-        let most = usize::try_from(self.settings.max_rows.get()).unwrap_or(usize::MAX);
+        let most = self.settings.max_rows.size();
         let is_cut = |side: &SampleBatch<'_>, at: &[usize]| {
             at.len() > most && WeightedPoints::from_rows(self.distance, side, at).len() > most
         };

@@ -34,7 +34,7 @@ use crate::data::values::SourceValues;
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_LEVEL};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, map_as_list};
-use crate::num::additive::absorb_map;
+use crate::num::additive::{Additive, absorb_map};
 
 /// Negative, positive, no label.
 const N_CLASSES: usize = 3;
@@ -62,8 +62,7 @@ impl RawValueCounts {
         if self.beyond {
             return;
         }
-        let known = self.by_number.entry(number).or_default();
-        known.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+        self.by_number.entry(number).or_default().absorb(&counts);
         if self.by_number.len() > MAX_NUMBERS {
             self.by_number.clear();
             self.beyond = true;
@@ -171,11 +170,8 @@ impl RawCounts {
 
 impl Accumulator for RawCounts {
     fn merge(&mut self, other: Self) {
-        let add = |mine: &mut [u64; N_CLASSES], theirs: &[u64; N_CLASSES]| {
-            mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b)
-        };
         for (mine, theirs) in self.columns.iter_mut().zip(other.columns) {
-            mine.by_level.iter_mut().zip(&theirs.by_level).for_each(|(a, b)| add(a, b));
+            mine.by_level.absorb(&theirs.by_level);
             if theirs.beyond {
                 mine.by_number.clear();
                 mine.beyond = true;
@@ -442,6 +438,20 @@ impl WriteBack {
             again.write(made, &stale);
         }
         written
+    }
+
+    /// Computes what is derived again in rows that were made of these, each of its parent.
+    pub(crate) fn follow(
+        &self,
+        made: &mut FeatureRows,
+        originals: &FeatureRows,
+        parent: impl Fn(usize) -> usize,
+    ) {
+        if !self.is_empty() {
+            let change = |row| WriteBackRow { row, parent: parent(row), from: 0, to: 0 };
+            let all: Vec<WriteBackRow> = (0..made.n).map(change).collect();
+            self.apply(made, &all, originals, &[]);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::data::canonical::canonical_text;
-use crate::data::exchange::keyed::KeyedFile;
+use crate::data::exchange::keyed::{KeyedFile, ScoreEntry};
 use crate::data::exchange::to_score::{CHANGED, VALID};
 use crate::data::source::list_words;
 use crate::data::source_form::SourceValue;
@@ -123,7 +123,7 @@ impl ExternalRows {
         (known, rules): (&[(usize, ColumnUse)], ExternalRules<'_>),
         group: usize,
     ) -> Result<()> {
-        let entries = file.read(group)?;
+        let entries: Vec<ScoreEntry> = file.read(group)?.iter().collect();
         let first = file.first_row(group);
         let place = |file_row: u64| usize::try_from(file_row - first).unwrap_or(usize::MAX);
         let start = self.keys.len();

@@ -52,7 +52,7 @@ pub struct ScoreEntry {
     pub file_row: u64,
 }
 
-/// The entries of one row group of a score file, aligned.
+/// The entries of one row group of a keyed file, aligned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreColumns {
     /// The key of the row; shares the memory of the decoded column where it holds numbers.
@@ -61,10 +61,51 @@ pub struct ScoreColumns {
     pub to_group: Vec<u16>,
     /// Its number among the counterfactuals of the row and group; empty where all are 0.
     pub cf_index: Vec<u16>,
-    /// The row's own group; empty where the file does not name it.
+    /// The row's own group; empty where the file does not name it, [`MISSING_GROUP`] where a row
+    /// does not.
     pub from_group: Vec<u16>,
     /// The scores, NaN where missing; share the memory of the decoded column where none is.
     pub score: ScalarBuffer<f64>,
+    /// The row of the file that the row group begins with.
+    first_row: u64,
+    /// Their rows from there on; empty where none is left out.
+    rows: Vec<usize>,
+}
+
+impl ScoreColumns {
+    /// One of them.
+    pub fn get(&self, i: usize) -> Option<ScoreEntry> {
+        let at = |column: &[u16]| column.get(i).copied();
+        Some(ScoreEntry {
+            key: ScoreKey {
+                row_key: *self.row_key.get(i)?,
+                to_group: at(&self.to_group).unwrap_or(0),
+                cf_index: at(&self.cf_index).unwrap_or(0),
+            },
+            score: self.score[i],
+            from_group: at(&self.from_group).filter(|&group| group != MISSING_GROUP),
+            file_row: self.first_row + self.rows.get(i).copied().unwrap_or(i) as u64,
+        })
+    }
+
+    /// One by one.
+    pub fn iter(&self) -> impl Iterator<Item = ScoreEntry> {
+        (0..).map_while(|i| self.get(i))
+    }
+
+    /// Those in these rows.
+    fn only(&self, rows: Vec<usize>) -> Self {
+        let of = |column: &[u16]| rows.iter().filter_map(|&i| column.get(i).copied()).collect();
+        ScoreColumns {
+            row_key: rows.iter().map(|&i| self.row_key[i]).collect(),
+            to_group: of(&self.to_group),
+            cf_index: of(&self.cf_index),
+            from_group: of(&self.from_group),
+            score: rows.iter().map(|&i| self.score[i]).collect(),
+            first_row: self.first_row,
+            rows,
+        }
+    }
 }
 
 /// What the values of a score file are.
@@ -429,27 +470,13 @@ impl KeyedFile {
         self.groups.len()
     }
 
-    /// The entries of one row group together; none where an entry is out of the ordinary: a
-    /// key that is missing or unknown, another attribute, a score outside of its scale. Then
-    /// [`KeyedFile::read`] says which, or leaves it out.
+    /// The entries of one row group; entries of other attributes are left out.
     ///
     /// # Errors
-    /// A damaged file.
-    pub fn score_columns(&self, group: usize) -> Result<Option<ScoreColumns>> {
-        let batch = self.read_group(group, &self.column_names())?;
-        let found = self.entries(group, &batch).ok();
-        let ordinary = found.filter(|(columns, is_left_out)| {
-            !is_left_out.contains(&true) && !columns.from_group.contains(&MISSING_GROUP)
-        });
-        Ok(ordinary.map(|(columns, _)| columns))
-    }
-
-    /// The entries of a batch, and for each whether it is left out, being one of another attribute;
-    /// nothing where the file names none.
-    ///
-    /// # Errors
-    /// As [`KeyedFile::read`]: of several rows the first, and there what comes first in the key.
-    fn entries(&self, group: usize, batch: &RecordBatch) -> Result<(ScoreColumns, Vec<bool>)> {
+    /// A damaged file; a score outside of its scale; a missing or malformed key; an undeclared
+    /// group or attribute: of several rows the first, and there what comes first in the key.
+    pub fn read(&self, group: usize) -> Result<ScoreColumns> {
+        let batch = &self.read_group(group, &self.column_names())?;
         let n = batch.num_rows();
         let ids = self.column_as(batch, "row_id", self.id_type())?;
         let scores = self.numbers(batch)?;
@@ -478,6 +505,8 @@ impl KeyedFile {
             to_group: Vec::new(),
             cf_index: Vec::new(),
             from_group: Vec::new(),
+            first_row: self.first_rows[group],
+            rows: Vec::new(),
         };
         let (mut is_left_out, mut bad) = (Vec::new(), [None; 4]);
         if let Some(attribute) = &self.attribute {
@@ -520,7 +549,10 @@ impl KeyedFile {
         let first = faults.iter().filter_map(|(at, fault)| Some(((*at)?, fault)));
         match first.min_by_key(|(at, _)| *at) {
             Some((i, fault)) => Err(fault(i)?.into()),
-            None => Ok((columns, is_left_out)),
+            None if is_left_out.contains(&true) => {
+                Ok(columns.only((0..n).filter(|&i| !is_left_out[i]).collect()))
+            }
+            None => Ok(columns),
         }
     }
 
@@ -535,29 +567,6 @@ impl KeyedFile {
             );
         }
         names
-    }
-
-    /// The entries of one row group; entries of other attributes are left out.
-    ///
-    /// # Errors
-    /// A damaged file; a score outside of its scale; a missing or malformed key; an undeclared
-    /// group or attribute.
-    pub fn read(&self, group: usize) -> Result<Vec<ScoreEntry>> {
-        let batch = self.read_group(group, &self.column_names())?;
-        let (columns, is_left_out) = self.entries(group, &batch)?;
-        let of = |column: &[u16], i: usize| column.get(i).copied();
-        let entry = |i: usize| ScoreEntry {
-            key: ScoreKey {
-                row_key: columns.row_key[i],
-                to_group: of(&columns.to_group, i).unwrap_or(0),
-                cf_index: of(&columns.cf_index, i).unwrap_or(0),
-            },
-            score: columns.score[i],
-            from_group: of(&columns.from_group, i).filter(|&group| group != MISSING_GROUP),
-            file_row: self.first_rows[group] + i as u64,
-        };
-        let counts = |i: &usize| !is_left_out.get(*i).copied().unwrap_or(false);
-        Ok((0..batch.num_rows()).filter(counts).map(entry).collect())
     }
 
     fn id_type(&self) -> DataType {

@@ -21,7 +21,7 @@ use crate::data::exchange::ipc_message::{
     CLOSE_WRITER, NextMessage, StreamedRows, decoded_schema, next_message, next_part, parsed,
     schema_of_stream, stream_fault,
 };
-use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
+use crate::data::exchange::row_stream::{RawBatch, RowSink};
 use crate::data::values::{ValueClass, type_in_words};
 use crate::error::{Fault, Result};
 use crate::table::field_marks::{cached, distinct};
@@ -60,7 +60,7 @@ pub(crate) fn copy_rows(
         CopyUse::Kept => Schema::clone(&plain),
         CopyUse::Once => passing_schema(&plain),
     };
-    let mut file = Box::new(RowFile::create(path, &packing)?);
+    let mut file = RowSink::file(path, &packing)?;
     let mut rows = StreamedRows::new(schema, plain, allowed);
     let mut n_rows = 0;
     loop {

@@ -145,37 +145,118 @@ impl RawColumns {
     }
 }
 
-/// A destination of rows for a program.
-pub(crate) trait RowSink {
+/// What batches are written to.
+trait BatchTarget {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()>;
+
+    /// Writes the end mark.
+    fn end(&mut self) -> Result<()>;
+}
+
+/// An Arrow IPC stream.
+impl<W: Write> BatchTarget for StreamWriter<BufWriter<W>> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        StreamWriter::write(self, batch).map_err(broken)
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.finish().map_err(broken)?;
+        self.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))
+    }
+}
+
+/// A Parquet file.
+impl BatchTarget for (GroupEncoder, Option<GroupWriter>) {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let encoded = self.0.encode(batch)?;
+        self.1.as_mut().map_or(Ok(()), |file| file.append(encoded))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.1.take().map_or(Ok(()), GroupWriter::finish)
+    }
+}
+
+/// A destination of rows for a program, which get there in batches of one length.
+pub(crate) struct RowSink<'a> {
+    target: Box<dyn BatchTarget + 'a>,
+    schema: SchemaRef,
+    waiting: Vec<RecordBatch>,
+    /// Rows that wait.
+    n: usize,
+}
+
+impl<'a> RowSink<'a> {
+    /// Starts a stream: the schema is written and flushed.
+    ///
+    /// # Errors
+    /// The sink cannot be written.
+    pub(crate) fn stream(sink: impl Write + 'a, schema: &Schema) -> Result<Self> {
+        let buffered = BufWriter::with_capacity(1 << 16, sink);
+        let mut writer = StreamWriter::try_new(buffered, schema).map_err(broken)?;
+        writer.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))?;
+        Ok(RowSink::new(writer, schema))
+    }
+
+    /// Creates a Parquet file.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub(crate) fn file(path: &Path, schema: &Schema) -> Result<Self> {
+        let (encoder, writer) = GroupWriter::create(path, schema, &[])?;
+        Ok(RowSink::new((encoder, Some(writer)), schema))
+    }
+
+    fn new(target: impl BatchTarget + 'a, schema: &Schema) -> Self {
+        let schema = Arc::new(schema.clone());
+        RowSink { target: Box::new(target), schema, waiting: Vec::new(), n: 0 }
+    }
+
     /// Appends rows; an incomplete batch is kept for the next call.
     ///
     /// # Errors
     /// The rows cannot be written.
-    fn push(&mut self, batch: RawBatch) -> Result<()>;
+    pub(crate) fn push(&mut self, batch: RawBatch) -> Result<()> {
+        self.n += batch.0.num_rows();
+        self.waiting.push(batch.0);
+        self.write_from(BATCH_ROWS)
+    }
 
     /// Writes the incomplete batch and the end mark.
     ///
     /// # Errors
     /// As [`RowSink::push`].
-    fn finish(self: Box<Self>) -> Result<()>;
-}
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.write_from(1)?;
+        self.target.end()
+    }
 
-/// Rows as an Arrow IPC stream.
-pub(crate) struct RowStream<W: Write> {
-    writer: StreamWriter<BufWriter<W>>,
-    cut: BatchCutter,
-}
-
-impl<W: Write> RowStream<W> {
-    /// Starts the stream: the schema is written and flushed.
-    ///
-    /// # Errors
-    /// The sink cannot be written.
-    pub(crate) fn start(sink: W, schema: &Schema) -> Result<Self> {
-        let buffered = BufWriter::with_capacity(1 << 16, sink);
-        let mut writer = StreamWriter::try_new(buffered, schema).map_err(broken)?;
-        writer.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))?;
-        Ok(RowStream { writer, cut: BatchCutter::new(schema) })
+    /// Writes batches as long as at least `least` rows wait.
+    fn write_from(&mut self, least: usize) -> Result<()> {
+        while self.n >= least {
+            let rows = self.n.min(BATCH_ROWS);
+            let (mut parts, mut missing) = (Vec::new(), rows);
+            for batch in std::mem::take(&mut self.waiting) {
+                let now = missing.min(batch.num_rows());
+                if now > 0 {
+                    parts.push(batch.slice(0, now));
+                }
+                if now < batch.num_rows() {
+                    self.waiting.push(batch.slice(now, batch.num_rows() - now));
+                }
+                missing -= now;
+            }
+            self.n -= rows;
+            let whole = match parts.len() {
+                1 => parts.remove(0),
+                _ => concat_batches(&self.schema, &parts).map_err(|e| {
+                    let what = format!("{rows} rows hold more than 2 GiB of text in a column: {e}");
+                    Fault::new("too-much-text", what).hint("leave the column out with `omit`")
+                })?,
+            };
+            self.target.write(&whole)?;
+        }
+        Ok(())
     }
 }
 
@@ -186,114 +267,11 @@ impl<W: Write> RowStream<W> {
 pub(crate) fn ask_description(sink: impl Write) -> Result<()> {
     let about = HashMap::from([(DESCRIBE.to_owned(), String::new())]);
     let schema = Schema::new_with_metadata(Vec::<Field>::new(), about);
-    Box::new(RowStream::start(sink, &schema)?).finish()
+    RowSink::stream(sink, &schema)?.finish()
 }
 
 fn broken(cause: ArrowError) -> Error {
     Error::operator("write rows to", "standard input", cause, None)
-}
-
-impl<W: Write> RowSink for RowStream<W> {
-    fn push(&mut self, batch: RawBatch) -> Result<()> {
-        self.cut.push(batch);
-        while let Some(batch) = self.cut.take_batch(BATCH_ROWS)? {
-            self.writer.write(&batch).map_err(broken)?;
-        }
-        Ok(())
-    }
-
-    fn finish(mut self: Box<Self>) -> Result<()> {
-        if let Some(batch) = self.cut.take_batch(1)? {
-            self.writer.write(&batch).map_err(broken)?;
-        }
-        self.writer.finish().map_err(broken)?;
-        self.writer.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))
-    }
-}
-
-/// Rows as a Parquet file.
-pub(crate) struct RowFile {
-    encoder: GroupEncoder,
-    writer: GroupWriter,
-    cut: BatchCutter,
-}
-
-impl RowFile {
-    /// Creates the file.
-    ///
-    /// # Errors
-    /// The file cannot be created.
-    pub(crate) fn create(path: &Path, schema: &Schema) -> Result<Self> {
-        let (encoder, writer) = GroupWriter::create(path, schema, &[])?;
-        Ok(RowFile { encoder, writer, cut: BatchCutter::new(schema) })
-    }
-}
-
-impl RowSink for RowFile {
-    fn push(&mut self, batch: RawBatch) -> Result<()> {
-        self.cut.push(batch);
-        while let Some(batch) = self.cut.take_batch(BATCH_ROWS)? {
-            self.writer.append(self.encoder.encode(&batch)?)?;
-        }
-        Ok(())
-    }
-
-    fn finish(mut self: Box<Self>) -> Result<()> {
-        if let Some(batch) = self.cut.take_batch(1)? {
-            self.writer.append(self.encoder.encode(&batch)?)?;
-        }
-        self.writer.finish()
-    }
-}
-
-/// Cuts rows into batches of one length.
-struct BatchCutter {
-    schema: SchemaRef,
-    waiting: Vec<RecordBatch>,
-    n: usize,
-}
-
-impl BatchCutter {
-    fn new(schema: &Schema) -> Self {
-        BatchCutter { schema: Arc::new(schema.clone()), waiting: Vec::new(), n: 0 }
-    }
-
-    fn push(&mut self, batch: RawBatch) {
-        self.n += batch.0.num_rows();
-        self.waiting.push(batch.0);
-    }
-
-    /// The next batch, if at least `least` rows are buffered.
-    fn take_batch(&mut self, least: usize) -> Result<Option<RecordBatch>> {
-        if self.n < least {
-            return Ok(None);
-        }
-        let rows = self.n.min(BATCH_ROWS);
-        let mut parts = Vec::new();
-        let mut missing = rows;
-        for batch in std::mem::take(&mut self.waiting) {
-            let now = missing.min(batch.num_rows());
-            if now > 0 {
-                parts.push(batch.slice(0, now));
-            }
-            if now < batch.num_rows() {
-                self.waiting.push(batch.slice(now, batch.num_rows() - now));
-            }
-            missing -= now;
-        }
-        self.n -= rows;
-        match parts.len() {
-            1 => Ok(parts.pop()),
-            _ => concat_batches(&self.schema, &parts).map(Some).map_err(|e| {
-                Fault::new(
-                    "too-much-text",
-                    format!("{rows} rows hold more than 2 GiB of text in a column: {e}"),
-                )
-                .hint("leave the column out with `omit`")
-                .into()
-            }),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -304,7 +282,7 @@ mod tests {
     use arrow::datatypes::{Float64Type, Int64Type};
     use arrow::ipc::reader::StreamReader;
 
-    use super::{BATCH_ROWS, DESCRIBE, RawColumns, RowFile, RowSink, RowStream, ask_description};
+    use super::{BATCH_ROWS, DESCRIBE, RawColumns, RowSink, ask_description};
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, Layout};
     use crate::table::file::{FileOwner, ParquetFile};
 
@@ -321,7 +299,7 @@ mod tests {
     }
 
     /// Pushes 150,000 rows in uneven parts.
-    fn fill(sink: &mut dyn RowSink, columns: &RawColumns) {
+    fn fill(sink: &mut RowSink<'_>, columns: &RawColumns) {
         let mut from = 0;
         for n in [1, 0, 70_000, 3, 79_996] {
             let labels: Vec<bool> = (from..from + n).map(|i| i % 3 == 0).collect();
@@ -334,8 +312,8 @@ mod tests {
     fn batches_do_not_depend_on_how_rows_arrive() {
         let columns = RawColumns::new(&layout(), &["a", "b"], true, HashMap::new());
         let mut bytes = Vec::new();
-        let mut stream = Box::new(RowStream::start(&mut bytes, columns.schema()).unwrap());
-        fill(stream.as_mut(), &columns);
+        let mut stream = RowSink::stream(&mut bytes, columns.schema()).unwrap();
+        fill(&mut stream, &columns);
         stream.finish().unwrap();
         let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
         let names: Vec<String> =
@@ -355,8 +333,8 @@ mod tests {
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.parquet");
-        let mut file = Box::new(RowFile::create(&path, columns.schema()).unwrap());
-        fill(file.as_mut(), &columns);
+        let mut file = RowSink::file(&path, columns.schema()).unwrap();
+        fill(&mut file, &columns);
         file.finish().unwrap();
         let file = ParquetFile::open(&path, FileOwner::User).unwrap();
         assert_eq!((file.n_groups(), file.n_rows()), (3, 150_000));
@@ -367,7 +345,7 @@ mod tests {
     fn a_stream_without_rows_has_its_schema() {
         let columns = RawColumns::new(&layout(), &["secret", "a"], false, HashMap::new());
         let mut bytes = Vec::new();
-        Box::new(RowStream::start(&mut bytes, columns.schema()).unwrap()).finish().unwrap();
+        RowSink::stream(&mut bytes, columns.schema()).unwrap().finish().unwrap();
         let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
         let names: Vec<String> =
             reader.schema().fields().iter().map(|f| f.name().clone()).collect();

@@ -55,12 +55,6 @@ pub(crate) const REQUEST_NOTE: &str = "cfaudit.request";
 /// Seed of the hashes of keys.
 const KEY_SEED: u64 = 3;
 
-/// Number of key columns of factual rows.
-pub(crate) const FACTUAL_KEYS: usize = 1;
-
-/// Number of key columns of counterfactuals.
-pub(crate) const COUNTERFACTUAL_KEYS: usize = 5;
-
 /// A batch of rows to score.
 pub(crate) type RowsBatch = RecordBatch;
 
@@ -94,84 +88,84 @@ impl RequestRow {
             source: (part, k),
         })
     }
+
+    /// A row set to a group, as part 0 holds it.
+    pub(crate) fn of_row(row: usize, attribute: usize, to_group: u16) -> Self {
+        RequestRow { row, attribute, to_group, cf_index: 0, source: (0, row) }
+    }
 }
 
-/// The columns of factual rows.
-pub(crate) fn factual_schema(layout: &Layout) -> Schema {
-    schema(std::iter::once(row_id_field(layout)), layout)
+/// What the rows of a folder are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SentRows {
+    /// Rows as they are.
+    Factual,
+    /// Counterfactuals to score.
+    Counterfactual,
+    /// Counterfactuals that are kept: [`VALID`] and [`CHANGED`] follow the key.
+    Kept,
 }
 
-/// The columns of counterfactuals.
-pub(crate) fn counterfactual_schema(layout: &Layout) -> Schema {
-    schema(std::iter::once(row_id_field(layout)).chain(counterfactual_key_fields()), layout)
-}
+impl SentRows {
+    /// Number of key columns.
+    pub(crate) fn n_keys(self) -> usize {
+        if self == SentRows::Factual { 1 } else { 5 }
+    }
 
-/// The columns of counterfactuals that are kept: [`VALID`] and [`CHANGED`] follow the key.
-pub(crate) fn kept_schema(layout: &Layout) -> Schema {
-    let valid = Field::new(VALID, DataType::Boolean, false);
-    let keys = std::iter::once(row_id_field(layout)).chain(counterfactual_key_fields());
-    schema(keys.chain([valid, Field::new(CHANGED, DataType::Utf8, false)]), layout)
-}
+    /// The columns.
+    pub(crate) fn schema(self, layout: &Layout) -> Schema {
+        let mut fields = vec![row_id_field(layout)];
+        fields.extend(counterfactual_key_fields().into_iter().take(self.n_keys() - 1));
+        if self == SentRows::Kept {
+            fields.push(Field::new(VALID, DataType::Boolean, false));
+            fields.push(Field::new(CHANGED, DataType::Utf8, false));
+        }
+        let features = raw_schema(layout);
+        let features = features.fields().iter().map(Arc::clone);
+        let all: Vec<FieldRef> = fields.into_iter().map(Arc::new).chain(features).collect();
+        Schema::new(all).with_metadata(source_note(&layout.features))
+    }
 
-fn schema(keys: impl Iterator<Item = Field>, layout: &Layout) -> Schema {
-    let features = raw_schema(layout);
-    Schema::new(
-        keys.map(Arc::new)
-            .chain(features.fields().iter().map(Arc::clone))
-            .collect::<Vec<FieldRef>>(),
-    )
-    .with_metadata(source_note(&layout.features))
-}
-
-/// The factual rows at these positions of a row group.
-///
-/// # Errors
-/// A number of an integer column is not whole.
-pub(crate) fn factual_batch(
-    layout: &Layout,
-    ids: &RowIds,
-    rows: &FeatureRows,
-    positions: &[usize],
-) -> Result<RecordBatch> {
-    let mut arrays = vec![row_id_array(ids, positions.iter().copied())];
-    arrays.extend(raw_arrays(layout, &rows.take(positions))?);
-    batch(factual_schema(layout), arrays)
-}
-
-/// Counterfactuals of a row group, in the order of `asked`.
-///
-/// `ids` and `groups` (by attribute) are those of the rows; `parts` hold the features, at least
-/// one.
-///
-/// # Errors
-/// A number of an integer column is not whole.
-pub(crate) fn counterfactual_batch(
-    layout: &Layout,
-    ids: &RowIds,
-    groups: &[Vec<u16>],
-    asked: &[RequestRow],
-    parts: &[&FeatureRows],
-) -> Result<RecordBatch> {
-    // Only rows of a declared group have counterfactuals.
-    let name = |attribute: usize, group: u16| {
-        layout.attributes[attribute].groups.get(usize::from(group)).map_or("", String::as_str)
-    };
-    let own = |a: &RequestRow| {
-        groups.get(a.attribute).and_then(|g| g.get(a.row)).copied().unwrap_or(MISSING_GROUP)
-    };
-    let mut arrays = vec![
-        row_id_array(ids, asked.iter().map(|a| a.row)),
-        Arc::new(StringArray::from_iter_values(
-            asked.iter().map(|a| layout.attributes[a.attribute].name.as_str()),
-        )),
-        Arc::new(StringArray::from_iter_values(asked.iter().map(|a| name(a.attribute, own(a))))),
-        Arc::new(StringArray::from_iter_values(
-            asked.iter().map(|a| name(a.attribute, a.to_group)),
-        )),
-        Arc::new(Int64Array::from_iter_values(asked.iter().map(|a| i64::from(a.cf_index)))),
-    ];
-    arrays.extend(raw_arrays(layout, &FeatureRows::gather(parts, asked.iter().map(|a| a.source)))?);
-    batch(counterfactual_schema(layout), arrays)
+    /// Rows made of a row group, in the order of `asked`.
+    ///
+    /// `ids` and `groups` (by attribute) are those of the rows; `parts` hold the features, at least
+    /// one. Of those that are kept `said` tells whether each is valid, and what changed in it.
+    ///
+    /// # Errors
+    /// A number of an integer column is not whole.
+    pub(crate) fn batch(
+        self,
+        layout: &Layout,
+        (ids, groups): (&RowIds, &[Vec<u16>]),
+        asked: &[RequestRow],
+        parts: &[&FeatureRows],
+        said: Option<(Vec<bool>, Vec<String>)>,
+    ) -> Result<RecordBatch> {
+        // Only rows of a declared group have counterfactuals.
+        let name = |attribute: usize, group: u16| {
+            layout.attributes[attribute].groups.get(usize::from(group)).map_or("", String::as_str)
+        };
+        let own = |a: &RequestRow| {
+            groups.get(a.attribute).and_then(|g| g.get(a.row)).copied().unwrap_or(MISSING_GROUP)
+        };
+        let mut arrays = vec![row_id_array(ids, asked.iter().map(|a| a.row))];
+        if self != SentRows::Factual {
+            let indices = asked.iter().map(|a| i64::from(a.cf_index));
+            arrays.extend([
+                texts(asked.iter().map(|a| layout.attributes[a.attribute].name.as_str())),
+                texts(asked.iter().map(|a| name(a.attribute, own(a)))),
+                texts(asked.iter().map(|a| name(a.attribute, a.to_group))),
+                Arc::new(Int64Array::from_iter_values(indices)),
+            ]);
+        }
+        if let Some((valid, changed)) = said {
+            arrays.push(Arc::new(BooleanArray::from(valid)));
+            arrays.push(Arc::new(StringArray::from(changed)));
+        }
+        let rows = FeatureRows::gather(parts, asked.iter().map(|a| a.source));
+        arrays.extend(raw_arrays(layout, &rows)?);
+        batch(self.schema(layout), arrays)
+    }
 }
 
 /// What changed from a row to a counterfactual, in the source view: `hours: 20 -> 40; sex: w -> m`.
@@ -192,24 +186,8 @@ pub(crate) fn changes(
     changed.collect::<Vec<_>>().join("; ")
 }
 
-/// Counterfactuals to keep; as [`counterfactual_batch`], with whether each in `asked` is valid, and
-/// what changed in it.
-///
-/// # Errors
-/// A number of an integer column is not whole.
-pub(crate) fn kept_batch(
-    layout: &Layout,
-    ids: &RowIds,
-    groups: &[Vec<u16>],
-    asked: &[RequestRow],
-    parts: &[&FeatureRows],
-    (valid, changed): (Vec<bool>, Vec<String>),
-) -> Result<RecordBatch> {
-    let asked = counterfactual_batch(layout, ids, groups, asked, parts)?;
-    let mut arrays = asked.columns().to_vec();
-    arrays.insert(COUNTERFACTUAL_KEYS, Arc::new(BooleanArray::from(valid)));
-    arrays.insert(COUNTERFACTUAL_KEYS + 1, Arc::new(StringArray::from(changed)));
-    batch(kept_schema(layout), arrays)
+fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(texts))
 }
 
 fn batch(schema: Schema, arrays: Vec<ArrayRef>) -> Result<RecordBatch> {
@@ -437,7 +415,7 @@ mod tests {
     use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 
     use super::{
-        PartsWriter, REQUEST, REQUEST_NOTE, RequestDigest, RequestRow, counterfactual_batch,
+        PartsWriter, REQUEST, REQUEST_NOTE, RequestDigest, RequestRow, SentRows,
         counterfactual_hash, group_hashes, part_name, row_hash, rows_hash,
     };
     use crate::data::rows::ids::RowIds;
@@ -632,14 +610,9 @@ mod tests {
         ];
         let ids = RowIds::Text(vec!["a".to_owned(), "b".to_owned()]);
         let groups = [vec![0, 1], vec![0, 1]];
-        let batch = counterfactual_batch(
-            &layout,
-            &ids,
-            &groups,
-            &asked,
-            &[&as_is, &other_sex, &other_area],
-        )
-        .unwrap();
+        let parts = [&as_is, &other_sex, &other_area];
+        let batch =
+            SentRows::Counterfactual.batch(&layout, (&ids, &groups), &asked, &parts, None).unwrap();
         let names: Vec<&str> =
             batch.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
         assert_eq!(

@@ -5,12 +5,12 @@
 //! a misspelt one is no negative decision.
 
 use crate::data::DecisionColumn;
-use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::plan::SidesPlan;
 use crate::data::prepare::tally::ColumnTally;
 use crate::data::prepare::view_issues::{MAX_SHOWN, counted, seen_text};
 use crate::data::source::{list_words, nearest_word};
 use crate::error::{Fault, Result};
+use crate::table::{IssueRow, whole};
 
 /// The words of a column of decisions.
 ///
@@ -21,10 +21,10 @@ pub(crate) fn decision_words(
     decision: &SidesPlan,
     name: &str,
     tally: &ColumnTally,
-    issues: &mut Vec<DataIssue>,
+    issues: &mut Vec<IssueRow>,
 ) -> Result<DecisionColumn> {
     let fault = |what: String| Fault::new("unknown-decision", what).in_column(name);
-    let mut warn = |code, n, text| issues.push(DataIssue::warning(code, name, n, text));
+    let mut warn = |code, n, text| issues.push(IssueRow::warning(code, name, whole(n), text));
     for written in decision.positive.absent(tally) {
         if decision.negative.is_none() {
             let what = format!("the positive decision `{written}` never occurs in `{name}`");

@@ -1,7 +1,6 @@
 //! The groups of a sensitive attribute, as the job names them and as the rows hold them.
 
 use crate::data::Attribute;
-use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::missing_words::check_words;
 use crate::data::prepare::plan::{AttributePlan, PreparePlan};
 use crate::data::prepare::tally::ColumnTally;
@@ -9,13 +8,14 @@ use crate::data::prepare::view_issues::{MAX_SHOWN, seen_text};
 use crate::data::source::{list_words, nearest_word};
 use crate::data::spelling::Spelling;
 use crate::error::Result;
+use crate::table::{IssueRow, whole};
 
 pub(super) fn attribute_of(
     plan: &PreparePlan<'_>,
     attribute: &AttributePlan,
     levels: &[String],
     tally: &ColumnTally,
-    issues: &mut Vec<DataIssue>,
+    issues: &mut Vec<IssueRow>,
 ) -> Result<Attribute> {
     let name = &attribute.name;
     let column = plan.features[attribute.feature].column;
@@ -26,14 +26,14 @@ pub(super) fn attribute_of(
     let absent: Vec<&str> = attribute.groups.absent(tally).collect();
     if absent.len() == attribute.groups.iter().len() {
         let nameless = issues.iter().find(|issue| {
-            issue.place == plan.name(column)
-                && ["outside-bins", "unmapped-value"].contains(&issue.code)
+            issue.r#where == plan.name(column)
+                && ["outside-bins", "unmapped-value"].contains(&issue.code.as_str())
         });
         // The data come first: a word that the data hold in another spelling is the better hint.
         let near =
             || attribute.groups.iter().find_map(|(written, _)| suggested_word(written, &values));
         let hint = match (nameless, near()) {
-            (Some(issue), _) => issue.text.clone(),
+            (Some(issue), _) => issue.text.to_string(),
             (None, Some(near)) => format!("{near}; {}", seen_text(tally)),
             (None, None) => seen_text(tally),
         };
@@ -45,7 +45,7 @@ pub(super) fn attribute_of(
             values.iter().copied().filter(|word| !is_declared(word)).collect();
         let near =
             suggested_word(group, &undeclared).map_or(String::new(), |near| format!("; {near}"));
-        issues.push(DataIssue::warning(
+        issues.push(IssueRow::warning(
             "absent-group",
             name,
             0,
@@ -65,13 +65,13 @@ pub(super) fn attribute_of(
                 joined_by(plan, column, [(other, one)])
             );
             let n = tally.occurrences.get(value).map_or(0, |seen| seen.n);
-            issues.push(DataIssue::warning("similar-groups", name, n, text));
+            issues.push(IssueRow::warning("similar-groups", name, whole(n), text));
         }
     }
     if tally.nulls > 0 {
         let text =
             format!("{} rows have no value of `{name}`: they belong to no group", tally.nulls);
-        issues.push(DataIssue::warning("missing-group", name, tally.nulls, text));
+        issues.push(IssueRow::warning("missing-group", name, whole(tally.nulls), text));
     }
     let others: Vec<(&str, u64)> =
         tally.by_count().into_iter().filter(|(word, _)| !is_declared(word)).collect();
@@ -99,7 +99,7 @@ pub(super) fn attribute_of(
                 format!("; where they mean a group, {}", joined_by(plan, column, pairs))
             }
         );
-        issues.push(DataIssue::warning("undeclared-group", name, n, text));
+        issues.push(IssueRow::warning("undeclared-group", name, whole(n), text));
     }
     let level =
         |value: &str| levels.iter().position(|l| l == value).and_then(|i| u32::try_from(i).ok());

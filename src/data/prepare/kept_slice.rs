@@ -13,6 +13,7 @@ use crate::data::source::SourceSlice;
 use crate::data::source::side_table::{EXAMPLES, UnmatchedRule};
 use crate::data::values::{SourceValues, parse_number};
 use crate::error::Result;
+use crate::num::additive::additive;
 
 /// The rows whose key a side table lacks, by table.
 fn unmatched_rows(
@@ -62,27 +63,17 @@ pub(crate) struct RowsSeen {
     pub(crate) left_out: LeftOutRows,
 }
 
-impl RowsSeen {
-    pub(super) fn merge(&mut self, other: &RowsSeen) {
-        self.n_in += other.n_in;
-        self.n_rows += other.n_rows;
-        add_each(&mut self.rows_left, &other.rows_left);
-        or_each(&mut self.source_nulls, &other.source_nulls);
-        add_each(&mut self.made_null, &other.made_null);
-        add_each(&mut self.respelt, &other.respelt);
-        add_each(&mut self.not_finite, &other.not_finite);
-        self.unmatched.iter_mut().zip(&other.unmatched).for_each(|(a, b)| a.merge(b));
-        self.left_out.merge(&other.left_out);
-    }
-}
-
-pub(super) fn add_each(sums: &mut [u64], more: &[u64]) {
-    sums.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
-}
-
-pub(super) fn or_each(any: &mut [bool], here: &[bool]) {
-    any.iter_mut().zip(here).for_each(|(any, here)| *any |= here);
-}
+additive!(RowsSeen {
+    n_in,
+    rows_left,
+    n_rows,
+    source_nulls,
+    made_null,
+    respelt,
+    not_finite,
+    unmatched,
+    left_out
+});
 
 /// What steps leave of the rows of a slice.
 pub(crate) struct SurvivingRows {

@@ -2,13 +2,13 @@
 //! is wrong with them.
 
 use crate::data::LabelDefinition;
-use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::missing_words::check_words;
 use crate::data::prepare::plan::{PreparePlan, SidesPlan};
 use crate::data::prepare::tally::ColumnTally;
 use crate::data::prepare::view_issues::{MAX_SHOWN, counted, seen_text};
 use crate::data::source::{list_words, nearest_word};
 use crate::error::Result;
+use crate::table::{IssueRow, whole};
 
 /// Largest number of values of a label besides the positive ones.
 const MAX_LABELS: usize = 1_000;
@@ -17,7 +17,7 @@ pub(super) fn label_of(
     plan: &PreparePlan<'_>,
     label: &SidesPlan,
     tally: &ColumnTally,
-    issues: &mut Vec<DataIssue>,
+    issues: &mut Vec<IssueRow>,
 ) -> Result<LabelDefinition> {
     let name = plan.name(label.column);
     let is_declared = |word: &str| label.declares(word);
@@ -37,7 +37,7 @@ pub(super) fn label_of(
                 "no row has the positive value `{written}` of `{name}`; {}",
                 seen_text(tally)
             );
-            issues.push(DataIssue::warning("absent-label", name, 0, text));
+            issues.push(IssueRow::warning("absent-label", name, 0, text));
         }
     }
     let listed = |wanted: &dyn Fn(&str) -> bool| {
@@ -95,7 +95,7 @@ pub(super) fn label_of(
             "several values of `{name}` count as negative because they are not listed as positive: \
              {others}; list them under `negative`"
         );
-        issues.push(DataIssue::warning("unlisted-label", name, rows, text));
+        issues.push(IssueRow::warning("unlisted-label", name, whole(rows), text));
     }
     let one_side = match (tally.occurrences.len(), negative.len()) {
         (0, _) => None,
@@ -109,7 +109,7 @@ pub(super) fn label_of(
     };
     if let Some(text) = one_side {
         let rows = tally.occurrences.values().map(|value| value.n).sum();
-        issues.push(DataIssue::warning("one-label-value", name, rows, text));
+        issues.push(IssueRow::warning("one-label-value", name, whole(rows), text));
     }
     if tally.nulls > 0 {
         let text = match tally.occurrences.is_empty() {
@@ -122,13 +122,13 @@ pub(super) fn label_of(
                 tally.nulls
             ),
         };
-        issues.push(DataIssue::warning("missing-label", name, tally.nulls, text));
+        issues.push(IssueRow::warning("missing-label", name, whole(tally.nulls), text));
     }
     for written in label.classes.absent(tally) {
         let text = format!(
             "no row has the class `{written}` of `{name}`: rates over its labels are undefined"
         );
-        issues.push(DataIssue::warning("absent-class", name, 0, text));
+        issues.push(IssueRow::warning("absent-class", name, 0, text));
     }
     Ok(LabelDefinition {
         column: name.to_owned(),

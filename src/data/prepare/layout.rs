@@ -10,11 +10,10 @@ use crate::data::prepare::derive::DerivedFeature;
 use crate::data::prepare::encode::code_column;
 use crate::data::prepare::form::form_of;
 use crate::data::prepare::groups::attribute_of;
-use crate::data::prepare::issues::{DataIssue, MISSING_VALUES};
 use crate::data::prepare::label::label_of;
 use crate::data::prepare::levels::{levels_of, partition_levels};
 use crate::data::prepare::missing_words::{check_words, words_of_feature};
-use crate::data::prepare::params::{MissingRule, carried_decision};
+use crate::data::prepare::params::{MISSING_VALUES, MissingRule, carried_decision};
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan, SplitPlan};
 use crate::data::prepare::survey::{MANY_LEVELS, SourceSurvey, check_decimals};
 use crate::data::prepare::tally::ColumnTally;
@@ -29,6 +28,7 @@ use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureKind, Layout, MISSING, MISSING_LEVEL, PersonColumn, RowIdKind};
 use crate::error::Result;
 use crate::num::float_precision::FloatPrecision;
+use crate::table::{IssueRow, whole};
 
 /// The meaning of the prepared rows, from the survey of all of them.
 pub(crate) struct RowDescription {
@@ -37,7 +37,7 @@ pub(crate) struct RowDescription {
     /// How they are stored in the file.
     pub(crate) stored: StoredRows,
     /// Problems that did not stop the run.
-    pub(crate) issues: Vec<DataIssue>,
+    pub(crate) issues: Vec<IssueRow>,
 }
 
 impl RowDescription {
@@ -78,7 +78,7 @@ impl RowDescription {
                      (`map`), or leave the column out",
                     feature.name
                 );
-                issues.push(DataIssue::warning("many-levels", &feature.name, n, text));
+                issues.push(IssueRow::warning("many-levels", &feature.name, whole(n), text));
             }
             if let Some(counted) = &counted {
                 issues.extend(words_of_feature(plan, feature, counted));
@@ -89,10 +89,10 @@ impl RowDescription {
                 } else {
                     "they stay missing"
                 };
-                issues.push(DataIssue::info(
+                issues.push(IssueRow::info(
                     MISSING_VALUES,
                     &feature.name,
-                    nulls,
+                    whole(nulls),
                     format!("{nulls} rows have no value of `{}`: {then}", feature.name),
                 ));
             }
@@ -112,7 +112,7 @@ impl RowDescription {
             plan.features.iter().zip(&survey.thousands).filter(|(feature, _)| !feature.hidden)
         {
             if let Some((n, text)) = thousands.told(&feature.name) {
-                issues.push(DataIssue::warning("thousands-sign", &feature.name, n, text));
+                issues.push(IssueRow::warning("thousands-sign", &feature.name, whole(n), text));
             }
         }
         for ((name, columns), broken) in plan
@@ -128,10 +128,10 @@ impl RowDescription {
                 broken.none,
                 broken.several
             );
-            issues.push(DataIssue::warning(
+            issues.push(IssueRow::warning(
                 "broken-onehot",
                 name,
-                broken.none + broken.several,
+                whole(broken.none + broken.several),
                 text,
             ));
         }
@@ -196,7 +196,7 @@ impl RowDescription {
                  or round them to multiples of one number",
                 survey.weights.unit(counted).value()
             );
-            issues.push(DataIssue::warning("coarse-weight", plan.name(column), 0, text));
+            issues.push(IssueRow::warning("coarse-weight", plan.name(column), 0, text));
         }
         // How many they are is counted once all rows are written.
         let person = plan
@@ -326,7 +326,7 @@ fn roles_of(
     plan: &PreparePlan<'_>,
     split: &SplitPlan,
     tally: &ColumnTally,
-    issues: &mut Vec<DataIssue>,
+    issues: &mut Vec<IssueRow>,
 ) -> Result<HashMap<String, u8>> {
     let name = plan.name(split.column);
     if split.audit.iter().all(|value| !tally.occurrences.contains_key(value)) {
@@ -341,7 +341,7 @@ fn roles_of(
         .chain(&split.audit)
         .filter(|value| !tally.occurrences.contains_key(*value))
     {
-        issues.push(DataIssue::warning(
+        issues.push(IssueRow::warning(
             "absent-split-value",
             name,
             0,
@@ -356,7 +356,7 @@ fn roles_of(
             "{others} rows have another value of `{name}` than the split names: they are neither \
              training rows nor audited rows"
         );
-        issues.push(DataIssue::warning("outside-split", name, others, text));
+        issues.push(IssueRow::warning("outside-split", name, whole(others), text));
     }
     let train = split.train.iter().map(|value| (value.clone(), split::TRAIN));
     Ok(train.chain(split.audit.iter().map(|value| (value.clone(), 0))).collect())

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::prepare::plan::{AttributePlan, PreparePlan};
 use crate::data::prepare::tally::LeftOut;
 use crate::data::source::SourceSlice;
+use crate::num::additive::{Additive, additive};
 use crate::num::fixed::FixedSum;
 
 /// Undeclared groups that are counted each.
@@ -50,14 +51,9 @@ impl RowTally {
         }
         self.without_label += u64::from(lacks_label);
     }
-
-    /// Adds other rows.
-    pub(crate) fn merge(&mut self, other: &RowTally) {
-        self.rows += other.rows;
-        self.weight.merge(other.weight);
-        self.without_label += other.without_label;
-    }
 }
+
+additive!(RowTally { rows, weight, without_label });
 
 /// Rows by the groups of one attribute.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -87,10 +83,10 @@ pub(crate) struct CountedGroup {
 impl GroupTallies {
     /// Adds rows of an undeclared group.
     pub(crate) fn add_undeclared(&mut self, word: &str, rows: &RowTally) {
-        self.undeclared.entry(word.to_owned()).or_default().merge(rows);
+        self.undeclared.entry(word.to_owned()).or_default().absorb(rows);
         while self.undeclared.len() > MOST_NAMED {
             if let Some((_, last)) = self.undeclared.pop_last() {
-                self.others.merge(&last);
+                self.others.absorb(&last);
             }
         }
     }
@@ -100,19 +96,7 @@ impl GroupTallies {
         if self.declared.len() <= group {
             self.declared.resize(group + 1, RowTally::default());
         }
-        self.declared[group].merge(rows);
-    }
-
-    /// Adds other rows.
-    pub(crate) fn merge(&mut self, other: &GroupTallies) {
-        self.none.merge(&other.none);
-        for (group, rows) in other.declared.iter().enumerate() {
-            self.add_declared(group, rows);
-        }
-        for (word, rows) in &other.undeclared {
-            self.add_undeclared(word, rows);
-        }
-        self.others.merge(&other.others);
+        self.declared[group].absorb(rows);
     }
 
     /// The groups that have rows; `names` are those that the job declares.
@@ -130,9 +114,24 @@ impl GroupTallies {
     }
 }
 
+impl Additive for GroupTallies {
+    fn absorb(&mut self, other: &Self) {
+        self.none.absorb(&other.none);
+        self.declared.absorb(&other.declared);
+        other.undeclared.iter().for_each(|(word, rows)| self.add_undeclared(word, rows));
+        self.others.absorb(&other.others);
+    }
+}
+
 /// The rows that are left out, by [`LeftOut`] and attribute.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LeftOutRows([Vec<GroupTallies>; LeftOut::ALL.len()]);
+
+impl Additive for LeftOutRows {
+    fn absorb(&mut self, other: &Self) {
+        self.0.absorb(&other.0);
+    }
+}
 
 impl LeftOutRows {
     /// Counts the rows of a slice that are left out.
@@ -158,14 +157,14 @@ impl LeftOutRows {
                     by_value[distinct.ids[i] as usize].add(weight, lacks_label);
                 }
                 let mut all = GroupTallies::default();
-                all.none.merge(&by_value[0]);
+                all.none.absorb(&by_value[0]);
                 for &(id, i) in &distinct.first {
                     let (rows, word) = (&by_value[id as usize], values.word(i));
                     if rows.rows == 0 {
                         continue;
                     }
                     let Some(word) = word.as_deref().map(|word| column.canonical(word)) else {
-                        all.none.merge(rows);
+                        all.none.absorb(rows);
                         continue;
                     };
                     match number.get(&*word) {
@@ -177,16 +176,6 @@ impl LeftOutRows {
             }
         }
         found
-    }
-
-    /// Adds other rows.
-    pub(crate) fn merge(&mut self, other: &LeftOutRows) {
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            if mine.len() < theirs.len() {
-                mine.resize(theirs.len(), GroupTallies::default());
-            }
-            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
-        }
     }
 
     /// Each state with each attribute, by its position, and the groups that have rows there.
@@ -208,6 +197,7 @@ impl LeftOutRows {
 #[cfg(test)]
 mod tests {
     use super::{GroupTallies, MOST_NAMED, RowTally};
+    use crate::num::additive::Additive;
 
     fn tally(rows: u64) -> RowTally {
         let mut tally = RowTally::default();
@@ -230,7 +220,7 @@ mod tests {
         }
         parts[3].add_declared(1, &tally(4));
         let mut merged = GroupTallies::default();
-        parts.iter().rev().for_each(|part| merged.merge(part));
+        parts.iter().rev().for_each(|part| merged.absorb(part));
         let names = ["a".to_owned(), "b".to_owned()];
         let found = merged.groups(&names);
         let rows = |of: &[super::CountedGroup]| -> Vec<(Option<String>, bool, u64)> {

@@ -1,13 +1,13 @@
 //! The levels of coded columns: of features, and of columns that divide the rows into strata or
 //! slices.
 
-use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::params::MissingRule;
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan};
 use crate::data::prepare::tally::ColumnTally;
 use crate::data::source::nearest_word;
 use crate::data::{FeatureKind, MISSING_LEVEL, StrataColumn};
 use crate::error::Result;
+use crate::table::{IssueRow, whole};
 
 /// Largest number of strata of a column.
 const MAX_STRATA: usize = 1_000;
@@ -77,7 +77,7 @@ pub(super) fn partition_levels(
     strata: &FeaturePlan,
     tally: &ColumnTally,
     lacking: (&'static str, &str),
-    issues: &mut Vec<DataIssue>,
+    issues: &mut Vec<IssueRow>,
 ) -> Result<StrataColumn> {
     let levels = levels_of(plan, strata, tally)?;
     if levels.len() > MAX_STRATA {
@@ -93,7 +93,7 @@ pub(super) fn partition_levels(
     if tally.nulls > 0 && strata.rule != MissingRule::Level {
         let text =
             format!("{} rows have no value of `{}`: they {}", tally.nulls, strata.name, lacking.1);
-        issues.push(DataIssue::info(lacking.0, &strata.name, tally.nulls, text));
+        issues.push(IssueRow::info(lacking.0, &strata.name, whole(tally.nulls), text));
     }
     Ok(StrataColumn { column: strata.name.clone(), levels })
 }

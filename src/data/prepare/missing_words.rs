@@ -7,12 +7,12 @@
 
 use crate::data::FeatureKind;
 use crate::data::canonical::means_missing;
-use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan};
 use crate::data::prepare::tally::ColumnTally;
 use crate::data::prepare::view_issues::{MAX_SHOWN, counted};
 use crate::data::source::list_words;
 use crate::error::Result;
+use crate::table::{IssueRow, whole};
 
 /// The code of the issue and of the fault.
 pub(crate) const MISSING_WORD: &str = "missing-word";
@@ -70,7 +70,7 @@ pub(super) fn words_of_feature(
     plan: &PreparePlan<'_>,
     feature: &FeaturePlan,
     tally: &ColumnTally,
-) -> Option<DataIssue> {
+) -> Option<IssueRow> {
     if feature.hidden || feature.kind == FeatureKind::Sensitive {
         return None;
     }
@@ -94,5 +94,5 @@ pub(super) fn words_of_feature(
             null_values(name, &found)
         )
     };
-    (n > 0).then(|| DataIssue::warning(MISSING_WORD, name, n, text()))
+    (n > 0).then(|| IssueRow::warning(MISSING_WORD, name, whole(n), text()))
 }

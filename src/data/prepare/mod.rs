@@ -18,7 +18,6 @@ mod duplicates;
 mod encode;
 pub(crate) mod form;
 mod groups;
-pub(crate) mod issues;
 pub(crate) mod keep;
 mod kept_slice;
 mod label;
@@ -41,7 +40,6 @@ use std::path::{Path, PathBuf};
 
 use crate::data::prepare::duplicates::find_duplicates;
 use crate::data::prepare::encode::RowChunk;
-use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::kept_slice::KeptSlice;
 use crate::data::prepare::layout::RowDescription;
 use crate::data::prepare::left_out::CountedGroup;
@@ -61,6 +59,7 @@ use crate::error::{Error, Result};
 use crate::exec::buckets::MOST_WAITING;
 use crate::exec::files;
 use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::table::IssueRow;
 
 /// The temporary file of rows among which duplicates are looked for.
 const SEEN: &str = "seen.tmp";
@@ -73,7 +72,7 @@ pub struct PrepareFindings {
     /// Each step that can lose rows, in order.
     pub filters: Vec<FilterStep>,
     /// Problems that did not stop the run.
-    pub issues: Vec<DataIssue>,
+    pub issues: Vec<IssueRow>,
     /// The rows that are left out, by state and attribute, with their groups.
     pub(crate) left_out: Vec<(LeftOut, String, Vec<CountedGroup>)>,
 }

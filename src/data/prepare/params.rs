@@ -2,7 +2,6 @@
 
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::prepare::derive::DerivationRecipe;
-use crate::data::prepare::issues::MISSING_VALUES;
 use crate::data::rows::role_counts::HashSplit;
 use crate::data::source::side_table::{JoinParams, UnmatchedRule};
 use crate::data::spelling::Spelling;
@@ -14,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+
+/// The code of the issue that a feature has missing values.
+pub(crate) const MISSING_VALUES: &str = "missing-values";
 
 /// The order of an ordinal column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -85,10 +87,12 @@ pub enum DuplicateRule {
     DropExact,
 }
 
-/// The parameters of preparing, from the job.
-#[derive(Debug, Clone, Default)]
+/// The parameters of preparing, from the job. What they are written as decides which rows are
+/// stale.
+#[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct PrepareParams {
-    /// Side tables that are joined to the rows.
+    /// Side tables that are joined to the rows; of these only some are needed.
+    #[serde(skip)]
     pub joins: Vec<JoinParams>,
     /// Derived columns; each is derived from columns of the source and earlier derived ones.
     pub derive: Vec<(ColumnName, DerivationRecipe)>,
@@ -106,22 +110,29 @@ pub(crate) struct PrepareParams {
     pub raw_label: bool,
     /// Levels that features have in another layout, by name: they get a position even without a
     /// row.
+    #[serde(skip)]
     pub known_levels: BTreeMap<String, Vec<String>>,
     /// By feature and level the most frequent word of rows that strategies learn from.
+    #[serde(skip)]
     pub known_spelling: BTreeMap<String, HashMap<String, String>>,
     /// Sensitive attributes, in the job's order.
     pub sensitive: Vec<SensitiveParams>,
     /// Continuous features.
+    #[serde(rename = "features.continuous")]
     pub continuous: Vec<ColumnName>,
     /// Ordinal features.
+    #[serde(rename = "features.ordinal")]
     pub ordinal: Vec<(ColumnName, OrdinalOrder)>,
     /// Nominal features.
+    #[serde(rename = "features.nominal")]
     pub nominal: Vec<ColumnName>,
     /// One-hot groups: the name of a nominal feature, and a continuous 0/1 column for each of its
     /// levels.
+    #[serde(rename = "features.onehot")]
     pub onehot: Vec<(ColumnName, Vec<ColumnName>)>,
     /// Whether numeric columns are whole, where the values do not decide: by the job or the
     /// reference.
+    #[serde(rename = "columns")]
     pub integer: BTreeMap<String, bool>,
     /// The columns whose type the job says.
     pub declared: DeclaredColumns,
@@ -134,6 +145,7 @@ pub(crate) struct PrepareParams {
     /// The column of the weight of each row.
     pub weight: Option<ColumnName>,
     /// Columns that define exact duplicates, which are then dropped; `None` keeps all rows.
+    #[serde(rename = "duplicates")]
     pub drop_duplicates: Option<Vec<ColumnName>>,
     /// Columns carried as numbers for models: scores, thresholds, expected scores.
     pub carry: Vec<ColumnName>,
@@ -172,7 +184,7 @@ pub(crate) fn carried_decision(column: &str) -> String {
 }
 
 /// A sensitive attribute.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct SensitiveParams {
     /// Its name in the job.
     pub name: ColumnName,
@@ -185,7 +197,7 @@ pub(crate) struct SensitiveParams {
 }
 
 /// A split decided by a column. A row with another value neither trains nor is audited.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct SplitColumn {
     /// The column.
     pub column: ColumnName,

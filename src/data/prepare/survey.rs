@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::FeatureKind;
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::kept_slice::{
-    KeptSlice, RowsSeen, add_each, check_numbers, check_weights, one_hot_counts, or_each,
+    KeptSlice, RowsSeen, check_numbers, check_weights, one_hot_counts,
 };
 use crate::data::prepare::params::{FilterStep, MissingRule};
 use crate::data::prepare::plan::{PreparePlan, RowLoss};
@@ -25,6 +25,8 @@ use crate::data::thousands::Thousands;
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::Accumulator;
+use crate::num::additive::Additive;
+use crate::num::range::ValueRange;
 
 /// Largest number of levels of a coded column.
 pub(crate) const MAX_LEVELS: usize = 100_000;
@@ -115,7 +117,7 @@ impl SourceSurvey {
         plan: &PreparePlan<'_>,
         slice: &KeptSlice,
     ) -> Result<Vec<SliceCodes>> {
-        self.rows.merge(&slice.rows_seen);
+        self.rows.absorb(&slice.rows_seen);
         let mut codes = Vec::with_capacity(plan.coded.len());
         for (tally, &column) in self.tallies.iter_mut().zip(&plan.coded) {
             codes.push(tally.add_read(slice.as_read(column), |i| slice.row_number(i)));
@@ -193,9 +195,7 @@ impl SourceSurvey {
             match derived.rule {
                 DerivationRule::Bins(_) => {
                     let numbers = without.iter().map(|&i| values.number(i as usize));
-                    found.extremes = numbers.fold(None, |seen: Option<(f64, f64)>, x| {
-                        Some(seen.map_or((x, x), |(lo, hi)| (lo.min(x), hi.max(x))))
-                    });
+                    found.extremes = ValueRange::of(numbers);
                 }
                 _ => {
                     let row = |i: usize| slice.row_number(without[i] as usize);
@@ -205,7 +205,7 @@ impl SourceSurvey {
                     found.alike.add_values(of, &values.take(&alike), row);
                 }
             }
-            nameless.merge(&found);
+            nameless.absorb(&found);
         }
         self.check_levels(plan)?;
         Ok(codes)
@@ -214,15 +214,12 @@ impl SourceSurvey {
     /// Merges the survey of other rows; returns for each counted column the code here of each of
     /// their codes.
     pub(crate) fn merge_coded(&mut self, other: &SourceSurvey) -> Vec<Vec<u32>> {
-        self.rows.merge(&other.rows);
-        add_each(&mut self.nulls, &other.nulls);
-        or_each(&mut self.fractional, &other.fractional);
-        self.thousands.iter_mut().zip(&other.thousands).for_each(|(a, b)| a.merge(*b));
-        self.nameless.iter_mut().zip(&other.nameless).for_each(|(a, b)| a.merge(b));
-        for (mine, theirs) in self.onehot.iter_mut().zip(&other.onehot) {
-            mine.none += theirs.none;
-            mine.several += theirs.several;
-        }
+        self.rows.absorb(&other.rows);
+        self.nulls.absorb(&other.nulls);
+        self.fractional.absorb(&other.fractional);
+        self.thousands.absorb(&other.thousands);
+        self.nameless.absorb(&other.nameless);
+        self.onehot.absorb(&other.onehot);
         self.weights.merge(other.weights);
         self.tallies.iter_mut().zip(&other.tallies).map(|(a, b)| a.merge(b)).collect()
     }
@@ -431,6 +428,7 @@ mod tests {
     use crate::data::thousands::Thousands;
     use crate::exec::accumulator::Accumulator;
     use crate::exec::tests::state_laws::SampleState;
+    use crate::num::range::ValueRange;
 
     impl SampleState for SourceSurvey {
         fn sample(_: u64) -> Self {
@@ -471,7 +469,7 @@ mod tests {
                 n: 1,
                 words: tally(5),
                 alike: tally(2),
-                extremes: Some((x, x)),
+                extremes: Some(ValueRange(x, x)),
             }];
             one.thousands[0].look([x].into_iter());
             one.onehot = vec![OneHotFaults { none: row % 2, several: row % 5 }];

@@ -7,6 +7,7 @@ use crate::data::prepare::row_id::IdRun;
 use crate::data::prepare::survey::SourceSurvey;
 use crate::data::rows::role_counts::RoleCounts;
 use crate::exec::accumulator::Accumulator;
+use crate::num::additive::Additive;
 
 /// Rows of the source that follow each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,7 +50,7 @@ impl SurveyedRows {
     /// The roles of all rows.
     pub(crate) fn roles(&self) -> RoleCounts {
         let mut all = RoleCounts::default();
-        self.ranges.iter().for_each(|range| all += range.roles);
+        self.ranges.iter().for_each(|range| all.absorb(&range.roles));
         all
     }
 

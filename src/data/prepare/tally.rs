@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::data::source::side_table::EXAMPLES;
 use crate::data::source::{SourceColumn, list_words};
 use crate::data::values::SourceValues;
+use crate::num::additive::{Additive, additive};
+use crate::num::range::ValueRange;
 use crate::table::population::STATES;
 
 /// Why a row is left out: the first that applies, in the order of [`STATES`].
@@ -49,15 +51,17 @@ pub(crate) struct UnmatchedRows {
     pub(crate) first: Vec<(u64, Option<String>)>,
 }
 
-impl UnmatchedRows {
-    pub(super) fn merge(&mut self, other: &UnmatchedRows) {
+impl Additive for UnmatchedRows {
+    fn absorb(&mut self, other: &Self) {
         self.n += other.n;
         self.of += other.of;
         self.first.extend(other.first.iter().cloned());
         self.first.sort();
         self.first.truncate(EXAMPLES);
     }
+}
 
+impl UnmatchedRows {
     /// Their keys in words.
     pub(crate) fn keys(&self) -> String {
         let word = |(row, key): &(u64, Option<String>)| match key {
@@ -76,6 +80,8 @@ pub(crate) struct OneHotFaults {
     /// Rows with several 1.
     pub(crate) several: u64,
 }
+
+additive!(OneHotFaults { none, several });
 
 /// How often each value of a column occurs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -202,18 +208,14 @@ pub(crate) struct UnnamedValues {
     /// Values that a map lacks, with a name or without, and that differ only by case or blanks from
     /// one that it has.
     pub(crate) alike: ColumnTally,
-    /// The lowest and the highest number outside the bins.
-    pub(crate) extremes: Option<(f64, f64)>,
+    /// The range of the numbers outside the bins.
+    pub(crate) extremes: Option<ValueRange>,
 }
 
-impl UnnamedValues {
-    pub(super) fn merge(&mut self, other: &UnnamedValues) {
-        self.n += other.n;
-        self.words.merge(&other.words);
-        self.alike.merge(&other.alike);
-        self.extremes = match (self.extremes, other.extremes) {
-            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-            (a, b) => a.or(b),
-        };
+impl Additive for ColumnTally {
+    fn absorb(&mut self, other: &Self) {
+        self.merge(other);
     }
 }
+
+additive!(UnnamedValues { n, words, alike, extremes });

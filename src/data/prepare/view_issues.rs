@@ -2,7 +2,6 @@
 //! knows, and that differ only by their spelling.
 
 use crate::data::prepare::derive::DerivationRule;
-use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::survey::SourceSurvey;
 use crate::data::prepare::tally::ColumnTally;
@@ -11,12 +10,14 @@ use crate::data::source::list_words;
 use crate::data::source::side_table::UnmatchedRule;
 use crate::data::spelling::{self, Spelling};
 use crate::data::values::float_text;
+use crate::num::range::ValueRange;
+use crate::table::{IssueRow, whole};
 
 /// Number of values that a message lists.
 pub(super) const MAX_SHOWN: usize = 10;
 
 /// Issues: values that `null_values` made missing, and values without a name in a derived column.
-pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> Vec<DataIssue> {
+pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> Vec<IssueRow> {
     let mut issues = Vec::new();
     for (null, &n) in plan.view.nulls().iter().zip(&survey.rows.made_null) {
         let name = plan.name(null.column);
@@ -24,7 +25,7 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
             "{n} rows of the source have a value of `{name}` that means missing; it is treated as \
              missing"
         );
-        issues.push(DataIssue::info("null-value", name, n, text));
+        issues.push(IssueRow::info("null-value", name, whole(n), text));
     }
     let tables = plan.view.source().joined().iter().map(|table| &table.params);
     for (join, unmatched) in tables.zip(&survey.rows.unmatched).filter(|(_, of)| of.n > 0) {
@@ -41,7 +42,7 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
             unmatched.keys()
         );
         let on = join.on.as_str();
-        issues.push(DataIssue::warning("unmatched-rows", on, unmatched.n, text));
+        issues.push(IssueRow::warning("unmatched-rows", on, whole(unmatched.n), text));
     }
     for (&column, &n) in plan.view.spelt().iter().zip(&survey.rows.respelt) {
         let name = plan.name(column);
@@ -50,7 +51,7 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
              `{}`",
             plan.view.columns()[column].spelling.in_a_job()
         );
-        issues.push(DataIssue::info("respelt-value", name, n, text));
+        issues.push(IssueRow::info("respelt-value", name, whole(n), text));
     }
     for ((column, _), &n) in
         plan.view.derived().zip(&survey.rows.not_finite).filter(|(_, n)| **n > 0)
@@ -60,7 +61,7 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
             "{n} rows have no finite number in `{name}`, as after a division by 0: \
              it is missing there"
         );
-        issues.push(DataIssue::warning("not-finite", name, n, text));
+        issues.push(IssueRow::warning("not-finite", name, whole(n), text));
     }
     for ((column, derived), nameless) in plan.view.derived().zip(&survey.nameless) {
         issues.extend(alike_in_map(plan, column, derived, &nameless.alike));
@@ -79,7 +80,7 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
         let (name, n) = (plan.name(column), nameless.n);
         let parent = plan.name(derived.parents[0]);
         let (code, text) = match (&derived.rule, nameless.extremes) {
-            (DerivationRule::Bins(_), Some((lo, hi))) => {
+            (DerivationRule::Bins(_), Some(ValueRange(lo, hi))) => {
                 let (lo, hi) = (float_text(lo), float_text(hi));
                 let where_ =
                     if lo == hi { format!("`{lo}`") } else { format!("from `{lo}` to `{hi}`") };
@@ -109,13 +110,13 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
                 )
             }
         };
-        issues.push(DataIssue::warning(code, name, n, text));
+        issues.push(IssueRow::warning(code, name, whole(n), text));
     }
     issues
 }
 
 /// Values of a column that are one value in some spelling.
-fn alike_values(name: &str, tally: &ColumnTally) -> Option<DataIssue> {
+fn alike_values(name: &str, tally: &ColumnTally) -> Option<IssueRow> {
     let (groups, spelling) =
         spelling::alike(tally.occurrences.iter().map(|(word, seen)| (word.as_str(), seen.n)))?;
     let n = groups.iter().flat_map(|group| &group[1..]).map(|(_, n)| n).sum();
@@ -130,7 +131,7 @@ fn alike_values(name: &str, tally: &ColumnTally) -> Option<DataIssue> {
         list_words(groups.iter().map(one), MAX_SHOWN),
         spelling.in_a_job()
     );
-    Some(DataIssue::warning("similar-values", name, n, text))
+    Some(IssueRow::warning("similar-values", name, whole(n), text))
 }
 
 /// Values of the column of a map that differ only by case or blanks from one that the map has.
@@ -139,7 +140,7 @@ fn alike_in_map(
     column: usize,
     derived: &DerivedColumn,
     alike: &ColumnTally,
-) -> Option<DataIssue> {
+) -> Option<IssueRow> {
     let DerivationRule::Map { names, otherwise } = &derived.rule else { return None };
     let (name, parent) = (plan.name(column), plan.name(*derived.parents.first()?));
     let mut spelling = Spelling::default();
@@ -162,7 +163,7 @@ fn alike_in_map(
         list_words(words, MAX_SHOWN),
         spelling.in_a_job()
     );
-    (n > 0).then(|| DataIssue::warning("similar-values", parent, n, text))
+    (n > 0).then(|| IssueRow::warning("similar-values", parent, whole(n), text))
 }
 
 /// What a spelling takes no notice of.

@@ -7,8 +7,10 @@
 use crate::data::rows::training::TrainingRows;
 use crate::data::{FeatureColumn, FeatureRows};
 use crate::error::Result;
+use crate::num::additive::{Additive, additive};
 use crate::num::fixed::FixedSum;
 use crate::num::moments::scale_above;
+use crate::num::range::ValueRange;
 
 /// What rows hold in a column.
 #[derive(Debug, Clone)]
@@ -21,10 +23,8 @@ pub(crate) struct TrainingTally {
     pub(crate) n: u64,
     /// Rows without one.
     pub(crate) n_missing: u64,
-    /// The smallest number.
-    pub(crate) smallest: f64,
-    /// The largest.
-    pub(crate) largest: f64,
+    /// The range of the numbers; none without one.
+    pub(crate) range: Option<ValueRange>,
     /// Rows of each level.
     pub(crate) levels: Vec<u64>,
 }
@@ -37,8 +37,7 @@ impl TrainingTally {
             is_number: levels.is_none(),
             n: 0,
             n_missing: 0,
-            smallest: f64::INFINITY,
-            largest: f64::NEG_INFINITY,
+            range: None,
             levels: vec![0; levels.unwrap_or(0)],
         }
     }
@@ -57,21 +56,14 @@ impl TrainingTally {
                 column => {
                     let x = column.number(i);
                     self.n += 1;
-                    (self.smallest, self.largest) = (self.smallest.min(x), self.largest.max(x));
+                    self.range.absorb(&Some(ValueRange(x, x)));
                 }
             }
         }
     }
-
-    /// Adds what other rows hold.
-    pub(crate) fn merge(&mut self, other: &TrainingTally) {
-        self.n += other.n;
-        self.n_missing += other.n_missing;
-        self.smallest = self.smallest.min(other.smallest);
-        self.largest = self.largest.max(other.largest);
-        self.levels.iter_mut().zip(&other.levels).for_each(|(a, b)| *a += b);
-    }
 }
+
+additive!(TrainingTally { n, n_missing, range, levels });
 
 /// For each column the mean and the population standard deviation of its numbers in the rows that
 /// count; 0 where there are none.
@@ -83,7 +75,7 @@ pub(crate) fn means_and_deviations(
     columns: &[TrainingTally],
     counts: &(dyn Fn(&FeatureRows, usize) -> bool + Sync),
 ) -> Result<Vec<(f64, f64)>> {
-    let largest = |of: &TrainingTally| if of.n == 0 { 0.0 } else { of.largest.max(-of.smallest) };
+    let largest = |of: &TrainingTally| of.range.map_or(0.0, |range| range.1.max(-range.0));
     let scales: Vec<f64> = columns.iter().map(|of| scale_above(largest(of))).collect();
     let mean_of = |term: &(dyn Fn(usize, f64) -> f64 + Sync)| -> Result<Vec<f64>> {
         let mut sums = vec![FixedSum::ZERO; columns.len()];

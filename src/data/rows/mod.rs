@@ -57,7 +57,8 @@ pub struct RowsReader {
 pub struct PreparedBatch {
     /// Positions in the source before `keep`.
     pub row: Vec<u64>,
-    /// The row number, the integer row id or the hash of the text row id.
+    /// The row number, the integer row id or the hash of the text row id. Empty if they were not
+    /// requested.
     pub row_key: Vec<u64>,
     /// The key of the person whose row it is. Empty where each row is a person: see
     /// [`PreparedBatch::person_keys`].
@@ -82,10 +83,31 @@ pub struct PreparedBatch {
     pub slices: Vec<Vec<u32>>,
 }
 
+/// What of a row group is read besides row numbers, persons and groups.
+#[derive(Debug, Clone, Copy)]
+struct Projection {
+    /// Row keys.
+    keys: bool,
+    features: bool,
+    /// Labels, weights, strata and slices.
+    outcomes: bool,
+    carried: bool,
+}
+
+const ALL: Projection = Projection { keys: true, features: true, outcomes: true, carried: true };
+
+const NOTHING: Projection =
+    Projection { keys: false, features: false, outcomes: false, carried: false };
+
 impl PreparedBatch {
     /// The key of the person whose row each is: what blocks, splits and folds are cut by.
     pub fn person_keys(&self) -> &[u64] {
         if self.person.is_empty() { &self.row_key } else { &self.person }
+    }
+
+    /// The key of the person of a row, where a person may have several rows; else 0.
+    pub(crate) fn shared_key(&self, i: usize) -> u64 {
+        self.person.get(i).copied().unwrap_or(0)
     }
 }
 
@@ -162,7 +184,7 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read(&self, group: usize) -> Result<PreparedBatch> {
-        self.read_some(group, true, true, true)
+        self.read_some(group, ALL)
     }
 
     /// A row group without features.
@@ -170,7 +192,7 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read_keys(&self, group: usize) -> Result<PreparedBatch> {
-        self.read_some(group, false, true, true)
+        self.read_some(group, Projection { features: false, ..ALL })
     }
 
     /// The keys, the groups and, where asked for, the features of a row group: neither outcomes nor
@@ -179,7 +201,15 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub(crate) fn read_people(&self, group: usize, features: bool) -> Result<PreparedBatch> {
-        self.read_some(group, features, false, false)
+        self.read_some(group, Projection { features, outcomes: false, carried: false, ..ALL })
+    }
+
+    /// The groups and the features of a row group alone.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub(crate) fn read_features(&self, group: usize) -> Result<PreparedBatch> {
+        self.read_some(group, Projection { features: true, ..NOTHING })
     }
 
     /// A row group without features, and with carried columns only where they are asked for.
@@ -187,16 +217,20 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub(crate) fn read_counted(&self, group: usize, carried: bool) -> Result<PreparedBatch> {
-        self.read_some(group, false, true, carried)
+        self.read_some(group, Projection { features: false, carried, ..ALL })
     }
 
-    fn read_some(
-        &self,
-        group: usize,
-        features: bool,
-        outcomes: bool,
-        carried: bool,
-    ) -> Result<PreparedBatch> {
+    /// The same without the keys of the rows: those of persons are there, where a person may have
+    /// several rows.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub(crate) fn read_outcomes(&self, group: usize, carried: bool) -> Result<PreparedBatch> {
+        self.read_some(group, Projection { outcomes: true, carried, ..NOTHING })
+    }
+
+    fn read_some(&self, group: usize, of: Projection) -> Result<PreparedBatch> {
+        let Projection { keys, features, outcomes, carried } = of;
         let layout = &self.layout;
         let label = layout.label.as_ref().filter(|_| outcomes);
         let weight = layout.weight.as_ref().filter(|_| outcomes);
@@ -205,7 +239,7 @@ impl RowsReader {
         let slices = if outcomes { layout.slices.as_slice() } else { &[] };
         let has_classes = label.is_some_and(|label| !label.classes.is_empty());
         let features = if features { layout.features.as_slice() } else { &[] };
-        let mut names = self.key_columns();
+        let mut names = self.key_columns(keys);
         let fixed = [
             (layout.person.is_some(), PERSON),
             (weight.is_some(), WEIGHT),
@@ -221,7 +255,7 @@ impl RowsReader {
         names.extend(slices.iter().map(slice_name));
         let mut columns = self.columns(group, &names)?;
 
-        let (row, row_key) = self.keys_of(group, &mut columns)?;
+        let (row, row_key) = self.keys_of(group, &mut columns, keys)?;
         let person = match layout.person {
             None => Vec::new(),
             Some(_) => self.values::<UInt64Type>(&mut columns, PERSON, 0)?,
@@ -313,19 +347,24 @@ impl RowsReader {
         self.cells(features, &mut columns, |columns, f| self.feature(columns, &features[f]))
     }
 
-    /// The columns of keys that the file holds.
-    fn key_columns(&self) -> Vec<String> {
+    /// The columns of row numbers and keys that the file holds; without `keys` of numbers alone.
+    fn key_columns(&self, keys: bool) -> Vec<String> {
         let row = (!self.stored.rows_follow).then_some("row");
         let key = match self.layout.row_id {
             RowIdKind::RowNumber => None,
             RowIdKind::Integer => Some("row_id"),
             RowIdKind::Text => Some("row_key"),
         };
-        row.into_iter().chain(key).map(str::to_owned).collect()
+        row.into_iter().chain(key.filter(|_| keys)).map(str::to_owned).collect()
     }
 
-    /// Row numbers and keys.
-    fn keys_of(&self, group: usize, columns: &mut BatchColumns) -> Result<(Vec<u64>, Vec<u64>)> {
+    /// Row numbers and, where asked for, keys.
+    fn keys_of(
+        &self,
+        group: usize,
+        columns: &mut BatchColumns,
+        keys: bool,
+    ) -> Result<(Vec<u64>, Vec<u64>)> {
         let row = if self.stored.rows_follow {
             let first = self.stored.first_row + self.first_row(group) as u64;
             (first..first + self.file.group_rows(group) as u64).collect()
@@ -333,6 +372,7 @@ impl RowsReader {
             self.values::<UInt64Type>(columns, "row", 0)?
         };
         let row_key = match self.layout.row_id {
+            _ if !keys => Vec::new(),
             RowIdKind::RowNumber => row.clone(),
             RowIdKind::Integer => {
                 let ids = self.values::<Int64Type>(columns, "row_id", 0)?;
@@ -348,8 +388,8 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub(crate) fn read_row_keys(&self, group: usize) -> Result<Vec<u64>> {
-        let mut columns = self.columns(group, &self.key_columns())?;
-        Ok(self.keys_of(group, &mut columns)?.1)
+        let mut columns = self.columns(group, &self.key_columns(true))?;
+        Ok(self.keys_of(group, &mut columns, true)?.1)
     }
 
     /// The keys of the persons whose rows are in a row group; those of the rows where each row is

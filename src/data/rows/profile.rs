@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::{self, RowRoles};
-use crate::data::{FeatureColumn, Layout, MISSING, MISSING_GROUP};
+use crate::data::{Feature, FeatureColumn, Layout, MISSING, MISSING_GROUP};
 use crate::exec::accumulator::Accumulator;
+use crate::num::additive::{Additive, additive};
+use crate::num::range::ValueRange;
 
 /// Counts of the prepared rows; [`PreparedProfile::empty`] is the empty accumulator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,22 +28,14 @@ pub(crate) struct PreparedProfile {
 }
 
 /// The values of one column.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) enum ColumnCounts {
-    /// Rows by level.
-    Levels {
-        /// In the order of the levels.
-        counts: Vec<u64>,
-        /// Rows without a value.
-        missing: u64,
-    },
-    /// Numbers.
-    Numbers {
-        /// The smallest and the largest; `None` where no row has a value.
-        range: Option<(f64, f64)>,
-        /// Rows without a value.
-        missing: u64,
-    },
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ColumnCounts {
+    /// Rows by level, in the order of the levels; empty of numbers.
+    pub levels: Vec<u64>,
+    /// The range of numbers; none where no row has one.
+    pub range: Option<ValueRange>,
+    /// Rows without a value.
+    pub missing: u64,
 }
 
 /// Rows by label.
@@ -77,58 +71,25 @@ impl LabelCounts {
             None => self.missing += 1,
         }
     }
-
-    /// Adds the labels of other rows.
-    pub(crate) fn merge(&mut self, other: LabelCounts) {
-        self.positive += other.positive;
-        self.negative += other.negative;
-        self.missing += other.missing;
-    }
 }
+
+additive!(ColumnCounts { levels, range, missing });
+additive!(LabelCounts { positive, negative, missing });
+additive!(GroupProfile { rows, trained, audited, labels });
+additive!(PreparedProfile { features, carried, labels, groups });
 
 impl ColumnCounts {
     fn numbers(&mut self, values: &[f64]) {
-        let ColumnCounts::Numbers { range, missing } = self else { return };
-        for &value in values {
-            if value.is_nan() {
-                *missing += 1;
-            } else {
-                let (lo, hi) = range.unwrap_or((value, value));
-                *range = Some((lo.min(value), hi.max(value)));
-            }
-        }
+        self.missing += values.iter().filter(|x| x.is_nan()).count() as u64;
+        self.range.absorb(&ValueRange::of(values.iter().copied().filter(|x| !x.is_nan())));
     }
 
     fn codes(&mut self, codes: &[u32]) {
-        let ColumnCounts::Levels { counts, missing } = self else { return };
         for &code in codes {
-            match counts.get_mut(code as usize) {
+            match self.levels.get_mut(code as usize) {
                 Some(n) if code != MISSING => *n += 1,
-                _ => *missing += 1,
+                _ => self.missing += 1,
             }
-        }
-    }
-
-    fn merge(&mut self, other: &ColumnCounts) {
-        match (self, other) {
-            (
-                ColumnCounts::Levels { counts, missing },
-                ColumnCounts::Levels { counts: more, missing: gone },
-            ) => {
-                counts.iter_mut().zip(more).for_each(|(n, more)| *n += more);
-                *missing += gone;
-            }
-            (
-                ColumnCounts::Numbers { range, missing },
-                ColumnCounts::Numbers { range: other, missing: gone },
-            ) => {
-                *range = match (*range, *other) {
-                    (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-                    (a, b) => a.or(b),
-                };
-                *missing += gone;
-            }
-            _ => {}
         }
     }
 }
@@ -136,21 +97,13 @@ impl ColumnCounts {
 impl PreparedProfile {
     /// An empty accumulator.
     pub(crate) fn empty(layout: &Layout) -> Self {
-        let numbers = || ColumnCounts::Numbers { range: None, missing: 0 };
-        let column = |coded: bool, levels: usize| {
-            if coded {
-                ColumnCounts::Levels { counts: vec![0; levels], missing: 0 }
-            } else {
-                numbers()
-            }
+        let column = |of: &Feature| {
+            let n_levels = if of.kind.is_coded() { of.levels.len() } else { 0 };
+            ColumnCounts { levels: vec![0; n_levels], ..ColumnCounts::default() }
         };
         PreparedProfile {
-            features: layout
-                .features
-                .iter()
-                .map(|f| column(f.kind.is_coded(), f.levels.len()))
-                .collect(),
-            carried: layout.carried.iter().map(|_| numbers()).collect(),
+            features: layout.features.iter().map(column).collect(),
+            carried: vec![ColumnCounts::default(); layout.carried.len()],
             labels: LabelCounts::default(),
             groups: layout
                 .attributes
@@ -207,17 +160,7 @@ impl PreparedProfile {
 
 impl Accumulator for PreparedProfile {
     fn merge(&mut self, other: Self) {
-        self.features.iter_mut().zip(&other.features).for_each(|(a, b)| a.merge(b));
-        self.carried.iter_mut().zip(&other.carried).for_each(|(a, b)| a.merge(b));
-        self.labels.merge(other.labels);
-        for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
-            for (a, b) in mine.iter_mut().zip(theirs) {
-                a.rows += b.rows;
-                a.trained += b.trained;
-                a.audited += b.audited;
-                a.labels.merge(b.labels);
-            }
-        }
+        self.absorb(&other);
     }
 }
 
@@ -232,6 +175,7 @@ mod tests {
     };
     use crate::exec::accumulator::Accumulator;
     use crate::exec::tests::state_laws::SampleState;
+    use crate::num::range::ValueRange;
 
     fn layout() -> Layout {
         Layout {
@@ -273,6 +217,10 @@ mod tests {
         (batch, RowRoles([0, TRAIN, 0, 0, NEITHER][range].to_vec()))
     }
 
+    fn counts(levels: &[u64], range: Option<ValueRange>, missing: u64) -> ColumnCounts {
+        ColumnCounts { levels: levels.to_vec(), range, missing }
+    }
+
     impl SampleState for PreparedProfile {
         fn sample(_: u64) -> Self {
             PreparedProfile::empty(&layout())
@@ -298,12 +246,9 @@ mod tests {
             whole
         };
         let profile = of(&[0..5, 5..5]);
-        assert_eq!(profile.features[0], ColumnCounts::Levels { counts: vec![1, 3, 1], missing: 0 });
-        assert_eq!(
-            profile.features[1],
-            ColumnCounts::Numbers { range: Some((-4.0, 50.0)), missing: 1 }
-        );
-        assert_eq!(profile.carried[0], ColumnCounts::Numbers { range: None, missing: 5 });
+        assert_eq!(profile.features[0], counts(&[1, 3, 1], None, 0));
+        assert_eq!(profile.features[1], counts(&[], Some(ValueRange(-4.0, 50.0)), 1));
+        assert_eq!(profile.carried[0], counts(&[], None, 5));
         assert_eq!(profile.labels, LabelCounts { positive: 3, negative: 1, missing: 1 });
         let labels = |positive, negative, missing| LabelCounts { positive, negative, missing };
         let group =
@@ -325,7 +270,7 @@ mod tests {
         batch.rows.columns[0] = FeatureColumn::Code(vec![MISSING, 0, 0, MISSING, 2]);
         let mut profile = PreparedProfile::empty(&layout());
         profile.add(&layout(), &batch, &RowRoles(vec![0, 1, 2, 0, 1]), true);
-        assert_eq!(profile.features[0], ColumnCounts::Levels { counts: vec![2, 0, 1], missing: 2 });
+        assert_eq!(profile.features[0], counts(&[2, 0, 1], None, 2));
         assert_eq!((profile.groups[0][1].trained, profile.groups[0][1].audited), (3, 3));
     }
 }

@@ -151,19 +151,16 @@ impl<'a> ReferenceRows<'a> {
     pub fn fold<T: Send>(
         &self,
         visit: impl Fn(&ReferenceBatch) -> T + Sync,
-        mut merge: impl FnMut(T),
+        merge: impl FnMut(T),
     ) -> Result<()> {
         let show = self.begin();
-        self.pieces.in_order(
+        self.pieces.in_turn(
             |g| {
                 let group = (self.read)(g)?;
                 show(&group);
                 Ok((group.rows.n as u64, visit(&group)))
             },
-            |_, part| {
-                merge(part);
-                Ok(())
-            },
+            merge,
         )
     }
 
@@ -177,13 +174,8 @@ impl<'a> ReferenceRows<'a> {
         task: &(dyn Fn(usize) -> Result<T> + Sync),
     ) -> Result<Vec<T>> {
         let mut results = Vec::with_capacity(n);
-        PieceLoop { n, ..self.pieces }.in_order(
-            |k| Ok((0, task(k)?)),
-            |_, result| {
-                results.push(result);
-                Ok(())
-            },
-        )?;
+        PieceLoop { n, ..self.pieces }
+            .in_turn(|k| Ok((0, task(k)?)), |result| results.push(result))?;
         Ok(results)
     }
 }

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::num::additive::additive;
 use crate::num::seed::{h, u01};
 use crate::param::Fraction;
 
@@ -15,12 +16,7 @@ pub(crate) struct RoleCounts {
     pub(crate) trained: u64,
 }
 
-impl std::ops::AddAssign for RoleCounts {
-    fn add_assign(&mut self, other: Self) {
-        self.audited += other.audited;
-        self.trained += other.trained;
-    }
-}
+additive!(RoleCounts { audited, trained });
 
 /// A share that is drawn by the hashes of rows: one is audited iff `u01(h(seed, key, 0))` is below
 /// the share, else it trains. The key is that of the row, or of its person where persons may have

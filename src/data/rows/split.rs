@@ -208,20 +208,13 @@ pub(crate) fn write_note(
     RolesNote { place, counts, n_folds: 1 }.write(path)
 }
 
-/// Where the roles of rows are read.
-#[derive(Debug, Clone)]
-enum RolesSource {
-    File(ParquetFile),
-    Rows(Box<RowsReader>),
-    /// Every row is audited; the file has the sizes of the row groups.
-    All(ParquetFile),
-}
-
 /// The roles of rows, read a row group at a time.
 #[derive(Debug, Clone)]
 pub struct RolesReader {
-    source: RolesSource,
     note: RolesNote,
+    rows: Box<RowsReader>,
+    /// The file, where they have one; else that of the rows.
+    file: ParquetFile,
 }
 
 impl RolesReader {
@@ -231,12 +224,11 @@ impl RolesReader {
     /// A file is absent or damaged.
     pub fn open(path: &Path, rows: &RowsReader) -> Result<Self> {
         let note: RolesNote = read_json(&RolesNote::file(path))?;
-        let source = match note.place {
-            RolesPlace::File => RolesSource::File(ParquetFile::open(path, FileOwner::Program)?),
-            RolesPlace::Rows => RolesSource::Rows(Box::new(rows.clone())),
-            RolesPlace::Nowhere => RolesSource::All(rows.file().clone()),
+        let file = match note.place {
+            RolesPlace::File => ParquetFile::open(path, FileOwner::Program)?,
+            RolesPlace::Rows | RolesPlace::Nowhere => rows.file().clone(),
         };
-        Ok(RolesReader { source, note })
+        Ok(RolesReader { note, rows: Box::new(rows.clone()), file })
     }
 
     /// The roles of one row group of the prepared rows.
@@ -244,13 +236,13 @@ impl RolesReader {
     /// # Errors
     /// A damaged file.
     pub fn read(&self, group: usize) -> Result<RowRoles> {
-        match &self.source {
-            RolesSource::File(file) => {
-                let batch = file.read_group(group, Some(&["role"]))?;
+        match self.note.place {
+            RolesPlace::File => {
+                let batch = self.file.read_group(group, Some(&["role"]))?;
                 Ok(RowRoles(batch.column(0).as_primitive::<UInt8Type>().values().to_vec()))
             }
-            RolesSource::Rows(rows) => rows.read_roles(group).map(RowRoles),
-            RolesSource::All(file) => Ok(RowRoles(vec![0; file.group_rows(group)])),
+            RolesPlace::Rows => self.rows.read_roles(group).map(RowRoles),
+            RolesPlace::Nowhere => Ok(RowRoles(vec![0; self.file.group_rows(group)])),
         }
     }
 
@@ -259,9 +251,9 @@ impl RolesReader {
     /// # Errors
     /// A damaged file.
     pub fn all(&self) -> Result<RowRoles> {
-        let n_groups = match &self.source {
-            RolesSource::File(file) | RolesSource::All(file) => file.n_groups(),
-            RolesSource::Rows(rows) => rows.n_groups(),
+        let n_groups = match self.note.place {
+            RolesPlace::Rows => self.rows.n_groups(),
+            RolesPlace::File | RolesPlace::Nowhere => self.file.n_groups(),
         };
         let mut all = Vec::new();
         for group in 0..n_groups {
@@ -369,13 +361,12 @@ fn check_persons(rows: &RowsReader, workers: &WorkerPool, watch: StageWatch<'_>)
         let keys = rows.read_persons(group)?;
         Ok((keys.len() as u64, (keys, rows.read_roles(group)?)))
     };
-    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |_, (keys, roles)| {
+    PieceLoop { workers, watch, n: rows.n_groups() }.in_turn(read, |(keys, roles)| {
         for (key, role) in keys.into_iter().zip(roles) {
             if role != NEITHER {
                 both += u64::from(*sides.entry(key).or_insert(role) != role);
             }
         }
-        Ok(())
     })?;
     if both == 0 {
         return Ok(());

@@ -37,7 +37,7 @@ use crate::data::source_form::SourceKind;
 use crate::data::values::ValueClass;
 use crate::error::{Error, Fault, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
-use crate::param::Word;
+use crate::param::{KnobRefusal, Word};
 
 /// Number of rows between two reports to the watch.
 const WATCH_ROWS: u64 = 65_536;
@@ -82,17 +82,6 @@ fn yes() -> bool {
     true
 }
 
-/// What is wrong in the block of a text file: the key, what it is and what to write instead.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DialectProblem {
-    /// The key below `csv`.
-    pub key: &'static str,
-    /// What is wrong.
-    pub what: String,
-    /// What to write.
-    pub hint: &'static str,
-}
-
 impl CsvBlock {
     /// A file of comma separated values in UTF-8.
     pub fn at(path: &str) -> Self {
@@ -109,7 +98,7 @@ impl CsvBlock {
     }
 
     /// What is wrong with the signs that the block names; `None` where the file can be read.
-    pub fn problem(&self) -> Option<DialectProblem> {
+    pub fn problem(&self) -> Option<KnobRefusal> {
         let is_sign = |sign: char| sign.is_ascii() && !matches!(sign, '\r' | '\n');
         let (delimiter, quote) = (self.delimiter, self.quote);
         let (key, what, hint) = if delimiter == quote {
@@ -132,7 +121,7 @@ impl CsvBlock {
         } else {
             return None;
         };
-        Some(DialectProblem { key, what, hint })
+        Some(KnobRefusal::new(key, "bad-value", what, hint))
     }
 
     fn notation(&self) -> Option<NumberNotation> {

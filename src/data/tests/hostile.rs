@@ -14,7 +14,6 @@ use super::{
     prepare_parquet, prepared, sensitive, texts, words,
 };
 use crate::data::column::declared::DeclaredColumns;
-use crate::data::prepare::issues::IssueSeverity;
 use crate::data::prepare::params::{
     MissingBlock, MissingRule, OrdinalOrder, PrepareParams, SplitColumn,
 };
@@ -138,9 +137,9 @@ fn one_hot_groups_hold_one_level_a_row() {
     let (_dir, prepared) = prepared(rows, &params);
     let prepared = prepared.unwrap();
     let issue = prepared.issues.iter().find(|i| i.code == "broken-onehot").unwrap();
-    assert_eq!((issue.place.as_str(), issue.n), ("level", 3));
+    assert_eq!((issue.r#where.as_str(), issue.n), ("level", 3));
     issue.text.says(&["2 rows have no 1 and 1 rows have several"]);
-    assert!(params.reports_issue(issue.code, &issue.place));
+    assert!(params.reports_issue(&issue.code, &issue.r#where));
 }
 
 #[test]
@@ -156,7 +155,7 @@ fn missing_values_follow_their_rule() {
         batches(dir.path())[0].rows.numbers(1).iter().map(|v| v.is_nan()).collect();
     assert_eq!(missing, [false, true, false, true]);
     assert_eq!(
-        found.issues.iter().map(|i| (i.code, i.n)).collect::<Vec<_>>(),
+        found.issues.iter().map(|i| (i.code.as_str(), i.n)).collect::<Vec<_>>(),
         [("missing-values", 2)]
     );
     let params = PrepareParams {
@@ -249,7 +248,8 @@ fn labels_of_nobody_are_told_as_such() {
         let label = params.label.as_mut().unwrap();
         (label.positive, label.negative) = (words(&["yes"]), Some(words(&["no"])));
         let issues = prepared(rows, &params).1.unwrap().issues;
-        let of = |code: &str| issues.iter().find(|i| i.code == code).map(|i| (i.n, i.text.clone()));
+        let of =
+            |code: &str| issues.iter().find(|i| i.code == code).map(|i| (i.n, i.text.to_string()));
         (of("one-label-value"), of("missing-label"))
     };
     let nobody = "nobody has a label in `y`: metrics that need labels are undefined".to_owned();
@@ -266,7 +266,7 @@ fn groups_that_are_missing_or_strange_stay_and_are_counted() {
     let (dir, prepared) = prepared(rows_with([("g", g), ("y", y)]), &params());
     let prepared = prepared.unwrap();
     let mut codes: Vec<_> =
-        prepared.issues.iter().map(|i| (i.code, i.place.as_str(), i.n)).collect();
+        prepared.issues.iter().map(|i| (i.code.as_str(), i.r#where.as_str(), i.n)).collect();
     codes.sort_unstable();
     assert_eq!(
         codes,
@@ -293,7 +293,7 @@ fn groups_that_differ_only_by_case_or_blanks() {
         let params = PrepareParams { sensitive: vec![sensitive("g", groups)], ..params() };
         match prepared(rows_with([("g", texts(&values))]), &params).1 {
             Ok(prepared) => {
-                prepared.issues.iter().find(|issue| issue.code == code).unwrap().text.clone()
+                prepared.issues.iter().find(|issue| issue.code == code).unwrap().text.to_string()
             }
             Err(error) => fault::<()>(Err(error)).hint.unwrap(),
         }
@@ -426,8 +426,8 @@ fn many_levels_are_told() {
         let prepared = prepare_parquet(&file, &params, dir.path(), 1024, 2).unwrap();
         let issue = prepared.issues.iter().find(|issue| issue.code == "many-levels");
         assert_eq!(
-            issue.map(|issue| (issue.n, issue.place.as_str(), issue.severity)),
-            told.map(|n| (n, "v", IssueSeverity::Warning))
+            issue.map(|issue| (issue.n, issue.r#where.as_str(), issue.severity.as_str())),
+            told.map(|n| (n, "v", "warning"))
         );
     }
 }

@@ -11,12 +11,12 @@ use super::{
 };
 use crate::data::prepare::PrepareFindings;
 use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe};
-use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::params::{
     MissingBlock, MissingRule, OrdinalOrder, PrepareParams, SensitiveParams, SplitColumn,
 };
 use crate::data::{FeatureKind, MISSING, MISSING_GROUP};
 use crate::param::ColumnName;
+use crate::table::IssueRow;
 use crate::tests::Says;
 use crate::tests::shared;
 
@@ -33,7 +33,7 @@ fn derived(name: &str, of: &str, groups: &[&str]) -> SensitiveParams {
     SensitiveParams { column: column(of), ..sensitive(name, groups) }
 }
 
-fn issue<'a>(prepared: &'a PrepareFindings, code: &str) -> &'a DataIssue {
+fn issue<'a>(prepared: &'a PrepareFindings, code: &str) -> &'a IssueRow {
     prepared
         .issues
         .iter()
@@ -116,10 +116,10 @@ fn derived_attributes_have_groups_and_their_misfits_are_counted() {
     assert_eq!(all[2], [0, NONE, NONE, 1, NONE, NONE, NONE]);
 
     let outside = issue(&prepared, "outside-bins");
-    assert_eq!((outside.n, outside.place.as_str()), (2, "band"));
+    assert_eq!((outside.n, outside.r#where.as_str()), (2, "band"));
     outside.text.says(&["from `16` to `99`"]);
     let unmapped = issue(&prepared, "unmapped-value");
-    assert_eq!((unmapped.n, unmapped.place.as_str()), (3, "race2"));
+    assert_eq!((unmapped.n, unmapped.r#where.as_str()), (3, "race2"));
     unmapped.text.says(&["`?` (1), `Asian` (1), `Other` (1)"]);
 }
 
@@ -214,7 +214,7 @@ fn values_that_mean_missing_are_gone_before_anything_looks() {
         .issues
         .iter()
         .filter(|i| i.code == "null-value")
-        .map(|i| (i.place.as_str(), i.n))
+        .map(|i| (i.r#where.as_str(), i.n))
         .collect();
     assert_eq!(counted, [("race", 2), ("age", 2)]);
     assert_eq!(
@@ -275,7 +275,7 @@ fn heart_has_the_missing_values_of_its_notes() {
         ..PrepareParams::default()
     };
     let prepared = prepare_parquet(&file, &params, out.path(), BATCH, 1).unwrap();
-    let counted: Vec<u64> =
+    let counted: Vec<i64> =
         prepared.issues.iter().filter(|i| i.code == "null-value").map(|i| i.n).collect();
     assert_eq!(counted, [123 + 49, 1]);
 }

@@ -9,7 +9,7 @@ mod words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::table::{GateRow, ReasonCode};
+use crate::table::{GateRow, ReasonCode, RefitReason};
 
 /// How a gate, or all of them, came out; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -259,7 +259,7 @@ pub(crate) enum GateReason {
     /// The ends with the doubt about the rate; none where it is not known.
     RateOfOne { ends: Option<[Option<f64>; 2]> },
     /// Why the fits differ, and what helps.
-    Refitted { why: String },
+    Refitted { why: RefitReason },
     /// Behind what they are, how many of all switches, and what is without them.
     RoundingAtThreshold {
         behind: ComparedPart,
@@ -275,8 +275,8 @@ pub(crate) enum GateReason {
     TooFew { n: i64, of: CountedUnit, required: u64 },
     /// All of it breaks the limit, and a clearer comparison does not.
     UnclearInFamily(ComparedPlace),
-    /// The reason that the table has, and what it means; empty where that says all.
-    Undefined { undefined: String, meaning: String, of_change: bool },
+    /// The reason that the table has.
+    Undefined { undefined: String, of_change: bool },
     /// The group with the most such people.
     UnknownLevels { attribute: String, group: String, people: i64, audited: i64 },
     /// How many, and which of them are known.

@@ -9,7 +9,9 @@ use serde::Serialize;
 
 use super::{GateCount, GateFindings};
 use crate::metric::noise::repeats::MIN_REPEATS_FOR_TAILS;
+use crate::metric::rate::Undefined;
 use crate::metric::value::worlds::ENOUGH_BOOTSTRAPS;
+use crate::table::REFITTED;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 use crate::text;
@@ -19,6 +21,9 @@ static WORDS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut words = text::environment();
     words.add_global("enough_repeats", MIN_REPEATS_FOR_TAILS);
     words.add_global("enough_bootstraps", ENOUGH_BOOTSTRAPS);
+    words.add_filter("meaning", |code: &str| {
+        Undefined::of_code(code).map_or("", Undefined::meaning)
+    });
     words.add_filter("plain", |x: f64| x.to_string());
     words.add_filter("digits", |x: f64| format!("{x:.4}"));
     // What rounds to 0 has no sign.
@@ -40,6 +45,7 @@ static WORDS: LazyLock<Environment<'static>> = LazyLock::new(|| {
             format!("{}{ends}", fixed_digits(value, decimals))
         },
     );
+    words.add_template(REFITTED.0, REFITTED.1).expect(text::TESTED);
     words.add_template("words.txt", include_str!("words.txt")).expect(text::TESTED);
     words
 });

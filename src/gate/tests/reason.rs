@@ -5,7 +5,7 @@ use crate::gate::reason::{
     GateFindings, GateReason, GateRemark, IntervalLack, Judged, Lack, LowerSide, MissingRow,
     OwnValue, UncertaintySource, UnseenPart, UnshownChange, WithoutRounding,
 };
-use crate::table::{GateRow, REASON_CODES};
+use crate::table::{GateRow, REASON_CODES, RefitReason};
 
 fn text(word: &str) -> String {
     word.to_owned()
@@ -64,7 +64,7 @@ fn each_reason() -> Vec<GateReason> {
         GateReason::OnlyInOneRun { new: true },
         GateReason::OtherSide { kept: true, range },
         GateReason::RateOfOne { ends: Some([Some(0.95), None]) },
-        GateReason::Refitted { why: text("refitted: other rows") },
+        GateReason::Refitted { why: RefitReason::OneRun },
         GateReason::RoundingAtThreshold {
             behind: ComparedPart::Change,
             rounded: 3,
@@ -81,11 +81,7 @@ fn each_reason() -> Vec<GateReason> {
         GateReason::SmallGroup { flags: ["small_group", "small_denominator"].map(text).to_vec() },
         GateReason::TooFew { n: 3, of: CountedUnit::PersonsBelow, required: 10 },
         GateReason::UnclearInFamily(holm),
-        GateReason::Undefined {
-            undefined: text("empty_group"),
-            meaning: text("The group is empty"),
-            of_change: false,
-        },
+        GateReason::Undefined { undefined: text("empty_group"), of_change: false },
         GateReason::UnknownLevels {
             attribute: text("sex"),
             group: text("f"),
@@ -215,13 +211,23 @@ fn words_follow_from_codes() {
              interval would be 0.2500",
         ]
     );
-    let undefined = GateFindings::new(GateReason::Undefined {
-        undefined: text("empty_group"),
-        meaning: text("The group is empty"),
-        of_change: false,
-    });
-    assert_eq!(undefined.words(), "the value is undefined: empty_group: The group is empty");
-    assert_eq!(undefined.plain_words(), "there is no value: the group is empty");
+    let undefined = |undefined: &str| {
+        let undefined = undefined.to_owned();
+        let found = GateFindings::new(GateReason::Undefined { undefined, of_change: false });
+        [found.words(), found.plain_words()]
+    };
+    assert_eq!(
+        undefined("empty_group"),
+        [
+            "the value is undefined: empty_group: No row of the group has the values that the \
+             metric needs",
+            "there is no value: no row of the group has the values that the metric needs",
+        ]
+    );
+    assert_eq!(
+        undefined("of_another_version"),
+        ["the value is undefined: of_another_version", "there is no value: of_another_version"]
+    );
     let small =
         GateReason::SmallGroup { flags: ["small_group", "small_denominator"].map(text).to_vec() };
     let small = GateFindings::new(small);

@@ -220,7 +220,7 @@ impl JobChecker<'_> {
     }
 
     /// Complains about knobs of a block that are refused regardless of the rest of the job.
-    fn refused(&mut self, block: &str, refusals: Vec<KnobRefusal>) {
+    fn refused(&mut self, block: &str, refusals: impl IntoIterator<Item = KnobRefusal>) {
         for KnobRefusal { key, code, what, hint } in refusals {
             let dot = if key.is_empty() { "" } else { "." };
             self.say(format!("{block}{dot}{key}"), Said { code, reads: &[], what, hint });

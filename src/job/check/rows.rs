@@ -9,7 +9,6 @@ use indexmap::IndexMap;
 use crate::data::prepare::params::{KeepCondition, KeepStep, MissingRule};
 use crate::data::rows::split::Stratification;
 use crate::data::source::catalog::DATA_SETS;
-use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::synthetic::{Mechanism, SyntheticBlock};
 use crate::data::sql;
 use crate::job::blocks::data::ROW_SOURCES;
@@ -51,7 +50,7 @@ impl JobChecker<'_> {
         }
         match source {
             RowSource::Parquet(_) | RowSource::Stream(_) => {}
-            RowSource::Csv(csv) => self.csv("data.rows.csv", csv),
+            RowSource::Csv(csv) => self.refused("data.rows.csv", csv.problem()),
             RowSource::Catalog(rows) => {
                 let known = DATA_SETS.iter().map(|set| set.name);
                 self.check_known("data set", "data.rows.catalog.name", &rows.name, known);
@@ -129,7 +128,7 @@ impl JobChecker<'_> {
             let at = path(&["data", "join", name.as_str()]);
             match (&join.parquet, &join.csv) {
                 (Some(_), None) => {}
-                (None, Some(csv)) => self.csv(&format!("{at}.csv"), csv),
+                (None, Some(csv)) => self.refused(&format!("{at}.csv"), csv.problem()),
                 (Some(_), Some(_)) => self.say(&at, m::join_sources(&at, "both")),
                 (None, None) => self.say(&at, m::join_sources(&at, "none")),
             }
@@ -151,12 +150,6 @@ impl JobChecker<'_> {
                 };
                 self.say(place, said);
             }
-        }
-    }
-
-    fn csv(&mut self, at: &str, csv: &CsvBlock) {
-        if let Some(problem) = csv.problem() {
-            self.say(join(at, problem.key), m::csv_key(problem.what, problem.hint));
         }
     }
 

@@ -151,16 +151,6 @@ impl DataBlock {
         self.favourable_side() != Some(FavourableClass::Negative)
     }
 
-    /// The sensitive attributes without the words of the page, which change no number.
-    pub fn sensitive_without_words(&self) -> IndexMap<ColumnName, SensitiveBlock> {
-        let plain = |block: &SensitiveBlock| SensitiveBlock {
-            called: None,
-            words: IndexMap::new(),
-            ..block.clone()
-        };
-        self.sensitive.iter().map(|(name, block)| (name.clone(), plain(block))).collect()
-    }
-
     /// Within which strata rows are drawn: as the split says, or by label and group where there is
     /// a label.
     pub fn strata_of_split(&self) -> Stratification {

@@ -12,15 +12,15 @@
 //! as there. A chunk of them sums to less than 2^62, so 64 bits hold it. Terms above 1, of pairs
 //! with a score next to zero, are listed on their own.
 //!
-//! The widest vectors that the processor has are chosen at run time; no bit depends on it, because
-//! the compiler never joins a product and a sum.
+//! The loops are jobs for [`vectors`](crate::num::vectors).
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Arch, Simd};
 
 use crate::metric::evidence::jensen_shannon::{NEAR_SQUARE, skew_shape, term_shape};
 use crate::metric::evidence::score_bins::{PARTS, PairParts, change_part, score_part};
 use crate::metric::evidence::shift::{NEGLIGIBLE, ShiftSums, kl_term, ratio_series};
 use crate::num::fixed::FixedSum;
+use crate::num::vectors::{VectorJob, run_with_vectors};
 
 /// Pairs of a chunk.
 pub(crate) const CHUNK: usize = 512;
@@ -140,23 +140,6 @@ impl ChunkRoom {
     }
 }
 
-/// What is computed of a chunk.
-trait ChunkJob {
-    fn run(self, chunk: &PairChunk);
-}
-
-/// The same, with the vectors of a processor.
-struct VectorJob<'a, J>(&'a PairChunk, J);
-
-impl<J: ChunkJob> WithSimd for VectorJob<'_, J> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        self.1.run(self.0);
-    }
-}
-
 impl ChunkRoom {
     fn new() -> Self {
         ChunkRoom {
@@ -176,7 +159,7 @@ impl LogTerms {
 
     /// Computes them.
     pub(super) fn compute(&mut self, arch: Arch, chunk: &PairChunk) {
-        arch.dispatch(VectorJob(chunk, self));
+        run_with_vectors(arch, (self, chunk));
     }
 }
 
@@ -188,7 +171,7 @@ impl BalancedTerms {
 
     /// Computes them under the factors of the scores of both sides.
     pub(super) fn compute(&mut self, arch: Arch, chunk: &PairChunk, factors: (f64, f64)) {
-        arch.dispatch(VectorJob(chunk, (self, factors)));
+        run_with_vectors(arch, (self, chunk, factors));
     }
 
     /// The sums of terms and of the skew over the pairs of the chunk, each as often as it weighs.
@@ -216,7 +199,7 @@ impl ChunkTerms {
 
     /// Computes them.
     pub(crate) fn compute(&mut self, arch: Arch, chunk: &PairChunk) {
-        arch.dispatch(VectorJob(chunk, self));
+        run_with_vectors(arch, (self, chunk));
     }
 
     /// The sums over the first `n` pairs of s, c, |c - s| and s ln(s/c), each as often as the pair
@@ -312,43 +295,43 @@ fn whole_vectors(n: usize) -> usize {
     n.next_multiple_of(WIDEST).min(CHUNK)
 }
 
-impl ChunkJob for &mut ChunkTerms {
+impl VectorJob for (&mut ChunkTerms, &PairChunk) {
     #[inline(always)]
-    fn run(self, chunk: &PairChunk) {
+    fn run<S: Simd>(self, _: S) {
+        let (ChunkTerms { columns, parts, wide, logs }, chunk) = self;
         let n = whole_vectors(chunk.n);
         for i in 0..n {
             let (s, c) = (chunk.score[i], chunk.score_cf[i]);
             let change = c - s;
-            self.columns[0][i] = share_units(s);
-            self.columns[1][i] = share_units(c);
-            self.columns[2][i] = share_units(change.abs());
-            self.columns[3][i] = share_units(change * change);
+            columns[0][i] = share_units(s);
+            columns[1][i] = share_units(c);
+            columns[2][i] = share_units(change.abs());
+            columns[3][i] = share_units(change * change);
         }
         for i in 0..n {
             let (s, c) = (chunk.score[i], chunk.score_cf[i]);
-            self.parts[0][i] = score_part(s);
-            self.parts[1][i] = score_part(c);
-            self.parts[2][i] = change_part(c - s);
+            parts[0][i] = score_part(s);
+            parts[1][i] = score_part(c);
+            parts[2][i] = change_part(c - s);
         }
-        let far = log_terms(chunk, &mut self.logs);
-        let logs = &self.logs;
+        let far = log_terms(chunk, logs);
         for i in 0..n {
-            self.columns[4][i] = signed_units(logs.terms[i]);
+            columns[4][i] = signed_units(logs.terms[i]);
         }
-        self.wide.clear();
+        wide.clear();
         for &i in &logs.room.positions[..far] {
             if logs.terms[i].abs() > 1.0 {
-                self.columns[4][i] = 0;
-                self.wide.push((i, FixedSum::from_f64(logs.terms[i])));
+                columns[4][i] = 0;
+                wide.push((i, FixedSum::from_f64(logs.terms[i])));
             }
         }
     }
 }
 
-impl ChunkJob for &mut LogTerms {
+impl VectorJob for (&mut LogTerms, &PairChunk) {
     #[inline(always)]
-    fn run(self, chunk: &PairChunk) {
-        log_terms(chunk, self);
+    fn run<S: Simd>(self, _: S) {
+        log_terms(self.1, self.0);
     }
 }
 
@@ -379,10 +362,10 @@ fn log_terms(chunk: &PairChunk, LogTerms { terms, room }: &mut LogTerms) -> usiz
     far
 }
 
-impl ChunkJob for (&mut BalancedTerms, (f64, f64)) {
+impl VectorJob for (&mut BalancedTerms, &PairChunk, (f64, f64)) {
     #[inline(always)]
-    fn run(self, chunk: &PairChunk) {
-        let (BalancedTerms { a, b, term, skew, room }, (scale, scale_cf)) = self;
+    fn run<S: Simd>(self, _: S) {
+        let (BalancedTerms { a, b, term, skew, room }, chunk, (scale, scale_cf)) = self;
         for i in 0..whole_vectors(chunk.n) {
             (a[i], b[i]) = (chunk.score[i] * scale, chunk.score_cf[i] * scale_cf);
             let both = a[i] + b[i];

@@ -53,10 +53,10 @@ mod tests {
             weighted: false,
             influences: true,
         };
-        // Two groups are nothing; 150 groups have 22,651 scopes of 7.6 kilobytes in three parts.
+        // Two groups are nothing; 150 groups have 22,651 scopes of 2.4 kilobytes in three parts.
         assert!(room(2).bytes() < 4 << 20, "{}", room(2).bytes());
         let of_150 = room(150).bytes();
-        assert!((550_000_000..750_000_000).contains(&of_150), "{of_150}");
+        assert!((200_000_000..350_000_000).contains(&of_150), "{of_150}");
         let without = DirectionMemory { influences: false, ..room(150) };
         assert!(without.bytes() < 200_000_000, "{}", without.bytes());
         // Cells that the page draws are kept of few groups only.

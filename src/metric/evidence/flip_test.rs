@@ -362,6 +362,19 @@ pub(crate) struct FlipTestResult {
     persons: Option<PersonCells<3>>,
 }
 
+/// How a value of the test was found: its arguments in the table of metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FlipSearch {
+    /// People who could be looked at.
+    pub(crate) eligible: u64,
+    /// Those of them who were.
+    pub(crate) looked_at: u64,
+    /// People without a value of some feature.
+    pub(crate) missing: u64,
+    /// How many neighbours vote.
+    pub(crate) neighbours: u64,
+}
+
 /// One comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FacetFlips {

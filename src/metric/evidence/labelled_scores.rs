@@ -5,8 +5,8 @@
 //! and exact sums, so any partition of the rows, merged in any order, gives equal evidence.
 //!
 //! A cell holds the people of one group and label whose share of the scale falls into it
-//! ([`share_cells`](super::share_cells)): their number, weights, and the exact sum of label minus
-//! share, from which their mean share follows. Scores of one cell count as ties. Choice: rows of
+//! ([`share_cells`](super::share_cells)): their number, weights, and the exact sum of their
+//! shares. Scores of one cell count as ties. Choice: rows of
 //! persons are never counted in cells, because the rows of a person must stay together.
 
 use serde::{Deserialize, Serialize, Serializer};
@@ -129,10 +129,9 @@ impl LabelledScores {
         let mut entries: Vec<RankedScore> = rows.into_iter().map(|row| self.entry(row)).collect();
         let of_cell = |cell: ShareCell| {
             let (positive, weight) = (cell.side.1, cell.weight.sum());
-            let excess = cell.excess.to_f64() / weight as f64;
             RankedScore {
                 place: f64::from(cell.number),
-                share: (f64::from(u8::from(positive)) - excess).clamp(0.0, 1.0),
+                share: (cell.share.to_f64() / weight as f64).clamp(0.0, 1.0),
                 positive,
                 n: cell.n,
                 weight,

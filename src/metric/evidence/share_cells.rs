@@ -1,11 +1,11 @@
 //! People by the share of the scale that their score is, in cells: for each group and label their
-//! number, what they weigh, and the exact sum of label minus share.
+//! number, what they weigh, and the exact sum of the shares.
 //!
 //! There are [`SHARE_CELLS`] cells of equal width, and finer ones near the ends of the scale. Cells
 //! whose share is at least 2^-70 away from both ends stand in pages of [`PAGE`], made where
 //! somebody is, so that a person is added at an index; the others stand in a map.
 //!
-//! Memory: 32 bytes a cell, with weights 64, in whole pages; at most 6 MB for each group and label,
+//! Memory: 16 bytes a cell, with weights 64, in whole pages; at most 3 MB for each group and label,
 //! with weights 12 MB, apart from the map. Files hold only cells with people.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::units::WeightSums;
 use crate::num::additive::Additive;
 use crate::num::fixed::FixedSum;
@@ -69,47 +68,56 @@ pub(super) struct ShareCell {
     pub(super) number: u32,
     pub(super) n: u64,
     pub(super) weight: WeightSums,
-    /// Sum of label minus share, each as often as the row weighs.
-    pub(super) excess: FixedSum,
+    /// Sum of the shares, each as often as the row weighs.
+    pub(super) share: FixedSum,
 }
 
-/// The number of people, and the sum of label minus share.
+/// The number of people in the upper 40 bits, and the sum of their shares in units of 2^-52 in the
+/// others: adding a row is one sum. Holds 2^36 rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct CellSums {
-    n: u64,
-    excess: FixedSum,
+struct CellSums(u128);
+
+impl CellSums {
+    const SHARE_BITS: u32 = 88;
+
+    fn new(n: u64, share: FixedSum) -> Self {
+        CellSums(u128::from(n) << Self::SHARE_BITS | share.units() as u128)
+    }
+
+    fn n(self) -> u64 {
+        (self.0 >> Self::SHARE_BITS) as u64
+    }
+
+    fn share(self) -> FixedSum {
+        FixedSum::from_units((self.0 & ((1 << Self::SHARE_BITS) - 1)) as i128)
+    }
 }
 
-additive!(CellSums { n, excess });
+/// What the people of a cell weigh, and the sum of their shares, each as often as the row weighs.
+type CellWeights = (WeightSums, FixedSum);
 
 /// Cells that follow one another.
 #[derive(Debug, Clone, PartialEq)]
 struct CellPage {
+    /// Where rows have weights, without the shares.
     sums: Box<[CellSums]>,
     /// Empty where nobody has a weight.
-    weights: Box<[WeightSums]>,
+    weights: Box<[CellWeights]>,
 }
 
 impl CellPage {
     fn new(weighted: bool) -> Self {
         CellPage {
             sums: vec![CellSums::default(); PAGE].into(),
-            weights: vec![WeightSums::default(); if weighted { PAGE } else { 0 }].into(),
-        }
-    }
-
-    fn add(&mut self, at: usize, sums: CellSums, weight: WeightSums) {
-        self.sums[at].absorb(&sums);
-        if let Some(mine) = self.weights.get_mut(at) {
-            *mine += weight;
+            weights: vec![CellWeights::default(); if weighted { PAGE } else { 0 }].into(),
         }
     }
 
     /// A cell with people.
-    fn cell(&self, at: usize) -> Option<(CellSums, WeightSums)> {
+    fn cell(&self, at: usize) -> Option<(CellSums, CellWeights)> {
         let sums = self.sums[at];
-        let weight = || self.weights.get(at).copied().unwrap_or_else(|| WeightSums::ones(sums.n));
-        (sums.n > 0).then(|| (sums, weight()))
+        let weights = || self.weights.get(at).copied().unwrap_or_default();
+        (sums.n() > 0).then(|| (sums, weights()))
     }
 }
 
@@ -121,7 +129,7 @@ pub(super) struct ShareCells {
     /// By group, then by label, no before yes: [`PAGES`] pages, or none where nobody is.
     sides: Vec<Vec<Option<CellPage>>>,
     /// Cells beyond the pages.
-    beyond: BTreeMap<(LabelledSide, u32), (CellSums, WeightSums)>,
+    beyond: BTreeMap<(LabelledSide, u32), (CellSums, CellWeights)>,
 }
 
 impl ShareCells {
@@ -142,20 +150,32 @@ impl ShareCells {
         (scale, score, share): (ScoreScale, f64, f64),
         weight: u64,
     ) {
-        let mut excess = FixedSum::ZERO;
-        excess.add_times(f64::from(u8::from(side.1)) - share, weight);
-        let weights = if self.weighted { WeightSums::one(weight) } else { WeightSums::default() };
-        self.put((side, cell_of(scale, (score, share))), CellSums { n: 1, excess }, weights);
+        let number = cell_of(scale, (score, share));
+        let mut sum = FixedSum::ZERO;
+        sum.add_times(share.clamp(0.0, 1.0), weight);
+        let weight = WeightSums::one(weight);
+        self.put(ShareCell { side, number, n: 1, weight, share: sum });
     }
 
+    /// Adds the people of a cell.
     #[inline]
-    fn put(&mut self, (side, number): (LabelledSide, u32), sums: CellSums, weight: WeightSums) {
+    fn put(&mut self, cell: ShareCell) {
+        let ShareCell { side, number, n, weight, share } = cell;
+        let (of_rows, weights) = match self.weighted {
+            false => (share, None),
+            true => (FixedSum::ZERO, Some((weight, share))),
+        };
+        let add = |sums: &mut CellSums, mine: Option<&mut CellWeights>| {
+            sums.0 += CellSums::new(n, of_rows).0;
+            if let Some((mine, (weight, share))) = mine.zip(weights) {
+                mine.0 += weight;
+                mine.1 += share;
+            }
+        };
         let at = number.wrapping_sub(FIRST) as usize;
         if at >= PAGES * PAGE {
-            let (mine, weights) = self.beyond.entry((side, number)).or_default();
-            mine.absorb(&sums);
-            *weights += weight;
-            return;
+            let (sums, weights) = self.beyond.entry((side, number)).or_default();
+            return add(sums, Some(weights));
         }
         let place = 2 * side.0 as usize + usize::from(side.1);
         if self.sides.len() <= place {
@@ -166,7 +186,21 @@ impl ShareCells {
             pages.resize_with(PAGES, || None);
         }
         let page = pages[at / PAGE].get_or_insert_with(|| CellPage::new(self.weighted));
-        page.add(at % PAGE, sums, weight);
+        add(&mut page.sums[at % PAGE], page.weights.get_mut(at % PAGE));
+    }
+
+    /// A cell from what is kept of it.
+    fn cell(
+        &self,
+        (side, number): (LabelledSide, u32),
+        (sums, (weight, share)): (CellSums, CellWeights),
+    ) -> ShareCell {
+        let n = sums.n();
+        let (weight, share) = match self.weighted {
+            true => (weight, share),
+            false => (WeightSums::ones(n), sums.share()),
+        };
+        ShareCell { side, number, n, weight, share }
     }
 
     /// The cells with people of some groups: those of pages ascending by number, then by side; the
@@ -185,33 +219,26 @@ impl ShareCells {
                 .collect();
             for at in 0..if pages.is_empty() { 0 } else { PAGE } {
                 let number = FIRST + (number * PAGE + at) as u32;
-                found.extend(pages.iter().filter_map(|(side, page)| {
-                    let (sums, weight) = page.cell(at)?;
-                    let CellSums { n, excess } = sums;
-                    Some(ShareCell { side: *side, number, n, weight, excess })
-                }));
+                found.extend(
+                    pages.iter().filter_map(|(side, page)| {
+                        Some(self.cell((*side, number), page.cell(at)?))
+                    }),
+                );
             }
         }
         let beyond = self.beyond.iter().filter(|((side, _), _)| holds(side.0));
-        found.extend(beyond.map(|(&(side, number), &(sums, weights))| {
-            let weight = if self.weighted { weights } else { WeightSums::ones(sums.n) };
-            ShareCell { side, number, n: sums.n, weight, excess: sums.excess }
-        }));
+        found.extend(beyond.map(|(&at, &kept)| self.cell(at, kept)));
         found
     }
 }
 
 impl Additive for ShareCells {
     fn absorb(&mut self, other: &Self) {
-        for cell in other.cells(|_| true) {
-            let weight = if self.weighted { cell.weight } else { WeightSums::default() };
-            let sums = CellSums { n: cell.n, excess: cell.excess };
-            self.put((cell.side, cell.number), sums, weight);
-        }
+        other.cells(|_| true).into_iter().for_each(|cell| self.put(cell));
     }
 }
 
-/// A cell as files hold it: its number, people, sum of label minus share, and what people weigh.
+/// A cell as files hold it: its number, people, sum of the shares, and what people weigh.
 type WrittenCell = (u32, u64, FixedSum, Option<WeightSums>);
 
 /// All cells as files hold them, by group and label.
@@ -226,7 +253,7 @@ impl Serialize for ShareCells {
         let mut sides: BTreeMap<LabelledSide, Vec<WrittenCell>> = BTreeMap::new();
         for cell in self.cells(|_| true) {
             let weight = self.weighted.then_some(cell.weight);
-            let written = (cell.number, cell.n, cell.excess, weight);
+            let written = (cell.number, cell.n, cell.share, weight);
             sides.entry(cell.side).or_default().push(written);
         }
         WrittenCells { weighted: self.weighted, sides: sides.into_iter().collect() }
@@ -242,8 +269,13 @@ impl<'de> Deserialize<'de> for ShareCells {
             if side.0 > u32::from(u16::MAX) {
                 return Err(D::Error::custom("scores of a group that no attribute has"));
             }
-            for (number, n, excess, weight) in cells {
-                all.put((side, number), CellSums { n, excess }, weight.unwrap_or_default());
+            for (number, n, share, weight) in cells {
+                let most = n.min(1 << 36).max(weight.map_or(0, WeightSums::sum));
+                if n > 1 << 36 || !(0..=i128::from(most) << 52).contains(&share.units()) {
+                    return Err(D::Error::custom("shares that no rows have"));
+                }
+                let weight = weight.unwrap_or_default();
+                all.put(ShareCell { side, number, n, weight, share });
             }
         }
         Ok(all)

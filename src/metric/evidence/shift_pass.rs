@@ -6,16 +6,16 @@ use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::Accumulator;
-use crate::metric::evidence::chunk::{BalancedTerms, LogTerms, PairChunk};
+use crate::metric::evidence::chunk::{BalancedTerms, PairChunk};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence_sums::DivergenceSums;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_influence::{
-    Influences, RowTerms, ScopeFactors, ShiftInfluences, ShiftSpreads,
+    InfluenceWorkspace, Influences, ScopeFactors, ShiftInfluences, ShiftSpreads,
 };
-use crate::metric::evidence::waiting_pairs::{WaitingPairs, WaitingPerson};
-use crate::metric::scope::{MAX_SCOPES_PER_DIRECTION, ScopeIndex};
+use crate::metric::evidence::waiting_pairs::WaitingPairs;
+use crate::metric::scope::ScopeIndex;
 use crate::num::additive::Additive;
 
 /// The second pass: the same people once more, now that the sums of all scores are known. Mergeable
@@ -33,7 +33,7 @@ pub(crate) struct ShiftPass {
 }
 
 /// People and pairs that wait for each other at most: what a row adds stays near the processor.
-const WAITING: (usize, usize) = (1 << 10, 1 << 16);
+const WAITING: (usize, usize) = (1 << 13, 1 << 17);
 
 /// The same where no intervals are wanted: passes of thousands of graphs run side by side.
 const WAITING_WITHOUT_INFLUENCES: (usize, usize) = (1 << 7, 1 << 10);
@@ -92,29 +92,22 @@ impl ShiftPass {
         let ShiftPass { places, sums, influences, waiting } = self;
         let (arch, mut chunk) = (Arch::new(), Box::new(PairChunk::new()));
         let mut balanced = Box::new(BalancedTerms::new());
-        let mut logs = influences.as_ref().map(|_| Box::new(LogTerms::new()));
-        // One for each scope of a direction.
-        let mut rows: [RowTerms; MAX_SCOPES_PER_DIRECTION] = Default::default();
-        let mut last = None;
+        let mut influences = influences.as_mut().map(|of| (of, InfluenceWorkspace::new(arch)));
         let people = waiting.drain(places.groups, &mut chunk, |direction, people, chunk| {
-            if let (Some(influences), Some(before)) = (influences.as_mut(), last) {
-                end_rows(*places, (before, Some(direction)), influences, &mut rows, people);
+            if let Some((influences, workspace)) = &mut influences {
+                workspace.start(*places, influences, people, Some((direction, chunk)));
             }
-            last = Some(direction);
-            if let Some(logs) = &mut logs {
-                logs.compute(arch, chunk);
-            }
-            for (place, rows) in places.scopes_of(direction.0, direction.1).zip(&mut rows) {
+            for (nth, place) in places.scopes_of(direction.0, direction.1).enumerate() {
                 let factors = sums[place].balance().factors();
                 balanced.compute(arch, chunk, factors);
                 sums[place].add_chunk(chunk, &balanced);
-                if let Some((influences, logs)) = influences.as_mut().zip(logs.as_ref()) {
-                    influences.add_chunk(place, chunk, factors.0, (logs, &balanced), rows);
+                if let Some((influences, workspace)) = &mut influences {
+                    workspace.add((nth, place), influences, chunk, (factors.0, &balanced));
                 }
             }
         });
-        if let (Some(influences), Some(last)) = (influences, last) {
-            end_rows(*places, (last, None), influences, &mut rows, &people);
+        if let Some((influences, mut workspace)) = influences {
+            workspace.start(*places, influences, &people, None);
         }
     }
 
@@ -161,30 +154,6 @@ impl ShiftPass {
             ShiftSpreads::new(self.places, &counts.shifts_by_scope(), &self.sums, &influences)
         });
         ShiftEvidence { second: self, spreads }
-    }
-}
-
-/// Ends what rows add to the scopes of a direction that those of the next are not in, where the
-/// pairs of each direction follow one another: the own scope and that of all who are moved to the
-/// group, and after the last direction of a group all together and all who are moved from it.
-fn end_rows(
-    places: ScopeIndex,
-    ((from, to), next): ((usize, usize), Option<(usize, usize)>),
-    influences: &mut ShiftInfluences,
-    rows: &mut [RowTerms],
-    people: &[WaitingPerson],
-) {
-    if next == Some((from, to)) {
-        return;
-    }
-    let same_people = next.is_some_and(|(next, _)| next == from);
-    let keeps = |place: usize| {
-        same_people && (place == places.total() || place == places.one_to_rest(from))
-    };
-    for (place, rows) in places.scopes_of(from, to).zip(rows) {
-        if !keeps(place) {
-            influences.add_rows(place, rows, people);
-        }
     }
 }
 

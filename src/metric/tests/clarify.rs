@@ -501,8 +501,9 @@ fn check_dataset(folder: &Path) {
             let m = one(&sampled, "ft", scope);
             assert!(
                 m.flags.contains(&SAMPLED)
-                    && m.ci_method
-                        .contains(&format!("a sample of 500 of {}", audited.looked.len())),
+                    && m.flips.is_some_and(|of| {
+                        (of.looked_at, of.eligible) == (500, audited.looked.len() as u64)
+                    }),
                 "{m:?}"
             );
         }

@@ -27,7 +27,6 @@ use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::param::Seed;
-use crate::tests::Says;
 use crate::tests::json;
 
 /// Units of weight in 1: all weights of the files are multiples of a quarter.
@@ -494,7 +493,7 @@ fn check_clarify(
             }
             "k" => {
                 assert_eq!(of("ft").n_rows, n("n_a") + n("n_d"));
-                of("ft").ci_method.says(&[&format!("; {} neighbour", n("k"))]);
+                assert_eq!(of("ft").flips.map(|of| of.neighbours), Some(n("k")));
             }
             "FT_missing_feature" => assert_eq!(found.flips.as_ref().unwrap().missing, n(name)),
             _ => {

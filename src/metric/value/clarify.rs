@@ -4,7 +4,7 @@ use crate::metric::catalog::clarify::{SAMPLED, swap_reason};
 use crate::metric::catalog::find;
 use crate::metric::estimate::Estimate;
 use crate::metric::evidence::counts::FactualCounts;
-use crate::metric::evidence::flip_test::{FlipTestResult, facets_of};
+use crate::metric::evidence::flip_test::{FlipSearch, FlipTestResult, facets_of};
 use crate::metric::evidence::strata::{FacetStratum, Strata};
 use crate::metric::evidence::units::{WeightSums, alone};
 use crate::metric::interval::ValueInterval;
@@ -165,25 +165,6 @@ impl FactualMeasurement<'_> {
         if interval.is_some() {
             ci_method.push_str(", their neighbours fixed");
         }
-        let neighbours = if facet.neighbours == 1 {
-            "1 neighbour".to_owned()
-        } else {
-            format!("{} neighbours", facet.neighbours)
-        };
-        ci_method.push_str(&format!("; {neighbours}"));
-        let sampled = flips.looked_at < flips.eligible;
-        if sampled {
-            ci_method.push_str(&format!(
-                " among a sample of {} of {} people",
-                flips.looked_at, flips.eligible
-            ));
-        }
-        match flips.missing {
-            0 => {}
-            1 => ci_method.push_str("; 1 person without a value of some feature is excluded"),
-            n => ci_method
-                .push_str(&format!("; {n} people without a value of some feature are excluded")),
-        }
         let mut measured = self.measured_facets(
             metric,
             scope,
@@ -191,7 +172,10 @@ impl FactualMeasurement<'_> {
             ValuePeople::two([facet.n_a, facet.n_d], None).with_carriers(facet.persons),
             (interval, ci_method),
         );
-        measured.flags.extend(sampled.then_some(SAMPLED));
+        let FlipTestResult { eligible, looked_at, missing, .. } = *flips;
+        let neighbours = facet.neighbours;
+        measured.flips = Some(FlipSearch { eligible, looked_at, missing, neighbours });
+        measured.flags.extend((looked_at < eligible).then_some(SAMPLED));
         Some(measured)
     }
 

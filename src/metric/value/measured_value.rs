@@ -6,6 +6,7 @@
 
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
+use crate::metric::evidence::flip_test::FlipSearch;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::evidence::units::{UnitSums, alone};
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
@@ -65,6 +66,8 @@ pub(crate) struct MeasuredValue {
     pub training: Option<RepeatSpread>,
     /// Who holds a value of the scope `worst_case`; none in every other scope.
     pub furthest: Option<FurthestGroups>,
+    /// How the value of a flip test was found; none of other metrics.
+    pub(crate) flips: Option<FlipSearch>,
 }
 
 /// A value that is a number; what is larger than any is undefined.
@@ -188,6 +191,7 @@ impl MeasuredValue {
             fit: None,
             training: None,
             furthest: None,
+            flips: None,
         }
     }
 

@@ -12,7 +12,8 @@ use crate::report::brief::voice::AuditVoice;
 use crate::report::page::words::capital;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::grouped::grouped;
-use crate::report::read::quality::{QualityKey, whole};
+use crate::report::read::panel::ResultKey;
+use crate::report::read::quality::whole;
 use crate::report::read::words::people;
 use crate::report::section::hidden_cause;
 use crate::table::GroupRow;
@@ -84,9 +85,9 @@ fn unscored(audit: &AuditFolder, model: &ModelWords, voice: &AuditVoice<'_>) -> 
 /// The people whom tests exclude for lack of a valid counterfactual, with their number by set; none
 /// where nobody is.
 fn excluded(audit: &AuditFolder, results: &[HarmResult]) -> Option<Value> {
-    let directions: BTreeSet<QualityKey> = results
+    let directions: BTreeSet<ResultKey> = results
         .iter()
-        .map(|result| QualityKey::from(&result.key))
+        .map(|result| result.key.of_any_model())
         .filter(|direction| audit.quality.discards(direction))
         .collect();
     if directions.is_empty() {

@@ -15,7 +15,7 @@ use crate::report::page::PageSection;
 use crate::report::page::words::short;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::grouped::grouped;
-use crate::report::read::quality::QualityKey;
+use crate::report::read::panel::ResultKey;
 use crate::report::section::graphs::knowledge::{ScenarioKnowledge, stated_knowledge};
 use crate::report::section::graphs::values::ValuesInShort;
 
@@ -135,7 +135,7 @@ fn notes<'a>(audit: &AuditFolder, shown: &[&'a HarmResult]) -> Vec<SetNote<'a>> 
             let of_others = |other: &&HarmResult| {
                 other.set.reads_as(set) && other.attribute.name != attribute.name
             };
-            let all = QualityKey::of_set(&set.name, &attribute.name);
+            let all = ResultKey::of_set(&set.name, &attribute.name);
             let unchanged = audit.quality.value(&all, "unchanged_share");
             notes.push(SetNote::Set {
                 set,

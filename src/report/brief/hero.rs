@@ -26,7 +26,6 @@ use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledModel};
 use crate::report::page::number::NumberFormat;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::ResultKey;
-use crate::report::read::quality::QualityKey;
 use crate::report::section::graphs::knowledge::{ScenarioKnowledge, stated_knowledge};
 use crate::report::section::recourse;
 use crate::table::deciding_range::DecidingRange;
@@ -365,7 +364,7 @@ impl<'a> BriefInputs<'a> {
     /// People who keep all their features in a set that moves features, of how many: for them the
     /// test is the one that changes the entry. None where nearly all change.
     fn unmoved(&self, key: &ResultKey) -> Option<(i64, i64)> {
-        let (of, quality) = (QualityKey::from(key), &self.audit.quality);
+        let (of, quality) = (key.of_any_model(), &self.audit.quality);
         let n = quality.value(&of, "n_pairs_valid")?;
         let share = quality.value(&of, "unchanged_share")?;
         // Counts of rows are far below the end of exact whole numbers.

@@ -19,8 +19,7 @@ use crate::report::brief::limit_part::{
 use crate::report::brief::voice::{AuditVoice, CalledGroup, CalledModel, CalledRate};
 use crate::report::draw::plot::{AxisUnit, ForbiddenSide, PlotPoint, PlotScale};
 use crate::report::page::PageSection;
-use crate::report::page::digits::{ends_text, value_text};
-use crate::report::page::number::NumberFormat;
+use crate::report::page::number::{NumberFormat, ends_text, value_text};
 use crate::report::page::terms;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::judged::JudgedValue;

@@ -32,6 +32,7 @@ use crate::report::page::words::capital;
 use crate::report::page::{self, PageSection, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words;
+use crate::report::selective;
 use crate::table::IssueRow;
 
 /// The page of a folder.
@@ -75,67 +76,8 @@ fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
     let codes = ["rounding-at-threshold", "inverted-scores", "one-decision"];
     let others = audit.issues.iter().map(|issue| (issue, issue.code.as_str()));
     let told = worst_selective(audit).into_iter().chain(others.filter(|of| codes.contains(&of.1)));
-    let boxed = |(issue, what): (&IssueRow, &str)| {
-        let text = shortened(&with_words_of_groups(&issue.text, voice, &issue.r#where));
-        context!(what, text => issue_sentence(&text))
-    };
+    let boxed = |(issue, what): (&IssueRow, &str)| context!(what, text => issue_sentence(&issue.text), selective => selective::facts(issue, voice));
     told.map(boxed).collect()
-}
-
-/// The text of an issue about an attribute, with the words of the page for its groups; shares of
-/// rows stay shares of rows.
-fn with_words_of_groups(text: &str, voice: &AuditVoice<'_>, attribute: &str) -> String {
-    let starts = ["the rows of group ", "the people of ", "those of "];
-    let is_of_rows = text.contains(starts[0]);
-    let mut words = String::with_capacity(text.len());
-    // Names stand in backticks: every second part is one.
-    for (i, part) in text.split('`').enumerate() {
-        let group = voice.groups(attribute).iter().find(|group| i % 2 == 1 && *group == part);
-        let start = starts.iter().find(|start| words.ends_with(**start));
-        if let (Some(group), Some(start)) = (group, start) {
-            words.truncate(words.len() - start.len());
-            words.push_str(match *start {
-                "the rows of group " => "the rows of ",
-                "those of " if is_of_rows => "those of ",
-                _ => "",
-            });
-            // In backticks, as a name: its digits are no count.
-            words.push_str(&format!("`{}`", voice.people(attribute, group)));
-        } else if i % 2 == 1 {
-            words.push_str(&format!("`{part}`"));
-        } else {
-            words.push_str(part);
-        }
-    }
-    words
-}
-
-/// The text of an issue with the first two of several findings, and what follows from them: the
-/// verdict must stay on the first screen.
-fn shortened(text: &str) -> String {
-    let parts = outside_of_names(text, "; ");
-    match parts.as_slice() {
-        [first, second, others @ .., last] if others.len() > 1 => {
-            let n = others.len();
-            format!(
-                "{first}; {second}; and {n} more differences (annex, What was excluded); {last}"
-            )
-        }
-        _ => text.to_owned(),
-    }
-}
-
-/// The parts of a text between separators that stand outside of names in backticks.
-fn outside_of_names<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
-    let (mut parts, mut start) = (Vec::new(), 0);
-    for (at, found) in text.match_indices(separator) {
-        if text[..at].matches('`').count().is_multiple_of(2) {
-            parts.push(&text[start..at]);
-            start = at + found.len();
-        }
-    }
-    parts.push(&text[start..]);
-    parts
 }
 
 /// The text of an issue as a sentence without its end, with numbers as the page prints them and
@@ -148,8 +90,11 @@ fn issue_sentence(text: &str) -> String {
 fn doubts(audit: &AuditFolder) -> Value {
     let codes = ["no-recheck", "not-repeatable", "unexpected-scores"];
     let told = audit.issues.iter().filter(|issue| codes.contains(&issue.code.as_str()));
-    told.map(|issue| context!(what => issue.code.as_str(), text => issue_sentence(&issue.text)))
-        .collect()
+    let boxed = |issue: &IssueRow| {
+        let text = issue_sentence(&issue.text);
+        context!(what => issue.code.as_str(), text, selective => ())
+    };
+    told.map(boxed).collect()
 }
 
 /// The files of scores that do not name the request; models may share a file.
@@ -197,15 +142,7 @@ fn waiting(inputs: &BriefInputs<'_>) -> PageSection {
 
 #[cfg(test)]
 mod tests {
-    use super::{issue_sentence, outside_of_names, shortened};
-
-    #[test]
-    fn long_issues_are_shortened() {
-        assert_eq!(shortened("a: 1; 2; 3; so"), "a: 1; 2; 3; so");
-        let said = "a: 1; 2; and 3 more differences (annex, What was excluded); so";
-        assert_eq!(shortened("a: 1; 2; 3; 4; 5; so"), said);
-        assert_eq!(outside_of_names("a `b; c`; d", "; "), ["a `b; c`", "d"], "not within a name");
-    }
+    use super::issue_sentence;
 
     #[test]
     fn numbers_of_issues_are_grouped() {

@@ -7,7 +7,6 @@ pub(crate) mod panel;
 pub(crate) mod plot;
 pub(crate) mod reach;
 pub(crate) mod score_track;
-pub(crate) mod shapes;
 pub(crate) mod svg;
 pub(crate) mod thresholds;
 pub(crate) mod trend;

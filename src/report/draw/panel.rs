@@ -242,7 +242,7 @@ pub(crate) fn ladder(
         svg.down("lim", place(limit), [18.0, bottom]);
     }
     axis_numbers(&mut svg, unit, &ticks, (place, bottom + 14.0), limit, "t.en");
-    let (mut y, mut desc) = (18.0, String::new());
+    let (mut y, mut desc) = (18.0, Vec::new());
     for block in blocks {
         svg.text("hd.halo", "0", y + 14.0, &block.model);
         y += 20.0;
@@ -264,11 +264,11 @@ pub(crate) fn ladder(
             }
             svg.mark(shape, &format!("m.{hue}"), x, lane);
             svg.text_beside("hd.halo", (right, 9.0), lane + 4.0, words);
-            let _ = write!(desc, "{}, {assumption}: {words}; ", block.model);
+            desc.push(format!("{}, {assumption}: {words}", block.model));
             y += RUNG;
         }
     }
-    svg.told("ladder", Some(bottom + 18.0), (title, desc.trim_end_matches("; ")))
+    svg.told("ladder", Some(bottom + 18.0), (title, &desc.join("; ")))
 }
 
 /// The head and the plot of a distribution, in pixels.
@@ -460,7 +460,7 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
         plot.svg.text("t.st.halo", "0", y - 4.0, &(label + correct));
     }
     plot.svg.across("z", bottom);
-    let mut desc = String::new();
+    let mut desc = Vec::new();
     let mut placed: Vec<(f64, f64)> = Vec::new();
     for (i, arm) in arms.iter().enumerate() {
         let (x, y) = (plot.x(arm.rate.value), plot.y(arm.right.value));
@@ -490,15 +490,10 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
         let (anchor, dx) = if x.0 > 80.0 { ("en", -9.0) } else { ("st", 9.0) };
         plot.svg.mark(shape, class, x, y);
         plot.svg.text_beside(&format!("hd.halo.{anchor}"), (x, dx), label, &arm.name);
-        let _ = write!(
-            desc,
-            "{}: {:.1} % switch, {:.1} % right; ",
-            arm.name,
-            arm.rate.value * 100.0,
-            arm.right.value * 100.0
-        );
+        let [switch, right] = [arm.rate, arm.right].map(|of| of.value * 100.0);
+        desc.push(format!("{}: {switch:.1} % switch, {right:.1} % right", arm.name));
     }
-    plot.svg.told("", Some(bottom + 22.0), (title, desc.trim_end_matches("; ")))
+    plot.svg.told("", Some(bottom + 22.0), (title, &desc.join("; ")))
 }
 
 #[cfg(test)]

@@ -26,30 +26,38 @@ pub(crate) fn moved_share(feature: &FeatureQuality) -> f64 {
     feature.bars.iter().map(|bar| (share(bar, 0) - share(bar, 1)).abs()).sum::<f64>() / 2.0
 }
 
-/// The drawing of a feature; `title` says what it is. Empty where nothing was counted.
-pub(crate) fn feature_shapes(feature: &FeatureQuality, title: &str) -> String {
-    let ends = feature
-        .bars
-        .first()
-        .and_then(|bar| bar.edges)
-        .zip(feature.bars.last().and_then(|bar| bar.edges));
-    match ends {
-        Some(((lo, _), (_, hi))) => curves(&feature.bars, (lo, hi), title),
-        None if feature.bars.is_empty() => String::new(),
-        None => levels(&feature.bars, title),
+/// The drawing of a feature; `title` says what it is. It has the scale of shares of `alike`, the same
+/// feature in drawings to compare it with, itself among them. Empty where nothing was counted.
+pub(crate) fn feature_shapes(
+    feature: &FeatureQuality,
+    alike: &[&FeatureQuality],
+    title: &str,
+) -> String {
+    let bars = &feature.bars;
+    let shares = |of: &DistributionBar| [0, 1, 2].map(|side| share(of, side));
+    match bars.first().and_then(|bar| bar.edges).zip(bars.last().and_then(|bar| bar.edges)) {
+        Some(((lo, _), (_, hi))) => {
+            let all = alike.iter().flat_map(|of| &of.bars).flat_map(shares);
+            curves(bars, (lo, hi), all.fold(0.0, f64::max).max(1e-300), title)
+        }
+        None if bars.is_empty() => String::new(),
+        None => {
+            let all = alike.iter().flat_map(|of| most_moved(&of.bars)).flat_map(shares);
+            levels(&most_moved(bars), PlotScale::from_zero(all, 1.0), title)
+        }
     }
 }
 
-fn curves(bars: &[DistributionBar], (lo, hi): (f64, f64), title: &str) -> String {
+fn curves(bars: &[DistributionBar], (lo, hi): (f64, f64), top: f64, title: &str) -> String {
+    // A number that never varies is one bar.
+    let hi = if hi > lo { hi } else { lo + 1.0 };
     let scale = PlotScale::new(lo, hi);
-    let top = bars.iter().flat_map(|bar| [0, 1, 2].map(|side| share(bar, side)));
-    let top = top.fold(0.0, f64::max).max(1e-300);
     let mut paths = Svg::default();
     for (side, class, end) in [(0, "area.ve", "Z"), (2, "ln.thin.dash.ve", ""), (1, "ln.ve", "")] {
         let mut path = String::from("M0 100");
         for bar in bars {
             let Some((from, to)) = bar.edges else { continue };
-            let y = 100.0 * (1.0 - share(bar, side) / top);
+            let (y, to) = (100.0 * (1.0 - share(bar, side) / top), if to > from { to } else { hi });
             let _ = write!(path, "H{:.1}V{y:.1}H{:.1}", scale.at(from), scale.at(to));
         }
         paths.path(class, &format!("{path}V100{end}"));
@@ -78,34 +86,35 @@ fn middles(bars: &[DistributionBar]) -> String {
     format!("Middle value: {}.", said.join("; "))
 }
 
-fn levels(bars: &[DistributionBar], title: &str) -> String {
-    // Those that differ most; the sort is stable, so the frequent ones stay first.
+/// The levels in which the counterparts differ most from the people as they are; the sort is stable,
+/// so of equals the frequent ones come first.
+fn most_moved(bars: &[DistributionBar]) -> Vec<&DistributionBar> {
     let mut shown: Vec<&DistributionBar> = bars.iter().filter(|bar| !bar.rest).collect();
-    shown.sort_by(|a, b| {
-        let moved = |bar: &DistributionBar| (share(bar, 0) - share(bar, 1)).abs();
-        moved(b).total_cmp(&moved(a))
-    });
+    let moved = |bar: &DistributionBar| (share(bar, 0) - share(bar, 1)).abs();
+    shown.sort_by(|a, b| moved(b).total_cmp(&moved(a)));
     shown.truncate(LEVELS_AT_MOST);
-    let ends = shown.iter().flat_map(|bar| [0, 1, 2].map(|side| share(bar, side)));
-    let scale = PlotScale::from_zero(ends, 1.0);
-    let (mut svg, mut desc) = (Svg::default(), String::new());
+    shown
+}
+
+fn levels(shown: &[&DistributionBar], scale: PlotScale, title: &str) -> String {
+    let (mut svg, mut desc) = (Svg::default(), Vec::new());
     for (i, bar) in shown.iter().enumerate() {
         let y = ROW * i as f64;
         let name = level(&bar.level);
+        let name = short(&name);
         let shares = [0, 1, 2].map(|side| share(bar, side));
         let [own, other, target] = shares.map(|share| scale.x(share));
-        svg.text("mut", "0", y + 11.0, &short(&name));
+        svg.text("mut", "0", y + 11.0, &name);
         svg.rect("stay.sl", [scale.x(0.0), own], [y + 15.5, 7.0]);
         svg.mark("ring", "m.open", target, y + 19.0);
         svg.mark("dot", "m", other, y + 19.0);
         let [own, other, target] = shares.map(|share| NumberFormat::Share.value(share));
-        let _ = write!(
-            desc,
-            "{name}: {own} as they are, {other} of the counterparts, {target} of the other group; "
-        );
+        desc.push(format!(
+            "{name}: {own} as they are, {other} of the counterparts, {target} of the other group"
+        ));
     }
     let height = ROW * shown.len() as f64 + 4.0;
-    svg.told("", Some(height), (title, desc.trim_end_matches("; ")))
+    svg.told("", Some(height), (title, &desc.join("; ")))
 }
 
 #[cfg(test)]
@@ -132,7 +141,7 @@ mod tests {
     #[test]
     fn numbers_are_curves_over_the_same_bins() {
         let age = feature(true, &[[0.5, 0.25, 0.0], [0.5, 0.75, 1.0]]);
-        let svg = feature_shapes(&age, "age & more");
+        let svg = feature_shapes(&age, &[&age], "age & more");
         svg.says(&[
             r#"class="area ve" d="M0 100H0.0V50.0H50.0H50.0V50.0H100.0V100Z""#,
             r#"class="ln ve" d="M0 100H0.0V75.0H50.0H50.0V25.0H100.0V100""#,
@@ -140,7 +149,8 @@ mod tests {
             "counterparts: 1 to 2",
         ]);
         assert!((moved_share(&age) - 0.25).abs() < 1e-12);
-        let nobody = feature_shapes(&feature(true, &[[0.0, 0.0, 0.0]]), "x");
+        let nobody = feature(true, &[[0.0, 0.0, 0.0]]);
+        let nobody = feature_shapes(&nobody, &[&nobody], "x");
         nobody.says(&["nobody"]);
         nobody.lacks(&["NaN"]);
     }
@@ -148,10 +158,24 @@ mod tests {
     #[test]
     fn levels_that_differ_most_are_rows() {
         let shares: Vec<[f64; 3]> = (0..6).map(|i| [0.1 + 0.01 * f64::from(i), 0.1, 0.2]).collect();
-        let svg = feature_shapes(&feature(false, &shares), "x");
+        let named = feature(false, &shares);
+        let svg = feature_shapes(&named, &[&named], "x");
         assert_eq!(svg.matches("#ring").count(), 4, "{svg}");
-        svg.says(&["&lt;l5&gt;"]);
-        svg.lacks(&["&lt;l0&gt;"]);
-        assert_eq!(feature_shapes(&FeatureQuality::default(), "x"), "");
+        assert!(svg.contains("&lt;l5&gt;") && !svg.contains("&lt;l0&gt;"), "{svg}");
+        assert_eq!(feature_shapes(&FeatureQuality::default(), &[], "x"), "");
+    }
+
+    #[test]
+    fn drawings_to_compare_have_one_scale() {
+        let [own, other] = [0.5, 1.0].map(|top| feature(true, &[[top; 3], [0.0; 3]]));
+        let svg = feature_shapes(&own, &[&own, &other], "x");
+        assert!(svg.contains("M0 100H0.0V50.0H50.0"), "half of the height: {svg}");
+        let [own, other] = [0.2, 0.4].map(|top| feature(false, &[[top, 0.1, 0.1]]));
+        let svg = feature_shapes(&own, &[&own, &other], "x");
+        assert!(svg.contains(r#"class="stay sl" x="0%" width="50%""#), "{svg}");
+        let mut still = feature(true, &[[1.0; 3]]);
+        still.bars[0].edges = Some((3.0, 3.0));
+        let svg = feature_shapes(&still, &[&still], "x");
+        assert!(svg.contains("M0 100H0.0V0.0H100.0V100") && !svg.contains("NaN"), "{svg}");
     }
 }

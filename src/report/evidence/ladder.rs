@@ -13,8 +13,7 @@ use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::draw::panel::LadderBlock;
 use crate::report::page::PageSection;
-use crate::report::page::digits::value_text;
-use crate::report::page::number::NumberFormat;
+use crate::report::page::number::{NumberFormat, value_text};
 use crate::report::page::words::short;
 
 /// Questions that are drawn.

@@ -20,8 +20,7 @@ use crate::report::draw::plot::SwitchSide;
 use crate::report::evidence::retraining::{self, ArmRateChange, JUDGED_CORRECTLY};
 use crate::report::evidence::why::{self, WhyFeature, WhyQuestion};
 use crate::report::page::PageSection;
-use crate::report::page::digits::{counts_text, ends_text, value_text};
-use crate::report::page::number::{self, NumberFormat};
+use crate::report::page::number::{self, NumberFormat, ends_text, value_text};
 use crate::report::page::words::short;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::table::why::SwitchPatternRow;
@@ -136,7 +135,7 @@ impl<'a> PathWalk<'a> {
         let is_only =
             finding.worse.is_some() && worse.all(|group| Some(group) == finding.worse.as_ref());
         let facts = context! {
-            counts => counts_text(finding.counts, finding.point.value, finding.whole),
+            finding => Value::from(Serde(finding)),
             who => format!("{}{}", voice.of_cases(),
                 voice.switchable(side, &key.attribute, &key.from)),
             would => voice.would(side), other => voice.as_group(&key.attribute, &key.to),

@@ -7,8 +7,7 @@ use minijinja::value::{Serde, Value};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::reach::{ReachEnd, reach_bars};
 use crate::report::page::PageSection;
-use crate::report::page::digits::value_text;
-use crate::report::page::number::{NumberFormat, count, three_digits};
+use crate::report::page::number::{NumberFormat, count, three_digits, value_text};
 use crate::report::section::recourse;
 use crate::report::section::recourse::cards::{
     UnfairSubgroup, UnfairSubgroups, end_of, unfair_subgroups,

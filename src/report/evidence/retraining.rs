@@ -139,7 +139,7 @@ fn numbers<'a>(
     words: &ExperimentWords,
     arm: &ArmWords,
 ) -> Option<&'a ArmNumbers> {
-    inputs.audit.arms.get(&format!("{}/{}", words.name, arm.name))
+    inputs.audit.arms.get(&words.in_tables(&arm.name))
 }
 
 /// The arms of an experiment that added no rows, so that their models are the one before.
@@ -148,7 +148,7 @@ pub(super) fn without_rows<'a>(
     words: &'a ExperimentWords,
 ) -> Vec<&'a str> {
     let added_nothing = |arm: &&ArmWords| {
-        let name = format!("{}/{}", words.name, arm.name);
+        let name = words.in_tables(&arm.name);
         let mut own = inputs.audit.added.iter().filter(|row| row.arm.as_str() == name).peekable();
         own.peek().is_some() && own.all(|row| row.n_counterfactuals + row.n_synthetic == 0)
     };
@@ -261,7 +261,7 @@ fn experiment<'a>(
     let rate = worst_rate(inputs, arms.first()?.1, words);
     let empty = without_rows(inputs, words);
     let limit = rate.as_ref().and_then(|rate| {
-        let judged = |arm: &str| rate.judged().of_arm(&format!("{}/{arm}", words.name));
+        let judged = |arm: &str| rate.judged().of_arm(&words.in_tables(arm));
         limits::common(inputs.limits, arms.iter().map(|(arm, _)| judged(arm)))
     });
     let right = |numbers: &ArmNumbers| {

@@ -10,7 +10,8 @@ use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::world::{feature_shapes, moved_share};
 use crate::report::page::PageSection;
 use crate::report::page::words::short;
-use crate::report::read::quality::{FeatureQuality, QualityKey};
+use crate::report::read::panel::ResultKey;
+use crate::report::read::quality::FeatureQuality;
 
 /// Features that are drawn; the others stand in the annex.
 const FEATURES_AT_MOST: usize = 6;
@@ -19,10 +20,10 @@ const FEATURES_AT_MOST: usize = 6;
 const NAMED_AT_MOST: usize = 3;
 
 /// The direction that is shown: the one that harms most among those whose features were compared.
-fn direction<'a>(inputs: &BriefInputs<'a>) -> Option<(&'a HarmResult, QualityKey)> {
+fn direction<'a>(inputs: &BriefInputs<'a>) -> Option<(&'a HarmResult, ResultKey)> {
     let quality = &inputs.audit.quality;
-    let is_moved = |pair: &QualityKey| quality.features(pair).iter().any(|f| f.moved());
-    let keys = ranked(inputs.results).into_iter().map(|result| (result, (&result.key).into()));
+    let is_moved = |pair: &ResultKey| quality.features(pair).iter().any(|f| f.moved());
+    let keys = ranked(inputs.results).into_iter().map(|result| (result, result.key.of_any_model()));
     keys.into_iter().find(|(_, pair)| is_moved(pair))
 }
 
@@ -44,7 +45,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let drawn = moved.iter().filter(|f| !f.bars.is_empty()).take(FEATURES_AT_MOST);
     let panel = |feature: &&FeatureQuality| {
         let title = format!("{}: {who}", short(&feature.name));
-        context!(feature => &feature.name, drawing => feature_shapes(feature, &title))
+        context!(feature => &feature.name, drawing => feature_shapes(feature, &[feature], &title))
     };
     let panels: Vec<Value> = drawn.map(panel).collect();
     let made = quality.value(&pair, "n_cf").zip(quality.value(&pair, "share_discarded"));

@@ -19,7 +19,9 @@ pub(crate) fn cell(measure: Option<&ReportedValue>, kind: NumberFormat) -> PageC
     let counts = measure.counts.map(|(part, whole)| number::of(part, whole));
     let interval = measure.interval.map(|(lo, hi)| kind.interval(value, lo, hi));
     let few = measure.small.then(|| "few cases".to_owned());
-    let small = counts.into_iter().chain(interval).chain(few);
+    let small = counts.into_iter().chain(interval).chain(few).map(RichText::from);
+    // How it was found, where that is not obvious.
+    let small = small.chain(measure.flips.map(|of| RichText::new().flips(of)));
     PageCell { below, ..PageCell::new(kind.value(value), small) }
 }
 
@@ -116,8 +118,7 @@ impl<K: CellPlace> ValuesByKey<'_, '_, K> {
         let row = |(i, (name, key)): (usize, &(RichText, K))| {
             let cell = |metric: &&str| {
                 let measure = (self.at)(key, metric);
-                let mut cell = (self.cell)(measure, terms::kind(metric, key.scope()));
-                cell.small.extend(measure.and_then(|of| how(of, metric)).map(RichText::from));
+                let cell = (self.cell)(measure, terms::kind(metric, key.scope()));
                 let (id, n) = self.anchors;
                 cell.at(if i < n { format!("{id}-{i}-{metric}") } else { String::new() })
             };
@@ -127,10 +128,4 @@ impl<K: CellPlace> ValuesByKey<'_, '_, K> {
         let table = PageTable::new(std::iter::once(self.first.into()).chain(heads), rows);
         (!metrics.is_empty()).then_some(table)
     }
-}
-
-/// How a value was found out, if that is not obvious.
-pub(crate) fn how(measure: &ReportedValue, metric: &str) -> Option<String> {
-    let words = measure.words.split_once("; ").filter(|_| metric == "ft");
-    words.filter(|_| measure.value.is_some()).map(|(_, how)| how.to_owned())
 }

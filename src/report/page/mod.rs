@@ -8,7 +8,6 @@
 pub(crate) mod below;
 pub(crate) mod brief;
 pub(crate) mod cells;
-pub(crate) mod digits;
 pub(crate) mod glossary;
 pub(crate) mod number;
 pub(crate) mod render;

@@ -1,5 +1,6 @@
-//! Numbers as the page prints them: three significant digits, per cent with a narrow no-break
-//! space, counts in groups of three.
+//! Numbers as pages print them, counts in groups of three. The annex has three significant digits
+//! and a narrow no-break space before the sign of per cent; the brief, in which people come before
+//! shares and shares before points, has as many decimals as the interval allows.
 
 use serde::{Deserialize, Serialize};
 
@@ -99,6 +100,14 @@ impl NumberFormat {
         })
     }
 
+    /// The lowest and the highest of these values, once where they read the same; none of none.
+    pub(crate) fn span(self, values: impl Iterator<Item = f64>) -> Option<String> {
+        let all = values.map(|value| (value, value));
+        let (low, high) = all.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))?;
+        let [low, high] = [low, high].map(|end| self.value(end));
+        Some(if low == high { low } else { format!("{low} to {high}") })
+    }
+
     /// The value with its unit: `13.1 %`, `+12.4 points`, `0.0588`.
     pub(crate) fn value(self, value: f64) -> String {
         let x = self.scaled(value);
@@ -111,13 +120,18 @@ impl NumberFormat {
         let digits = sign(self.signed(), x, &digits);
         match self {
             NumberFormat::Share => format!("{digits}{THIN}%"),
-            NumberFormat::Points | NumberFormat::Distance
-                if digits.trim_start_matches(['+', '\u{2212}']) == "1" =>
-            {
-                format!("{digits} point")
+            _ => self.with_points(digits, ' '),
+        }
+    }
+
+    /// A number behind which points are called so.
+    fn with_points(self, digits: String, space: char) -> String {
+        match self {
+            NumberFormat::Points | NumberFormat::Distance => {
+                let is_one = digits.trim_start_matches(['+', '\u{2212}']) == "1";
+                format!("{digits}{space}{}", if is_one { "point" } else { "points" })
             }
-            NumberFormat::Points | NumberFormat::Distance => format!("{digits} points"),
-            NumberFormat::Plain | NumberFormat::Signed | NumberFormat::FeatureUnit => digits,
+            _ => digits,
         }
     }
 
@@ -187,6 +201,89 @@ fn fixed(value: f64, decimals: usize) -> String {
     let digits = format!("{:.decimals$}", value.abs());
     let zero = digits.bytes().all(|b| matches!(b, b'0' | b'.'));
     if value < 0.0 && !zero { format!("\u{2212}{digits}") } else { digits }
+}
+
+/// Decimals of a share or a difference of shares of the brief, in points, by its interval: half a
+/// width of 1 point or more with an upper end of 3 or more gives none, from 0.1 one, else two; one
+/// without an interval.
+fn allowed_decimals(interval: Option<(f64, f64)>) -> usize {
+    let Some((lo, hi)) = interval else { return 1 };
+    let half = (hi - lo).abs() * 50.0;
+    match half {
+        half if half >= 1.0 && lo.abs().max(hi.abs()) * 100.0 >= 3.0 => 0,
+        half if half >= 0.1 => 1,
+        _ => 2,
+    }
+}
+
+/// Whether a number that is not zero would look like it.
+fn looks_like_zero(value: f64, decimals: usize) -> bool {
+    value != 0.0 && fixed(value, decimals) == fixed(0.0, decimals)
+}
+
+/// A number with so many decimals; what is not zero does not look like it.
+fn at_least(value: f64, decimals: usize) -> String {
+    match value {
+        0.0 => "0".to_owned(),
+        _ if looks_like_zero(value, decimals) => {
+            format!("below {:.decimals$}", 0.1_f64.powi(decimals as i32))
+        }
+        value => fixed(value, decimals),
+    }
+}
+
+/// Decimals beyond those of the interval that a number may take before it is printed as 0.
+const MORE_DECIMALS: usize = 6;
+
+/// As [`at_least`], but a number that is not zero has as many decimals as its first digit needs: of
+/// a difference the sign counts, and an interval that leaves out zero must not seem to hold it.
+fn to_first_digit(value: f64, decimals: usize) -> String {
+    if !looks_like_zero(value, decimals) {
+        return at_least(value, decimals);
+    }
+    // At its first digit, not before it: 0.0005 is not 0.001.
+    let mut more = decimals..=decimals + MORE_DECIMALS;
+    let first = |decimals: &usize| value.abs() * 10_f64.powi(*decimals as i32) >= 1.0 - 1e-9;
+    more.find(first).map_or_else(|| "0".to_owned(), |decimals| at_least(value, decimals))
+}
+
+/// A value as the brief prints it, without its unit.
+fn bare(kind: NumberFormat, value: f64, interval: Option<(f64, f64)>) -> String {
+    let (x, decimals) = (value * kind.scale(), allowed_decimals(interval));
+    let signed = |text: String| if text == "0" { text } else { sign(true, value, &text) };
+    match kind {
+        // Not everybody is not 100 per cent, and everybody is no more exact than that.
+        NumberFormat::Share if value == 1.0 => "100".to_owned(),
+        NumberFormat::Share if value < 1.0 && fixed(x, decimals) == fixed(100.0, decimals) => {
+            format!("{:.2}", (value * 1e4).floor() / 100.0)
+        }
+        NumberFormat::Share | NumberFormat::Distance => at_least(x, decimals),
+        NumberFormat::Points => signed(to_first_digit(x, decimals)),
+        // `below` would drop the sign of a correlation.
+        NumberFormat::Plain if value < 0.0 => to_first_digit(value, 2),
+        NumberFormat::Plain => at_least(value, 2),
+        NumberFormat::Signed | NumberFormat::FeatureUnit => signed(to_first_digit(value, 2)),
+    }
+}
+
+/// A value of the brief with its unit: `46 %`, `+3.9 points`, `0.84`.
+pub(crate) fn value_text(kind: NumberFormat, value: f64, interval: Option<(f64, f64)>) -> String {
+    let text = bare(kind, value, interval);
+    match kind {
+        NumberFormat::Share => format!("{text}\u{a0}%"),
+        _ => kind.with_points(text, '\u{a0}'),
+    }
+}
+
+/// The ends of an interval of the brief without their unit: `44 to 48`.
+pub(crate) fn ends_text(kind: NumberFormat, (lo, hi): (f64, f64)) -> String {
+    let decimals = allowed_decimals(Some((lo, hi)));
+    let end = |v: f64| match kind {
+        NumberFormat::Share | NumberFormat::Distance => to_first_digit(v * 100.0, decimals),
+        NumberFormat::Plain => to_first_digit(v, 2),
+        _ => bare(kind, v, Some((lo, hi))),
+    };
+    format!("{} to {}", end(lo), end(hi))
 }
 
 /// The power of ten of the first digit once the number is rounded to three digits; none for 0 and
@@ -377,10 +474,21 @@ pub(crate) fn level(level: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{NumberFormat, count, count_of, grouped_in, level, on_axis, people, three_digits};
+    use super::{
+        NumberFormat, count, count_of, ends_text, grouped_in, level, on_axis, people, three_digits,
+        value_text,
+    };
 
     fn plain(text: &str) -> String {
         text.replace('\u{202f}', " ").replace('\u{2212}', "-")
+    }
+
+    #[test]
+    fn values_that_read_the_same_are_one() {
+        let span = |values: &[f64]| NumberFormat::Plain.span(values.iter().copied());
+        assert_eq!(span(&[0.5, 0.25, 0.75]).as_deref(), Some("0.250 to 0.750"));
+        assert_eq!(span(&[0.5, 0.500_000_1]).as_deref(), Some("0.500"));
+        assert_eq!(span(&[]), None);
     }
 
     #[test]
@@ -531,5 +639,59 @@ mod tests {
         );
         assert_eq!(plain(&level(0.95)), "95 %");
         assert_eq!(plain(&level(0.999)), "99.9 %");
+    }
+
+    fn share_and_ends(value: f64, lo: f64, hi: f64) -> String {
+        let kind = NumberFormat::Share;
+        let text =
+            format!("{}; {}", value_text(kind, value, Some((lo, hi))), ends_text(kind, (lo, hi)));
+        text.replace('\u{a0}', " ")
+    }
+
+    #[test]
+    fn the_interval_decides_the_decimals() {
+        assert_eq!(share_and_ends(0.458, 0.439, 0.477), "46 %; 44 to 48");
+        assert_eq!(share_and_ends(0.053, 0.045, 0.062), "5.3 %; 4.5 to 6.2");
+        assert_eq!(share_and_ends(0.0004, 0.0001, 0.0011), "0.04 %; 0.01 to 0.11");
+        assert_eq!(share_and_ends(0.02, 0.01, 0.029), "2.0 %; 1.0 to 2.9");
+        assert_eq!(share_and_ends(0.0, 0.0, 0.0005), "0 %; 0 to 0.05");
+        assert_eq!(share_and_ends(0.999_99, 0.9998, 1.0), "99.99 %; 99.98 to 100.00");
+        assert_eq!(share_and_ends(1.0, 0.998, 1.0), "100 %; 99.8 to 100.0");
+    }
+
+    #[test]
+    fn other_kinds_keep_their_sign_and_unit() {
+        let text = |kind, value, interval| value_text(kind, value, interval).replace('\u{a0}', " ");
+        assert_eq!(text(NumberFormat::Points, 0.039, Some((0.027, 0.051))), "+4 points");
+        assert_eq!(text(NumberFormat::Points, -0.01, Some((-0.02, 0.05))), "\u{2212}1 point");
+        assert_eq!(text(NumberFormat::Plain, 0.8434, None), "0.84");
+        assert_eq!(text(NumberFormat::Signed, 0.004, None), "+0.004");
+        assert_eq!(text(NumberFormat::Plain, 0.004, None), "below 0.01");
+        assert_eq!(text(NumberFormat::Points, -0.004, Some((-0.04, 0.03))), "\u{2212}0.4 points");
+    }
+
+    #[test]
+    fn an_end_near_zero_keeps_its_sign_and_its_size() {
+        let ends = |kind, ends| ends_text(kind, ends);
+        let below = ends(NumberFormat::Points, (-0.11, -0.004));
+        assert_eq!(below, "\u{2212}11 to \u{2212}0.4", "it leaves out 0");
+        assert_eq!(ends(NumberFormat::Points, (0.0004, 0.10)), "+0.04 to +10");
+        assert_eq!(ends(NumberFormat::Points, (-0.003, 0.0)), "\u{2212}0.3 to 0");
+        assert_eq!(ends(NumberFormat::Share, (0.003, 0.10)), "0.3 to 10");
+        assert_eq!(ends(NumberFormat::Plain, (0.004, 1.2)), "0.004 to 1.20");
+        assert_eq!(ends(NumberFormat::Points, (-1e-12, 0.05)), "0 to +5");
+        assert_eq!(ends(NumberFormat::Points, (-0.0035, 0.1202)), "\u{2212}0.4 to +12");
+        assert_eq!(ends(NumberFormat::Points, (-0.12, -0.0035)), "\u{2212}12 to \u{2212}0.4");
+        assert_eq!(ends(NumberFormat::Share, (0.000_005, 1.0)), "0.0005 to 100");
+    }
+
+    #[test]
+    fn a_value_near_zero_keeps_its_sign() {
+        let text = |kind, value, interval| value_text(kind, value, interval).replace('\u{a0}', " ");
+        assert_eq!(text(NumberFormat::Points, -0.003, None), "\u{2212}0.3 points");
+        let wide = Some((-0.12, 0.11));
+        assert_eq!(text(NumberFormat::Points, -0.003, wide), "\u{2212}0.3 points");
+        assert_eq!(text(NumberFormat::Plain, -0.3, None), "\u{2212}0.30");
+        assert_eq!(text(NumberFormat::Plain, -0.004, None), "\u{2212}0.004");
     }
 }

@@ -19,11 +19,11 @@ use crate::report::draw::plot::{
 };
 use crate::report::draw::thresholds::{ReliabilityDot, reliability, threshold_curve};
 use crate::report::draw::trend::{TrendLimit, TrendRun, trend};
-use crate::report::page::digits::{ends_text, value_text};
-use crate::report::page::number::{self, NumberFormat};
+use crate::report::page::number::{self, NumberFormat, ends_text, value_text};
 use crate::report::page::words::{breakable, capital, entry_anchor, short};
 use crate::report::read::tally::HistogramBin;
 use crate::report::visible::visible;
+use crate::table::REFITTED;
 use crate::text::{self, TESTED};
 
 macro_rules! templates {
@@ -38,7 +38,7 @@ macro_rules! templates {
 /// Every template of the folders, by name.
 pub(crate) const TEMPLATES: &[(&str, &str)] = templates![
     "page": report sections blocks charts words voice,
-    "brief": closing forest hero knowledge limit limits shares waits,
+    "brief": closing forest hero knowledge limit limits selective shares waits,
     "evidence": arms as_they_are cases class_moves changes ladder mosaics path pattern ranking
         reach retraining scores trend why worlds,
     "section": against all_results amounts classes compared experiments folders gates glossary
@@ -79,6 +79,20 @@ fn listed(names: &[String]) -> String {
     }
 }
 
+/// Adds the filter of shares of people in per cent with one decimal, as the table of issues has them.
+pub(crate) fn add_shares(environment: &mut Environment<'static>) {
+    environment.add_filter("part", |of: Serde<CountedShare>| {
+        format!("{:.1} %", 100.0 * of.0.n as f64 / of.0.of.max(1) as f64)
+    });
+}
+
+/// So many of a whole.
+#[derive(Deserialize)]
+struct CountedShare {
+    n: u64,
+    of: u64,
+}
+
 /// Numbers, names and lists, with the syntax of all templates.
 fn bare() -> Environment<'static> {
     let mut environment = text::environment();
@@ -114,6 +128,7 @@ fn bare() -> Environment<'static> {
     environment.add_filter("level", number::level);
     environment
         .add_filter("wide_level", |level: f64| number::level(level).replace('\u{202f}', "\u{a0}"));
+    add_shares(&mut environment);
     // Names and lists.
     environment.add_filter("short", |name: &str| short(name).into_owned());
     environment.add_filter("listed", |names: Vec<String>| listed(&names));
@@ -287,10 +302,11 @@ pub(crate) fn environment(voice: Option<Value>) -> Environment<'static> {
     let tables = AtomicUsize::new(0);
     environment.add_function("next_table", move || tables.fetch_add(1, Ordering::Relaxed) + 1);
     add_drawings(&mut environment);
+    environment.add_global("in_table", false);
     if let Some(voice) = voice {
         environment.add_global("voice", voice);
     }
-    for &(name, source) in TEMPLATES {
+    for &(name, source) in TEMPLATES.iter().chain([&REFITTED]) {
         environment.add_template(name, source).expect(TESTED);
     }
     environment

@@ -35,9 +35,8 @@ impl<'a> PageGlossary<'a> {
         PageBlock("glossary.html", context!(entries => Value::from(Serde(&self.shown))))
     }
 
-    /// The entry of a metric that the page shows from now on; a metric that the catalog does not
-    /// know is called by its id.
-    pub(crate) fn show(&mut self, metric: &str) -> GlossaryEntry {
+    /// The entry of a metric; one that the catalog does not know is called by its id.
+    fn entry(&self, metric: &str) -> GlossaryEntry {
         if let Some(entry) = self.shown.iter().find(|e| e.id == metric) {
             return entry.clone();
         }
@@ -49,7 +48,15 @@ impl<'a> PageGlossary<'a> {
         };
         let mut entry = (self.catalog)(metric).unwrap_or_else(unknown);
         entry.id = metric.to_owned();
-        self.shown.push(entry.clone());
+        entry
+    }
+
+    /// The entry of a metric that the page shows from now on.
+    pub(crate) fn show(&mut self, metric: &str) -> GlossaryEntry {
+        let entry = self.entry(metric);
+        if self.shown.iter().all(|shown| shown.id != metric) {
+            self.shown.push(entry.clone());
+        }
         entry
     }
 
@@ -66,7 +73,13 @@ impl<'a> PageGlossary<'a> {
 
     /// Name and symbol: `negative switch rate NSR`.
     pub(crate) fn title(&mut self, metric: &str) -> RichText {
-        let entry = self.show(metric);
+        self.show(metric);
+        self.named(metric)
+    }
+
+    /// The same of a metric of which the page shows no value.
+    pub(crate) fn named(&self, metric: &str) -> RichText {
+        let entry = self.entry(metric);
         if entry.name == entry.symbol {
             RichText::new().code(entry.name)
         } else if entry.symbol.is_empty() {

@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
+use crate::metric::evidence::flip_test::FlipSearch;
+
 /// A part of a sentence; `words` of `blocks.html` lays it out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", content = "text", rename_all = "snake_case")]
@@ -27,6 +29,8 @@ enum TextSpan {
     Drawing(String),
     /// Small print.
     Small(String),
+    /// How the value of a flip test was found.
+    Flips(FlipSearch),
 }
 
 /// A sentence or a phrase.
@@ -91,6 +95,11 @@ impl RichText {
         self.with(TextSpan::Small(text.into()))
     }
 
+    /// Adds how the value of a flip test was found.
+    pub(crate) fn flips(self, of: FlipSearch) -> Self {
+        self.with(TextSpan::Flips(of))
+    }
+
     /// Adds other words.
     pub(crate) fn and(mut self, other: RichText) -> Self {
         self.0.extend(other.0);
@@ -114,7 +123,7 @@ impl RichText {
                 | TextSpan::Strong(text)
                 | TextSpan::Small(text) => text.into(),
                 TextSpan::Metric { symbol, .. } => symbol.into(),
-                TextSpan::Drawing(_) => "".into(),
+                TextSpan::Drawing(_) | TextSpan::Flips(_) => "".into(),
             })
             .collect()
     }

@@ -16,7 +16,7 @@ use crate::report::read::panel::{
     AuditPanel, EccmTallies, KeyedRow, PanelDirection, ReportedValue, ResultKey, is_plain_audit,
     measure,
 };
-use crate::report::read::quality::{DirectionQuality, QualityKey, QualityTables, SetQuality};
+use crate::report::read::quality::{DirectionQuality, QualityTables, SetQuality};
 use crate::report::read::recourse;
 use crate::report::read::score_tables::ScoreTables;
 use crate::report::read::tally::{HistogramBin, WeightedCount};
@@ -185,7 +185,7 @@ impl AuditFolder {
         let world =
             |(id, ((_, attribute, _, set), directions)): (usize, (SetPlace<'_>, _))| SetQuality {
                 id,
-                key: QualityKey::of_set(set, attribute),
+                key: ResultKey::of_set(set, attribute),
                 strategy: self.manifest.set(set).map_or("", |of| &of.strategy),
                 directions: self.worst_first(attribute, directions, |of, at| {
                     (self.quality.farthest(of.pair), at(&of.pair.from), at(&of.pair.to))
@@ -211,7 +211,7 @@ impl AuditFolder {
         let arms = manifest
             .experiments
             .iter()
-            .flat_map(|of| of.arms.iter().map(move |arm| format!("{}/{}", of.name, arm.name)));
+            .flat_map(|of| of.arms.iter().map(|arm| of.in_tables(&arm.name)));
         let whole = |arm: &str| {
             measures(metrics.iter().filter(|row| row.is_of_arm(arm) && row.class.is_empty()))
         };
@@ -235,7 +235,7 @@ impl AuditFolder {
             map: sorted(&tables)?,
             cases: read_rows(&tables)?,
             graphs: GraphEvidence::of(
-                (&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?),
+                (sorted(&tables)?, sorted(&tables)?, sorted(&tables)?),
                 sorted(&tables)?,
                 &manifest.attributes,
             )

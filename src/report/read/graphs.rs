@@ -30,48 +30,13 @@ pub(crate) struct ScenarioGraphs {
     /// Values that cells of levels and bins, cells of levels, and equations gave.
     pub(crate) steps: [i64; 3],
     /// Edges by cause and effect.
-    pub(crate) edges: BTreeMap<(String, String), ScenarioEdge>,
+    pub(crate) edges: BTreeMap<(String, String), EdgeRow>,
     /// Encoded columns in the order of the variables.
-    pub(crate) nodes: Vec<ScenarioNode>,
+    pub(crate) nodes: Vec<NodeRow>,
     /// The bootstraps.
-    pub(crate) bootstraps: Vec<ScenarioBootstrap>,
+    pub(crate) bootstraps: Vec<GraphRow>,
     /// How far the scores of people vary over the graphs, by model and direction.
     pub(crate) people: Vec<WorldPeopleRow>,
-}
-
-/// An edge.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(crate) struct ScenarioEdge {
-    /// Share of graphs.
-    pub(crate) share: f64,
-    /// Share of graphs in which it is below the attribute.
-    pub(crate) below: f64,
-}
-
-/// An encoded column.
-#[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct ScenarioNode {
-    pub(crate) variable: String,
-    pub(crate) level: String,
-    pub(crate) position: i64,
-    pub(crate) tier: Option<i64>,
-    /// Share of graphs in which it follows from the attribute.
-    pub(crate) below: f64,
-    /// Mean movement, and its interval across graphs.
-    pub(crate) mean: f64,
-    pub(crate) ends: Option<(f64, f64)>,
-}
-
-/// A bootstrap.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ScenarioBootstrap {
-    pub(crate) number: i64,
-    pub(crate) drawn: String,
-    pub(crate) determined: String,
-    /// Its graphs.
-    pub(crate) graphs: i64,
-    /// Those in which the attribute follows from another variable.
-    pub(crate) following: i64,
 }
 
 /// What the attribute follows from.
@@ -91,7 +56,7 @@ pub(crate) struct Causes<'a> {
 
 impl GraphEvidence {
     pub(in crate::report) fn of(
-        (edges, nodes, graphs): (&[EdgeRow], &[NodeRow], &[GraphRow]),
+        (edges, nodes, graphs): (Vec<EdgeRow>, Vec<NodeRow>, Vec<GraphRow>),
         people: Vec<WorldPeopleRow>,
         attributes: &[AttributeWords],
     ) -> Self {
@@ -103,7 +68,7 @@ impl GraphEvidence {
         };
         let mut found: BTreeMap<(String, String), ScenarioGraphs> = BTreeMap::new();
         let mut counted = BTreeSet::new();
-        for row in nodes.iter() {
+        for row in nodes {
             let key = (row.sensitive.to_string(), row.counterfactual.to_string());
             let scenario = found.entry(key.clone()).or_insert_with(|| ScenarioGraphs {
                 attribute: key.0.clone(),
@@ -118,39 +83,21 @@ impl GraphEvidence {
             for (sum, n) in scenario.steps.iter_mut().zip(steps).filter(|_| is_first) {
                 *sum += n.unwrap_or(0);
             }
-            if scenario.groups != pair {
-                continue;
+            if scenario.groups == pair {
+                scenario.nodes.push(row);
             }
-            scenario.nodes.push(ScenarioNode {
-                variable: row.node.to_string(),
-                level: row.level.to_string(),
-                position: row.position,
-                tier: row.tier,
-                below: row.below_sensitive,
-                mean: row.r#move,
-                ends: row.move_lo.zip(row.move_hi),
-            });
         }
         let at =
             |attribute: &SharedText, set: &SharedText| (attribute.to_string(), set.to_string());
-        for row in edges.iter() {
-            let Some(scenario) = found.get_mut(&at(&row.sensitive, &row.counterfactual)) else {
-                continue;
-            };
-            let edge = ScenarioEdge { share: row.frequency, below: row.below_sensitive };
-            scenario.edges.insert((row.cause.to_string(), row.effect.to_string()), edge);
+        for row in edges {
+            if let Some(scenario) = found.get_mut(&at(&row.sensitive, &row.counterfactual)) {
+                scenario.edges.insert((row.cause.to_string(), row.effect.to_string()), row);
+            }
         }
-        for row in graphs.iter() {
-            let Some(scenario) = found.get_mut(&at(&row.sensitive, &row.counterfactual)) else {
-                continue;
-            };
-            scenario.bootstraps.push(ScenarioBootstrap {
-                number: row.bootstrap,
-                drawn: row.drawn.to_string(),
-                determined: row.determined.to_string(),
-                graphs: row.graphs,
-                following: row.attribute_follows,
-            });
+        for row in graphs {
+            if let Some(scenario) = found.get_mut(&at(&row.sensitive, &row.counterfactual)) {
+                scenario.bootstraps.push(row);
+            }
         }
         for row in people {
             if let Some(scenario) = found.get_mut(&at(&row.sensitive, &row.counterfactual)) {
@@ -161,11 +108,10 @@ impl GraphEvidence {
         for scenario in &mut scenarios {
             scenario.nodes.sort_by(|a, b| (a.position, &a.level).cmp(&(b.position, &b.level)));
             // Of the attribute itself the movement is from one group to the other in every graph.
-            let own = scenario
-                .nodes
-                .iter()
-                .find(|n| n.below == 1.0 && n.mean == 1.0 && n.level == scenario.groups.1);
-            scenario.sensitive = own.map(|n| n.variable.clone()).unwrap_or_default();
+            let own = scenario.nodes.iter().find(|n| {
+                n.below_sensitive == 1.0 && n.r#move == 1.0 && n.level == scenario.groups.1
+            });
+            scenario.sensitive = own.map(|n| n.node.to_string()).unwrap_or_default();
         }
         GraphEvidence { scenarios }
     }
@@ -179,15 +125,14 @@ impl GraphEvidence {
     }
 }
 
-impl ScenarioNode {
-    /// What its range over graphs and refits shows: `most` where a few graphs differ from the rest.
-    pub(crate) fn ends_kind(&self) -> Option<&'static str> {
-        self.ends.map(|(lo, hi)| match (lo, hi) {
-            (0.0, 0.0) if self.mean != 0.0 => "still",
-            _ if self.mean < lo || self.mean > hi => "most",
-            _ => "all",
-        })
-    }
+/// What the range of a movement over graphs and refits shows: `most` where a few graphs differ from
+/// the rest.
+pub(crate) fn ends_kind(node: &NodeRow) -> Option<&'static str> {
+    node.move_lo.zip(node.move_hi).map(|(lo, hi)| match (lo, hi) {
+        (0.0, 0.0) if node.r#move != 0.0 => "still",
+        _ if node.r#move < lo || node.r#move > hi => "most",
+        _ => "all",
+    })
 }
 
 /// An edge by cause and effect with its shares in two scenarios.
@@ -199,11 +144,11 @@ impl ScenarioGraphs {
     pub(crate) fn causes_of_the_attribute(&self) -> Option<Causes<'_>> {
         let all = self.edges.iter().filter(|((_, effect), _)| *effect == self.sensitive);
         let mut each: Vec<(&str, f64)> =
-            all.map(|((cause, _), edge)| (cause.as_str(), edge.share)).collect();
+            all.map(|((cause, _), edge)| (cause.as_str(), edge.frequency)).collect();
         // Stable: of equals the order of the names.
         each.sort_by(|a, b| b.1.total_cmp(&a.1));
         each.retain(|(_, share)| *share >= FOLLOWS_FROM);
-        let following: i64 = self.bootstraps.iter().map(|b| b.following).sum();
+        let following: i64 = self.bootstraps.iter().map(|b| b.attribute_follows).sum();
         let graphs: i64 = self.bootstraps.iter().map(|b| b.graphs).sum();
         let share = if graphs > 0 { following as f64 / graphs as f64 } else { 0.0 };
         let set = self.set.as_str();
@@ -220,7 +165,7 @@ impl ScenarioGraphs {
     /// The variables in order, each with its tier.
     pub(crate) fn variables(&self) -> Vec<(&str, Option<i64>)> {
         let mut variables: Vec<(&str, Option<i64>)> =
-            self.nodes.iter().map(|n| (n.variable.as_str(), n.tier)).collect();
+            self.nodes.iter().map(|n| (n.node.as_str(), n.tier)).collect();
         variables.dedup();
         variables
     }
@@ -229,7 +174,7 @@ impl ScenarioGraphs {
     /// difference first, with both shares.
     pub(crate) fn moved(&self, other: &ScenarioGraphs) -> Vec<EdgeShift> {
         let share = |of: &ScenarioGraphs, edge: &(String, String)| {
-            of.edges.get(edge).map_or(0.0, |e| e.share)
+            of.edges.get(edge).map_or(0.0, |e| e.frequency)
         };
         let mut edges: Vec<&(String, String)> =
             self.edges.keys().chain(other.edges.keys()).collect();
@@ -268,12 +213,13 @@ mod tests {
             ))
         };
         let (forth, back) = (("white", "black"), ("black", "white"));
-        let rows = [row("expected", forth, 2.0), row("rows", back, -1.9), row("rows", forth, 2.2)];
+        let rows =
+            vec![row("expected", forth, 2.0), row("rows", back, -1.9), row("rows", forth, 2.2)];
         let groups = ["white", "black"].map(ToString::to_string).to_vec();
         let race = AttributeWords { name: "race".to_owned(), groups, ..AttributeWords::default() };
-        let found = GraphEvidence::of((&[], &rows, &[]), Vec::new(), &[race]);
+        let found = GraphEvidence::of((Vec::new(), rows, Vec::new()), Vec::new(), &[race]);
         let movements: Vec<f64> =
-            found.scenarios.iter().flat_map(|of| &of.nodes).map(|node| node.mean).collect();
+            found.scenarios.iter().flat_map(|of| &of.nodes).map(|node| node.r#move).collect();
         assert_eq!(movements, [2.0, 2.2]);
     }
 }

@@ -6,16 +6,18 @@ use std::cmp::Reverse;
 use serde::Serialize;
 
 use crate::folder::manifest::WrittenValue;
+use crate::metric::evidence::flip_test::FlipSearch;
+use crate::metric::value::settings::SMALL;
 use crate::report::read::grouped::grouped;
 use crate::report::read::tally::WeightedCount;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::{
     AuditKey, ComparisonRow, CountRow, CurveRow, GateRow, HistoryRow, MetricRow, ScoreShiftRow,
-    TransitionRow,
+    TransitionRow, has_flag,
 };
 
 /// What a value belongs to: model, set, attribute, scope and groups.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct ResultKey {
     /// The model.
     pub(crate) model: String,
@@ -73,8 +75,8 @@ pub(crate) struct ReportedValue {
     pub(crate) level: Option<f64>,
     /// Its method; empty where there is none.
     pub(crate) method: String,
-    /// The method in full, or why there is no interval.
-    pub(crate) words: String,
+    /// How the value of a flip test was found; none of other metrics.
+    pub(crate) flips: Option<FlipSearch>,
     /// What noise gives; none where no placebo was asked for or its repeats give no value.
     pub(crate) placebo: Option<(f64, f64)>,
     /// What causal graphs say about it; none where there are none.
@@ -375,9 +377,9 @@ pub(crate) fn measure(row: &MetricRow) -> ReportedValue {
         training: row.training_lo.zip(row.training_hi),
         is_trained_again: row.training_repeats.is_some(),
         repeats: row.placebo_repeats,
-        small: row.flags.split(',').any(|flag| flag.starts_with("small_")),
+        small: SMALL.iter().any(|flag| has_flag(&row.flags, flag)),
         impaired: row.impaired_group.to_string(),
-        words: row.ci_method.to_string(),
+        flips: serde_json::from_str(&row.args).ok(),
         highest: row.highest_group.to_string(),
         lowest: row.lowest_group.to_string(),
         without: row.groups_undefined,

@@ -8,48 +8,26 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use crate::report::read::panel::ResultKey;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, SetPair, finite};
 
-/// A set, an attribute and a direction; of all directions together the groups are empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(crate) struct QualityKey {
-    /// The counterfactual set.
-    pub(crate) set: String,
-    /// The sensitive attribute.
-    pub(crate) attribute: String,
-    /// The factual group.
-    pub(crate) from: String,
-    /// The counterfactual group.
-    pub(crate) to: String,
-}
-
-impl From<&SetPair> for QualityKey {
+/// The key of a direction in tables that no model has a part in.
+impl From<&SetPair> for ResultKey {
     fn from(pair: &SetPair) -> Self {
-        QualityKey {
-            set: pair.counterfactual.to_string(),
-            attribute: pair.sensitive.to_string(),
-            from: pair.from_group.to_string(),
-            to: pair.to_group.to_string(),
-        }
+        let groups = [&pair.from_group, &pair.to_group].map(|of| of.as_str());
+        ResultKey::new(["", &pair.counterfactual, &pair.sensitive], "", groups)
     }
 }
 
-impl From<&ResultKey> for QualityKey {
-    fn from(key: &ResultKey) -> Self {
-        let [set, attribute, from, to] =
-            [&key.set, &key.attribute, &key.from, &key.to].map(String::clone);
-        QualityKey { set, attribute, from, to }
+impl ResultKey {
+    /// The key in these tables of what a value belongs to.
+    pub(crate) fn of_any_model(&self) -> Self {
+        ResultKey { model: String::new(), scope: String::new(), ..self.clone() }
     }
-}
 
-impl QualityKey {
-    /// All directions together.
+    /// All directions of a set together.
     pub(crate) fn of_set(set: &str, attribute: &str) -> Self {
-        let (set, attribute) = (set.to_owned(), attribute.to_owned());
-        QualityKey { set, attribute, ..QualityKey::default() }
+        ResultKey::new(["", set, attribute], "", ["", ""])
     }
 }
 
@@ -96,8 +74,8 @@ pub(crate) struct FeatureQuality {
 /// The tables of quality in memory.
 #[derive(Debug, Default)]
 pub(crate) struct QualityTables {
-    pub(crate) pairs: BTreeMap<QualityKey, QualityValues>,
-    features: BTreeMap<QualityKey, BTreeMap<String, FeatureQuality>>,
+    pub(crate) pairs: BTreeMap<ResultKey, QualityValues>,
+    features: BTreeMap<ResultKey, BTreeMap<String, FeatureQuality>>,
 }
 
 /// One set and attribute.
@@ -106,7 +84,7 @@ pub(crate) struct SetQuality<'a> {
     /// Number on the page, for anchors.
     pub(crate) id: usize,
     /// Set and attribute, without groups.
-    pub(crate) key: QualityKey,
+    pub(crate) key: ResultKey,
     /// The strategy of the set; empty where the manifest does not know it.
     pub(crate) strategy: &'a str,
     /// Its directions, worst first.
@@ -117,7 +95,7 @@ pub(crate) struct SetQuality<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DirectionQuality<'a> {
     /// Its key.
-    pub(crate) pair: &'a QualityKey,
+    pub(crate) pair: &'a ResultKey,
     /// Its measures.
     pub(crate) values: &'a QualityValues,
 }
@@ -167,11 +145,6 @@ impl FeatureQuality {
     /// Of these, those of a class that the target group has.
     pub(crate) fn n_compared(&self) -> i64 {
         self.count("n_compared")
-    }
-
-    /// Whether its values have an order and distances.
-    pub(crate) fn is_number(&self) -> bool {
-        self.bars.iter().any(|bar| bar.edges.is_some())
     }
 }
 
@@ -225,7 +198,7 @@ impl QualityTables {
         quality
     }
 
-    fn feature(&mut self, key: QualityKey, name: &str) -> &mut FeatureQuality {
+    fn feature(&mut self, key: ResultKey, name: &str) -> &mut FeatureQuality {
         let of_pair = self.features.entry(key).or_default();
         of_pair.entry(name.to_owned()).or_insert_with(|| FeatureQuality {
             name: name.to_owned(),
@@ -234,24 +207,24 @@ impl QualityTables {
     }
 
     /// The measures of a direction, or of all directions of a world.
-    pub(crate) fn values(&self, pair: &QualityKey) -> Option<&QualityValues> {
+    pub(crate) fn values(&self, pair: &ResultKey) -> Option<&QualityValues> {
         self.pairs.get(pair)
     }
 
     /// A measure of them that has a value.
-    pub(crate) fn value(&self, pair: &QualityKey, measure: &str) -> Option<f64> {
+    pub(crate) fn value(&self, pair: &ResultKey, measure: &str) -> Option<f64> {
         value(self.values(pair)?, measure)
     }
 
     /// Whether counterfactuals of a direction were made and discarded, so that metrics are of some
     /// of the people only.
-    pub(crate) fn discards(&self, pair: &QualityKey) -> bool {
+    pub(crate) fn discards(&self, pair: &ResultKey) -> bool {
         self.value(pair, "share_discarded").is_some_and(|share| share > 0.0)
     }
 
     /// How many counterfactuals of a direction, or of a world, were made where none of them is
     /// valid; 0 where none was made.
-    pub(crate) fn none_valid(&self, pair: &QualityKey) -> Option<i64> {
+    pub(crate) fn none_valid(&self, pair: &ResultKey) -> Option<i64> {
         // Counts of rows are far below the end of exact whole numbers.
         let made = self.value(pair, "n_cf")?.round() as i64;
         let is_none = self.value(pair, "share_discarded").is_some_and(|share| share >= 1.0);
@@ -260,7 +233,7 @@ impl QualityTables {
 
     /// The features of a direction: those that moved away from the target group first, then those
     /// that moved, then those that did not; among equals the farthest from the target group first.
-    pub(crate) fn features(&self, pair: &QualityKey) -> Vec<&FeatureQuality> {
+    pub(crate) fn features(&self, pair: &ResultKey) -> Vec<&FeatureQuality> {
         let mut features: Vec<&FeatureQuality> =
             self.features.get(pair).into_iter().flat_map(BTreeMap::values).collect();
         let rank = |f: &FeatureQuality| (!f.is_farther(), !f.moved());
@@ -276,7 +249,7 @@ impl QualityTables {
 
     /// The largest distance to the target group that a moved feature is left with; -1 where none
     /// moved.
-    pub(crate) fn farthest(&self, pair: &QualityKey) -> f64 {
+    pub(crate) fn farthest(&self, pair: &ResultKey) -> f64 {
         let moved =
             self.features.get(pair).into_iter().flat_map(BTreeMap::values).filter(|f| f.moved());
         moved.filter_map(|f| f.value("dist_after")).fold(-1.0, f64::max)

@@ -18,7 +18,7 @@ use crate::report::page::PageSection;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::section::models::{clearness, kinds, place};
-use crate::table::{ChangeRow, REFITTED, WITH_FITS};
+use crate::table::{ChangeRow, RefitReason, WITH_FITS};
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 60;
@@ -90,7 +90,7 @@ pub(crate) struct ComparisonTally<'a> {
     level: Option<f64>,
     /// Changes that are not judged because of the rows their sets were fitted on: why, how many, of
     /// which sets.
-    refitted: Vec<(&'a str, usize, BTreeSet<&'a str>)>,
+    refitted: Vec<(RefitReason, usize, BTreeSet<&'a str>)>,
     /// What could not be compared, and how many values.
     left_out: Vec<(&'static str, usize)>,
 }
@@ -99,11 +99,9 @@ impl<'a> ComparisonTally<'a> {
     /// Of these changes.
     pub(crate) fn of(compared: &RunComparison, rows: &[&'a ChangeRow]) -> Self {
         let n = |status: &str| rows.iter().filter(|row| row.status == status).count();
-        let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for row in rows.iter().filter(|row| row.status == "refitted") {
-            let words = row.ci_method.as_str();
-            let reason = words.strip_prefix(REFITTED).unwrap_or(words);
-            by_reason.entry(reason).or_default().push(&row.key.counterfactual);
+        let mut by_reason: BTreeMap<RefitReason, Vec<&str>> = BTreeMap::new();
+        for (row, why) in rows.iter().filter_map(|row| Some((row, row.refit_reason()?))) {
+            by_reason.entry(why).or_default().push(&row.key.counterfactual);
         }
         let undefined = rows.iter().filter(|r| r.status == "compared" && r.difference.is_none());
         let status = match (n("compared"), n("refitted"), n("not_comparable")) {

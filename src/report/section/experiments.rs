@@ -159,15 +159,10 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     Some(PageSection::of_facts(names, "experiments.html", facts))
 }
 
-/// The name of an arm in tables.
-fn in_tables(words: &ExperimentWords, arm: &str) -> String {
-    format!("{}/{arm}", words.name)
-}
-
 impl<'a> ExperimentNumbers<'a> {
     fn of(audit: &'a AuditFolder, words: &'a ExperimentWords) -> Self {
         let arm = |arm: &'a ArmWords| {
-            let (name, full) = (arm.name.as_str(), in_tables(words, &arm.name));
+            let (name, full) = (arm.name.as_str(), words.in_tables(&arm.name));
             let numbers = audit.arms.get(&full)?;
             let rows = audit.comparisons.iter().filter(|row| *row.arm == *full);
             let change =
@@ -229,7 +224,7 @@ impl<'a> ExperimentNumbers<'a> {
     /// What every arm was trained on, a fold on average.
     fn added(&self) -> Value {
         let row = |(place, arm): (usize, &ArmWords)| {
-            let name = in_tables(self.words, &arm.name);
+            let name = self.words.in_tables(&arm.name);
             let mine: Vec<&ArmRow> =
                 self.audit.added.iter().filter(|row| row.arm.as_str() == name).collect();
             let sum = |of: fn(&ArmRow) -> i64| mine.iter().map(|row| of(row)).sum::<i64>();
@@ -252,13 +247,10 @@ impl<'a> ExperimentNumbers<'a> {
     /// The thresholds of the arms, where they were fitted: the lowest and the highest of each.
     fn thresholds(&self) -> Value {
         let of_arm = |arm: &ArmWords| {
-            let name = in_tables(self.words, &arm.name);
+            let name = self.words.in_tables(&arm.name);
             let mine = self.audit.thresholds.iter().filter(|row| row.arm.as_str() == name);
-            let mut values: Vec<f64> = mine.map(|row| row.threshold).collect();
-            values.sort_by(f64::total_cmp);
-            let ends = values.first().zip(values.last())?;
-            let [low, high] = [ends.0, ends.1].map(|at| NumberFormat::Plain.value(*at));
-            Some(context!(arm => &arm.name, low, high))
+            let at = NumberFormat::Plain.span(mine.map(|row| row.threshold))?;
+            Some(context!(arm => &arm.name, at))
         };
         self.words.arms.iter().filter_map(of_arm).collect()
     }

@@ -129,7 +129,7 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
         attribute => gate.sensitive.as_str(), set => gate.counterfactual.as_str(),
         model => gate.model.as_str(), arm => gate.arm.as_str(),
         verdict => gate.verdict.as_str(), decides_gate => gate.decides == 1,
-        warns => gate.level == "warn", bound => bound.replace('_', " "),
+        warns => gate.level == "warn", bound,
         limit => of_limit(gate.limit), decides, value => gate.value.map(shown),
         interval => ends.map(|(value, (lo, hi))| kind.interval(value, lo, hi)),
         baseline => gate.value.and(gate.baseline_value).map(|value| of_value.value(value)),

@@ -13,7 +13,7 @@ use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
 use crate::metric::swap_effect::{RatioOrder, SwapEffect};
 use crate::report::brief::voice::AuditVoice;
-use crate::report::page::cells::{ValuesByKey, cell, how, whiskers};
+use crate::report::page::cells::{ValuesByKey, cell, whiskers};
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -135,10 +135,7 @@ impl<'a> GroupsSubject<'a> {
     }
 
     fn value(&self, key: &ResultKey, metric: &str) -> PageCell {
-        let measure = self.audit.measure(key, metric);
-        let mut value = cell(measure, terms::kind(metric, &key.scope));
-        value.small.extend(measure.and_then(|of| how(of, metric)).map(RichText::from));
-        value
+        cell(self.audit.measure(key, metric), terms::kind(metric, &key.scope))
     }
 
     /// A row per key, a column per metric of a list.

@@ -14,7 +14,7 @@ use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::grouped::grouped;
 use crate::report::read::panel::{ReportedValue, ResultKey};
-use crate::report::read::quality::{DirectionQuality, QualityKey, QualityValues, value, whole};
+use crate::report::read::quality::{DirectionQuality, QualityValues, value, whole};
 use crate::report::section::{models, recourse};
 use crate::table::GroupRow;
 
@@ -65,7 +65,7 @@ fn counterfactuals(audit: &AuditFolder) -> Vec<Value> {
         share_of(values) > 0.0
             || ["n_without_class", "n_without_target"].iter().any(|of| whole(values, of) > 0)
     };
-    let row = |place: &QualityKey, values: &QualityValues| {
+    let row = |place: &ResultKey, values: &QualityValues| {
         let (made, share) = (whole(values, "n_cf"), share_of(values));
         context! {
             place => Value::from(Serde(place)), made, share,
@@ -108,7 +108,7 @@ fn undercount(
 /// with the models and whether the audit itself is among them.
 fn not_counted(audit: &AuditFolder) -> Vec<Value> {
     let quality = |key: &ResultKey| {
-        audit.quality.values(&QualityKey::of_set(&key.set, &key.attribute)).is_some()
+        audit.quality.values(&ResultKey::of_set(&key.set, &key.attribute)).is_some()
     };
     // What the audit and the arms say, in the order of the manifest.
     let arms = audit.arms.values().map(|numbers| (false, &numbers.measures));
@@ -140,9 +140,9 @@ fn none_valid(audit: &AuditFolder, key: &ResultKey) -> Option<i64> {
     if key.set.is_empty() {
         return None;
     }
-    let of_set = QualityKey::of_set(&key.set, &key.attribute);
+    let of_set = ResultKey::of_set(&key.set, &key.attribute);
     audit.quality.none_valid(&of_set).or_else(|| {
-        let of_direction = Some(QualityKey::from(key)).filter(|_| key.scope == "direction");
+        let of_direction = Some(key.of_any_model()).filter(|_| key.scope == "direction");
         audit.quality.none_valid(&of_direction?)
     })
 }
@@ -170,8 +170,11 @@ fn undefined(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<Value>
         let of = Value::from_iter([set, attribute]);
         context!(metric => (), of, why => terms::none_valid(made), n, first)
     });
+    // While scores are awaited the glossary holds what has a value.
+    let waits = !audit.manifest.awaited.is_empty();
     let found = found.into_iter().map(|([_, metric, class, why], (n, first))| {
-        context!(metric => glossary.title(metric), of => Value::from_iter([class]), why, n, first)
+        let metric = if waits { glossary.named(metric) } else { glossary.title(metric) };
+        context!(metric, of => Value::from_iter([class]), why, n, first)
     });
     gone.chain(found).collect()
 }

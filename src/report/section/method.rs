@@ -54,17 +54,11 @@ fn thresholds(audit: &AuditFolder) -> Value {
     let mut of_models = grouped(rows.map(|row| (row.model.as_str(), row)));
     of_models.sort_by_key(|(model, _)| *model);
     let of_model = |(model, rows): (&str, Vec<&ThresholdRow>)| {
-        let span = |of: fn(&ThresholdRow) -> f64, kind: NumberFormat| {
-            let values = || rows.iter().map(|row| of(row));
-            let low = kind.value(values().fold(f64::INFINITY, f64::min));
-            let high = kind.value(values().fold(f64::NEG_INFINITY, f64::max));
-            if low == high { low } else { format!("{low} to {high}") }
-        };
         context! {
             model, folds => rows.len(), rows => rows.iter().map(|row| row.n_rows).sum::<i64>(),
-            at => span(|row| row.threshold, NumberFormat::Plain),
-            tpr => span(|row| row.tpr, NumberFormat::Share),
-            tnr => span(|row| row.tnr, NumberFormat::Share),
+            at => NumberFormat::Plain.span(rows.iter().map(|row| row.threshold)),
+            tpr => NumberFormat::Share.span(rows.iter().map(|row| row.tpr)),
+            tnr => NumberFormat::Share.span(rows.iter().map(|row| row.tnr)),
         }
     };
     of_models.into_iter().map(of_model).collect()

@@ -367,7 +367,9 @@ fn noise_alone_stands_beside_the_rates() {
         page("worlds-noise", &with(QualitySample { discarded: 0.0, ..QualitySample::new() }));
     let switches = section(&html, "switches");
     switches.says(&["noise: the band of 20 repeats with shuffled group names"]);
-    assert!(switches.contains("shaded: noise band") && html.contains(r#"<path class="area" d="M"#));
+    assert!(
+        switches.contains("shaded: noise band") && html.contains(r#"<path class="area ve" d="M"#)
+    );
     let naive =
         page("worlds-no-noise", &FolderSample { sets: vec![("flip", "naive")], ..two_groups() });
     words(&naive).lacks(&["noise band"]);
@@ -450,10 +452,13 @@ fn long_names_are_cut() {
 /// on what they lie on.
 #[test]
 fn drawings_need_no_colour() {
-    let css = format!("{}{}", palette::css(), include_str!("../page/sections.css"));
+    let [chart, sections] =
+        [include_str!("../page/chart.css"), include_str!("../page/sections.css")];
+    let css = [&palette::css(), chart, sections].concat();
     css.says(&[
         ".dots{fill:none;stroke:var(--ink)",
-        ".line{fill:none;stroke:var(--ink)",
+        ".ln{fill:none;stroke:var(--ink)",
+        ".ln.dash{stroke-dasharray:",
         ".area{fill:var(--stay)}",
     ]);
 }

@@ -311,7 +311,7 @@ fn write_facets(metrics: &mut Vec<MetricRow>, at: ValuePlace<'_>) {
         );
     }
     let row = metrics.iter_mut().rev().find(|row| row.metric == "ft").unwrap();
-    row.ci_method = "percentile bootstrap of people, their neighbours fixed; 5 neighbours".into();
+    row.args = r#"{"eligible":9,"looked_at":9,"missing":0,"neighbours":5}"#.into();
     push(metrics, at, ["te", "clarify", ""], &SampleValue::None("operand_undefined"), 800);
 }
 

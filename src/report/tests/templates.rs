@@ -212,8 +212,8 @@ fn limits() -> Vec<Value> {
 /// Facts of the verdict with this sentence.
 fn verdict(sentence: Value, test: Value, chart: Value) -> Value {
     json!({"stand_in": null, "audited": 5, "tally": tally([1, 1, 0, 0, 0, 1]),
-        "first": [{"what": "no_group", "text": "t"}],
-        "doubts": [{"what": "no-recheck", "text": "t"}],
+        "first": [{"what": "no_group", "text": "t", "selective": null}],
+        "doubts": [{"what": "no-recheck", "text": "t", "selective": null}],
         "hero": {"sentence": sentence, "test": test,
             "recourse": {"first": null, "is_said": false, "persons": {"rows": 2, "persons": 1}}},
         "retrained": {"empty": ["a"]},

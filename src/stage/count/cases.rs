@@ -97,10 +97,9 @@ impl CaseDrawing<'_> {
             let n = group.keys.parent.len() as u64;
             Ok((n, self.of_group(scored, seed, g, &group)))
         };
-        row_context.row_groups().in_order(look, |_, part| {
+        row_context.row_groups().in_turn(look, |part| {
             drawn.extend(part);
             self.cut(&mut drawn);
-            Ok(())
         })?;
         Ok(drawn)
     }

@@ -490,8 +490,28 @@ impl ScoredGroup {
         scored: CountInputs<'_>,
         g: usize,
     ) -> Result<Self> {
+        let batch = row_context.rows.read_counted(g, scored.rule.reads_carried())?;
+        ScoredGroup::of_batch(batch, row_context, scored, g)
+    }
+
+    /// The same without the keys of the rows.
+    pub(crate) fn read_unkeyed(
+        row_context: RowContext<'_>,
+        scored: CountInputs<'_>,
+        g: usize,
+    ) -> Result<Self> {
+        let batch = row_context.rows.read_outcomes(g, scored.rule.reads_carried())?;
+        ScoredGroup::of_batch(batch, row_context, scored, g)
+    }
+
+    fn of_batch(
+        batch: PreparedBatch,
+        row_context: RowContext<'_>,
+        scored: CountInputs<'_>,
+        g: usize,
+    ) -> Result<Self> {
         Ok(ScoredGroup {
-            batch: row_context.rows.read_counted(g, scored.rule.reads_carried())?,
+            batch,
             roles: row_context.roles.read(g)?,
             keys: scored.counterfactuals.keys(g)?,
             unsupported: scored.support.read(g)?,

@@ -92,15 +92,12 @@ pub(crate) fn flip_test(
     let test = PreparedFlipTest::new(people, groups, facets, knobs, weighed);
     let test = if layout.person.is_some() { test.by_person() } else { test };
     let mut flips = test.empty();
-    row_context.pieces(test.n_pieces()).in_order(
+    row_context.pieces(test.n_pieces()).in_turn(
         |number| {
             let piece = test.votes(number);
             Ok((piece.people, piece))
         },
-        |_, piece| {
-            flips.add(&piece);
-            Ok(())
-        },
+        |piece| flips.add(&piece),
     )?;
     Ok(flips)
 }

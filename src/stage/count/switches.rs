@@ -237,11 +237,11 @@ impl SwitchPass<'_> {
                 return Ok(group.batch.row.len() as u64);
             }
         };
-        let group = ScoredGroup::read(self.context, scored, g)?;
+        let group = ScoredGroup::read_unkeyed(self.context, scored, g)?;
         let batch: &PreparedBatch = &group.batch;
         let own = &batch.groups[position];
         group.people(layout, &layout.attributes[position], own, |i, person, cfs| {
-            let row = (batch.person_keys()[i], person, cfs);
+            let row = (batch.shared_key(i), person, cfs);
             each(CountedRow::Sides(0, row));
             if let Some(slices) = self.slices {
                 let mut each = |slice| each(CountedRow::Sides(1 + slice, row));

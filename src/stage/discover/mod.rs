@@ -19,6 +19,7 @@ use crate::stage::discover::scenarios::{
 };
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::generate::refits;
+use crate::stage::input::graphs_what;
 use crate::stage::kinds::{DiscoverStage, GenerateStage};
 use crate::stage::memory;
 use crate::stage::row_inputs::RowInputs;
@@ -67,7 +68,7 @@ impl Stage for DiscoverStage {
         let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
         let (set, position, attribute) =
             (applied.scenario().0, applied.position, applied.attribute);
-        let bag = plan.input.graphs_of(set).map(|file| b.file(file));
+        let bag = plan.input.of(&graphs_what(set)).next().map(|file| b.file(file));
         work(move |ctx| {
             let graphs = graphs.as_ref();
             let graphs_of = |path: &Path| {

@@ -192,15 +192,12 @@ pub(crate) fn discover(
     let all_rows = &moments[moments.len() - 1];
     let scenarios = ScenarioSearch::new(asked, &names, encoding, sensitive)?;
     let mut found: Vec<Vec<BootstrapGraphs>> = vec![Vec::new(); scenarios.knowledge.len()];
-    row_context.pieces(drawn.len()).in_order(
+    row_context.pieces(drawn.len()).in_turn(
         |b| {
             let n = draws.effective_rows(b).unwrap_or_else(|| drawn[b].n_draws());
             Ok((0, scenarios.of_replicate(b, &drawn[b], n)?))
         },
-        |_, part| {
-            found.iter_mut().zip(part).for_each(|(all, part)| all.push(part));
-            Ok(())
-        },
+        |part| found.iter_mut().zip(part).for_each(|(all, part)| all.push(part)),
     )?;
     let n_rows = blocks.sizes.iter().flatten().sum();
     let groups = attribute.groups.iter().zip(&attribute.level_of_group);
@@ -327,11 +324,9 @@ impl<'a> ScenarioSearch<'a> {
         encoding: &'a GraphEncoding,
         sensitive: usize,
     ) -> Result<Self> {
-        let at_most =
-            |count: crate::param::Count| usize::try_from(count.get()).unwrap_or(usize::MAX);
         let limits = DagLimits {
-            per_class: at_most(asked.graphs.worlds_at_most),
-            total: at_most(asked.graphs.worlds_total_at_most),
+            per_class: asked.graphs.worlds_at_most.size(),
+            total: asked.graphs.worlds_total_at_most.size(),
         };
         let (mut knowledge, mut given, mut names) = (Vec::new(), Vec::new(), Vec::new());
         for (name, scenario) in &asked.graphs.knowledge {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use crate::augment::adasyn::{AdasynSettings, SyntheticRow, synthetic_rows, vectors};
+use crate::augment::adasyn::{AdasynSettings, synthetic_rows, vectors};
 use crate::augment::choose::{
     CandidateKey, CounterfactualCandidate, CounterfactualSelection, RuleMatches, SelectionRule,
 };
@@ -13,7 +13,7 @@ use crate::augment::diverse::{GowerSpace, farthest_keys};
 use crate::counterfactual::variable::{
     CategoryLevels, StrategyVariable, VariableOptions, VariableScale, variables,
 };
-use crate::counterfactual::write_back::{WriteBack, WriteBackRow, features_set_with};
+use crate::counterfactual::write_back::{WriteBack, features_set_with};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
 use crate::data::rows::training::{AddedTraining, DrawnTraining, TrainingBatch, TrainingRows};
@@ -229,11 +229,10 @@ impl ArmSelection {
                 let all = candidates.iter().flatten().count();
                 Ok((0, [all, taken().count(), positive].map(|n| whole(n as u64))))
             };
-            row_context.row_groups().in_order(look, |_, [all, taken, positive]| {
+            row_context.row_groups().in_turn(look, |[all, taken, positive]| {
                 numbers.n_candidates += all;
                 numbers.n_counterfactuals += taken;
                 numbers.n_added_positive += positive;
-                Ok(())
             })?;
         }
         Ok(numbers)
@@ -350,17 +349,8 @@ fn synthetic_batch(
         .workers
         .within(|| adasyn.plan(PointMatrix { coordinates: &coordinates, width }, &of.labels));
     let mut made = synthetic_rows(&variables, &of.rows, &plan.synthetic);
-    let back = WriteBack::derived_only(layout);
-    if !back.is_empty() {
-        let change = |(row, between): (usize, &SyntheticRow)| WriteBackRow {
-            row,
-            parent: between.nearer() as usize,
-            from: 0,
-            to: 0,
-        };
-        let changes: Vec<WriteBackRow> = plan.synthetic.iter().enumerate().map(change).collect();
-        back.apply(&mut made, &changes, &of.rows, &[]);
-    }
+    let parent = |row: usize| plan.synthetic[row].nearer() as usize;
+    WriteBack::derived_only(layout).follow(&mut made, &of.rows, parent);
     let base = |of: &[f64]| {
         plan.synthetic.iter().filter_map(|between| of.get(between.base as usize).copied()).collect()
     };

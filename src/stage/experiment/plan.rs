@@ -7,7 +7,7 @@ use crate::job::ModelBlock;
 use crate::job::blocks::experiments::{
     self, DirectedArm, DiverseArm, ExperimentBlock, FirstArm, PredictionSource,
 };
-use crate::param::Name;
+use crate::param::{Count, Name};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::plan::{StagePlan, split_unit};
 use crate::unit::AuditUnit;
@@ -27,10 +27,7 @@ impl<'a> StagePlan<'a> {
     pub(crate) fn experiments(&self) -> Vec<ExperimentPlan<'a>> {
         let experiment_plan = |(name, block): (&'a Name, &'a ExperimentBlock)| {
             let own = block.folds.is_some().then_some(name.as_str());
-            let n_folds = block.folds.map_or_else(
-                || self.n_folds(),
-                |folds| usize::try_from(folds.get()).unwrap_or(usize::MAX),
-            );
+            let n_folds = block.folds.map_or_else(|| self.n_folds(), Count::size);
             Some(ExperimentPlan {
                 name: name.as_str(),
                 block,

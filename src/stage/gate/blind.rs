@@ -15,21 +15,11 @@ use crate::metric::catalog::ccm::{HARM, harmed};
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, LowestShare, shares_differ};
 use crate::param::{ColumnName, Name};
+use crate::stage::advice::IssueNote;
 use crate::table::{GroupRow, MetricRow};
 
 /// The code of such an issue.
-pub(crate) const BLIND_GATE: &str = "blind-gate";
-
-/// A gate that cannot see harm to the group with the lowest share, and that in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BlindGate {
-    /// The gate's path in the job.
-    pub(crate) path: String,
-    /// What it cannot see, and what to write.
-    pub(crate) text: String,
-    /// What to do about it.
-    pub(crate) hint: String,
-}
+const BLIND_GATE: &str = "blind-gate";
 
 /// The gates with one direction that a job asks of counterfactuals.
 fn directed(gate: &GateBlock) -> Option<(&ColumnName, [&str; 2])> {
@@ -133,7 +123,7 @@ pub(crate) fn decision_shares(
 pub(crate) fn gates(
     job: &Job,
     shares: impl Fn(&str, &str) -> (GroupShares, &'static str),
-) -> Vec<BlindGate> {
+) -> Vec<IssueNote> {
     let Some(favourable) = favourable(job) else { return Vec::new() };
     // By model and attribute.
     let mut known: BTreeMap<_, (GroupShares, Option<LowestShare>)> = BTreeMap::new();
@@ -168,11 +158,10 @@ pub(crate) fn gates(
         {
             continue;
         }
-        found.push(BlindGate {
-            path: crate::job::check::path(&["gates", name.as_str()]),
-            text: blind_gate_text(name, gate, (told, low), why),
-            hint: format!("write `harm_to: {{{attribute}: {low}}}`"),
-        });
+        let place = crate::job::check::path(&["gates", name.as_str()]);
+        let text = blind_gate_text(name, gate, (told, low), why);
+        let hint = format!("write `harm_to: {{{attribute}: {low}}}`");
+        found.push(IssueNote::warning(BLIND_GATE, place, 0, text).with_hint(hint));
     }
     found
 }

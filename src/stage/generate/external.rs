@@ -18,8 +18,8 @@ use crate::counterfactual::write_back::features_set_with;
 use crate::data::MISSING_GROUP;
 use crate::data::exchange::external::{ExternalRows, ExternalRules};
 use crate::data::exchange::keyed::KeyedFile;
-use crate::data::exchange::row_stream::{RawBatch, RowSink, RowStream};
-use crate::data::exchange::to_score::{RequestRow, counterfactual_batch, counterfactual_schema};
+use crate::data::exchange::row_stream::{RawBatch, RowSink};
+use crate::data::exchange::to_score::{RequestRow, SentRows};
 use crate::data::prepare::params::MissingRule;
 use crate::error::{Error, Fault, Result};
 use crate::exec::child::ProgramInput;
@@ -58,7 +58,8 @@ impl<'a> ExternalInput<'a> {
         let source = applied.block.knobs().and_then(|knobs| knobs.external());
         let needed = |source| match source {
             ExternalSource::File(_) => {
-                let file = b.plan.input.external_of(applied.set).ok_or_else(|| {
+                let file = b.plan.input.of(&external_what(applied.set)).next();
+                let file = file.ok_or_else(|| {
                     misfit(format!("nobody looked for the rows of `{}`", applied.set))
                 })?;
                 b.file(file);
@@ -99,10 +100,7 @@ impl Stage for ExternalStage {
         };
         let rows = RowInputs::of_job(b)?;
         b.texts(program.inputs(plan.secret.as_deref())?);
-        let what = external_what(applied.set);
-        plan.input.files.iter().filter(|file| file.what == what).for_each(|file| {
-            b.file(file);
-        });
+        b.files(&external_what(applied.set));
         let everybody = b.value("everybody", !plan.job.experiments.is_empty());
         rows.work(1, move |ctx, row_context| {
             let asked = (row_context, applied.position, everybody);
@@ -141,7 +139,7 @@ fn send_people(
     let RowContext { rows, roles, .. } = row_context;
     let layout = rows.layout();
     let n_groups = layout.attributes[position].groups.len();
-    let mut stream = Box::new(RowStream::start(input, &counterfactual_schema(layout))?);
+    let mut stream = RowSink::stream(input, &SentRows::Counterfactual.schema(layout))?;
     let part = |g: usize| {
         let (batch, ids, roles) = (rows.read(g)?, rows.read_ids(g)?, roles.read(g)?);
         let mut asked = Vec::new();
@@ -150,15 +148,11 @@ fn send_people(
                 continue;
             }
             let others = (0..n_groups).filter_map(|to| u16::try_from(to).ok());
-            asked.extend(others.filter(|to| *to != own).map(|to_group| RequestRow {
-                row,
-                attribute: position,
-                to_group,
-                cf_index: 0,
-                source: (0, row),
-            }));
+            let others = others.filter(|to| *to != own);
+            asked.extend(others.map(|to| RequestRow::of_row(row, position, to)));
         }
-        let sent = counterfactual_batch(layout, &ids, &batch.groups, &asked, &[&batch.rows])?;
+        let of = (&ids, batch.groups.as_slice());
+        let sent = SentRows::Counterfactual.batch(layout, of, &asked, &[&batch.rows], None)?;
         Ok((sent.num_rows() as u64, sent))
     };
     row_context.row_groups().in_order(part, |_, batch| stream.push(RawBatch::of(batch)))?;
@@ -286,11 +280,10 @@ fn check_people(
         let first = people.first.map(named).transpose()?;
         Ok((batch.row.len() as u64, (people, first)))
     };
-    row_context.row_groups().in_order(look, |_, (people, example)| {
+    row_context.row_groups().in_turn(look, |(people, example)| {
         people.found.into_iter().flatten().for_each(|at| of_somebody[at] = true);
         lacking += people.lacking;
         first = first.take().or(example);
-        Ok(())
     })?;
     if let Some((id, to)) = first {
         let people = match lacking {

@@ -187,10 +187,9 @@ impl GroupPermutation {
             let entries: Vec<_> = (0..batch.row.len()).filter_map(entry).collect();
             Ok((0, (entries, batch.row.len())))
         };
-        row_context.pieces(n_groups).in_order(look, |_, (entries, size)| {
+        row_context.pieces(n_groups).in_turn(look, |(entries, size)| {
             all.extend(entries);
             sizes.push(size);
-            Ok(())
         })?;
         Ok(GroupPermutation::new(all, sizes))
     }
@@ -310,10 +309,7 @@ impl RepeatInputs<'_> {
             let names = names.map(|names| names[g].as_slice());
             Ok((0, self.score_group(g, names, &generators, &follows)?))
         };
-        row_context.row_groups().in_order(work, |_, scored| {
-            made.push(scored);
-            Ok(())
-        })?;
+        row_context.row_groups().in_turn(work, |scored| made.push(scored))?;
         let count = |(k, model)| self.count((k, model), names, &made, &without_rows);
         self.models.iter().enumerate().map(count).collect()
     }

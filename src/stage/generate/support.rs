@@ -286,7 +286,7 @@ impl SupportTests {
         g: usize,
         sums: &mut SupportSums,
     ) -> Result<Vec<u64>> {
-        let (batch, roles) = (row_context.rows.read_people(g, true)?, row_context.roles.read(g)?);
+        let (batch, roles) = (row_context.rows.read_features(g)?, row_context.roles.read(g)?);
         let keys = keys_in_other_groups(self.groups, &roles, &batch.groups[position]);
         Ok(self.of_rows((&batch, &roles, position), (&keys, None), None, sums))
     }

@@ -38,7 +38,6 @@ use crate::exec::{files, object};
 use crate::folder::manifest::InputFile;
 use crate::job::check::CheckedJob;
 use crate::job::{self, CatalogRows, CommandBlock, ParquetRows, RowSource};
-use crate::model::kind::MODEL_KINDS;
 use crate::model::kind::python::PythonBlock;
 use crate::param::CommandArgument;
 use crate::stage::applied_set::key_text;
@@ -258,7 +257,7 @@ impl JobInputs {
 
     /// The files of rows with what tells their versions apart where their hashes are not known yet.
     pub(crate) fn versions_of_rows(&self) -> impl Iterator<Item = (&InputFile, String)> {
-        self.files.iter().filter(|file| file.what == DATA).map(|file| {
+        self.of(DATA).map(|file| {
             let mut stamps = self.stamps.iter();
             let stamp = stamps.find(|stamp| stamp.path() == Path::new(&file.path));
             (file, stamp.map_or_else(|| file.identity(), FileStamp::version))
@@ -268,30 +267,12 @@ impl JobInputs {
     /// The file of scores of a model, for the rows (`set` none) or a counterfactual set: itself, or
     /// its parts in their order; nothing where it is awaited.
     pub(crate) fn scores_of(&self, model: &str, set: Option<&str>) -> Vec<&InputFile> {
-        let what = scores_what(model, set);
-        self.files.iter().filter(|f| f.what == what).collect()
+        self.of(&scores_what(model, set)).collect()
     }
 
-    /// The file of a set whose counterfactuals somebody else made.
-    pub(crate) fn external_of(&self, set: &str) -> Option<&InputFile> {
-        let what = external_what(set);
-        self.files.iter().find(|f| f.what == what)
-    }
-
-    /// The file of the graphs of a set, where they are in a file.
-    pub(crate) fn graphs_of(&self, set: &str) -> Option<&InputFile> {
-        let what = graphs_what(set);
-        self.files.iter().find(|f| f.what == what)
-    }
-
-    /// The files that decide the scores of a model that is trained elsewhere and called here.
-    pub(crate) fn files_of_model<'s>(
-        &'s self,
-        model: &str,
-    ) -> impl Iterator<Item = &'s InputFile> + use<'s> {
-        let kinds = MODEL_KINDS.iter().filter(|kind| **kind != "scores");
-        let whats: Vec<String> = kinds.map(|kind| model_what(kind, model)).collect();
-        self.files.iter().filter(move |f| whats.contains(&f.what))
+    /// The files that the manifest calls so.
+    pub(crate) fn of(&self, what: &str) -> impl Iterator<Item = &InputFile> {
+        self.files.iter().filter(move |file| file.what == what)
     }
 
     /// Whether a file of scores is not there yet.
@@ -311,12 +292,12 @@ pub(crate) fn external_what(set: &str) -> String {
 }
 
 /// What the manifest calls the file of the graphs of a set.
-fn graphs_what(set: &str) -> String {
+pub(crate) fn graphs_what(set: &str) -> String {
     format!("graphs {set}")
 }
 
 /// What messages call a file of a model of this kind.
-fn model_what(kind: &str, model: &str) -> String {
+pub(crate) fn model_what(kind: &str, model: &str) -> String {
     format!("{kind} {model}")
 }
 
@@ -373,6 +354,16 @@ impl<'c> InputSearch<'c> {
         let (what, path) = (what.to_owned(), path.to_path_buf());
         self.to_hash.push(FoundInput { what, path, place: place.cloned() });
         Ok(())
+    }
+
+    /// Adds files of rows that were looked for because of this place of the job.
+    fn arrived(
+        &mut self,
+        what: &str,
+        found: Result<FoundFiles>,
+        place: Option<&FilePlace>,
+    ) -> Result<()> {
+        self.add_rows(what, found.map_err(|error| error.asked_at(place))?, None)
     }
 
     /// Adds files of rows.
@@ -499,7 +490,7 @@ pub(crate) fn locate(
     object::prepare(cancel, memory::allowed(settings), workers.threads());
     let mut search = InputSearch { input, to_hash: Vec::new(), checked, cancel };
     let rows = &checked.job.data.rows;
-    let of_rows = |error: Error| error.asked_at(checked.places.at("data.rows"));
+    let place = checked.places.at("data.rows");
     match rows.source() {
         Some(RowSource::Parquet(files)) => {
             let found = match files {
@@ -507,13 +498,12 @@ pub(crate) fn locate(
                 ParquetRows::List(list) => find_listed(&list.files, rows.arrival())
                     .map_err(|e| e.asked_at(checked.places.at("data.rows.parquet.files"))),
             };
-            let found = found.map_err(of_rows)?;
-            search.input.row_files.clone_from(&found.files);
-            search.add_rows(DATA, found, None)?;
+            search.arrived(DATA, found, place)?;
+            let found = search.to_hash.iter().map(|file| file.path.clone());
+            search.input.row_files.extend(found);
         }
         Some(RowSource::Csv(csv)) => {
-            let found = find_arrived(&csv.path, "csv", rows.arrival()).map_err(of_rows)?;
-            search.add_rows(DATA, found, None)?;
+            search.arrived(DATA, find_arrived(&csv.path, "csv", rows.arrival()), place)?
         }
         Some(RowSource::Catalog(rows)) => {
             locate_data_set(&mut search.input, rows, settings, absent, cancel)?
@@ -542,15 +532,13 @@ pub(crate) fn locate(
             (None, None) => continue,
         };
         let place = search.place(&["data", "join", name.as_str(), key]);
-        let found = find_arrived(pattern, extension, join.arrival())
-            .map_err(|error| error.asked_at(place))?;
-        search.add_rows(&join_what(name.as_str()), found, None)?;
+        let found = find_arrived(pattern, extension, join.arrival());
+        search.arrived(&join_what(name.as_str()), found, place)?;
     }
     if let Some(reference) = &checked.job.data.reference {
         let place = checked.places.at("data.reference.parquet");
-        let found = find_arrived(&reference.parquet, "parquet", reference.arrival())
-            .map_err(|error| error.asked_at(place))?;
-        search.add_rows(REFERENCE, found, None)?;
+        let found = find_arrived(&reference.parquet, "parquet", reference.arrival());
+        search.arrived(REFERENCE, found, place)?;
     }
     for (name, set) in &checked.job.counterfactuals {
         let (name, what) = (name.as_str(), external_what(name.as_str()));
@@ -618,8 +606,7 @@ pub(crate) fn locate(
         _ => {}
     }
     if let Some(csv) = &checked.job.data.rows.csv {
-        let rows = input.files.iter().filter(|file| file.what == DATA);
-        let hashes = rows.map(|file| file.sha256.clone()).collect();
+        let hashes = input.of(DATA).map(|file| file.sha256.clone()).collect();
         input.import = Some(RowImport::Csv { csv: csv.clone(), hashes });
     }
     for include in &checked.includes {

@@ -228,10 +228,9 @@ impl AmountInputs {
         let basis =
             SampleBasis { weighted: layout.weight.is_some(), persons: layout.person.is_some() };
         let mut all = FoundAmounts { basis, amounts: Vec::new() };
-        row_context.row_groups().in_order(read, |_, (found, several)| {
+        row_context.row_groups().in_turn(read, |(found, several)| {
             all.amounts.extend(found);
             all.basis.persons |= several;
-            Ok(())
         })?;
         Ok(all)
     }

@@ -10,7 +10,8 @@ use crate::job;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, MissingLabels, share};
-use crate::metric::rate::Rate;
+use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
+use crate::stage::advice::IssueNote;
 
 /// By attribute who lacks labels.
 pub(crate) type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;
@@ -24,57 +25,40 @@ pub(crate) type CountedRows = Vec<(String, Vec<FactualCounts>)>;
 pub(crate) struct SelectiveAttribute {
     /// People with a group and without a label; rows where a person may have several.
     pub n: u64,
-    /// Whether these are rows.
-    of_rows: bool,
-    /// Each pair of shares in words.
-    shares: Vec<String>,
+    /// The shares that differ.
+    pub(crate) args: SelectiveArgs,
 }
 
-impl SelectiveAttribute {
-    /// All of them in one sentence.
-    pub(crate) fn text(&self) -> String {
-        format!(
-            "labels are missing for some {} more often than for others: {}; metrics that need \
-             a label (performance, label-based gaps, the extended matrix, AUC and calibration) \
-             cover only the others, and gates on them are inconclusive",
-            cases(self.of_rows),
-            self.shares.join("; ")
-        )
-    }
-}
-
-/// What the shares count.
-fn cases(of_rows: bool) -> &'static str {
-    if of_rows { "rows" } else { "people" }
-}
-
-/// Words for the two decisions of a model, and for what its shares count.
+/// Whose shares are compared next to those of groups.
 #[derive(Debug, Clone)]
-pub(crate) struct DecisionCases<'a> {
-    model: &'a str,
+pub(crate) struct DecisionCases {
     of_rows: bool,
-    /// Predicted negative first: `the people with an unfavourable decision of ...`.
-    sides: [String; 2],
+    /// Those predicted negative first.
+    sides: [ShareOwner; 2],
 }
 
-impl<'a> DecisionCases<'a> {
-    /// Those of a model; `of_rows` where a person may have several rows.
-    pub(crate) fn new(model: &'a str, favours_positive: bool, of_rows: bool) -> Self {
-        let side = |favourable: bool| {
-            let article = if favourable { "a favourable" } else { "an unfavourable" };
-            format!("the {} with {article} decision of `{model}`", cases(of_rows))
+impl DecisionCases {
+    /// Those with the two decisions of a model; `of_rows` where a person may have several rows.
+    pub(crate) fn new(model: &str, favours_positive: bool, of_rows: bool) -> Self {
+        let side = |positive: bool| ShareOwner::Decision {
+            model: model.to_owned(),
+            favourable: positive == favours_positive,
         };
-        DecisionCases { model, of_rows, sides: [side(!favours_positive), side(favours_positive)] }
+        DecisionCases { of_rows, sides: [false, true].map(side) }
     }
 
     /// Those with a class of the model, after those with another.
     fn of_class(&self, class: &str) -> Self {
-        let cases = cases(self.of_rows);
-        let sides = [
-            format!("the {cases} with another decision of `{}` than `{class}`", self.model),
-            format!("those with the decision `{class}`"),
-        ];
-        DecisionCases { sides, ..self.clone() }
+        let model = match &self.sides[0] {
+            ShareOwner::Decision { model, .. } => model.as_str(),
+            _ => "",
+        };
+        let side = |other: bool| ShareOwner::Class {
+            model: model.to_owned(),
+            class: class.to_owned(),
+            other,
+        };
+        DecisionCases { sides: [true, false].map(side), ..self.clone() }
     }
 }
 
@@ -83,31 +67,25 @@ pub(crate) fn add_missing_labels(
     all: &mut SelectiveLabels,
     attribute: &Attribute,
     found: &MissingLabels,
-    told: &DecisionCases<'_>,
+    told: &DecisionCases,
 ) {
-    let name = |rank: usize| attribute.name_at_rank(rank);
     let mut shares = Vec::new();
-    if let Some([more, fewer]) = found.widest_groups() {
-        let [p, q] = [more, fewer].map(|rank| percent(found.groups[rank]));
-        let people = if told.of_rows { "rows of group" } else { "people of" };
-        shares.push(format!(
-            "{p} of the {people} `{}` and {q} of those of `{}` have no label",
-            name(more),
-            name(fewer)
-        ));
+    if let Some(furthest) = found.widest_groups() {
+        let group = |rank: usize| ShareOwner::Group(attribute.name_at_rank(rank).to_owned());
+        shares.push(furthest.map(|rank| OwnedShare::new(group(rank), found.groups[rank])));
     }
     if found.decisions_differ() {
-        let ([p, q], sides) = (found.decisions.map(percent), &told.sides);
-        shares.push(format!("{p} of {} and {q} of {} have no label", sides[0], sides[1]));
+        let of = |at: usize| OwnedShare::new(told.sides[at].clone(), found.decisions[at]);
+        shares.push([of(0), of(1)]);
     }
     if shares.is_empty() {
         return;
     }
     let of = all.entry(attribute.name.clone()).or_default();
-    of.of_rows = told.of_rows;
+    of.args.of_rows = told.of_rows;
     of.n = of.n.max(found.groups.iter().map(|group| group.numerator).sum());
-    shares.retain(|share| !of.shares.contains(share));
-    of.shares.extend(shares);
+    shares.retain(|share| !of.args.shares.contains(share));
+    of.args.shares.extend(shares);
 }
 
 /// The same of every decision of a model: of several classes the two sides together, and where
@@ -117,7 +95,7 @@ pub(crate) fn add_all_decisions(
     all: &mut SelectiveLabels,
     attribute: &Attribute,
     found: &[MissingLabels],
-    told: &DecisionCases<'_>,
+    told: &DecisionCases,
     classes: Option<&[(&str, bool)]>,
 ) {
     let Some(classes) = classes else {
@@ -139,26 +117,9 @@ pub(crate) fn add_all_decisions(
     }
 }
 
-/// A set that conditions on the label, and the people who have no counterfactual in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UnlabelledPeople {
-    /// The set.
-    pub(crate) set: String,
-    /// How many they are.
-    pub(crate) n: u64,
-    /// That in words, and what to write.
-    pub(crate) text: String,
-}
-
-/// Code of an issue about [`UnlabelledPeople`].
-pub(crate) const UNLABELLED_PEOPLE: &str = "unlabelled-people";
-
-/// The sets that leave out people without a label; `missing` gives for an attribute how many people
-/// with a group lack one.
-pub(crate) fn sets_without_labels(
-    job: &job::Job,
-    missing: impl Fn(&str) -> u64,
-) -> Vec<UnlabelledPeople> {
+/// The sets that leave out people without a label, with what to write; `missing` gives for an
+/// attribute how many people with a group lack one.
+pub(crate) fn sets_without_labels(job: &job::Job, missing: impl Fn(&str) -> u64) -> Vec<IssueNote> {
     let mut found = Vec::new();
     for (name, set) in job.counterfactuals.iter().filter(|(_, set)| set.conditions_on_label()) {
         let changed = job.data.sensitive.keys().filter(|attribute| set.changes(attribute));
@@ -174,14 +135,10 @@ pub(crate) fn sets_without_labels(
              gate passes that they could break; write `condition_on: {{prediction: MODEL}}` or \
              `condition_on: none`"
         );
-        found.extend((n > 0).then(|| UnlabelledPeople { set: name.to_string(), n, text }));
+        let issue = || IssueNote::warning("unlabelled-people", name.as_str(), n, text);
+        found.extend((n > 0).then(issue));
     }
     found
-}
-
-/// A share in per cent with one decimal.
-pub(crate) fn percent(share: Rate) -> String {
-    format!("{:.1} %", 100.0 * share.numerator as f64 / share.denominator.max(1) as f64)
 }
 
 /// What the counted rows say: of groups, and of the decisions of models.
@@ -241,9 +198,10 @@ pub(crate) fn favourable_shares(
 
 #[cfg(test)]
 mod tests {
-    use super::{DecisionCases, SelectiveLabels, add_all_decisions};
+    use super::{DecisionCases, SelectiveAttribute, SelectiveLabels, add_all_decisions};
     use crate::data::Attribute;
     use crate::metric::evidence::labels::{MissingLabels, share};
+    use crate::stage::selective::WITHOUT_LABEL;
     use crate::tests::Says;
 
     fn told(classes: &[(&str, bool)], of: [(u64, u64); 3], of_rows: bool) -> String {
@@ -261,7 +219,9 @@ mod tests {
             &DecisionCases::new("m", true, of_rows),
             Some(classes),
         );
-        all.get("sex").map_or_else(String::new, |of| of.text())
+        let text =
+            |of: &SelectiveAttribute| of.args.issue(WITHOUT_LABEL, "sex", 0).text.to_string();
+        all.get("sex").map_or_else(String::new, text)
     }
 
     /// The favourable class is last, so the first class is another side's: its share is not

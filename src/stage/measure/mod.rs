@@ -67,7 +67,7 @@ use crate::table::file::write_rows;
 use crate::table::picked::gather_rows;
 use crate::table::{
     ArmFoldRow, CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, ComparisonRow, FilterRow,
-    IssueRow, whole,
+    whole,
 };
 use row_builder::AuditTexts;
 pub(crate) use row_builder::{ResultTables, RowBuilder};
@@ -96,18 +96,7 @@ pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) 
         });
     }
     write_rows(out, &filters)?;
-    let mut issues = Vec::<IssueRow>::new();
-    for issue in &prepared.issues {
-        issues.push(IssueRow {
-            code: issue.code.into(),
-            severity: issue.severity.as_str().into(),
-            r#where: issue.place.as_str().into(),
-            n: whole(issue.n),
-            text: issue.text.as_str().into(),
-            state: None,
-        });
-    }
-    write_rows(out, &issues)?;
+    write_rows(out, &prepared.issues)?;
     let layout = &prepared.layout;
     let population = prepared.left_out.iter().flat_map(|(state, attribute, groups)| {
         groups.iter().map(move |of| population::row(layout, state.word(), attribute, of))

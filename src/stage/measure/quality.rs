@@ -259,12 +259,11 @@ impl QualityInputs<'_> {
             }
             Ok((batch.row.len() as u64, (part, without)))
         };
-        row_context.row_groups().in_order(look, |_, (part, without)| {
+        row_context.row_groups().in_turn(look, |(part, without)| {
             sums.merge(part);
             without
                 .into_iter()
                 .for_each(|group| *without_class.entry(usize::from(group)).or_default() += 1);
-            Ok(())
         })?;
         for (fold, learnt) in self.learnt.iter().enumerate() {
             if let Some(filter) = &learnt.filter {

@@ -60,16 +60,15 @@ impl QualityInputs<'_> {
                 return Ok(vec![CfMapRow { pair, undefined, ..CfMapRow::default() }]);
             }
         };
-        let wanted = usize::try_from(wanted.get()).unwrap_or(usize::MAX);
+        let wanted = wanted.size();
         let seed = named_seed(seed.0, &format!("map/{}/{}", self.set, attribute.name));
         let mut drawn = DrawnRows::new();
         let look = |g: usize| self.drawn(g, (wanted, seed), (yardstick, &map), pairs);
-        self.context.row_groups().in_order(look, |_, part| {
+        self.context.row_groups().in_turn(look, |part| {
             for (pair, rows) in part {
                 drawn.entry(pair).or_default().extend(rows);
             }
             cut(&mut drawn, wanted);
-            Ok(())
         })?;
         let mut rows = Vec::new();
         for ((from, to), of_pair) in drawn {

@@ -327,6 +327,10 @@ impl RowBuilder<'_> {
             level: interval.and(self.settings.level).map(|l| l.get()),
             interval: interval.map_or("", |i| i.method.as_str()).into(),
             ci_method: measured.ci_method.as_str().into(),
+            args: measured
+                .flips
+                .map_or_else(String::new, |of| serde_json::json!(of).to_string())
+                .into(),
             placebo_lo: ends.and_then(|ends| finite(ends.0)),
             placebo_hi: ends.and_then(|ends| finite(ends.1)),
             placebo_repeats: measured.placebo.map(|band| whole(band.repeats)),

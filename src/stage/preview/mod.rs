@@ -15,8 +15,7 @@ use serde::Serialize;
 
 use crate::causal::encoding::constant_columns;
 use crate::counterfactual::write_back::features_set_with;
-use crate::data::prepare::issues::MISSING_VALUES;
-use crate::data::prepare::params::FilterStep;
+use crate::data::prepare::params::{FilterStep, MISSING_VALUES};
 use crate::data::rows::RowsReader;
 use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
 use crate::data::rows::split::RolesReader;
@@ -29,7 +28,7 @@ use crate::exec::event::Observer;
 use crate::exec::folder::ScratchFolder;
 use crate::exec::pieces::StageWatch;
 use crate::exec::result_store::StoreView;
-use crate::exec::{ExecSettings, ResultState, StageContext, StageRecord};
+use crate::exec::{ExecSettings, StageContext, StageRecord, StageStatus};
 use crate::explain::hint_of_issue;
 use crate::folder::manifest::RowCounts;
 use crate::job::check::CheckedJob;
@@ -37,6 +36,7 @@ use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::value::sanity::ModelSanity;
 use crate::model::contract::{ModelContract, TermSource};
 use crate::model::kind::python::PythonBlock;
+use crate::num::additive::Additive;
 use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::ROLES;
 use crate::stage::gate::blind;
@@ -73,7 +73,7 @@ pub(crate) struct RunForecast {
     /// The id that the run would have.
     pub run: String,
     /// Its stages, in order.
-    pub stages: Vec<StageForecast>,
+    pub stages: Vec<StageStatus>,
     /// How many of them would run.
     pub to_run: usize,
     /// Files of scores that are not there: the run would write the rows to score and wait.
@@ -83,26 +83,6 @@ pub(crate) struct RunForecast {
     /// Whether a run would first ask a program for the rows: what is cached holds where it writes
     /// the same rows as the last time.
     pub asks_for_rows: bool,
-}
-
-/// One stage of a [`RunForecast`].
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct StageForecast {
-    /// Its id, such as `train/logistic`.
-    pub id: String,
-    /// Its kind, such as `train`.
-    pub kind: &'static str,
-    /// Its key in the cache: 64 hex digits.
-    pub key: String,
-    /// Whether its result is in the cache. Should a stage that it depends on run again with another
-    /// result, it will yet run.
-    pub cached: bool,
-    /// Why it would run; null where it would not.
-    pub reason: Option<String>,
-    /// Rows that it did; null where there is no result.
-    pub rows: Option<u64>,
-    /// Size of its result; null where there is none.
-    pub bytes: Option<u64>,
 }
 
 /// Says what a run would do.
@@ -130,25 +110,7 @@ pub(crate) fn forecast(
         let run = plan.stages()?;
         let force = run.force(settings.force.as_deref());
         let options = ExecSettings { force, ..plan.exec_settings() };
-        let planned = crate::exec::plan(&run.stages, &entries, &options)?;
-        let stages: Vec<StageForecast> = planned
-            .into_iter()
-            .map(|stage| {
-                let (reason, rows, bytes) = match stage.state {
-                    ResultState::Cached { rows, bytes } => (None, Some(rows), Some(bytes)),
-                    ResultState::Stale(reason) => (Some(reason.to_string()), None, None),
-                };
-                StageForecast {
-                    id: stage.id,
-                    kind: stage.kind,
-                    key: stage.key,
-                    cached: reason.is_none(),
-                    reason,
-                    rows,
-                    bytes,
-                }
-            })
-            .collect();
+        let stages = crate::exec::plan(&run.stages, &entries, &options)?;
         Ok(RunForecast {
             job: checked.job.name.to_string(),
             run: run_id.clone(),
@@ -321,10 +283,7 @@ fn blind_gates(checked: &CheckedJob, layout: &Layout, counted: &CountedRows) -> 
     let shares = |model: &str, attribute: &str| {
         labels::favourable_shares(counted, layout, favours_positive, (model, attribute))
     };
-    let issue = |found: blind::BlindGate| {
-        IssueNote::warning(blind::BLIND_GATE, found.path, 0, found.text).with_hint(found.hint)
-    };
-    blind::gates(job, shares).into_iter().map(issue).collect()
+    blind::gates(job, shares)
 }
 
 /// Models whose decisions in the rows go against the labels, or are the same for everybody.
@@ -343,16 +302,12 @@ fn unlabelled_people(
     layout: &Layout,
     counted: &CountedRows,
 ) -> Vec<IssueNote> {
-    let found = labels::sets_without_labels(plan.job, |attribute| {
+    labels::sets_without_labels(plan.job, |attribute| {
         let at = layout.attributes.iter().position(|of| of.name == attribute);
         // Who lacks a label does so under every model.
         let counts = counted.first().zip(at).map(|((_, counts), at)| &counts[at]);
         counts.map_or(0, |counts| counts.groups.iter().map(|group| group.n_missing_label()).sum())
-    });
-    let issue = |labels::UnlabelledPeople { set, n, text }| {
-        IssueNote::warning(labels::UNLABELLED_PEOPLE, set, n, text)
-    };
-    found.into_iter().map(issue).collect()
+    })
 }
 
 /// The sets whose counterfactuals would be people that the reference rows hardly hold, by features
@@ -394,9 +349,8 @@ fn selective(
     records: &[StageRecord],
 ) -> Result<Vec<IssueNote>> {
     let found = labels::selective_labels(counted, layout, plan.job.data.favours_positive());
-    let of_labels = found
-        .iter()
-        .map(|(attribute, of)| selective::issue(WITHOUT_LABEL, attribute, whole(of.n), &of.text()));
+    let of_labels =
+        found.iter().map(|(attribute, of)| of.args.issue(WITHOUT_LABEL, attribute, whole(of.n)));
     let population = read_rows::<PopulationRow>(&folder_of(records, UnitKind::Population))?;
     let rows = of_labels.chain(selective::issues(plan.job, &population));
     Ok(rows.map(|row| note_of(&row)).collect())
@@ -438,11 +392,8 @@ fn constant_variables(plan: &StagePlan<'_>, constant: &[String]) -> Result<()> {
 /// The sides of the split that lack a value of the label, unless all rows do.
 fn one_sided_labels(layout: &Layout, look: &RowsLook) -> Vec<IssueNote> {
     let Some(label) = &layout.label else { return Vec::new() };
-    let all = {
-        let mut all = look.labels.trained;
-        all.merge(look.labels.audited);
-        all
-    };
+    let mut all = look.labels.trained;
+    all.absorb(&look.labels.audited);
     let lacking = match all.positive == 0 || all.negative == 0 {
         true => Vec::new(),
         false => look.labels.lacking(&label.column),
@@ -700,33 +651,20 @@ fn columns(
     if let Some(id) = &checked.job.data.row_id {
         let class =
             if layout.row_id == RowIdKind::Text { ValueClass::Text } else { ValueClass::Int };
-        let empty = ColumnCounts::Numbers { range: None, missing: 0 };
-        columns.push(ColumnPreview {
-            n_levels: None,
-            ..column(id.as_str(), "row_id", class.name(), &[], &empty)
-        });
+        columns.push(column(id.as_str(), "row_id", class, None, &ColumnCounts::default()));
     }
     for (feature, counts) in layout.features.iter().zip(&profile.features) {
-        let mut look = column(
-            &feature.name,
-            kind_word(feature),
-            feature.class.name(),
-            &feature.levels,
-            counts,
-        );
+        let levels = feature.kind.is_coded().then_some(feature.levels.as_slice());
+        let mut look = column(&feature.name, kind_word(feature), feature.class, levels, counts);
         look.missing = look.missing.max(told(&feature.name));
         columns.push(look);
     }
     for (name, counts) in layout.carried.iter().zip(&profile.carried) {
         let (name, decides) = layout.source_of_carried(name);
-        let look = match counts {
-            ColumnCounts::Numbers { missing, .. } if decides => {
-                let words = ColumnCounts::Numbers { range: None, missing: *missing };
-                column(name, "model", ValueClass::Text.name(), &[], &words)
-            }
-            counts => column(name, "model", ValueClass::Float.name(), &[], counts),
-        };
-        columns.push(look);
+        let (class, range) =
+            if decides { (ValueClass::Text, None) } else { (ValueClass::Float, counts.range) };
+        let counts = ColumnCounts { range, ..counts.clone() };
+        columns.push(column(name, "model", class, None, &counts));
     }
     columns
 }
@@ -743,40 +681,26 @@ fn kind_word(feature: &Feature) -> &'static str {
 fn column(
     name: &str,
     kind: &'static str,
-    class: &'static str,
-    levels: &[String],
+    class: ValueClass,
+    levels: Option<&[String]>,
     counts: &ColumnCounts,
 ) -> ColumnPreview {
-    let mut look = ColumnPreview {
+    let known = levels.into_iter().flatten().zip(&counts.levels);
+    let mut shown: Vec<LevelPreview> =
+        known.map(|(level, &n)| LevelPreview { level: level.clone(), n }).collect();
+    // The sort is stable: levels that are as frequent stay in their order.
+    shown.sort_by_key(|level| std::cmp::Reverse(level.n));
+    shown.truncate(LEVELS_SHOWN);
+    ColumnPreview {
         name: name.to_owned(),
         kind,
-        class,
-        missing: 0,
-        levels: Vec::new(),
-        n_levels: None,
-        min: None,
-        max: None,
-    };
-    match counts {
-        ColumnCounts::Numbers { range, missing } => {
-            look.missing = *missing;
-            (look.min, look.max) = range.unzip();
-        }
-        ColumnCounts::Levels { counts, missing } => {
-            look.missing = *missing;
-            look.n_levels = Some(levels.len());
-            let mut by_count: Vec<(&String, u64)> =
-                levels.iter().zip(counts.iter().copied()).collect();
-            // The sort is stable: levels that are as frequent stay in their order.
-            by_count.sort_by_key(|&(_, n)| std::cmp::Reverse(n));
-            look.levels = by_count
-                .into_iter()
-                .take(LEVELS_SHOWN)
-                .map(|(level, n)| LevelPreview { level: level.clone(), n })
-                .collect();
-        }
+        class: class.name(),
+        missing: counts.missing,
+        levels: shown,
+        n_levels: levels.map(<[String]>::len),
+        min: counts.range.map(|range| range.0),
+        max: counts.range.map(|range| range.1),
     }
-    look
 }
 
 fn attributes(layout: &Layout, profile: &PreparedProfile) -> Vec<AttributePreview> {

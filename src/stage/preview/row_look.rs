@@ -12,6 +12,7 @@ use crate::data::{LabelDefinition, Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::files;
 use crate::job::{ModelBlock, ThresholdRule};
+use crate::num::additive::{Additive, additive};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::advice::IssueNote;
 use crate::stage::count::evidence::{CountSettings, RowCounting};
@@ -56,13 +57,9 @@ pub(crate) struct SideLabels {
     pub(crate) audited: LabelCounts,
 }
 
-impl SideLabels {
-    /// Adds the labels of other rows.
-    fn merge(&mut self, other: SideLabels) {
-        self.trained.merge(other.trained);
-        self.audited.merge(other.audited);
-    }
+additive!(SideLabels { trained, audited });
 
+impl SideLabels {
     /// What the sides lack of the label `column`, a sentence each with its rows.
     pub(crate) fn lacking(&self, column: &str) -> Vec<(u64, String)> {
         let rows = |labels: &LabelCounts| labels.positive + labels.negative + labels.missing;
@@ -154,7 +151,7 @@ fn side_labels(row_context: RowContext<'_>) -> Result<SideLabels> {
         }
         Ok(0)
     };
-    row_context.row_groups().fold(SideLabels::default, add, SideLabels::merge)
+    row_context.row_groups().fold(SideLabels::default, add, |all, part| all.absorb(&part))
 }
 
 fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRows> {

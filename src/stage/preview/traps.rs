@@ -17,7 +17,9 @@ use crate::data::source::list_words;
 use crate::data::values::{ValueClass, float_text};
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::error::{Error, Result};
+use crate::num::additive::Additive;
 use crate::num::hash::FastHasher;
+use crate::num::range::ValueRange;
 use crate::stage::advice::IssueNote;
 use crate::stage::plan::StagePlan;
 use crate::stage::recourse::unshared_numbers;
@@ -55,7 +57,7 @@ struct TrapRows {
     carried: Vec<Vec<f64>>,
     label: Vec<u32>,
     /// For each feature the smallest and the largest value, or code, of all training rows.
-    ranges: Vec<Option<(f64, f64)>>,
+    ranges: Vec<Option<ValueRange>>,
 }
 
 /// What is suspicious about the features that models read, and those of them that are constant
@@ -76,8 +78,9 @@ pub(crate) fn find(
         let of = (position, attribute.name.as_str());
         unshared_numbers::refuse(plan.checked, layout, of, &sample.rows.columns)?;
     }
-    let is_constant =
-        |(_, range): &(&Feature, &Option<(f64, f64)>)| range.is_none_or(|(low, high)| low == high);
+    let is_constant = |(_, range): &(&Feature, &Option<ValueRange>)| {
+        range.is_none_or(|ValueRange(low, high)| low == high)
+    };
     let constant = layout.features.iter().zip(&sample.ranges).filter(is_constant);
     let constant = constant.map(|(feature, _)| feature.name.clone()).collect();
     let label = layout.label.as_ref().filter(|label| label.classes.is_empty()).map(|label| {
@@ -200,7 +203,7 @@ fn scores<'a>(plan: &StagePlan<'_>, layout: &'a Layout) -> Vec<&'a str> {
 }
 
 /// The smallest and the largest value, or code, of the rows that count.
-fn range_of(column: &FeatureColumn, counts: impl Fn(usize) -> bool) -> Option<(f64, f64)> {
+fn range_of(column: &FeatureColumn, counts: impl Fn(usize) -> bool) -> Option<ValueRange> {
     let value = |i: usize| match column {
         FeatureColumn::Number(numbers) => Some(numbers[i]).filter(|x| !x.is_nan()),
         FeatureColumn::Code(codes) => Some(codes[i]).filter(|&code| code != MISSING).map(f64::from),
@@ -209,9 +212,7 @@ fn range_of(column: &FeatureColumn, counts: impl Fn(usize) -> bool) -> Option<(f
         FeatureColumn::Number(numbers) => numbers.len(),
         FeatureColumn::Code(codes) => codes.len(),
     };
-    (0..n).filter(|&i| counts(i)).filter_map(value).fold(None, |range, x| {
-        Some(range.map_or((x, x), |(low, high): (f64, f64)| (low.min(x), high.max(x))))
-    })
+    ValueRange::of((0..n).filter(|&i| counts(i)).filter_map(value))
 }
 
 /// Rows drawn by the hash of their numbers.
@@ -243,7 +244,7 @@ fn draw(row_context: RowContext<'_>) -> Result<TrapRows> {
         let labels: Vec<u32> = drawn.iter().map(|&i| label(i)).collect();
         let roles = row_context.roles.read(g)?;
         let trains = |i: usize| !has_training || roles.0.get(i) == Some(&TRAIN);
-        let ranges: Vec<Option<(f64, f64)>> =
+        let ranges: Vec<Option<ValueRange>> =
             batch.rows.columns.iter().map(|column| range_of(column, trains)).collect();
         Ok::<_, Error>((batch.rows.take(&drawn), carried, labels, ranges))
     };
@@ -257,11 +258,7 @@ fn draw(row_context: RowContext<'_>) -> Result<TrapRows> {
         all.rows.append(rows);
         all.carried.iter_mut().zip(carried).for_each(|(all, more)| all.extend(more));
         all.label.extend(labels);
-        for (all, (low, high)) in
-            all.ranges.iter_mut().zip(ranges).filter_map(|(all, part)| Some((all, part?)))
-        {
-            *all = Some(all.map_or((low, high), |(lo, hi)| (lo.min(low), hi.max(high))));
-        }
+        all.ranges.absorb(&ranges);
         Ok(())
     })?;
     Ok(all)

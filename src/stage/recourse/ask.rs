@@ -11,10 +11,10 @@ use crate::model::Scorer;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
 use crate::stage::models::OpenModels;
-use crate::stage::recourse::changed_rows::ChangedRows;
 use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::row_context::RowContext;
+use crate::stage::score::asked_rows::PairedRows;
 use crate::stage::score::rows::score_by_fold;
 
 impl RecourseInputs<'_> {
@@ -38,7 +38,26 @@ impl RecourseInputs<'_> {
         }
         let distinct = context.workers.within(|| DistinctRows::new(plan, needed));
         set_total(distinct.rows.len());
-        let changed = ChangedRows { people, plan, rows: &distinct.rows };
+        let changed = PairedRows {
+            pairs: &distinct.rows,
+            fold: &|row| people.fold(row),
+            make: &|pairs| {
+                let rows: Vec<u32> = pairs.iter().map(|(row, _)| *row).collect();
+                let runs = pairs.chunk_by(|a, b| a.1 == b.1);
+                let sets: Vec<(usize, Vec<LevelChange>)> =
+                    runs.map(|run| (run.len(), plan.change_set(run[0].1 as usize))).collect();
+                people.changed(&rows, &sets)
+            },
+            name: &|(row, change)| {
+                let word = |change: &LevelChange| {
+                    let feature = &people.audited.features[change.feature];
+                    format!("`{}` = `{}`", feature.name, feature.levels[change.level as usize])
+                };
+                let changes = plan.change_set(change as usize);
+                let words: Vec<String> = changes.iter().map(word).collect();
+                format!("{}, changed to {}", people.name(row), words.join(", "))
+            },
+        };
         let mut favourable = Vec::with_capacity(distinct.rows.len());
         let mut take = |scores: Vec<f64>| {
             let asked = distinct.rows[favourable.len()..].iter().zip(scores);

@@ -7,7 +7,6 @@
 //! the job bounds by `at_most`. Weights of rows do not take part in it: people are counted.
 
 pub(crate) mod ask;
-mod changed_rows;
 pub(crate) mod inputs;
 pub(crate) mod people;
 pub(crate) mod tables;

@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::counterfactual::write_back::{WriteBack, WriteBackRow as Again};
+use crate::counterfactual::write_back::WriteBack;
 use crate::data::prepare::derive::{DerivationRule, DerivedBin};
 use crate::data::prepare::params::MissingRule;
 use crate::data::rows::aligned::ScoreReader;
@@ -132,10 +132,9 @@ impl RecoursePeople {
             }
             Ok((0, (kept, batch.rows.take(&places))))
         };
-        row_context.row_groups().in_order(read, |_, (kept, part)| {
+        row_context.row_groups().in_turn(read, |(kept, part)| {
             judged.extend(kept);
             rows.append(part);
-            Ok(())
         })?;
         let drawn_from = layout.person.is_some().then_some(rows.n as u64);
         if drawn_from.is_some() {
@@ -241,11 +240,7 @@ impl RecoursePeople {
             }
             start = range.end;
         }
-        if !self.write_back.is_empty() {
-            let all: Vec<Again> =
-                (0..made.n).map(|row| Again { row, parent: row, from: 0, to: 0 }).collect();
-            self.write_back.apply(&mut made, &all, &originals, &[]);
-        }
+        self.write_back.follow(&mut made, &originals, |row| row);
         made
     }
 }

@@ -186,8 +186,7 @@ impl<'a> RecourseWriter<'a> {
         for &q in &order {
             ctx.check()?;
             let judged = &found.judged[q];
-            let keep = usize::try_from(self.block.recourse.keep.per_definition.get())
-                .unwrap_or(usize::MAX);
+            let keep = self.block.recourse.keep.per_definition.size();
             let places: Vec<ListedSubgroup> = match self.block.recourse.keep.overlapping {
                 OverlapRule::Merge => merge_overlapping(found.plan, judged, keep),
                 OverlapRule::Keep => judged

@@ -6,15 +6,16 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::exec::StageContext;
+use crate::folder::manifest::ExpectWords;
 use crate::job::Job;
 use crate::param::ColumnName;
-use crate::stage::advice;
+use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::SmallSlices;
 use crate::stage::discover::tables::GraphSetScenario;
-use crate::stage::gate::blind::{self, BLIND_GATE, BlindGate};
+use crate::stage::gate::blind;
 use crate::stage::generate::rows::GeneratedEffects;
 use crate::stage::generate::support::told_in_words;
-use crate::stage::measure::labels::{SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople};
+use crate::stage::measure::labels::SelectiveLabels;
 use crate::stage::models::FewerTrees;
 use crate::stage::report::origins::FolderOrigins;
 use crate::stage::score::expect::ExpectedScores;
@@ -43,9 +44,9 @@ pub(super) struct RunFindings<'a> {
     /// Attributes whose groups lack labels, or decisions, more often than others.
     pub(super) labels: Option<&'a SelectiveLabels>,
     /// Sets that give people without a label no counterfactual.
-    pub(super) unlabelled: &'a [UnlabelledPeople],
+    pub(super) unlabelled: &'a [IssueNote],
     /// Gates that cannot see harm to the group that is worse off.
-    pub(super) blind: &'a [BlindGate],
+    pub(super) blind: &'a [IssueNote],
     /// The people of each group.
     pub(super) groups: &'a [GroupRow],
     /// Everybody.
@@ -86,23 +87,13 @@ pub(super) fn write(
         issues.extend(rounded_switches(name.as_str(), found.counts));
     }
     for (attribute, of) in found.labels.into_iter().flatten() {
-        issues.push(selective::issue(WITHOUT_LABEL, attribute, whole(of.n), &of.text()));
+        issues.push(of.args.issue(WITHOUT_LABEL, attribute, whole(of.n)));
     }
     issues.extend(selective::issues(job, found.population));
-    for of in found.unlabelled {
-        issues.push(IssueRow::warning(UNLABELLED_PEOPLE, &of.set, whole(of.n), of.text.as_str()));
-    }
     let layout = origins.context.rows.layout();
-    for advice in advice::of_run(job).into_iter().chain(advice::whole_numbers(job, layout)) {
-        issues.push(IssueRow {
-            text: advice.sentence().into(),
-            code: advice.code.into(),
-            severity: advice.severity.into(),
-            r#where: advice.place.into(),
-            n: whole(advice.n),
-            state: None,
-        });
-    }
+    let advice = advice::of_run(job).into_iter().chain(advice::whole_numbers(job, layout));
+    let notes = found.unlabelled.iter().cloned().chain(advice);
+    issues.extend(notes.map(|note| note.row("; ")));
     issues.extend(graph_sets(job, found.graphs));
     issues.extend(found.short_of_trees.iter().map(fewer_trees));
     issues.extend(found.models.iter().cloned());
@@ -111,10 +102,7 @@ pub(super) fn write(
     for (attribute, slices) in found.small.into_iter().flatten() {
         issues.push(small_slices(job, attribute, slices));
     }
-    for gate in found.blind {
-        let text = format!("{}: {}", gate.text, gate.hint);
-        issues.push(IssueRow::warning(BLIND_GATE, &gate.path, 0, text));
-    }
+    issues.extend(found.blind.iter().map(|note| note.row(": ")));
     write_rows(&ctx.out().join("tables"), &issues)
 }
 
@@ -252,22 +240,14 @@ fn fewer_trees((model, grown, asked): &(&str, u64, u64)) -> IssueRow {
 }
 
 /// That scores differ from those that the job expects. More than the job allows have ended the run.
-fn unexpected_scores((model, expect, found): &ExpectedScores<'_>) -> Option<IssueRow> {
-    if found.differ == 0 {
-        return None;
-    }
+fn unexpected_scores((model, found): &ExpectedScores<'_>) -> Option<IssueRow> {
+    let ExpectWords { column, tolerance, at_most, rows, differ, largest, .. } = &found.words;
     let text = format!(
-        "the scores of model `{model}` differ from the column `{}` in {} of {} rows by more \
-         than {}, the largest difference is {}; the job allows {} such rows: its numbers are \
-         not quite those of the model that made the column",
-        expect.column,
-        found.differ,
-        found.rows,
-        expect.tolerance.get(),
-        found.largest,
-        expect.at_most
+        "the scores of model `{model}` differ from the column `{column}` in {differ} of {rows} \
+         rows by more than {tolerance}, the largest difference is {largest}; the job allows \
+         {at_most} such rows: its numbers are not quite those of the model that made the column"
     );
-    Some(IssueRow::warning("unexpected-scores", model, whole(found.differ), text))
+    (*differ > 0).then(|| IssueRow::warning("unexpected-scores", model, whole(*differ), text))
 }
 
 /// The first of several parts of a sentence, and the table that has all of them.
@@ -425,7 +405,7 @@ fn rounded_switches(model: &str, counts: &[CountRow]) -> Option<IssueRow> {
 
 /// Gates whose direction cannot see harm to the group with the lowest share of favourable
 /// decisions.
-pub(super) fn blind_gates(measured: &Path, origins: &FolderOrigins<'_>) -> Result<Vec<BlindGate>> {
+pub(super) fn blind_gates(measured: &Path, origins: &FolderOrigins<'_>) -> Result<Vec<IssueNote>> {
     let job = &origins.checked.job;
     if blind::attributes(job).is_empty() {
         return Ok(Vec::new());

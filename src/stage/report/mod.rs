@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use words::manifest;
 
-use crate::data::prepare::issues::IssueSeverity;
 use crate::error::{Exit, Result};
 use crate::exec::event::Event;
 use crate::exec::files::{self, make_folder, write, write_json};
@@ -29,7 +28,7 @@ use crate::exec::replaced_file::host;
 use crate::exec::{StageContext, StageRecord};
 use crate::explain::hint_of_issue;
 use crate::folder::history::{self, RunHistory};
-use crate::folder::manifest::{AwaitedScores, ExpectWords, Manifest, RunSummary};
+use crate::folder::manifest::{AwaitedScores, Manifest, RunSummary};
 use crate::folder::read::MANIFEST;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::{self, Job};
@@ -76,7 +75,7 @@ use crate::table::{
     ReliabilityRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, UnknownLevelRow,
     WorldScoreRow,
 };
-use crate::table::{ScoreShiftRow, SupportCountRow, SupportRow, TableDef};
+use crate::table::{ScoreShiftRow, SupportCountRow, SupportRow, TableDef, WARNING};
 use crate::unit::{AuditUnit, StageKind};
 
 pub(crate) use words::{glossary, with_baseline, words_of_job};
@@ -159,8 +158,7 @@ pub(crate) fn gate_events(folder: &Path) -> Result<Vec<Event>> {
 /// The table of issues cannot be read.
 pub(crate) fn warning_events(folder: &Path) -> Result<Vec<Event>> {
     let issues = read_rows::<IssueRow>(&folder.join(TABLES))?;
-    let warnings =
-        issues.iter().filter(|issue| issue.severity.as_str() == IssueSeverity::Warning.as_str());
+    let warnings = issues.iter().filter(|issue| issue.severity == WARNING);
     let events = warnings.map(|issue| {
         let (code, hint) = (issue.code.as_str(), hint_of_issue(issue));
         let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -260,15 +258,7 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'
                     words.recheck.get_or_insert_default().add(one);
                 }
                 let known = expected.iter().find(|(model, ..)| *model == words.name);
-                words.expect = known.map(|(_, expect, found)| ExpectWords {
-                    column: expect.column.to_string(),
-                    tolerance: expect.tolerance.get(),
-                    at_most: expect.at_most,
-                    rows: found.rows,
-                    unknown: found.unknown,
-                    differ: found.differ,
-                    largest: found.largest,
-                });
+                words.expect = known.map(|(_, found)| found.words.clone());
             }
             let outcome: GateOutcome = parts.gate.read(ctx, GATE_OUTCOME)?;
             let summary = summary(&manifest, outcome, &MetricTable::read(&tables)?.all);

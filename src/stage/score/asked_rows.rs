@@ -32,14 +32,40 @@ pub(crate) trait AskedRows: Sync {
     }
 }
 
-/// Number of blocks of so many rows that a stage makes.
-pub(crate) fn n_blocks(rows: usize) -> usize {
-    rows.div_ceil(BATCH)
+/// Rows that a stage makes, each of somebody and of what becomes of them, in blocks.
+pub(crate) struct PairedRows<'a> {
+    /// Who, and what becomes of them.
+    pub(crate) pairs: &'a [(u32, u32)],
+    /// The fold of somebody.
+    pub(crate) fold: &'a (dyn Fn(u32) -> u8 + Sync),
+    /// The rows of some pairs.
+    pub(crate) make: &'a (dyn Fn(&[(u32, u32)]) -> FeatureRows + Sync),
+    /// What messages call the row of a pair.
+    pub(crate) name: &'a (dyn Fn((u32, u32)) -> String + Sync),
 }
 
-/// The rows of a block.
-pub(crate) fn asked_block<T>(rows: &[T], block: usize) -> &[T] {
-    &rows[block * BATCH..rows.len().min((block + 1) * BATCH)]
+impl PairedRows<'_> {
+    fn block(&self, block: usize) -> &[(u32, u32)] {
+        &self.pairs[block * BATCH..self.pairs.len().min((block + 1) * BATCH)]
+    }
+}
+
+impl AskedRows for PairedRows<'_> {
+    fn n_blocks(&self) -> usize {
+        self.pairs.len().div_ceil(BATCH)
+    }
+
+    fn folds(&self, block: usize) -> Result<Vec<Option<u8>>> {
+        Ok(self.block(block).iter().map(|(who, _)| Some((self.fold)(*who))).collect())
+    }
+
+    fn rows(&self, block: usize) -> Result<FeatureRows> {
+        Ok((self.make)(self.block(block)))
+    }
+
+    fn name(&self, block: usize, i: usize) -> Result<String> {
+        Ok((self.name)(self.block(block)[i]))
+    }
 }
 
 /// Which of the prepared rows are asked.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::data::Layout;
 use crate::data::exchange::row_stream::{
-    DESCRIPTION, MODEL_HASH, POSITION, RawColumns, RowFile, RowSink, RowStream, ask_description,
+    DESCRIPTION, MODEL_HASH, POSITION, RawColumns, RowSink, ask_description,
 };
 use crate::data::exchange::score_stream::{read_answer, read_description, read_file, read_stream};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
@@ -101,22 +101,15 @@ impl<'a> CommandCall<'a> {
         self.program.command.train.is_some() || has_placeholder(&self.program.command.score, "fold")
     }
 
-    /// What makes the scores stale, in addition to rows and watched files. Time limit, threads and
-    /// secrets are not part of it.
+    /// What makes the scores stale, in addition to rows and watched files.
     ///
     /// # Errors
     /// A part of it cannot be written.
     pub(crate) fn score_inputs(&self) -> Result<Vec<(String, String)>> {
         let command = &self.program.command;
-        let names = (&command.pass_env, &command.secret_env);
-        let mut made_of = vec![(
-            "command".to_owned(),
-            key_text(&(&command.score, &command.model, command.stream, names))?,
-        )];
-        made_of.extend(self.variables().hashes(self.plan.secret.as_deref()));
+        let mut made_of = self.inputs(&command.score, command.model.as_deref())?;
         made_of
             .extend(self.scores_by_fold().then(|| ("folds".to_owned(), self.n_folds.to_string())));
-        made_of.extend(self.seed_input(&command.score));
         Ok(made_of)
     }
 
@@ -125,16 +118,20 @@ impl<'a> CommandCall<'a> {
     /// # Errors
     /// As [`CommandCall::score_inputs`].
     pub(crate) fn model_inputs(&self) -> Result<Vec<(String, String)>> {
-        let command = &self.program.command;
-        let train = command.train.as_deref().unwrap_or_default();
-        let names = (&command.pass_env, &command.secret_env);
-        let mut made_of = vec![
-            ("command".to_owned(), key_text(&(train, command.stream, names))?),
-            ("folds".to_owned(), self.n_folds.to_string()),
-        ];
-        made_of.extend(self.variables().hashes(self.plan.secret.as_deref()));
-        made_of.extend(self.seed_input(train));
+        let train = self.program.command.train.as_deref().unwrap_or_default();
+        let mut made_of = self.inputs(train, None)?;
+        made_of.push(("folds".to_owned(), self.n_folds.to_string()));
         Ok(made_of)
+    }
+
+    fn inputs(
+        &self,
+        arguments: &[CommandArgument],
+        model: Option<&str>,
+    ) -> Result<Vec<(String, String)>> {
+        let with = (model, self.program.command.stream);
+        let hashed = (self.plan.secret.as_deref(), self.plan.job.run.seed);
+        self.variables().inputs(arguments, with, hashed)
     }
 
     fn variables(&self) -> NamedVariables<'a> {
@@ -142,11 +139,6 @@ impl<'a> CommandCall<'a> {
             passed: &self.program.command.pass_env,
             secret: &self.program.command.secret_env,
         }
-    }
-
-    fn seed_input(&self, arguments: &[CommandArgument]) -> Option<(String, String)> {
-        has_placeholder(arguments, "seed")
-            .then(|| ("run.seed".to_owned(), self.plan.checked.job.run.seed.0.to_string()))
     }
 
     /// Where answers of an endpoint are kept until the stage is done: under all that decides them
@@ -309,7 +301,7 @@ impl<'a> CommandCall<'a> {
             .hint("check `data.split`, `data.keep` and `data.label`")
             .into());
         }
-        let mut feed = |sink: &mut dyn RowSink| {
+        let mut feed = |sink: &mut RowSink<'_>| {
             let batch = |group: &TrainingBatch| {
                 columns.training_batch(&group.rows, &group.labels, |i| group.weight(i))
             };
@@ -383,7 +375,7 @@ impl<'a> CommandCall<'a> {
         make_folder(&scratch)?;
         let mut answers = Vec::new();
         for (p, &n) in n_rows.iter().enumerate() {
-            let feed = |sink: &mut dyn RowSink| {
+            let feed = |sink: &mut RowSink<'_>| {
                 let part = |g: usize| {
                     let mine: Vec<usize> = match &equal {
                         Some(equal) => equal.asked(g).to_vec(),
@@ -459,7 +451,7 @@ impl<'a> CommandCall<'a> {
     fn run_program(
         &self,
         ctx: &StageContext<'_>,
-        (columns, mut feed): (&RawColumns, impl FnMut(&mut dyn RowSink) -> Result<()>),
+        (columns, mut feed): (&RawColumns, impl FnMut(&mut RowSink<'_>) -> Result<()>),
         (fold, n_rows): (usize, u64),
         model: &Path,
     ) -> Result<CommandAnswer> {
@@ -515,16 +507,16 @@ impl CommandCall<'_> {
         &self,
         (ctx, program): (&StageContext<'_>, &ChildProgram),
         (columns, rows): (&RawColumns, &Path),
-        feed: &mut dyn FnMut(&mut dyn RowSink) -> Result<()>,
+        feed: &mut dyn FnMut(&mut RowSink<'_>) -> Result<()>,
         read: impl FnOnce(&mut dyn Read) -> Result<T> + Send,
     ) -> Result<(Option<T>, ProgramExit)> {
         if self.program.command.stream == StreamFormat::ParquetFiles {
-            send(RowFile::create(rows, columns.schema())?, feed)?;
+            send(RowSink::file(rows, columns.schema())?, feed)?;
             let ((), ended) = child::run(ctx, program, |_| Ok(()), |_| Ok(()))?;
             return Ok((None, ended));
         }
         let ask =
-            |input: &mut ProgramInput<'_>| send(RowStream::start(input, columns.schema())?, feed);
+            |input: &mut ProgramInput<'_>| send(RowSink::stream(input, columns.schema())?, feed);
         let (told, ended) = match self.kept {
             None => child::run(ctx, program, ask, read)?,
             Some(kept) => kept.ask(ctx, program, ask, read)?,
@@ -542,8 +534,7 @@ fn row_columns(layout: &Layout, contract: &ModelContract) -> RawColumns {
 }
 
 /// Sends all rows and the end.
-fn send(sink: impl RowSink, feed: &mut dyn FnMut(&mut dyn RowSink) -> Result<()>) -> Result<()> {
-    let mut sink = Box::new(sink);
-    feed(sink.as_mut())?;
+fn send(mut sink: RowSink<'_>, feed: &mut dyn FnMut(&mut RowSink<'_>) -> Result<()>) -> Result<()> {
+    feed(&mut sink)?;
     sink.finish()
 }

@@ -36,9 +36,9 @@ impl EqualRows {
         let layout = row_context.rows.layout();
         let columns = read_features(layout, names);
         let (mut all, mut known) = (EqualRows::default(), FastMap::<[u64; 2], u32>::default());
-        row_context.row_groups().in_order(
+        row_context.row_groups().in_turn(
             |g| Ok((0, row_hashes(&columns, &made.rows(g, layout)?.1))),
-            |_, hashes| {
+            |hashes| {
                 let (mut numbers, mut first) = (Vec::with_capacity(hashes.len()), Vec::new());
                 for (i, hash) in hashes.into_iter().enumerate() {
                     let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
@@ -50,7 +50,6 @@ impl EqualRows {
                 }
                 all.numbers.push(numbers);
                 all.first.push(first);
-                Ok(())
             },
         )?;
         all.n = known.len() as u64;

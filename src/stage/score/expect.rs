@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
 use crate::exec::{files, misfit};
+use crate::folder::manifest::ExpectWords;
 use crate::job::ModelBlock;
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::stage::kinds::{ExpectStage, ScoreStage};
@@ -33,53 +34,57 @@ struct UnlikeRow {
 }
 
 /// What the comparison gave.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExpectResult {
-    /// Audited rows with a known score.
-    pub(crate) rows: u64,
-    /// Audited rows without one.
-    pub(crate) unknown: u64,
-    /// Rows that differ by more than the tolerance, or have no score.
-    pub(crate) differ: u64,
-    /// The largest difference of two scores.
-    pub(crate) largest: f64,
+    /// As the manifest has it.
+    pub(crate) words: ExpectWords,
     /// The first row that differs.
     first: Option<UnlikeRow>,
 }
 
 impl ExpectResult {
-    fn add(&mut self, row: u64, score: f64, known: f64, tolerance: f64) {
+    /// No row yet.
+    fn new(expect: &ExpectBlock) -> Self {
+        let (column, tolerance) = (expect.column.to_string(), expect.tolerance.get());
+        let words =
+            ExpectWords { column, tolerance, at_most: expect.at_most, ..ExpectWords::default() };
+        ExpectResult { words, first: None }
+    }
+
+    fn add(&mut self, row: u64, score: f64, known: f64) {
+        let words = &mut self.words;
         if known.is_nan() {
-            self.unknown += 1;
+            words.unknown += 1;
             return;
         }
-        self.rows += 1;
+        words.rows += 1;
         let difference = (score - known).abs();
         // NaN where there is no score; infinities that are equal are not difference.
-        let same = score == known || difference <= tolerance;
+        let same = score == known || difference <= words.tolerance;
         if !same {
-            self.differ += 1;
+            words.differ += 1;
             let score = (!score.is_nan()).then_some(score);
             self.first.get_or_insert(UnlikeRow { row, score, known });
         }
         if difference.is_finite() {
-            self.largest = self.largest.max(difference);
+            words.largest = words.largest.max(difference);
         }
     }
 
     /// Adds what rows further on gave.
     fn merge(&mut self, other: ExpectResult) {
-        self.rows += other.rows;
-        self.unknown += other.unknown;
-        self.differ += other.differ;
-        self.largest = self.largest.max(other.largest);
+        let (words, other_words) = (&mut self.words, other.words);
+        words.rows += other_words.rows;
+        words.unknown += other_words.unknown;
+        words.differ += other_words.differ;
+        words.largest = words.largest.max(other_words.largest);
         self.first = self.first.or(other.first);
     }
 
     /// The fault that ends the run; none where no more rows differ than the job allows.
-    fn fault(&self, model: &str, expect: &ExpectBlock) -> Option<(Fault, Option<u64>)> {
-        let column = expect.column.as_str();
-        if self.rows == 0 {
+    fn fault(&self, model: &str) -> Option<(Fault, Option<u64>)> {
+        let ExpectWords { column, tolerance, at_most, rows, differ, largest, .. } = &self.words;
+        if *rows == 0 {
             let what = format!(
                 "the column `{column}` has a value for none of the audited rows, so no score of \
                  the model `{model}` is compared"
@@ -88,17 +93,12 @@ impl ExpectResult {
                         `expect`";
             return Some((Fault::new("expect-differs", what).in_column(column).hint(hint), None));
         }
-        let first = self.first.filter(|_| self.differ > expect.at_most)?;
+        let first = self.first.filter(|_| differ > at_most)?;
         let score = first.score.map_or("no score".to_owned(), |score| format!("`{score}`"));
         let what = format!(
-            "the scores of the model `{model}` differ from the column `{column}` in {} of {} rows \
-             by more than {}, and {} may; the largest difference is {}; the first such row has \
-             {score}, and `{}` is expected",
-            self.differ,
-            self.rows,
-            expect.tolerance.get(),
-            expect.at_most,
-            self.largest,
+            "the scores of the model `{model}` differ from the column `{column}` in {differ} of \
+             {rows} rows by more than {tolerance}, and {at_most} may; the largest difference is \
+             {largest}; the first such row has {score}, and `{}` is expected",
             first.known
         );
         let hint = "the rows reach the model in another way than where the column was made: \
@@ -121,24 +121,21 @@ impl Stage for ExpectStage {
         rows.work(1, move |ctx, row_context| {
             let known = carried_column(row_context, expect.column.as_str())?;
             let scores = scored.open(ctx, row_context)?;
-            let mut found = ExpectResult::default();
-            row_context.row_groups().in_order(
+            let mut found = ExpectResult::new(expect);
+            row_context.row_groups().in_turn(
                 |g| {
                     let (batch, roles) =
                         (row_context.rows.read_keys(g)?, row_context.roles.read(g)?);
                     let (scores, known) = (scores.read(g)?, &batch.carried[known]);
-                    let mut part = ExpectResult::default();
+                    let mut part = ExpectResult::new(expect);
                     for i in (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()) {
-                        part.add(batch.row[i], scores[i], known[i], expect.tolerance.get());
+                        part.add(batch.row[i], scores[i], known[i]);
                     }
                     Ok((batch.row.len() as u64, part))
                 },
-                |_, part| {
-                    found.merge(part);
-                    Ok(())
-                },
+                |part| found.merge(part),
             )?;
-            if let Some((fault, row)) = found.fault(name, expect) {
+            if let Some((fault, row)) = found.fault(name) {
                 let fault = match row {
                     Some(row) => plan.with_source_row(fault, row),
                     None => fault,
@@ -152,22 +149,21 @@ impl Stage for ExpectStage {
 }
 
 /// A model whose scores are known, and what the comparison gave.
-pub(crate) type ExpectedScores<'a> = (&'a str, &'a ExpectBlock, ExpectResult);
+pub(crate) type ExpectedScores<'a> = (&'a str, ExpectResult);
 
 /// The models whose scores are known.
 pub(crate) fn expected_scores<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, Vec<ExpectedScores<'a>>>> {
     let plan = b.plan;
-    let known = plan.job.models.iter().filter_map(|(name, model): (_, &ModelBlock)| {
-        Some((name.as_str(), model.expect.as_ref()?))
-    });
+    let known =
+        plan.job.models.iter().filter(|(_, model): &(_, &ModelBlock)| model.expect.is_some());
     // A model whose scores are awaited does not keep the others from being compared.
-    let known = known.filter(|(name, _)| !plan.input.awaits(name, None));
-    let known = b.need_each::<ExpectStage, _>(known.map(|of| (of, AuditUnit::of_model(of.0))))?;
+    let known = known.map(|(name, _)| name.as_str()).filter(|name| !plan.input.awaits(name, None));
+    let known = b.need_each::<ExpectStage, _>(known.map(|of| (of, AuditUnit::of_model(of))))?;
     Ok(Box::new(move |ctx| {
-        let read = |((model, expect), stage): &((_, _), StageInput<ExpectStage>)| {
-            Ok((*model, *expect, stage.read(ctx, EXPECTED)?))
+        let read = |(model, stage): &(_, StageInput<ExpectStage>)| {
+            Ok((*model, stage.read(ctx, EXPECTED)?))
         };
         known.iter().map(read).collect()
     }))
@@ -175,11 +171,13 @@ pub(crate) fn expected_scores<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::ExpectResult;
+    use super::{ExpectResult, ExpectWords};
 
     #[test]
     fn rows_are_compared_where_a_score_is_known() {
-        let mut found = ExpectResult::default();
+        let words = ExpectWords { tolerance: 1e-6, ..ExpectWords::default() };
+        let nothing = ExpectResult { words, first: None };
+        let mut found = nothing.clone();
         for (row, (score, known)) in [
             (0.5, 0.5),
             (0.5, f64::NAN),
@@ -191,12 +189,13 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            let mut one = ExpectResult::default();
-            one.add(row as u64, score, known, 1e-6);
+            let mut one = nothing.clone();
+            one.add(row as u64, score, known);
             found.merge(one);
         }
-        assert_eq!((found.rows, found.unknown, found.differ), (4, 2, 2));
-        assert!((found.largest - 2e-6).abs() < 1e-12, "{}", found.largest);
+        let ExpectWords { rows, unknown, differ, largest, .. } = found.words;
+        assert_eq!((rows, unknown, differ), (4, 2, 2));
+        assert!((largest - 2e-6).abs() < 1e-12, "{largest}");
         assert_eq!(found.first.map(|first| first.row), Some(2));
     }
 }

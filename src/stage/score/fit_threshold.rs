@@ -164,10 +164,7 @@ pub(crate) fn fit_carried(
             let part = cases_of(row_context, (objective.1, fold), g, score)?;
             Ok((part.len() as u64, part))
         };
-        row_context.row_groups().in_order(part, |_, part| {
-            cases.extend(part);
-            Ok(())
-        })?;
+        row_context.row_groups().in_turn(part, |part| cases.extend(part))?;
         Ok((cases, precision))
     })
 }

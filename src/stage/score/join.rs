@@ -59,7 +59,7 @@ impl RecheckSample {
         let all = RecheckSample { seed, share, lowest: u64::MAX };
         // The lowest hashes, in order.
         let mut lowest: Vec<u64> = Vec::new();
-        row_context.row_groups().in_order(
+        row_context.row_groups().in_turn(
             |g| {
                 let batch = row_context.rows.read_people(g, false)?;
                 let roles = row_context.roles.read(g)?;
@@ -69,11 +69,10 @@ impl RecheckSample {
                 hashes.truncate(at_least);
                 Ok((0, hashes))
             },
-            |_, hashes| {
+            |hashes| {
                 lowest.extend(hashes);
                 lowest.sort_unstable();
                 lowest.truncate(at_least);
-                Ok(())
             },
         )?;
         let enough = lowest.len() == at_least;

@@ -53,47 +53,15 @@ impl WantedKeys {
     }
 }
 
-/// The entries of a row group of the file.
-enum GroupEntries {
-    /// In columns, with the number of the first.
-    Columns(ScoreColumns, u64),
-    /// One by one, where one is out of the ordinary.
-    Each(Vec<ScoreEntry>),
-}
-
-impl GroupEntries {
-    fn len(&self) -> usize {
-        match self {
-            GroupEntries::Columns(columns, _) => columns.row_key.len(),
-            GroupEntries::Each(entries) => entries.len(),
-        }
-    }
-
-    fn get(&self, i: usize) -> Option<ScoreEntry> {
-        let (columns, first) = match self {
-            GroupEntries::Each(entries) => return entries.get(i).copied(),
-            GroupEntries::Columns(columns, first) => (columns, first),
-        };
-        let at = |column: &[u16]| column.get(i).copied().unwrap_or(0);
-        let (row_key, to_group) = (*columns.row_key.get(i)?, at(&columns.to_group));
-        Some(ScoreEntry {
-            key: ScoreKey { row_key, to_group, cf_index: at(&columns.cf_index) },
-            score: columns.score[i],
-            from_group: columns.from_group.get(i).copied(),
-            file_row: first + i as u64,
-        })
-    }
-}
-
 /// A file of scores, read in step with the rows.
 pub(super) struct ScoreFile<'a> {
     file: &'a KeyedFile,
     context: RowContext<'a>,
     /// The next row group that is to be decoded.
     next_group: usize,
-    /// Decoded row groups, none for one with an entry out of the ordinary.
-    ready: VecDeque<(usize, Option<ScoreColumns>)>,
-    current: GroupEntries,
+    /// Decoded row groups; a fault is told when it is their turn.
+    ready: VecDeque<Result<ScoreColumns>>,
+    current: Option<ScoreColumns>,
     /// Entries of the current row group that are used.
     taken: usize,
     /// Entries that no row has asked for yet.
@@ -137,7 +105,7 @@ impl<'a> ScoreFile<'a> {
             context,
             next_group: 0,
             ready: VecDeque::new(),
-            current: GroupEntries::Each(Vec::new()),
+            current: None,
             taken: 0,
             waiting: HashMap::new(),
             seeks: context.rows.are_of_shard(),
@@ -150,24 +118,21 @@ impl<'a> ScoreFile<'a> {
         if self.ready.is_empty() && self.next_group < self.file.n_groups() {
             let (first, file, ready) = (self.next_group, self.file, &mut self.ready);
             let n = self.context.workers.threads().min(file.n_groups() - first);
-            self.context.workers.map(
-                n,
-                // A group that cannot be read is found out when it is its turn.
-                |i| file.score_columns(first + i).or(Ok(None)),
-                |i, columns| {
-                    ready.push_back((first + i, columns));
-                    Ok::<_, Error>(())
-                },
-            )?;
+            let decode = |i: usize| Ok::<_, Error>(file.read(first + i));
+            self.context.workers.map(n, decode, |_, columns| {
+                ready.push_back(columns);
+                Ok(())
+            })?;
             self.next_group += n;
         }
-        let Some((group, columns)) = self.ready.pop_front() else { return Ok(false) };
-        self.current = match columns {
-            Some(columns) => GroupEntries::Columns(columns, self.file.first_row(group)),
-            None => GroupEntries::Each(self.file.read(group)?),
-        };
-        self.taken = 0;
+        let Some(columns) = self.ready.pop_front() else { return Ok(false) };
+        (self.current, self.taken) = (Some(columns?), 0);
         Ok(true)
+    }
+
+    /// The next entry of the current row group.
+    fn next(&self) -> Option<ScoreEntry> {
+        self.current.as_ref()?.get(self.taken)
     }
 
     /// Goes to the first entry of a row. Numbers rise through the file, so a few row groups tell
@@ -181,12 +146,12 @@ impl<'a> ScoreFile<'a> {
         let (mut from, mut to) = (0, if by_text { 0 } else { self.file.n_groups() });
         while to - from > 1 {
             let middle = from + (to - from) / 2;
-            let first = self.file.score_columns(middle)?.and_then(|c| c.row_key.first().copied());
+            let first = self.file.read(middle).ok().and_then(|c| c.row_key.first().copied());
             if first.is_some_and(is_before) { from = middle } else { to = middle }
         }
         self.next_group = from;
         loop {
-            match self.current.get(self.taken) {
+            match self.next() {
                 Some(entry) if is_before(entry.key.row_key) => self.taken += 1,
                 Some(_) => return Ok(()),
                 None if self.read_on()? => {}
@@ -216,10 +181,10 @@ impl<'a> ScoreFile<'a> {
             let k = scores.len();
             let mut n = n_wanted - k;
             if self.waiting.is_empty() {
-                if self.taken == self.current.len() && self.read_on()? {
+                if self.next().is_none() && self.read_on()? {
                     continue;
                 }
-                if let GroupEntries::Columns(found, _) = &self.current {
+                if let Some(found) = &self.current {
                     n = n.min(found.row_key.len() - self.taken).max(1);
                     if self.taken < found.row_key.len() && wanted.are_next(k, found, self.taken, n)
                     {
@@ -272,7 +237,7 @@ impl<'a> ScoreFile<'a> {
     /// The entry of a key; none where the file lacks it.
     fn find(&mut self, key: ScoreKey) -> Result<Option<ScoreEntry>> {
         loop {
-            let next = self.current.get(self.taken);
+            let next = self.next();
             if let Some(entry) = next.filter(|entry| entry.key == key) {
                 self.taken += 1;
                 return match self.waiting.get(&key) {
@@ -293,7 +258,7 @@ impl<'a> ScoreFile<'a> {
 
     /// Keeps the entries of the current row group: they are not in the order of the rows.
     fn set_aside(&mut self) -> Result<()> {
-        while let Some(entry) = self.current.get(self.taken) {
+        while let Some(entry) = self.next() {
             self.taken += 1;
             match self.waiting.entry(entry.key) {
                 Entry::Occupied(first) => {

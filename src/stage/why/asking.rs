@@ -13,7 +13,7 @@ use crate::model::Scorer;
 use crate::num::hash::FastMap;
 use crate::num::seed::h;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::asked_rows::{AskedRows, BATCH, asked_block, n_blocks};
+use crate::stage::score::asked_rows::{BATCH, PairedRows};
 use crate::stage::score::command::{CommandCall, ProgramFiles};
 use crate::stage::score::equal_rows::{read_features, row_hashes};
 use crate::stage::score::rows::score_by_fold;
@@ -93,7 +93,7 @@ impl FeatureMixtures<'_> {
     ) -> Result<ExplainedPeople> {
         let runs = self.runs(people);
         let mut all = Vec::with_capacity(people.len());
-        row_context.pieces(runs.len()).in_order(
+        row_context.pieces(runs.len()).in_turn(
             |run| {
                 let coalitions: Vec<PlayerCoalitions> =
                     runs[run].iter().map(|&person| self.coalitions(person)).collect();
@@ -115,10 +115,7 @@ impl FeatureMixtures<'_> {
                 let found: Vec<Option<ExplainedPerson>> = people().map(effects).collect();
                 Ok((0, found))
             },
-            |_, found| {
-                all.extend(found);
-                Ok(())
-            },
+            |found| all.extend(found),
         )?;
         Ok(ExplainedPeople::of(all, false))
     }
@@ -160,7 +157,15 @@ impl FeatureMixtures<'_> {
                     continue;
                 }
                 let asked: Vec<(u32, u32)> = mine.iter().map(|&i| distinct.asked[i]).collect();
-                let asked = AskedMixtures { mixtures: self, asked: &asked };
+                let asked = PairedRows {
+                    pairs: &asked,
+                    fold: &|person| self.people[person as usize].fold,
+                    make: &|pairs| self.asked_rows(pairs),
+                    name: &|(person, coalition)| {
+                        let of = self.coalitions(person as usize);
+                        self.name((person as usize, &of, coalition as usize))
+                    },
+                };
                 let mut places = mine.into_iter();
                 call.score_into(ctx, row_context, &asked, files, &mut |part| {
                     part.into_iter().zip(places.by_ref()).for_each(|(score, i)| scores[i] = score);
@@ -171,6 +176,19 @@ impl FeatureMixtures<'_> {
             return Ok(ExplainedPeople::of(found, cut));
         }
         Ok(ExplainedPeople { cut, ..ExplainedPeople::default() })
+    }
+
+    /// The rows of people and coalitions; those of somebody stand together.
+    fn asked_rows(&self, pairs: &[(u32, u32)]) -> FeatureRows {
+        let runs: Vec<(PlayerCoalitions, &[(u32, u32)])> = pairs
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|run| (self.coalitions(run[0].0 as usize), run))
+            .collect();
+        let questions: Vec<MixtureQuestion<'_>> = runs
+            .iter()
+            .flat_map(|(of, run)| run.iter().map(move |(p, c)| (*p as usize, of, *c as usize)))
+            .collect();
+        self.rows(&questions)
     }
 }
 
@@ -243,7 +261,7 @@ impl ReadRows<'_> {
         (distinct, scores): (&DistinctMixtures, &[f64]),
     ) -> Result<Vec<Option<ExplainedPerson>>> {
         let mut all = Vec::with_capacity(people.len());
-        row_context.pieces(people.len()).in_order(
+        row_context.pieces(people.len()).in_turn(
             |i| {
                 let of = self.mixtures.coalitions(people[i]);
                 let answer = |(hash, _): (RowHash, u32)| {
@@ -253,46 +271,8 @@ impl ReadRows<'_> {
                 let answers = self.hashes(people[i], &of).into_iter().map(answer);
                 Ok((0, self.mixtures.effects(people[i], &of, answers)))
             },
-            |_, person| {
-                all.push(person);
-                Ok(())
-            },
+            |person| all.push(person),
         )?;
         Ok(all)
-    }
-}
-
-/// The distinct mixtures on their way to a model.
-struct AskedMixtures<'a> {
-    mixtures: &'a FeatureMixtures<'a>,
-    asked: &'a [(u32, u32)],
-}
-
-impl AskedRows for AskedMixtures<'_> {
-    fn n_blocks(&self) -> usize {
-        n_blocks(self.asked.len())
-    }
-
-    fn folds(&self, block: usize) -> Result<Vec<Option<u8>>> {
-        let fold = |(person, _): &(u32, u32)| Some(self.mixtures.people[*person as usize].fold);
-        Ok(asked_block(self.asked, block).iter().map(fold).collect())
-    }
-
-    fn rows(&self, block: usize) -> Result<FeatureRows> {
-        let runs: Vec<(PlayerCoalitions, &[(u32, u32)])> = asked_block(self.asked, block)
-            .chunk_by(|a, b| a.0 == b.0)
-            .map(|run| (self.mixtures.coalitions(run[0].0 as usize), run))
-            .collect();
-        let questions: Vec<MixtureQuestion<'_>> = runs
-            .iter()
-            .flat_map(|(of, run)| run.iter().map(move |(p, c)| (*p as usize, of, *c as usize)))
-            .collect();
-        Ok(self.mixtures.rows(&questions))
-    }
-
-    fn name(&self, block: usize, i: usize) -> Result<String> {
-        let (person, coalition) = asked_block(self.asked, block)[i];
-        let of = self.mixtures.coalitions(person as usize);
-        Ok(self.mixtures.name((person as usize, &of, coalition as usize)))
     }
 }

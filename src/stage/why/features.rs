@@ -157,7 +157,7 @@ impl<'a> FeatureInputs<'a> {
         for (&(from, to), people) in directions.iter().zip(&people) {
             ctx.check()?;
             let drawn = self.drawn(people);
-            let width = drawn.width(self.people());
+            let width = drawn.width(self.block.people.size());
             let chosen: Vec<ExplainedSwitch> =
                 drawn.first(width).into_iter().map(|i| people[i]).collect();
             let both;
@@ -185,8 +185,7 @@ impl<'a> FeatureInputs<'a> {
                 players: &players,
                 orders: PlayerOrders {
                     seed: named_seed(self.plan.job.run.seed.0, "why/order"),
-                    permutations: usize::try_from(self.block.permutations.get())
-                        .unwrap_or(usize::MAX),
+                    permutations: self.block.permutations.size(),
                 },
                 rule: scored.rule,
             };
@@ -203,8 +202,7 @@ impl<'a> FeatureInputs<'a> {
                     mixtures.ask_scorers(row_context, &scorers, &asked.first(width))?
                 }
                 _ => {
-                    let at_most = self.block.asks_at_most.get();
-                    let at_most = usize::try_from(at_most).unwrap_or(usize::MAX);
+                    let at_most = self.block.asks_at_most.size();
                     mixtures.ask_calls((ctx, row_context), &calls, (&asked, width), at_most)?
                 }
             };
@@ -212,10 +210,6 @@ impl<'a> FeatureInputs<'a> {
             rows.extend(self.rows(row_context, pair, &mixtures, (drawn.of(), &explained)));
         }
         Ok(rows)
-    }
-
-    fn people(&self) -> usize {
-        usize::try_from(self.block.people.get()).unwrap_or(usize::MAX)
     }
 
     fn drawn(&self, people: &[ExplainedSwitch]) -> DrawnPeople {
@@ -294,10 +288,9 @@ impl<'a> FeatureInputs<'a> {
             }
             Ok((group.batch.row.len() as u64, found))
         };
-        row_context.row_groups().in_order(find, |_, found| {
-            found.into_iter().for_each(|(d, of)| all[d].push(of));
-            Ok(())
-        })?;
+        row_context
+            .row_groups()
+            .in_turn(find, |found| found.into_iter().for_each(|(d, of)| all[d].push(of)))?;
         Ok(all)
     }
 
@@ -355,7 +348,7 @@ impl<'a> FeatureInputs<'a> {
         let gives_scores = mixtures.rule.gives_scores;
         let settings = MeanSettings {
             seed: job.run.seed.0,
-            samples: usize::try_from(job.metrics.bootstrap.samples.get()).unwrap_or(usize::MAX),
+            samples: job.metrics.bootstrap.samples.size(),
             level: job.metrics.interval.level.get(),
             of,
         };
@@ -455,7 +448,7 @@ fn encoded(
     let mut order: Vec<usize> = (0..people.len()).collect();
     order.sort_by_key(|&i| people[i].place.group);
     let player_of = |feature| players.iter().position(|of| of.columns.contains(&feature));
-    row_context.row_groups().in_order(
+    row_context.row_groups().in_turn(
         |g| {
             let here = of_group(&order, |&i| people[i].place.group, g);
             if here.is_empty() {
@@ -481,10 +474,7 @@ fn encoded(
             }
             Ok((rows.n as u64, part))
         },
-        |_, part| {
-            part.into_iter().for_each(|(i, person)| found[i] = person);
-            Ok(())
-        },
+        |part| part.into_iter().for_each(|(i, person)| found[i] = person),
     )?;
     Ok(found)
 }
@@ -499,7 +489,7 @@ fn read_rows(
     let mut order: Vec<usize> = (0..people.len()).collect();
     order.sort_by_key(|&i| people[i].place.group);
     let (mut own, mut other) = (empty_rows(layout), empty_rows(layout));
-    row_context.row_groups().in_order(
+    row_context.row_groups().in_turn(
         |g| {
             let of = of_group(&order, |&i| people[i].place.group, g);
             if of.is_empty() {
@@ -512,12 +502,11 @@ fn read_rows(
             let (_, other) = made.rows(g, layout)?;
             Ok((own.n as u64, Some((own.take(&rows), other.take(&counterfactuals)))))
         },
-        |_, part| {
+        |part| {
             if let Some((part_own, part_other)) = part {
                 own.append(part_own);
                 other.append(part_other);
             }
-            Ok(())
         },
     )?;
     let mut place = vec![0; people.len()];

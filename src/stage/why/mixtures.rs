@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::counterfactual::write_back::{WriteBack, WriteBackRow};
-use crate::data::{FeatureColumn, FeatureRows};
+use crate::counterfactual::write_back::WriteBack;
+use crate::data::FeatureRows;
 use crate::stage::row_context::DecisionRule;
 use crate::stage::why::people::CountedPlace;
 use crate::why::features::{ExplainedPerson, PlayerEffect};
@@ -140,24 +140,11 @@ impl FeatureMixtures<'_> {
         for (row, (person, of, coalition)) in asked.iter().enumerate() {
             for player in of.members(*coalition) {
                 for &column in &self.players[player].columns {
-                    match (&mut made.columns[column], &other.columns[column]) {
-                        (FeatureColumn::Number(to), FeatureColumn::Number(from)) => {
-                            to[row] = from[*person]
-                        }
-                        (FeatureColumn::Code(to), FeatureColumn::Code(from)) => {
-                            to[row] = from[*person]
-                        }
-                        // Both are made from the same layout.
-                        _ => {}
-                    }
+                    made.columns[column].set(row, &other.columns[column], *person);
                 }
             }
         }
-        if !write_back.is_empty() {
-            let all: Vec<WriteBackRow> =
-                (0..made.n).map(|row| WriteBackRow { row, parent: row, from: 0, to: 0 }).collect();
-            write_back.apply(&mut made, &all, &originals, &[]);
-        }
+        write_back.follow(&mut made, &originals, |row| row);
         made
     }
 

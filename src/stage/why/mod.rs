@@ -100,7 +100,7 @@ impl Stage for WhyStage {
                 ctx.check()?;
                 let settings = PatternSettings {
                     support: block.share().ok_or_else(|| misfit(format!("{path}.support")))?,
-                    longest: usize::try_from(block.longest.get()).unwrap_or(usize::MAX),
+                    longest: block.longest.size(),
                     min_denominator: plan.job.metrics.min_denominator.get(),
                     level: plan.job.metrics.interval.level.get(),
                 };

@@ -421,6 +421,7 @@ mod tests {
             ("n", Arc::new(Int64Array::from(vec![1])) as _),
             ("text", text("t")),
             ("state", text("s")),
+            ("args", text("")),
         ];
         change(&mut columns);
         let batch = RecordBatch::try_from_iter_with_nullable(
@@ -438,20 +439,20 @@ mod tests {
 
     #[test]
     fn what_a_row_cannot_hold_is_refused() {
-        assert_eq!(read_changed("2", |_| ()).unwrap()[0].r#where, "w");
-        for version in ["1", "3"] {
+        assert_eq!(read_changed("3", |_| ()).unwrap()[0].r#where, "w");
+        for version in ["2", "4"] {
             let other = read_changed(version, |_| ()).unwrap_err();
-            let said = format!("version {version} of table `issues`, this program reads version 2");
+            let said = format!("version {version} of table `issues`, this program reads version 3");
             assert!(other.contains(&said), "{other}");
             other.says(&["hint: run the approved job again"]);
         }
-        let lacks = read_changed("2", |columns| columns.truncate(5)).unwrap_err();
-        lacks.says(&["column `state` is missing"]);
+        let lacks = read_changed("3", |columns| columns.truncate(6)).unwrap_err();
+        lacks.says(&["column `args` is missing"]);
         let real = Arc::new(Float64Array::from(vec![1.0])) as ArrayRef;
-        let other = read_changed("2", |columns| columns[3].1 = Arc::clone(&real)).unwrap_err();
+        let other = read_changed("3", |columns| columns[3].1 = Arc::clone(&real)).unwrap_err();
         other.says(&["column `n` holds invalid values"]);
         let null = Arc::new(StringArray::from(vec![None::<&str>])) as ArrayRef;
-        let empty = read_changed("2", |columns| columns[2].1 = Arc::clone(&null)).unwrap_err();
+        let empty = read_changed("3", |columns| columns[2].1 = Arc::clone(&null)).unwrap_err();
         empty.says(&["column `where` holds invalid values"]);
     }
 

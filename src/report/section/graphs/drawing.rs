@@ -51,7 +51,7 @@ pub(crate) fn of(scenario: &ScenarioGraphs) -> String {
     let mut drawn: Vec<(&str, &str, f64)> = scenario
         .edges
         .iter()
-        .map(|((cause, effect), e)| (cause.as_str(), effect.as_str(), e.share))
+        .map(|((cause, effect), e)| (cause.as_str(), effect.as_str(), e.frequency))
         .filter(|e| e.2 >= LEAST)
         .collect();
     // Strong edges lie on top.
@@ -133,8 +133,8 @@ fn depths(scenario: &ScenarioGraphs, variables: &[(&str, Option<i64>)]) -> Vec<u
         else {
             continue;
         };
-        if edge.share >= LEAST && variables[a].1 == variables[b].1 {
-            edges.push((edge.share, a, b));
+        if edge.frequency >= LEAST && variables[a].1 == variables[b].1 {
+            edges.push((edge.frequency, a, b));
         }
     }
     edges.sort_by(|x, y| y.0.total_cmp(&x.0).then((x.1, x.2).cmp(&(y.1, y.2))));
@@ -245,14 +245,15 @@ fn edge(id: &str, a: &VariableBox, b: &VariableBox, share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::{columns, cut, of};
-    use crate::report::read::graphs::{ScenarioEdge, ScenarioGraphs, ScenarioNode};
+    use crate::report::read::graphs::ScenarioGraphs;
+    use crate::table::{EdgeRow, NodeRow};
     use crate::tests::Says;
 
     fn scenario(edges: &[(&str, &str, f64)], tiers: [Option<i64>; 4]) -> ScenarioGraphs {
-        let node = |(name, tier): (&str, Option<i64>)| ScenarioNode {
-            variable: name.to_owned(),
+        let node = |(name, tier): (&str, Option<i64>)| NodeRow {
+            node: name.into(),
             tier,
-            ..ScenarioNode::default()
+            ..NodeRow::default()
         };
         ScenarioGraphs {
             set: "graph/<low>".to_owned(),
@@ -261,7 +262,8 @@ mod tests {
             edges: edges
                 .iter()
                 .map(|(a, b, share)| {
-                    (((*a).to_owned(), (*b).to_owned()), ScenarioEdge { share: *share, below: 0.0 })
+                    let edge = EdgeRow { frequency: *share, ..EdgeRow::default() };
+                    (((*a).to_owned(), (*b).to_owned()), edge)
                 })
                 .collect(),
             ..ScenarioGraphs::default()

@@ -29,10 +29,11 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::graphs::{LEAST, ScenarioBootstrap, ScenarioGraphs, ScenarioNode};
+use crate::report::read::graphs::{LEAST, ScenarioGraphs, ends_kind};
 use crate::report::read::grouped::grouped;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::section::graphs::values::ValueKnobs;
+use crate::table::{GraphRow, NodeRow};
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 12;
@@ -148,10 +149,10 @@ impl<'a> AttributeGraphs<'a> {
         /// Which bootstraps are odd, and the first of them.
         fn which(
             scenario: &ScenarioGraphs,
-            odd: impl Fn(&ScenarioBootstrap) -> bool,
-        ) -> Option<(String, &ScenarioBootstrap)> {
+            odd: impl Fn(&GraphRow) -> bool,
+        ) -> Option<(String, &GraphRow)> {
             let found: Vec<_> = scenario.bootstraps.iter().filter(|b| odd(b)).collect();
-            let numbers: Vec<String> = found.iter().map(|b| b.number.to_string()).collect();
+            let numbers: Vec<String> = found.iter().map(|b| b.bootstrap.to_string()).collect();
             let all = scenario.bootstraps.len();
             let named = match found.len() {
                 0 => return None,
@@ -165,7 +166,7 @@ impl<'a> AttributeGraphs<'a> {
         }
         let list = |names: &[&str]| names.iter().copied().collect::<Value>();
         let sampled = self.scenarios.iter().filter_map(|of| {
-            let (which, _) = which(of, |b| b.drawn != "all")?;
+            let (which, _) = which(of, |b| b.drawn != *"all")?;
             Some((which, of.set.as_str()))
         });
         let sampled = grouped(sampled).into_iter();
@@ -327,7 +328,7 @@ impl<'a> AttributeGraphs<'a> {
         for edge in self.scenarios.iter().flat_map(|s| s.edges.keys()) {
             if !all.iter().any(|(_, known)| known == edge) {
                 let shares =
-                    self.scenarios.iter().filter_map(|s| s.edges.get(edge)).map(|e| e.share);
+                    self.scenarios.iter().filter_map(|s| s.edges.get(edge)).map(|e| e.frequency);
                 all.push((shares.fold(0.0, f64::max), edge.clone()));
             }
         }
@@ -343,20 +344,17 @@ impl<'a> AttributeGraphs<'a> {
     fn movements(&self) -> Option<Value> {
         let (audit, scenarios) = (self.audit, &self.scenarios);
         let first = scenarios.first()?;
-        let row = |node: &ScenarioNode| {
-            let is_same =
-                |n: &&ScenarioNode| (&n.variable, &n.level) == (&node.variable, &node.level);
+        let row = |node: &NodeRow| {
+            let is_same = |n: &&NodeRow| (&n.node, &n.level) == (&node.node, &node.level);
             let found: Vec<_> = scenarios.iter().map(|of| of.nodes.iter().find(is_same)).collect();
-            let ends: Vec<Option<&str>> =
-                found.iter().map(|of| of.and_then(ScenarioNode::ends_kind)).collect();
+            let ends: Vec<Option<&str>> = found.iter().map(|of| of.and_then(ends_kind)).collect();
             let cells = Value::from(Serde(&found));
-            context!(variable => &node.variable, level => &node.level, cells, ends)
+            context!(variable => &*node.node, level => &*node.level, cells, ends)
         };
-        let nodes = first.nodes.iter().filter(|node| node.variable != first.sensitive);
+        let nodes = first.nodes.iter().filter(|node| node.node != first.sensitive);
         let rows = nodes.take(MOVES_AT_MOST).map(row);
-        let moved = |n: &ScenarioNode| {
-            n.variable != first.sensitive && !n.level.is_empty() && n.mean != 0.0
-        };
+        let moved =
+            |n: &NodeRow| n.node != first.sensitive && !n.level.is_empty() && n.r#move != 0.0;
         let are_rows = |s: &&ScenarioGraphs| ValueKnobs::of(&audit.manifest, &s.set).are_rows();
         let expected = || scenarios.iter().filter(|s| !are_rows(s));
         Some(context! {
@@ -375,8 +373,8 @@ impl<'a> AttributeGraphs<'a> {
 /// The variables that rows lack, where a variable that others determine is one of several: rows
 /// that lack several columns are a usual cause.
 fn lacking<'a>(scenario: &'a ScenarioGraphs, variable: &str) -> Vec<&'a str> {
-    let missing = scenario.nodes.iter().filter(|n| n.level == MISSING_LEVEL);
-    let lacking: Vec<&str> = missing.map(|n| n.variable.as_str()).collect();
+    let missing = scenario.nodes.iter().filter(|n| n.level == *MISSING_LEVEL);
+    let lacking: Vec<&str> = missing.map(|n| n.node.as_str()).collect();
     if lacking.len() > 1 && lacking.contains(&variable) { lacking } else { Vec::new() }
 }
 

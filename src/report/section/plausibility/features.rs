@@ -6,12 +6,13 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 
-use crate::report::draw::shapes;
+use crate::report::draw::world::feature_shapes;
 use crate::report::page::number::on_axis;
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::words::{RichText, level};
+use crate::report::page::words::{RichText, level, short};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::quality::{DirectionQuality, DistributionBar, FeatureQuality, QualityKey};
+use crate::report::read::panel::ResultKey;
+use crate::report::read::quality::{DirectionQuality, DistributionBar, FeatureQuality};
 use crate::report::section::plausibility::{QualityBudget, mark};
 
 /// The measures that the tables show.
@@ -43,7 +44,7 @@ const STILL: [&str; 3] = ["dist_after", "w1_after", "out_of_range"];
 pub(super) fn facts(
     audit: &AuditFolder,
     shown: &[DirectionQuality<'_>],
-    pair: &QualityKey,
+    pair: &ResultKey,
     id: &str,
     room: &QualityBudget,
     glossary: &mut PageGlossary<'_>,
@@ -65,7 +66,7 @@ pub(super) fn facts(
     context! {
         nothing => (), n_moved => moved.len(), n_still => still.len(), farthest,
         moved => table(&MOVED, &moved[..moved.len().min(room.features)], Some(id)),
-        drawn => drawings(audit, shown, pair, &moved, id, room.drawn),
+        drawn => drawings(audit, shown, pair, &moved, room.drawn),
         still => table(&STILL, &still[..still.len().min(room.features)], None), ..facts
     }
 }
@@ -106,9 +107,8 @@ fn drift(feature: &FeatureQuality) -> &'static str {
 fn drawings(
     audit: &AuditFolder,
     shown: &[DirectionQuality<'_>],
-    pair: &QualityKey,
+    pair: &ResultKey,
     moved: &[&FeatureQuality],
-    id: &str,
     room: usize,
 ) -> Option<Value> {
     let of_pairs: Vec<Vec<&FeatureQuality>> =
@@ -116,13 +116,16 @@ fn drawings(
     let moved: Vec<&FeatureQuality> =
         moved.iter().filter(|f| !f.bars.is_empty()).copied().collect();
     let drawn = &moved[..moved.len().min(room)];
-    let svg = |(i, feature): (usize, &&FeatureQuality)| {
-        let same = of_pairs.iter().flatten().copied().filter(|f| f.name == feature.name);
-        shapes::drawing(feature, shapes::scale(same), &pair.to, format!("{id}-d{i}"))
+    let panel = |feature: &&FeatureQuality| {
+        let alike = of_pairs.iter().flatten().copied().filter(|f| f.name == feature.name);
+        let [name, from, to] = [&feature.name, &pair.from, &pair.to].map(|name| short(name));
+        let title = format!("{name}: {from} \u{2192} {to}");
+        let drawing = feature_shapes(feature, &alike.collect::<Vec<_>>(), &title);
+        context!(feature => &feature.name, drawing)
     };
     (!drawn.is_empty()).then(|| {
         context! {
-            all => moved.len(), svgs => drawn.iter().enumerate().map(svg).collect::<Value>(),
+            all => moved.len(), panels => drawn.iter().map(panel).collect::<Value>(),
             bars => drawn.iter().map(|feature| bars(feature)).collect::<Value>(),
         }
     })
@@ -136,9 +139,8 @@ fn bars(feature: &FeatureQuality) -> Value {
         // of a bin.
         let edges =
             bar.edges.map(|(lo, hi)| [lo, hi].map(|at| on_axis(at, (hi - lo) / 10.0)).to_vec());
-        let name = if bar.rest { shapes::OTHERS.into() } else { level(&bar.level) };
         context! {
-            edges, is_last => bar.edges == last, level => &*name, rest => bar.rest,
+            edges, is_last => bar.edges == last, level => &*level(&bar.level), rest => bar.rest,
             cells => (0..3).map(|side| context!(n => bar.n[side], share => bar.share[side]))
                 .collect::<Value>(),
         }

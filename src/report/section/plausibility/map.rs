@@ -6,13 +6,14 @@ use minijinja::value::Value;
 
 use crate::report::page::number::{NumberFormat, ROUNDING};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::quality::{DirectionQuality, QualityKey, whole};
+use crate::report::read::panel::ResultKey;
+use crate::report::read::quality::{DirectionQuality, whole};
 use crate::table::CfMapRow;
 
 /// The map; none where the folder has none.
 pub(super) fn facts(
     audit: &AuditFolder,
-    of: &QualityKey,
+    of: &ResultKey,
     shown: &[DirectionQuality<'_>],
 ) -> Option<Value> {
     let is_of_set = |row: &&CfMapRow| {
@@ -30,7 +31,7 @@ pub(super) fn facts(
         all.fold([f64::INFINITY, f64::NEG_INFINITY], |[lo, hi], v| [lo.min(v), hi.max(v)])
     };
     let drawn = |d: &DirectionQuality<'_>| {
-        let here = rows.iter().filter(|row| QualityKey::from(&row.pair) == *d.pair);
+        let here = rows.iter().filter(|row| ResultKey::from(&row.pair) == *d.pair);
         let pairs: Vec<[f64; 4]> = here.filter_map(|row| place(&row)).collect();
         context! {
             from => &d.pair.from, to => &d.pair.to, n => pairs.len(),

@@ -18,7 +18,8 @@ use crate::report::draw::chart;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::{PageBlock, PageSection};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::quality::{FeatureQuality, QualityKey, SetQuality};
+use crate::report::read::panel::ResultKey;
+use crate::report::read::quality::{FeatureQuality, SetQuality};
 
 /// Rows of the tables of directions, over all worlds.
 const DIRECTIONS_AT_MOST: usize = 96;
@@ -85,7 +86,7 @@ fn set_blocks(
     let nothing = audit.quality.none_valid(&world.key).map(terms::none_valid);
     let shapes = if nothing.is_some() { 0 } else { world.directions.len() };
     let shown = &world.directions[..detailed.min(shapes)];
-    let mut found: Vec<(&QualityKey, &FeatureQuality)> = Vec::new();
+    let mut found: Vec<(&ResultKey, &FeatureQuality)> = Vec::new();
     let mut moved = 0;
     for direction in &world.directions {
         let features = audit.quality.features(direction.pair);

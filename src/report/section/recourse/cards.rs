@@ -8,8 +8,7 @@ use minijinja::value::{Serde, Value};
 
 use crate::report::draw::plot::round_up;
 use crate::report::draw::reach::{ReachEnd, reach_curves};
-use crate::report::page::digits::value_text;
-use crate::report::page::number::{self, NumberFormat};
+use crate::report::page::number::{self, NumberFormat, value_text};
 use crate::report::page::words::short;
 use crate::report::read::audit::AuditFolder;
 use crate::report::section::recourse::outcome::ComparisonOutcome;
