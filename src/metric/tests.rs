@@ -29,6 +29,7 @@ use super::{Metric, MetricFamily};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
@@ -115,7 +116,13 @@ fn voted(
     favoured: &FavouredGroups<usize>,
     knobs: &FlipTestSettings,
 ) -> FlipTestResult {
-    let test = PreparedFlipTest::new(people, groups, &favoured.facets(groups), knobs, false);
+    let test = PreparedFlipTest::new(
+        people,
+        groups,
+        &favoured.facets(groups),
+        knobs,
+        CountingUnit::default(),
+    );
     let mut flips = test.empty();
     (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
     flips

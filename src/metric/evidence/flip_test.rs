@@ -21,14 +21,14 @@
 //! Cost: equal rows are looked up once. A million distinct rows of five features take about 25
 //! seconds of one processor.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::person_sums::PersonCells;
-use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums, distinct};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::num::additive::Additive;
 use crate::num::neighbours::{NearestPoints, NeighbourTree, PointMatrix};
@@ -124,6 +124,10 @@ impl FlipTestSample {
         self.people = kept.iter().map(|&i| self.people[i as usize]).collect();
     }
 
+    fn points(&self) -> PointMatrix<'_> {
+        PointMatrix { coordinates: &self.coordinates, width: self.width }
+    }
+
     /// Divides every feature by its standard deviation; one that never varies says nothing anyway.
     fn standardise(&mut self) {
         for axis in 0..self.width {
@@ -161,9 +165,7 @@ impl Accumulator for FlipTestSample {
 /// The test made ready: pieces of it may be done in any order and on any thread.
 #[derive(Debug)]
 pub(crate) struct PreparedFlipTest {
-    people: Vec<FlipTestPerson>,
-    coordinates: Vec<f64>,
-    width: usize,
+    crowd: FlipTestSample,
     /// By group.
     trees: Vec<NeighbourTree>,
     /// By group its people sorted by their features, and where each run of equal ones ends; empty
@@ -179,19 +181,19 @@ const RUNS_PER_PIECE: usize = 512;
 
 impl PreparedFlipTest {
     /// Makes the trees. `facets` are the comparisons, each of a group with another or with all
-    /// others; `weighted` says whether rows have weights.
+    /// others.
     pub(crate) fn new(
         mut crowd: FlipTestSample,
         groups: usize,
         facets: &[MetricScope],
         knobs: &FlipTestSettings,
-        weighted: bool,
+        unit: CountingUnit,
     ) -> Self {
         crowd.subsample();
         if knobs.standardise {
             crowd.standardise();
         }
-        let points = PointMatrix { coordinates: &crowd.coordinates, width: crowd.width };
+        let points = crowd.points();
         let neighbours = usize::try_from(knobs.neighbours.get()).unwrap_or(usize::MAX);
         let everybody = || 0..crowd.people.len() as u32;
         let members: Vec<Vec<u32>> = (0..groups)
@@ -210,26 +212,29 @@ impl PreparedFlipTest {
             looked_at: crowd.people.len() as u64,
             missing: crowd.missing,
             facets: Vec::new(),
-            weighted,
-            persons: None,
+            weighted: unit.weighted,
+            persons: unit.persons.then(PersonCells::new),
         };
         let mut pieces = Vec::new();
         for (number, &scope) in facets.iter().enumerate() {
             let [a, d] = scope.sides();
-            let sum = |who: GroupSelection| {
-                who.groups(groups).map(|group| members[group].len() as u64).sum::<u64>()
+            let people = |who: GroupSelection| {
+                let own = who.groups(groups).flat_map(|group| &members[group]);
+                own.map(|&i| crowd.people[i as usize].key)
             };
+            let [n_a, n_d] = [a, d].map(|who| people(who).count() as u64);
+            let persons =
+                || [distinct(people(a)), distinct(people(d)), distinct(people(a).chain(people(d)))];
             let asked = knobs.neighbours.get();
-            let neighbours = if sum(a) >= asked.saturating_mul(2) { asked } else { 1 };
             nobody.facets.push(FacetFlips {
                 scope,
-                n_a: sum(a),
-                n_d: sum(d),
-                neighbours,
+                n_a,
+                n_d,
+                neighbours: if n_a >= asked.saturating_mul(2) { asked } else { 1 },
                 votes: <[WeightSums; 3]>::default(),
-                persons: None,
+                persons: unit.persons.then(persons),
             });
-            if sum(a) > 0 {
+            if n_a > 0 {
                 let n = d.groups(groups).map(|group| runs[group].1.len()).sum();
                 pieces.extend(
                     (0..n)
@@ -238,35 +243,7 @@ impl PreparedFlipTest {
                 );
             }
         }
-        PreparedFlipTest {
-            people: crowd.people,
-            coordinates: crowd.coordinates,
-            width: crowd.width,
-            trees,
-            runs,
-            pieces,
-            empty: nobody,
-        }
-    }
-
-    /// The same where a person may have several rows, with the persons of each comparison.
-    #[must_use]
-    pub(crate) fn by_person(mut self) -> Self {
-        let groups = self.trees.len();
-        let mut keys: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); groups];
-        for person in &self.people {
-            keys[person.group].insert(person.key);
-        }
-        let persons = |of: &[GroupSelection]| {
-            let own = of.iter().flat_map(|of| of.groups(groups));
-            own.flat_map(|group| &keys[group]).collect::<BTreeSet<_>>().len() as u64
-        };
-        self.empty.persons = Some(PersonCells::new());
-        for facet in &mut self.empty.facets {
-            let [a, d] = facet.scope.sides();
-            facet.persons = Some([persons(&[a]), persons(&[d]), persons(&[a, d])]);
-        }
-        self
+        PreparedFlipTest { crowd, trees, runs, pieces, empty: nobody }
     }
 
     /// Number of pieces.
@@ -291,14 +268,13 @@ impl PreparedFlipTest {
             for run in runs.clone() {
                 let run = &numbers[if run == 0 { 0 } else { ends[run - 1] }..ends[run]];
                 nearest.clear();
-                let query =
-                    PointMatrix { coordinates: &self.coordinates, width: self.width }.at(run[0]);
+                let query = self.crowd.points().at(run[0]);
                 a.groups(self.trees.len())
                     .for_each(|group| self.trees[group].search(query, &mut nearest));
-                let positive =
-                    nearest.numbers().filter(|&i| self.people[i as usize].predicted).count();
+                let is_positive = |i: &u32| self.crowd.people[*i as usize].predicted;
+                let positive = nearest.numbers().filter(is_positive).count();
                 let vote = 2 * positive > nearest.numbers().count();
-                for person in run.iter().map(|&i| &self.people[i as usize]) {
+                for person in run.iter().map(|&i| &self.crowd.people[i as usize]) {
                     let to = vote_cell(person.predicted, vote);
                     piece.people += 1;
                     piece.cells[to] += WeightSums::one(person.weight);
@@ -424,6 +400,7 @@ mod tests {
         FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
     };
     use crate::exec::accumulator::Accumulator;
+    use crate::metric::evidence::counting_unit::CountingUnit;
     use crate::metric::scope::MetricScope;
     use crate::num::seed::RandomStream;
     use crate::param::{Count, Seed};
@@ -445,9 +422,15 @@ mod tests {
         groups: usize,
         facets: &[MetricScope],
         knobs: &FlipTestSettings,
-        weighed: bool,
+        weighted: bool,
     ) -> FlipTestResult {
-        let test = PreparedFlipTest::new(crowd, groups, facets, knobs, weighed);
+        let test = PreparedFlipTest::new(
+            crowd,
+            groups,
+            facets,
+            knobs,
+            CountingUnit { weighted, persons: false },
+        );
         let mut flips = test.empty();
         (0..test.n_pieces()).rev().for_each(|piece| flips.add(&test.votes(piece)));
         flips

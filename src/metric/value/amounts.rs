@@ -39,8 +39,7 @@ use crate::metric::catalog::find;
 use crate::metric::estimate::OPERAND_MISSING;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::units::WeightSums;
-use crate::metric::evidence::units::distinct;
+use crate::metric::evidence::units::{WeightSums, distinct};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe_of, wilson_of_share};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
@@ -105,8 +104,6 @@ pub(crate) struct AmountSample {
     entries: Vec<AmountEntry>,
     /// Their positions by value.
     ascending: Vec<u32>,
-    /// Where the entries of each person begin, and the end.
-    persons: Vec<u32>,
     /// Sum of the weights.
     weight: f64,
     /// Sum of their squares.
@@ -121,13 +118,7 @@ impl AmountSample {
             // Stable: the rows of a person stay in order.
             entries.sort_by_key(|entry| entry.person);
         }
-        let n = entries.len() as u32;
-        let begins = |&i: &u32| {
-            let here = i as usize;
-            !basis.persons || here == 0 || entries[here].person != entries[here - 1].person
-        };
-        let persons: Vec<u32> = (0..n).filter(begins).chain([n]).collect();
-        let mut ascending: Vec<u32> = (0..n).collect();
+        let mut ascending: Vec<u32> = (0..entries.len() as u32).collect();
         ascending.sort_by(|&a, &b| {
             entries[a as usize].value.total_cmp(&entries[b as usize].value).then(a.cmp(&b))
         });
@@ -135,7 +126,7 @@ impl AmountSample {
         let weight = sum(&|entry| entry.weight as f64);
         let squares = sum(&|entry| entry.weight as f64 * entry.weight as f64);
         let mean = sum(&|entry| entry.weight as f64 * entry.value) / weight;
-        AmountSample { basis, entries, ascending, persons, weight, squares, mean }
+        AmountSample { basis, entries, ascending, weight, squares, mean }
     }
 
     /// Rows.
@@ -143,14 +134,15 @@ impl AmountSample {
         self.entries.len() as u64
     }
 
-    fn n_persons(&self) -> u64 {
-        self.persons.len() as u64 - 1
+    /// The rows of each person.
+    fn persons(&self) -> impl Iterator<Item = &[AmountEntry]> {
+        self.entries.chunk_by(|a, b| self.basis.persons && a.person == b.person)
     }
 
     /// The persons behind the rows; none where each row is a person.
     fn person_basis(&self, share: Option<&Share>) -> Option<PersonBasis> {
         let denominator = share.map(|share| share.n_units);
-        self.basis.persons.then(|| PersonBasis { n: self.n_persons(), denominator })
+        self.basis.persons.then(|| PersonBasis { n: self.persons().count() as u64, denominator })
     }
 
     /// The people behind a value of all rows.
@@ -163,18 +155,6 @@ impl AmountSample {
             true => Err(Undefined::EmptyGroup),
             false => finite_or_overflow(Ok(self.mean)),
         }
-    }
-
-    /// The sum of a term over the rows of each person, with the key of the person.
-    fn by_person<T: std::iter::Sum>(
-        &self,
-        term: impl Fn(&AmountEntry) -> T,
-    ) -> impl Iterator<Item = (u64, T)> {
-        self.persons.windows(2).map(move |ends| {
-            let own = &self.entries[ends[0] as usize..ends[1] as usize];
-            let key = if self.basis.persons { own[0].person } else { ends[0].into() };
-            (key, own.iter().map(&term).sum())
-        })
     }
 
     /// What each person adds to the mean over `scale`.
@@ -213,17 +193,17 @@ impl AmountSample {
 
     /// The share of the rows that are cases, by weight.
     fn rate(&self, is_case: impl Fn(&AmountEntry) -> bool) -> SubjectValue {
-        let sum = |of: &dyn Fn(&AmountEntry) -> u64| {
-            let cases = self.entries.iter().filter(|entry| is_case(entry)).map(of).sum();
-            Rate::of(cases, self.entries.iter().map(of).sum())
+        let sum = |own: &[AmountEntry], of: fn(&AmountEntry) -> u64| {
+            let cases = own.iter().filter(|entry| is_case(entry)).map(of).sum();
+            Rate::of(cases, own.iter().map(of).sum())
         };
-        let (people, weights) = (sum(&|_| 1), sum(&|entry| entry.weight));
+        let (people, weights) = (sum(&self.entries, |_| 1), sum(&self.entries, |of| of.weight));
         let mut rows = WeightSums::default();
         self.entries.iter().for_each(|entry| rows += WeightSums::one(entry.weight));
-        let cases = self.by_person(|of| if is_case(of) { of.weight } else { 0 });
-        let each = cases.zip(self.by_person(|entry| entry.weight));
-        let each = each
-            .map(|((key, cases), (_, weight))| (key, Rate::of(cases, weight), WeightSums::ones(1)));
+        let each = (0..).zip(self.persons()).map(|(row, own)| {
+            let key = if self.basis.persons { own[0].person } else { row };
+            (key, sum(own, |of| of.weight), WeightSums::ones(1))
+        });
         let share = Share::of_units(weights, rows.into(), each);
         SubjectValue {
             value: weights.value(),
@@ -285,8 +265,8 @@ impl AmountSample {
 
     /// The people of both.
     fn people_with(&self, other: &Self) -> ValuePeople {
-        let keys = || [self, other].into_iter().flat_map(|of| of.by_person(|_| 0_u64));
-        let all = self.basis.persons.then(|| distinct(keys().map(|(key, _)| key)));
+        let keys = || self.entries.iter().chain(&other.entries).map(|entry| entry.person);
+        let all = self.basis.persons.then(|| distinct(keys()));
         ValuePeople::of(&[self.people(), other.people()], all)
     }
 }

@@ -25,19 +25,6 @@ use crate::metric::value::measured_value::{Subject, SubjectPeople, SubjectValue,
 use crate::metric::value::settings::FurthestGroups;
 use crate::metric::{GapTransform, GroupValue, ImpairedGroupRule, Metric, Reads};
 
-/// The values of some groups: the highest and the lowest with their groups.
-#[derive(Debug, Clone, Copy)]
-struct GroupSpread {
-    highest: (f64, usize),
-    lowest: (f64, usize),
-}
-
-impl GroupSpread {
-    fn gap(&self) -> f64 {
-        self.highest.0 - self.lowest.0
-    }
-}
-
 /// What the groups give.
 struct WorstValue {
     value: MetricValue,
@@ -66,32 +53,30 @@ impl WorstValue {
     }
 }
 
-/// The spread of the values of groups that have one; none where fewer than two have one.
-fn spread(values: &[MetricValue]) -> Option<GroupSpread> {
-    let each = || defined(values).map(|(group, value)| (value, group));
-    let highest = each().reduce(|most, next| if next.0 > most.0 { next } else { most })?;
-    let lowest = each().reduce(|least, next| if next.0 < least.0 { next } else { least })?;
-    (each().count() > 1).then_some(GroupSpread { highest, lowest })
+/// The group with the largest of these numbers of the groups with a value, the first of several;
+/// none where fewer than two have one.
+fn first_largest(values: &[MetricValue], of: impl Fn(f64) -> f64) -> Option<(usize, f64)> {
+    let each = || (0..).zip(values).filter_map(|(group, value)| Some((group, of((*value).ok()?))));
+    let most = each().reduce(|most, next| if next.1 > most.1 { next } else { most });
+    most.filter(|_| each().count() > 1)
 }
 
-/// The groups with a value.
-fn defined(values: &[MetricValue]) -> impl Iterator<Item = (usize, f64)> {
-    values.iter().enumerate().filter_map(|(group, value)| Some((group, (*value).ok()?)))
-}
-
-/// A value of the spread of these of groups, with the groups that hold it.
+/// The difference of the highest and the lowest of these values of groups, or the ratio of the lowest
+/// to the highest, with the groups that hold it.
 fn furthest_value(values: &[MetricValue], is_ratio: bool) -> WorstValue {
     let none = WorstValue::none(values);
-    let Some(spread) = spread(values) else { return none };
+    let ends = first_largest(values, |value| value).zip(first_largest(values, |value| -value));
+    let Some(((highest, most), (lowest, negated))) = ends else { return none };
+    let gap = most + negated;
     let value = match is_ratio {
-        true if spread.highest.0 == 0.0 => Err(Undefined::ZeroReferenceRate),
-        true => Ok(spread.lowest.0 / spread.highest.0),
-        false => Ok(spread.gap()),
+        true if most == 0.0 => Err(Undefined::ZeroReferenceRate),
+        true => Ok(-negated / most),
+        false => Ok(gap),
     };
-    let holder = |group: usize| Some(group).filter(|_| spread.gap() > 0.0);
+    let holder = |group: usize| Some(group).filter(|_| gap > 0.0);
     let furthest = FurthestGroups {
-        highest: holder(spread.highest.1),
-        lowest: holder(spread.lowest.1),
+        highest: holder(highest),
+        lowest: holder(lowest),
         n_undefined: none.furthest.n_undefined,
     };
     WorstValue { value, furthest }
@@ -113,10 +98,8 @@ fn widest(groups: &[Confusion], of: [fn(&Confusion) -> Rate; 2]) -> WorstValue {
 fn furthest_from_total(values: &[MetricValue], all: MetricValue) -> WorstValue {
     let none = WorstValue::none(values);
     let Ok(all) = all else { return none };
-    let distances = defined(values).map(|(group, value)| ((value - all).abs(), group));
-    let most = distances.reduce(|most, next| if next.0 > most.0 { next } else { most });
-    let several = defined(values).count() > 1;
-    let Some((distance, group)) = most.filter(|_| several) else { return none };
+    let most = first_largest(values, |value| (value - all).abs());
+    let Some((group, distance)) = most else { return none };
     let furthest = FurthestGroups { highest: Some(group), ..none.furthest };
     WorstValue { value: Ok(distance), furthest }
 }

@@ -9,7 +9,7 @@ use crate::metric::evidence::flip_test::{
 };
 use crate::metric::scope::MetricScope;
 use crate::param::Seed;
-use crate::stage::count::evidence::{check_weight_total, ranks, weight_units};
+use crate::stage::count::evidence::{check_weight_total, counting_unit, ranks, weight_units};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
 
@@ -87,10 +87,8 @@ pub(crate) fn flip_test(
     knobs: &FlipTestSettings,
 ) -> Result<FlipTestResult> {
     let layout = row_context.rows.layout();
-    let weighed = layout.weight.is_some();
     let groups = layout.attributes[attribute].groups.len();
-    let test = PreparedFlipTest::new(people, groups, facets, knobs, weighed);
-    let test = if layout.person.is_some() { test.by_person() } else { test };
+    let test = PreparedFlipTest::new(people, groups, facets, knobs, counting_unit(layout));
     let mut flips = test.empty();
     row_context.pieces(test.n_pieces()).in_turn(
         |number| {
