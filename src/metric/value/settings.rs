@@ -44,7 +44,7 @@ pub(crate) const SMALL_GROUP: &str = "small_group";
 /// Flag: a rate behind the value has fewer cases below it than asked for.
 pub(crate) const SMALL_DENOMINATOR: &str = "small_denominator";
 
-/// The flags of what rests on few people, in the order of tables.
+/// The flags of what depends on few people, in the order of tables.
 pub(crate) const SMALL: [&str; 2] = [SMALL_GROUP, SMALL_DENOMINATOR];
 
 /// Flag: a ratio has a rate of 1, which its interval takes as certain.
