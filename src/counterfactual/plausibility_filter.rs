@@ -240,11 +240,6 @@ impl ComponentScores {
 }
 
 impl PlausibilityFilter {
-    /// Number of principal components.
-    pub fn n_components(&self) -> usize {
-        self.n_components
-    }
-
     /// The scores of rows.
     pub(crate) fn scores(
         &self,

@@ -24,7 +24,7 @@ use crate::metric::value::hidden_cause::{
     GroupMargins, HIDDEN_RATES, HiddenPush, HiddenStrength, MovingWorld, SwitchingSide,
 };
 use crate::model::{ThresholdComparison, TrainedModel};
-use crate::param::{ColumnName, Seed};
+use crate::param::Seed;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::scenarios::DiscoveryInputs;
 use crate::stage::discover::tables::GraphSetScenario;
@@ -132,11 +132,8 @@ impl<'a> RateInputs<'a> {
             let [trained] = trained.as_slice() else {
                 return Err(misfit("graphs are asked of one model".to_owned()));
             };
-            let column = ColumnName::new(applied.attribute);
-            let variables = column
-                .map(|column| plan.job.data.graph_variables(graphs, &column))
-                .unwrap_or_default();
-            let (variables, memory) = (&variables, memory::allowed(plan.settings));
+            let variables = &applied.graph_variables(plan.job, graphs);
+            let memory = memory::allowed(plan.settings);
             // Its moments are those of the rows, wherever the graphs come from.
             let (position, seed, bag) = (applied.position, self.seed, None);
             work(&LinearRates {

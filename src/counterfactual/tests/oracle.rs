@@ -451,7 +451,7 @@ fn check_quality(
         .fit(&case.layout, &case.extras, &ReferenceRows::in_memory(vec![reference.clone()]), 0)
         .unwrap();
     let filter = fitted.filter.clone().unwrap();
-    assert_eq!(json!(filter.n_components()), expected["components"], "{what}");
+    assert_eq!(json!(filter.n_components), expected["components"], "{what}");
     let attribute = &case.layout.attributes[0];
     let yardstick = QualityReference::new(
         fitted.variables.clone(),

@@ -10,8 +10,8 @@ use std::path::Path;
 use crate::counterfactual::graph_uncertain::bag_file;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::error::Result;
-use crate::exec::misfit;
-use crate::exec::{StageContext, files};
+use crate::exec::{StageContext, files, misfit};
+use crate::job::Job;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::scenarios::{
@@ -35,6 +35,16 @@ impl<'a> AppliedSet<'a> {
     /// The knobs of its graphs, if it has any.
     pub(crate) fn graphs(&self) -> Option<&'a GraphUncertainBlock> {
         self.block.graphs()
+    }
+
+    /// The variables of its graphs.
+    pub(crate) fn graph_variables(
+        &self,
+        job: &Job,
+        graphs: &GraphUncertainBlock,
+    ) -> Vec<ColumnName> {
+        let column = ColumnName::new(self.attribute);
+        column.map(|column| job.data.graph_variables(graphs, &column)).unwrap_or_default()
     }
 }
 
@@ -66,8 +76,7 @@ impl Stage for DiscoverStage {
         b.value("counterfactuals", graphs.search_part());
         b.texts([("attribute".to_owned(), applied.attribute.to_owned())]);
         let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
-        let (set, position, attribute) =
-            (applied.scenario().0, applied.position, applied.attribute);
+        let (applied, set, position) = (applied.clone(), applied.scenario().0, applied.position);
         let bag = plan.input.of(&graphs_what(set)).next().map(|file| b.file(file));
         work(move |ctx| {
             let graphs = graphs.as_ref();
@@ -81,11 +90,8 @@ impl Stage for DiscoverStage {
             };
             let read = bag.map(graphs_of).transpose().map_err(asked_by)?;
             rows.with(ctx, 0, |row_context| {
-                let column = ColumnName::new(attribute);
-                let variables = column
-                    .map(|column| plan.job.data.graph_variables(graphs, &column))
-                    .unwrap_or_default();
-                let (variables, memory) = (&variables, memory::allowed(plan.settings));
+                let variables = &applied.graph_variables(plan.job, graphs);
+                let memory = memory::allowed(plan.settings);
                 let bag = bag.zip(read.as_deref());
                 let asked = DiscoveryInputs { graphs, variables, position, bag, seed, memory };
                 let found = discover(row_context, &asked).map_err(asked_by)?;

@@ -32,6 +32,7 @@ use crate::folder::manifest::{AwaitedScores, Manifest, RunSummary};
 use crate::folder::read::MANIFEST;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::{self, Job};
+use crate::num::additive::Additive;
 use crate::report;
 use crate::report::diff::on_one_line;
 use crate::report::export::{deciding, gate_sentence};
@@ -255,7 +256,7 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'
             record_contracts(&mut manifest, settled);
             for words in &mut manifest.models {
                 for (_, one) in rechecked.iter().filter(|(model, _)| *model == words.name) {
-                    words.recheck.get_or_insert_default().add(one);
+                    words.recheck.get_or_insert_default().absorb(one);
                 }
                 let known = expected.iter().find(|(model, ..)| *model == words.name);
                 words.expect = known.map(|(_, found)| found.words.clone());

@@ -20,8 +20,9 @@ use crate::data::rows::aligned::{
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::{Fault, Result};
-use crate::exec::accumulator::Accumulator;
 use crate::folder::manifest::RecheckWords;
+use crate::metric::evidence::additive::additive;
+use crate::num::additive::Additive;
 use crate::num::seed::{h, u01};
 use crate::stage::row_context::RowContext;
 use crate::stage::score::score_file::{
@@ -132,14 +133,15 @@ pub(crate) struct RecheckAgainst<'a> {
     pub factual: Option<(&'a ScoreReader, f64)>,
 }
 
-impl RecheckWords {
-    /// Adds the comparison of other rows.
-    pub(crate) fn add(&mut self, other: &RecheckWords) {
+impl Additive for RecheckWords {
+    fn absorb(&mut self, other: &RecheckWords) {
         self.rows += other.rows;
         self.differ += other.differ;
         self.largest = self.largest.max(other.largest);
     }
+}
 
+impl RecheckWords {
     /// Compares two scores of a row; a score on one side only is as far apart as scores can be.
     pub(crate) fn compare(&mut self, one: f64, other: f64, tolerance: f64) {
         let (difference, differs) = match (one.is_nan(), other.is_nan()) {
@@ -162,12 +164,7 @@ pub(crate) struct JoinedScores {
     pub(crate) again: RecheckWords,
 }
 
-impl Accumulator for JoinedScores {
-    fn merge(&mut self, other: Self) {
-        self.entries += other.entries;
-        self.again.add(&other.again);
-    }
-}
+additive!(accumulated JoinedScores { entries, again });
 
 /// One key of the file that is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -363,7 +360,7 @@ impl RecheckTally {
         if factual.is_nan() == again.is_nan() {
             self.result.compare(factual, again, tolerance);
         } else {
-            self.result.add(&RecheckWords { rows: 1, differ: 1, largest: 0.0 });
+            self.result.absorb(&RecheckWords { rows: 1, differ: 1, largest: 0.0 });
             self.n_one_sided += 1;
         }
         if self.result.differ > before {

@@ -9,6 +9,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::exec::files;
 use crate::folder::manifest::RecheckWords;
 use crate::job::ModelBlock;
+use crate::num::additive::Additive;
 use crate::stage::kinds::{RecheckStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::row_context::RowContext;
@@ -56,7 +57,7 @@ impl Stage for RecheckStage {
                         let mut compared = RecheckWords::default();
                         compared.compare(first[row], scores[row], tolerance);
                         if again.share_draws(hash) {
-                            part.drawn.add(&compared);
+                            part.drawn.absorb(&compared);
                         }
                         if again.is_among_lowest(hash) {
                             part.lowest.push(AnsweredRow { hash, compared });
@@ -106,14 +107,14 @@ impl SecondAnswers {
         }
         // All rows that the share draws are among the lowest then.
         let mut all = RecheckWords::default();
-        self.lowest.iter().for_each(|row| all.add(&row.compared));
+        self.lowest.iter().for_each(|row| all.absorb(&row.compared));
         all
     }
 }
 
 impl Accumulator for SecondAnswers {
     fn merge(&mut self, other: Self) {
-        self.drawn.add(&other.drawn);
+        self.drawn.absorb(&other.drawn);
         self.lowest.extend(other.lowest);
         self.lowest.sort_by_key(|row| row.hash);
         self.lowest.truncate(RECHECK_AT_LEAST);
