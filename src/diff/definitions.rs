@@ -33,7 +33,7 @@ use crate::metric::catalog::find;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::interval::IntervalProcedure;
 use crate::metric::rate::Rate;
-use crate::metric::{AmountSubject, Metric, MetricFamily, Reads};
+use crate::metric::{AmountSubject, GroupValue, Metric, MetricFamily, Reads};
 use crate::model::kind::MODEL_KINDS;
 use crate::table::MetricRow;
 
@@ -93,12 +93,8 @@ impl DefinitionBreak {
             DefinitionBreak::Favourable => {
                 clarify
                     || metric().is_some_and(|m| {
-                        matches!(
-                            m.reads,
-                            Reads::FavourableRatio
-                                | Reads::FavourableMinRatio
-                                | Reads::SwitchByFavour { .. }
-                        )
+                        m.of_favourable().is_some()
+                            || matches!(m.reads, Reads::SwitchByFavour { .. })
                     })
             }
             DefinitionBreak::Attributes(names) => {
@@ -260,29 +256,12 @@ fn reads_decisions(metric: &Metric) -> bool {
     let [one, other] = [Confusion::labelled(3, 5, 7, 11), Confusion::labelled(6, 1, 4, 15)];
     let rate = |of: fn(&Confusion) -> Rate| of(&one).value() != of(&other).value();
     match metric.reads {
-        Reads::Shift(_) | Reads::Graphs | Reads::Amount(_) | Reads::Scored(_) => false,
-        Reads::Rate(of)
-        | Reads::RateDifference(of)
-        | Reads::RateRatio(of)
-        | Reads::RateToTotal(of) => rate(of),
-        Reads::WidestGap(of) => of.into_iter().any(rate),
-        Reads::Score(of)
-        | Reads::ScoreDifference(of)
-        | Reads::ScoreRise(of)
-        | Reads::MeanDifference(of)
-        | Reads::ScoreRatio(of)
-        | Reads::ScoreToTotal(of)
-        | Reads::Benefit(of) => of(&one) != of(&other),
-        Reads::FavourableRatio
-        | Reads::FavourableMinRatio
-        | Reads::Strata(_)
-        | Reads::StrataRate(_)
-        | Reads::Flips
-        | Reads::SwitchRate(_)
-        | Reads::SwitchScore(_)
-        | Reads::SwitchRatio(_)
-        | Reads::SwitchByFavour { .. }
-        | Reads::AnySwitch(_) => true,
+        Reads::Shift(_) | Reads::Graphs | Reads::Amount(_) | Reads::Scored(..) => false,
+        Reads::Group(GroupValue::Rate(of), _) => rate(of),
+        Reads::Group(GroupValue::TwoRates(of), _) => of.into_iter().any(rate),
+        Reads::Group(GroupValue::FavourableRate, _) => true,
+        Reads::Group(of, _) => of.score(&one) != of.score(&other),
+        _ => true,
     }
 }
 

@@ -21,7 +21,6 @@ use crate::metric::catalog::catalog;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::{ComparedValue, compare_rows, compare_switches};
 use crate::metric::value::interval_choice::MeasureContext;
-use crate::metric::value::measured::FactualMeasurement;
 use crate::metric::value::paired_scores::changes;
 use crate::metric::value::scores::RowsOf;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
@@ -239,7 +238,7 @@ impl PairedValues {
         let factual = [&after.factual, &before.factual];
         keep("", compare_rows(&rows.rows, &settings));
         let context = MeasureContext::new(&settings);
-        keep("", FactualMeasurement { context }.compare_scores(factual, RowsOf::Each));
+        keep("", context.compare_scores(factual, RowsOf::Each));
         for (set, world) in &after.sets {
             if let Some(other) = before.sets.get(set) {
                 if let Some(rows) = rows.sets.get(set) {

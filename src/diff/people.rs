@@ -15,7 +15,7 @@ use std::hash::BuildHasherDefault;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -281,7 +281,7 @@ fn add(
     let (key, unit, n) = (*key, *unit, *n);
     let nobody = || {
         let counts = FactualCounts::new(n);
-        let basis = SampleBasis { weighted: asked.weighted, persons: *has_person };
+        let basis = CountingUnit { weighted: asked.weighted, persons: *has_person };
         let scale = scales.get(model).copied().unwrap_or_default();
         let factual = match asked.labelled.contains(&[model.clone(), attribute.clone()]) {
             true => counts.with_scores(LabelledScores::new(scale, basis)),

@@ -221,7 +221,7 @@ mod tests {
         let part = runs.values_mut().next().unwrap();
         part.finish();
         let of = |counts: &crate::metric::evidence::paired_counts::PairedCounts, group: usize| {
-            let units = counts.scopes().units(|place| place == group);
+            let units = counts.units(|place| place == group);
             let both = units.mapped(1, |cell| said(cell).iter().all(Option::is_some).then_some(0));
             [0, 1]
                 .map(|side| units_of_side(&units, side, 12).weight::<12>().iter().sum::<u64>())
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!((of(flip, 1), of(flip, 2)), (vec![2, 4, 2], vec![7, 4, 0]));
         // Who moves to the other group is one unit of both.
         let kinds = |group: usize, side: usize| -> Vec<u64> {
-            let units = part.rows.scopes().units(|place| place == group);
+            let units = part.rows.units(|place| place == group);
             units_of_side(&units, side, 6).kinds().iter().map(|kind| kind.key).collect()
         };
         assert!(kinds(0, 1).iter().any(|key| kinds(1, 0).contains(key)));

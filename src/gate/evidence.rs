@@ -3,6 +3,7 @@
 
 use crate::gate::people::{PeopleTables, confusion_of};
 use crate::gate::question::{GateObservation, GateQuestion, GateTables};
+use crate::metric::GapTransform;
 use crate::metric::catalog::find;
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, mover_ratio, wilson_of_share, z_of_level,
@@ -10,7 +11,6 @@ use crate::metric::interval::{
 use crate::metric::rate::Rate;
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_reading::rates_of_gap;
-use crate::metric::{GapTransform, Reads};
 use crate::table::MetricRow;
 
 /// A rate with the rows below it, and how sure they are.
@@ -235,10 +235,10 @@ fn pairs_of_rows(
     tables: GateTables<'_>,
 ) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
     let metric = find(&seen.row.metric)?;
-    let base = match (metric.gap_of, metric.reads) {
+    let base = match (metric.gap_of, metric.of_favourable()) {
         (None, _) if seen.row.key.scope == "difference" => metric.id,
         (Some((base, GapTransform::Difference | GapTransform::Ratio)), _) => base,
-        (None, Reads::FavourableRatio) => "pprev",
+        (None, Some(GapTransform::Inverse)) => "pprev",
         _ => return None,
     };
     let rate = |row: &MetricRow| RateEvidence::of_rows(row, row.n_eff?);
@@ -246,7 +246,7 @@ fn pairs_of_rows(
     // The gate may ask for the groups in another order than the metric has them, and of ratios of
     // favourable predictions these may be the negative ones.
     let mut all = vec![[x, y], [y, x]];
-    if matches!(metric.reads, Reads::FavourableRatio) {
+    if metric.of_favourable() == Some(GapTransform::Inverse) {
         all.extend([[x.other(), y.other()], [y.other(), x.other()]]);
     }
     Some((SwapEffect::of(metric).ratio_order().is_some(), all))

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use crate::gate::question::{GateObservation, GateQuestion, GateTables};
+use crate::metric::Metric;
 use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, cell_index};
-use crate::metric::{Metric, Reads};
 use crate::table::population::AUDITED;
 use crate::table::{CountRow, MetricRow, NO_GROUP, PopulationRow};
 
@@ -269,9 +269,9 @@ impl<'a> PeopleTables<'a> {
 
     /// The metric whose rate is on either side of a gap, for how sure it is.
     pub(super) fn base(metric: &'static Metric) -> &'static str {
-        match (metric.gap_of, metric.reads) {
+        match (metric.gap_of, metric.of_favourable()) {
             (Some((base, _)), _) => base,
-            (None, Reads::FavourableRatio | Reads::FavourableMinRatio) => "pprev",
+            (None, Some(_)) => "pprev",
             _ => metric.id,
         }
     }

@@ -8,7 +8,7 @@ use crate::gate::question::{
     GateLimit, GateObservation, GateQuantity, GateQuestion, GateRuling, GateSubject,
 };
 use crate::gate::reason::{GateFindings, GateRemark, GateStatus, LowerSide, OwnValue};
-use crate::metric::Reads;
+use crate::metric::GapTransform;
 use crate::metric::catalog::find;
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::settings::FavourableClass;
@@ -77,8 +77,8 @@ fn other_order(
     };
     // More positive decisions put people behind where these are unfavourable.
     let of_decisions = metric.gap_of.is_some_and(|(base, _)| base == "pprev");
-    let (group, side) = match (metric.reads, question.favourable) {
-        (Reads::FavourableRatio, Some(_)) => (lower, LowerSide::Behind),
+    let (group, side) = match (metric.of_favourable(), question.favourable) {
+        (Some(GapTransform::Inverse), Some(_)) => (lower, LowerSide::Behind),
         (_, Some(FavourableClass::Positive)) if of_decisions => (lower, LowerSide::Behind),
         (_, Some(FavourableClass::Negative)) if of_decisions => (higher, LowerSide::Behind),
         _ => (lower, LowerSide::LowerValue),

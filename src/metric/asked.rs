@@ -1,6 +1,6 @@
 //! What a job may ask of a metric: about which people, in which families, and by which keys.
 
-use crate::metric::{AmountSubject, Metric, MetricFamily, Reads, ScoreReading};
+use crate::metric::{AmountSubject, GapTransform, Metric, MetricFamily, Reads, ScoreReading};
 
 /// What a gate asks a metric of, and the key that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,15 +22,14 @@ impl Metric {
     pub(crate) fn scopes(&self) -> &'static [GateScope] {
         use GateScope::{Direction, Group, Pair, Total, WorstCase};
         match self.reads {
-            Reads::AnySwitch(_) | Reads::Benefit(_) => &[Total],
+            Reads::AnySwitch(_) => &[Total],
+            Reads::Group(_, None) if self.family == MetricFamily::Clarify => &[Total],
             Reads::SwitchRatio(_) => &[Pair],
-            Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => &[WorstCase],
+            Reads::Group(_, Some(GapTransform::ToTotal)) => &[WorstCase],
             Reads::Amount(AmountSubject::Group) => &[Group],
             Reads::Amount(AmountSubject::Gap | AmountSubject::Ratio) => &[Pair],
-            Reads::Scored(ScoreReading::CrossAuc) => &[Direction],
-            Reads::Scored(
-                ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap,
-            ) => &[Pair],
+            Reads::Scored(ScoreReading::CrossAuc, None) => &[Direction],
+            Reads::Scored(_, Some(_)) => &[Pair],
             _ => match self.family {
                 MetricFamily::Performance | MetricFamily::Scores => &[Total, Group],
                 MetricFamily::Group => &[Pair, WorstCase],
@@ -47,7 +46,7 @@ impl Metric {
 
     /// Another family that measures it: Clarify's disparate impact is that of the family group.
     pub(crate) fn also(&self) -> Option<MetricFamily> {
-        matches!(self.reads, Reads::FavourableRatio).then_some(MetricFamily::Clarify)
+        (self.of_favourable() == Some(GapTransform::Inverse)).then_some(MetricFamily::Clarify)
     }
 
     /// The key of `metrics.clarify` without which it is not measured.
@@ -63,7 +62,7 @@ impl Metric {
     pub(crate) fn has_interval(&self) -> bool {
         !matches!(
             self.reads,
-            Reads::Scored(ScoreReading::Ecce | ScoreReading::EcceDistance | ScoreReading::EcceP)
+            Reads::Scored(ScoreReading::Ecce | ScoreReading::EcceDistance | ScoreReading::EcceP, _)
         )
     }
 

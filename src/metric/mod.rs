@@ -41,9 +41,10 @@ pub(crate) mod value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::curve::CellFunction;
 use crate::metric::evidence::person::{Confusion, Eccm};
 use crate::metric::evidence::shift::ScoreShift;
-use evidence::outcome_patterns::AnySwitch;
 use evidence::strata::FacetStratum;
 
 use crate::metric::catalog::place::PagePlace;
@@ -141,16 +142,10 @@ pub enum AmountSubject {
 pub enum ScoreReading {
     /// How well scores rank the people of one group.
     Auc,
-    /// That of A minus that of B.
-    AucGap,
     /// How well scores rank the positives of one group over the negatives of another.
     CrossAuc,
-    /// That of A over B minus that of B over A.
-    CrossAucGap,
     /// The mean squared distance of scores and labels.
     Brier,
-    /// That of A minus that of B.
-    BrierGap,
     /// Positive labels over the sum of the scores.
     ObservedExpected,
     /// The intercept of the calibration.
@@ -168,43 +163,57 @@ pub enum ScoreReading {
 impl ScoreReading {
     /// Whether it compares scores with shares of labels, and not only by their order.
     pub(crate) fn needs_probability(self) -> bool {
-        use ScoreReading::{Auc, AucGap, CrossAuc, CrossAucGap};
-        !matches!(self, Auc | AucGap | CrossAuc | CrossAucGap)
+        !matches!(self, ScoreReading::Auc | ScoreReading::CrossAuc)
+    }
+}
+
+/// A rate of one group.
+pub type RateOfGroup = fn(&Confusion) -> Rate;
+
+/// A value of one group.
+pub type ScoreOfGroup = fn(&Confusion) -> MetricValue;
+
+/// A value of the people of one group, and what its interval follows from.
+#[derive(Debug, Clone, Copy)]
+pub enum GroupValue {
+    /// A rate.
+    Rate(RateOfGroup),
+    /// The rate of favourable predictions.
+    FavourableRate,
+    /// Two rates, each compared on its own.
+    TwoRates([RateOfGroup; 2]),
+    /// The mean of two rates.
+    MeanOfRates([RateOfGroup; 2]),
+    /// A function of a rate that rises.
+    OfRate(ScoreOfGroup, RateOfGroup, fn(f64) -> f64),
+    /// A function of TP, FP, FN and TN.
+    OfCells(ScoreOfGroup, CellFunction),
+    /// A mean over the people with a label. Of one person the function gives the number of that
+    /// person.
+    MeanOfLabelled(ScoreOfGroup),
+}
+
+impl GroupValue {
+    /// A value that is no rate; undefined of a rate.
+    pub(crate) fn score(self, c: &Confusion) -> MetricValue {
+        match self {
+            GroupValue::MeanOfRates([x, y]) => {
+                combine(x(c).value(), y(c).value(), |x, y| Ok(f64::midpoint(x, y)))
+            }
+            GroupValue::OfRate(score, ..)
+            | GroupValue::OfCells(score, _)
+            | GroupValue::MeanOfLabelled(score) => score(c),
+            _ => Err(Undefined::OperandMissing),
+        }
     }
 }
 
 /// What a metric reads, and the function that reads it.
 #[derive(Debug, Clone, Copy)]
 pub enum Reads {
-    /// A rate of one group.
-    Rate(fn(&Confusion) -> Rate),
-    /// Another value of one group.
-    Score(fn(&Confusion) -> MetricValue),
-    /// The rate of A minus that of B.
-    RateDifference(fn(&Confusion) -> Rate),
-    /// The rate of A divided by that of B.
-    RateRatio(fn(&Confusion) -> Rate),
-    /// The rate of favourable predictions of B divided by that of A.
-    FavourableRatio,
-    /// The smaller of two rates of favourable predictions divided by the larger.
-    FavourableMinRatio,
-    /// Another value of A minus that of B.
-    ScoreDifference(fn(&Confusion) -> MetricValue),
-    /// Another value of B minus that of A.
-    ScoreRise(fn(&Confusion) -> MetricValue),
-    /// A mean over the people of A with a label minus that of B. Of one person the function gives
-    /// the number of that person.
-    MeanDifference(fn(&Confusion) -> MetricValue),
-    /// Another value of A divided by that of B.
-    ScoreRatio(fn(&Confusion) -> MetricValue),
-    /// The larger of two absolute differences of rates.
-    WidestGap([fn(&Confusion) -> Rate; 2]),
-    /// The largest distance between the rate of a group and that of all.
-    RateToTotal(fn(&Confusion) -> Rate),
-    /// The same of another value.
-    ScoreToTotal(fn(&Confusion) -> MetricValue),
-    /// A value of everybody's benefit.
-    Benefit(fn(&Confusion) -> MetricValue),
+    /// A value of the people of one group, and how those of two groups or of all are compared; none
+    /// where it is that of one group.
+    Group(GroupValue, Option<GapTransform>),
     /// A value of two facets by stratum.
     Strata(fn(&[FacetStratum]) -> MetricValue),
     /// A rate of the same.
@@ -225,12 +234,13 @@ pub enum Reads {
     SwitchScore(fn(&Eccm) -> MetricValue),
     /// The rate of the direction A -> B divided by that of B -> A.
     SwitchRatio(fn(&Eccm) -> Rate),
-    /// A rate of people with counterfactuals in several groups.
-    AnySwitch(fn(&AnySwitch) -> Rate),
+    /// A rate of people with counterfactuals in several groups, each counted once, as
+    /// switching where any of these does.
+    AnySwitch(fn(&Eccm) -> Rate),
     /// A value of the scores of one direction.
     Shift(fn(&ScoreShift) -> MetricValue),
-    /// Scores with labels; [`value::scores`] computes it.
-    Scored(ScoreReading),
+    /// Scores with labels, of A or those of A minus those of B; [`value::scores`] computes it.
+    Scored(ScoreReading, Option<GapTransform>),
     /// Amounts; [`value::amounts`] computes it.
     Amount(AmountSubject),
     /// The graphs of a counterfactual set; `causal` computes it.
@@ -342,8 +352,16 @@ impl MetricUnit {
 pub enum GapTransform {
     /// That of A minus that of B.
     Difference,
+    /// That of B minus that of A.
+    Rise,
     /// That of A over that of B.
     Ratio,
+    /// That of B over that of A.
+    Inverse,
+    /// The smaller of both over the larger.
+    SmallerOverLarger,
+    /// The larger of the absolute differences of two rates.
+    Widest,
     /// The largest distance between that of a group and that of all.
     ToTotal,
 }
@@ -352,11 +370,41 @@ impl GapTransform {
     /// The id of the gap of a metric.
     pub fn id(self, base: &str) -> String {
         let word = match self {
-            GapTransform::Difference => "difference",
-            GapTransform::Ratio => "ratio",
             GapTransform::ToTotal => "to_total",
+            other if other.is_ratio() => "ratio",
+            _ => "difference",
         };
         format!("{base}_{word}")
+    }
+
+    /// Whether it is a ratio.
+    pub(crate) fn is_ratio(self) -> bool {
+        use GapTransform::{Inverse, Ratio, SmallerOverLarger};
+        matches!(self, Ratio | Inverse | SmallerOverLarger)
+    }
+
+    /// What the values of A and B become; `B` being all, for a distance to them.
+    pub(crate) fn of_values(self, a: MetricValue, b: MetricValue) -> MetricValue {
+        match self {
+            GapTransform::Difference => difference(a, b),
+            GapTransform::Rise => difference(b, a),
+            GapTransform::Ratio => ratio(a, b),
+            GapTransform::Inverse => ratio(b, a),
+            GapTransform::SmallerOverLarger => {
+                combine(a, b, |a, b| ratio(Ok(a.min(b)), Ok(a.max(b))))
+            }
+            GapTransform::Widest | GapTransform::ToTotal => difference(a, b).map(f64::abs),
+        }
+    }
+
+    /// The same of values with their intervals, of a difference or ratio.
+    pub(crate) fn of_estimates(self, a: &Estimate, b: &Estimate) -> Estimate {
+        match self {
+            GapTransform::Difference => a.minus(b),
+            GapTransform::Rise => b.minus(a),
+            GapTransform::Inverse => b.over(a),
+            _ => a.over(b),
+        }
     }
 }
 
@@ -373,13 +421,11 @@ pub struct MetricGaps {
 
 impl MetricGaps {
     /// Each gap, and where the page shows it.
-    pub(crate) fn each(&self) -> [(GapTransform, &'static [PagePlace]); 3] {
-        let [difference, ratio, to_total] = self.shown;
-        [
-            (GapTransform::Difference, difference),
-            (GapTransform::Ratio, ratio),
-            (GapTransform::ToTotal, to_total),
-        ]
+    pub(crate) fn each(
+        &self,
+    ) -> impl Iterator<Item = (GapTransform, &'static [PagePlace])> + use<> {
+        use GapTransform::{Difference, Ratio, ToTotal};
+        [Difference, Ratio, ToTotal].into_iter().zip(self.shown)
     }
 }
 
@@ -431,6 +477,29 @@ impl Metric {
     /// alone, and is no difference there.
     pub(crate) fn is_of_two_directions(&self) -> bool {
         matches!(self.reads, Reads::SwitchRatio(_))
+    }
+
+    /// What it is of one group, or what it compares of several; none of what reads no confusion
+    /// counts.
+    pub(crate) fn group_value(&self) -> Option<GroupValue> {
+        if let Reads::Group(value, _) = self.reads { Some(value) } else { None }
+    }
+
+    /// How it compares groups, or two directions.
+    pub(crate) fn transform(&self) -> Option<GapTransform> {
+        match self.reads {
+            Reads::Group(_, transform) | Reads::Scored(_, transform) => transform,
+            Reads::SwitchRatio(_) | Reads::Amount(AmountSubject::Ratio) => {
+                Some(GapTransform::Ratio)
+            }
+            _ => None,
+        }
+    }
+
+    /// How rates of favourable predictions are compared by it; none where it reads others.
+    pub(crate) fn of_favourable(&self) -> Option<GapTransform> {
+        let is_favourable = matches!(self.group_value(), Some(GroupValue::FavourableRate));
+        self.transform().filter(|_| is_favourable)
     }
 
     /// Whether a value in a scope, by the word of the tables, is the difference of those of two

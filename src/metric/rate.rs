@@ -139,6 +139,11 @@ pub struct Rate {
 }
 
 impl Rate {
+    /// Of so many cases, where there is nobody else behind it.
+    pub fn of(numerator: u64, denominator: u64) -> Self {
+        Rate { numerator, denominator, empty: Undefined::EmptyGroup }
+    }
+
     /// The share, by one division.
     pub fn value(self) -> MetricValue {
         if self.denominator == 0 {

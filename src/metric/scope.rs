@@ -75,6 +75,23 @@ impl MetricScope {
         self.parts().1
     }
 
+    /// The people of its two sides: all others of a group where a side has no name, everybody where
+    /// neither has one.
+    pub(crate) fn sides(self) -> [GroupSelection; 2] {
+        let side = |own: Option<usize>, other: Option<usize>| match (own, other) {
+            (Some(group), _) => GroupSelection::One(group),
+            (None, Some(group)) => GroupSelection::Rest(group),
+            (None, None) => GroupSelection::All,
+        };
+        let (first, second) = (self.first_group(), self.second_group());
+        [side(first, second), side(second, first)]
+    }
+
+    /// The first group or the second one.
+    pub(crate) fn side(self, first: bool) -> Option<usize> {
+        if first { self.first_group() } else { self.second_group() }
+    }
+
     /// The second group: B, or where people are moved to; none for all.
     pub fn second_group(self) -> Option<usize> {
         self.parts().2
@@ -95,11 +112,16 @@ pub(crate) enum GroupSelection {
 impl GroupSelection {
     /// The groups among so many, ascending.
     pub(crate) fn groups(self, groups: usize) -> impl Iterator<Item = usize> + Clone {
-        (0..groups).filter(move |&group| match self {
+        (0..groups).filter(move |&group| self.holds(group))
+    }
+
+    /// Whether a group is one of them.
+    pub(crate) fn holds(self, group: usize) -> bool {
+        match self {
             GroupSelection::One(one) => group == one,
             GroupSelection::Rest(one) => group != one,
             GroupSelection::All => true,
-        })
+        }
     }
 
     /// The group, where it is one.

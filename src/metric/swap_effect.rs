@@ -1,7 +1,7 @@
 //! What becomes of a metric of two groups A and B when they change places.
 
 use crate::metric::scope::MetricScope;
-use crate::metric::{AmountSubject, Metric, Reads};
+use crate::metric::{GapTransform, Metric};
 
 /// Which of two groups A and B is on top of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,15 +26,10 @@ pub(crate) enum SwapEffect {
 impl SwapEffect {
     /// How the value of a metric of two groups, or of two directions, changes.
     pub(crate) fn of(metric: &Metric) -> SwapEffect {
-        match metric.reads {
-            Reads::RateRatio(_)
-            | Reads::ScoreRatio(_)
-            | Reads::SwitchRatio(_)
-            | Reads::Amount(AmountSubject::Ratio) => {
-                SwapEffect::Reciprocal(RatioOrder::FirstOverSecond)
-            }
-            Reads::FavourableRatio => SwapEffect::Reciprocal(RatioOrder::SecondOverFirst),
-            Reads::WidestGap(_) | Reads::FavourableMinRatio => SwapEffect::Same,
+        match metric.transform() {
+            Some(GapTransform::Ratio) => SwapEffect::Reciprocal(RatioOrder::FirstOverSecond),
+            Some(GapTransform::Inverse) => SwapEffect::Reciprocal(RatioOrder::SecondOverFirst),
+            Some(GapTransform::Widest | GapTransform::SmallerOverLarger) => SwapEffect::Same,
             _ => SwapEffect::Negated,
         }
     }

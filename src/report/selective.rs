@@ -98,11 +98,11 @@ mod tests {
     use minijinja::value::{Serde, Value};
 
     use super::{OwnedShare, SelectiveArgs, ShareOwner};
-    use crate::metric::evidence::labels::share;
+    use crate::metric::rate::Rate;
     use crate::report::page::render::environment;
 
     fn group(name: &str, n: u64) -> OwnedShare {
-        OwnedShare::new(ShareOwner::Group(name.to_owned()), share(n, 40_000))
+        OwnedShare::new(ShareOwner::Group(name.to_owned()), Rate::of(n, 40_000))
     }
 
     /// What the page says, with words for the group `f`.

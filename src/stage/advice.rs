@@ -9,7 +9,7 @@ use crate::job::{FavourableClass, GateBetween, GateBlock, Job};
 use crate::metric::asked::GateScope;
 use crate::metric::catalog::find;
 use crate::metric::swap_effect::SwapEffect;
-use crate::metric::{Metric, MetricFamily, Reads};
+use crate::metric::{GapTransform, Metric, MetricFamily};
 use crate::param::{ColumnName, Finite};
 use crate::table::{INFO, IssueRow, WARNING, whole};
 use serde::{Deserialize, Serialize};
@@ -161,7 +161,7 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
             false => (gate.at_least, "below"),
         };
         // A higher share of positive decisions harms where these are unfavourable.
-        let of_favourable = matches!(metric.reads, Reads::FavourableRatio);
+        let of_favourable = metric.of_favourable() == Some(GapTransform::Inverse);
         let harmed = job.data.favourable_side().filter(|_| {
             let of_decisions = metric.gap_of.is_some_and(|(base, _)| base == "pprev");
             (of_decisions || of_favourable) && gate.class.is_none()

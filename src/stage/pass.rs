@@ -111,15 +111,15 @@ macro_rules! states {
 states! {
     FactualCounts = "factual-counts" version 6;
     KeptPopulation = "kept-population" version 1;
-    CounterfactualCounts = "counterfactual-counts" version 4;
-    SwitchAccumulator = "switches" version 5;
+    CounterfactualCounts = "counterfactual-counts" version 5;
+    SwitchAccumulator = "switches" version 6;
     ShiftPass = "shift-pass" version 2;
-    FactualClassCounts = "factual-class-counts" version 6;
-    SwitchClassCounts = "switch-class-counts" version 3;
-    SwitchPart = "switch-part" version 1;
+    FactualClassCounts = "factual-class-counts" version 7;
+    SwitchClassCounts = "switch-class-counts" version 4;
+    SwitchPart = "switch-part" version 2;
     PairedCounts = "paired-counts" version 1;
     FlipTestSample = "flip-test-sample" version 1;
-    WorldCounts = "world-counts" version 4;
+    WorldCounts = "world-counts" version 5;
     QualitySums = "quality-sums" version 1;
     SourceSurvey = "source-survey" version 2;
     SurveyedRows = "surveyed-rows" version 2;

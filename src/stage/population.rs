@@ -67,8 +67,9 @@ impl KeptPopulation {
 
     /// Persons with a row of a side at one of some places; none where each row is a person.
     fn persons_at(&self, attribute: usize, places: &[u32], side: usize) -> Option<u64> {
-        let sums = self.persons.get(attribute)?.sums(|at| places.contains(&(at as u32)));
-        Some(sums.iter().filter(|(_, sides)| sides[side] > 0).count() as u64)
+        let here = |at: usize, of: usize| of == side && places.contains(&(at as u32));
+        let persons = self.persons.get(attribute)?;
+        Some(persons.units(|at, of| here(at, of).then_some(0)).len() as u64)
     }
 
     /// The rows of the table.

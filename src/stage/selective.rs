@@ -7,7 +7,7 @@
 //! the attribute: then it is meant to divide the groups.
 
 use crate::job::Job;
-use crate::metric::evidence::labels::{share, shares_differ, widest_apart};
+use crate::metric::evidence::labels::{shares_differ, widest_apart};
 use crate::metric::rate::Rate;
 use crate::param::ColumnName;
 use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
@@ -78,7 +78,7 @@ fn of_state(state: &str, attribute: &str, own: &[&PopulationRow]) -> Option<Issu
         let name = row.group.as_deref().unwrap_or_default();
         let known = groups.iter().position(|(group, _)| *group == name);
         let known = known.unwrap_or_else(|| {
-            groups.push((name, share(0, 0)));
+            groups.push((name, Rate::of(0, 0)));
             groups.len() - 1
         });
         let rate = &mut groups[known].1;
@@ -97,7 +97,7 @@ fn without_score(
     let declared = || own.iter().filter(|row| row.declared);
     let groups: Vec<(&str, Rate)> = declared()
         .map(|row| {
-            (row.group.as_deref().unwrap_or_default(), share(row.unscored(), whole(row.rows)))
+            (row.group.as_deref().unwrap_or_default(), Rate::of(row.unscored(), whole(row.rows)))
         })
         .collect();
     let n = declared().map(|row| row.without_score.unwrap_or(0)).sum();
@@ -113,12 +113,12 @@ fn without_group(
     let decided = |row: &PopulationRow| whole(row.rows - row.without_score.unwrap_or(0));
     let favoured = |row: &PopulationRow| row.favourable.map(whole);
     let none = own.iter().find(|row| row.state == AUDITED && row.group.is_none())?;
-    let mut known = share(0, 0);
+    let mut known = Rate::of(0, 0);
     for row in own.iter().filter(|row| row.declared) {
         known.numerator += favoured(row)?;
         known.denominator += decided(row);
     }
-    let lacking = share(favoured(none)?, decided(none));
+    let lacking = Rate::of(favoured(none)?, decided(none));
     if !shares_differ(lacking, known) {
         return None;
     }
@@ -132,8 +132,8 @@ fn without_group(
 mod tests {
     use super::{of_state, without_group};
     use crate::table::PopulationRow;
-    use crate::table::text_row::TextRow;
     use crate::tests::Says;
+    use crate::tests::TextRow;
 
     fn row(state: &str, group: Option<&str>, rows: i64) -> PopulationRow {
         PopulationRow {

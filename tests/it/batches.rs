@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::ipc::writer::StreamWriter;
 use parquet::arrow::ArrowWriter;
@@ -26,6 +26,13 @@ pub(crate) fn read_folder(folder: &Path) -> RecordBatch {
     let parts: Vec<RecordBatch> =
         files(folder).keys().map(|name| read(&folder.join(name))).collect();
     concat_batches(&parts[0].schema(), &parts).unwrap()
+}
+
+/// The lines that answer rows to score: the keys of each, and what this column says.
+pub(crate) fn answered(asked: &RecordBatch, name: &str, cells: ArrayRef) -> RecordBatch {
+    let keys = ["row_id", "sensitive", "to_group", "cf_index", "request"].into_iter();
+    let keys = keys.filter_map(|key| Some((key, asked.column_by_name(key)?.clone(), true)));
+    RecordBatch::try_from_iter_with_nullable(keys.chain([(name, cells, true)])).unwrap()
 }
 
 /// Writes rows into a file, and makes its folder.

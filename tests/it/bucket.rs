@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, Write};
+use std::net::TcpStream;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::server::{self, Connection, HttpRequest};
 use crate::work::{Files, Ran, Work, files, sha256};
 
 /// The credentials that the server knows; the secret part never travels.
@@ -30,6 +31,17 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    fn of(request: HttpRequest) -> Self {
+        let HttpRequest { method, target, headers, body } = request;
+        let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+        let pair = |pair: &str| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decoded(key), decoded(value))
+        };
+        let query = query.split('&').filter(|pair| !pair.is_empty()).map(pair).collect();
+        Request { method, name: decoded(path.trim_start_matches('/')), query, headers, body }
+    }
+
     pub(crate) fn is_list(&self) -> bool {
         self.query.contains_key("list-type")
     }
@@ -88,23 +100,19 @@ pub(crate) struct Bucket {
     held: Arc<Mutex<Held>>,
 }
 
-type Conduct = dyn Fn(usize, &Request) -> Deed + Send + Sync;
-
 impl Bucket {
     /// A server; `conduct` says what becomes of the n-th request.
     pub(crate) fn serve(conduct: impl Fn(usize, &Request) -> Deed + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let held = Arc::new(Mutex::new(Held::default()));
-        let (shared, conduct): (_, Arc<Conduct>) = (Arc::clone(&held), Arc::new(conduct));
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let (held, conduct) = (Arc::clone(&shared), Arc::clone(&conduct));
-                std::thread::spawn(move || {
-                    // A client that goes away is no failure of the server.
-                    let _ = attend(stream, &held, &*conduct);
-                });
-            }
+        let shared = Arc::clone(&held);
+        let url = server::serve(move |request, stream| {
+            let request = Request::of(request);
+            let n = {
+                let mut held = shared.lock().unwrap();
+                held.requests.push(request.clone());
+                held.requests.len() - 1
+            };
+            attend(&request, stream, &shared, conduct(n, &request))
         });
         Bucket { url, held }
     }
@@ -191,34 +199,6 @@ fn decoded(text: &str) -> String {
         }
     }
     String::from_utf8(bytes).unwrap()
-}
-
-/// The next request of a connection; none at its end.
-fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Request>> {
-    let mut first = String::new();
-    if reader.read_line(&mut first)? == 0 {
-        return Ok(None);
-    }
-    let mut words = first.split_whitespace();
-    let (method, target) = (words.next().unwrap().to_owned(), words.next().unwrap());
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let pair = |pair: &str| {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (decoded(key), decoded(value))
-    };
-    let query = query.split('&').filter(|pair| !pair.is_empty()).map(pair).collect();
-    let mut headers = BTreeMap::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let Some((name, value)) = line.trim().split_once(':') else { break };
-        headers.insert(name.to_lowercase(), value.trim().to_owned());
-    }
-    let length = headers.get("content-length").map_or(0, |n| n.parse().unwrap());
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    let name = decoded(path.trim_start_matches('/'));
-    Ok(Some(Request { method, name, query, headers, body }))
 }
 
 fn tag(bytes: &[u8]) -> String {
@@ -330,45 +310,38 @@ fn answer(held: &mut Held, request: &Request, deed: Deed) -> (u16, String, Vec<u
     (206, headers, bytes[from..=to].to_vec())
 }
 
-fn attend(stream: TcpStream, held: &Mutex<Held>, conduct: &Conduct) -> io::Result<()> {
-    let (mut reader, mut stream) = (BufReader::new(stream.try_clone()?), stream);
-    while let Some(request) = read_request(&mut reader)? {
-        let n = {
-            let mut held = held.lock().unwrap();
-            held.requests.push(request.clone());
-            held.requests.len() - 1
-        };
-        let deed = conduct(n, &request);
-        match deed {
-            Deed::Vanishes => return Ok(()),
-            Deed::Hangs => {
-                std::thread::sleep(Duration::from_secs(60));
-                return Ok(());
-            }
-            _ => {}
+fn attend(
+    request: &Request,
+    stream: &mut TcpStream,
+    held: &Mutex<Held>,
+    deed: Deed,
+) -> io::Result<Connection> {
+    match deed {
+        Deed::Vanishes => return Ok(Connection::Closes),
+        Deed::Hangs => {
+            std::thread::sleep(Duration::from_secs(60));
+            return Ok(Connection::Closes);
         }
-        let (status, headers, body) = if deed == Deed::Throttles {
-            (503, String::new(), refusal("SlowDown", &request))
-        } else {
-            answer(&mut held.lock().unwrap(), &request, deed)
-        };
-        let length = body.len();
-        write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n{headers}\r\n")?;
-        if request.method == "HEAD" {
-            continue;
-        }
-        let shown = if deed == Deed::CutsHalfWay { &body[..length / 2] } else { &body[..] };
-        if request.is_read() && status < 300 {
-            let mut held = held.lock().unwrap();
-            held.sent += shown.len();
-            if let Some((name, bytes)) = held.replaced.take_if(|(name, _)| *name == request.name) {
-                held.objects.insert(name, bytes);
-            }
-        }
-        stream.write_all(shown)?;
-        if deed == Deed::CutsHalfWay {
-            return Ok(());
+        _ => {}
+    }
+    let (status, headers, body) = if deed == Deed::Throttles {
+        (503, String::new(), refusal("SlowDown", request))
+    } else {
+        answer(&mut held.lock().unwrap(), request, deed)
+    };
+    let length = body.len();
+    write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n{headers}\r\n")?;
+    if request.method == "HEAD" {
+        return Ok(Connection::Stays);
+    }
+    let shown = if deed == Deed::CutsHalfWay { &body[..length / 2] } else { &body[..] };
+    if request.is_read() && status < 300 {
+        let mut held = held.lock().unwrap();
+        held.sent += shown.len();
+        if let Some((name, bytes)) = held.replaced.take_if(|(name, _)| *name == request.name) {
+            held.objects.insert(name, bytes);
         }
     }
-    Ok(())
+    stream.write_all(shown)?;
+    Ok(if deed == Deed::CutsHalfWay { Connection::Closes } else { Connection::Stays })
 }

@@ -41,7 +41,7 @@ fn clean_keeps_what_the_next_night_needs() {
     let told = work.cfaudit(0, "clean --cache cache").stdout;
     assert_eq!(told, looked.replace("would remove", "removed"));
     assert!(size(&work) < three);
-    assert!(night(&work, 3, "").contains("nothing to do"));
+    night(&work, 3, "").says(&["nothing to do"]);
     crate::work::assert_same(&before, &work.results(), "after clean");
     assert_eq!(
         work.cfaudit(0, "clean --cache cache --older 30d").stdout.split(';').next(),
@@ -60,7 +60,7 @@ fn clean_keeps_what_the_next_night_needs() {
     }
     work.cfaudit(0, "clean --cache cache --older 30d --job gate-demo --quiet");
     assert_eq!(size(&work), 0);
-    assert!(!night(&work, 3, "").contains("nothing to do"));
+    night(&work, 3, "").lacks(&["nothing to do"]);
     crate::work::assert_same(&before, &work.results(), "computed again");
 }
 
@@ -74,7 +74,7 @@ fn the_cache_stays_within_its_limit() {
         assert!(size(&work) <= one + one / 2, "{} of {one}", size(&work));
         assert!(seed < 3 || told.contains("; the cache gave up "), "{told}");
         // What this night made is what the next one finds.
-        assert!(night(&work, seed, "").contains("nothing to do"));
+        night(&work, seed, "").says(&["nothing to do"]);
     }
     night(&work, 9, "--cache-limit 0");
     assert_eq!(size(&work), 0);

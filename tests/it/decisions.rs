@@ -120,7 +120,7 @@ fn decisions_count_as_scores_that_decide_alike() {
     assert_eq!(decided.table("score_shift").records().count(), 0);
     let page = decided.read("out/annex.html");
     page.says(&["decisions without scores", "no score: the positive decision is"]);
-    assert!(!page.contains("there is no factual score"));
+    page.lacks(&["there is no factual score"]);
 
     // Truth values and numbers are words too; a column of another name; a closed list.
     let flags = |cf: bool| -> ArrayRef { column((0..N).map(|i| granted(i, cf))) };
@@ -249,7 +249,7 @@ fn decisions_are_rechecked() {
         let issues = work.table("issues");
         issues.of("code=no-recheck").map(|row| row.text("text").to_owned()).collect::<Vec<_>>()
     };
-    assert!(unchecked(&work)[0].contains("decisions of another model version"));
+    unchecked(&work)[0].says(&["decisions of another model version"]);
     job(&work, &format!("{MODEL}{recheck}"), "");
     let again = "run job.yaml --out again --cache again-cache";
     work.cfaudit(3, again).says(&["are required by `recheck`"]);

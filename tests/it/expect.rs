@@ -66,7 +66,7 @@ fn what_agrees_is_said_and_what_is_allowed_to_differ_is_told() {
     let manifest = agreed.json("out/manifest.json");
     let known = &manifest["models"][0]["expect"];
     assert_eq!((known["rows"].as_u64(), known["differ"].as_u64()), (Some(39), Some(0)));
-    assert!(!agreed.read("out/report.html").contains("not the known"));
+    agreed.read("out/report.html").lacks(&["not the known"]);
 
     let allowed = work(&[(3, Some(0.9)), (17, Some(0.5))]);
     run(&allowed, "{column: known_score, at_most: 2}", 0);

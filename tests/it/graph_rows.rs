@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use serde_json::Value as Json;
 
-use crate::batches::{read_folder, write};
+use crate::batches::{answered, read_folder, write};
 use crate::python::interpreter;
 use crate::work::{Ran, Rows, Says, Work, assert_same, column, draw, results, root, shared};
 
@@ -43,18 +43,13 @@ fn people() -> Vec<(&'static str, ArrayRef)> {
 fn with_people(set: &str, models: &str) -> Work {
     let work = Work::new();
     work.parquet("people.parquet", people());
-    work.write(
-        "job.yaml",
-        &format!(
-            "cfaudit: 1\nname: rows\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: id\n  \
-             label: {{column: yes, positive: [1], favourable: positive}}\n  sensitive: {{origin: \
-             {{groups: [north, south, west], reference: south}}}}\n  features: {{continuous: \
-             [kids, pay], nominal: [work]}}\n  split: {{column: part, train: [fit], audit: \
-             [test]}}\ncounterfactuals:\n  world: {set}\nmodels: {models}\n\
-             metrics: {{families: [ccm, shift], bootstrap: {{samples: 50}}}}\nrun: {{seed: 5, \
-             keep_rows: counterfactuals}}\n"
-        ),
+    let steps = format!(
+        "~  sensitive: {{origin: {{groups: [north, south, west], reference: south}}}}
+~  features: {{continuous: [kids, pay], nominal: [work]}}
+~counterfactuals: {{world: {set}}}
+~models: {models}"
     );
+    work.job("hand", &steps, "run: {seed: 5, keep_rows: counterfactuals}\n");
     work
 }
 
@@ -113,14 +108,7 @@ impl Logistic {
     fn answer(&self, work: &Work, folder: &str, to: &str) {
         let rows = read_folder(&work.path(folder));
         let scores = (0..rows.num_rows()).map(|i| self.score(&rows, i));
-        let mut columns = vec![("row_id", rows.column_by_name("row_id").unwrap().clone())];
-        for key in ["sensitive", "to_group", "cf_index"] {
-            columns.extend(rows.column_by_name(key).map(|array| (key, array.clone())));
-        }
-        columns.push(("score", column(scores)));
-        columns.push(("request", rows.column_by_name("request").unwrap().clone()));
-        let lines = columns.into_iter().map(|(name, array)| (name, array, true));
-        write(&work.path(to), &RecordBatch::try_from_iter_with_nullable(lines).unwrap());
+        write(&work.path(to), &answered(&rows, "score", column(scores)));
     }
 }
 

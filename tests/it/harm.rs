@@ -119,20 +119,20 @@ fn a_check_knows_who_is_at_risk_by_decisions() {
     let scores = "{threshold: 0.3, scores: {factual: {column: score}, \
                   counterfactual: {parquet: flip.parquet, column: score}}}";
     let right = check("f", scores);
-    assert!(!right.contains("warning[blind-gate]"), "{right}");
+    right.lacks(&["warning[blind-gate]"]);
     let wrong = check("m", scores);
     let words = "no gate on this model and set detects harm to `f`, the group with the lowest \
                  share of favourable decisions (`f` 3";
     wrong.says(&[words, "write `harm_to: {sex: f}`"]);
     for group in ["f", "m"] {
         let trained = check(group, "{threshold: 0.5, logistic: {l2: 1.0}}");
-        assert!(!trained.contains("warning[blind-gate]"), "{trained}");
+        trained.lacks(&["warning[blind-gate]"]);
     }
     // Shares that differ by chance tell nobody whom to protect.
     write_loans(&|i| draw(i, 2.0));
     for group in ["f", "m"] {
         let alike = check(group, scores);
-        assert!(!alike.contains("warning[blind-gate]"), "{alike}");
+        alike.lacks(&["warning[blind-gate]"]);
     }
 }
 
@@ -178,7 +178,7 @@ fn a_limit_on_one_side_of_a_gap_is_told() {
     ];
     for other in closed {
         let found = told("positive", &format!("{one}{other}"));
-        assert!(!found.contains("one-sided-gate"), "{found}");
+        found.lacks(&["one-sided-gate"]);
     }
     // Another metric.
     let other = gate("back", "fnr_difference", "between: {sex: [f, m]}, at_least: -0.05");
@@ -206,5 +206,5 @@ fn a_limit_on_one_side_of_a_gap_is_told() {
         assert!(!found.contains("one-sided-gate"), "{other}: {found}");
     }
     let sound = gate("b", "eodds", "between: {sex: [f, m]}, at_most: 0.1");
-    assert!(!told("positive", &sound).contains("one-sided-gate"));
+    told("positive", &sound).lacks(&["one-sided-gate"]);
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use crate::layers::{code, sources};
-use crate::work::{root, skip};
+use crate::work::{Says, root, skip};
 
 /// A test that reads real rows, run again without them.
 #[test]
@@ -76,7 +76,7 @@ fn every_file_is_part_of_a_crate() {
 fn expected_values_say_where_they_come_from() {
     let folder = root().join("tests/expected");
     let told = fs::read_to_string(folder.join("README.md")).unwrap();
-    assert!(told.contains("No row here describes a real person"));
+    told.says(&["No row here describes a real person"]);
     for room in ["metrics", "generation", "cf-gu"] {
         for entry in fs::read_dir(folder.join(room)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
+use crate::server::{self, Connection, HttpRequest};
 use crate::work::{Going, Ran, Rows, Work};
 
 const N: i64 = 1200;
@@ -40,93 +41,65 @@ struct Seen {
     tokens: Vec<String>,
 }
 
-/// A server on a separate port; `deed` says what becomes of the n-th request.
+/// A server; `deed` says what becomes of the n-th request.
 fn serve(deed: impl Fn(usize) -> Deed + Send + Sync + 'static) -> (String, Arc<Mutex<Seen>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/score", listener.local_addr().unwrap());
-    let (seen, deed) = (Arc::new(Mutex::new(Seen::default())), Arc::new(deed));
+    let seen = Arc::new(Mutex::new(Seen::default()));
     let told = Arc::clone(&seen);
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let (seen, deed) = (Arc::clone(&told), Arc::clone(&deed));
-            std::thread::spawn(move || {
-                // A client that goes away is not a failure of the server.
-                let _ = attend(stream, &seen, &*deed);
-            });
-        }
+    let url = server::serve(move |request, stream| {
+        let n = {
+            let mut seen = told.lock().unwrap();
+            seen.requests += 1;
+            seen.tokens.push(request.headers.get("authorization").cloned().unwrap_or_default());
+            seen.requests - 1
+        };
+        attend(&request, stream, &told, deed(n))
     });
-    (url, seen)
+    (format!("{url}/score"), seen)
 }
 
 fn attend(
-    stream: TcpStream,
+    request: &HttpRequest,
+    stream: &mut TcpStream,
     seen: &Mutex<Seen>,
-    deed: &dyn Fn(usize) -> Deed,
-) -> std::io::Result<()> {
-    let (mut reader, mut stream) = (BufReader::new(stream.try_clone()?), stream);
-    loop {
-        let (mut length, mut token) = (0, String::new());
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line)? == 0 {
-                return Ok(());
+    done: Deed,
+) -> io::Result<Connection> {
+    assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/score"));
+    let body = std::str::from_utf8(&request.body).unwrap();
+    let head = |status: u16, length: usize| {
+        format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nretry-after: 0\r\n\r\n")
+    };
+    match done {
+        Deed::Vanishes => return Ok(Connection::Closes),
+        Deed::Hangs => std::thread::sleep(Duration::from_secs(20)),
+        Deed::Status(status) => write!(stream, "{}no!", head(status, 3))?,
+        Deed::Throttles => write!(stream, "{}", head(429, 0))?,
+        _ => {
+            let request: Json = serde_json::from_str(body).unwrap();
+            let mut scores = scores_of(&request);
+            if done == Deed::Lies {
+                scores.pop();
             }
-            let lower = line.to_lowercase();
-            if let Some(value) = lower.strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
+            if done == Deed::Forgets {
+                scores[0] = Json::Null;
             }
-            if lower.starts_with("authorization:") {
-                token = line.split_once(':').unwrap().1.trim().to_owned();
-            }
-            if line.trim().is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body)?;
-        let body = String::from_utf8(body).unwrap();
-        let n = {
-            let mut seen = seen.lock().unwrap();
-            seen.requests += 1;
-            seen.tokens.push(token);
-            seen.requests - 1
-        };
-        let done = deed(n);
-        let head = |status: u16, length: usize| {
-            format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nretry-after: 0\r\n\r\n")
-        };
-        match done {
-            Deed::Vanishes => return Ok(()),
-            Deed::Hangs => std::thread::sleep(Duration::from_secs(20)),
-            Deed::Status(status) => write!(stream, "{}no!", head(status, 3))?,
-            Deed::Throttles => write!(stream, "{}", head(429, 0))?,
-            _ => {
-                let request: Json = serde_json::from_str(&body).unwrap();
-                let mut scores = scores_of(&request);
-                if done == Deed::Lies {
-                    scores.pop();
+            let version = request["version"].clone();
+            let text = match done {
+                Deed::NoVersion => json!({ "scores": scores }).to_string(),
+                Deed::Twice => {
+                    let whole = json!({ "version": version, "scores": scores }).to_string();
+                    whole.replacen('{', "{\"scores\": [], ", 1)
                 }
-                if done == Deed::Forgets {
-                    scores[0] = Json::Null;
-                }
-                let version = request["version"].clone();
-                let text = match done {
-                    Deed::NoVersion => json!({ "scores": scores }).to_string(),
-                    Deed::Twice => {
-                        let whole = json!({ "version": version, "scores": scores }).to_string();
-                        whole.replacen('{', "{\"scores\": [], ", 1)
-                    }
-                    _ => json!({ "scores": scores, "version": version }).to_string(),
-                };
-                if done == Deed::DiesHalfWay {
-                    write!(stream, "{}{}", head(200, text.len()), &text[..text.len() / 2])?;
-                    return Ok(());
-                }
-                *seen.lock().unwrap().answered.entry(body).or_default() += 1;
-                write!(stream, "{}{text}", head(200, text.len()))?;
+                _ => json!({ "scores": scores, "version": version }).to_string(),
+            };
+            if done == Deed::DiesHalfWay {
+                write!(stream, "{}{}", head(200, text.len()), &text[..text.len() / 2])?;
+                return Ok(Connection::Closes);
             }
+            *seen.lock().unwrap().answered.entry(body.to_owned()).or_default() += 1;
+            write!(stream, "{}{text}", head(200, text.len()))?;
         }
     }
+    Ok(Connection::Stays)
 }
 
 /// A score of each row: of its income and group.

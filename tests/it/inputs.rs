@@ -156,7 +156,7 @@ fn a_repeated_check_does_no_work() {
     let work = work(0);
     work.cfaudit(0, "check job.yaml --cache cache").says(&["labels: runs"]);
     let again = work.cfaudit(0, "check job.yaml --cache cache");
-    assert!(!again.stderr.contains("runs"), "{}", again.stderr);
+    again.stderr.lacks(&["runs"]);
     // Another threshold decides otherwise; the rows stay.
     let other = work.cfaudit(0, "check job.yaml --cache cache --set models.live.threshold=0.4");
     other.stderr.says(&["labels: runs"]);
@@ -164,7 +164,7 @@ fn a_repeated_check_does_no_work() {
     // The counts that `check` needs are not part of a run.
     work.run(0, "job.yaml", "");
     let stages = work.json("out/run.json")["stages"].to_string();
-    assert!(!stages.contains("labels"), "{stages}");
+    stages.lacks(&["labels"]);
 }
 
 /// A model whose program is not asked.

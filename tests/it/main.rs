@@ -80,6 +80,7 @@ mod scales;
 mod schedule;
 mod scores;
 mod seam_cases;
+mod server;
 mod shard_rows;
 mod shards;
 mod slices;

@@ -41,10 +41,8 @@ fn the_manual_names_every_verb_status_and_variable() {
     // Escapes of roff aside.
     let page = work.cfaudit(0, "man").stdout.replace('\\', "");
     let verbs = verbs(&work);
-    assert!(
-        verbs.contains("run") && verbs.contains("completions") && verbs.len() > 10,
-        "{verbs:?}"
-    );
+    assert!(verbs.len() > 10, "{verbs:?}");
+    assert!(["run", "completions"].iter().all(|verb| verbs.contains(*verb)), "{verbs:?}");
     for verb in &verbs {
         page.says(&[&format!("cfaudit-{verb}(1)")]);
     }

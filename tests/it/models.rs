@@ -133,7 +133,7 @@ fn trees_that_could_not_be_grown_are_an_issue() {
     let text = issue.text("text");
     issue.holds("where=few");
     text.says(&["of the 60 trees", "`column_share`"]);
-    assert!(work.read("out/annex.html").contains("fewer-trees"));
+    work.read("out/annex.html").says(&["fewer-trees"]);
 }
 
 #[cfg(feature = "lightgbm")]

@@ -65,7 +65,7 @@ fn with_xargs() {
     fs::rename(recipe.work.path("plan-first"), recipe.work.path("plan-second")).unwrap();
     let again = recipe.run("sh", "shards.sh", (2, "second"));
     assert_eq!(again.stdout.matches("already there").count(), 8, "{}", again.stdout);
-    assert!(!again.stdout.contains("written"), "{}", again.stdout);
+    again.stdout.lacks(&["written"]);
 }
 
 /// What `sbatch` does of what the recipe asks for, one task after the other: a job is an array or a

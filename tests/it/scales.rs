@@ -254,7 +254,7 @@ fn a_scaled_file_gives_the_numbers_of_the_unscaled() {
             &format!("diff {} {} --json", new.display(), other.2.path("out").display()),
         );
         let changes: Json = serde_json::from_str(&diff.stdout).unwrap();
-        assert!(changes.to_string().contains("paired"), "{changes}");
+        changes.to_string().says(&["paired"]);
     }
 }
 

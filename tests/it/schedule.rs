@@ -153,14 +153,12 @@ fn a_crontab_line_in_the_surroundings_of_cron() {
         ),
         ("4\n4\n", "pass".into())
     );
-    assert!(
-        audits.read(&format!("{day}.log")).contains("\"event\":\"run.end\"")
-            && audits.work.path(&format!("{day}/report.html")).exists()
-    );
+    assert!(audits.work.path(&format!("{day}/report.html")).exists());
+    audits.read(&format!("{day}.log")).says(&["\"event\":\"run.end\""]);
     // Every third person switches: the gate speaks.
     audits.scores(&day, 3);
     let failed = as_cron(&audits);
-    assert!(String::from_utf8_lossy(&failed.stdout).contains("\"verdict\":\"fail\""));
+    String::from_utf8_lossy(&failed.stdout).says(&["\"verdict\":\"fail\""]);
     assert_eq!(audits.read("alerts"), "4\n4\n1\n");
 }
 

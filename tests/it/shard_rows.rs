@@ -112,7 +112,7 @@ fn rows_to_score_are_put_where_the_job_says() {
     assert!(place.starts_with("handed/flip/"), "{place}");
     let mut there = files(&work.path(&place));
     let end = there.remove("_SUCCESS").unwrap();
-    assert!(String::from_utf8(end).unwrap().contains("\"parts\":1"));
+    String::from_utf8(end).unwrap().says(&["\"parts\":1"]);
     assert_same(&expected, &there, "the rows to score");
     let handed = files(&work.path("handed"));
     fs::remove_dir_all(work.path("handed")).unwrap();

@@ -23,9 +23,12 @@ use crate::frame::{TableFrame, read_frame, read_whole};
 mod bad_jobs;
 #[path = "../support/found.rs"]
 mod found;
+#[path = "../support/says.rs"]
+mod says;
 
 pub(crate) use bad_jobs::{each_bad_job, patched};
 pub(crate) use found::{expected, shared, skip};
+pub(crate) use says::Says;
 
 /// Whether a Python can import these modules.
 pub(crate) fn can_import(python: &str, modules: &str) -> bool {
@@ -244,24 +247,6 @@ impl Ran {
     #[track_caller]
     pub(crate) fn says(&self, words: &[&str]) {
         self.stderr.says(words);
-    }
-}
-
-/// What a text says.
-pub(crate) trait Says {
-    fn says(&self, words: &[&str]);
-    fn lacks(&self, words: &[&str]);
-}
-
-impl Says for str {
-    #[track_caller]
-    fn says(&self, words: &[&str]) {
-        words.iter().for_each(|words| assert!(self.contains(words), "no `{words}` in\n{self}"));
-    }
-
-    #[track_caller]
-    fn lacks(&self, words: &[&str]) {
-        words.iter().for_each(|words| assert!(!self.contains(words), "`{words}` is in\n{self}"));
     }
 }
 

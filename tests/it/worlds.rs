@@ -317,7 +317,7 @@ fn more_groups_than_memory_holds_are_refused_before_anything_is_generated() {
             "hint: merge groups",
             "--memory",
         ]);
-        assert!(!ran.stderr.contains("generate/"), "{}", ran.stderr);
+        ran.stderr.lacks(&["generate/"]);
     }
     assert!(!work.path("out").exists());
     work.cfaudit(0, "check job.yaml --memory 40GB");

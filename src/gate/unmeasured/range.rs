@@ -8,7 +8,7 @@ use crate::gate::people::PeopleTables;
 use crate::gate::question::GateLimit;
 use crate::gate::reason::Lack;
 use crate::metric::interval::z_of_level;
-use crate::metric::{AmountSubject, Metric, Reads, ScoreReading};
+use crate::metric::{AmountSubject, GapTransform, GroupValue, Metric, Reads, ScoreReading};
 use crate::param::Level;
 use crate::table::{MetricRow, PopulationRow};
 
@@ -34,8 +34,7 @@ enum Movement {
 fn is_rate(reads: Reads) -> bool {
     matches!(
         reads,
-        Reads::Rate(_)
-            | Reads::RateDifference(_)
+        Reads::Group(GroupValue::Rate(_), None | Some(GapTransform::Difference))
             | Reads::SwitchRate(_)
             | Reads::SwitchByFavour { .. }
             | Reads::AnySwitch(_)
@@ -45,19 +44,22 @@ fn is_rate(reads: Reads) -> bool {
 
 impl Movement {
     fn of(metric: &Metric, is_upper: bool) -> Self {
-        use ScoreReading::{
-            Auc, AucGap, Brier, BrierGap, CrossAuc, CrossAucGap, Ecce, EcceDistance,
-        };
+        use ScoreReading::{Auc, Brier, CrossAuc, Ecce, EcceDistance};
         match metric.reads {
             Reads::AnySwitch(_) if is_upper => Movement::AnySwitch,
             reads if is_rate(reads) => Movement::Mean,
-            Reads::Scored(Brier | BrierGap) => Movement::Mean,
+            Reads::Scored(Brier, _) => Movement::Mean,
             Reads::Shift(_) if ["mcd", "macd"].contains(&metric.id) => Movement::Mean,
             Reads::Shift(_) if metric.id == "rmscd" => Movement::RootOfMean,
-            Reads::Scored(Auc | AucGap | CrossAuc | CrossAucGap) => Movement::Pairs,
+            Reads::Scored(Auc | CrossAuc, _) => Movement::Pairs,
             // Distances: others may undo them, and add to them no more than a mean does.
-            Reads::WidestGap(_) | Reads::RateToTotal(_) if is_upper => Movement::Mean,
-            Reads::Scored(Ecce | EcceDistance) if is_upper => Movement::Mean,
+            Reads::Group(GroupValue::TwoRates(_), _)
+            | Reads::Group(GroupValue::Rate(_), Some(GapTransform::ToTotal))
+                if is_upper =>
+            {
+                Movement::Mean
+            }
+            Reads::Scored(Ecce | EcceDistance, _) if is_upper => Movement::Mean,
             Reads::Shift(_) if is_upper && metric.id == "jsd_hist" => Movement::Mean,
             _ => Movement::WholeRange,
         }

@@ -9,7 +9,7 @@ use crate::gate::people::{Cells, PeopleTables};
 use crate::gate::question::GateLimit;
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
-use crate::metric::{Metric, Reads};
+use crate::metric::{GapTransform, Metric};
 use crate::param::Level;
 
 /// A value that is computed again is the one of the table up to this part of itself.
@@ -246,7 +246,8 @@ fn is_near(found: f64, value: f64) -> bool {
 /// The recounts of the groups that are furthest apart: of each two, in both orders, or of each
 /// group against the rest.
 fn furthest<'a>(of: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<Vec<Recount<'a>>> {
-    let to_total = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
+    let transform = metric.transform();
+    let to_total = transform == Some(GapTransform::ToTotal);
     let base = PeopleTables::base(metric);
     let (mut groups, names) = (Vec::new(), of.groups());
     for group in &names {
@@ -269,13 +270,7 @@ fn furthest<'a>(of: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<Vec
         }
     }
     // Ratios run from the lowest to the highest, distances from the highest to the lowest.
-    let is_ratio = matches!(
-        metric.reads,
-        Reads::RateRatio(_)
-            | Reads::FavourableMinRatio
-            | Reads::FavourableRatio
-            | Reads::ScoreRatio(_)
-    );
+    let is_ratio = transform.is_some_and(GapTransform::is_ratio);
     let further = |a: Computed, b: Computed| {
         let value = if is_ratio { a.value.min(b.value) } else { a.value.max(b.value) };
         let ends = a.ends.zip(b.ends).map(|(a, b)| {

@@ -9,7 +9,7 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, katz_of, newcomb
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::value::group_reading::computed;
 use crate::metric::value::settings::FavourableClass;
-use crate::metric::{Metric, Reads};
+use crate::metric::{GapTransform, GroupValue, Metric, Reads};
 
 /// A value as a function of cells.
 #[derive(Debug, Clone, Copy)]
@@ -111,13 +111,11 @@ impl ValueOfCells {
             part(side, rate(&by_weight), rate(&by_rows))
         };
         match (self.form, self.metric.reads) {
-            (ValueForm::Own, Reads::Rate(rate)) => {
+            (ValueForm::Own, Reads::Group(GroupValue::Rate(rate), None)) => {
                 let [by_weight, by_rows] = [confusion_of(&weights[0]), confusion_of(&rows[0])];
                 Some(share(part(0, rate(&by_weight), rate(&by_rows))?))
             }
-            (ValueForm::Own, Reads::Score(score) | Reads::Benefit(score)) => {
-                plain(score(&confusion_of(&weights[0])))
-            }
+            (ValueForm::Own, Reads::Group(of, None)) => plain(of.score(&confusion_of(&weights[0]))),
             (ValueForm::Gap { favourable, swapped }, _) => {
                 let order = if swapped { [1, 0] } else { [0, 1] };
                 let [by_weight, by_rows] = [weights, rows].map(|cells| {
@@ -137,8 +135,9 @@ impl ValueOfCells {
                     Err(_) => return None,
                 };
                 // The share of a favourable ratio on top is that of the second side.
-                let [front, other] = match self.metric.reads {
-                    Reads::FavourableRatio => [order[1], order[0]],
+                let transform = self.metric.transform();
+                let [front, other] = match transform {
+                    Some(GapTransform::Inverse) => [order[1], order[0]],
                     _ => order,
                 };
                 let sure =
@@ -148,19 +147,21 @@ impl ValueOfCells {
                     let [p, q] = [rates[0].value().ok()?, rates[1].value().ok()?];
                     let n = sure(front, of_rows[0]).zip(sure(other, of_rows[1]));
                     let Some((n, m)) = n else { return Some(Computed { value, ends: None }) };
-                    let ends = match self.metric.reads {
-                        Reads::RateRatio(_) | Reads::FavourableRatio => {
+                    let ends = match transform {
+                        Some(GapTransform::Ratio | GapTransform::Inverse) => {
                             ratio_ends((p, n), (q, m), z)
                         }
-                        Reads::FavourableMinRatio => smaller_over_larger((p, n), (q, m), z),
-                        Reads::WidestGap(_) => distance(difference_ends((p, n), (q, m), z)),
+                        Some(GapTransform::SmallerOverLarger) => {
+                            smaller_over_larger((p, n), (q, m), z)
+                        }
+                        Some(GapTransform::Widest) => distance(difference_ends((p, n), (q, m), z)),
                         _ => difference_ends((p, n), (q, m), z),
                     };
                     all = Some(all.map_or(ends, |all| (all.0.max(ends.0), all.1.max(ends.1))));
                 }
                 Some(Computed { value, ends: all })
             }
-            (ValueForm::ToTotal, Reads::RateToTotal(rate)) => {
+            (ValueForm::ToTotal, Reads::Group(GroupValue::Rate(rate), _)) => {
                 let own = [0, 1].map(|side| rate(&confusion_of(&weights[side])));
                 let of_rows = [0, 1].map(|side| rate(&confusion_of(&rows[side])));
                 let [a, b] = [part(0, own[0], of_rows[0])?, part(1, own[1], of_rows[1])?];
@@ -170,10 +171,11 @@ impl ValueOfCells {
                 let ends = apart.ends.map(distance).map(|(lo, hi)| (rest * lo, rest * hi));
                 Some(Computed { value: rest * apart.value.abs(), ends })
             }
-            (ValueForm::ToTotal, Reads::ScoreToTotal(score)) => {
+            (ValueForm::ToTotal, Reads::Group(of, _)) => {
                 let mut all = confusion_of(&weights[0]);
                 all.merge(&confusion_of(&weights[1]));
-                let value = (score(&confusion_of(&weights[0])).ok()? - score(&all).ok()?).abs();
+                let own = of.score(&confusion_of(&weights[0])).ok()?;
+                let value = (own - of.score(&all).ok()?).abs();
                 Some(Computed { value, ends: None })
             }
             (ValueForm::Switch, Reads::SwitchScore(score)) => plain(score(&moved(0).0)),
@@ -193,7 +195,13 @@ impl ValueOfCells {
     }
 
     fn is_ratio(&self) -> bool {
-        matches!(self.metric.reads, Reads::RateRatio(_) | Reads::FavourableRatio)
+        matches!(
+            self.metric.reads,
+            Reads::Group(
+                GroupValue::Rate(_) | GroupValue::FavourableRate,
+                Some(GapTransform::Ratio | GapTransform::Inverse)
+            )
+        )
     }
 }
 

@@ -319,7 +319,7 @@ impl<'a> JobChecker<'a> {
         let of_scores = matches!(metric.family, MetricFamily::Shift | MetricFamily::Scores);
         // A metric that compares scores with shares of labels.
         let needs_probability =
-            matches!(metric.reads, Reads::Scored(reading) if reading.needs_probability());
+            matches!(metric.reads, Reads::Scored(reading, _) if reading.needs_probability());
         if of_scores && !model.gives_scores() {
             self.say(here, m::gate_of_decisions(gate.name, metric.id));
         } else if needs_probability && ModelBlock::gives_points(model) {

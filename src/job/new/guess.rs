@@ -13,7 +13,8 @@ use crate::data::source::list_words;
 use crate::data::values::ValueClass;
 use crate::error::Result;
 use crate::job::FavourableClass;
-use crate::metric::evidence::labels::{FavourableShare, LowestShare, share, shares_differ};
+use crate::metric::evidence::labels::{FavourableShare, LowestShare, shares_differ};
+use crate::metric::rate::Rate;
 use crate::param::ColumnName;
 
 /// Levels that a nominal feature may have before it is left out.
@@ -322,7 +323,7 @@ pub(super) fn are_selective(look: &ColumnProfile, label: &ColumnProfile) -> bool
         let mine = rows.filter(|(value, _)| value.is_some_and(|value| value.word == of));
         let (missing, n) = mine
             .fold((0, 0), |(missing, n), (_, label)| (missing + u64::from(label.is_none()), n + 1));
-        share(missing, n)
+        Rate::of(missing, n)
     };
     let shares: Vec<_> = look.levels.keys().map(counts).collect();
     shares.iter().enumerate().any(|(i, a)| shares[..i].iter().any(|b| shares_differ(*a, *b)))

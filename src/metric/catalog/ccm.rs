@@ -8,7 +8,6 @@
 
 use super::place::PagePlace::TablesOnly;
 use crate::metric::DirectionSide::{self, New, Original};
-use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::Eccm;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
@@ -131,16 +130,16 @@ pub(crate) const METRICS: &[Metric] = records! {
         shown: at![SwitchRows 10, SwitchColumns 5, ClassSwitches 4], ..RATE;
     "sr_any", "SR_any", "any switch rate",
         "people with a counterfactual whose prediction differs / people with a counterfactual",
-        reads: Reads::AnySwitch(sr_any), ideal: Some(0.0), source: ADDED, shown: at![AnySwitches 1],
+        reads: Reads::AnySwitch(sr), ideal: Some(0.0), source: ADDED, shown: at![AnySwitches 1],
         ..RATE;
     "psr_any", "PSR_any", "any positive switch rate", "people predicted negative with a \
             counterfactual predicted positive / people predicted negative",
-        reads: Reads::AnySwitch(psr_any), ideal: Some(0.0),
+        reads: Reads::AnySwitch(psr), ideal: Some(0.0),
         undefined_when: "nobody is predicted negative", source: ADDED, shown: at![AnySwitches 2],
         ..RATE;
     "nsr_any", "NSR_any", "any negative switch rate", "people predicted positive with a \
             counterfactual predicted negative / people predicted positive",
-        reads: Reads::AnySwitch(nsr_any), ideal: Some(0.0),
+        reads: Reads::AnySwitch(nsr), ideal: Some(0.0),
         undefined_when: "nobody is predicted positive", source: ADDED, shown: at![AnySwitches 3],
         ..RATE;
     "sr_ratio", "SR_ratio", "ratio of switch rates", "SR(A -> B) / SR(B -> A)",
@@ -201,14 +200,6 @@ rates! { Eccm rate {
     pcp(e): e.cp(), e.cp() + e.sp(), NoCounterfactualPredictedPositive;
     psdr(e): e.sp(), e.cp() + e.sp(), NoCounterfactualPredictedPositive;
     of_no_side(e): 0, 0, NoFavourableSide;
-} }
-
-rates! { AnySwitch rate {
-    sr_any(any): any.of(false, true) + any.of(true, true), any.n(), EmptyGroup;
-    psr_any(any): any.of(false, true), any.of(false, true) + any.of(false, false),
-        NoPredictedNegative;
-    nsr_any(any): any.of(true, true), any.of(true, true) + any.of(true, false),
-        NoPredictedPositive;
 } }
 
 fn p2nr(e: &Eccm) -> MetricValue {

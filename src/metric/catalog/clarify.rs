@@ -17,10 +17,16 @@
 //! and [`flips`](crate::metric::evidence::flip_test) for FT.
 
 use super::performance as p;
+use crate::metric::GapTransform::{self, Difference, Rise};
+use crate::metric::estimate::Dual;
+use crate::metric::estimate::curve::CellFunction;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::evidence::strata::{self};
 use crate::metric::rate::{MetricValue, Undefined};
-use crate::metric::{Facet, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads};
+use crate::metric::{
+    Facet, GroupValue, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, RateOfGroup, Reads,
+    ScoreOfGroup,
+};
 
 const DOCUMENT: &str = "Amazon SageMaker Clarify, post-training bias metrics";
 
@@ -41,11 +47,12 @@ const FACETS: Metric = Metric {
 pub(crate) const METRICS: &[Metric] = records! {
     "dppl", "DPPL", "difference in positive proportions in predicted labels",
         "favourable predictions / N of a, minus the same of d",
-        reads: Reads::RateDifference(p::pprev), needs_label: false,
+        reads: of_rate(p::pprev), needs_label: false,
         undefined_when: "a facet is empty", shown: at![ClarifyOutcomes 1], ..FACETS;
     "dcacc", "DCAcc", "difference in conditional acceptance",
         "favourable labels / favourable predictions of a, minus the same of d",
-        reads: Reads::ScoreDifference(acceptance), range: (f64::NEG_INFINITY, f64::INFINITY),
+        reads: positive(acceptance, |[tp, fp, fn_, _]| (tp + fn_) / (tp + fp), Some(Difference)),
+        range: (f64::NEG_INFINITY, f64::INFINITY),
         unit: MetricUnit::Signed,
         sign: "above 0 qualified people of the favoured facet are refused more often",
         undefined_when: "nobody of a facet gets the favourable prediction",
@@ -53,30 +60,32 @@ pub(crate) const METRICS: &[Metric] = records! {
         ..FACETS;
     "dcr", "DCR", "difference in conditional rejection",
         "unfavourable labels / unfavourable predictions of d, minus the same of a",
-        reads: Reads::ScoreRise(rejection), range: (f64::NEG_INFINITY, f64::INFINITY),
+        reads: positive(rejection, |[_, fp, fn_, tn]| (tn + fp) / (tn + fn_), Some(Rise)),
+        range: (f64::NEG_INFINITY, f64::INFINITY),
         unit: MetricUnit::Signed,
         sign: "above 0 people of the favoured facet are refused more often than they deserve",
         undefined_when: "nobody of a facet gets the unfavourable prediction",
         impaired: ImpairedGroupRule::AboveZero(Facet::First), shown: at![ClarifyDeserts 2],
         ..FACETS;
-    "rd", "RD", "recall difference", "TPR_a - TPR_d", reads: Reads::RateDifference(p::tpr),
+    "rd", "RD", "recall difference", "TPR_a - TPR_d", reads: of_rate(p::tpr),
         undefined_when: "nobody of a facet has the favourable label", shown: at![ClarifyDeserts 3],
         ..FACETS;
-    "sd", "SD", "specificity difference", "TNR_d - TNR_a", reads: Reads::RateDifference(p::fpr),
+    "sd", "SD", "specificity difference", "TNR_d - TNR_a", reads: of_rate(p::fpr),
         undefined_when: "nobody of a facet has the unfavourable label",
         shown: at![ClarifyDeserts 4], ..FACETS;
     "dar", "DAR", "difference in acceptance rates", "PPV_a - PPV_d",
-        reads: Reads::RateDifference(p::ppv),
+        reads: of_rate(p::ppv),
         undefined_when: "nobody of a facet gets the favourable prediction",
         shown: at![ClarifyDeserts 5], ..FACETS;
     "drr", "DRR", "difference in rejection rates", "NPV_d - NPV_a",
-        reads: Reads::RateDifference(p::fomr), sign: "above 0 the favoured facet is worse off",
+        reads: of_rate(p::fomr), sign: "above 0 the favoured facet is worse off",
         undefined_when: "nobody of a facet gets the unfavourable prediction",
         impaired: ImpairedGroupRule::AboveZero(Facet::First), shown: at![ClarifyDeserts 6],
         ..FACETS;
-    "ad", "AD", "accuracy difference", "ACC_a - ACC_d", reads: Reads::RateDifference(p::acc),
+    "ad", "AD", "accuracy difference", "ACC_a - ACC_d", reads: of_rate(p::acc),
         undefined_when: "a facet is empty", shown: at![ClarifyDeserts 7], ..FACETS;
-    "te", "TE", "treatment equality", "FN_d / FP_d - FN_a / FP_a", reads: Reads::ScoreRise(errors),
+    "te", "TE", "treatment equality", "FN_d / FP_d - FN_a / FP_a",
+        reads: positive(errors, |[_, fp, fn_, _]| fn_ / fp, Some(Rise)),
         range: (f64::NEG_INFINITY, f64::INFINITY), unit: MetricUnit::Signed,
         sign: "above 0 errors in d are more often denials; the reader decides which error is worse",
         undefined_when: "nobody of a facet is wrongly granted the favourable prediction",
@@ -111,24 +120,43 @@ pub(crate) const METRICS: &[Metric] = records! {
         undefined_when: "a facet is empty", shown: at![ClarifyOutcomes 5], ..FACETS;
     "dpl", "DPL", "difference in proportions of labels",
         "favourable labels / people with a label of a, minus the same of d",
-        reads: Reads::RateDifference(p::prev), undefined_when: "a facet has nobody with a label",
+        reads: of_rate(p::prev), undefined_when: "a facet has nobody with a label",
         source: "Amazon SageMaker Clarify, pre-training bias metrics, DPL",
         shown: at![ClarifyDeserts 9], ..FACETS;
     "bias_change", "bias_change", "change of bias from labels to predictions",
         "mean of (prediction - label) of a, minus the same of d, favourable 1, else 0",
-        reads: Reads::MeanDifference(lift), range: (-2.0, 2.0),
+        reads: Reads::Group(GroupValue::MeanOfLabelled(lift), Some(Difference)), range: (-2.0, 2.0),
         sign: "above 0 predictions move in favour of a, compared with the labels",
         undefined_when: "a facet has nobody with a label",
         source: "DPPL minus DPL of the people with a label", impaired: ImpairedGroupRule::Unstated,
         shown: at![ClarifyDeserts 10], ..FACETS;
     "ge", "GE", "generalized entropy", "(N (TP + TN + 4 FP) / (TP + TN + 2 FP)^2 - 1) / 2",
-        reads: Reads::Benefit(generalized_entropy), range: (0.0, f64::INFINITY),
+        reads: positive(generalized_entropy, entropy_of_cells, None), range: (0.0, f64::INFINITY),
         unit: MetricUnit::Number, sign: "never negative; 0 where all have the same benefit",
             undefined_when: "everybody deserves the favourable prediction and is denied it, or \
             there is nobody",
         source: "Amazon SageMaker Clarify, post-training bias metrics, GE; Speicher et al. 2018",
         impaired: ImpairedGroupRule::Unstated, shown: at![ClarifyTotals 1], ..FACETS;
 };
+
+const fn of_rate(of: RateOfGroup) -> Reads {
+    Reads::Group(GroupValue::Rate(of), Some(Difference))
+}
+
+/// A value above 0, also as a function of TP, FP, FN and TN.
+const fn positive(
+    of: ScoreOfGroup,
+    cells: fn([Dual; 4]) -> Dual,
+    transform: Option<GapTransform>,
+) -> Reads {
+    Reads::Group(GroupValue::OfCells(of, CellFunction::Positive(cells)), transform)
+}
+
+fn entropy_of_cells([tp, fp, fn_, tn]: [Dual; 4]) -> Dual {
+    let benefit = tp + tn + 2.0 * fp;
+    let squares = (tp + fp + fn_ + tn) * (tp + tn + 4.0 * fp);
+    0.5 * (squares / (benefit * benefit) - Dual::constant(1.0))
+}
 
 /// The mean of prediction - label over the people with a label.
 fn lift(c: &Confusion) -> MetricValue {

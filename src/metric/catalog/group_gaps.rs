@@ -14,10 +14,9 @@ use std::sync::LazyLock;
 
 use super::performance as p;
 use super::place::PagePlace;
-use crate::metric::evidence::person::Confusion;
-use crate::metric::rate::MetricValue;
 use crate::metric::{
-    GapTransform, ImpairedGroupRule, Metric, MetricFamily, MetricGaps, MetricUnit, Reads, combine,
+    GapTransform, GroupValue, ImpairedGroupRule, Metric, MetricFamily, MetricGaps, MetricUnit,
+    Reads,
 };
 
 const DEFINED_HERE: &str = "the same metric of two groups, compared";
@@ -36,7 +35,6 @@ const PAIR: Metric = Metric {
     undefined_when: UNDEFINED,
     source: DEFINED_HERE,
     needs_label: true,
-    reads: Reads::FavourableRatio,
     unit: MetricUnit::Points,
     ..Metric::UNSTATED
 };
@@ -46,6 +44,7 @@ const FAVOURABLE: Metric = Metric {
     range: (0.0, f64::INFINITY),
     ideal: Some(1.0),
     needs_label: false,
+    reads: Reads::Group(GroupValue::FavourableRate, Some(GapTransform::Inverse)),
     impaired: ImpairedGroupRule::LowerRate(p::pprev),
     unit: MetricUnit::Times,
     ..PAIR
@@ -61,7 +60,8 @@ const PARITIES: &[Metric] = records! {
         shown: at![PairGaps 3], ..Metric::UNSTATED;
     "demp_min_ratio", "DemP_min_ratio", "demographic parity, smaller over larger",
         "the smaller of favourable predictions / N of A and of B, over the larger",
-        reads: Reads::FavourableMinRatio, range: (0.0, 1.0),
+        reads: Reads::Group(GroupValue::FavourableRate, Some(GapTransform::SmallerOverLarger)),
+        range: (0.0, 1.0),
         sign: "without direction: smaller over larger rate",
         undefined_when: "a group is empty, or nobody gets the favourable prediction in either",
         source: "Uniform Guidelines on Employee Selection Procedures 1978, 29 CFR 1607.4 D; \
@@ -85,12 +85,13 @@ const PARITIES: &[Metric] = records! {
         undefined_when: "nobody is predicted positive in one of the groups",
         shown: at![PairGaps 9, WidestGaps 8, ArmGaps 6], ..Metric::UNSTATED;
     "eodds", "EOdds", "equalized odds difference", "max(|TPR_A - TPR_B|, |FPR_A - FPR_B|)",
-        reads: Reads::WidestGap([p::tpr, p::fpr]), range: (0.0, 1.0), unit: MetricUnit::Distance,
+        reads: Reads::Group(GroupValue::TwoRates([p::tpr, p::fpr]), Some(GapTransform::Widest)),
+        range: (0.0, 1.0), unit: MetricUnit::Distance,
         sign: "a maximum of absolute gaps: never negative", source: JOURNAL,
         undefined_when: "TPR or FPR is undefined in one of the groups",
         shown: at![PairGaps 7, WidestGaps 6, ArmGaps 5], ..PAIR;
     "aod", "AOD", "average odds difference", "((TPR_A - TPR_B) + (FPR_A - FPR_B)) / 2",
-        reads: Reads::ScoreDifference(mean_odds),
+        reads: Reads::Group(ODDS, Some(GapTransform::Difference)),
         undefined_when: "TPR or FPR is undefined in one of the groups",
         source: "Bellamy et al. 2018, AI Fairness 360", shown: at![PairGaps 8, WidestGaps 7],
         ..PAIR;
@@ -99,6 +100,7 @@ const PARITIES: &[Metric] = records! {
 /// A gap of a metric of one group; none of a metric that says nothing of its gaps.
 fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> Option<Metric> {
     let MetricGaps { called, impaired, .. } = base.gaps?;
+    let Reads::Group(value, None) = base.reads else { return None };
     // Once in the life of the program, which the catalog lives as long as.
     let text = |text: String| -> &'static str { text.leak() };
     let (symbol, (lo, hi)) = (base.symbol, base.range);
@@ -109,6 +111,7 @@ fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> O
         symbol: text(format!("{symbol}{}", &id[base.id.len()..])),
         id: text(id),
         needs_label: base.needs_label,
+        reads: Reads::Group(value, Some(transform)),
         gap_of: Some((base.id, transform)),
         shown,
         ..PAIR
@@ -118,11 +121,6 @@ fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> O
             name: text(format!("difference in {called}")),
             formula: text(format!("{symbol}_A - {symbol}_B")),
             range: (-width, width),
-            reads: match base.reads {
-                Reads::Rate(rate) => Reads::RateDifference(rate),
-                Reads::Score(score) => Reads::ScoreDifference(score),
-                _ => return None,
-            },
             impaired,
             unit: if is_share { MetricUnit::Points } else { MetricUnit::Signed },
             ..common
@@ -134,11 +132,6 @@ fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> O
             ideal: Some(1.0),
             sign: RATIO_SIGN,
             undefined_when: RATIO_UNDEFINED,
-            reads: match base.reads {
-                Reads::Rate(rate) => Reads::RateRatio(rate),
-                Reads::Score(score) => Reads::ScoreRatio(score),
-                _ => return None,
-            },
             impaired,
             unit: MetricUnit::Times,
             ..common
@@ -150,14 +143,10 @@ fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> O
             sign: "a distance: never negative",
             undefined_when: "the metric is undefined for all groups together, or in each of them",
             source: "the same metric of each group and of all, compared",
-            reads: match base.reads {
-                Reads::Rate(rate) => Reads::RateToTotal(rate),
-                Reads::Score(score) => Reads::ScoreToTotal(score),
-                _ => return None,
-            },
             unit: if is_share { MetricUnit::Distance } else { MetricUnit::Number },
             ..common
         },
+        _ => return None,
     })
 }
 
@@ -185,8 +174,5 @@ pub(crate) static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
     PARITIES.iter().filter_map(parity).chain(made(false)).chain(made(true)).collect()
 });
 
-/// The mean of TPR and FPR, of which the average odds difference is the gap; see
-/// [`p::score_shape`].
-fn mean_odds(c: &Confusion) -> MetricValue {
-    combine(p::tpr(c).value(), p::fpr(c).value(), |tpr, fpr| Ok(f64::midpoint(tpr, fpr)))
-}
+/// The mean of TPR and FPR, of which the average odds difference is the gap.
+const ODDS: GroupValue = GroupValue::MeanOfRates([p::tpr, p::fpr]);

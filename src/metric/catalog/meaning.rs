@@ -86,10 +86,10 @@ static TEXTS: LazyLock<BTreeMap<(&'static str, &'static str), &'static str>> =
 /// The block of gaps that are derived from another metric.
 fn block(metric: &Metric, transform: GapTransform) -> &'static str {
     match transform {
-        GapTransform::Difference => "any_difference",
+        GapTransform::Difference | GapTransform::Rise => "any_difference",
         GapTransform::ToTotal => "any_to_total",
-        GapTransform::Ratio if metric.is_of_two_directions() => "any_direction_ratio",
-        GapTransform::Ratio => "any_ratio",
+        _ if metric.is_of_two_directions() => "any_direction_ratio",
+        _ => "any_ratio",
     }
 }
 

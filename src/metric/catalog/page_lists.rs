@@ -40,7 +40,7 @@ mod tests {
     use crate::metric::catalog::place::{PageList, PagePlace};
     use crate::metric::catalog::{catalog, find};
     use crate::metric::{
-        AmountSubject, GapTransform, MetricFamily, MetricUnit, Reads, ScoreReading,
+        AmountSubject, GapTransform, GroupValue, MetricFamily, MetricUnit, Reads, ScoreReading,
     };
 
     #[test]
@@ -89,37 +89,35 @@ mod tests {
 
     #[test]
     fn the_unit_of_a_metric_is_that_of_what_it_reads() {
+        use GapTransform::{Difference, Rise, ToTotal, Widest};
         use MetricUnit::{Count, Distance, Number, Points, Share, Signed, Times};
         for metric in catalog() {
             let of_two = [Points, Signed];
             let units: &[MetricUnit] = match metric.reads {
-                Reads::Rate(_)
-                | Reads::StrataRate(_)
+                Reads::Group(of, transform) => match (of, transform) {
+                    (GroupValue::Rate(_), None) => &[Share],
+                    (GroupValue::Rate(_) | GroupValue::MeanOfLabelled(_), Some(Difference)) => {
+                        &[Points]
+                    }
+                    (GroupValue::Rate(_), Some(ToTotal)) | (_, Some(Widest)) => &[Distance],
+                    (_, Some(ToTotal)) => &[Distance, Number],
+                    (_, Some(Difference | Rise)) => &of_two,
+                    (_, Some(_)) => &[Times],
+                    (_, None) => &[Share, Number],
+                },
+                Reads::StrataRate(_)
                 | Reads::SwitchRate(_)
                 | Reads::SwitchByFavour { .. }
                 | Reads::AnySwitch(_) => &[Share],
-                Reads::RateDifference(_) | Reads::Flips | Reads::MeanDifference(_) => &[Points],
-                Reads::RateRatio(_)
-                | Reads::FavourableRatio
-                | Reads::FavourableMinRatio
-                | Reads::ScoreRatio(_)
-                | Reads::SwitchRatio(_) => &[Times],
-                Reads::RateToTotal(_) | Reads::WidestGap(_) => &[Distance],
-                Reads::ScoreDifference(_) | Reads::ScoreRise(_) => &of_two,
-                Reads::ScoreToTotal(_) => &[Distance, Number],
-                Reads::Score(_) => &[Share, Number],
+                Reads::Flips => &[Points],
+                Reads::SwitchRatio(_) => &[Times],
                 Reads::SwitchScore(_) => &[Times, Number],
                 Reads::Strata(_) => &[Points, Count],
-                Reads::Benefit(_) => &[Number],
                 Reads::Shift(_) => &[Number, Signed],
                 Reads::Graphs => &[Count, Number, Share],
-                Reads::Scored(reading) => match reading {
-                    ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
-                        &[Signed]
-                    }
-                    ScoreReading::ObservedExpected => &[Times],
-                    _ => &[Number],
-                },
+                Reads::Scored(_, Some(_)) => &[Signed],
+                Reads::Scored(ScoreReading::ObservedExpected, None) => &[Times],
+                Reads::Scored(_, None) => &[Number],
                 Reads::Amount(subject) => match subject {
                     AmountSubject::Group => &[Number],
                     AmountSubject::Gap | AmountSubject::Change => &[Signed],

@@ -5,11 +5,12 @@
 use super::place::PageList as L;
 use super::place::PagePlace::{self, At, BesideBase, BesideWidest, TablesOnly};
 use crate::metric::ImpairedGroupRule::{self, LowerRate, Unstated};
-use crate::metric::estimate::Dual;
 use crate::metric::estimate::curve::CellFunction;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
-use crate::metric::{Metric, MetricFamily, MetricGaps, MetricUnit, Reads, combine, phi};
+use crate::metric::{
+    GroupValue, Metric, MetricFamily, MetricGaps, MetricUnit, RateOfGroup, Reads, phi,
+};
 
 const FAWCETT: &str = "Fawcett 2006, An introduction to ROC analysis";
 const EMPTY: &str = "the group is empty";
@@ -44,62 +45,62 @@ const fn widest(difference: &'static [PagePlace]) -> [&'static [PagePlace]; 3] {
 
 /// The list of this family.
 pub(crate) const METRICS: &[Metric] = records! {
-    "prev", "PREV", "prevalence", "(TP + FN) / N", reads: Reads::Rate(prev),
+    "prev", "PREV", "prevalence", "(TP + FN) / N", reads: rate(prev),
         gaps: gaps("prevalence", Unstated, GAPS),
         shown: at![GroupRows 2, GroupColumns 2, ClassGroups 1], ..RATE;
     "pprev", "PPREV", "predicted prevalence",
-        "people predicted positive / people with a prediction", reads: Reads::Rate(pprev),
+        "people predicted positive / people with a prediction", reads: rate(pprev),
         needs_label: false,
         gaps: gaps("predicted prevalence", LowerRate(pprev), widest(&[BesideBase])),
         shown: at![GroupRows 1, GroupColumns 1, ClassGroups 2, ArmPerformance 8], has_curve: true,
         ..RATE;
-    "acc", "ACC", "accuracy", "(TP + TN) / N", reads: Reads::Rate(acc), ideal: Some(1.0),
+    "acc", "ACC", "accuracy", "(TP + TN) / N", reads: rate(acc), ideal: Some(1.0),
         gaps: gaps("accuracy", Unstated, widest(&[BesideBase, At(L::PairGaps, 10),
             At(L::WidestGaps, 9), At(L::ArmGaps, 7)])),
         shown: at![GroupRows 3, GroupColumns 3, Slices 2, ArmPerformance 1, ArmFolds 1], ..RATE;
-    "tpr", "TPR", "true positive rate, recall", "TP / (TP + FN)", reads: Reads::Rate(tpr),
+    "tpr", "TPR", "true positive rate, recall", "TP / (TP + FN)", reads: rate(tpr),
         ideal: Some(1.0), undefined_when: "nobody has the positive label",
         gaps: gaps("true positive rate", LowerRate(tpr), widest(&[BesideBase])),
         shown: at![GroupRows 5, GroupColumns 4, ClassGroups 3, ArmPerformance 3, ArmFolds 2],
         has_curve: true, ..RATE;
-    "fnr", "FNR", "false negative rate", "FN / (TP + FN)", reads: Reads::Rate(fnr),
+    "fnr", "FNR", "false negative rate", "FN / (TP + FN)", reads: rate(fnr),
         ideal: Some(0.0), undefined_when: "nobody has the positive label",
         gaps: gaps("false negative rate", LowerRate(tpr), GAPS), shown: at![GroupRows 6], ..RATE;
-    "tnr", "TNR", "true negative rate, specificity", "TN / (TN + FP)", reads: Reads::Rate(tnr),
+    "tnr", "TNR", "true negative rate, specificity", "TN / (TN + FP)", reads: rate(tnr),
         ideal: Some(1.0), undefined_when: "nobody has the negative label",
         gaps: gaps("true negative rate", LowerRate(fpr), GAPS),
         shown: at![GroupRows 7, ArmPerformance 4, ArmFolds 3], ..RATE;
-    "fpr", "FPR", "false positive rate", "FP / (TN + FP)", reads: Reads::Rate(fpr),
+    "fpr", "FPR", "false positive rate", "FP / (TN + FP)", reads: rate(fpr),
         ideal: Some(0.0), undefined_when: "nobody has the negative label",
         gaps: gaps("false positive rate", LowerRate(fpr), widest(&[BesideBase])),
         shown: at![GroupRows 8, GroupColumns 5, ClassGroups 4], has_curve: true, ..RATE;
-    "ppv", "PPV", "positive predictive value, precision", "TP / (TP + FP)", reads: Reads::Rate(ppv),
+    "ppv", "PPV", "positive predictive value, precision", "TP / (TP + FP)", reads: rate(ppv),
         ideal: Some(1.0), undefined_when: "nobody is predicted positive",
         gaps: gaps("precision", Unstated, widest(&[BesideBase])),
         shown: at![GroupRows 9, GroupColumns 6, ClassGroups 5, ArmPerformance 5], ..RATE;
-    "fdr", "FDR", "false discovery rate", "FP / (TP + FP)", reads: Reads::Rate(fdr),
+    "fdr", "FDR", "false discovery rate", "FP / (TP + FP)", reads: rate(fdr),
         ideal: Some(0.0), undefined_when: "nobody is predicted positive",
         gaps: gaps("false discovery rate", Unstated, GAPS), shown: at![GroupRows 10], ..RATE;
-    "npv", "NPV", "negative predictive value", "TN / (TN + FN)", reads: Reads::Rate(npv),
+    "npv", "NPV", "negative predictive value", "TN / (TN + FN)", reads: rate(npv),
         ideal: Some(1.0), undefined_when: "nobody is predicted negative",
         gaps: gaps("negative predictive value", Unstated, GAPS),
         shown: at![GroupRows 11, GroupColumns 7], ..RATE;
-    "for", "FOR", "false omission rate", "FN / (TN + FN)", reads: Reads::Rate(fomr),
+    "for", "FOR", "false omission rate", "FN / (TN + FN)", reads: rate(fomr),
         ideal: Some(0.0), undefined_when: "nobody is predicted negative",
         gaps: gaps("false omission rate", Unstated, GAPS), shown: at![GroupRows 12], ..RATE;
-    "bacc", "BACC", "balanced accuracy", "(TPR + TNR) / 2", reads: Reads::Score(bacc),
+    "bacc", "BACC", "balanced accuracy", "(TPR + TNR) / 2", reads: BACC,
         ideal: Some(1.0), undefined_when: "TPR or TNR is undefined",
         source: "Brodersen et al. 2010, The balanced accuracy and its posterior distribution",
         gaps: gaps("balanced accuracy", Unstated, GAPS), shown: at![GroupRows 4, ArmPerformance 2],
         ..RATE;
-    "f1", "F1", "F1 score", "2 TP / (2 TP + FP + FN)", reads: Reads::Score(f1), ideal: Some(1.0),
+    "f1", "F1", "F1 score", "2 TP / (2 TP + FP + FN)", reads: F1, ideal: Some(1.0),
         unit: MetricUnit::Number,
         undefined_when: "there is neither a positive label nor a positive prediction",
         source: "van Rijsbergen 1979, Information Retrieval",
         gaps: gaps("F1 score", Unstated, widest(&[BesideBase, At(L::WidestGaps, 10)])),
         shown: at![GroupRows 13, GroupColumns 8, ClassGroups 6, ArmPerformance 6], ..RATE;
     "mcc", "MCC", "Matthews correlation coefficient",
-        "(TP TN - FP FN) / sqrt((TP + FP)(TP + FN)(TN + FP)(TN + FN))", reads: Reads::Score(mcc),
+        "(TP TN - FP FN) / sqrt((TP + FP)(TP + FN)(TN + FP)(TN + FN))", reads: MCC,
         ideal: Some(1.0), range: (-1.0, 1.0), unit: MetricUnit::Number,
         sign: "above 0: better than chance",
         undefined_when: "one label or one prediction does not occur", source: "Matthews 1975, \
@@ -110,8 +111,7 @@ pub(crate) const METRICS: &[Metric] = records! {
 
 /// The share of people with a prediction who are predicted positive; needs no label.
 pub(crate) fn pprev(c: &Confusion) -> Rate {
-    let (numerator, denominator) = (c.predicted_as(true), c.predicted());
-    Rate { numerator, denominator, empty: Undefined::EmptyGroup }
+    Rate::of(c.predicted_as(true), c.predicted())
 }
 
 rates! { Confusion rate {
@@ -129,46 +129,13 @@ rates! { Confusion rate {
     jaccard(c): c.tp, c.tp + c.fp + c.fn_, ZeroDenominator;
 } }
 
-/// (TPR + TNR) / 2; undefined where one of both is.
-pub(crate) fn bacc(c: &Confusion) -> MetricValue {
-    combine(tpr(c).value(), tnr(c).value(), |tpr, tnr| Ok(f64::midpoint(tpr, tnr)))
+const fn rate(of: RateOfGroup) -> Reads {
+    Reads::Group(GroupValue::Rate(of), None)
 }
 
-/// A rate of one group.
-type RateOfGroup = fn(&Confusion) -> Rate;
-
-/// How a metric of one group that is no rate follows from its cells, which gives it its interval.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum ScoreShape {
-    /// The mean of two rates.
-    MeanOfRates([RateOfGroup; 2]),
-    /// A function of a rate that rises.
-    OfRate(RateOfGroup, fn(f64) -> f64),
-    /// A function of TP, FP, FN and TN.
-    OfCells(CellFunction),
-}
-
-/// How a metric of one group, or the metric behind a gap, follows from its cells; none of rates and
-/// of what needs more than cells.
-pub(crate) fn score_shape(metric: &Metric) -> Option<ScoreShape> {
-    use ScoreShape::{MeanOfRates, OfCells, OfRate};
-    let positive = |of| Some(OfCells(CellFunction::Positive(of)));
-    match metric.gap_of.map_or(metric.id, |(base, _)| base) {
-        "bacc" => Some(MeanOfRates([tpr, tnr])),
-        "aod" => Some(MeanOfRates([tpr, fpr])),
-        "f1" => Some(OfRate(jaccard, |jaccard| 2.0 * jaccard / (1.0 + jaccard))),
-        "mcc" => Some(OfCells(CellFunction::Correlation)),
-        "dcacc" => positive(|[tp, fp, fn_, _]| (tp + fn_) / (tp + fp)),
-        "dcr" => positive(|[_, fp, fn_, tn]| (tn + fp) / (tn + fn_)),
-        "te" => positive(|[_, fp, fn_, _]| fn_ / fp),
-        "ge" => positive(|[tp, fp, fn_, tn]| {
-            let benefit = tp + tn + 2.0 * fp;
-            let squares = (tp + fp + fn_ + tn) * (tp + tn + 4.0 * fp);
-            0.5 * (squares / (benefit * benefit) - Dual::constant(1.0))
-        }),
-        _ => None,
-    }
-}
+const BACC: Reads = Reads::Group(GroupValue::MeanOfRates([tpr, tnr]), None);
+const F1: Reads = Reads::Group(GroupValue::OfRate(f1, jaccard, |j| 2.0 * j / (1.0 + j)), None);
+const MCC: Reads = Reads::Group(GroupValue::OfCells(mcc, CellFunction::Correlation), None);
 
 /// 2 TP / (2 TP + FP + FN).
 pub(crate) fn f1(c: &Confusion) -> MetricValue {
@@ -183,10 +150,10 @@ pub(crate) fn mcc(c: &Confusion) -> MetricValue {
 
 #[cfg(test)]
 mod tests {
-    use super::{METRICS, bacc, f1, mcc};
-    use crate::metric::Reads;
+    use super::{METRICS, f1, mcc, tnr, tpr};
     use crate::metric::evidence::person::Confusion;
     use crate::metric::rate::Undefined;
+    use crate::metric::{GroupValue, Reads};
 
     #[test]
     fn by_hand() {
@@ -209,8 +176,8 @@ mod tests {
         ];
         for (metric, (id, value)) in METRICS.iter().zip(expected) {
             let found = match metric.reads {
-                Reads::Rate(rate) => rate(&c).value(),
-                Reads::Score(score) => score(&c),
+                Reads::Group(GroupValue::Rate(rate), None) => rate(&c).value(),
+                Reads::Group(of, None) => of.score(&c),
                 _ => unreachable!(),
             };
             assert_eq!(metric.id, id);
@@ -221,6 +188,7 @@ mod tests {
     #[test]
     fn reasons() {
         let none = Confusion::default();
+        let bacc = |c: &Confusion| GroupValue::MeanOfRates([tpr, tnr]).score(c);
         assert_eq!([bacc(&none), f1(&none), mcc(&none)], [Err(Undefined::EmptyGroup); 3]);
         let negatives = Confusion { tn: 5, ..none };
         assert_eq!(bacc(&negatives), Err(Undefined::OperandMissing));

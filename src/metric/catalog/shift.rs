@@ -16,27 +16,9 @@
 //! hence the second pass of [`jensen_shannon`](crate::metric::evidence::jensen_shannon).
 
 use super::place::PagePlace::TablesOnly;
-use crate::metric::evidence::shift::{
-    CHANGE_EDGES, SCORE_BINS, SCORE_EDGES, ScoreShift, bins, log_ratio, total_weight,
-};
+use crate::metric::evidence::shift::{SCORE_BINS, ScoreShift, bins, log_ratio, total_weight};
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::{Metric, MetricFamily, MetricUnit, Reads};
-
-/// Lower edge of a bin of scores, or the upper edge of the one before: i/50.
-///
-/// # Panics
-/// Beyond the last edge, [`SCORE_BINS`].
-pub(crate) fn score_edge(i: usize) -> f64 {
-    SCORE_EDGES[i]
-}
-
-/// Lower edge of a bin of changes, or the upper edge of the one before: (i - 40)/40.
-///
-/// # Panics
-/// Beyond the last edge, [`CHANGE_BINS`].
-pub(crate) fn change_edge(i: usize) -> f64 {
-    CHANGE_EDGES[i]
-}
 
 /// The square root of ln 2.
 const JSCD_MAX: f64 = 0.832_554_611_157_697_8;
@@ -162,11 +144,12 @@ fn kld_hist_smoothed(shift: &ScoreShift) -> MetricValue {
 
 #[cfg(test)]
 mod tests {
-    use super::{METRICS, change_edge, score_edge};
+    use super::METRICS;
     use crate::metric::Reads;
     use crate::metric::evidence::divergence_sums::DivergenceSums;
     use crate::metric::evidence::shift::{
-        CHANGE_BINS, SCORE_BINS, ShiftSums, change_bin, log_ratio, score_bin,
+        CHANGE_BINS, CHANGE_EDGES, SCORE_BINS, SCORE_EDGES, ShiftSums, change_bin, log_ratio,
+        score_bin,
     };
     use crate::metric::rate::{MetricValue, Undefined};
 
@@ -187,15 +170,15 @@ mod tests {
     #[test]
     fn bins_are_closed_on_the_left() {
         for i in 0..=SCORE_BINS {
-            assert_eq!(score_bin(score_edge(i)), i.min(SCORE_BINS - 1));
+            assert_eq!(score_bin(SCORE_EDGES[i]), i.min(SCORE_BINS - 1));
             if i > 0 {
-                assert_eq!(score_bin(score_edge(i).next_down()), i - 1);
+                assert_eq!(score_bin(SCORE_EDGES[i].next_down()), i - 1);
             }
         }
         for i in 0..=CHANGE_BINS {
-            assert_eq!(change_bin(change_edge(i)), i.min(CHANGE_BINS - 1));
+            assert_eq!(change_bin(CHANGE_EDGES[i]), i.min(CHANGE_BINS - 1));
             if i > 0 {
-                assert_eq!(change_bin(change_edge(i).next_down()), i - 1);
+                assert_eq!(change_bin(CHANGE_EDGES[i].next_down()), i - 1);
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::metric::student_interval::{degrees_of_freedom, log_student};
 /// A function of the four cells of a table, of degree 0: twice as many rows of each kind give the
 /// same value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum CellFunction {
+pub enum CellFunction {
     /// The correlation of two yes-no variables, for the matrix a b / c d.
     Correlation,
     /// A value above 0.

@@ -4,7 +4,7 @@ use std::ops::{Add, Div, Mul, Sub};
 
 /// A value with its derivatives.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Dual {
+pub struct Dual {
     pub(crate) value: f64,
     pub(crate) gradient: [f64; 4],
 }

@@ -74,7 +74,7 @@ impl Estimate {
 
     /// A function of this one that rises, such as F1 of a share.
     #[must_use]
-    pub(crate) fn mapped(self, value: f64, function: fn(f64) -> f64) -> Self {
+    pub(crate) fn mapped(self, value: f64, function: impl Fn(f64) -> f64 + 'static) -> Self {
         let influence = Rc::new(self.influence());
         let at = move |level| {
             let of: ValueInterval = self.interval(level)?;
@@ -87,19 +87,11 @@ impl Estimate {
     #[must_use]
     pub(crate) fn times(self, factor: f64) -> Self {
         let value = factor * self.value;
-        match self.of {
-            EstimateParts::Shares(parts) => {
-                let parts = parts.into_iter().map(|(times, share)| (factor * times, share));
-                Estimate { value, of: EstimateParts::Shares(parts.collect()) }
-            }
-            EstimateParts::Other { influence, at } => {
-                let at = move |level| {
-                    let of: ValueInterval = at(level)?;
-                    Ok(ValueInterval { lo: factor * of.lo, hi: factor * of.hi, ..of })
-                };
-                Estimate { value, of: EstimateParts::Other { influence, at: Rc::new(at) } }
-            }
-        }
+        let EstimateParts::Shares(parts) = self.of else {
+            return self.mapped(value, move |end| factor * end);
+        };
+        let parts = parts.into_iter().map(|(times, share)| (factor * times, share));
+        Estimate { value, of: EstimateParts::Shares(parts.collect()) }
     }
 
     /// The sum of both, which are sums of shares.

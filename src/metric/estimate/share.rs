@@ -19,7 +19,7 @@
 use crate::metric::estimate::influence::{Influence, UnitInfluence};
 use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
-use crate::metric::rate::{Rate, Undefined};
+use crate::metric::rate::Rate;
 
 /// A share that has a value.
 #[derive(Debug, Clone)]
@@ -68,11 +68,9 @@ impl Share {
         let counted = units.rows().iter().zip(&each).filter(|(_, of)| of.denominator > 0);
         counted.for_each(|(rows, _)| below += *rows);
         let sum = |cells: &mut dyn Iterator<Item = (usize, u64)>| {
-            let none = Rate { numerator: 0, denominator: 0, empty: Undefined::EmptyGroup };
-            cells.fold(none, |sum, (cell, n)| Rate {
-                numerator: sum.numerator + n * each[cell].numerator,
-                denominator: sum.denominator + n * each[cell].denominator,
-                ..sum
+            cells.fold(Rate::of(0, 0), |sum, (cell, n)| {
+                let (cases, all) = (n * each[cell].numerator, n * each[cell].denominator);
+                Rate::of(sum.numerator + cases, sum.denominator + all)
             })
         };
         let all = sum(&mut units.rows().iter().map(|rows| rows.sum()).enumerate());

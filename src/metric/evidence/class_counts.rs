@@ -12,34 +12,28 @@ use serde::{Deserialize, Serialize};
 use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::FactualCounts;
-use crate::metric::evidence::outcome_patterns::PatternTally;
+use crate::metric::evidence::outcome_patterns::{PatternTally, PersonPattern};
 use crate::metric::evidence::person::{Confusion, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::supported::SupportedOnly;
-use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums, units_of_persons};
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 use crate::num::additive::Additive;
 
+/// The score of each class in [0, 1]; empty where only predictions are known.
+type ClassScoreList<'a> = &'a [Option<f64>];
+
 /// One person as scored.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct ClassPerson<'a> {
-    /// The group, in reference order.
-    pub group: usize,
-    /// The label, where known.
-    pub label: Option<usize>,
-    /// The predicted class, where there is one.
-    pub predicted: Option<usize>,
-    /// The score of each class in [0, 1]; empty where only predictions are known.
-    pub scores: &'a [Option<f64>],
-    /// Whole units that they weigh; 1 where nobody has a weight.
-    pub weight: u64,
-}
+pub(crate) type ClassPerson<'a> = ScoredPerson<usize, ClassScoreList<'a>>;
+
+/// One counterfactual of a person as scored.
+pub(crate) type ClassCounterfactual<'a> = ScoredCounterfactual<usize, ClassScoreList<'a>>;
 
 impl ClassPerson<'_> {
     /// Whether the highest score is that of several classes, so that their order decides.
     pub(crate) fn is_tied(&self) -> bool {
-        let highest = self.predicted.and_then(|class| self.scores.get(class).copied().flatten());
-        highest.is_some() && self.scores.iter().filter(|score| **score == highest).count() > 1
+        let highest = self.predicted.and_then(|class| self.score.get(class).copied().flatten());
+        highest.is_some() && self.score.iter().filter(|score| **score == highest).count() > 1
     }
 
     /// The person where one class is positive and all others are negative.
@@ -48,23 +42,10 @@ impl ClassPerson<'_> {
             group: self.group,
             label: self.label.map(|label| label == class),
             predicted: self.predicted.map(|predicted| predicted == class),
-            score: self.scores.get(class).copied().flatten(),
+            score: self.score.get(class).copied().flatten(),
             weight: self.weight,
         }
     }
-}
-
-/// One counterfactual of a person as scored.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct ClassCounterfactual<'a> {
-    /// The group they are moved to, in reference order.
-    pub to: usize,
-    /// The predicted class, where there is one.
-    pub predicted: Option<usize>,
-    /// The score of each class in [0, 1]; empty where only predictions are known.
-    pub scores: &'a [Option<f64>],
-    /// As of [`ScoredCounterfactual`].
-    pub unsupported: u64,
 }
 
 impl ClassCounterfactual<'_> {
@@ -73,113 +54,125 @@ impl ClassCounterfactual<'_> {
         ScoredCounterfactual {
             to: self.to,
             predicted: self.predicted.map(|predicted| predicted == class),
-            score: self.scores.get(class).copied().flatten(),
+            score: self.score.get(class).copied().flatten(),
             rounded: false,
             unsupported: self.unsupported,
         }
     }
 }
 
-/// Labels against predictions of all groups under one model and one sensitive attribute.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct FactualClassCounts {
-    classes: usize,
-    weighted: bool,
-    /// By group, then of no declared group, the rows of each label and prediction, each unknown 0 or
-    /// the class from 1 on.
-    cells: Vec<Vec<WeightSums>>,
-    /// What the rows of each person weigh by group and cell of the matrix; none where each row is a
-    /// person.
-    persons: Option<PersonCells<1>>,
-    one_vs_all: Vec<FactualCounts>,
-}
-
 /// The label and the prediction of some people, and of counterfactuals that of these, each unknown
 /// or a class; how many they are and what they weigh.
 pub(crate) type ClassCell = ([Option<usize>; 3], WeightSums);
 
-impl FactualClassCounts {
-    /// No rows yet, for this number of classes and of groups.
-    pub(crate) fn new(classes: usize, groups: usize) -> Self {
-        FactualClassCounts {
-            classes,
-            weighted: false,
-            cells: vec![vec![WeightSums::default(); (classes + 1) * (classes + 1)]; groups + 1],
-            persons: None,
-            one_vs_all: vec![FactualCounts::new(groups); classes],
+/// People by their classes, and squares of these: labels against predictions of a group, or
+/// predictions against those of the counterfactuals of a direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct ClassTally {
+    classes: usize,
+    weighted: bool,
+    people: PatternTally,
+    /// What the rows of each person weigh by group or direction and cell of its square; none where
+    /// each row is a person.
+    persons: Option<PersonCells<1>>,
+}
+
+impl ClassTally {
+    fn new(classes: usize, groups: usize, unit: CountingUnit) -> Self {
+        let (people, persons) = (PatternTally::new(groups, classes), unit.persons);
+        let persons = persons.then(PersonCells::new);
+        ClassTally { classes, weighted: unit.weighted, people, persons }
+    }
+
+    /// Number of cells of a square.
+    fn square(&self) -> usize {
+        self.classes * self.classes
+    }
+
+    /// Adds a row by the cells that it fills, each with its group or direction.
+    fn add(
+        &mut self,
+        (key, weight): (u64, u64),
+        factual: (usize, Option<usize>, Option<usize>),
+        moved: &[(usize, Option<usize>)],
+        filled: impl IntoIterator<Item = (usize, Option<usize>, Option<usize>)>,
+    ) {
+        self.people.add(factual, moved.iter().copied(), weight);
+        let square = self.square();
+        let Some(persons) = self.persons.as_mut().filter(|_| weight > 0) else { return };
+        for (place, row, column) in filled {
+            let Some((row, column)) = row.zip(column) else { continue };
+            persons.at(key, place * square + row * self.classes + column)[0] += weight;
         }
     }
 
-    /// The same with other counts of each class against all others.
-    fn map_classes(self, of: impl Fn(FactualCounts) -> FactualCounts) -> Self {
-        let one_vs_all = self.one_vs_all.into_iter().map(of).collect();
-        FactualClassCounts { one_vs_all, ..self }
+    /// The persons of some groups or directions by the cells of the square.
+    fn persons(&self, holds: impl Fn(usize) -> bool) -> Option<Vec<UnitKind>> {
+        let square = self.square();
+        Some(self.persons.as_ref()?.units(|at, _| holds(at / square).then_some(at % square)))
     }
 
-    /// The same, counted by this unit too.
-    #[must_use]
-    pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
-        let (weighted, persons) = (unit.weighted, unit.persons.then(PersonCells::new));
-        FactualClassCounts { weighted, persons, ..self.map_classes(|of| of.counted_by(unit)) }
+    /// People by the cells that a pattern is in, and how often.
+    fn cells<I: IntoIterator<Item = ([Option<usize>; 3], u64)>>(
+        &self,
+        cells: impl Fn(&PersonPattern) -> I,
+    ) -> Vec<ClassCell> {
+        let mut all: BTreeMap<[Option<usize>; 3], WeightSums> = BTreeMap::new();
+        for (kind, sums) in self.people.people() {
+            for (cell, times) in cells(&kind) {
+                *all.entry(cell).or_default() += sums.times(times);
+            }
+        }
+        all.into_iter().collect()
     }
+}
 
-    /// The same where each class against all others begins with these counts of nobody.
-    #[must_use]
-    pub(crate) fn with_one_vs_rest(self, nobody: &FactualCounts) -> Self {
-        self.map_classes(|_| nobody.clone())
+additive!(ClassTally { people, persons });
+
+/// Labels against predictions of all groups under one model and one sensitive attribute.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FactualClassCounts {
+    groups: usize,
+    /// By group, then of no declared group.
+    tally: ClassTally,
+    one_vs_all: Vec<FactualCounts>,
+}
+
+impl FactualClassCounts {
+    /// No rows yet, for this number of classes, of which each against all others begins with these
+    /// counts of nobody.
+    pub(crate) fn new(classes: usize, nobody: &FactualCounts) -> Self {
+        let groups = nobody.groups.len();
+        let tally = ClassTally::new(classes, groups + 1, nobody.unit());
+        FactualClassCounts { groups, tally, one_vs_all: vec![nobody.clone(); classes] }
     }
 
     /// The same without the scores of people.
     #[must_use]
     pub(crate) fn without_scores(self) -> Self {
-        self.map_classes(FactualCounts::without_scores)
+        let one_vs_all = self.one_vs_all.into_iter().map(FactualCounts::without_scores);
+        FactualClassCounts { one_vs_all: one_vs_all.collect(), ..self }
     }
 
-    /// Adds one row. `keys` are those of the person and of the row.
+    /// Adds one row with its stratum; one of weight 0 counts for nothing. `keys` are those of the
+    /// person and of the row.
     ///
     /// # Panics
     /// Where a group or a class is beyond its number: a bug of the caller.
-    pub(crate) fn add(&mut self, keys: (u64, u64), person: &ClassPerson<'_>) {
+    pub(crate) fn add(&mut self, keys: (u64, u64), person: &ClassPerson<'_>, stratum: Option<u32>) {
+        let ClassPerson { group, label, predicted, weight, .. } = *person;
         let tied = person.is_tied();
         for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
             let one = person.one_vs_rest(class);
-            let unit = (person.group, keys.0, person.weight);
-            counts.add(unit, one.label, one.predicted, tied);
-            let labelled = (one.label, one.score.unwrap_or(f64::NAN));
-            counts.add_score(person.group, labelled, person.weight, keys);
+            counts.add((group, keys.0, weight), one.label, one.predicted, tied);
+            if weight > 0 {
+                let labelled = (one.label, one.score.unwrap_or(f64::NAN));
+                counts.add_score(group, labelled, weight, keys);
+                counts.add_stratum(group, (keys.0, weight), one.predicted, stratum);
+            }
         }
-        self.add_state(person.group, person.label, person.predicted, person.weight);
-        let (Some(label), Some(predicted)) = (person.label, person.predicted) else { return };
-        if let Some(persons) = self.persons.as_mut().filter(|_| person.weight > 0) {
-            let row = person.group * self.classes + label;
-            persons.at(keys.0, row * self.classes + predicted)[0] += person.weight;
-        }
-    }
-
-    fn add_state(
-        &mut self,
-        place: usize,
-        label: Option<usize>,
-        predicted: Option<usize>,
-        weight: u64,
-    ) {
-        let classes = self.classes;
-        let state = |of: Option<usize>| {
-            of.map_or(0, |of| {
-                assert!(of < classes, "class {of} of {classes}");
-                1 + of
-            })
-        };
-        let cell = state(label) * (classes + 1) + state(predicted);
-        self.cells[place][cell] += WeightSums::one(weight);
-    }
-
-    /// Adds the stratum of a row, in addition to the row itself. `key` is the person's own.
-    pub(crate) fn add_stratum(&mut self, key: u64, person: &ClassPerson<'_>, stratum: Option<u32>) {
-        for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
-            let predicted = person.predicted.map(|predicted| predicted == class);
-            counts.add_stratum(person.group, (key, person.weight), predicted, stratum);
-        }
+        let factual = (group, label, predicted);
+        self.tally.add((keys.0, weight), factual, &[], [factual]);
     }
 
     /// Adds a row of no declared group, which weighs so many units, by the number of its word;
@@ -196,29 +189,21 @@ impl FactualClassCounts {
             counts.add_ungrouped(word, weight, is(label), is(predicted));
         }
         if word == u32::MAX {
-            self.add_state(self.groups(), label, predicted, weight);
+            self.tally.people.add((self.groups, label, predicted), std::iter::empty(), weight);
         }
+    }
+
+    /// Whether people of a group are asked for, of no declared one where `of` is none.
+    fn is_asked(&self, of: Option<GroupSelection>, group: usize) -> bool {
+        of.map_or(group == self.groups, |of| group < self.groups && of.holds(group))
     }
 
     /// Some people by label and prediction; those of no declared group where `of` is none.
     pub(crate) fn cells(&self, of: Option<GroupSelection>) -> Vec<ClassCell> {
-        let places = match of {
-            Some(of) => of.groups(self.groups()).collect(),
-            None => vec![self.groups()],
-        };
-        let together = |cell: usize| {
-            let mut sums = WeightSums::default();
-            places.iter().for_each(|&place: &usize| sums += self.cells[place][cell]);
-            let [label, predicted] = [cell / (self.classes + 1), cell % (self.classes + 1)];
-            ([label.checked_sub(1), predicted.checked_sub(1), None], sums)
-        };
-        let cells = 0..(self.classes + 1) * (self.classes + 1);
-        cells.map(together).filter(|(_, sums)| sums.people() > 0).collect()
-    }
-
-    /// Adds a row of weight 0 of a group, which counts for nothing.
-    pub(crate) fn add_weightless(&mut self, group: usize) {
-        self.one_vs_all.iter_mut().for_each(|counts| counts.groups[group].add_weightless());
+        self.tally.cells(|kind| {
+            let here = self.is_asked(of, kind.group);
+            here.then_some(([kind.label, kind.predicted, None], 1))
+        })
     }
 
     /// Some people, by label and prediction in each class against all others.
@@ -228,30 +213,24 @@ impl FactualClassCounts {
 
     /// Number of groups.
     pub(crate) fn groups(&self) -> usize {
-        self.cells.len() - 1
+        self.groups
     }
 
     /// Number of classes.
     pub(crate) fn classes(&self) -> usize {
-        self.classes
+        self.tally.classes
     }
 
     /// The units of some people by the cells of the matrix that they fill.
     pub(crate) fn units(&self, of: GroupSelection) -> UnitSums {
-        let groups: Vec<usize> = of.groups(self.groups()).collect();
-        let (mut rows, square) = (Vec::new(), self.classes * self.classes);
-        for &group in &groups {
-            let states = self.cells[group].chunks_exact(self.classes + 1).skip(1);
-            let cells = (0..).zip(states.flat_map(|of_label| &of_label[1..]));
-            let filled = cells.filter(|(_, sums)| sums.people() > 0);
-            rows.extend(filled.map(|(cell, sums)| UnitKind {
-                key: (group * square + cell) as u64,
-                cells: vec![(cell, 1)],
-                sums: *sums,
-            }));
-        }
-        let persons = self.persons.as_ref().map(|of| persons_at(of, square, &groups));
-        UnitSums::new(square, self.weighted, rows, persons)
+        let square = self.tally.square();
+        let rows = (0..).zip(self.tally.people.people()).filter_map(|(key, (kind, sums))| {
+            let (label, predicted) = kind.label.zip(kind.predicted)?;
+            let cell = label * self.classes() + predicted;
+            self.is_asked(Some(of), kind.group).then(|| UnitKind::one(key, cell, sums))
+        });
+        let persons = self.tally.persons(|group| of.holds(group));
+        UnitSums::new(square, self.tally.weighted, rows.collect(), persons)
     }
 
     /// The evidence of each class against all others, in order.
@@ -260,19 +239,14 @@ impl FactualClassCounts {
     }
 }
 
-additive!(accumulated FactualClassCounts { cells, persons, one_vs_all });
+additive!(accumulated FactualClassCounts { tally, one_vs_all });
 
 /// Counterfactuals under one model, one sensitive attribute and one counterfactual set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SwitchClassCounts {
-    classes: usize,
     groups: usize,
-    weighted: bool,
-    /// People of each pattern and what they weigh.
-    people: PatternTally,
-    /// What the rows of each person weigh by direction and cell of the matrix; none where each row
-    /// is a person.
-    persons: Option<PersonCells<1>>,
+    /// By direction.
+    tally: ClassTally,
     /// The same people by their supported counterfactuals alone.
     #[serde(default, skip_serializing_if = "SupportedOnly::is_all")]
     supported: SupportedOnly<SwitchClassCounts>,
@@ -281,9 +255,8 @@ pub(crate) struct SwitchClassCounts {
 impl SwitchClassCounts {
     /// Nobody yet, for this number of classes and of groups.
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
-        let (people, supported) = (PatternTally::new(groups, classes), SupportedOnly::default());
-        let (weighted, persons) = (false, None);
-        SwitchClassCounts { classes, groups, weighted, people, persons, supported }
+        let tally = ClassTally::new(classes, groups, CountingUnit::default());
+        SwitchClassCounts { groups, tally, supported: SupportedOnly::default() }
     }
 
     /// The same people by their supported counterfactuals alone; none where all are supported.
@@ -293,15 +266,14 @@ impl SwitchClassCounts {
 
     /// What supported counterfactuals alone give while all are supported.
     fn so_far(&self) -> SwitchClassCounts {
-        let (people, persons) = (self.people.clone(), self.persons.clone());
-        SwitchClassCounts { people, persons, supported: SupportedOnly::default(), ..*self }
+        let (tally, supported) = (self.tally.clone(), SupportedOnly::default());
+        SwitchClassCounts { tally, supported, ..*self }
     }
 
     /// The same, counted by this unit too.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
-        let (weighted, persons) = (unit.weighted, unit.persons.then(PersonCells::new));
-        SwitchClassCounts { weighted, persons, ..self }
+        SwitchClassCounts { tally: ClassTally::new(self.classes(), self.groups, unit), ..self }
     }
 
     /// Adds one person with all their counterfactuals of this set; a person is added once. `key` is
@@ -319,55 +291,39 @@ impl SwitchClassCounts {
         let all = counterfactuals.iter().all(|cf| cf.unsupported == 0);
         let mut supported = std::mem::take(&mut self.supported);
         if let Some(part) = supported.part(all, || self.so_far()) {
-            let kept = counterfactuals.iter().filter(|cf| cf.unsupported == 0);
-            part.add_cells(key, person, &kept.copied().collect::<Vec<_>>());
+            part.add_cells(key, person, counterfactuals.iter().filter(|cf| cf.unsupported == 0));
         }
         self.supported = supported;
-        self.add_cells(key, person, counterfactuals);
+        self.add_cells(key, person, counterfactuals.iter());
     }
 
     /// Adds one person to the cells of all classes.
-    fn add_cells(
+    fn add_cells<'a>(
         &mut self,
         key: u64,
-        person: &ClassPerson<'_>,
-        counterfactuals: &[ClassCounterfactual<'_>],
+        &ClassPerson { group, label, predicted, weight, .. }: &ClassPerson<'_>,
+        counterfactuals: impl Iterator<Item = &'a ClassCounterfactual<'a>>,
     ) {
-        let moved = counterfactuals.iter().map(|cf| (cf.to, cf.predicted));
-        self.people.add(
-            (person.group, person.label, person.predicted),
-            moved.clone(),
-            person.weight,
-        );
-        let (Some(predicted), Some(persons)) = (person.predicted, &mut self.persons) else {
-            return;
-        };
-        let known = moved.filter_map(|(to, after)| Some((to, after?)));
-        for (to, after) in known.filter(|_| person.weight > 0) {
-            let direction = person.group * self.groups + to;
-            let place = (direction * self.classes + predicted) * self.classes + after;
-            persons.at(key, place)[0] += person.weight;
-        }
+        let moved: Vec<(usize, Option<usize>)> =
+            counterfactuals.map(|cf| (cf.to, cf.predicted)).collect();
+        let filled = moved.iter().map(|&(to, after)| (group * self.groups + to, predicted, after));
+        self.tally.add((key, weight), (group, label, predicted), &moved, filled);
     }
 
     /// Number of classes.
     pub(crate) fn classes(&self) -> usize {
-        self.classes
+        self.tally.classes
     }
 
     /// The counterfactuals of a direction, or all of them, by label and both predictions.
     pub(crate) fn cells(&self, direction: Option<(usize, usize)>) -> Vec<ClassCell> {
-        let mut all: BTreeMap<[Option<usize>; 3], WeightSums> = BTreeMap::new();
-        for (kind, sums) in self.people.people() {
-            let is_here = |to| direction.is_none_or(|of| of == (kind.group as usize, to));
-            let label = kind.label.map(|label| label as usize);
-            for (_, cell, times) in kind.cells(self.classes).filter(|(to, ..)| is_here(*to)) {
-                let at = [label, Some(cell / self.classes), Some(cell % self.classes)];
-                let here = all.entry(at).or_default();
-                (0..times).for_each(|_| *here += sums);
-            }
-        }
-        all.into_iter().collect()
+        let classes = self.classes();
+        self.tally.cells(|kind| {
+            let is_here = |to| direction.is_none_or(|of| of == (kind.group, to));
+            let here = kind.cells(classes).filter(|(to, ..)| is_here(*to));
+            let cell = |cell| [kind.label, Some(cell / classes), Some(cell % classes)];
+            here.map(|(_, at, times)| (cell(at), times)).collect::<Vec<_>>()
+        })
     }
 
     pub(crate) fn scope_index(&self) -> ScopeIndex {
@@ -377,29 +333,15 @@ impl SwitchClassCounts {
     /// The units of every scope, by its number, by the cells of the matrix that they fill; rows of
     /// weight 0 are in none. Walks over all patterns: ask once.
     pub(crate) fn units(&self) -> Vec<UnitSums> {
-        let (places, square) = (self.scope_index(), self.classes * self.classes);
-        let cell = |_: Option<u32>, before: u32, after: u32| {
-            before as usize * self.classes + after as usize
-        };
-        let rows = self.people.units(square, self.weighted, cell);
-        let Some(of) = &self.persons else { return rows };
+        let (places, tally) = (self.scope_index(), &self.tally);
+        let cell = |_: Option<usize>, before, after| before * tally.classes + after;
+        let rows = tally.people.units(tally.square(), tally.weighted, cell);
         let of_scope = |(place, rows): (usize, &UnitSums)| {
-            rows.with_persons(Some(persons_at(of, square, &places.numbers_of(place))))
+            let held = places.numbers_of(place);
+            rows.with_persons(tally.persons(|direction| held.contains(&direction)))
         };
         rows.iter().enumerate().map(of_scope).collect()
     }
 }
 
-additive!(supported SwitchClassCounts { people, persons } or so_far);
-
-/// Each person with a row at some groups or directions, ascending by key, from what the rows of
-/// persons weigh by these and so many cells.
-fn persons_at(persons: &PersonCells<1>, cells: usize, held: &[usize]) -> Vec<UnitKind> {
-    let mut all: BTreeMap<(u64, usize), u64> = BTreeMap::new();
-    persons.each(|(key, place), [weight]| {
-        if held.contains(&(place / cells)) {
-            *all.entry((key, place % cells)).or_default() += weight;
-        }
-    });
-    units_of_persons(all.into_iter().map(|((key, cell), weight)| (key, cell, weight)))
-}
+additive!(supported SwitchClassCounts { tally } or so_far);

@@ -2,21 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Whether the rows of a sample are persons that count alike.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SampleBasis {
-    /// Whether people have weights.
-    pub(crate) weighted: bool,
-    /// Whether a person may have several rows, or a row several counterfactuals.
-    pub(crate) persons: bool,
-}
-
 /// How a pass counts people in addition to row by row; it decides which sums the evidence carries.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CountingUnit {
     /// Whether rows have weights.
     pub(crate) weighted: bool,
-    /// Whether a person may have several rows.
+    /// Whether a person may have several rows, or a row several counterfactuals.
     pub(crate) persons: bool,
 }
 

@@ -197,15 +197,14 @@ impl PreparedFlipTest {
         let members: Vec<Vec<u32>> = (0..groups)
             .map(|group| everybody().filter(|&i| crowd.people[i as usize].group == group).collect())
             .collect();
-        let held = |side: fn((GroupSelection, GroupSelection)) -> GroupSelection, group: usize| {
-            facets.iter().any(|&f| side(facets_of(f)).groups(groups).any(|g| g == group))
+        // The people of a group where somebody looks it up, as facet a or as facet d.
+        let of = |side: usize, group: usize| {
+            let held = facets.iter().any(|facet| facet.sides()[side].holds(group));
+            if held { members[group].clone() } else { Vec::new() }
         };
-        let of = |group: usize, held: bool| if held { members[group].clone() } else { Vec::new() };
-        let trees = (0..groups)
-            .map(|group| NeighbourTree::new(points, of(group, held(|f| f.0, group)), neighbours))
-            .collect();
-        let runs: Vec<_> =
-            (0..groups).map(|group| points.runs(of(group, held(|f| f.1, group)))).collect();
+        let trees = (0..groups).map(|group| NeighbourTree::new(points, of(0, group), neighbours));
+        let trees = trees.collect();
+        let runs: Vec<_> = (0..groups).map(|group| points.runs(of(1, group))).collect();
         let mut nobody = FlipTestResult {
             eligible: crowd.eligible,
             looked_at: crowd.people.len() as u64,
@@ -216,7 +215,7 @@ impl PreparedFlipTest {
         };
         let mut pieces = Vec::new();
         for (number, &scope) in facets.iter().enumerate() {
-            let (a, d) = facets_of(scope);
+            let [a, d] = scope.sides();
             let sum = |who: GroupSelection| {
                 who.groups(groups).map(|group| members[group].len() as u64).sum::<u64>()
             };
@@ -264,7 +263,7 @@ impl PreparedFlipTest {
         };
         self.empty.persons = Some(PersonCells::new());
         for facet in &mut self.empty.facets {
-            let (a, d) = facets_of(facet.scope);
+            let [a, d] = facet.scope.sides();
             facet.persons = Some([persons(&[a]), persons(&[d]), persons(&[a, d])]);
         }
         self
@@ -284,7 +283,7 @@ impl PreparedFlipTest {
     pub(crate) fn votes(&self, number: usize) -> FlipVotes {
         let (facet, runs) = &self.pieces[number];
         let FacetFlips { scope, neighbours, .. } = self.empty.facets[*facet];
-        let (a, d) = facets_of(scope);
+        let [a, d] = scope.sides();
         let mut nearest = NearestPoints::new(usize::try_from(neighbours).unwrap_or(usize::MAX));
         let mut piece = FlipVotes { facet: *facet, ..FlipVotes::default() };
         for group in d.groups(self.trees.len()) {
@@ -320,16 +319,6 @@ fn vote_cell(predicted: bool, vote: bool) -> usize {
         (false, true) => 0,
         (true, false) => 1,
         _ => 2,
-    }
-}
-
-/// Facet a and facet d of a comparison.
-pub(crate) fn facets_of(scope: MetricScope) -> (GroupSelection, GroupSelection) {
-    match scope {
-        MetricScope::Pair(a, d) => (GroupSelection::One(a), GroupSelection::One(d)),
-        MetricScope::RestVsOne(d) => (GroupSelection::Rest(d), GroupSelection::One(d)),
-        MetricScope::OneVsRest(a) => (GroupSelection::One(a), GroupSelection::Rest(a)),
-        _ => (GroupSelection::All, GroupSelection::All),
     }
 }
 
@@ -413,10 +402,10 @@ impl FlipTestResult {
         let facet = self.facets[number];
         let plain = |sums: WeightSums| WeightSums::ones(sums.people());
         let rows = if self.weighted { facet.votes } else { facet.votes.map(plain) };
-        let kind = |(cell, sums)| UnitKind { key: cell as u64, cells: vec![(cell, 1)], sums };
-        let persons = self.persons.as_ref().map(|persons| persons.sums(|place| place == number));
-        let persons = persons.map(|all| all.into_iter().map(UnitKind::person).collect());
-        let kinds = rows.into_iter().enumerate().map(kind).collect();
+        let persons = self.persons.as_ref();
+        let persons = persons.map(|all| all.units(|place, cell| (place == number).then_some(cell)));
+        let kinds = rows.into_iter().enumerate();
+        let kinds = kinds.map(|(cell, sums)| UnitKind::one(cell as u64, cell, sums)).collect();
         Some((facet, UnitSums::new(3, self.weighted, kinds, persons)))
     }
 }

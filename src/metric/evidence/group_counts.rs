@@ -33,15 +33,11 @@ impl GroupFactualCounts {
         weight: u64,
     ) {
         if weight == 0 {
-            return self.add_weightless();
+            self.weightless += 1;
+            return;
         }
         self.cells[state_cell(label, predicted)] += WeightSums::one(weight);
         self.at_threshold += u64::from(at_threshold);
-    }
-
-    /// Adds a row of weight 0.
-    pub(crate) fn add_weightless(&mut self) {
-        self.weightless += 1;
     }
 
     /// All rows, also those of weight 0.

@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::metric::evidence::counting_unit::SampleBasis;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::share_cells::{LabelledSide, ShareCell, ShareCells};
 use crate::metric::scope::GroupSelection;
 use crate::num::additive::Additive;
@@ -39,7 +39,7 @@ struct LabelledScore(LabelledSide, u64, u64, u64, u64);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LabelledScores {
     scale: ScoreScale,
-    basis: SampleBasis,
+    basis: CountingUnit,
     /// In no order; empty where there are cells.
     #[serde(serialize_with = "in_order")]
     rows: Vec<LabelledScore>,
@@ -76,7 +76,7 @@ pub(crate) struct RankedScore {
 
 impl LabelledScores {
     /// No rows yet, of scores of this scale.
-    pub(crate) fn new(scale: ScoreScale, basis: SampleBasis) -> Self {
+    pub(crate) fn new(scale: ScoreScale, basis: CountingUnit) -> Self {
         LabelledScores { scale, basis, rows: Vec::new(), cells: ShareCells::new(basis.weighted) }
     }
 
@@ -102,7 +102,7 @@ impl LabelledScores {
     }
 
     /// Whether people have weights, and persons several rows.
-    pub(crate) fn basis(&self) -> SampleBasis {
+    pub(crate) fn basis(&self) -> CountingUnit {
         self.basis
     }
 
@@ -119,11 +119,7 @@ impl LabelledScores {
     /// The rows or cells of some people, ascending by their place; ties in an order that does not
     /// depend on how they were gathered.
     pub(crate) fn ascending(&self, of: GroupSelection) -> Vec<RankedScore> {
-        let holds = |group: u32| match of {
-            GroupSelection::One(one) => group as usize == one,
-            GroupSelection::Rest(one) => group as usize != one,
-            GroupSelection::All => true,
-        };
+        let holds = |group: u32| of.holds(group as usize);
         let mut rows: Vec<&LabelledScore> = self.rows.iter().filter(|row| holds(row.0.0)).collect();
         rows.sort_unstable();
         let mut entries: Vec<RankedScore> = rows.into_iter().map(|row| self.entry(row)).collect();
@@ -187,7 +183,7 @@ impl Additive for LabelledScores {
 #[cfg(test)]
 mod tests {
     use super::{EXACT_ROWS, LabelledScores};
-    use crate::metric::evidence::counting_unit::SampleBasis;
+    use crate::metric::evidence::counting_unit::CountingUnit;
     use crate::metric::scope::GroupSelection;
     use crate::num::additive::Additive;
     use crate::num::score_scale::{ScaleNumbers, ScoreScale};
@@ -203,7 +199,7 @@ mod tests {
     }
 
     fn none(persons: bool) -> LabelledScores {
-        LabelledScores::new(ScoreScale::default(), SampleBasis { weighted: true, persons })
+        LabelledScores::new(ScoreScale::default(), CountingUnit { weighted: true, persons })
     }
 
     /// Rows that are kept and rows that are counted in cells, in any order and any number of
@@ -267,7 +263,7 @@ mod tests {
     #[test]
     fn scores_of_a_scale_keep_their_order() {
         let scale = ScoreScale { numbers: ScaleNumbers::LogOdds, turned: true };
-        let mut scores = LabelledScores::new(scale, SampleBasis::default());
+        let mut scores = LabelledScores::new(scale, CountingUnit::default());
         for (row, score) in [41.0, -40.0, 40.0, -0.0, f64::NAN, 0.0].into_iter().enumerate() {
             scores.add(0, (Some(true), score), 1, (0, row as u64));
         }

@@ -10,7 +10,7 @@
 
 use super::counts::FactualCounts;
 use crate::metric::interval::{newcombe, z_of_level};
-use crate::metric::rate::{Rate, Undefined};
+use crate::metric::rate::Rate;
 use crate::param::Level;
 
 /// Flag: the value needs labels, and these are missing for some kinds of people more often than for
@@ -41,9 +41,9 @@ impl MissingLabels {
             groups: counts
                 .groups
                 .iter()
-                .map(|group| share(group.n_missing_label(), group.n()))
+                .map(|group| Rate::of(group.n_missing_label(), group.n()))
                 .collect(),
-            decisions: decisions.map(|(missing, n)| share(missing, n)),
+            decisions: decisions.map(|(missing, n)| Rate::of(missing, n)),
         }
     }
 
@@ -77,11 +77,6 @@ pub(crate) fn widest_apart(shares: &[Rate]) -> Option<[usize; 2]> {
         }
     }
     widest.map(|(_, shares)| shares)
-}
-
-/// A share of people without a label.
-pub(crate) fn share(missing: u64, n: u64) -> Rate {
-    Rate { numerator: missing, denominator: n, empty: Undefined::EmptyGroup }
 }
 
 /// Whether two shares differ by one point or more, and not by chance.
@@ -133,8 +128,8 @@ pub(crate) struct FavourableShare {
 impl FavourableShare {
     /// The share of people without weights.
     pub(crate) fn of_people(group: String, favourable: u64, all: u64) -> Self {
-        let people = Rate { numerator: favourable, denominator: all, empty: Undefined::EmptyGroup };
-        FavourableShare { group, share: favourable as f64 / all.max(1) as f64, people }
+        let share = favourable as f64 / all.max(1) as f64;
+        FavourableShare { group, share, people: Rate::of(favourable, all) }
     }
 }
 

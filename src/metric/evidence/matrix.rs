@@ -50,7 +50,7 @@ impl MatrixReading {
             MatrixReading::Correlation => return None,
         };
         let [numerator, denominator] = [is_case, counts].map(u64::from);
-        Some(Rate { numerator, denominator, empty: Undefined::EmptyGroup })
+        Some(Rate::of(numerator, denominator))
     }
 }
 

@@ -15,9 +15,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::metric::evidence::person::{ECCM_CELLS, Eccm, cell_index};
+use crate::metric::evidence::person::{ECCM_CELLS, Eccm, UNLABELLED, cell_index};
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
-use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::ScopeIndex;
 use crate::num::additive::Additive;
 
@@ -25,13 +24,13 @@ use crate::num::additive::Additive;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct PersonPattern {
     /// Their group.
-    pub group: u32,
+    pub group: usize,
     /// Their label, where known.
-    pub label: Option<u32>,
+    pub label: Option<usize>,
     /// Their prediction, where there is a score.
-    pub predicted: Option<u32>,
+    pub predicted: Option<usize>,
     /// The target groups of counterfactuals, their predictions and how many there are, ascending.
-    pub outcomes: Vec<(u32, Option<u32>, u32)>,
+    pub outcomes: Vec<(usize, Option<usize>, u64)>,
 }
 
 impl PersonPattern {
@@ -39,8 +38,7 @@ impl PersonPattern {
     /// often a person fills it; none where a prediction is missing.
     pub(crate) fn cells(&self, classes: usize) -> impl Iterator<Item = (usize, usize, u64)> {
         self.outcomes.iter().filter_map(move |&(to, after, times)| {
-            let cell = self.predicted? as usize * classes + after? as usize;
-            Some((to as usize, cell, u64::from(times)))
+            Some((to, self.predicted? * classes + after?, times))
         })
     }
 }
@@ -137,7 +135,7 @@ impl PatternTally {
         &self,
         cells: usize,
         weighted: bool,
-        cell: impl Fn(Option<u32>, u32, u32) -> usize,
+        cell: impl Fn(Option<usize>, usize, usize) -> usize,
     ) -> Vec<UnitSums> {
         let places = ScopeIndex::new(self.groups);
         let mut kinds = vec![BTreeMap::<FilledInOrder, WeightSums>::new(); places.len()];
@@ -146,9 +144,8 @@ impl PatternTally {
             for &(to, after, times) in &pattern.outcomes {
                 let Some((before, after)) = pattern.predicted.zip(after) else { continue };
                 let cell = cell(pattern.label, before, after);
-                for place in places.scopes_of(pattern.group as usize, to as usize) {
-                    let cells = filled.entry(place).or_default();
-                    *cells.entry(cell).or_default() += u64::from(times);
+                for place in places.scopes_of(pattern.group, to) {
+                    *filled.entry(place).or_default().entry(cell).or_default() += times;
                 }
             }
             for (place, cells) in filled {
@@ -170,7 +167,7 @@ impl PatternTally {
 
     /// The people of every scope by the cells of the extended matrix.
     pub(crate) fn cell_profiles(&self, weighted: bool) -> ScopeCellProfiles {
-        let cell = |label: Option<u32>, before, after| {
+        let cell = |label: Option<usize>, before, after| {
             cell_index(label.map(|label| label == 1), before == 1, after == 1)
         };
         let units = self.units(ECCM_CELLS, weighted, cell);
@@ -203,12 +200,12 @@ impl PatternTally {
         let outcomes = (0..self.groups - 1).filter_map(|place| {
             let prediction = ((code >> (2 * place)) as usize & 3).checked_sub(1)?;
             let to = place + usize::from(place >= group);
-            Some((to as u32, of_state(prediction), 1))
+            Some((to, prediction.checked_sub(1), 1))
         });
         PersonPattern {
-            group: group as u32,
-            label: of_state(factual / 3 % 3),
-            predicted: of_state(factual % 3),
+            group,
+            label: (factual / 3 % 3).checked_sub(1),
+            predicted: (factual % 3).checked_sub(1),
             outcomes: outcomes.collect(),
         }
     }
@@ -217,11 +214,6 @@ impl PatternTally {
 /// A class as a number, not known being 0.
 fn state(class: Option<usize>) -> usize {
     class.map_or(0, |class| 1 + class)
-}
-
-/// The reverse.
-fn of_state(state: usize) -> Option<u32> {
-    state.checked_sub(1).map(|class| class as u32)
 }
 
 impl Additive for PatternTally {
@@ -237,11 +229,11 @@ impl PatternTally {
     pub(crate) fn n_missing(&self, group: usize) -> u64 {
         let missing = |pattern: &PersonPattern| {
             let missing = pattern.outcomes.iter().filter(|(_, after, _)| after.is_none());
-            missing.map(|(.., times)| u64::from(*times)).sum::<u64>()
+            missing.map(|(.., times)| times).sum::<u64>()
         };
         self.people()
             .iter()
-            .filter(|(pattern, _)| pattern.group as usize == group)
+            .filter(|(pattern, _)| pattern.group == group)
             .map(|(pattern, people)| people.people() * missing(pattern))
             .sum()
     }
@@ -291,57 +283,27 @@ fn pattern(
     predicted: Option<usize>,
     moved: impl Iterator<Item = (usize, Option<usize>)>,
 ) -> PersonPattern {
-    let class = |of: Option<usize>| of.map(|class| class as u32);
     let mut outcomes = BTreeMap::new();
-    moved.for_each(|(to, after)| *outcomes.entry((to as u32, class(after))).or_default() += 1);
-    PersonPattern {
-        group: group as u32,
-        label: class(label),
-        predicted: class(predicted),
-        outcomes: outcomes.into_iter().map(|((to, after), times)| (to, after, times)).collect(),
-    }
+    moved.for_each(|of| *outcomes.entry(of).or_default() += 1);
+    let outcomes = outcomes.into_iter().map(|((to, after), times)| (to, after, times)).collect();
+    PersonPattern { group, label, predicted, outcomes }
 }
 
-/// People by their prediction and by whether any of their counterfactuals is predicted otherwise,
-/// at [`AnySwitch::index`]. A person counts once.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct AnySwitch(pub(crate) [u64; 4]);
+/// The cell of somebody without a label by the prediction and whether any counterfactual is
+/// predicted otherwise; a person counts once.
+pub(crate) fn any_cell(predicted: bool, switches: bool) -> usize {
+    cell_index(None, predicted, predicted != switches)
+}
 
-impl AnySwitch {
-    /// People in all.
-    pub fn n(&self) -> u64 {
-        self.0.iter().sum()
-    }
-
-    /// People with a prediction, some or none of whose counterfactuals are predicted otherwise.
-    pub(crate) fn of(&self, predicted: bool, switches: bool) -> u64 {
-        self.0[AnySwitch::index(predicted, switches)]
-    }
-
-    /// A rate of these people; `empty` is why it has no value where its denominator is 0 and there
-    /// are people.
-    pub(crate) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
-        Rate {
-            numerator,
-            denominator,
-            empty: if self.n() == 0 { Undefined::EmptyGroup } else { empty },
-        }
-    }
-
-    /// Where people are in it.
-    pub(crate) fn index(predicted: bool, switches: bool) -> usize {
-        2 * usize::from(predicted) + usize::from(switches)
-    }
-
-    /// The same people by whether anything switches, each once.
-    pub(crate) fn units(rows: &UnitSums) -> Vec<UnitKind> {
-        let any = |kind: &UnitKind| {
-            let eccm = Eccm(kind.all());
-            let index = AnySwitch::index(eccm.cp() + eccm.sn() > 0, eccm.sp() + eccm.sn() > 0);
-            UnitKind { key: kind.key, cells: vec![(index, 1)], sums: kind.sums }
-        };
-        rows.kinds().iter().map(any).collect()
-    }
+/// People by whether anything switches, each once.
+pub(crate) fn any_switches(rows: &UnitSums) -> UnitSums {
+    let any = |kind: &UnitKind| {
+        let eccm = Eccm(kind.all());
+        let cell = any_cell(eccm.cp() + eccm.sn() > 0, eccm.sp() + eccm.sn() > 0);
+        UnitKind::one(kind.key, cell, kind.sums)
+    };
+    let kinds = rows.kinds().iter().map(any).collect();
+    UnitSums::new(ECCM_CELLS, rows.are_weighted(), kinds, None)
 }
 
 /// The people of every scope by the cells of the extended matrix, as rows.
@@ -391,13 +353,13 @@ impl UnitSums {
 
 /// Whether a cell of the extended matrix holds people with a label.
 pub(crate) fn has_label(cell: usize) -> bool {
-    cell < 8
+    cell < UNLABELLED
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{AnySwitch, PatternTally, has_label, pattern};
-    use crate::metric::evidence::units::{UnitSums, WeightSums};
+    use super::{PatternTally, any_switches, has_label, pattern};
+    use crate::metric::evidence::units::WeightSums;
     use crate::num::additive::Additive;
     use crate::num::seed::RandomStream;
 
@@ -486,7 +448,7 @@ mod tests {
         let direction = spreads.direction(2, 0);
         let people = [direction.n_rows(|_| true), direction.n_rows(has_label)];
         assert_eq!((people, direction.eccm().cp()), ([1, 0], 1));
-        let any = AnySwitch(UnitSums::new(4, false, AnySwitch::units(total), None).people());
-        assert_eq!((any.of(false, true), any.of(true, true), any.of(true, false)), (1, 1, 1));
+        let any = any_switches(total).eccm();
+        assert_eq!((any.sp(), any.sn(), any.cp()), (1, 1, 1));
     }
 }

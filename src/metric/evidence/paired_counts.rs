@@ -19,7 +19,7 @@ use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::person::ECCM_CELLS;
 use crate::metric::evidence::person_sums::PersonCells;
-use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums, units_of_persons};
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::num::additive::Additive;
 
 /// What a side says: none, or one of the cells of its matrix.
@@ -108,48 +108,22 @@ impl PairedCounts {
         }
     }
 
-    /// The rows of any scope. Sorts those of persons: ask once.
-    pub(crate) fn scopes(&self) -> PairedScopes<'_> {
-        let persons = self.persons.as_ref().map(|persons| {
-            let mut all = Vec::new();
-            persons.each(|(key, code), [weight]| all.push((key, code as u32, *weight)));
-            all
+    /// The units with a row at the places that a condition holds of, by what both sides say there;
+    /// see [`said`].
+    pub(crate) fn units(&self, holds: impl Fn(usize) -> bool) -> UnitSums {
+        let here = |code: usize| holds(code / PAIRED_CELLS).then_some(code % PAIRED_CELLS);
+        let kinds = (0..).zip(&self.kinds).map(|(key, (cells, sums))| {
+            let cells =
+                cells.iter().filter_map(|&(code, n)| Some((here(code as usize)?, n.into())));
+            UnitKind { key, cells: cells.collect(), sums: *sums }
         });
-        PairedScopes { counts: self, persons }
+        let kinds = kinds.filter(|kind| !kind.cells.is_empty()).collect();
+        let persons = self.persons.as_ref().map(|all| all.units(|code, _| here(code)));
+        UnitSums::new(PAIRED_CELLS, self.weighted, kinds, persons)
     }
 }
 
 additive!(accumulated PairedCounts { kinds, persons });
-
-/// The same rows, ready to be cut to scopes.
-pub(crate) struct PairedScopes<'a> {
-    counts: &'a PairedCounts,
-    /// Person, cell and weight, in order.
-    persons: Option<Vec<(u64, u32, u64)>>,
-}
-
-impl PairedScopes<'_> {
-    /// The units with a row at the places that a condition holds of, by what both sides say there;
-    /// see [`said`].
-    pub(crate) fn units(&self, holds: impl Fn(usize) -> bool) -> UnitSums {
-        let here = |code: u32, n: u64| {
-            let cell = PairedCell::of_code(code);
-            holds(cell.place).then_some((code as usize % PAIRED_CELLS, n))
-        };
-        let kinds = (0..).zip(&self.counts.kinds).map(|(key, (cells, sums))| {
-            let cells = cells.iter().filter_map(|&(code, n)| here(code, u64::from(n)));
-            UnitKind { key, cells: cells.collect(), sums: *sums }
-        });
-        let kinds = kinds.filter(|kind| !kind.cells.is_empty()).collect();
-        let persons = self.persons.as_ref().map(|persons| {
-            let here = |&(key, code, weight): &(u64, u32, u64)| {
-                here(code, weight).map(|(cell, weight)| (key, cell, weight))
-            };
-            units_of_persons(persons.iter().filter_map(here))
-        });
-        UnitSums::new(PAIRED_CELLS, self.counts.weighted, kinds, persons)
-    }
-}
 
 /// Cells by what both sides say.
 pub(crate) const PAIRED_CELLS: usize = STATES * STATES;
@@ -209,7 +183,7 @@ mod tests {
     #[test]
     fn sides_are_the_rows_of_each() {
         let counts = gather(CountingUnit::WEIGHTED_PERSON, 0..500);
-        let units = counts.scopes().units(|place| place == 1);
+        let units = counts.units(|place| place == 1);
         for side in [0, 1] {
             let (mut weight, mut rows) = ([0; 12], 0);
             for i in (0..500).filter(|i| i % 2 == 1) {

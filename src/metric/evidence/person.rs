@@ -172,6 +172,9 @@ pub const CELLS: [EccmCell; ECCM_CELLS] = [
     EccmCell { name: "CP", label: None, predicted: true, predicted_cf: true },
 ];
 
+/// The first of the cells of people without a label.
+pub(crate) const UNLABELLED: usize = 8;
+
 /// Number of cells of an [`Eccm`].
 pub const ECCM_CELLS: usize = 12;
 
@@ -210,7 +213,7 @@ impl Eccm {
 
     /// Counterfactuals of people with a label.
     pub fn n_labelled(&self) -> u64 {
-        self.0[..8].iter().sum()
+        self.0[..UNLABELLED].iter().sum()
     }
 
     /// Positive before and after, regardless of the label.
@@ -250,30 +253,30 @@ impl Eccm {
     }
 }
 
-/// One person as scored.
+/// One person as scored, by a label of two sides or by classes `C`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ScoredPerson {
+pub struct ScoredPerson<C = bool, S = Option<f64>> {
     /// The group, in reference order.
     pub group: usize,
     /// The label, where known.
-    pub label: Option<bool>,
+    pub label: Option<C>,
     /// The prediction, where there is a score.
-    pub predicted: Option<bool>,
+    pub predicted: Option<C>,
     /// The score of [0, 1]; none where missing.
-    pub score: Option<f64>,
+    pub score: S,
     /// Whole units that they weigh; 1 where nobody has a weight.
     pub weight: u64,
 }
 
 /// One counterfactual of a person as scored.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ScoredCounterfactual {
+pub struct ScoredCounterfactual<C = bool, S = Option<f64>> {
     /// The group they are moved to, in reference order.
     pub to: usize,
     /// The prediction, where there is a score.
-    pub predicted: Option<bool>,
+    pub predicted: Option<C>,
     /// The score of [0, 1]; none where missing.
-    pub score: Option<f64>,
+    pub score: S,
     /// Whether it is decided otherwise than the person although both scores agree to single
     /// precision, see [`is_rounded_switch`].
     pub rounded: bool,

@@ -5,12 +5,17 @@
 //! key and place merge in any order. Memory: one entry for each person and place that the person
 //! has a row in, so it grows with the number of persons; see [`memory`].
 
+use std::ops::Range;
+
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::metric::evidence::additive::additive;
-use crate::metric::evidence::outcome_patterns::AnySwitch;
-use crate::metric::evidence::person::{ECCM_CELLS, ScoredCounterfactual, ScoredPerson, cell_index};
+use crate::metric::evidence::outcome_patterns::any_cell;
+use crate::metric::evidence::person::{
+    ECCM_CELLS, ScoredCounterfactual, ScoredPerson, UNLABELLED, cell_index,
+};
+use crate::metric::evidence::units::{UnitKind, WeightSums};
 use crate::num::additive::Additive;
 use crate::num::hash::FastMap;
 
@@ -34,28 +39,6 @@ impl<const N: usize, T: Copy + Default + Ord + Additive> PersonCells<N, T> {
         self.0.absorb(&other.0);
     }
 
-    /// Each person with a row at some places, ascending by key, with the sums over these.
-    pub(crate) fn sums(&self, has: impl Fn(usize) -> bool) -> Vec<(u64, [T; N])> {
-        let here = self.0.iter().filter(|((_, place), _)| has(*place as usize));
-        let mut all: Vec<(u64, [T; N])> = here.map(|((key, _), cells)| (*key, *cells)).collect();
-        all.sort_unstable_by_key(|(key, _)| *key);
-        all.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            if same {
-                kept.1.absorb(&next.1);
-            }
-            same
-        });
-        all
-    }
-
-    /// Calls with each person and place in order.
-    pub(crate) fn each(&self, mut call: impl FnMut((u64, usize), &[T; N])) {
-        self.entries()
-            .iter()
-            .for_each(|((key, place), cells)| call((*key, *place as usize), cells));
-    }
-
     /// By place, of so many, each person there, ascending by key.
     pub(crate) fn by_place(&self, places: usize) -> Vec<Vec<(u64, [T; N])>> {
         let mut all = vec![Vec::new(); places];
@@ -73,6 +56,26 @@ impl<const N: usize, T: Copy + Default + Ord + Additive> PersonCells<N, T> {
         let mut all: Vec<_> = self.0.iter().map(|(&at, &cells)| (at, cells)).collect();
         all.sort_unstable();
         all
+    }
+}
+
+impl<const N: usize> PersonCells<N> {
+    /// Persons as units by other cells, ascending by key: `cell` is the one to which a place and one
+    /// of its kinds lead; none where they do not count.
+    pub(crate) fn units(&self, cell: impl Fn(usize, usize) -> Option<usize>) -> Vec<UnitKind> {
+        let mut all: Vec<(u64, usize, u64)> = Vec::new();
+        for (&(key, place), sums) in &self.0 {
+            let filled = sums.iter().enumerate().filter(|(_, sum)| **sum > 0);
+            all.extend(filled.filter_map(|(i, sum)| Some((key, cell(place as usize, i)?, *sum))));
+        }
+        all.sort_unstable();
+        let persons = all.chunk_by(|a, b| a.0 == b.0);
+        let person = |own: &[(u64, usize, u64)]| {
+            let cells = own.chunk_by(|a, b| a.1 == b.1);
+            let cells = cells.map(|same| (same[0].1, same.iter().map(|(.., sum)| sum).sum()));
+            UnitKind { key: own[0].0, cells: cells.collect(), sums: WeightSums::ones(1) }
+        };
+        persons.map(person).collect()
     }
 }
 
@@ -122,7 +125,8 @@ impl<'de, const N: usize, T: Copy + Deserialize<'de>> Deserialize<'de> for Perso
 pub(crate) struct PersonSwitchCounts {
     /// The extended matrix by direction.
     pub(crate) cells: PersonCells<ECCM_CELLS>,
-    /// Rows by whether anything switches, by group; of two groups the matrix says the same.
+    /// Rows by whether anything switches, by group, in the cells without a label; of two groups the
+    /// matrix says the same.
     pub(crate) any: PersonCells<4>,
 }
 
@@ -151,8 +155,21 @@ impl PersonSwitchCounts {
             }
         }
         if there && groups > 2 {
-            self.any.at(key, person.group)[AnySwitch::index(predicted, switches)] += weight;
+            let cell = any_cell(predicted, switches) - UNLABELLED;
+            self.any.at(key, person.group)[cell] += weight;
         }
+    }
+}
+
+impl PersonSwitchCounts {
+    /// Persons by the cells of the extended matrix that they fill in some directions.
+    pub(crate) fn units(&self, directions: &[usize]) -> Vec<UnitKind> {
+        self.cells.units(|direction, cell| directions.contains(&direction).then_some(cell))
+    }
+
+    /// Those of some groups by whether anything switches.
+    pub(crate) fn any_units(&self, groups: &Range<usize>) -> Vec<UnitKind> {
+        self.any.units(|group, cell| groups.contains(&group).then_some(UNLABELLED + cell))
     }
 }
 
@@ -185,8 +202,12 @@ mod tests {
         let (mut first, second) = (gather(&rows[3..]), gather(&rows[..3]));
         first.merge(&second);
         assert_eq!(first, whole);
-        assert_eq!(whole.sums(|_| true), [(3, [0, 1]), (7, [1, 2]), (9, [2, 0])]);
-        assert_eq!(whole.sums(|place| place == 1), [(7, [0, 1]), (9, [2, 0])]);
+        let of = |place: Option<usize>| {
+            let units = whole.units(|at, cell| place.is_none_or(|of| of == at).then_some(cell));
+            units.iter().map(|unit| (unit.key, unit.all())).collect::<Vec<(u64, [u64; 2])>>()
+        };
+        assert_eq!(of(None), [(3, [0, 1]), (7, [1, 2]), (9, [2, 0])]);
+        assert_eq!(of(Some(1)), [(7, [0, 1]), (9, [2, 0])]);
         let text = serde_json::to_string(&whole).unwrap();
         assert_eq!(serde_json::from_str::<PersonCells<2>>(&text).unwrap(), whole);
         assert!(serde_json::from_str::<PersonCells<3>>(&text).is_err());

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::person_sums::PersonCells;
-use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums, units_of_persons};
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::GroupSelection;
 
@@ -100,11 +100,6 @@ impl Strata {
         self.missing[group]
     }
 
-    /// Number of groups.
-    pub(crate) fn n_groups(&self) -> usize {
-        self.groups
-    }
-
     /// The group of a cell of [`Strata::units`].
     pub(crate) fn group_of(&self, cell: usize) -> usize {
         cell / 2 % self.groups.max(1)
@@ -120,19 +115,10 @@ impl Strata {
         let cells = self.cells.as_flattened();
         let here = |cell: &usize| held(self.group_of(*cell));
         let rows = (0..cells.len()).filter(|cell| here(cell) && cells[*cell].people() > 0);
-        let rows = rows.map(|cell| UnitKind {
-            key: cell as u64,
-            cells: vec![(cell, 1)],
-            sums: cells[cell],
-        });
-        let persons = self.persons.as_ref().map(|persons| {
-            let mut all = Vec::new();
-            persons.each(|(key, place), weights| {
-                let own = (2 * place..).zip(weights).filter(|(cell, n)| **n > 0 && here(cell));
-                all.extend(own.map(|(cell, weight)| (key, cell, *weight)));
-            });
-            units_of_persons(all.into_iter())
-        });
+        let rows = rows.map(|cell| UnitKind::one(cell as u64, cell, cells[cell]));
+        let persons = self.persons.as_ref();
+        let persons = persons
+            .map(|all| all.units(|place, predicted| Some(2 * place + predicted).filter(here)));
         UnitSums::new(cells.len(), self.weighted, rows.collect(), persons)
     }
 
@@ -234,11 +220,7 @@ pub(crate) fn undefined_strata(strata: &[FacetStratum]) -> MetricValue {
 /// Rows of such strata among all.
 pub(crate) fn undefined_rows(strata: &[FacetStratum]) -> Rate {
     let sum = |strata: &mut dyn Iterator<Item = &FacetStratum>| strata.map(FacetStratum::n).sum();
-    Rate {
-        numerator: sum(&mut strata.iter().filter(|s| s.is_undefined())),
-        denominator: sum(&mut strata.iter()),
-        empty: Undefined::EmptyGroup,
-    }
+    Rate::of(sum(&mut strata.iter().filter(|s| s.is_undefined())), sum(&mut strata.iter()))
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl WeightSums {
     }
 
     /// The same rows, each so many times.
-    fn times(self, n: u64) -> Self {
+    pub(crate) fn times(self, n: u64) -> Self {
         WeightSums {
             sum: self.sum * n,
             people: self.people * n,
@@ -114,15 +114,15 @@ pub(crate) struct UnitKind {
 }
 
 impl UnitKind {
+    /// Rows of one cell.
+    pub(crate) fn one(key: u64, cell: usize, sums: WeightSums) -> Self {
+        UnitKind { key, cells: vec![(cell, 1)], sums }
+    }
+
     /// From what one of them fills of all cells.
     pub(crate) fn new(key: u64, cells: &[u64], sums: WeightSums) -> Self {
         let filled = cells.iter().copied().enumerate().filter(|(_, n)| *n > 0);
         UnitKind { key, cells: filled.collect(), sums }
-    }
-
-    /// A person.
-    pub(crate) fn person<const N: usize>((key, cells): (u64, [u64; N])) -> Self {
-        UnitKind::new(key, &cells, WeightSums::ones(1))
     }
 
     /// All cells, filled or not.
@@ -153,21 +153,6 @@ impl UnitKind {
 /// One row of a cell alone.
 pub(crate) fn alone<const N: usize>(cell: usize) -> [u64; N] {
     std::array::from_fn(|at| u64::from(at == cell))
-}
-
-/// Persons as units, from what their rows weigh by person and cell, ascending.
-pub(crate) fn units_of_persons(cells: impl Iterator<Item = (u64, usize, u64)>) -> Vec<UnitKind> {
-    let mut found: Vec<UnitKind> = Vec::new();
-    for (key, cell, weight) in cells {
-        match found.last_mut().filter(|own| own.key == key) {
-            Some(own) => own.cells.push((cell, weight)),
-            None => {
-                let (cells, sums) = (vec![(cell, weight)], WeightSums::ones(1));
-                found.push(UnitKind { key, cells, sums });
-            }
-        }
-    }
-    found
 }
 
 /// The units of one scope.

@@ -35,18 +35,9 @@ pub(crate) struct PlaceboBand {
 }
 
 impl PlaceboBand {
-    /// The band of what nothing moves.
-    pub(crate) fn of_unmoved(value: MetricValue, repeats: Count) -> Self {
-        PlaceboBand { ends: value.ok().map(|value| (value, value)), repeats: repeats.get() }
-    }
-
-    /// The band of the values of all repeats.
-    pub(crate) fn of_values(values: impl Iterator<Item = MetricValue>) -> Self {
-        let (mut defined, mut repeats) = (Vec::new(), 0);
-        for value in values {
-            repeats += 1;
-            defined.extend(value.ok());
-        }
+    /// The band of the values of so many repeats, or of the one value that all of them give.
+    pub(crate) fn of_values(repeats: u64, values: impl Iterator<Item = MetricValue>) -> Self {
+        let mut defined: Vec<f64> = values.filter_map(Result::ok).collect();
         defined.sort_unstable_by(f64::total_cmp);
         PlaceboBand { ends: ends_of_repeats(&defined, 0.025), repeats }
     }
@@ -59,7 +50,8 @@ mod tests {
 
     #[test]
     fn tails_are_cut_where_there_are_many_repeats() {
-        let of = |n: u32| PlaceboBand::of_values((0..n).rev().map(|i| Ok(f64::from(i)))).ends;
+        let values = |n: u32| (0..n).rev().map(|i| Ok(f64::from(i)));
+        let of = |n: u32| PlaceboBand::of_values(n.into(), values(n)).ends;
         assert_eq!([of(0), of(1), of(39)], [None, Some((0.0, 0.0)), Some((0.0, 38.0))]);
         assert_eq!(of(41), Some((1.0, 39.0)));
     }
@@ -68,11 +60,11 @@ mod tests {
     fn undefined_repeats_count_and_leave_no_value() {
         let none = Err(Undefined::EmptyGroup);
         assert_eq!(
-            PlaceboBand::of_values([none, Ok(0.25), none, Ok(0.125)].into_iter()),
+            PlaceboBand::of_values(4, [none, Ok(0.25), none, Ok(0.125)].into_iter()),
             PlaceboBand { ends: Some((0.125, 0.25)), repeats: 4 }
         );
         assert_eq!(
-            PlaceboBand::of_values([none; 3].into_iter()),
+            PlaceboBand::of_values(3, [none; 3].into_iter()),
             PlaceboBand { ends: None, repeats: 3 }
         );
     }

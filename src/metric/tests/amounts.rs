@@ -8,7 +8,7 @@ use super::{one, settings};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::amounts::{METRICS, QUANTILES};
 use crate::metric::catalog::catalog;
-use crate::metric::evidence::counting_unit::SampleBasis;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::interval::IntervalProcedure;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
@@ -22,7 +22,7 @@ use crate::tests::{expected, json};
 /// A case of the oracle.
 struct AmountCase {
     groups: Vec<String>,
-    basis: SampleBasis,
+    basis: CountingUnit,
     /// By group the amounts.
     amounts: Vec<Vec<AmountEntry>>,
     /// By group the changes.
@@ -83,7 +83,7 @@ fn check_value(found: &MeasuredValue, of: &Json, what: &str) {
 
 /// A value that rests on a share: of weights the other program takes Kish's number without a design
 /// effect, so that its interval is at most as wide.
-fn check_ranked(basis: SampleBasis, found: &MeasuredValue, of: &Json, what: &str) {
+fn check_ranked(basis: CountingUnit, found: &MeasuredValue, of: &Json, what: &str) {
     if !basis.weighted {
         return check_value(found, of, what);
     }
@@ -207,7 +207,7 @@ fn higher_premiums_and_higher_credit_harm_opposite_groups() {
     for (better_lower, denied, worse) in [(true, 0.0, Some(1)), (false, 1.0, Some(0))] {
         let rule = AmountRule { better_lower, matters_from: AmountStep::Share(0.05) };
         let all =
-            measure_amount_changes((0, 1), &found, (SampleBasis::default(), rule), &settings());
+            measure_amount_changes((0, 1), &found, (CountingUnit::default(), rule), &settings());
         let of = |id: &str| one(&all, id, MetricScope::Direction(0, 1));
         assert_eq!(of("denied_by_group").value, Ok(denied));
         assert_eq!(of("favoured_by_group").value, Ok(1.0 - denied));
@@ -221,12 +221,12 @@ fn higher_premiums_and_higher_credit_harm_opposite_groups() {
 #[test]
 fn weights_and_persons_that_say_nothing_change_nothing() {
     let values: Vec<f64> = (0..60).map(|i| f64::from(i * 37 % 61) + 10.0).collect();
-    let sample = |basis: SampleBasis, weight: u64| {
+    let sample = |basis: CountingUnit, weight: u64| {
         let entry = |(i, &value): (usize, &f64)| AmountEntry { value, weight, person: i as u64 };
         AmountSample::new(basis, values.iter().enumerate().map(entry).collect())
     };
     let of = |weighted, persons, weight| {
-        let basis = SampleBasis { weighted, persons };
+        let basis = CountingUnit { weighted, persons };
         let groups = [sample(basis, weight), sample(basis, weight)];
         measure_amounts(&groups, &settings())
     };
@@ -252,10 +252,10 @@ fn weights_and_persons_that_say_nothing_change_nothing() {
 /// Every metric of the list is measured, and nobody has none.
 #[test]
 fn every_metric_is_measured() {
-    let empty = || AmountSample::new(SampleBasis::default(), Vec::new());
+    let empty = || AmountSample::new(CountingUnit::default(), Vec::new());
     let rule = AmountRule { better_lower: true, matters_from: AmountStep::Absolute(1.0) };
     let mut all = measure_amounts(&[empty(), empty()], &settings());
-    let asked = (SampleBasis::default(), rule);
+    let asked = (CountingUnit::default(), rule);
     all.extend(measure_amount_changes((0, 1), &[], asked, &settings()));
     for metric in METRICS {
         let mut found = all.iter().filter(|m| m.metric.id == metric.id).peekable();
@@ -270,7 +270,7 @@ fn every_metric_is_measured() {
 /// a reason.
 #[test]
 fn the_order_of_ties_decides_nothing() {
-    let basis = SampleBasis { weighted: true, persons: false };
+    let basis = CountingUnit { weighted: true, persons: false };
     let sample = |heavy_first: bool, top: f64| {
         let mut entries: Vec<AmountEntry> = (0..60)
             .map(|i| AmountEntry {

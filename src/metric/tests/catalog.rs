@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::metric::catalog::{catalog, find};
 use crate::metric::rate::Undefined;
-use crate::metric::{ImpairedGroupRule, MetricFamily, Reads};
+use crate::metric::{GapTransform, GroupValue, ImpairedGroupRule, MetricFamily, Reads};
 
 #[test]
 fn the_catalog_is_sound() {
@@ -29,23 +29,18 @@ fn the_catalog_is_sound() {
         let (lo, hi) = metric.range;
         assert!(lo < hi && metric.ideal.is_none_or(|ideal| (lo..=hi).contains(&ideal)), "{id}");
         let fits = match metric.reads {
-            Reads::Rate(_) | Reads::Score(_) => metric.family == MetricFamily::Performance,
-            Reads::RateDifference(_) | Reads::ScoreDifference(_) => {
+            Reads::Group(_, None) => {
+                metric.family == MetricFamily::Performance || metric.id == "ge"
+            }
+            Reads::Group(GroupValue::MeanOfLabelled(_), _)
+            | Reads::Group(_, Some(GapTransform::Rise)) => metric.family == MetricFamily::Clarify,
+            Reads::Group(_, Some(GapTransform::Difference)) => {
                 matches!(metric.family, MetricFamily::Group | MetricFamily::Clarify)
             }
-            Reads::RateRatio(_)
-            | Reads::FavourableRatio
-            | Reads::FavourableMinRatio
-            | Reads::ScoreRatio(_) => metric.family == MetricFamily::Group,
-            Reads::WidestGap(_) | Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => {
-                metric.family == MetricFamily::Group
+            Reads::Group(..) => metric.family == MetricFamily::Group,
+            Reads::Strata(_) | Reads::StrataRate(_) | Reads::Flips => {
+                metric.family == MetricFamily::Clarify
             }
-            Reads::ScoreRise(_)
-            | Reads::MeanDifference(_)
-            | Reads::Benefit(_)
-            | Reads::Strata(_)
-            | Reads::StrataRate(_)
-            | Reads::Flips => metric.family == MetricFamily::Clarify,
             Reads::SwitchRate(_)
             | Reads::SwitchByFavour { .. }
             | Reads::SwitchScore(_)
@@ -56,7 +51,7 @@ fn the_catalog_is_sound() {
             Reads::Shift(_) => metric.family == MetricFamily::Shift,
             Reads::Graphs => metric.family == MetricFamily::Graph,
             Reads::Amount(_) => metric.family == MetricFamily::Amounts,
-            Reads::Scored(_) => metric.family == MetricFamily::Scores,
+            Reads::Scored(..) => metric.family == MetricFamily::Scores,
         };
         assert!(fits, "{id} reads evidence of another family");
         assert!(

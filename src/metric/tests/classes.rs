@@ -7,7 +7,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::CounterfactualCounts;
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::matrix::correlation;
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::rate::{MetricValue, Undefined};
@@ -36,17 +36,18 @@ pub(super) struct ClassTestPerson {
 impl ClassTestPerson {
     fn add(&self, all: &mut ClassTestEvidence) {
         let ClassTestPerson { key, group, label, predicted, ref scores, weight, ref moved } = *self;
-        let person = ClassPerson { group, label, predicted, scores, weight };
+        let person = ClassPerson { group, label, predicted, score: scores, weight };
         let moved: Vec<ClassCounterfactual> = moved
             .iter()
             .map(|(to, predicted, scores)| ClassCounterfactual {
                 to: *to,
                 predicted: *predicted,
-                scores,
+                score: scores,
+                rounded: false,
                 unsupported: 0,
             })
             .collect();
-        all.factual.add((key, key), &person);
+        all.factual.add((key, key), &person, None);
         all.switches.add(key, &person, &moved);
         for (class, counts) in all.switches_one_vs_rest.iter_mut().enumerate() {
             let moved: Vec<_> = moved.iter().map(|cf| cf.one_vs_rest(class)).collect();
@@ -67,7 +68,7 @@ impl ClassTestEvidence {
     fn new([classes, groups]: [usize; 2], unit: CountingUnit) -> Self {
         let one_vs_rest = CounterfactualCounts::new(groups).counted_by(unit);
         ClassTestEvidence {
-            factual: FactualClassCounts::new(classes, groups).counted_by(unit),
+            factual: FactualClassCounts::new(classes, &FactualCounts::new(groups).counted_by(unit)),
             switches: SwitchClassCounts::new(classes, groups).counted_by(unit),
             switches_one_vs_rest: vec![one_vs_rest; classes],
         }
@@ -463,7 +464,7 @@ fn coverage() {
                     group,
                     label: None,
                     predicted: Some(class),
-                    scores: &[],
+                    score: &[],
                     weight: 1,
                 };
                 switches.add(
@@ -472,7 +473,8 @@ fn coverage() {
                     &[ClassCounterfactual {
                         to: 1 - group,
                         predicted: Some(after),
-                        scores: &[],
+                        score: &[],
+                        rounded: false,
                         unsupported: 0,
                     }],
                 );

@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json};
 use super::{TestPeople, gather, one, settings};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::{self, catalog};
-use crate::metric::evidence::counting_unit::SampleBasis;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::person::{CELLS, Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;
@@ -42,14 +42,14 @@ pub(super) struct OracleColumns {
 
 impl OracleColumns {
     /// The rows of a case, with the names of its groups and what counts as a person.
-    pub(super) fn of_case(&self, case: &Json) -> (Vec<String>, Vec<usize>, SampleBasis) {
+    pub(super) fn of_case(&self, case: &Json) -> (Vec<String>, Vec<usize>, CountingUnit) {
         let name = case["case"].as_str().unwrap();
         let groups = object(&case["groups"]).keys().cloned().collect();
         let cases = self.texts["case"].iter().enumerate();
         let here: Vec<usize> =
             cases.filter(|(_, of)| of.as_deref() == Some(name)).map(|(i, _)| i).collect();
         let has = |column: &str| here.iter().any(|&i| self.numbers[column][i].is_some());
-        let basis = SampleBasis { weighted: has("weight"), persons: has("person") };
+        let basis = CountingUnit { weighted: has("weight"), persons: has("person") };
         (groups, here, basis)
     }
 

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use super::coverage::{CoverageCount, assert_all_drawn, trials};
 use super::settings;
 use crate::metric::MetricFamily;
-use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -28,7 +28,7 @@ use crate::metric::interval::ValueInterval;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::amounts::{AmountEntry, AmountSample, measure_amounts};
 use crate::metric::value::interval_choice::MeasureContext;
-use crate::metric::value::measured::{FactualMeasurement, MeasuredValue, measure_factual};
+use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::measure_counterfactual;
 use crate::num::score_scale::ScoreScale;
@@ -133,7 +133,7 @@ fn truths() -> Vec<KnownValue> {
 
 /// The intervals of two groups, by person or as if each row were one.
 fn intervals(groups: &[Vec<ClusteredRow>; 2], by_person: bool) -> Vec<Option<ValueInterval>> {
-    let basis = SampleBasis { weighted: false, persons: by_person };
+    let basis = CountingUnit { weighted: false, persons: by_person };
     let asked = |family| MeasureSettings { families: vec![family], ..settings() };
     let key = |group: usize, row: &ClusteredRow| {
         2 * if by_person { row.person } else { row.row } + group as u64
@@ -163,7 +163,7 @@ fn intervals(groups: &[Vec<ClusteredRow>; 2], by_person: bool) -> Vec<Option<Val
         }
     }
     let of_scores = asked(MetricFamily::Scores);
-    let scores = FactualMeasurement { context: MeasureContext::new(&of_scores) }.scores(&counts);
+    let scores = MeasureContext::new(&of_scores).scores(&counts);
     let of_rates = MeasureSettings {
         families: vec![MetricFamily::Performance, MetricFamily::Group],
         ..asked(MetricFamily::Performance)

@@ -4,7 +4,6 @@ use super::{TestEvidence, TestPeople, gather, one, people, second, settings, tur
 use crate::metric::catalog::catalog;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::divergence_sums::DivergenceSums;
-use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
@@ -18,7 +17,7 @@ use crate::metric::value::settings::{
     FavourableClass, FavouredGroups, MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP,
 };
 use crate::metric::value::switches::measure_counterfactual;
-use crate::metric::{MetricFamily, Reads};
+use crate::metric::{GapTransform, GroupValue, MetricFamily, Reads};
 use crate::param::Count;
 
 #[test]
@@ -28,20 +27,20 @@ fn empty_counts_are_undefined_and_never_nan() {
         DivergenceSums::new(&ShiftSums::default()).score_shift(&ShiftSums::default());
     for metric in catalog() {
         let value = match metric.reads {
-            Reads::Rate(rate) | Reads::RateToTotal(rate) => rate(&none).value(),
-            Reads::Score(score) | Reads::Benefit(score) | Reads::ScoreToTotal(score) => {
-                score(&none)
+            Reads::Group(GroupValue::Rate(rate), None | Some(GapTransform::ToTotal)) => {
+                rate(&none).value()
             }
+            Reads::Group(of, None | Some(GapTransform::ToTotal)) => of.score(&none),
             Reads::Strata(of) => of(&[]),
             Reads::StrataRate(of) => of(&[]).value(),
             Reads::SwitchRate(rate)
+            | Reads::AnySwitch(rate)
             | Reads::SwitchRatio(rate)
             | Reads::SwitchByFavour { if_positive: rate, .. } => rate(&Eccm::default()).value(),
             Reads::SwitchScore(score) => score(&Eccm::default()),
-            Reads::AnySwitch(rate) => rate(&AnySwitch::default()).value(),
             Reads::Shift(value) => value(&shift_of_none),
             // None of them reads counts.
-            Reads::Flips | Reads::Graphs | Reads::Amount(_) | Reads::Scored(_) => continue,
+            Reads::Flips | Reads::Graphs | Reads::Amount(_) | Reads::Scored(..) => continue,
             _ => GroupReading::new(metric, FavourableClass::Positive).two(&none, &none),
         };
         assert_eq!(value, Err(Undefined::EmptyGroup), "{}", metric.id);

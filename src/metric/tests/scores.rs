@@ -11,14 +11,14 @@ use super::oracle::{object, parquet};
 use super::{of_families, one, settings};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::scores::METRICS;
-use crate::metric::evidence::counting_unit::SampleBasis;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{EXACT_ROWS, LabelledScores};
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::interval_choice::MeasureContext;
-use crate::metric::value::measured::{FactualMeasurement, MeasuredValue};
+use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::scores::{BINNED, RowsOf, measure_reliability};
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::score_scale::ScoreScale;
@@ -32,12 +32,12 @@ fn only_scores() -> MeasureSettings {
 
 fn measured(counts: &FactualCounts) -> Vec<MeasuredValue> {
     let settings = only_scores();
-    FactualMeasurement { context: MeasureContext::new(&settings) }.scores(counts)
+    MeasureContext::new(&settings).scores(counts)
 }
 
 fn compared(first: &FactualCounts, second: &FactualCounts) -> Vec<ComparedValue> {
     let settings = only_scores();
-    let with = FactualMeasurement { context: MeasureContext::new(&settings) };
+    let with = MeasureContext::new(&settings);
     with.compare_scores([first, second], RowsOf::Both)
 }
 
@@ -212,7 +212,7 @@ fn values_and_intervals_are_those_of_the_definitions() {
 }
 
 /// Labels that follow scores of [0.01, 0.06], and scores that are a little too low.
-fn squeezed(n: u64, basis: SampleBasis) -> FactualCounts {
+fn squeezed(n: u64, basis: CountingUnit) -> FactualCounts {
     let none = LabelledScores::new(ScoreScale::default(), basis);
     let mut counts = FactualCounts::new(2).with_scores(none);
     for i in 0..n {
@@ -227,7 +227,7 @@ fn squeezed(n: u64, basis: SampleBasis) -> FactualCounts {
 #[test]
 fn many_rows_are_counted_in_cells() {
     let n = EXACT_ROWS as u64 + 20_000;
-    let of = |persons| measured(&squeezed(n, SampleBasis { weighted: true, persons }));
+    let of = |persons| measured(&squeezed(n, CountingUnit { weighted: true, persons }));
     let (rows, cells) = (of(true), of(false));
     assert_eq!(rows.len(), cells.len());
     for (exact, m) in rows.iter().zip(&cells) {
@@ -245,7 +245,7 @@ fn many_rows_are_counted_in_cells() {
         }
     }
     // Two models cannot be paired in cells.
-    let both = squeezed(n, SampleBasis { weighted: true, persons: false });
+    let both = squeezed(n, CountingUnit { weighted: true, persons: false });
     let found = compared(&both, &both);
     assert!(found.iter().all(|of| of.difference == Ok(0.0) && of.interval.is_none()));
     found[0].ci_method.says(&["200,000"]);
@@ -255,7 +255,7 @@ fn many_rows_are_counted_in_cells() {
 #[test]
 fn weights_and_persons_that_say_nothing_change_no_value() {
     let of = |weighted, persons, weight: u64| {
-        let none = LabelledScores::new(ScoreScale::default(), SampleBasis { weighted, persons });
+        let none = LabelledScores::new(ScoreScale::default(), CountingUnit { weighted, persons });
         let mut counts = FactualCounts::new(3).with_scores(none);
         for i in 0..150 {
             let score = (u01(h(2, i, 0)) * 40.0).round() / 40.0;
@@ -278,7 +278,7 @@ fn weights_and_persons_that_say_nothing_change_no_value() {
 /// Every metric of the list is measured in its scopes, and nobody has none.
 #[test]
 fn every_metric_is_measured_and_of_nobody_none() {
-    let none = || LabelledScores::new(ScoreScale::default(), SampleBasis::default());
+    let none = || LabelledScores::new(ScoreScale::default(), CountingUnit::default());
     let counts = FactualCounts::new(3).with_scores(none());
     let all = measured(&counts);
     assert!(all.iter().all(|m| m.value == Err(Undefined::EmptyGroup) && m.interval.is_none()));

@@ -17,7 +17,7 @@ use crate::metric::catalog::find;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestResult, FlipTestSample};
-use crate::metric::evidence::labels::{MissingLabels, share, shares_differ};
+use crate::metric::evidence::labels::{MissingLabels, shares_differ};
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
 use crate::metric::interval::{newcombe, wilson_of_share, z_of_level};
@@ -602,7 +602,7 @@ fn check_any(all: &mut CheckedCounts, found: &CountingResult, scope: MetricScope
 }
 
 fn rate_of(expected: &Json) -> Rate {
-    share(expected["missing"].as_u64().unwrap(), expected["n"].as_u64().unwrap())
+    Rate::of(expected["missing"].as_u64().unwrap(), expected["n"].as_u64().unwrap())
 }
 
 fn check_selective(found: &MissingLabels, order: &[&str], expected: &Json) {
@@ -640,8 +640,9 @@ fn one_point_is_compared_in_whole_numbers() {
     let expected = json(folder.join("edge_who_counts.json"));
     let mut flagged = 0;
     for case in expected["selective_labels_counts"].as_array().unwrap() {
-        let [a, b] = [0, 1]
-            .map(|i| share(case["missing"][i].as_u64().unwrap(), case["n"][i].as_u64().unwrap()));
+        let [a, b] = [0, 1].map(|i| {
+            Rate::of(case["missing"][i].as_u64().unwrap(), case["n"][i].as_u64().unwrap())
+        });
         assert_eq!(Some(shares_differ(a, b)), case["flag"].as_bool(), "{}", case["what"]);
         check_difference([a, b], case);
         flagged += usize::from(shares_differ(a, b));

@@ -38,18 +38,18 @@ use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::metric::estimate::OPERAND_MISSING;
 use crate::metric::estimate::share::Share;
-use crate::metric::evidence::counting_unit::SampleBasis;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::evidence::units::distinct;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe_of, wilson_of_share};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
-use crate::metric::student_interval::{GroupTerms, UnitTerm, log_student, student};
+use crate::metric::student_interval::{GroupTerms, UnitTerm, log_student};
 use crate::metric::value::interval_choice::{
-    IntervalOrReason, MeasureContext, ONE_OF_TWO, is_clear, mean_gap,
+    IntervalOrReason, MeasureContext, ONE_OF_TWO, is_clear, mean_gap, of_mean,
 };
 use crate::metric::value::measured_value::{
-    MeasuredValue, PersonBasis, SubjectValue, ValuePeople, finite_or_overflow,
+    MeasuredValue, PersonBasis, SubjectPeople, SubjectValue, ValuePeople, finite_or_overflow,
 };
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::impaired;
@@ -100,7 +100,7 @@ pub(crate) struct AmountEntry {
 
 /// Amounts of some people.
 pub(crate) struct AmountSample {
-    basis: SampleBasis,
+    basis: CountingUnit,
     /// In the order of the rows; where persons have several, by person and then by row.
     entries: Vec<AmountEntry>,
     /// Their positions by value.
@@ -116,7 +116,7 @@ pub(crate) struct AmountSample {
 
 impl AmountSample {
     /// From entries in the order of the rows.
-    pub(crate) fn new(basis: SampleBasis, mut entries: Vec<AmountEntry>) -> Self {
+    pub(crate) fn new(basis: CountingUnit, mut entries: Vec<AmountEntry>) -> Self {
         if basis.persons {
             // Stable: the rows of a person stay in order.
             entries.sort_by_key(|entry| entry.person);
@@ -154,8 +154,8 @@ impl AmountSample {
     }
 
     /// The people behind a value of all rows.
-    fn people(&self) -> ValuePeople {
-        ValuePeople::one(self.n(), None).with_person_basis(self.person_basis(None))
+    fn people(&self) -> SubjectPeople {
+        SubjectPeople { n: self.n(), cases: None, persons: self.person_basis(None) }
     }
 
     fn mean(&self) -> MetricValue {
@@ -187,13 +187,8 @@ impl AmountSample {
 
     /// Student's interval of the mean.
     fn student(&self, level: f64) -> IntervalOrReason {
-        let Some(spread) = self.terms(1.0).spread() else {
-            return Err("boundary: one person tells nothing of others");
-        };
-        if spread.half_width(level).is_none() {
-            return Err(ALL_EQUAL);
-        }
-        Ok(student(self.mean, spread.variance, spread.df, level))
+        const ONE: &str = "boundary: one person tells nothing of others";
+        of_mean(self.mean, self.terms(1.0).spread(), level, [ONE, ALL_EQUAL])
     }
 
     fn quantile(&self, q: f64) -> MetricValue {
@@ -218,11 +213,9 @@ impl AmountSample {
 
     /// The share of the rows that are cases, by weight.
     fn rate(&self, is_case: impl Fn(&AmountEntry) -> bool) -> SubjectValue {
-        let empty = Undefined::EmptyGroup;
-        let rate = |[numerator, denominator]: [u64; 2]| Rate { numerator, denominator, empty };
         let sum = |of: &dyn Fn(&AmountEntry) -> u64| {
             let cases = self.entries.iter().filter(|entry| is_case(entry)).map(of).sum();
-            rate([cases, self.entries.iter().map(of).sum()])
+            Rate::of(cases, self.entries.iter().map(of).sum())
         };
         let (people, weights) = (sum(&|_| 1), sum(&|entry| entry.weight));
         let mut rows = WeightSums::default();
@@ -230,7 +223,7 @@ impl AmountSample {
         let cases = self.by_person(|of| if is_case(of) { of.weight } else { 0 });
         let each = cases.zip(self.by_person(|entry| entry.weight));
         let each = each
-            .map(|((key, cases), (_, weight))| (key, rate([cases, weight]), WeightSums::ones(1)));
+            .map(|((key, cases), (_, weight))| (key, Rate::of(cases, weight), WeightSums::ones(1)));
         let share = Share::of_units(weights, rows.into(), each);
         SubjectValue {
             value: weights.value(),
@@ -285,9 +278,7 @@ impl AmountSample {
 
     fn ratio(&self, other: &Self, level: f64) -> IntervalOrReason {
         let spread = self.terms(self.mean).gap(&other.terms(other.mean)).ok_or(ONE_OF_TWO)?;
-        if spread.half_width(level).is_none() {
-            return Err(ALL_EQUAL);
-        }
+        spread.half_width(level).ok_or(ALL_EQUAL)?;
         let ratio = self.mean / other.mean;
         Ok(log_student(ratio, spread.variance * ratio * ratio, spread.df, level))
     }
@@ -296,61 +287,55 @@ impl AmountSample {
     fn people_with(&self, other: &Self) -> ValuePeople {
         let keys = || [self, other].into_iter().flat_map(|of| of.by_person(|_| 0_u64));
         let all = self.basis.persons.then(|| distinct(keys().map(|(key, _)| key)));
-        ValuePeople::two([self.n(), other.n()], None)
-            .with_persons(all, &[self.person_basis(None), other.person_basis(None)])
+        ValuePeople::of(&[self.people(), other.people()], all)
     }
 }
 
-/// Amounts that are being measured.
-struct AmountMeasurement<'a> {
-    context: MeasureContext<'a>,
-}
-
-impl AmountMeasurement<'_> {
-    fn value(
+impl MeasureContext<'_> {
+    /// A metric of amounts.
+    fn amount(
         &self,
         (id, scope): (&str, MetricScope),
         value: MetricValue,
         people: ValuePeople,
         basis: impl FnOnce() -> IntervalOrReason,
     ) -> Option<MeasuredValue> {
-        let interval = self.context.interval(value, basis);
+        let interval = self.interval(value, basis);
         let metric = find(id)?;
-        Some(MeasuredValue::new(&self.context, (metric, scope), value, interval, people))
+        Some(MeasuredValue::new(self, (metric, scope), value, interval, people))
     }
 
-    fn mean(&self, of: (&str, MetricScope), sample: &AmountSample) -> Option<MeasuredValue> {
-        self.value(of, sample.mean(), sample.people(), || sample.student(self.context.level()))
+    fn mean_amount(&self, of: (&str, MetricScope), sample: &AmountSample) -> Option<MeasuredValue> {
+        let people = ValuePeople::of(&[sample.people()], None);
+        self.amount(of, sample.mean(), people, || sample.student(self.level()))
     }
 
-    fn quantile(
+    fn quantile_of_amounts(
         &self,
         of: (&str, MetricScope),
         (sample, q): (&AmountSample, f64),
     ) -> Option<MeasuredValue> {
-        let value = sample.quantile(q);
-        self.value(of, value, sample.people(), || {
-            sample.woodruff(q, value.unwrap_or(f64::NAN), self.context.z)
-        })
+        let (value, people) = (sample.quantile(q), ValuePeople::of(&[sample.people()], None));
+        self.amount(of, value, people, || sample.woodruff(q, value.unwrap_or(f64::NAN), self.z))
     }
 
     /// The share of a direction, and whom it puts at a disadvantage.
-    fn share(
+    fn share_of_amounts(
         &self,
         (id, scope): (&str, MetricScope),
         found: &SubjectValue,
         settings: &MeasureSettings,
     ) -> Option<MeasuredValue> {
         let metric = find(id)?;
-        let interval = self.context.interval(found.value, || {
-            found.share.as_ref().map(|share| share.wilson(self.context.z)).ok_or(OPERAND_MISSING)
+        let interval = self.interval(found.value, || {
+            found.share.as_ref().map(|share| share.wilson(self.z)).ok_or(OPERAND_MISSING)
         });
-        let measured = found.measured(&self.context, (metric, scope), interval);
+        let measured = found.measured(self, (metric, scope), interval);
         let ends = measured.interval.map(|ends| (ends.lo, ends.hi));
         let clear = is_clear(measured.ideal, ends, None);
         let worse = impaired(metric, scope, (found.value, clear), measured.numerator, settings);
         let changed = measured.numerator;
-        Some(measured.with_impaired(worse).with_switches(changed, None))
+        Some(MeasuredValue { impaired: worse, switched: changed, ..measured })
     }
 }
 
@@ -359,25 +344,25 @@ pub(crate) fn measure_amounts(
     groups: &[AmountSample],
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
-    let with = AmountMeasurement { context: MeasureContext::new(settings) };
+    let with = MeasureContext::new(settings);
     let mut found = Vec::new();
     let mut quantiles = Vec::new();
     for (rank, sample) in groups.iter().enumerate() {
         let scope = MetricScope::Group(rank);
-        found.extend(with.mean(("amount_mean", scope), sample));
-        let own = QUANTILES.map(|(q, id, _)| with.quantile((id, scope), (sample, q)));
+        found.extend(with.mean_amount(("amount_mean", scope), sample));
+        let own = QUANTILES.map(|(q, id, _)| with.quantile_of_amounts((id, scope), (sample, q)));
         found.extend(own.iter().flatten().cloned());
         quantiles.push(own);
     }
     for (rank, a) in groups.iter().enumerate() {
         for (other, b) in groups.iter().enumerate().skip(rank + 1) {
-            let (scope, level) = (MetricScope::Pair(rank, other), with.context.level());
+            let (scope, level) = (MetricScope::Pair(rank, other), with.level());
             let people = a.people_with(b);
             let means = a.mean().and_then(|a| Ok((a, b.mean()?)));
             let means = means.map_err(|_| Undefined::OperandMissing);
             let of = ("amount_mean_difference", scope);
             let difference = means.map(|(a, b)| a - b);
-            found.extend(with.value(of, difference, people, || a.difference(b, level)));
+            found.extend(with.amount(of, difference, people, || a.difference(b, level)));
             // In both orders: how a reciprocal changes does not follow from how the ratio does.
             let turned = (MetricScope::Pair(other, rank), b, a, means.map(|(a, b)| (b, a)));
             for (scope, a, b, means) in [(scope, a, b, means), turned] {
@@ -386,7 +371,7 @@ pub(crate) fn measure_amounts(
                     false => Err(Undefined::NotPositive),
                 });
                 let of = ("amount_mean_ratio", scope);
-                found.extend(with.value(of, ratio, people, || a.ratio(b, level)));
+                found.extend(with.amount(of, ratio, people, || a.ratio(b, level)));
             }
             for (place, (_, _, id)) in QUANTILES.into_iter().enumerate() {
                 let (Some(a), Some(b)) = (&quantiles[rank][place], &quantiles[other][place]) else {
@@ -394,7 +379,7 @@ pub(crate) fn measure_amounts(
                 };
                 let both = a.value.and_then(|a| Ok((a, b.value?)));
                 let both = both.map_err(|_| Undefined::OperandMissing);
-                found.extend(with.value((id, scope), both.map(|(a, b)| a - b), people, || {
+                found.extend(with.amount((id, scope), both.map(|(a, b)| a - b), people, || {
                     let ends = a.interval.zip(b.interval).ok_or(FEW_IN_A_GROUP)?;
                     let of = both.unwrap_or((f64::NAN, f64::NAN));
                     Ok(newcombe_of(of, ends, IntervalProcedure::WoodruffGap))
@@ -412,15 +397,15 @@ pub(crate) type AmountChange = (AmountEntry, f64);
 pub(crate) fn measure_amount_changes(
     (from, to): (usize, usize),
     found: &[AmountChange],
-    (basis, rule): (SampleBasis, AmountRule),
+    (basis, rule): (CountingUnit, AmountRule),
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
-    let with = AmountMeasurement { context: MeasureContext::new(settings) };
+    let with = MeasureContext::new(settings);
     let scope = MetricScope::Direction(from, to);
     let sample = AmountSample::new(basis, found.iter().map(|(change, _)| *change).collect());
     let mut all = Vec::new();
-    all.extend(with.mean(("amount_change_mean", scope), &sample));
-    all.extend(with.quantile(("amount_change_median", scope), (&sample, 0.5)));
+    all.extend(with.mean_amount(("amount_change_mean", scope), &sample));
+    all.extend(with.quantile_of_amounts(("amount_change_median", scope), (&sample, 0.5)));
     // What matters to a person depends on the amount, so that a flag replaces the change: 1 more,
     // -1 less, 0 neither.
     let flag = |(entry, amount): &AmountChange| AmountEntry {
@@ -442,7 +427,7 @@ pub(crate) fn measure_amount_changes(
         (HARM[0], better),
         (HARM[1], worse),
     ];
-    let of = |(id, rate)| with.share((id, scope), rate, settings);
+    let of = |(id, rate)| with.share_of_amounts((id, scope), rate, settings);
     all.extend(shares.into_iter().filter_map(of));
     all
 }

@@ -4,23 +4,21 @@ use crate::metric::catalog::clarify::{SAMPLED, swap_reason};
 use crate::metric::catalog::find;
 use crate::metric::estimate::Estimate;
 use crate::metric::evidence::counts::FactualCounts;
-use crate::metric::evidence::flip_test::{FlipSearch, FlipTestResult, facets_of};
+use crate::metric::evidence::flip_test::{FlipSearch, FlipTestResult};
 use crate::metric::evidence::strata::{FacetStratum, Strata};
 use crate::metric::evidence::units::{WeightSums, alone};
-use crate::metric::interval::ValueInterval;
-use crate::metric::rate::{MetricValue, Rate, Undefined};
-use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::rate::{Rate, Undefined};
+use crate::metric::scope::MetricScope;
 use crate::metric::value::disparity::cddpl;
-use crate::metric::value::gaps::first_is_impaired;
 use crate::metric::value::group_subjects::GroupSubjects;
-use crate::metric::value::interval_choice::is_clear;
-use crate::metric::value::measured::{FactualMeasurement, FactualSubject};
-use crate::metric::value::measured_value::{MeasuredValue, ValuePeople};
+use crate::metric::value::interval_choice::MeasureContext;
+use crate::metric::value::measured::FactualSubject;
+use crate::metric::value::measured_value::{MeasuredValue, Subject, ValuePeople};
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{Metric, MetricFamily, Reads};
 use rayon::prelude::*;
 
-impl FactualMeasurement<'_> {
+impl MeasureContext<'_> {
     /// The whole family. `subjects` are the groups, the others of each, and all.
     pub(crate) fn clarify(
         &self,
@@ -29,11 +27,10 @@ impl FactualMeasurement<'_> {
         subjects: &GroupSubjects<FactualSubject>,
     ) -> Vec<MeasuredValue> {
         let n_groups = subjects.groups.len();
-        let families = &self.context.settings.families;
+        let families = &self.settings.families;
         let compare = |scope: MetricScope| {
             let mut out = Vec::new();
-            let (a, d) = facets_of(scope);
-            let [of_a, of_d] = [a, d].map(|who| subjects.of(who));
+            let [of_a, of_d] = subjects.compared(scope);
             // The family group has measured ratios in both orders, against all others where these
             // are not one group.
             let known = families.contains(&MetricFamily::Group)
@@ -46,9 +43,9 @@ impl FactualMeasurement<'_> {
             out.extend(find("di").filter(|_| !known).into_iter().flat_map(|di| {
                 [self.gap(di, scope, [of_a, of_d]), self.gap(di, turned, [of_d, of_a])]
             }));
-            for metric in self.context.metrics(MetricFamily::Clarify) {
+            for metric in self.metrics(MetricFamily::Clarify) {
                 match metric.reads {
-                    Reads::Benefit(_) => {}
+                    Reads::Group(_, None) => {}
                     Reads::Strata(_) | Reads::StrataRate(_) => {
                         out.extend(
                             counts
@@ -65,13 +62,14 @@ impl FactualMeasurement<'_> {
             }
             out
         };
-        let facets = self.context.settings.favoured.facets(n_groups);
+        let facets = self.settings.favoured.facets(n_groups);
         let mut out: Vec<MeasuredValue> = facets.into_par_iter().flat_map_iter(compare).collect();
-        let benefits = self.context.metrics(MetricFamily::Clarify);
-        let benefits = benefits.filter(|metric| matches!(metric.reads, Reads::Benefit(_)));
-        out.extend(
-            benefits.map(|metric| self.performance(metric, MetricScope::Total, &subjects.all)),
-        );
+        let benefits = self.metrics(MetricFamily::Clarify);
+        let benefits = benefits.filter(|metric| matches!(metric.reads, Reads::Group(_, None)));
+        out.extend(benefits.map(|metric| {
+            let of = self.reading(metric);
+            subjects.all.measured(of, self, (metric, MetricScope::Total))
+        }));
         out
     }
 
@@ -82,15 +80,13 @@ impl FactualMeasurement<'_> {
         scope: MetricScope,
         strata: &Strata,
     ) -> MeasuredValue {
-        let (a, d) = facets_of(scope);
-        let turn = self.context.settings.favourable == FavourableClass::Negative;
+        let [a, d] = scope.sides();
+        let turn = self.settings.favourable == FavourableClass::Negative;
         let seen = |strata: Vec<FacetStratum>| {
             if turn { strata.into_iter().map(FacetStratum::swap_classes).collect() } else { strata }
         };
-        let holds =
-            |who: GroupSelection, group| who.groups(strata.n_groups()).any(|of| of == group);
-        let units = strata.units(|group| holds(a, group) || holds(d, group));
-        let is_second = |cell| holds(d, strata.group_of(cell));
+        let units = strata.units(|group| a.holds(group) || d.holds(group));
+        let is_second = |cell| d.holds(strata.group_of(cell));
         let [people, cells] = [WeightSums::people, WeightSums::sum]
             .map(|number: fn(WeightSums) -> u64| seen(strata.facets(number, a, d)));
         let rate = |strata: &[FacetStratum]| match metric.reads {
@@ -111,13 +107,13 @@ impl FactualMeasurement<'_> {
         };
         let (interval, ci_method) = match all {
             None => (None, "none: it describes these people".to_owned()),
-            Some(all) => self.context.interval(value, || {
+            Some(all) => self.interval(value, || {
                 let place = |cell| (strata.stratum_of(cell), is_second(cell));
                 let of = value.ok().map(|value| {
                     let facets = strata.facets(WeightSums::sum, a, d);
                     cddpl((&facets, &units), place, value, (turn, all))
                 });
-                self.context.estimated(of)
+                self.estimated(of)
             }),
         };
         let sum = |side: fn(&FacetStratum) -> [u64; 2]| people.iter().flat_map(side).sum::<u64>();
@@ -127,7 +123,7 @@ impl FactualMeasurement<'_> {
             let n = |held: &dyn Fn(bool) -> bool| units.n_units(|cell| held(is_second(cell)));
             [n(&|second| !second), n(&|second| second), n(&|_| true)]
         });
-        let people = ValuePeople::two([n_a, n_d], None).with_carriers(carriers);
+        let people = ValuePeople::of_facets([n_a, n_d], carriers);
         self.measured_facets(metric, scope, value, people, (interval, ci_method))
             .with_rate(counted, rate(&cells).filter(|_| units.are_weighted()))
     }
@@ -140,7 +136,7 @@ impl FactualMeasurement<'_> {
         flips: &FlipTestResult,
     ) -> Option<MeasuredValue> {
         let (facet, units) = flips.facet(scope)?;
-        let better = self.context.settings.favourable == FavourableClass::Positive;
+        let better = self.settings.favourable == FavourableClass::Positive;
         // All, those who would get the favourable prediction, and those who would lose it.
         let counted = move |[to_positive, to_negative, same]: [u64; 3]| {
             let all = to_positive + to_negative + same;
@@ -159,8 +155,8 @@ impl FactualMeasurement<'_> {
             }),
             false => of(facet.cells()),
         };
-        let (interval, mut ci_method) = self.context.interval(value, || {
-            self.context.estimated(Estimate::paired(&units, |cell| counted(alone(cell))))
+        let (interval, mut ci_method) = self.interval(value, || {
+            self.estimated(Estimate::paired(&units, |cell| counted(alone(cell))))
         });
         if interval.is_some() {
             ci_method.push_str(", their neighbours fixed");
@@ -169,7 +165,7 @@ impl FactualMeasurement<'_> {
             metric,
             scope,
             value,
-            ValuePeople::two([facet.n_a, facet.n_d], None).with_carriers(facet.persons),
+            ValuePeople::of_facets([facet.n_a, facet.n_d], facet.persons),
             (interval, ci_method),
         );
         let FlipTestResult { eligible, looked_at, missing, .. } = *flips;
@@ -177,22 +173,5 @@ impl FactualMeasurement<'_> {
         measured.flips = Some(FlipSearch { eligible, looked_at, missing, neighbours });
         measured.flags.extend((looked_at < eligible).then_some(SAMPLED));
         Some(measured)
-    }
-
-    /// A value of so many people of two facets.
-    fn measured_facets(
-        &self,
-        metric: &'static Metric,
-        scope: MetricScope,
-        value: MetricValue,
-        people: ValuePeople,
-        (interval, ci_method): (Option<ValueInterval>, String),
-    ) -> MeasuredValue {
-        let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None);
-        let first = first_is_impaired(metric.impaired, value).filter(|_| clear);
-        let impaired =
-            first.and_then(|first| if first { scope.first_group() } else { scope.second_group() });
-        MeasuredValue::new(&self.context, (metric, scope), value, (interval, ci_method), people)
-            .with_impaired(impaired)
     }
 }

@@ -24,7 +24,6 @@
 
 use rayon::prelude::*;
 
-use super::gaps;
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::estimate::Estimate;
 use crate::metric::evidence::outcome_patterns::has_label;
@@ -34,10 +33,10 @@ use crate::metric::evidence::units::UnitSums;
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{MetricScope, ScopeIndex};
+use crate::metric::value::gaps::gap_estimate;
 use crate::metric::value::group_reading::GroupReading;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext};
-use crate::metric::value::largest::{largest_estimate, smaller_ratio_estimate};
 use crate::metric::value::measured::FactualSubject;
 use crate::metric::value::measured_value::{CellNumbers, Subject};
 use crate::metric::value::scope_people::ScopePeople;
@@ -148,9 +147,9 @@ pub(crate) fn compare_rows(
     counts: &PairedCounts,
     settings: &MeasureSettings,
 ) -> Vec<ComparedValue> {
-    let (context, scopes, n) = (MeasureContext::new(settings), counts.scopes(), counts.groups());
+    let (context, n) = (MeasureContext::new(settings), counts.groups());
     let subjects = GroupSubjects::new(n, true, |who| {
-        let units = scopes.units(|place| who.groups(n).any(|group| group == place));
+        let units = counts.units(|place| who.holds(place));
         ComparedSubject::new(units, CONFUSION_CELLS, FactualSubject::new)
     });
     let labelled = subjects.all.sides.iter().any(|side| side.people.n() > 0);
@@ -182,25 +181,11 @@ fn compare_gap(
         a.people.people(metric.needs_label) + b.people.people(metric.needs_label)
     };
     compared(context, (metric, scope), values, n(sides[0]).min(n(sides[1])), || {
-        let [first, second] = sides.map(|sides| gap_estimate(of, sides));
-        Some(first?.minus(&second?))
+        let gap = |sides: [&FactualSubject; 2]| {
+            gap_estimate(of, sides, &sides.map(|subject| subject.read(of)))
+        };
+        Some(gap(sides[0])?.minus(&gap(sides[1])?))
     })
-}
-
-/// A gap of two subjects with its interval.
-fn gap_estimate(of: GroupReading, subjects: [&FactualSubject; 2]) -> Option<Estimate> {
-    let found = subjects.map(|subject| subject.read(of));
-    match of.metric.reads {
-        Reads::WidestGap(rates) => {
-            let gaps = rates.iter().map(|rate| gaps::rate_gap(rate, subjects));
-            largest_estimate(gaps.collect::<Option<_>>()?)
-        }
-        Reads::FavourableMinRatio => {
-            let [x, y] = found.map(|found| found.share);
-            smaller_ratio_estimate([x?, y?])
-        }
-        _ => gaps::gap_estimate(of, subjects, &found),
-    }
 }
 
 /// The values of two models with the same counterfactuals, in every scope; `counts` are those of
@@ -209,11 +194,11 @@ pub(crate) fn compare_switches(
     counts: &PairedCounts,
     settings: &MeasureSettings,
 ) -> Vec<ComparedValue> {
-    let (context, rows) = (MeasureContext::new(settings), counts.scopes());
+    let context = MeasureContext::new(settings);
     let scopes = ScopeIndex::new(counts.groups());
     let units_of = |place: usize| {
         let held = scopes.numbers_of(place);
-        let units = rows.units(|direction| held.contains(&direction));
+        let units = counts.units(|direction| held.contains(&direction));
         ComparedSubject::new(units, ECCM_CELLS, |units| {
             ScopePeople::of_units(units, None, settings)
         })

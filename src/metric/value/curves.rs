@@ -31,7 +31,7 @@ use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::group_reading::favourable_rate;
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{Metric, Reads, ratio};
+use crate::metric::{GroupValue, Metric, Reads, ratio};
 
 /// Fewest steps from the first to the last threshold that breaks a limit for the page to say so.
 pub(crate) const LEAST_BROKEN_STEPS: usize = 52;
@@ -69,32 +69,11 @@ pub(crate) struct ThresholdCurve {
 struct RateAtThreshold {
     people: Rate,
     value: MetricValue,
-    /// As many people without weights would be as sure, were all rows independent.
+    /// As many people without weights would be as sure; not a number where that is not known.
     effective: f64,
 }
 
 impl RateAtThreshold {
-    /// That of the people of some cells.
-    fn new<const N: usize>(cells: &[WeightSums; N], of: &dyn Fn([u64; N]) -> Rate) -> Self {
-        let mut below = WeightSums::default();
-        for (i, sums) in cells.iter().enumerate() {
-            if of(alone(i)).denominator > 0 {
-                below += *sums;
-            }
-        }
-        RateAtThreshold {
-            people: of(cells.map(WeightSums::people)),
-            value: of(cells.map(WeightSums::sum)).value(),
-            effective: below.effective(),
-        }
-    }
-
-    /// Rows over the design effect.
-    fn divided(self, design: Option<f64>) -> Self {
-        let effective = self.effective / design.unwrap_or(f64::NAN);
-        RateAtThreshold { effective, ..self }
-    }
-
     fn point(&self, z: Option<f64>) -> CurvePoint {
         let known = self.value.ok().filter(|_| self.effective > 0.0).zip(z);
         let ends = known.map(|(p, z)| {
@@ -154,8 +133,19 @@ impl<const N: usize> CellsByThreshold<N> {
     /// threshold of the job, or 1 where each row is a person and nothing is below the rate there.
     fn rates(&self, of: &dyn Fn([u64; N]) -> Rate) -> Vec<RateAtThreshold> {
         let design = self.share(of).map(|share| share.design());
-        let design = design.or_else(|| self.units.are_rows().then_some(1.0));
-        self.cells.iter().map(|cells| RateAtThreshold::new(cells, of).divided(design)).collect()
+        let design = design.or_else(|| self.units.are_rows().then_some(1.0)).unwrap_or(f64::NAN);
+        let counts: [bool; N] = std::array::from_fn(|cell| of(alone(cell)).denominator > 0);
+        let rate = |cells: &[WeightSums; N]| {
+            let mut below = WeightSums::default();
+            let counted = cells.iter().zip(counts).filter(|(_, counts)| *counts);
+            counted.for_each(|(sums, _)| below += *sums);
+            RateAtThreshold {
+                people: of(cells.map(WeightSums::people)),
+                value: of(cells.map(WeightSums::sum)).value(),
+                effective: below.effective() / design,
+            }
+        };
+        self.cells.iter().map(rate).collect()
     }
 
     fn curve(
@@ -208,19 +198,15 @@ impl CurveEvidence for FactualCounts {
     /// Groups as they are.
     fn curves(&self, settings: &MeasureSettings, scope: MetricScope) -> Vec<ThresholdCurve> {
         let rows = |who| rows_by_threshold(self, who);
-        let who = match scope {
-            MetricScope::Pair(a, b) => {
-                let both = rows(GroupSelection::One(a)).zip(rows(GroupSelection::One(b)));
-                let curve = both.and_then(|(a, b)| favourable_ratio(settings, scope, [&a, &b]));
-                return curve.into_iter().collect();
-            }
-            MetricScope::Group(group) => GroupSelection::One(group),
-            MetricScope::Total => GroupSelection::All,
-            _ => return Vec::new(),
-        };
+        let [who, other] = scope.sides();
+        if let MetricScope::Pair(..) = scope {
+            let both = rows(who).zip(rows(other));
+            let curve = both.and_then(|(a, b)| favourable_ratio(settings, scope, [&a, &b]));
+            return curve.into_iter().collect();
+        }
         let Some(rows) = rows(who) else { return Vec::new() };
         let curve = |metric: &'static Metric| {
-            let Reads::Rate(of) = metric.reads else { return None };
+            let Reads::Group(GroupValue::Rate(of), None) = metric.reads else { return None };
             let of = |cells| of(&Confusion::from_cells(cells));
             Some(rows.curve((metric, scope), &of, quantile(settings)))
         };
@@ -271,13 +257,9 @@ impl CurveEvidence for CounterfactualCounts {
     }
 
     fn curves(&self, settings: &MeasureSettings, scope: MetricScope) -> Vec<ThresholdCurve> {
-        let places = self.scope_index();
-        let place = match scope {
-            MetricScope::Direction(from, to) => places.direction(from, to),
-            MetricScope::Total => places.total(),
-            _ => return Vec::new(),
-        };
-        let Some(switches) = switches_by_threshold(self, place) else { return Vec::new() };
+        let place = self.scope_index().scopes().find(|(_, of)| *of == scope);
+        let switches = place.and_then(|(place, _)| switches_by_threshold(self, place));
+        let Some(switches) = switches else { return Vec::new() };
         let curve = |metric: &'static Metric| {
             let of = switch_rate(metric, settings)?;
             let of = |cells| of(&Eccm(cells));

@@ -1,22 +1,22 @@
 //! Two subjects compared: a pair of groups, a group and all others, or the two facets of Clarify.
 
 use crate::metric::estimate::Estimate;
-use crate::metric::estimate::share::Share;
 use crate::metric::evidence::person::Confusion;
+use crate::metric::interval::ValueInterval;
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::group_reading::{GroupReading, favourable_rate};
-use crate::metric::value::interval_choice::{ONE_OF_TWO, is_clear, mean_gap};
-use crate::metric::value::largest::{joint_level, largest_gap, smallest_ratio_of_shares};
-use crate::metric::value::measured::{FactualMeasurement, FactualSubject, MeasuredValue};
-use crate::metric::value::measured_value::{PersonBasis, Subject, SubjectValue, people_of_two};
+use crate::metric::value::interval_choice::{MeasureContext, ONE_OF_TWO, is_clear, mean_gap};
+use crate::metric::value::largest::{Extreme, joint_level, pairs};
+use crate::metric::value::measured::{FactualSubject, MeasuredValue};
+use crate::metric::value::measured_value::{Subject, SubjectValue, ValuePeople, n_together};
 use crate::metric::value::settings::FavourableClass;
-use crate::metric::{Facet, ImpairedGroupRule, Metric, Reads};
+use crate::metric::{Facet, GapTransform, GroupValue, ImpairedGroupRule, Metric, Reads};
 
-impl FactualMeasurement<'_> {
+impl MeasureContext<'_> {
     /// How a metric reads groups.
     pub(crate) fn reading(&self, metric: &'static Metric) -> GroupReading {
-        GroupReading::new(metric, self.context.settings.favourable)
+        GroupReading::new(metric, self.settings.favourable)
     }
 
     /// One metric of two subjects.
@@ -29,61 +29,58 @@ impl FactualMeasurement<'_> {
         let (of, [of_a, of_b]) = (self.reading(metric), subjects);
         let value = of.two(&of_a.cells, &of_b.cells);
         let found = subjects.map(|subject| subject.read(of));
-        let level = self.context.level();
+        let level = self.level();
         let (interval, method) = match metric.reads {
-            Reads::MeanDifference(mean) => self.context.interval(value, || {
+            Reads::Group(GroupValue::MeanOfLabelled(mean), _) => self.interval(value, || {
                 let [a, b] = subjects.map(|side| side.mean_influences(&|c| mean(&of.seen(c))));
                 let ((p, a), (q, b)) = a.zip(b).ok_or(ONE_OF_TWO)?;
                 mean_gap(p - q, a.gap(&b), level)
             }),
             // The larger or smaller of several has the interval of that.
-            Reads::WidestGap(rates) => self.context.extreme(value, || {
-                let apart = |rate: fn(&Confusion) -> Rate| {
-                    rate_gap(|c: &Confusion| rate(&of.seen(c)), subjects)
-                };
-                largest_gap(level, &rates.map(apart))
-            }),
-            Reads::FavourableMinRatio => self.context.extreme(value, || {
-                let shares: Vec<Share> = found.iter().filter_map(|of| of.share.clone()).collect();
-                smallest_ratio_of_shares(level, &shares)
-            }),
-            _ => self
-                .context
-                .interval(value, || self.context.estimated(gap_estimate(of, subjects, &found))),
+            _ if of.is_extreme() => self.extreme(value, || extreme(of, &both(subjects, &found))),
+            _ => self.interval(value, || self.estimated(gap_estimate(of, subjects, &found))),
         };
-        let clear = match metric.reads {
-            // It is below 1 by chance too.
-            Reads::FavourableMinRatio => {
-                self.differ(|c| favourable_rate(c, of.favourable), subjects, 1)
-            }
-            _ => is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None),
-        };
-        let first = match metric.impaired {
-            _ if !clear => None,
-            ImpairedGroupRule::LowerRate(rate) if value.is_ok() => {
-                let [a, b] = subjects.map(|side| rate(&of.seen(&side.cells)));
-                first_is_lower(a, b, of.favourable)
-            }
-            impaired => first_is_impaired(impaired, value),
-        };
-        let impaired =
-            first.and_then(|first| if first { scope.first_group() } else { scope.second_group() });
-        let [x, y] = found.map(|found| match metric.reads {
+        let is_smaller = metric.of_favourable() == Some(GapTransform::SmallerOverLarger);
+        let people = found.each_ref().map(|found| match is_smaller {
             // The smaller over the larger is no ratio of these two.
-            Reads::FavourableMinRatio => SubjectValue {
-                rate: None,
-                basis: found.basis.map(|of| PersonBasis { denominator: None, ..of }),
-                ..found
-            },
-            _ => found,
+            true => found.people().without_rate(),
+            false => found.people(),
         });
-        let people = people_of_two(of, [(of_a, &x), (of_b, &y)]);
+        let people = ValuePeople::of(&people, n_together(of, [of_a, of_b]));
         let is_one = |rate: Rate| rate.numerator > 0 && rate.is_boundary();
-        let has_one = [&x, &y].into_iter().any(|side| side.rate.is_some_and(is_one));
-        MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
-            .with_impaired(impaired)
+        let has_one = found.iter().any(|side| side.rate.is_some_and(is_one));
+        let mut measured = self
+            .measured_facets(metric, scope, value, people, (interval, method))
             .with_score_parts(subjects.map(|side| of.seen(&side.cells)))
-            .with_certain_rate(has_one)
+            .with_certain_rate(has_one);
+        if let (ImpairedGroupRule::LowerRate(rate), Ok(_)) = (metric.impaired, value) {
+            let [a, b] = subjects.map(|side| rate(&of.seen(&side.cells)));
+            let clear = match is_smaller {
+                // It is below 1 by chance too.
+                true => self.differ(|c| favourable_rate(c, of.favourable), subjects, 1),
+                false => is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None),
+            };
+            let first = first_is_lower(a, b, of.favourable).filter(|_| clear);
+            measured.impaired = first.and_then(|first| scope.side(first));
+        }
+        measured
+    }
+
+    /// A value of so many people of two facets.
+    pub(crate) fn measured_facets(
+        &self,
+        metric: &'static Metric,
+        scope: MetricScope,
+        value: MetricValue,
+        people: ValuePeople,
+        (interval, ci_method): (Option<ValueInterval>, String),
+    ) -> MeasuredValue {
+        let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None);
+        let first = first_is_impaired(metric.impaired, value).filter(|_| clear);
+        let impaired = first.and_then(|first| scope.side(first));
+        let of = (metric, scope);
+        let measured = MeasuredValue::new(self, of, value, (interval, ci_method), people);
+        MeasuredValue { impaired, ..measured }
     }
 
     /// Whether the rates of two subjects differ for sure, the two being one of so many pairs: the
@@ -94,22 +91,65 @@ impl FactualMeasurement<'_> {
         subjects: [&FactualSubject; 2],
         pairs: usize,
     ) -> bool {
-        let Some(level) = self.context.settings.level else { return false };
+        let Some(level) = self.settings.level else { return false };
         let interval = rate_gap(rate, subjects)
             .and_then(|gap| gap.interval(joint_level(level.get(), pairs)).ok());
         is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), None)
     }
 }
 
-/// A difference or ratio of two subjects that has its interval from those of its two parts, which
-/// `found` holds.
+/// Two subjects, each with what is read of it.
+fn both<'a>(
+    [a, b]: [&'a FactualSubject; 2],
+    [x, y]: &'a [SubjectValue; 2],
+) -> [(&'a FactualSubject, &'a SubjectValue); 2] {
+    [(a, x), (b, y)]
+}
+
+/// The gaps or ratios of some subjects, each with what is read of it, of which a metric is the
+/// largest or the smallest one.
+pub(crate) fn extreme(of: GroupReading, read: &[(&FactualSubject, &SubjectValue)]) -> Extreme {
+    let transform = of.metric.transform();
+    let is_ratio = transform.is_some_and(GapTransform::is_ratio);
+    match of.metric.reads {
+        Reads::Group(GroupValue::TwoRates(rates), _) => {
+            let rates = rates.map(|rate| move |c: &Confusion| rate(&of.seen(c)));
+            let has =
+                |of: &&FactualSubject| rates.iter().all(|rate| rate(&of.cells).denominator > 0);
+            let held: Vec<&FactualSubject> = read.iter().map(|(of, _)| *of).filter(has).collect();
+            let gaps = rates.iter().flat_map(|rate| {
+                pairs(&held).map(|(a, b)| rate_gap(*rate, [a, b])).collect::<Vec<_>>()
+            });
+            Extreme::Gaps(gaps.collect())
+        }
+        Reads::Group(GroupValue::Rate(_) | GroupValue::FavourableRate, _) if is_ratio => {
+            Extreme::Shares(read.iter().filter_map(|(_, found)| found.share.clone()).collect())
+        }
+        _ => {
+            let known = read.iter().filter(|(_, found)| found.value.is_ok());
+            let each: Vec<Option<Estimate>> =
+                known.map(|(subject, found)| subject.estimate(of, found)).collect();
+            let of_two = |(a, b): (&Option<Estimate>, &Option<Estimate>)| {
+                Some(transform?.of_estimates(a.as_ref()?, b.as_ref()?))
+            };
+            let all = pairs(&each).map(of_two).collect();
+            if is_ratio { Extreme::Ratios(all) } else { Extreme::Gaps(all) }
+        }
+    }
+}
+
+/// A gap of two subjects that has its interval from those of its parts, which `found` holds.
 pub(crate) fn gap_estimate(
     of: GroupReading,
     subjects: [&FactualSubject; 2],
     found: &[SubjectValue; 2],
 ) -> Option<Estimate> {
+    if of.is_extreme() {
+        return extreme(of, &both(subjects, found)).estimate();
+    }
     let [a, b] = subjects;
-    Some(of.of_two(&a.estimate(of, &found[0])?, &b.estimate(of, &found[1])?))
+    let (a, b) = (a.estimate(of, &found[0])?, b.estimate(of, &found[1])?);
+    Some(of.metric.transform()?.of_estimates(&a, &b))
 }
 
 /// The difference of a rate of two subjects; none where one is undefined.
@@ -122,7 +162,7 @@ pub(crate) fn rate_gap(
 }
 
 /// Whether the sign of a value says that the first of two facets is at a disadvantage.
-pub(crate) fn first_is_impaired(impaired: ImpairedGroupRule, value: MetricValue) -> Option<bool> {
+fn first_is_impaired(impaired: ImpairedGroupRule, value: MetricValue) -> Option<bool> {
     match (impaired, value) {
         (ImpairedGroupRule::AboveZero(facet), Ok(value)) if value != 0.0 => {
             Some((facet == Facet::First) == (value > 0.0))

@@ -3,11 +3,10 @@
 //! A is first. Clarify's metrics are about favourable labels and predictions: where the negative
 //! prediction is the favourable one they see both classes under each other's names.
 
-use crate::metric::estimate::Estimate;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::value::settings::FavourableClass;
-use crate::metric::{Metric, MetricFamily, Reads, combine, difference, ratio};
+use crate::metric::{GapTransform, GroupValue, Metric, MetricFamily, Reads, combine, difference};
 
 /// A metric of groups as they are, and how it sees the classes.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +36,13 @@ impl GroupReading {
         GroupReading { metric, favourable, is_turned }
     }
 
+    /// Whether it is the largest of several gaps or the smallest of several ratios, also of two
+    /// groups.
+    pub(crate) fn is_extreme(&self) -> bool {
+        use GapTransform::{SmallerOverLarger, Widest};
+        matches!(self.metric.transform(), Some(Widest | SmallerOverLarger))
+    }
+
     /// A confusion under the names that the metric uses.
     pub(crate) fn seen(&self, c: &Confusion) -> Confusion {
         if self.is_turned { c.swap_classes() } else { *c }
@@ -44,31 +50,17 @@ impl GroupReading {
 
     /// The rate of one group that it is or is derived from; none of another value.
     pub(crate) fn rate(&self, c: &Confusion) -> Option<Rate> {
-        let c = &self.seen(c);
-        match self.metric.reads {
-            Reads::Rate(rate)
-            | Reads::RateDifference(rate)
-            | Reads::RateRatio(rate)
-            | Reads::RateToTotal(rate) => Some(rate(c)),
-            Reads::FavourableRatio | Reads::FavourableMinRatio => {
-                Some(favourable_rate(c, self.favourable))
-            }
+        match self.metric.group_value()? {
+            GroupValue::Rate(rate) => Some(rate(&self.seen(c))),
+            GroupValue::FavourableRate => Some(favourable_rate(&self.seen(c), self.favourable)),
             _ => None,
         }
     }
 
     /// Such a value that is no rate.
     pub(crate) fn score(&self, c: &Confusion) -> MetricValue {
-        match self.metric.reads {
-            Reads::Score(score)
-            | Reads::Benefit(score)
-            | Reads::ScoreDifference(score)
-            | Reads::MeanDifference(score)
-            | Reads::ScoreRise(score)
-            | Reads::ScoreRatio(score)
-            | Reads::ScoreToTotal(score) => score(&self.seen(c)),
-            _ => Err(Undefined::OperandMissing),
-        }
+        let of = self.metric.group_value();
+        of.map_or(Err(Undefined::OperandMissing), |of| of.score(&self.seen(c)))
     }
 
     /// The value of one group.
@@ -78,40 +70,23 @@ impl GroupReading {
 
     /// The value of two groups.
     pub(crate) fn two(&self, a: &Confusion, b: &Confusion) -> MetricValue {
-        let (x, y) = (self.one(a), self.one(b));
         match self.metric.reads {
-            Reads::RateDifference(_) | Reads::ScoreDifference(_) | Reads::MeanDifference(_) => {
-                difference(x, y)
-            }
-            Reads::ScoreRise(_) => difference(y, x),
-            Reads::RateRatio(_) | Reads::ScoreRatio(_) => ratio(x, y),
-            Reads::FavourableRatio => ratio(y, x),
-            Reads::FavourableMinRatio => combine(x, y, |x, y| ratio(Ok(x.min(y)), Ok(x.max(y)))),
-            Reads::WidestGap(of) => {
+            Reads::Group(GroupValue::TwoRates(of), _) => {
                 let (a, b) = (self.seen(a), self.seen(b));
                 let [x, y] = of.map(|rate| difference(rate(&a).value(), rate(&b).value()));
                 combine(x, y, |x, y| Ok(x.abs().max(y.abs())))
             }
+            Reads::Group(_, Some(transform)) => transform.of_values(self.one(a), self.one(b)),
             _ => unreachable!("`{}` is not a metric of two groups", self.metric.id),
-        }
-    }
-
-    /// The same of two groups whose values have intervals.
-    pub(crate) fn of_two(&self, a: &Estimate, b: &Estimate) -> Estimate {
-        match self.metric.reads {
-            Reads::RateDifference(_) | Reads::ScoreDifference(_) => a.minus(b),
-            Reads::ScoreRise(_) => b.minus(a),
-            Reads::FavourableRatio => b.over(a),
-            _ => a.over(b),
         }
     }
 
     /// The two rates behind a difference or ratio, the one on top or in front first.
     fn rates_behind(&self, a: &Confusion, b: &Confusion) -> Option<[Rate; 2]> {
-        match self.metric.reads {
-            Reads::RateDifference(_) | Reads::RateRatio(_) => Some([self.rate(a)?, self.rate(b)?]),
-            Reads::FavourableRatio => Some([self.rate(b)?, self.rate(a)?]),
-            _ => None,
+        match self.metric.transform()? {
+            GapTransform::Inverse => Some([self.rate(b)?, self.rate(a)?]),
+            GapTransform::ToTotal => None,
+            _ => Some([self.rate(a)?, self.rate(b)?]),
         }
     }
 }
@@ -123,7 +98,10 @@ pub(crate) fn rates_of_gap(
     a: &Confusion,
     b: &Confusion,
 ) -> Vec<[Rate; 2]> {
-    let of = |favourable| GroupReading::new(metric, favourable).rates_behind(a, b);
+    let has_order = metric.of_favourable() != Some(GapTransform::SmallerOverLarger);
+    let of = |favourable| {
+        has_order.then(|| GroupReading::new(metric, favourable).rates_behind(a, b)).flatten()
+    };
     [FavourableClass::Positive, FavourableClass::Negative].into_iter().filter_map(of).collect()
 }
 
@@ -136,19 +114,18 @@ pub(crate) fn computed(
 ) -> Option<ComputedGap> {
     let of = GroupReading::new(metric, favourable);
     let rates = match metric.reads {
-        Reads::FavourableMinRatio => vec![[of.rate(a)?, of.rate(b)?]],
-        Reads::WidestGap(rates) => rates.map(|rate| [a, b].map(|c| rate(&of.seen(c)))).to_vec(),
-        Reads::ScoreDifference(_)
-        | Reads::ScoreRise(_)
-        | Reads::ScoreRatio(_)
-        | Reads::MeanDifference(_) => Vec::new(),
-        _ => vec![of.rates_behind(a, b)?],
+        Reads::Group(GroupValue::TwoRates(rates), _) => {
+            rates.map(|rate| [a, b].map(|c| rate(&of.seen(c)))).to_vec()
+        }
+        Reads::Group(_, Some(transform)) if transform != GapTransform::ToTotal => {
+            of.rates_behind(a, b).into_iter().collect()
+        }
+        _ => return None,
     };
     Some(ComputedGap { value: of.two(a, b), rates })
 }
 
 /// The rate of favourable predictions.
 pub(crate) fn favourable_rate(c: &Confusion, favourable: FavourableClass) -> Rate {
-    let numerator = c.predicted_as(favourable == FavourableClass::Positive);
-    Rate { numerator, denominator: c.predicted(), empty: Undefined::EmptyGroup }
+    Rate::of(c.predicted_as(favourable == FavourableClass::Positive), c.predicted())
 }

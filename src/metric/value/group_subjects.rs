@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::interval_choice::MeasureContext;
-use crate::metric::{Metric, MetricFamily, Reads};
+use crate::metric::{GapTransform, Metric, MetricFamily, Reads};
 
 /// What is known of each group, of all others of each, and of everybody.
 pub(crate) struct GroupSubjects<S> {
@@ -66,13 +66,7 @@ impl<S> GroupSubjects<S> {
 
     /// The two subjects that a scope compares, all others of a group where it has no name.
     pub(crate) fn compared(&self, scope: MetricScope) -> [&S; 2] {
-        let side = |own: Option<usize>, other: Option<usize>| match (own, other) {
-            (Some(group), _) => self.of(GroupSelection::One(group)),
-            (None, Some(other)) => self.of(GroupSelection::Rest(other)),
-            (None, None) => unreachable!("a comparison has two sides"),
-        };
-        let (first, second) = (scope.first_group(), scope.second_group());
-        [side(first, second), side(second, first)]
+        scope.sides().map(|who| self.of(who))
     }
 
     /// What is measured of groups as they are: the metrics of one group in each scope, then those
@@ -91,7 +85,7 @@ impl<S> GroupSubjects<S> {
             self.singles().into_iter().map(value).collect()
         });
         all.extend(context.of_each(MetricFamily::Group, |metric| {
-            let is_far = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
+            let is_far = matches!(metric.reads, Reads::Group(_, Some(GapTransform::ToTotal)));
             let scopes = self.comparisons(SwapEffect::of(metric)).into_iter();
             let value = |scope| gap(metric, scope, self.compared(scope));
             scopes.filter(|_| !is_far).map(value).collect()

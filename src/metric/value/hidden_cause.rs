@@ -16,9 +16,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::metric::catalog::ccm::HARM;
+use crate::metric::catalog::ccm::{HARM, switch_rate_by};
+use crate::metric::catalog::find;
 use crate::metric::estimate::share::{RowsBelow, Share};
-use crate::metric::evidence::units::WeightSums;
+use crate::metric::evidence::person::{Eccm, cell_index};
+use crate::metric::evidence::units::{WeightSums, alone};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::settings::FavourableClass;
 use crate::num::summary::{SampleSpread, WeightedValue};
@@ -52,20 +54,14 @@ pub(crate) enum HiddenPush {
 impl SwitchingSide {
     /// That of one of [`HIDDEN_RATES`] where this prediction is wanted; none of other metrics.
     pub(crate) fn of_metric(metric: &str, favourable: FavourableClass) -> Option<Self> {
-        let (of_wanted, of_other) = match favourable {
-            FavourableClass::Positive => (SwitchingSide::Positive, SwitchingSide::Negative),
-            FavourableClass::Negative => (SwitchingSide::Negative, SwitchingSide::Positive),
-        };
-        match metric {
-            // A positive switch is one to the positive prediction.
-            "psr" => Some(SwitchingSide::Negative),
-            "nsr" => Some(SwitchingSide::Positive),
-            "sr" => Some(SwitchingSide::Both),
-            // Who is denied has the decision that nobody wants.
-            _ if metric == HARM[0] => Some(of_other),
-            _ if metric == HARM[1] => Some(of_wanted),
-            _ => None,
-        }
+        let metric = find(metric).filter(|of| HIDDEN_RATES.contains(&of.id))?;
+        let rate = switch_rate_by(metric, Some(favourable))?;
+        let counts = |own| rate(&Eccm(alone(cell_index(None, own, !own)))).numerator > 0;
+        Some(match [true, false].map(counts) {
+            [true, true] => SwitchingSide::Both,
+            [true, false] => SwitchingSide::Positive,
+            _ => SwitchingSide::Negative,
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
 use crate::metric::noise::placebo::PlaceboBand;
 use crate::metric::rate::MetricValue;
 use crate::metric::student_interval::{Spread, student};
-use crate::metric::value::largest::{ExtremeInterval, PART_WITHOUT_INTERVAL};
+use crate::metric::value::largest::{Extreme, PART_WITHOUT_INTERVAL};
 use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
 use crate::metric::{Metric, MetricFamily};
 use crate::param::Level;
@@ -19,15 +19,23 @@ pub(crate) type IntervalOrReason = Result<ValueInterval, &'static str>;
 /// Why the difference of two means has no interval.
 pub(crate) const ONE_OF_TWO: &str = "boundary: a group of one person tells nothing of others";
 
-/// Student's interval of a difference of two means; none where a group has fewer than two units,
-/// and so no spread.
+/// Student's interval of a mean; why there is none where it has no spread, because there is one
+/// unit, or where nothing varies.
+pub(crate) fn of_mean(
+    mean: f64,
+    spread: Option<Spread>,
+    level: f64,
+    [no_spread, alike]: [&'static str; 2],
+) -> IntervalOrReason {
+    let spread = spread.ok_or(no_spread)?;
+    spread.half_width(level).ok_or(alike)?;
+    Ok(student(mean, spread.variance, spread.df, level))
+}
+
+/// The same of a difference of two means.
 pub(crate) fn mean_gap(gap: f64, spread: Option<Spread>, level: f64) -> IntervalOrReason {
     const ALIKE: &str = "boundary: all people of both groups have the same number";
-    let Some(spread) = spread else { return Err(ONE_OF_TWO) };
-    if spread.half_width(level).is_none() {
-        return Err(ALIKE);
-    }
-    Ok(student(gap, spread.variance, spread.df, level))
+    of_mean(gap, spread, level, [ONE_OF_TWO, ALIKE])
 }
 
 /// The settings, and what follows from them.
@@ -84,11 +92,13 @@ impl<'a> MeasureContext<'a> {
     pub(crate) fn extreme(
         &self,
         value: MetricValue,
-        basis: impl FnOnce() -> ExtremeInterval,
+        basis: impl FnOnce() -> Extreme,
     ) -> (Option<ValueInterval>, String) {
-        self.described(value, || match basis() {
-            of if of.interval.is_some() => (of.interval, extreme_text(&of)),
-            _ => (None, PART_WITHOUT_INTERVAL.to_owned()),
+        self.described(value, || {
+            let of = basis();
+            let interval = of.interval(self.level());
+            let words = interval.map(|_| extreme_text(&of));
+            (interval, words.unwrap_or_else(|| PART_WITHOUT_INTERVAL.to_owned()))
         })
     }
 
@@ -146,9 +156,9 @@ pub(crate) fn is_clear(
     lo > ideal.max(band.1) || hi < ideal.min(band.0)
 }
 
-fn extreme_text(of: &ExtremeInterval) -> String {
-    let k = of.of;
-    match (of.is_ratio, k) {
+fn extreme_text(of: &Extreme) -> String {
+    let k = of.n();
+    match (of.is_ratio(), k) {
         (false, 1) => "the interval of the gap without its sign".to_owned(),
         (false, _) => format!(
             "largest of {k} gaps: lower end at 1 - alpha / {k} (Bonferroni), upper end at 1 - alpha"

@@ -29,16 +29,6 @@ use crate::metric::interval::{
 pub(crate) const PART_WITHOUT_INTERVAL: &str =
     "boundary: one of the gaps behind it has no interval";
 
-/// The interval of the largest gap or of the smallest ratio.
-pub(crate) struct ExtremeInterval {
-    /// None where there is no gap, or one of them has no interval.
-    pub(crate) interval: Option<ValueInterval>,
-    /// Of how many gaps or unordered pairs.
-    pub(crate) of: usize,
-    /// Whether it is the smallest ratio.
-    pub(crate) is_ratio: bool,
-}
-
 /// The level at which so many intervals hold together at this level (Bonferroni).
 pub(crate) fn joint_level(level: f64, of: usize) -> f64 {
     1.0 - (1.0 - level) / of.max(1) as f64
@@ -51,93 +41,106 @@ pub(crate) fn joint_ends(value: f64, ends: (f64, f64), level: f64, of: usize) ->
     stretched(ends, value, wider, (f64::NEG_INFINITY, f64::INFINITY))
 }
 
-/// The interval of the largest distance of some gaps from 0; none of them is undefined.
-pub(crate) fn largest_gap(level: f64, gaps: &[Option<Estimate>]) -> ExtremeInterval {
-    let joint = joint_level(level, gaps.len());
-    let widened = gaps.iter().try_fold((0.0_f64, 0.0_f64), |(lo, hi), gap| {
-        let gap = gap.as_ref()?;
-        let (own, all) = (gap.interval(level).ok()?, gap.interval(joint).ok()?);
-        Some((lo.max(all.lo).max(-all.hi), hi.max(own.lo.abs()).max(own.hi.abs())))
-    });
-    let ends = widened.filter(|_| !gaps.is_empty());
-    let interval =
-        ends.map(|(lo, hi)| ValueInterval { lo, hi, method: IntervalProcedure::Largest });
-    ExtremeInterval { interval, of: gaps.len(), is_ratio: false }
+/// Gaps or ratios of several groups, of which the largest or the smallest is asked.
+pub(crate) enum Extreme {
+    /// The largest distance of some gaps from 0.
+    Gaps(Vec<Option<Estimate>>),
+    /// The smallest of ratios of values that are no shares, of each pair in one of its orders.
+    Ratios(Vec<Option<Estimate>>),
+    /// The smallest ratio of two of these shares.
+    Shares(Vec<Share>),
 }
 
-/// The largest distance of some gaps from 0, as one value: it varies as the gap does that is the
-/// largest here. None where there is no gap.
-pub(crate) fn largest_estimate(gaps: Vec<Estimate>) -> Option<Estimate> {
-    let size = |gap: &&Estimate| gap.value.abs();
-    let most = gaps.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
-    let (value, influence) = (most.value.abs(), most.influence().times(most.value.signum()));
-    let gaps: Vec<Option<Estimate>> = gaps.into_iter().map(Some).collect();
-    let at = move |level| largest_gap(level, &gaps).interval.ok_or(PART_WITHOUT_INTERVAL);
-    Some(Estimate::other(value, influence, Rc::new(at)))
+/// Each two of a list, in order.
+pub(crate) fn pairs<T>(all: &[T]) -> impl Iterator<Item = (&T, &T)> {
+    (0..all.len()).flat_map(move |i| all[i + 1..].iter().map(move |other| (&all[i], other)))
 }
 
-/// The smaller of the two ratios of two shares, as one value; none where both are 0.
-pub(crate) fn smaller_ratio_estimate([p, q]: [Share; 2]) -> Option<Estimate> {
-    let (low, high) = if p.value <= q.value { (p, q) } else { (q, p) };
-    if high.value == 0.0 {
-        return None;
+impl Extreme {
+    /// Whether it is the smallest ratio.
+    pub(crate) fn is_ratio(&self) -> bool {
+        !matches!(self, Extreme::Gaps(_))
     }
-    let ratio = Estimate::from(low.clone()).over(&Estimate::from(high.clone()));
-    let shares = [low, high];
-    let at =
-        move |level| smallest_ratio_of_shares(level, &shares).interval.ok_or(PART_WITHOUT_INTERVAL);
-    Some(Estimate::other(ratio.value, ratio.influence(), Rc::new(at)))
-}
 
-/// The interval of the smallest of the ratios of so many pairs, each with its intervals at both
-/// levels: the ordinary one and that of all together.
-fn smallest_ratio(
-    pairs: usize,
-    ordered: impl Iterator<Item = Option<[ValueInterval; 2]>>,
-) -> ExtremeInterval {
-    let mut ends = None;
-    for ratio in ordered {
-        let Some([own, all]) = ratio else {
-            return ExtremeInterval { interval: None, of: pairs, is_ratio: true };
+    /// Of how many gaps or unordered pairs.
+    pub(crate) fn n(&self) -> usize {
+        match self {
+            Extreme::Gaps(all) | Extreme::Ratios(all) => all.len(),
+            Extreme::Shares(shares) => ordered(shares).0,
+        }
+    }
+
+    /// Its interval; none where there is no gap, or one of them has none.
+    pub(crate) fn interval(&self, level: f64) -> Option<ValueInterval> {
+        let levels = [level, joint_level(level, self.n())];
+        let both = |of: &Option<Estimate>| -> Option<[ValueInterval; 2]> {
+            let [own, all] = levels.map(|level| of.as_ref()?.interval(level).ok());
+            Some([own?, all?])
         };
-        let (lo, hi) = ends.unwrap_or((1.0_f64, 1.0_f64));
-        ends = Some((lo.min(own.lo), hi.min(all.hi)));
+        let of_ratio = |[own, all]: [ValueInterval; 2]| (own.lo, all.hi);
+        let each: Option<Vec<(f64, f64)>> = match self {
+            Extreme::Gaps(gaps) => {
+                let of_gap = |[own, all]: [ValueInterval; 2]| {
+                    (all.lo.max(-all.hi), own.lo.abs().max(own.hi.abs()))
+                };
+                gaps.iter().map(|gap| both(gap).map(of_gap)).collect()
+            }
+            // Each pair in both orders.
+            Extreme::Ratios(ratios) => {
+                let turned = |[own, all]: [ValueInterval; 2]| -> Option<[ValueInterval; 2]> {
+                    Some([reciprocal(own)?, reciprocal(all)?])
+                };
+                let orders = ratios.iter().map(both).flat_map(|own| [own, own.and_then(turned)]);
+                orders.map(|ratio| ratio.map(of_ratio)).collect()
+            }
+            Extreme::Shares(shares) => {
+                let ends = |(p, q): &(&Share, &Share)| {
+                    of_ratio(levels.map(|level| {
+                        let z = z_of_level(level);
+                        mover_ratio((p.value, q.value), (p.wilson(z), q.wilson(z)))
+                    }))
+                };
+                Some(ordered(shares).1.iter().map(ends).collect())
+            }
+        };
+        let each = each.filter(|each| !each.is_empty())?;
+        let (lo, hi) = match self.is_ratio() {
+            true => each.iter().fold((1.0, 1.0), |all, of| (of.0.min(all.0), of.1.min(all.1))),
+            false => each.iter().fold((0.0, 0.0), |all, of| (of.0.max(all.0), of.1.max(all.1))),
+        };
+        Some(ValueInterval { lo, hi, method: IntervalProcedure::Largest })
     }
-    let interval =
-        ends.map(|(lo, hi)| ValueInterval { lo, hi, method: IntervalProcedure::Largest });
-    ExtremeInterval { interval, of: pairs, is_ratio: true }
+
+    /// The same as one value, which varies as the gap or ratio does that is the extreme one here.
+    /// None where there is no gap or ratio, and of those of more than two shares.
+    pub(crate) fn estimate(self) -> Option<Estimate> {
+        let (value, influence) = match &self {
+            Extreme::Gaps(gaps) => {
+                let gaps = gaps.iter().map(Option::as_ref).collect::<Option<Vec<&Estimate>>>()?;
+                let most =
+                    gaps.into_iter().max_by(|a, b| a.value.abs().total_cmp(&b.value.abs()))?;
+                (most.value.abs(), most.influence().times(most.value.signum()))
+            }
+            Extreme::Shares(shares) => {
+                let [p, q] = shares.as_slice() else { return None };
+                let [low, high] = if p.value <= q.value { [p, q] } else { [q, p] };
+                let [low, high] = [low, high].map(|share| Estimate::from(share.clone()));
+                let ratio = (high.value > 0.0).then(|| low.over(&high))?;
+                (ratio.value, ratio.influence())
+            }
+            Extreme::Ratios(_) => return None,
+        };
+        let at = move |level| self.interval(level).ok_or(PART_WITHOUT_INTERVAL);
+        Some(Estimate::other(value, influence, Rc::new(at)))
+    }
 }
 
-/// The smallest of ratios of values that are no shares, of each pair in both orders.
-pub(crate) fn smallest_ratio_of_scores(level: f64, ratios: &[Option<Estimate>]) -> ExtremeInterval {
-    let joint = joint_level(level, ratios.len());
-    let both = |ratio: &Option<Estimate>| {
-        let ratio = ratio.as_ref()?;
-        Some([ratio.interval(level).ok()?, ratio.interval(joint).ok()?])
-    };
-    let ordered = ratios.iter().flat_map(|ratio| {
-        let own = both(ratio);
-        let turned = own.and_then(|[own, all]| Some([reciprocal(own)?, reciprocal(all)?]));
-        [own, turned]
-    });
-    smallest_ratio(ratios.len(), ordered)
-}
-
-/// The smallest ratio of shares: over every ordered pair with a share above 0 below the line.
-pub(crate) fn smallest_ratio_of_shares(level: f64, shares: &[Share]) -> ExtremeInterval {
-    let pairs: Vec<(&Share, &Share)> = (0..shares.len())
-        .flat_map(|i| shares[i + 1..].iter().map(move |q| (&shares[i], q)))
-        .filter(|(p, q)| p.value > 0.0 || q.value > 0.0)
-        .collect();
-    let levels = [level, joint_level(level, pairs.len())];
-    let ordered = pairs.iter().flat_map(|&(p, q)| [(p, q), (q, p)]);
-    let ordered = ordered.filter(|(_, q)| q.value > 0.0).map(|(p, q)| {
-        Some(levels.map(|level| {
-            let z = z_of_level(level);
-            mover_ratio((p.value, q.value), (p.wilson(z), q.wilson(z)))
-        }))
-    });
-    smallest_ratio(pairs.len(), ordered)
+/// Of how many pairs a share is above 0, and these in each order with a share above 0 below the
+/// line.
+fn ordered(shares: &[Share]) -> (usize, Vec<(&Share, &Share)>) {
+    let above: Vec<_> = pairs(shares).filter(|(p, q)| p.value > 0.0 || q.value > 0.0).collect();
+    let both = above.iter().flat_map(|&(p, q)| [(p, q), (q, p)]);
+    (above.len(), both.filter(|(_, q)| q.value > 0.0).collect())
 }
 
 /// The interval of the reciprocal of a ratio; none where the whole ratio is below 0.
@@ -148,10 +151,10 @@ fn reciprocal(ratio: ValueInterval) -> Option<ValueInterval> {
 
 #[cfg(test)]
 mod tests {
-    use super::{joint_level, largest_gap, smallest_ratio_of_shares};
+    use super::{Extreme, joint_level};
     use crate::metric::estimate::Estimate;
     use crate::metric::estimate::share::Share;
-    use crate::metric::interval::{newcombe, z_of_level};
+    use crate::metric::interval::{ValueInterval, newcombe, z_of_level};
     use crate::metric::rate::Rate;
     use crate::metric::tests::{counted, rate};
     use crate::num::seed::RandomStream;
@@ -161,8 +164,11 @@ mod tests {
     }
 
     fn pairs(rates: &[Rate]) -> Vec<Option<Estimate>> {
-        let each = rates.iter().enumerate();
-        each.flat_map(|(i, a)| rates[i + 1..].iter().map(|b| gap(*a, *b))).collect()
+        super::pairs(rates).map(|(a, b)| gap(*a, *b)).collect()
+    }
+
+    fn largest_gap(gaps: Vec<Option<Estimate>>) -> Option<ValueInterval> {
+        Extreme::Gaps(gaps).interval(0.95)
     }
 
     fn share(of: Rate) -> Share {
@@ -176,27 +182,27 @@ mod tests {
         let (a, b) = (rate(56, 70), rate(48, 80));
         let pair = newcombe(a, b, z_of_level(0.95)).expect("people");
         for of in [[a, b], [b, a]] {
-            let found = largest_gap(0.95, &pairs(&of)).interval.expect("people");
+            let found = largest_gap(pairs(&of)).expect("people");
             assert_eq!((found.lo, found.hi), (pair.lo, pair.hi));
         }
         let alike = [rate(31, 100), rate(37, 100), rate(34, 100)];
-        let found = largest_gap(0.95, &pairs(&alike)).interval.expect("people");
+        let found = largest_gap(pairs(&alike)).expect("people");
         let most = newcombe(alike[1], alike[0], z_of_level(0.95)).expect("people");
         assert_eq!((found.lo, found.hi), (0.0, most.hi));
         let apart = [rate(10, 100), rate(50, 100), rate(12, 100)];
-        let found = largest_gap(0.95, &pairs(&apart)).interval.expect("people");
+        let found = largest_gap(pairs(&apart)).expect("people");
         let [own, joint] = [0.95, joint_level(0.95, 3)]
             .map(|level| newcombe(apart[1], apart[0], z_of_level(level)).expect("people"));
         assert_eq!((found.lo, found.hi), (joint.lo, own.hi));
-        assert!(joint.lo < own.lo && largest_gap(0.95, &[]).interval.is_none());
+        assert!(joint.lo < own.lo && largest_gap(Vec::new()).is_none());
     }
 
     #[test]
     fn the_smallest_ratio_has_the_sides_exchanged() {
         let of = |rates: &[Rate]| {
             let shares: Vec<_> = rates.iter().map(|rate| share(*rate)).collect();
-            let found = smallest_ratio_of_shares(0.95, &shares);
-            (found.interval.map(|i| (i.lo, i.hi)), found.of)
+            let found = Extreme::Shares(shares);
+            (found.interval(0.95).map(|i| (i.lo, i.hi)), found.n())
         };
         let (ends, pairs) = of(&[rate(30, 100), rate(30, 100), rate(30, 100)]);
         let (lo, hi) = ends.expect("an interval");
@@ -237,7 +243,7 @@ mod tests {
                 })
                 .collect();
             let gaps = pairs(&rates);
-            let found = largest_gap(0.95, &gaps).interval.expect("people");
+            let found = largest_gap(gaps.clone()).expect("people");
             covered[0] += u32::from(found.lo <= truth[0] && truth[0] <= found.hi);
             let contain = gaps.iter().all(|gap| {
                 let of = gap.as_ref().and_then(|gap| gap.interval(0.95).ok());
@@ -245,7 +251,7 @@ mod tests {
             });
             odd += u32::from(contain && found.lo > 0.0);
             let shares: Vec<_> = rates.iter().map(|rate| share(*rate)).collect();
-            let ratio = smallest_ratio_of_shares(0.95, &shares).interval;
+            let ratio = Extreme::Shares(shares).interval(0.95);
             covered[1] += u32::from(ratio.is_none_or(|i| i.lo <= truth[1] && truth[1] <= i.hi));
         }
         (covered, odd)

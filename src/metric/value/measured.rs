@@ -12,7 +12,6 @@
 //!
 //! Work is shared among the threads of the pool that the caller is in, and values keep their order.
 
-use crate::metric::catalog::performance::{ScoreShape, score_shape};
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::FactualCounts;
@@ -20,7 +19,7 @@ use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::evidence::units::{UnitSums, alone};
 use crate::metric::rate::{MetricValue, Rate};
-use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::scope::GroupSelection;
 use crate::metric::student_interval::{GroupTerms, UnitTerm};
 use crate::metric::value::group_reading::GroupReading;
 use crate::metric::value::group_subjects::GroupSubjects;
@@ -28,7 +27,7 @@ use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured_value::{CellNumbers, Subject};
 pub(crate) use crate::metric::value::measured_value::{MeasuredValue, PersonBasis};
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{Metric, MetricFamily};
+use crate::metric::{GroupValue, MetricFamily};
 
 /// Values of the families performance, group, clarify and scores: each group, all together, every
 /// comparison. `flips` is what the flip test found; without it its metrics are not measured.
@@ -37,26 +36,23 @@ pub(crate) fn measure_factual(
     flips: Option<&FlipTestResult>,
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
-    let audit = FactualMeasurement { context: MeasureContext::new(settings) };
+    let audit = MeasureContext::new(settings);
     let subject = |who: GroupSelection| FactualSubject::new(counts.units(who));
     let subjects = GroupSubjects::new(counts.groups.len(), true, subject);
-    let single = |metric, scope, of: &FactualSubject| audit.performance(metric, scope, of);
+    let single = |metric, scope, of: &FactualSubject| {
+        of.measured(audit.reading(metric), &audit, (metric, scope))
+    };
     let gap = |metric, scope, both: [&FactualSubject; 2]| audit.gap(metric, scope, both);
-    let mut out = subjects.measured(&audit.context, single, gap);
+    let mut out = subjects.measured(&audit, single, gap);
     if subjects.groups.len() > 1 {
         let worst = |metric| vec![audit.worst(metric, &subjects)];
-        out.extend(audit.context.of_each(MetricFamily::Group, worst));
+        out.extend(audit.of_each(MetricFamily::Group, worst));
     }
     if settings.families.contains(&MetricFamily::Clarify) {
         out.extend(audit.clarify(counts, flips, &subjects));
     }
     out.extend(audit.scores(counts));
     out
-}
-
-/// What all values have in common.
-pub(crate) struct FactualMeasurement<'a> {
-    pub(crate) context: MeasureContext<'a>,
 }
 
 /// One group, all others, or all.
@@ -127,33 +123,17 @@ impl Subject for FactualSubject {
         let share = |rate: fn(&Confusion) -> Rate| {
             self.share(|c: &Confusion| rate(&of.seen(c))).map(Estimate::from)
         };
-        match score_shape(of.metric)? {
-            ScoreShape::MeanOfRates([one, other]) => Some(share(one)?.mean_with(share(other)?)),
-            ScoreShape::OfRate(rate, function) => Some(share(rate)?.mapped(value, function)),
-            ScoreShape::OfCells(function) => {
+        match of.metric.group_value()? {
+            GroupValue::MeanOfRates([one, other]) => Some(share(one)?.mean_with(share(other)?)),
+            GroupValue::OfRate(_, rate, function) => Some(share(rate)?.mapped(value, function)),
+            GroupValue::OfCells(_, function) => {
                 let table = |cell| {
                     let c = of.seen(&Confusion::from_cells(alone(cell)));
                     [c.tp, c.fp, c.fn_, c.tn].iter().position(|n| *n > 0)
                 };
                 Some(Estimate::of_cells(value, &self.units, table, function))
             }
+            _ => None,
         }
-    }
-}
-
-impl FactualMeasurement<'_> {
-    /// One metric of one group or of all.
-    pub(crate) fn performance(
-        &self,
-        metric: &'static Metric,
-        scope: MetricScope,
-        subject: &FactualSubject,
-    ) -> MeasuredValue {
-        let of = self.reading(metric);
-        let found = subject.read(of);
-        let interval = self
-            .context
-            .interval(found.value, || self.context.estimated(subject.estimate(of, &found)));
-        found.measured(&self.context, (metric, scope), interval)
     }
 }

@@ -16,7 +16,7 @@ use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::settings::{FurthestGroups, NEGATIVE_PART, RATE_OF_ONE};
-use crate::metric::{Metric, Reads};
+use crate::metric::{GapTransform, Metric, Reads};
 
 /// One value with everything that a table says about it.
 #[derive(Debug, Clone)]
@@ -99,69 +99,62 @@ pub(crate) struct ValuePeople {
     pub(crate) smallest_denominator: Option<u64>,
 }
 
+/// The people of one subject behind a value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SubjectPeople {
+    /// How many; their rows where a person may have several.
+    pub(crate) n: u64,
+    /// Cases below the rate; none where there is no rate.
+    pub(crate) cases: Option<u64>,
+    /// Those who carry information; none where each row is a person who counts as one.
+    pub(crate) persons: Option<PersonBasis>,
+}
+
+impl SubjectPeople {
+    /// The same where the value is no rate of them.
+    pub(crate) fn without_rate(self) -> Self {
+        let persons = self.persons.map(|of| PersonBasis { denominator: None, ..of });
+        SubjectPeople { cases: None, persons, ..self }
+    }
+}
+
 impl ValuePeople {
-    /// Of one subject.
-    pub(crate) fn one(n: u64, rate: Option<Rate>) -> Self {
+    /// Of these subjects; `all` is how many carry the information of several together, none where
+    /// each row is a person who counts as one. What is small is reported by those who carry it.
+    pub(crate) fn of(subjects: &[SubjectPeople], all: Option<u64>) -> Self {
+        let carriers = || subjects.iter().filter_map(|of| of.persons);
+        let denominators = carriers().filter_map(|of| of.denominator);
+        let together = all.map(|n| PersonBasis { n, denominator: None });
         ValuePeople {
-            n,
-            persons: None,
-            smallest_group: n,
-            smallest_denominator: rate.map(|rate| rate.denominator),
-        }
-    }
-
-    /// Of two subjects, with the cases below each rate.
-    pub(crate) fn two([n_a, n_b]: [u64; 2], denominators: Option<(u64, u64)>) -> Self {
-        ValuePeople {
-            n: n_a + n_b,
-            persons: None,
-            smallest_group: n_a.min(n_b),
-            smallest_denominator: denominators.map(|(x, y)| x.min(y)),
-        }
-    }
-
-    /// The same of one subject whose people have several rows or weights: what is small is reported
-    /// by those who carry information.
-    pub(crate) fn with_person_basis(self, of: Option<PersonBasis>) -> Self {
-        let Some(of) = of else { return self };
-        ValuePeople {
-            persons: Some(of),
-            smallest_group: of.n.min(self.smallest_group),
-            smallest_denominator: of.denominator.into_iter().chain(self.smallest_denominator).min(),
-            ..self
-        }
-    }
-
-    /// The same of two facets with the numbers of those who carry information: in the first, in the
-    /// second, and in both together; none where each row is a person who counts as one.
-    pub(crate) fn with_carriers(self, of: Option<[u64; 3]>) -> Self {
-        let basis = |n| Some(PersonBasis { n, denominator: None });
-        of.map_or(self, |[a, d, all]| self.with_persons(Some(all), &[basis(a), basis(d)]))
-    }
-
-    /// The same of several subjects, so many persons in all.
-    pub(crate) fn with_persons(self, all: Option<u64>, of: &[Option<PersonBasis>]) -> Self {
-        let Some((n, of)) = all.zip(of.iter().copied().collect::<Option<Vec<_>>>()) else {
-            return self;
-        };
-        ValuePeople {
-            persons: Some(PersonBasis { n, denominator: None }),
-            smallest_group: of.iter().map(|of| of.n).fold(self.smallest_group, u64::min),
+            n: subjects.iter().map(|of| of.n).sum(),
+            persons: together.or(if let [one] = subjects { one.persons } else { None }),
+            smallest_group: carriers()
+                .map(|of| of.n)
+                .chain(subjects.iter().map(|of| of.n))
+                .min()
+                .unwrap_or(0),
             // Those who carry a rate are never more than its cases.
-            smallest_denominator: of
-                .iter()
-                .filter_map(|of| of.denominator)
-                .chain(self.smallest_denominator)
+            smallest_denominator: denominators
+                .chain(subjects.iter().filter_map(|of| of.cases))
                 .min(),
-            ..self
         }
+    }
+
+    /// Of two facets with the numbers of those who carry information: in the first, in the second,
+    /// and in both together; none where each row is a person who counts as one.
+    pub(crate) fn of_facets(n: [u64; 2], carriers: Option<[u64; 3]>) -> Self {
+        let facets = [0, 1].map(|i| {
+            let persons = carriers.map(|of| PersonBasis { n: of[i], denominator: None });
+            SubjectPeople { n: n[i], cases: None, persons }
+        });
+        ValuePeople::of(&facets, carriers.map(|of| of[2]))
     }
 }
 
 impl MeasuredValue {
     /// A value of a metric in a scope, with its interval or why there is none: the one place where
     /// a measured value is put together. It is not a rate, impairs nobody and has no placebo until
-    /// the methods below say so.
+    /// somebody says so.
     pub(crate) fn new(
         context: &MeasureContext<'_>,
         (metric, scope): (&'static Metric, MetricScope),
@@ -214,8 +207,9 @@ impl MeasuredValue {
     /// Flags a ratio of scores, such as correlations, of which one is negative; `cells` are those
     /// of the groups behind it.
     pub(crate) fn with_score_parts(mut self, cells: impl IntoIterator<Item = Confusion>) -> Self {
-        if let (Reads::ScoreRatio(score), Ok(_)) = (self.metric.reads, self.value) {
-            let negative = cells.into_iter().any(|c| score(&c).is_ok_and(|value| value < 0.0));
+        let ratio = (self.metric.reads, self.value);
+        if let (Reads::Group(of, Some(GapTransform::Ratio)), Ok(_)) = ratio {
+            let negative = cells.into_iter().any(|c| of.score(&c).is_ok_and(|value| value < 0.0));
             self.flags.extend(negative.then_some(NEGATIVE_PART));
         }
         self
@@ -231,21 +225,6 @@ impl MeasuredValue {
             self.flags.push(RATE_OF_ONE);
         }
         self
-    }
-
-    /// The group at a disadvantage.
-    pub(crate) fn with_impaired(self, impaired: Option<usize>) -> Self {
-        MeasuredValue { impaired, ..self }
-    }
-
-    /// People whose prediction switches, and what noise gives.
-    pub(crate) fn with_switches(self, switched: Option<u64>, placebo: Option<PlaceboBand>) -> Self {
-        MeasuredValue { switched, placebo, ..self }
-    }
-
-    /// Who holds a value of the scope `worst_case`.
-    pub(crate) fn with_furthest(self, furthest: FurthestGroups) -> Self {
-        MeasuredValue { furthest: Some(furthest), ..self }
     }
 }
 
@@ -294,8 +273,7 @@ pub(crate) trait Subject {
     /// The rate with its effective size; none where nothing is below it.
     fn share(&self, of: Self::Reading) -> Option<Share> {
         self.rate(of, CellNumbers::Weight)?;
-        let none = Rate { numerator: 0, denominator: 0, empty: Undefined::EmptyGroup };
-        let alone = |cell| self.rate(of, CellNumbers::Alone(cell)).unwrap_or(none);
+        let alone = |cell| self.rate(of, CellNumbers::Alone(cell)).unwrap_or(Rate::of(0, 0));
         Share::new(self.units(of), alone)
     }
 
@@ -322,6 +300,19 @@ pub(crate) trait Subject {
             n: units.n_rows(counted),
             basis: (!units.is_plain()).then(basis),
         }
+    }
+
+    /// What is read in a scope, with its interval.
+    fn measured(
+        &self,
+        of: Self::Reading,
+        context: &MeasureContext<'_>,
+        place: (&'static Metric, MetricScope),
+    ) -> MeasuredValue {
+        let found = self.read(of);
+        let interval =
+            context.interval(found.value, || context.estimated(self.estimate(of, &found)));
+        found.measured(context, place, interval)
     }
 
     /// The value with its interval; none where it is undefined.
@@ -351,8 +342,9 @@ pub(crate) struct SubjectValue {
 
 impl SubjectValue {
     /// The people behind it.
-    pub(crate) fn people(&self) -> ValuePeople {
-        ValuePeople::one(self.n, self.rate).with_person_basis(self.basis)
+    pub(crate) fn people(&self) -> SubjectPeople {
+        let cases = self.rate.map(|rate| rate.denominator);
+        SubjectPeople { n: self.n, cases, persons: self.basis }
     }
 
     /// It with its interval, or why there is none.
@@ -362,10 +354,23 @@ impl SubjectValue {
         of: (&'static Metric, MetricScope),
         interval: (Option<ValueInterval>, String),
     ) -> MeasuredValue {
-        MeasuredValue::new(context, of, self.value, interval, self.people())
-            .with_rate(self.rate, self.weights)
-            .with_size(self.share.as_ref())
+        MeasuredValue::new(
+            context,
+            of,
+            self.value,
+            interval,
+            ValuePeople::of(&[self.people()], None),
+        )
+        .with_rate(self.rate, self.weights)
+        .with_size(self.share.as_ref())
     }
+}
+
+/// How many carry the information of two subjects together; none where each row is a person who
+/// counts as one.
+pub(crate) fn n_together<S: Subject>(of: S::Reading, [a, b]: [&S; 2]) -> Option<u64> {
+    let units = [a.units(of), b.units(of)];
+    UnitSums::n_together(units.into_iter(), |cell| a.counts(of, cell))
 }
 
 /// The people behind a comparison of two subjects, with what is behind the value of each.
@@ -373,8 +378,5 @@ pub(crate) fn people_of_two<S: Subject>(
     of: S::Reading,
     [(a, of_a), (b, of_b)]: [(&S, &SubjectValue); 2],
 ) -> ValuePeople {
-    let units = [a.units(of), b.units(of)];
-    let all = UnitSums::n_together(units.into_iter(), |cell| a.counts(of, cell));
-    let denominators = of_a.rate.zip(of_b.rate).map(|(x, y)| (x.denominator, y.denominator));
-    ValuePeople::two([of_a.n, of_b.n], denominators).with_persons(all, &[of_a.basis, of_b.basis])
+    ValuePeople::of(&[of_a.people(), of_b.people()], n_together(of, [a, b]))
 }

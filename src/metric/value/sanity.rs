@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::interval::{newcombe, z_of_level};
-use crate::metric::rate::{Rate, Undefined};
+use crate::metric::rate::Rate;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::scores::auc_of_all;
 use crate::param::Level;
@@ -54,11 +54,7 @@ impl ModelSanity {
         } else {
             let [of_positive, of_negative] =
                 [(all.tp, all.actual_positive()), (all.fp, all.actual_negative())];
-            let rate = |(numerator, denominator)| Rate {
-                numerator,
-                denominator,
-                empty: Undefined::EmptyGroup,
-            };
+            let rate = |(numerator, denominator)| Rate::of(numerator, denominator);
             let z = z_of_level(Level::DEFAULT.get());
             let difference = newcombe(rate(of_positive), rate(of_negative), z);
             let is_below = difference.is_some_and(|ends| ends.hi < 0.0);
@@ -98,7 +94,7 @@ fn inverted_scores(counts: &FactualCounts, class: Option<usize>) -> Option<Inver
 #[cfg(test)]
 mod tests {
     use super::{InvertedOrder, ModelSanity};
-    use crate::metric::evidence::counting_unit::SampleBasis;
+    use crate::metric::evidence::counting_unit::CountingUnit;
     use crate::metric::evidence::counts::FactualCounts;
     use crate::metric::evidence::labelled_scores::LabelledScores;
     use crate::num::score_scale::ScoreScale;
@@ -134,7 +130,7 @@ mod tests {
 
     fn scored(turned: bool, scores: [&[f64]; 2]) -> Option<InvertedOrder> {
         let scale = ScoreScale { turned, ..ScoreScale::default() };
-        let none = LabelledScores::new(scale, SampleBasis::default());
+        let none = LabelledScores::new(scale, CountingUnit::default());
         let mut counts = FactualCounts::new(1).with_scores(none);
         for (positive, scores) in [true, false].into_iter().zip(scores) {
             for (row, &score) in (0..).zip(scores) {

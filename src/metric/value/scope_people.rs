@@ -8,7 +8,7 @@ use crate::metric::estimate::Estimate;
 use crate::metric::estimate::curve::CellFunction;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::outcome_patterns::{AnySwitch, has_label};
+use crate::metric::evidence::outcome_patterns::{any_switches, has_label};
 use crate::metric::evidence::person::{ECCM_CELLS, Eccm};
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::shift_pass::ShiftPass;
@@ -46,8 +46,7 @@ impl<'a> ScopePeople<'a> {
         let second = second.map(|second| (second, counts.shifts_by_scope()));
         let of = |(place, scope): (usize, MetricScope)| {
             let units = rows.at(place).clone();
-            let any = |_| UnitSums::new(4, units.are_weighted(), AnySwitch::units(&units), None);
-            let any = any_groups(places, scope).map(any);
+            let any = any_groups(places, scope).map(|_| any_switches(&units));
             let shift = second.as_ref().map(|(second, sums)| (second.at(place), &sums[place]));
             let shift = shift.map(|(second, sums)| Box::new(second.score_shift(sums)));
             (scope, ScopePeople { units, any, shift, settings })
@@ -70,9 +69,12 @@ impl<'a> ScopePeople<'a> {
 
     /// The same where no decision and no score moves.
     pub(crate) fn without_moves(&self) -> Self {
+        let still = |units: &UnitSums| {
+            units.mapped(ECCM_CELLS, |cell| Some((cell & !1) | ((cell >> 1) & 1)))
+        };
         ScopePeople {
-            units: self.units.mapped(ECCM_CELLS, |cell| Some((cell & !1) | ((cell >> 1) & 1))),
-            any: self.any.as_ref().map(|any| any.mapped(4, |cell| Some(cell & !1))),
+            units: still(&self.units),
+            any: self.any.as_ref().map(still),
             shift: self.shift.as_ref().map(|shift| Box::new(shift.without_shift())),
             settings: self.settings,
         }
@@ -142,10 +144,11 @@ impl Subject for ScopePeople<'_> {
     }
 
     fn rate(&self, of: &'static Metric, by: CellNumbers) -> Option<Rate> {
-        match (of.reads, &self.any) {
-            (Reads::AnySwitch(rate), Some(any)) => Some(rate(&AnySwitch(by.of(any)))),
-            _ => switch_rate(of, self.settings).map(|rate| rate(&Eccm(by.of(&self.units)))),
-        }
+        let rate = match of.reads {
+            Reads::AnySwitch(rate) => Some(rate),
+            _ => switch_rate(of, self.settings),
+        };
+        rate.map(|rate| rate(&Eccm(by.of(self.units(of)))))
     }
 
     fn score(&self, of: &'static Metric) -> MetricValue {

@@ -20,9 +20,8 @@ use crate::metric::value::measured_value::{MeasuredValue, Subject, SubjectValue,
 use crate::metric::value::scope_people::{PeopleByScope, ScopePeople};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
-    DirectionSide, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd, difference, ratio,
+    DirectionSide, GapTransform, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd,
 };
-use crate::param::Count;
 
 /// Values of the counterfactual families that are asked for. `shift` is the second pass over the
 /// same people with its intervals; without it the family shift is not measured. `placebo` is what
@@ -35,7 +34,7 @@ pub(crate) fn measure_counterfactual(
 ) -> Vec<MeasuredValue> {
     let places = counts.scope_index();
     let all = ScopePeople::by_scope(counts, shift.map(|shift| &shift.second), settings);
-    let noise = PlaceboNoise::new(placebo, &all, settings);
+    let noise = placebo.map(|placebo| placebo_people(placebo, &all, settings));
     let audit = SwitchMeasurement { context: MeasureContext::new(settings), shift, noise };
     let families = [MetricFamily::Ccm, MetricFamily::Eccm, MetricFamily::Shift]
         .into_iter()
@@ -93,44 +92,25 @@ pub(crate) fn taught(mut measured: Vec<MeasuredValue>, untaught: &[usize]) -> Ve
     measured
 }
 
-/// What the placebo gives, by scope.
-enum PlaceboNoise<'a> {
-    NotAsked,
-    Unmoved(PeopleByScope<'a>, Count),
-    Repeats(Vec<PeopleByScope<'a>>),
-}
+/// How many repeats a placebo has, and its people by scope, of each repeat or of all at once.
+type PlaceboPeople<'a> = (u64, Vec<PeopleByScope<'a>>);
 
-impl<'a> PlaceboNoise<'a> {
-    /// Next to these people.
-    fn new(
-        placebo: Option<&PlaceboEvidence>,
-        people: &PeopleByScope<'a>,
-        settings: &'a MeasureSettings,
-    ) -> Self {
-        match placebo {
-            None => PlaceboNoise::NotAsked,
-            Some(PlaceboEvidence::Unmoved(repeats)) => {
-                let unmoved = people.iter().map(|(scope, of)| (*scope, of.without_moves()));
-                PlaceboNoise::Unmoved(unmoved.collect(), *repeats)
-            }
-            Some(PlaceboEvidence::Repeats(repeats)) => {
-                let of = |SetRepeat { counts, second, .. }: &SetRepeat| {
-                    ScopePeople::by_scope(counts, second.as_ref(), settings)
-                };
-                PlaceboNoise::Repeats(repeats.iter().map(of).collect())
-            }
+/// What a placebo gives next to these people.
+fn placebo_people<'a>(
+    placebo: &PlaceboEvidence,
+    people: &PeopleByScope<'a>,
+    settings: &'a MeasureSettings,
+) -> PlaceboPeople<'a> {
+    match placebo {
+        PlaceboEvidence::Unmoved(repeats) => {
+            let unmoved = people.iter().map(|(scope, of)| (*scope, of.without_moves()));
+            (repeats.get(), vec![unmoved.collect()])
         }
-    }
-
-    fn band(&self, value: impl Fn(&PeopleByScope<'a>) -> MetricValue) -> Option<PlaceboBand> {
-        match self {
-            PlaceboNoise::NotAsked => None,
-            PlaceboNoise::Unmoved(people, repeats) => {
-                Some(PlaceboBand::of_unmoved(value(people), *repeats))
-            }
-            PlaceboNoise::Repeats(repeats) => {
-                Some(PlaceboBand::of_values(repeats.iter().map(value)))
-            }
+        PlaceboEvidence::Repeats(repeats) => {
+            let of = |SetRepeat { counts, second, .. }: &SetRepeat| {
+                ScopePeople::by_scope(counts, second.as_ref(), settings)
+            };
+            (repeats.len() as u64, repeats.iter().map(of).collect())
         }
     }
 }
@@ -146,10 +126,17 @@ struct MeasuredDirection<'a> {
 struct SwitchMeasurement<'a> {
     context: MeasureContext<'a>,
     shift: Option<&'a ShiftEvidence>,
-    noise: PlaceboNoise<'a>,
+    /// None where no placebo was asked for.
+    noise: Option<PlaceboPeople<'a>>,
 }
 
 impl SwitchMeasurement<'_> {
+    /// What the placebo gives of a value.
+    fn band(&self, value: impl Fn(&PeopleByScope<'_>) -> MetricValue) -> Option<PlaceboBand> {
+        let (repeats, people) = self.noise.as_ref()?;
+        Some(PlaceboBand::of_values(*repeats, people.iter().map(value)))
+    }
+
     /// The interval of a score metric.
     fn shift_interval(&self, metric: &Metric, scope: MetricScope) -> IntervalOrReason {
         let level = self.context.level();
@@ -177,14 +164,12 @@ impl SwitchMeasurement<'_> {
                 None => self.shift_interval(metric, scope),
             }
         });
-        let placebo = self.noise.band(|people| people[&scope].value(metric));
+        let placebo = self.band(|people| people[&scope].value(metric));
         let switched = found.value.is_ok().then(|| people.switched(metric)).flatten();
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
         let impaired = impaired(metric, scope, (found.value, clear), switched, settings);
-        found
-            .measured(&self.context, (metric, scope), (interval, method))
-            .with_switches(switched, placebo)
-            .with_impaired(impaired)
+        let measured = found.measured(&self.context, (metric, scope), (interval, method));
+        MeasuredValue { switched, placebo, impaired, ..measured }
     }
 
     /// The difference or ratio of two directions, from their values.
@@ -195,36 +180,32 @@ impl SwitchMeasurement<'_> {
     ) -> MeasuredValue {
         let (forth, back) = (&one.measured, &other.measured);
         let (metric, scope) = (forth.metric, MetricScope::Difference(a, b));
-        let is_ratio = metric.is_of_two_directions();
-        let of_two =
-            |x: MetricValue, y: MetricValue| if is_ratio { ratio(x, y) } else { difference(x, y) };
-        let value = of_two(forth.value, back.value);
+        let transform = metric.transform().unwrap_or(GapTransform::Difference);
+        let value = transform.of_values(forth.value, back.value);
         let settings = self.context.settings;
         let (interval, method) = self.context.interval(value, || {
             if matches!(metric.reads, Reads::Shift(_)) {
                 return self.shift_interval(metric, scope);
             }
             let [x, y] = [one, other].map(|of| of.people.estimate(metric, &of.found));
-            let of_two = x.zip(y).map(|(x, y)| if is_ratio { x.over(&y) } else { x.minus(&y) });
-            self.context.estimated(of_two)
+            self.context.estimated(x.zip(y).map(|(x, y)| transform.of_estimates(&x, &y)))
         });
-        let placebo = self.noise.band(|people| {
+        let placebo = self.band(|people| {
             let [forth, back] = [(a, b), (b, a)]
                 .map(|(from, to)| people[&MetricScope::Direction(from, to)].value(metric));
-            of_two(forth, back)
+            transform.of_values(forth, back)
         });
         let switched = value.ok().and_then(|value| {
             if first_is_worse(metric, value)? { forth.switched } else { back.switched }
         });
-        let ideal = if is_ratio { metric.ideal } else { Some(0.0) };
+        let ideal = if transform.is_ratio() { metric.ideal } else { Some(0.0) };
         let clear = is_clear(ideal, interval.map(|i| (i.lo, i.hi)), placebo);
         let impaired = impaired(metric, scope, (value, clear), switched, settings);
         let people = people_of_two(metric, [one, other].map(|of| (of.people, &of.found)));
         let has_one = [forth, back].iter().any(|of| of.value == Ok(1.0));
-        MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
-            .with_switches(switched, placebo)
-            .with_impaired(impaired)
-            .with_certain_rate(has_one)
+        let (of, interval) = ((metric, scope), (interval, method));
+        let measured = MeasuredValue::new(&self.context, of, value, interval, people);
+        MeasuredValue { switched, placebo, impaired, ..measured }.with_certain_rate(has_one)
     }
 }
 
@@ -262,8 +243,5 @@ pub(crate) fn impaired(
         FavourableClass::Negative => if_negative,
     };
     // None where it is all the others.
-    match side {
-        DirectionSide::Original => scope.first_group(),
-        DirectionSide::New => scope.second_group(),
-    }
+    scope.side(side == DirectionSide::Original)
 }

@@ -11,22 +11,19 @@
 //! The interval is that of the largest of all gaps, see [`largest`](super::largest). A group is as
 //! far from all in a rate as it is from the others, times their share of all.
 
-use super::gaps::{first_is_lower, rate_gap};
-use crate::metric::estimate::Estimate;
-use crate::metric::estimate::share::Share;
+use super::gaps::{extreme, first_is_lower, rate_gap};
 use crate::metric::evidence::person::Confusion;
 use crate::metric::evidence::units::UnitSums;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::group_reading::GroupReading;
 use crate::metric::value::group_subjects::GroupSubjects;
-use crate::metric::value::largest::{
-    ExtremeInterval, largest_gap, smallest_ratio_of_scores, smallest_ratio_of_shares,
-};
-use crate::metric::value::measured::{FactualMeasurement, FactualSubject, MeasuredValue};
-use crate::metric::value::measured_value::{PersonBasis, Subject, SubjectValue, ValuePeople};
+use crate::metric::value::interval_choice::MeasureContext;
+use crate::metric::value::largest::Extreme;
+use crate::metric::value::measured::{FactualSubject, MeasuredValue};
+use crate::metric::value::measured_value::{Subject, SubjectPeople, SubjectValue, ValuePeople};
 use crate::metric::value::settings::FurthestGroups;
-use crate::metric::{ImpairedGroupRule, Metric, Reads};
+use crate::metric::{GapTransform, GroupValue, ImpairedGroupRule, Metric, Reads};
 
 /// The values of some groups: the highest and the lowest with their groups.
 #[derive(Debug, Clone, Copy)]
@@ -127,86 +124,45 @@ fn furthest_from_total(values: &[MetricValue], all: MetricValue) -> WorstValue {
 /// Of a metric of groups with these confusions and, of one group each, these values.
 fn find(of: GroupReading, groups: &[Confusion], values: &[MetricValue]) -> WorstValue {
     match of.metric.reads {
-        Reads::RateDifference(_) | Reads::ScoreDifference(_) | Reads::ScoreRise(_) => {
-            furthest_value(values, false)
-        }
-        Reads::RateRatio(_)
-        | Reads::ScoreRatio(_)
-        | Reads::FavourableRatio
-        | Reads::FavourableMinRatio => furthest_value(values, true),
-        Reads::WidestGap(rates) => widest(groups, rates),
-        Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => {
+        Reads::Group(GroupValue::TwoRates(rates), _) => widest(groups, rates),
+        Reads::Group(_, Some(GapTransform::ToTotal)) => {
             let mut all = Confusion::default();
             groups.iter().for_each(|c| all.merge(c));
             furthest_from_total(values, of.one(&all))
         }
-        _ => unreachable!("`{}` is not a metric of groups", of.metric.id),
+        _ => furthest_value(values, of.metric.transform().is_some_and(GapTransform::is_ratio)),
     }
 }
 
-impl FactualMeasurement<'_> {
-    /// The interval of a metric over all groups that have a value, which `found` holds; `rests` are
-    /// all others of each, `all` is everybody.
-    fn extreme(
-        &self,
-        of: GroupReading,
-        GroupSubjects { groups, rests, all }: &GroupSubjects<FactualSubject>,
-        found: &[SubjectValue],
-    ) -> ExtremeInterval {
-        let level = self.context.level();
-        let known = || groups.iter().zip(found).filter(|(_, found)| found.value.is_ok());
-        let pairs = |of_two: fn(&Estimate, &Estimate) -> Estimate| {
-            let each: Vec<Option<Estimate>> =
-                known().map(|(group, found)| group.estimate(of, found)).collect();
-            let pairs = each.iter().enumerate();
-            let pairs = pairs.flat_map(|(i, a)| each[i + 1..].iter().map(move |b| (a, b)));
-            let pair = |(a, b): (&Option<Estimate>, &Option<Estimate>)| {
-                Some(of_two(a.as_ref()?, b.as_ref()?))
+/// The gaps or ratios over all groups behind a metric, of which `found` is what is read of each.
+fn of_groups(
+    of: GroupReading,
+    GroupSubjects { groups, rests, all }: &GroupSubjects<FactualSubject>,
+    found: &[SubjectValue],
+) -> Extreme {
+    let read: Vec<(&FactualSubject, &SubjectValue)> = groups.iter().zip(found).collect();
+    match of.metric.reads {
+        Reads::Group(GroupValue::Rate(rate), Some(GapTransform::ToTotal)) => {
+            let far = |(group, rest): (&FactualSubject, &FactualSubject)| {
+                let [n, others] = [group, rest].map(|of| rate(&of.cells).denominator as f64);
+                let gap = (n > 0.0 && others > 0.0).then(|| rate_gap(rate, [group, rest]))??;
+                Some(Some(gap.times(others / (n + others))))
             };
-            pairs.map(pair).collect::<Vec<Option<Estimate>>>()
-        };
-        match of.metric.reads {
-            Reads::RateDifference(_) | Reads::ScoreDifference(_) => {
-                largest_gap(level, &pairs(Estimate::minus))
-            }
-            Reads::WidestGap(rates) => {
-                let has = |c: &Confusion| rates.iter().all(|rate| rate(c).denominator > 0);
-                let held: Vec<&FactualSubject> =
-                    groups.iter().filter(|of| has(&of.cells)).collect();
-                let each = rates.iter().flat_map(|rate| {
-                    let pairs = held.iter().enumerate();
-                    let pairs =
-                        pairs.flat_map(|(i, a)| held[i + 1..].iter().map(move |b| [*a, *b]));
-                    pairs.map(move |pair| rate_gap(rate, pair))
-                });
-                largest_gap(level, &each.collect::<Vec<_>>())
-            }
-            Reads::RateRatio(_) | Reads::FavourableRatio | Reads::FavourableMinRatio => {
-                let shares: Vec<Share> = found.iter().filter_map(|of| of.share.clone()).collect();
-                smallest_ratio_of_shares(level, &shares)
-            }
-            Reads::ScoreRatio(_) => smallest_ratio_of_scores(level, &pairs(Estimate::over)),
-            Reads::RateToTotal(rate) => {
-                let far = |(group, rest): (&FactualSubject, &FactualSubject)| {
-                    let [n, others] = [group, rest].map(|of| rate(&of.cells).denominator as f64);
-                    let both = n > 0.0 && others > 0.0;
-                    let gap = both.then(|| rate_gap(rate, [group, rest]))??;
-                    Some(Some(gap.times(others / (n + others))))
-                };
-                let distances: Vec<_> = groups.iter().zip(rests).filter_map(far).collect();
-                largest_gap(level, &distances)
-            }
-            Reads::ScoreToTotal(_) => {
-                let everybody = all.estimate(of, &all.read(of));
-                let far = |(group, found): (&FactualSubject, &SubjectValue)| {
-                    Some(group.estimate(of, found)?.minus(everybody.as_ref()?))
-                };
-                largest_gap(level, &known().map(far).collect::<Vec<_>>())
-            }
-            _ => unreachable!("`{}` is not a metric of groups", of.metric.id),
+            Extreme::Gaps(groups.iter().zip(rests).filter_map(far).collect())
         }
+        Reads::Group(_, Some(GapTransform::ToTotal)) => {
+            let everybody = all.estimate(of, &all.read(of));
+            let far = |(group, found): &(&FactualSubject, &SubjectValue)| {
+                Some(group.estimate(of, found)?.minus(everybody.as_ref()?))
+            };
+            let known = read.iter().filter(|(_, found)| found.value.is_ok());
+            Extreme::Gaps(known.map(far).collect())
+        }
+        _ => extreme(of, &read),
     }
+}
 
+impl MeasureContext<'_> {
     /// One metric over all groups; `rests` are all others of each, `all` is everybody.
     pub(crate) fn worst(
         &self,
@@ -219,12 +175,11 @@ impl FactualMeasurement<'_> {
         let values: Vec<MetricValue> = each.iter().map(|found| found.value).collect();
         let found = find(of, &cells, &values);
         let value = found.value;
-        let interval = self.context.extreme(value, || self.extreme(of, subjects, &each));
+        let interval = self.extreme(value, || of_groups(of, subjects, &each));
         let furthest = FurthestGroups {
             n_undefined: found.furthest.n_undefined,
             ..if value.is_ok() { found.furthest } else { WorstValue::none(&[]).furthest }
         };
-        let holders = || furthest.highest.into_iter().chain(furthest.lowest);
         let impaired = match (metric.impaired, furthest.highest, furthest.lowest) {
             (ImpairedGroupRule::LowerRate(rate), Some(high), Some(low)) => {
                 // Of several groups the furthest is far by chance too: the pair is one of all.
@@ -238,29 +193,18 @@ impl FactualMeasurement<'_> {
             _ => None,
         };
         // Where nobody holds a value no rate is behind it.
-        let (held, of_groups): (Vec<usize>, _) = (holders().collect(), 0..groups.len());
-        let behind = if held.is_empty() { of_groups.collect() } else { held.clone() };
-        let basis = |group: &usize| {
-            let basis = each[*group].basis?;
-            let denominator = basis.denominator.filter(|_| !held.is_empty());
-            Some(PersonBasis { denominator, ..basis })
-        };
-        let bases: Vec<Option<PersonBasis>> = behind.iter().map(basis).collect();
-        let denominators = held.iter().filter_map(|&group| each[group].rate);
+        let held = furthest.highest.into_iter().chain(furthest.lowest);
+        let mut behind: Vec<SubjectPeople> = held.map(|group| each[group].people()).collect();
+        if behind.is_empty() {
+            behind = each.iter().map(|found| found.people().without_rate()).collect();
+        }
         let all = UnitSums::n_together(groups.iter().map(|subject| &subject.units), |cell| {
             groups.first().is_some_and(|first| first.counts(of, cell))
         });
-        let people = ValuePeople {
-            n: each.iter().map(|found| found.n).sum(),
-            persons: None,
-            smallest_group: behind.iter().map(|&group| each[group].n).min().unwrap_or(0),
-            smallest_denominator: denominators.map(|rate| rate.denominator).min(),
-        }
-        .with_persons(all, &bases);
+        let n = each.iter().map(|found| found.n).sum();
+        let people = ValuePeople { n, ..ValuePeople::of(&behind, all) };
         let of = (metric, MetricScope::WorstCase);
-        MeasuredValue::new(&self.context, of, value, interval, people)
-            .with_impaired(impaired)
-            .with_furthest(furthest)
-            .with_score_parts(cells)
+        let measured = MeasuredValue::new(self, of, value, interval, people);
+        MeasuredValue { impaired, furthest: Some(furthest), ..measured }.with_score_parts(cells)
     }
 }

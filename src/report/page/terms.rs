@@ -9,7 +9,7 @@ use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
 use crate::metric::swap_effect::{RatioOrder, SwapEffect};
-use crate::metric::{Metric, MetricUnit, Reads};
+use crate::metric::{GapTransform, Metric, MetricUnit};
 use crate::report::page::PageBlock;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
@@ -113,7 +113,7 @@ pub(crate) fn kind(metric: &str, scope: &str) -> NumberFormat {
 /// the first minus the second.
 pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String {
     match find(metric) {
-        Some(metric) if matches!(metric.reads, Reads::FavourableMinRatio) => {
+        Some(metric) if metric.of_favourable() == Some(GapTransform::SmallerOverLarger) => {
             " lower over higher".to_owned()
         }
         metric => match metric.and_then(|metric| SwapEffect::of(metric).ratio_order()) {

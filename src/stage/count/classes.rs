@@ -16,8 +16,8 @@ use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::value::classes::{FactualClassCounts, most_likely_class};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{
-    CountInputs, CountSettings, ScoredGroup, check_weight_total, counting_unit, no_rows, no_strata,
-    ranks, weight_units, words_of_ungrouped,
+    CountInputs, CountSettings, ScoredGroup, check_weight_total, no_rows, no_strata, ranks,
+    weight_units, words_of_ungrouped,
 };
 use crate::stage::row_context::RowContext;
 
@@ -101,11 +101,8 @@ pub(crate) fn gather_rows(
     check_weight_total(layout, layout.n_rows)?;
     let strata = no_strata(layout, attribute);
     let empty = || {
-        let unit = counting_unit(layout);
-        let grid = class_grid(layout);
-        let one = no_rows(layout, ranks.len(), blocks, grid, strata.as_ref());
-        let none = FactualClassCounts::new(n_classes(layout), ranks.len()).counted_by(unit);
-        none.with_one_vs_rest(&one)
+        let one = no_rows(layout, ranks.len(), blocks, class_grid(layout), strata.as_ref());
+        FactualClassCounts::new(n_classes(layout), &one)
     };
     row_context.row_groups().gather(empty, |part, g| {
         let (batch, roles, scores) =
@@ -121,17 +118,10 @@ pub(crate) fn gather_rows(
                 part.add_ungrouped(word, weight, class_at(&batch, i), scores.at(i).0);
                 continue;
             }
-            let group = ranks[usize::from(group)];
-            if weight == 0 {
-                part.add_weightless(group);
-                continue;
-            }
-            let person = person_at(&batch, &scores, i, (group, weight));
-            part.add((batch.person_keys()[i], batch.row_key[i]), &person);
-            if strata.is_some() {
-                let stratum = Some(batch.strata[i]).filter(|&stratum| stratum != MISSING);
-                part.add_stratum(batch.person_keys()[i], &person, stratum);
-            }
+            let of = (ranks[usize::from(group)], weight);
+            let stratum = batch.strata.get(i).copied().filter(|&stratum| stratum != MISSING);
+            let keys = (batch.person_keys()[i], batch.row_key[i]);
+            part.add(keys, &person_at(&batch, &scores, i, of), stratum);
         }
         Ok(batch.row.len() as u64)
     })
@@ -150,7 +140,7 @@ fn person_at<'a>(
     (group, weight): (usize, u64),
 ) -> ClassPerson<'a> {
     let (predicted, scores) = scores.at(i);
-    ClassPerson { group, label: class_at(batch, i), predicted, scores, weight }
+    ClassPerson { group, label: class_at(batch, i), predicted, score: scores, weight }
 }
 
 /// One row group with everything that belongs to it.
@@ -186,11 +176,12 @@ impl ClassScoredGroup {
         self.each_person(layout, own, |i, weight, of_row| {
             cfs.clear();
             cfs.extend(of_row.map(|k| {
-                let (predicted, scores) = self.scores_cf.at(k);
+                let (predicted, score) = self.scores_cf.at(k);
                 ClassCounterfactual {
                     to: ranks[usize::from(self.keys.to_group[k])],
                     predicted,
-                    scores,
+                    score,
+                    rounded: false,
                     unsupported: self.unsupported.get(k).copied().unwrap_or(0),
                 }
             }));

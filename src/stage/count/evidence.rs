@@ -16,7 +16,7 @@ use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::merge_present;
 use crate::exec::accumulator::{Accumulator, merge_all, merge_each};
-use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labelled_scores::LabelledScores;
@@ -86,10 +86,10 @@ pub(crate) fn no_rows(
     grid: ScoreGrid,
     strata: Option<&Strata>,
 ) -> FactualCounts {
-    let unit @ CountingUnit { weighted, persons } = counting_unit(layout);
+    let unit = counting_unit(layout);
     let mut none = FactualCounts::new(n_groups).counted_by(unit);
     if blocks.scores {
-        none = none.with_scores(LabelledScores::new(grid.scale, SampleBasis { weighted, persons }));
+        none = none.with_scores(LabelledScores::new(grid.scale, unit));
     }
     if blocks.curves {
         none = none.with_grid(grid);

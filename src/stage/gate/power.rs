@@ -17,10 +17,10 @@ use crate::gate::evidence::GateEvidence;
 use crate::gate::power::{NeededPeople, audited_people};
 use crate::gate::question::{GateQuantity, GateQuestion, GateSubject};
 use crate::job::check::CheckedJob;
-use crate::metric::Reads;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::metric::swap_effect::SwapEffect;
+use crate::metric::{GapTransform, GroupValue, Reads};
 use crate::stage::gate::questions;
 use crate::stage::preview;
 use crate::stage::settings::RunSettings;
@@ -203,13 +203,13 @@ fn unforeseeable(checked: &CheckedJob, question: &GateQuestion) -> Option<&'stat
     let of_counts = find(&question.metric).is_some_and(|metric| {
         matches!(
             metric.reads,
-            Reads::Rate(_)
+            Reads::Group(
+                GroupValue::Rate(_),
+                None | Some(GapTransform::Difference | GapTransform::Ratio)
+            ) | Reads::Group(GroupValue::FavourableRate, Some(GapTransform::Inverse))
                 | Reads::SwitchRate(_)
                 | Reads::SwitchByFavour { .. }
                 | Reads::AnySwitch(_)
-                | Reads::RateDifference(_)
-                | Reads::RateRatio(_)
-                | Reads::FavourableRatio
                 | Reads::SwitchRatio(_)
         )
     });

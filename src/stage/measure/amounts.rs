@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::data::MISSING_GROUP;
 use crate::error::{Error, Result};
 use crate::exec::StageContext;
-use crate::metric::evidence::counting_unit::SampleBasis;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::value::amounts::{
     AmountChange, AmountEntry, AmountRule, AmountSample, AmountStep, measure_amount_changes,
     measure_amounts,
@@ -226,7 +226,7 @@ impl AmountInputs {
             Ok::<_, Error>((batch.groups[position].len() as u64, (found, several)))
         };
         let basis =
-            SampleBasis { weighted: layout.weight.is_some(), persons: layout.person.is_some() };
+            CountingUnit { weighted: layout.weight.is_some(), persons: layout.person.is_some() };
         let mut all = FoundAmounts { basis, amounts: Vec::new() };
         row_context.row_groups().in_turn(read, |(found, several)| {
             all.amounts.extend(found);
@@ -259,7 +259,7 @@ struct FoundAmount {
 }
 
 struct FoundAmounts {
-    basis: SampleBasis,
+    basis: CountingUnit,
     amounts: Vec<FoundAmount>,
 }
 

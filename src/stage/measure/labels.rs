@@ -9,7 +9,8 @@ use crate::data::{Attribute, Layout};
 use crate::job;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
-use crate::metric::evidence::labels::{FavourableShare, GroupShares, MissingLabels, share};
+use crate::metric::evidence::labels::{FavourableShare, GroupShares, MissingLabels};
+use crate::metric::rate::Rate;
 use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
 use crate::stage::advice::IssueNote;
 
@@ -102,7 +103,7 @@ pub(crate) fn add_all_decisions(
         return found.iter().for_each(|found| add_missing_labels(all, attribute, found, told));
     };
     let Some(first) = found.first() else { return };
-    let mut decisions = [share(0, 0); 2];
+    let mut decisions = [Rate::of(0, 0); 2];
     for ((_, is_positive), found) in classes.iter().zip(found) {
         let side = &mut decisions[usize::from(*is_positive)];
         side.numerator += found.decisions[1].numerator;
@@ -200,7 +201,8 @@ pub(crate) fn favourable_shares(
 mod tests {
     use super::{DecisionCases, SelectiveAttribute, SelectiveLabels, add_all_decisions};
     use crate::data::Attribute;
-    use crate::metric::evidence::labels::{MissingLabels, share};
+    use crate::metric::evidence::labels::MissingLabels;
+    use crate::metric::rate::Rate;
     use crate::stage::selective::WITHOUT_LABEL;
     use crate::tests::Says;
 
@@ -208,8 +210,11 @@ mod tests {
         let attribute = Attribute::of("sex", &["m", "f"], 0);
         let sum = of.iter().fold((0, 0), |sum, (missing, n)| (sum.0 + missing, sum.1 + n));
         let against_others = |(missing, n): (u64, u64)| MissingLabels {
-            groups: vec![share(sum.0 / 2, sum.1 / 2), share(sum.0 - sum.0 / 2, sum.1 - sum.1 / 2)],
-            decisions: [share(sum.0 - missing, sum.1 - n), share(missing, n)],
+            groups: vec![
+                Rate::of(sum.0 / 2, sum.1 / 2),
+                Rate::of(sum.0 - sum.0 / 2, sum.1 - sum.1 / 2),
+            ],
+            decisions: [Rate::of(sum.0 - missing, sum.1 - n), Rate::of(missing, n)],
         };
         let mut all = SelectiveLabels::new();
         add_all_decisions(

@@ -38,7 +38,7 @@ use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::compare::{compare_rows, compare_switches};
 use crate::metric::value::curves::CurveEvidence;
 use crate::metric::value::interval_choice::MeasureContext;
-use crate::metric::value::measured::{FactualMeasurement, MeasuredValue, measure_factual};
+use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::repeated_values::RepeatedValues;
 use crate::metric::value::scores::RowsOf;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
@@ -461,7 +461,7 @@ impl AuditMeasurement<'_> {
                 workers.within(|| {
                     let mut compared = compare_rows(&counts, settings);
                     // Of rows that both score; other rows do not count.
-                    let scores = FactualMeasurement { context: MeasureContext::new(settings) };
+                    let scores = MeasureContext::new(settings);
                     compared.extend(scores.compare_scores(scored.each_ref(), RowsOf::Both));
                     compared
                 })

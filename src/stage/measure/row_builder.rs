@@ -7,14 +7,13 @@ use crate::data::prepare::left_out::first_named;
 use crate::data::{Layout, MISSING};
 use crate::exec::pieces::WorkerPool;
 use crate::metric;
-use crate::metric::catalog::shift;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::evidence::person::{CELLS, Eccm, StateCells};
 use crate::metric::evidence::score_bins::DrawnBin;
-use crate::metric::evidence::shift::ShiftSums;
+use crate::metric::evidence::shift::{CHANGE_EDGES, SCORE_EDGES, ShiftSums};
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::evidence::units::UnitSums;
 use crate::metric::noise::placebo::PlaceboEvidence;
@@ -141,7 +140,7 @@ fn why_unknown(
 ) -> Option<Undefined> {
     let of_scores = [MetricFamily::Shift, MetricFamily::Scores];
     let compares = match metric.reads {
-        Reads::Scored(reading) => reading.needs_probability(),
+        Reads::Scored(reading, _) => reading.needs_probability(),
         _ => false,
     };
     if audit.scoreless && of_scores.contains(&metric.family) {
@@ -749,15 +748,15 @@ impl RowBuilder<'_> {
         tables: &mut ResultTables,
     ) {
         let (people, weights) = (counts.shift(from, to), counts.weight_shift(from, to));
-        let side = |bins: fn(&ShiftSums) -> &[u64], edge: fn(usize) -> f64| {
+        let side = |bins: fn(&ShiftSums) -> &[u64], edges: &[f64]| {
             let weight = |i: usize| weights.map(|sums| bins(sums)[i]);
-            let bin = |(i, &n): (usize, &u64)| (edge(i), edge(i + 1), n, weight(i));
+            let bin = |(i, &n): (usize, &u64)| (edges[i], edges[i + 1], n, weight(i));
             bins(people).iter().enumerate().map(bin).collect()
         };
         let sides = [
-            side(ShiftSums::before, shift::score_edge),
-            side(ShiftSums::after, shift::score_edge),
-            side(ShiftSums::change, shift::change_edge),
+            side(ShiftSums::before, &SCORE_EDGES),
+            side(ShiftSums::after, &SCORE_EDGES),
+            side(ShiftSums::change, &CHANGE_EDGES),
         ];
         let names = ["original", "counterfactual", "change"];
         self.shift_rows(names, sides, (from, to), tables);

@@ -7,7 +7,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::exec::tests::state_laws::SampleState;
 use crate::folder::manifest::RecheckWords;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
-use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestSample, FlipTestSettings};
 use crate::metric::evidence::labelled_scores::LabelledScores;
@@ -104,7 +104,7 @@ impl SampleState for FactualCounts {
             3 => empty.counted_by(CountingUnit::WEIGHTED_PERSON),
             4 => empty.with_scores(LabelledScores::new(
                 ScoreScale::default(),
-                SampleBasis { weighted: true, persons: true },
+                CountingUnit { weighted: true, persons: true },
             )),
             _ => empty.with_grid(grid(true)),
         }
@@ -126,7 +126,7 @@ impl SampleState for FactualCounts {
             );
         }
         if row.is_multiple_of(7) {
-            self.groups[group].add_weightless();
+            self.add((group, row, 0), None, None, false);
         }
     }
 }
@@ -238,7 +238,7 @@ fn with_class_person(row: u64, work: impl FnOnce(&ClassPerson<'_>)) {
         group: below(row, 3, GROUPS),
         label: known(row, 4, below(row, 5, CLASSES)),
         predicted: most_likely_class(&scores),
-        scores: &scores,
+        score: &scores,
         weight: 1 + below(row, 6, 5) as u64,
     });
 }
@@ -251,7 +251,8 @@ fn with_class_switches(row: u64, work: impl FnOnce(&ClassPerson<'_>, &[ClassCoun
         let moved = |to: usize| ClassCounterfactual {
             to,
             predicted: most_likely_class(&scores[to]),
-            scores: &scores[to],
+            score: &scores[to],
+            rounded: false,
             unsupported: below(row, 80 + to as u64, 8) as u64 / 6,
         };
         let cfs: Vec<_> = (0..GROUPS).filter(|&to| to != person.group).map(moved).collect();
@@ -268,12 +269,13 @@ impl SampleState for FactualClassCounts {
     const VARIANTS: u64 = 4;
 
     fn sample(variant: u64) -> Self {
-        FactualClassCounts::new(CLASSES, GROUPS).counted_by(class_unit(variant))
+        let nobody = FactualCounts::new(GROUPS).counted_by(class_unit(variant));
+        FactualClassCounts::new(CLASSES, &nobody)
     }
 
     fn add_sample(&mut self, row: u64) {
         with_class_person(row, |person| {
-            self.add((row % 11, row), person);
+            self.add((row % 11, row), person, None);
             if row.is_multiple_of(5) {
                 self.add_ungrouped(u32::MAX, row % 4, person.label, person.predicted);
             }

@@ -32,6 +32,9 @@ pub(crate) trait AskedRows: Sync {
     }
 }
 
+/// Makes the rows of some pairs.
+type MakePairs<'a> = &'a (dyn Fn(&[(u32, u32)]) -> FeatureRows + Sync);
+
 /// Rows that a stage makes, each of somebody and of what becomes of them, in blocks.
 pub(crate) struct PairedRows<'a> {
     /// Who, and what becomes of them.
@@ -39,7 +42,7 @@ pub(crate) struct PairedRows<'a> {
     /// The fold of somebody.
     pub(crate) fold: &'a (dyn Fn(u32) -> u8 + Sync),
     /// The rows of some pairs.
-    pub(crate) make: &'a (dyn Fn(&[(u32, u32)]) -> FeatureRows + Sync),
+    pub(crate) make: MakePairs<'a>,
     /// What messages call the row of a pair.
     pub(crate) name: &'a (dyn Fn((u32, u32)) -> String + Sync),
 }

@@ -231,7 +231,7 @@ fn rows_and_scores_may_travel_in_files() {
     ]);
     write_job(&work, &command.replace("cp canned.parquet $1", "echo rubbish > $1"), "");
     work.run(3, "job.yaml", "").says(&["error[bad-output]: the command of model `live` wrote a \
-        file `{scores}` that cannot be read"]);
+                                        file `{scores}` that cannot be read"]);
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn folds_are_scored_by_their_own_model() {
         let value = 0.2 + row.0 as f64 / 10.0;
         assert!(row.1 == value && row.2 == value, "{row:?}");
     }
-    assert!(work.read("log").contains("seed 77 fold 2"));
+    work.read("log").says(&["seed 77 fold 2"]);
     assert_eq!(ran.stderr.matches("train/model=live: the command ended").count(), 3);
     // Training rows have their label last, and are those of the other folds.
     let batch = seen(&work, "seen-train-0.arrow");

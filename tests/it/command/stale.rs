@@ -23,10 +23,10 @@ fn a_changed_file_runs_the_stage_again_and_is_named() {
     work.run(0, "job.yaml", "");
     let inputs = work.json("out/manifest.json")["inputs"].to_string();
     assert!(
-        ["canned.arrow", "lib/deep/a.py", "b.txt"].iter().all(|f| inputs.contains(f))
-            && !inputs.contains("pyc"),
+        ["canned.arrow", "lib/deep/a.py", "b.txt"].iter().all(|f| inputs.contains(f)),
         "{inputs}"
     );
+    inputs.lacks(&["pyc"]);
     work.write("lib/deep/__pycache__/a.pyc", "2");
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
     work.write("lib/deep/a.py", "2");
@@ -36,7 +36,7 @@ fn a_changed_file_runs_the_stage_again_and_is_named() {
          `d4735e3a265e`",
         "score/model=live/set=flip/attribute=sex: runs, `file lib",
     ]);
-    assert!(!ran.stderr.contains("prepare: runs"), "{}", ran.stderr);
+    ran.stderr.lacks(&["prepare: runs"]);
     canned(&work, "canned.arrow", &[7, N]);
     work.run(0, "job.yaml", "").says(&["score/model=live: runs, `file canned.arrow` changed"]);
     fs::remove_file(work.path("b.txt")).unwrap();
@@ -54,7 +54,7 @@ fn files_that_are_named_and_not_watched_are_pointed_out() {
         "the command `models.live.command` names `canned.arrow`, but a change of that file will \
          not run it again: list it under `models.live.command.watch`",
     ]);
-    assert!(!ran.stderr.contains("score.sh`, and"), "{}", ran.stderr);
+    ran.stderr.lacks(&["score.sh`, and"]);
 }
 
 #[test]

@@ -5,16 +5,14 @@ use std::fs;
 use cfaudit::table::{MetricRow, OutcomeRow, TableRow};
 
 use super::gates::GATES;
-use super::{FAIRGBM, LIGHTGBM, audit, numbered, people, versions};
+use super::{FAIRGBM, LIGHTGBM, audit, first_version, numbered, people, published};
 use crate::other_versions::as_version;
 use crate::work::{Says, Work, assert_same, files};
 
 /// Runs of other models have no value in common.
 #[test]
 fn runs_with_nothing_in_common() {
-    let work = Work::new();
-    let people = people(&LIGHTGBM);
-    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    let work = published();
     work.edit("v1.yaml", "v2.yaml", &[("models: {gbm:", "models: {other:")]);
     work.cfaudit(0, "run v2.yaml --out v2 --cache cache");
     let told = work.cfaudit(0, "diff v1 v2").stdout;
@@ -24,9 +22,7 @@ fn runs_with_nothing_in_common() {
 
 #[test]
 fn folders_that_cannot_be_compared_are_refused() {
-    let work = Work::new();
-    let people = people(&LIGHTGBM);
-    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    let work = published();
     work.cfaudit(5, "diff v1 nowhere").says(&["`nowhere`", "hint: name a finished output folder"]);
     work.cfaudit(5, "gate v1 --baseline nowhere")
         .says(&["`nowhere`", "hint: name a finished output folder"]);
@@ -58,9 +54,7 @@ fn folders_that_cannot_be_compared_are_refused() {
 
 #[test]
 fn a_folder_is_no_baseline_of_its_own() {
-    let work = Work::new();
-    let people = people(&LIGHTGBM);
-    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    let work = published();
     let before = files(&work.path("v1"));
     work.cfaudit(5, "gate v1 --baseline ./v1")
         .says(&["it is the folder to be judged", "hint: name the folder of an earlier run"]);
@@ -82,9 +76,7 @@ fn a_folder_is_no_baseline_of_its_own() {
 #[cfg(unix)]
 #[test]
 fn files_are_replaced_and_their_neighbours_are_not() {
-    let work = Work::new();
-    let people = people(&LIGHTGBM);
-    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    let work = published();
     work.write("metrics.new", "precious");
     work.write("there.prom", "");
     std::os::unix::fs::symlink("there.prom", work.path("link.prom")).unwrap();
@@ -104,9 +96,7 @@ fn files_are_replaced_and_their_neighbours_are_not() {
 /// Where a run fails, the summary of an earlier one must not be taken for its own.
 #[test]
 fn a_failed_run_leaves_no_old_summary() {
-    let work = Work::new();
-    let people = people(&LIGHTGBM);
-    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    let work = published();
     work.cfaudit(0, "gate v1 --summary-file last.json");
     assert_eq!(work.json("last.json")["job"], work.json("v1/summary.json")["job"]);
     work.cfaudit(5, "gate nowhere --summary-file last.json");
@@ -115,31 +105,25 @@ fn a_failed_run_leaves_no_old_summary() {
 
 #[test]
 fn a_plan_knows_the_baseline() {
-    let work = Work::new();
-    let sides = versions();
-    let ids = numbered(&sides[0]);
-    audit(&work, "v1", &ids, &sides[0], "", "", 0);
+    let (work, sides, ids) = first_version();
     audit(&work, "v2", &ids, &sides[1], GATES, "", 0);
     let plan = |args: &str, status: i32| {
         work.cfaudit(status, &format!("plan v2.yaml --cache cache --exit-code {args}")).stdout
     };
-    assert!(plan("", 0).contains("stages are cached"));
+    plan("", 0).says(&["stages are cached"]);
     let told = plan("--baseline v1", 1);
     let runs =
         |stage: &str| told.lines().any(|line| line.split_whitespace().take(2).eq([stage, "runs"]));
     assert!(runs("baseline") && runs("gate") && runs("report") && !runs("measure"), "{told}");
     work.cfaudit(1, "run v2.yaml --out v2 --cache cache --baseline v1");
-    assert!(plan("--baseline v1", 0).contains("stages are cached"));
+    plan("--baseline v1", 0).says(&["stages are cached"]);
     work.cfaudit(5, "plan v2.yaml --cache cache --baseline nowhere")
         .says(&["`nowhere`", "hint: name a finished output folder"]);
 }
 
 #[test]
 fn tables_of_other_versions_and_without_columns() {
-    let work = Work::new();
-    let sides = versions();
-    let ids = numbered(&sides[0]);
-    audit(&work, "v1", &ids, &sides[0], "", "", 0);
+    let (work, sides, ids) = first_version();
     audit(&work, "v2", &ids, &sides[1], "", "", 0);
     as_version(&work, "v1", "rows/outcomes.parquet", 999, &[]);
     work.cfaudit(5, "diff v1 v2").says(&[

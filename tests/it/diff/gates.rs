@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value as Json;
 
 use super::scores::scored;
-use super::{audit, audit_scores, near, numbered, versions};
+use super::{audit, audit_scores, first_version, near};
 use crate::frame::TableRecord;
 use crate::lists::{assert_valid, schema};
 use crate::work::{Says, Work, assert_same, files, results};
@@ -17,10 +17,7 @@ pub(super) const GATES: &str = "gates:\n  no-worse: {metric: nsr, model: gbm, \
 /// `run --baseline`, and `gate --baseline` on what `run` left, write the same bytes.
 #[test]
 fn gates_against_a_baseline() {
-    let work = Work::new();
-    let sides = versions();
-    let ids = numbered(&sides[0]);
-    audit(&work, "v1", &ids, &sides[0], "", "", 0);
+    let (work, sides, ids) = first_version();
     let skipped = audit(&work, "v2", &ids, &sides[1], GATES, "", 0).summary();
     assert_eq!((&skipped["verdict"], &skipped["gates"]["skipped"]), (&"done".into(), &1.into()));
     let failed = work.cfaudit(1, "gate v2 --baseline v1");
@@ -69,10 +66,7 @@ fn gates_against_a_baseline() {
 /// How a ratio changes says nothing of its reciprocal: each order is judged by its own change.
 #[test]
 fn the_change_of_a_ratio_is_asked_as_it_is_measured() {
-    let work = Work::new();
-    let sides = versions();
-    let ids = numbered(&sides[0]);
-    audit(&work, "v1", &ids, &sides[0], "", "", 0);
+    let (work, sides, ids) = first_version();
     let gate = |metric: &str, groups: &str, limit: &str| {
         format!(
             "gates:\n  ratio: {{metric: {metric}, model: gbm, between: {{sex: {groups}}}, against: \
@@ -115,10 +109,7 @@ fn the_change_of_a_ratio_is_asked_as_it_is_measured() {
 
 #[test]
 fn gates_are_not_judged_where_a_definition_differs() {
-    let work = Work::new();
-    let sides = versions();
-    let ids = numbered(&sides[0]);
-    audit(&work, "v1", &ids, &sides[0], "", "", 0);
+    let (work, sides, ids) = first_version();
     audit(&work, "v2", &ids, &sides[0], GATES, "--set models.gbm.threshold=0.6", 0);
     let refused = work.cfaudit(1, "gate v2 --baseline v1");
     refused
@@ -164,8 +155,8 @@ fn what_another_threshold_leaves_comparable() {
             && gates[6].contains("after:  pass: psr"),
         "{told}"
     );
-    assert!(work.read("page/diff.html").contains("Gates before and after"));
-    assert!(work.cfaudit(0, "diff v1 v2 --md").stdout.contains("| few | pass: "));
+    work.read("page/diff.html").says(&["Gates before and after"]);
+    work.cfaudit(0, "diff v1 v2 --md").stdout.says(&["| few | pass: "]);
     let json: Json = serde_json::from_str(&work.cfaudit(0, "diff v1 v2 --json").stdout).unwrap();
     assert_eq!(json["gates_before_and_after"][1]["before"], "no such gate");
 }

@@ -161,7 +161,7 @@ fn many_jobs() {
 
 #[test]
 fn rows_as_parquet() {
-    fuzz(&targets::Parquet, 60);
+    fuzz(&targets::PARQUET, 60);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn rows_as_csv() {
 
 #[test]
 fn rows_of_a_program() {
-    fuzz(&programs::Rows, 200);
+    fuzz(&programs::ROWS_OF_A_PROGRAM, 200);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn expressions_of_sql() {
 
 #[test]
 fn counterfactuals_from_outside() {
-    fuzz(&programs::Counterfactuals, 60);
+    fuzz(&programs::COUNTERFACTUALS, 60);
 }
 
 #[test]
@@ -203,10 +203,10 @@ fn states_of_shards() {
 
 #[test]
 fn files_of_scores() {
-    fuzz(&targets::Scores, 1500);
+    fuzz(&targets::SCORES, 1500);
 }
 
 #[test]
 fn streams_of_scores() {
-    fuzz(&targets::Streams, 5000);
+    fuzz(&targets::STREAMS, 5000);
 }

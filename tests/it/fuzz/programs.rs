@@ -1,8 +1,7 @@
 //! What programs and endpoints answer: rows, counterfactuals, scores over HTTP.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,50 +15,22 @@ use cfaudit::data::exchange::score_stream::read_stream;
 
 use super::mutate::{self, Dice};
 use super::tables::{self, Columns, as_parquet, as_stream, people};
-use super::targets::{JOB, blamed, prepare, run};
+use super::targets::{JOB, WrittenColumns, blamed, damage_most, prepare, run};
 use super::{Target, Verdict};
-
-/// Bytes of a stream, damaged in three of four inputs.
-fn damage(input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
-    if !dice.one_in(4) {
-        mutate::bytes(input, 0, seeds, dice);
-    }
-}
+use crate::server::{Connection, serve};
 
 /// Rows that a program writes.
-pub(super) struct Rows;
-
-impl Target for Rows {
-    fn name(&self) -> &'static str {
-        "rows-of-a-program"
-    }
-
-    fn seeds(&self) -> Vec<Vec<u8>> {
-        (0..4).filter_map(|i| as_stream(&people(), &mut Dice::new(i))).collect()
-    }
-
-    fn fresh(&self, dice: &mut Dice) -> Option<Vec<u8>> {
-        let mut columns = people();
-        dice.one_in(2).then(|| {
-            tables::change(&mut columns, dice);
-            as_stream(&columns, dice)
-        })?
-    }
-
-    fn mutate(&self, input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
-        damage(input, seeds, dice);
-    }
-
-    fn feed(&self, folder: &Path, input: &[u8], _: &mut Dice) -> Result<Verdict, String> {
+pub(super) const ROWS_OF_A_PROGRAM: WrittenColumns = WrittenColumns {
+    name: "rows-of-a-program",
+    columns: people,
+    write: as_stream,
+    damage: damage_most,
+    feed: |folder, input, _| {
         let file = folder.join("rows.arrow");
         fs::write(&file, input).unwrap();
         prepare(folder, &JOB.replace("ROWS", &format!("{{command: [cat, '{}']}}", file.display())))
-    }
-}
-
-/// Counterfactuals from a program or in a file: the people of the second half, a year older and of
-/// the other sex.
-pub(super) struct Counterfactuals;
+    },
+};
 
 /// The column that says who is trained on and who is audited.
 fn parts() -> ArrayRef {
@@ -83,30 +54,16 @@ fn counterfactuals() -> Columns {
     columns
 }
 
-impl Target for Counterfactuals {
-    fn name(&self) -> &'static str {
-        "counterfactuals"
-    }
-
-    fn seeds(&self) -> Vec<Vec<u8>> {
-        let made = counterfactuals();
-        let streams = (0..4).filter_map(|i| as_stream(&made, &mut Dice::new(i)));
-        streams.chain((0..4).filter_map(|i| as_parquet(&made, &mut Dice::new(i)))).collect()
-    }
-
-    fn fresh(&self, dice: &mut Dice) -> Option<Vec<u8>> {
-        let mut columns = counterfactuals();
-        dice.one_in(2).then(|| {
-            tables::change(&mut columns, dice);
-            if dice.one_in(2) { as_stream(&columns, dice) } else { as_parquet(&columns, dice) }
-        })?
-    }
-
-    fn mutate(&self, input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
-        damage(input, seeds, dice);
-    }
-
-    fn feed(&self, folder: &Path, input: &[u8], _: &mut Dice) -> Result<Verdict, String> {
+/// Counterfactuals from a program or in a file: the people of the second half, a year older and of
+/// the other sex.
+pub(super) const COUNTERFACTUALS: WrittenColumns = WrittenColumns {
+    name: "counterfactuals",
+    columns: counterfactuals,
+    write: |columns, dice| {
+        if dice.one_in(2) { as_stream(columns, dice) } else { as_parquet(columns, dice) }
+    },
+    damage: damage_most,
+    feed: |folder, input, _| {
         let [rows, answer] = ["rows.parquet", "answer"].map(|name| folder.join(name));
         if !rows.exists() {
             let mut columns = people();
@@ -126,8 +83,8 @@ impl Target for Counterfactuals {
             .replace("ROWS", &format!("{{parquet: '{rows}'}}"))
             .replace("{share: {train: 0.5, audit: 0.5}}", "{column: part, train: [a], audit: [b]}");
         run(folder, &job)
-    }
-}
+    },
+};
 
 /// An endpoint that answers every request with the same bytes. An input is a line with the
 /// protocol, and the answer from its status line on.
@@ -155,39 +112,15 @@ const BODIES: &[&str] = &[
 
 impl Endpoint {
     pub(super) fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/score", listener.local_addr().unwrap());
         let answer = Arc::new(Mutex::new(Vec::new()));
         let answers = Arc::clone(&answer);
-        std::thread::spawn(move || {
-            for asked in listener.incoming() {
-                let bytes = answers.lock().unwrap().clone();
-                // The program may have gone away.
-                asked.and_then(|stream| reply(stream, &bytes)).unwrap_or_default();
-            }
+        let url = serve(move |_, stream| {
+            let bytes = answers.lock().unwrap().clone();
+            stream.write_all(&bytes)?;
+            Ok(Connection::Closes)
         });
-        Endpoint { url, answer }
+        Endpoint { url: format!("{url}/score"), answer }
     }
-}
-
-/// Reads a request to its end and answers it.
-fn reply(stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-    let mut request = BufReader::new(&stream);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        request.read_line(&mut line)?;
-        let line = line.trim_end().to_ascii_lowercase();
-        if let Some(n) = line.strip_prefix("content-length:") {
-            length = n.trim().parse().unwrap_or(0);
-        }
-        if line.is_empty() {
-            break;
-        }
-    }
-    request.take(length).read_to_end(&mut Vec::new())?;
-    (&stream).write_all(answer)
 }
 
 impl Target for Endpoint {

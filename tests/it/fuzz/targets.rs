@@ -18,7 +18,7 @@ use cfaudit::stage::settings::RunSettings;
 use cfaudit::stage::{self, RunRecord};
 
 use super::mutate::{self, Dice};
-use super::tables::{self, as_parquet, as_stream, people, scores};
+use super::tables::{self, Columns, as_parquet, as_stream, people, scores};
 use super::{Target, Verdict, corpus};
 use crate::work::{each_bad_job, yaml_files};
 
@@ -205,37 +205,59 @@ impl Target for Jobs {
     }
 }
 
-/// Rows as Parquet.
-pub(super) struct Parquet;
+/// Columns in a file or a stream: half of the inputs have odd ones, and most are damaged as well.
+pub(super) struct WrittenColumns {
+    pub(super) name: &'static str,
+    pub(super) columns: fn() -> Columns,
+    pub(super) write: fn(&Columns, &mut Dice) -> Option<Vec<u8>>,
+    pub(super) damage: fn(&mut Vec<u8>, &[Vec<u8>], &mut Dice),
+    pub(super) feed: fn(&Path, &[u8], &mut Dice) -> Result<Verdict, String>,
+}
 
-impl Target for Parquet {
+impl Target for WrittenColumns {
     fn name(&self) -> &'static str {
-        "parquet"
+        self.name
     }
 
     fn seeds(&self) -> Vec<Vec<u8>> {
-        (0..8).filter_map(|i| as_parquet(&people(), &mut Dice::new(i))).collect()
+        let columns = (self.columns)();
+        (0..8).filter_map(|i| (self.write)(&columns, &mut Dice::new(i))).collect()
     }
 
     fn fresh(&self, dice: &mut Dice) -> Option<Vec<u8>> {
-        changed_parquet(people(), dice)
+        dice.one_in(2).then(|| {
+            let mut columns = (self.columns)();
+            tables::change(&mut columns, dice);
+            (self.write)(&columns, dice)
+        })?
     }
 
     fn mutate(&self, input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
-        footer_or_anywhere(input, seeds, dice);
+        (self.damage)(input, seeds, dice);
     }
 
-    fn feed(&self, folder: &Path, input: &[u8], _: &mut Dice) -> Result<Verdict, String> {
-        fs::write(folder.join("rows.parquet"), input).unwrap();
-        audit(folder, "rows.parquet", &JOB.replace("ROWS", "{parquet: '@'}"))
+    fn feed(&self, folder: &Path, input: &[u8], dice: &mut Dice) -> Result<Verdict, String> {
+        (self.feed)(folder, input, dice)
     }
 }
 
-fn changed_parquet(mut columns: tables::Columns, dice: &mut Dice) -> Option<Vec<u8>> {
-    dice.one_in(2).then(|| {
-        tables::change(&mut columns, dice);
-        as_parquet(&columns, dice)
-    })?
+/// Rows as Parquet.
+pub(super) const PARQUET: WrittenColumns = WrittenColumns {
+    name: "parquet",
+    columns: people,
+    write: as_parquet,
+    damage: footer_or_anywhere,
+    feed: |folder, input, _| {
+        fs::write(folder.join("rows.parquet"), input).unwrap();
+        audit(folder, "rows.parquet", &JOB.replace("ROWS", "{parquet: '@'}"))
+    },
+};
+
+/// Bytes of a stream, damaged in three of four inputs.
+pub(super) fn damage_most(input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
+    if !dice.one_in(4) {
+        mutate::bytes(input, 0, seeds, dice);
+    }
 }
 
 /// Half of the inputs stay sound files of odd columns; the others are damaged, most of them where
@@ -368,26 +390,12 @@ impl Target for Csv {
 }
 
 /// Files of counterfactual scores.
-pub(super) struct Scores;
-
-impl Target for Scores {
-    fn name(&self) -> &'static str {
-        "scores"
-    }
-
-    fn seeds(&self) -> Vec<Vec<u8>> {
-        (0..8).filter_map(|i| as_parquet(&scores(), &mut Dice::new(i))).collect()
-    }
-
-    fn fresh(&self, dice: &mut Dice) -> Option<Vec<u8>> {
-        changed_parquet(scores(), dice)
-    }
-
-    fn mutate(&self, input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
-        footer_or_anywhere(input, seeds, dice);
-    }
-
-    fn feed(&self, folder: &Path, input: &[u8], dice: &mut Dice) -> Result<Verdict, String> {
+pub(super) const SCORES: WrittenColumns = WrittenColumns {
+    name: "scores",
+    columns: scores,
+    write: as_parquet,
+    damage: footer_or_anywhere,
+    feed: |folder, input, dice| {
         let path = folder.join("scores.parquet");
         fs::write(&path, input).unwrap();
         let groups = || vec!["f".to_owned(), "m".to_owned()];
@@ -416,36 +424,16 @@ impl Target for Scores {
             })
         };
         judged({ read }())
-    }
-}
+    },
+};
 
 /// Streams of scores from programs.
-pub(super) struct Streams;
-
-impl Target for Streams {
-    fn name(&self) -> &'static str {
-        "streams"
-    }
-
-    fn seeds(&self) -> Vec<Vec<u8>> {
-        (0..4).filter_map(|i| as_stream(&scores().split_off(4), &mut Dice::new(i))).collect()
-    }
-
-    fn fresh(&self, dice: &mut Dice) -> Option<Vec<u8>> {
-        dice.one_in(4).then(|| {
-            let mut columns = scores().split_off(4);
-            tables::change(&mut columns, dice);
-            as_stream(&columns, dice)
-        })?
-    }
-
-    fn mutate(&self, input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
-        if !dice.one_in(4) {
-            mutate::bytes(input, 0, seeds, dice);
-        }
-    }
-
-    fn feed(&self, _: &Path, mut input: &[u8], dice: &mut Dice) -> Result<Verdict, String> {
+pub(super) const STREAMS: WrittenColumns = WrittenColumns {
+    name: "streams",
+    columns: || scores().split_off(4),
+    write: as_stream,
+    damage: damage_most,
+    feed: |_, mut input, dice| {
         let n_rows = dice.of(&[0, 1, 40, 41, u64::MAX]);
         let mut n = 0;
         let read = read_stream(
@@ -462,8 +450,8 @@ impl Target for Streams {
             Ok(_) => Err(format!("took {n} scores for {n_rows} rows")),
             Err(error) => blamed(&error),
         }
-    }
-}
+    },
+};
 
 #[test]
 fn the_corpus_is_small() {

@@ -273,7 +273,7 @@ fn features_that_nobody_reads_leave_no_trace() {
     let alone = format!("{head}    threshold:{rest}")
         .replace("families: [group, ccm, shift]", "families: [group]")
         .replace("counterfactuals:\n  flip: {naive: {}}\n", "");
-    assert!(!alone.contains("counterfactual"), "{alone}");
+    alone.lacks(&["counterfactual"]);
     work.write("jobs/alone.yaml", &alone);
     work.cfaudit(0, &format!("run jobs/alone.yaml {VARS} --out out --cache cache"));
     assert_eq!(codes(&work), "missing-group selective undeclared-group");
@@ -295,12 +295,12 @@ fn check_tells_of_a_reference_that_moves_along() {
     // The job of these tests may have no such gate or reference of its own.
     job.says(&["lake/training/${vars.model_version}.parquet", "against: baseline"]);
     assert!(words.iter().all(|part| first.contains(part)), "{first}");
-    assert!(!first.contains("no-recheck"), "{first}");
+    first.lacks(&["no-recheck"]);
     work.write(
         JOB,
         &job.replace("lake/training/${vars.model_version}.parquet", "lake/training/7.3.parquet"),
     );
-    assert!(!told(&work).contains("refitted-gate"));
+    told(&work).lacks(&["refitted-gate"]);
 }
 
 /// Two models share the requests: one has a file of factual scores too, the other asks for rows
@@ -422,7 +422,7 @@ fn a_file_of_two_models_is_awaited_once() {
     write(&work.path("rows.parquet"), &decisions());
     let plan = work.cfaudit(0, "plan job.yaml").stdout;
     plan.says(&["waits for the scores of models first, second, counterfactual set flip: \
-             first-flip.parquet"]);
+                 first-flip.parquet"]);
     assert_eq!(plan.matches("first-flip.parquet").count(), 1, "{plan}");
     let ran = work.run(4, "job.yaml", "");
     assert_eq!(ran.stderr.matches("first-flip.parquet").count(), 1, "{}", ran.stderr);

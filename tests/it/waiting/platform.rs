@@ -8,7 +8,7 @@ use arrow::compute::take_record_batch;
 use arrow::datatypes::{Float64Type, Int64Type};
 
 use super::JOB;
-use crate::batches::{read_folder, write};
+use crate::batches::{answered, read_folder, write};
 use crate::work::{Work, column, draw};
 
 pub(super) const DECISIONS: i64 = 400;
@@ -76,17 +76,7 @@ impl Platform {
     /// the order is free.
     pub(super) fn answer(&self, to_score: &Path) -> RecordBatch {
         let rows = read_folder(to_score);
-        let scores: ArrayRef = column(self.scores(&rows));
-        let mut columns = vec![("row_id", rows.column_by_name("row_id").unwrap().clone())];
-        for key in ["sensitive", "to_group", "cf_index"] {
-            columns.extend(rows.column_by_name(key).map(|array| (key, array.clone())));
-        }
-        columns.push(("score", scores));
-        columns.push(("request", rows.column_by_name("request").unwrap().clone()));
-        let lines = RecordBatch::try_from_iter_with_nullable(
-            columns.into_iter().map(|(name, array)| (name, array, true)),
-        )
-        .unwrap();
+        let lines = answered(&rows, "score", column(self.scores(&rows)));
         take_record_batch(&lines, &Int64Array::from_iter_values((0..lines.num_rows() as i64).rev()))
             .unwrap()
     }

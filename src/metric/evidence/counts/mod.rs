@@ -77,6 +77,11 @@ impl FactualCounts {
         FactualCounts { weighted: unit.weighted, persons, ..self }
     }
 
+    /// By which unit it is counted.
+    pub(crate) fn unit(&self) -> CountingUnit {
+        CountingUnit { weighted: self.weighted, persons: self.persons.is_some() }
+    }
+
     /// Adds a row of a group with what it weighs in whole units (1 where nobody has a weight); one
     /// of weight 0 counts for nothing. `key` is the person's own.
     pub(crate) fn add(
@@ -194,29 +199,29 @@ impl FactualCounts {
 
     /// The units of some groups by the cells of the confusion that they fill.
     pub(crate) fn units(&self, of: GroupSelection) -> UnitSums {
+        let cell = |state: usize| {
+            let cells = Confusion::from_states(alone(state)).to_cells();
+            cells.iter().position(|n| *n > 0)
+        };
         let mut kinds = Vec::new();
         for group in of.groups(self.groups.len()) {
             let states = self.groups[group].cells().iter().enumerate();
-            kinds.extend(states.filter(|(_, sums)| sums.people() > 0).map(|(state, sums)| {
-                let cells = Confusion::from_states(alone(state)).to_cells();
-                UnitKind::new((9 * group + state) as u64, &cells, *sums)
-            }));
+            kinds.extend(states.filter(|(_, sums)| sums.people() > 0).filter_map(
+                |(state, sums)| {
+                    Some(UnitKind::one((9 * group + state) as u64, cell(state)?, *sums))
+                },
+            ));
         }
-        let person =
-            |(key, cells)| UnitKind::person((key, Confusion::from_states(cells).to_cells()));
-        let persons = self.person_states(of).map(|all| all.into_iter().map(person).collect());
+        let persons = self.persons.as_ref();
+        let persons =
+            persons.map(|all| all.units(|group, state| cell(state).filter(|_| of.holds(group))));
         UnitSums::new(CONFUSION_CELLS, self.weighted, kinds, persons)
-    }
-
-    /// What the rows of each person of some groups weigh; none where each row is a person.
-    fn person_states(&self, of: GroupSelection) -> Option<Vec<(u64, StateCells)>> {
-        let held: Vec<usize> = of.groups(self.groups.len()).collect();
-        Some(self.persons.as_ref()?.sums(|group| held.contains(&group)))
     }
 
     /// Persons with a row in some groups; none where each row is a person.
     pub(crate) fn n_persons(&self, of: GroupSelection) -> Option<u64> {
-        self.person_states(of).map(|all| all.len() as u64)
+        let all = self.persons.as_ref()?.units(|group, _| of.holds(group).then_some(0));
+        Some(all.len() as u64)
     }
 
     /// People with a prediction: persons, where one may have several rows.

@@ -359,19 +359,14 @@ impl CounterfactualCounts {
     /// The units of a scope, by its number, by the cells of the extended matrix that they fill;
     /// `rows` are those of [`CounterfactualCounts::cell_profiles`].
     pub(crate) fn units(&self, place: usize, rows: &UnitSums) -> UnitSums {
-        let persons = self.persons.as_ref().map(|persons| {
-            let directions = self.scope_index().numbers_of(place);
-            let all = persons.cells.sums(|direction| directions.contains(&direction));
-            all.into_iter().map(UnitKind::person).collect()
-        });
-        rows.with_persons(persons)
+        let persons = self.persons.as_ref();
+        rows.with_persons(persons.map(|of| of.units(&self.scope_index().numbers_of(place))))
     }
 
     /// The persons of some groups by whether anything switches, of more than two groups; none where
     /// each row is a person.
     pub(crate) fn any_persons(&self, groups: std::ops::Range<usize>) -> Option<Vec<UnitKind>> {
-        let all = self.persons.as_ref()?.any.sums(|group| groups.contains(&group));
-        Some(all.into_iter().map(UnitKind::person).collect())
+        Some(self.persons.as_ref()?.any_units(&groups))
     }
 
     /// Whether a person may have several rows.
@@ -381,8 +376,7 @@ impl CounterfactualCounts {
 
     /// People with a counterfactual: persons, where one may have several rows.
     pub(crate) fn people_moved(&self) -> u64 {
-        let persons = self.persons.as_ref();
-        let persons = persons.map(|persons| persons.cells.sums(|_| true).len() as u64);
+        let persons = self.persons.as_ref().map(|of| of.cells.units(|_, _| Some(0)).len() as u64);
         persons.unwrap_or_else(|| self.cell_profiles().total().n_rows(|_| true))
     }
 

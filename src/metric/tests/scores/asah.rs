@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use super::{compared, measured};
-use crate::metric::evidence::counting_unit::SampleBasis;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::interval::z_of_level;
@@ -40,7 +40,7 @@ fn marker(text: &str, name: &str) -> FactualCounts {
     let head = cells(lines.next().unwrap());
     let place = |name: &str| head.iter().position(|column| column == name).unwrap();
     let (outcome, value) = (place("outcome"), place(name));
-    let none = LabelledScores::new(ScoreScale::default(), SampleBasis::default());
+    let none = LabelledScores::new(ScoreScale::default(), CountingUnit::default());
     let mut counts = FactualCounts::new(1).with_scores(none);
     for (i, line) in (0..).zip(lines) {
         let row = cells(line);

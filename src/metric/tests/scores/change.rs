@@ -2,7 +2,7 @@
 //! against values that another program computed, and how often intervals hold the truth.
 
 use super::{case_of, check_ends, measured, near, only_scores};
-use crate::metric::evidence::counting_unit::SampleBasis;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::interval::IntervalProcedure;
@@ -11,7 +11,6 @@ use crate::metric::tests::coverage::{CoverageCount, trials};
 use crate::metric::tests::oracle::object;
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::interval_choice::MeasureContext;
-use crate::metric::value::measured::FactualMeasurement;
 use crate::metric::value::scores::RowsOf;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::{RandomStream, h, u01};
@@ -29,7 +28,7 @@ struct VersionedRow {
 }
 
 /// The change of every metric from the second version to the first.
-fn changes(rows: &[VersionedRow], groups: usize, basis: SampleBasis) -> Vec<ComparedValue> {
+fn changes(rows: &[VersionedRow], groups: usize, basis: CountingUnit) -> Vec<ComparedValue> {
     let runs = [0, 1].map(|version| {
         let none = LabelledScores::new(ScoreScale::default(), basis);
         let mut counts = FactualCounts::new(groups).with_scores(none);
@@ -43,7 +42,7 @@ fn changes(rows: &[VersionedRow], groups: usize, basis: SampleBasis) -> Vec<Comp
         counts
     });
     let settings = only_scores();
-    let with = FactualMeasurement { context: MeasureContext::new(&settings) };
+    let with = MeasureContext::new(&settings);
     with.compare_scores(runs.each_ref(), RowsOf::Each)
 }
 
@@ -84,7 +83,7 @@ fn errors_are_those_of_leaving_out_one_person() {
     let rows = versioned(840);
     let mut ratios: Vec<f64> = Vec::new();
     for (weighted, persons) in [(false, false), (true, false), (false, true), (true, true)] {
-        let basis = SampleBasis { weighted, persons };
+        let basis = CountingUnit { weighted, persons };
         let all = changes(&rows, 3, basis);
         let unit = |i: usize| if persons { rows[i].person } else { i as u64 };
         let units = unit(rows.len() - 1) + 1;
@@ -138,7 +137,7 @@ fn other_people_have_the_interval_of_two_groups() {
             counts
         });
         let settings = only_scores();
-        let with = FactualMeasurement { context: MeasureContext::new(&settings) };
+        let with = MeasureContext::new(&settings);
         let all = with.compare_scores(runs.each_ref(), RowsOf::Each);
         let is_auc = |of: &&ComparedValue| of.metric.id == "auc" && of.scope == MetricScope::Total;
         let found = all.iter().find(is_auc).unwrap();
@@ -157,7 +156,7 @@ fn other_people_have_the_interval_of_two_groups() {
 fn a_change_on_the_same_rows_is_the_paired_test() {
     let mut rows = versioned(60);
     rows.retain(|row| row.scores.iter().all(Option::is_some));
-    let all = changes(&rows, 3, SampleBasis::default());
+    let all = changes(&rows, 3, CountingUnit::default());
     let of = |id: &str| {
         let is = |of: &&ComparedValue| of.metric.id == id && of.scope == MetricScope::Total;
         all.iter().find(is).unwrap()
@@ -191,7 +190,7 @@ fn a_change_on_the_same_rows_is_the_paired_test() {
     check("observed_expected", parts(0).iter().zip(parts(1)).map(|(a, b)| a - b).collect());
     // Nothing changes: there is no interval, and the reason says so.
     rows.iter_mut().for_each(|row| row.scores[1] = row.scores[0]);
-    for of in changes(&rows, 3, SampleBasis::default()) {
+    for of in changes(&rows, 3, CountingUnit::default()) {
         assert!(of.difference == Ok(0.0) && of.interval.is_none(), "{}", of.metric.id);
     }
 }
@@ -200,8 +199,8 @@ fn a_change_on_the_same_rows_is_the_paired_test() {
 #[test]
 fn everything_measured_is_compared() {
     let rows = versioned(90);
-    let found = changes(&rows, 3, SampleBasis::default());
-    let none = LabelledScores::new(ScoreScale::default(), SampleBasis::default());
+    let found = changes(&rows, 3, CountingUnit::default());
+    let none = LabelledScores::new(ScoreScale::default(), CountingUnit::default());
     let of_run = measured(&FactualCounts::new(3).with_scores(none));
     let expected: Vec<_> = of_run
         .iter()
@@ -244,7 +243,7 @@ fn intervals_hold_the_true_change() {
         (0..n).map(row).collect()
     };
     let values = |n: u64, stream: &mut RandomStream| {
-        let all = changes(&draw(n, stream), 1, SampleBasis::default());
+        let all = changes(&draw(n, stream), 1, CountingUnit::default());
         METRICS.map(|id| {
             let is = |of: &&ComparedValue| of.metric.id == id && of.scope == MetricScope::Total;
             all.iter().find(is).unwrap().clone()

@@ -74,7 +74,7 @@ pub(crate) fn measure_factual_classes(
         let (ask, subjects) = (&ask, &subjects);
         let value = |metric| {
             let scopes = subjects.singles().into_iter();
-            scopes.map(move |scope| subjects.single(scope).measure(ask, metric, of, scope))
+            scopes.map(move |scope| subjects.single(scope).measured(of, ask, (metric, scope)))
         };
         let gap = |metric| {
             let pairs = subjects.comparisons(SwapEffect::Negated).into_iter();
@@ -113,7 +113,7 @@ pub(crate) fn measure_switch_classes(
         let values =
             || SWITCHES.into_iter().filter_map(|(id, of)| Some((asked_metric(&ask, id)?, of)));
         let mut out: Vec<MeasuredValue> =
-            values().map(|(metric, of)| subject.measure(&ask, metric, of, scope)).collect();
+            values().map(|(metric, of)| subject.measured(of, &ask, (metric, scope))).collect();
         if let MetricScope::Direction(a, b) = scope
             && a < b
         {
@@ -181,18 +181,6 @@ impl ClassSubject {
         if reason == Undefined::EmptyGroup { self.empty } else { reason }
     }
 
-    fn measure(
-        &self,
-        ask: &MeasureContext<'_>,
-        metric: &'static Metric,
-        of: MatrixReading,
-        scope: MetricScope,
-    ) -> MeasuredValue {
-        let found = self.read(of);
-        let interval = ask.interval(found.value, || ask.estimated(self.estimate(of, &found)));
-        found.measured(ask, (metric, scope), interval)
-    }
-
     /// This one's value minus the other's.
     fn gap(
         &self,
@@ -219,7 +207,7 @@ impl ClassSubject {
         });
         let transition = |(from, to): (usize, usize)| {
             let of = MatrixReading::Transition(from, to);
-            let measured = self.measure(ask, find(SWITCH_RATE)?, of, scope);
+            let measured = self.measured(of, ask, (find(SWITCH_RATE)?, scope));
             Some(ClassTransition { classes: [from, to], measured })
         };
         pairs.filter_map(transition).collect()

@@ -36,7 +36,7 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::student_interval::UnitTerm;
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::group_subjects::GroupSubjects;
-use crate::metric::value::measured::FactualMeasurement;
+use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::scores::auc::{AucEstimate, NO_VARIANCE_OF_GAP};
 use crate::metric::value::scores::influence::{added, less, scaled, spread_of_change};
 use crate::metric::value::scores::{FoundScore, ScoreSample, TESTED, interval_of};
@@ -87,7 +87,7 @@ impl FoundScore<'_> {
                 return sample.added_to_auc(auc);
             }
             sample.added_to_mean(match (self.reading, &self.fit) {
-                (ScoreReading::Brier | ScoreReading::BrierGap, _) => sample.brier_influences(),
+                (ScoreReading::Brier, _) => sample.brier_influences(),
                 (ScoreReading::ObservedExpected, _) => sample.ratio_influences(),
                 (_, fit) => fit.as_ref().map(|(rows, found)| found.influences(rows))?,
             })
@@ -108,7 +108,7 @@ impl FoundScore<'_> {
     }
 }
 
-impl FactualMeasurement<'_> {
+impl MeasureContext<'_> {
     /// Every metric of the family but p-values, the first less the second, in every scope. Nothing
     /// where no scores were gathered.
     pub(crate) fn compare_scores(
@@ -119,7 +119,7 @@ impl FactualMeasurement<'_> {
         let [Some(first), Some(second)] = counts.map(FactualCounts::scores) else {
             return Vec::new();
         };
-        if !self.context.settings.families.contains(&MetricFamily::Scores) {
+        if !self.settings.families.contains(&MetricFamily::Scores) {
             return Vec::new();
         }
         let is_binned = first.is_binned() || second.is_binned();
@@ -141,13 +141,13 @@ impl FactualMeasurement<'_> {
             GroupSubjects::new(n, n > 2, sample)
         };
         let sides = [side(counts[0], first), side(counts[1], second)];
-        self.context.of_each(MetricFamily::Scores, |metric| {
-            let Reads::Scored(reading) = metric.reads else { return Vec::new() };
+        self.of_each(MetricFamily::Scores, |metric| {
+            let Reads::Scored(reading, gap) = metric.reads else { return Vec::new() };
             let in_scope = |scope: MetricScope| {
                 let both = sides.each_ref().map(|side| FoundScore::new(side, reading, scope));
                 self.compared((metric, scope), reading, both, is_binned)
             };
-            let mut scopes = sides[0].scopes(reading);
+            let mut scopes = sides[0].scopes(reading, gap.is_some());
             // Pairs first; a p-value of one run says nothing of another.
             scopes.sort_by_key(|scope| matches!(scope, MetricScope::OneVsRest(_)));
             scopes.retain(|_| reading != ScoreReading::EcceP);
@@ -162,7 +162,6 @@ impl FactualMeasurement<'_> {
         [first, second]: [FoundScore<'_>; 2],
         is_binned: bool,
     ) -> ComparedValue {
-        let context = &self.context;
         let is_normal = [&first, &second].iter().all(|of| of.is_plain() && !of.aucs.is_empty());
         let fewest = first.fewest().min(second.fewest());
         let method = if is_normal { IntervalProcedure::DeLong } else { IntervalProcedure::Student };
@@ -177,11 +176,11 @@ impl FactualMeasurement<'_> {
                 }
                 let varies = fewest >= 2 && spread.variance > NO_VARIANCE_OF_GAP;
                 let value = gap.unwrap_or(f64::NAN);
-                interval_of(value, varies.then_some(spread), context, method).ok_or(UNCHANGED)
+                interval_of(value, varies.then_some(spread), self, method).ok_or(UNCHANGED)
             }
             _ => Err(UNCHANGED),
         };
-        let mut found = ComparedValue::new(context, of, values, n_rows, basis);
+        let mut found = ComparedValue::new(self, of, values, n_rows, basis);
         if found.interval.is_some() {
             found.ci_method.push_str(", paired by person");
         }

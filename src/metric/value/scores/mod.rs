@@ -53,7 +53,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use crate::metric::estimate::share::{RowsBelow, Share};
-use crate::metric::evidence::counting_unit::SampleBasis;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
 use crate::metric::evidence::units::WeightSums;
@@ -64,8 +64,9 @@ use crate::metric::student_interval::{GroupTerms, Spread, UnitTerm};
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext};
-use crate::metric::value::measured::FactualMeasurement;
-use crate::metric::value::measured_value::{MeasuredValue, PersonBasis, ValuePeople};
+use crate::metric::value::measured_value::{
+    MeasuredValue, PersonBasis, SubjectPeople, ValuePeople,
+};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
 use crate::param::Level;
@@ -93,7 +94,7 @@ const LEAST_PERSONS_OF_SLOPE: u64 = 20;
 
 /// The labelled scores of one group, of all others, or of all.
 struct ScoreSample {
-    basis: SampleBasis,
+    basis: CountingUnit,
     /// Ascending by their place.
     rows: Vec<RankedScore>,
     places_are_log_odds: bool,
@@ -137,18 +138,13 @@ impl ScoreSample {
 
     /// Some people of the counts.
     fn of(counts: &FactualCounts, scores: &LabelledScores, who: GroupSelection) -> Self {
-        let people = counts.confusion(who);
-        let empty = match (people.n(), people.predicted()) {
-            (0, 0) => Undefined::EmptyGroup,
-            (0, _) => Undefined::NoLabel,
-            _ => Undefined::ZeroWeight,
-        };
+        let empty = counts.confusion(who).or_empty(Undefined::ZeroWeight);
         ScoreSample::new(scores, scores.ascending(who), empty)
     }
 
     /// Whether each row is a person without a weight.
     fn is_plain(&self) -> bool {
-        self.basis == SampleBasis::default()
+        self.basis == CountingUnit::default()
     }
 
     fn n(&self) -> u64 {
@@ -163,8 +159,9 @@ impl ScoreSample {
         n_units(self.rows.iter(), self.basis.persons)
     }
 
-    fn person_basis(&self) -> Option<PersonBasis> {
-        self.basis.persons.then(|| PersonBasis { n: self.n_persons(), denominator: None })
+    fn people(&self) -> SubjectPeople {
+        let persons = || PersonBasis { n: self.n_persons(), denominator: None };
+        SubjectPeople { n: self.n(), cases: None, persons: self.basis.persons.then(persons) }
     }
 
     fn side(&self, positive: bool) -> Vec<RankedScore> {
@@ -235,10 +232,9 @@ impl ScoreSample {
         if !self.basis.persons {
             return Some(rows);
         }
-        let rate = |rows: &[RankedScore]| Rate {
-            numerator: rows.iter().filter(|row| row.positive).map(|row| row.weight).sum(),
-            denominator: rows.iter().map(|row| row.weight).sum(),
-            empty: Undefined::EmptyGroup,
+        let rate = |rows: &[RankedScore]| {
+            let positive = rows.iter().filter(|row| row.positive).map(|row| row.weight).sum();
+            Rate::of(positive, rows.iter().map(|row| row.weight).sum())
         };
         let mut by_person = of.to_vec();
         by_person.sort_by_key(|row| row.person);
@@ -341,25 +337,21 @@ impl<'a> FoundScore<'a> {
             _ => subjects.compared(scope).to_vec(),
         };
         let (a, b) = (samples[0], samples[samples.len() - 1]);
-        let aucs: Vec<Cow<'a, Result<AucEstimate, Undefined>>> = match reading {
-            ScoreReading::Auc => vec![Cow::Borrowed(a.auc())],
-            ScoreReading::AucGap => vec![Cow::Borrowed(a.auc()), Cow::Borrowed(b.auc())],
-            ScoreReading::CrossAuc => vec![Cow::Owned(a.over(b))],
-            ScoreReading::CrossAucGap => vec![Cow::Owned(a.over(b)), Cow::Owned(b.over(a))],
+        let aucs: Vec<Cow<'a, Result<AucEstimate, Undefined>>> = match (reading, scope) {
+            (ScoreReading::Auc, _) => samples.iter().map(|of| Cow::Borrowed(of.auc())).collect(),
+            (ScoreReading::CrossAuc, MetricScope::Direction(..)) => vec![Cow::Owned(a.over(b))],
+            (ScoreReading::CrossAuc, _) => vec![Cow::Owned(a.over(b)), Cow::Owned(b.over(a))],
             _ => Vec::new(),
         };
         let of_aucs =
             aucs.iter().map(|auc| auc.as_ref().as_ref().map(|of| of.value).map_err(|e| *e));
         let mut fit = None;
         let value = match reading {
-            ScoreReading::Auc
-            | ScoreReading::AucGap
-            | ScoreReading::CrossAuc
-            | ScoreReading::CrossAucGap => {
+            ScoreReading::Auc | ScoreReading::CrossAuc => {
                 of_aucs.reduce(difference).unwrap_or(Err(Undefined::OperandMissing))
             }
-            ScoreReading::Brier => a.brier(),
-            ScoreReading::BrierGap => difference(a.brier(), b.brier()),
+            ScoreReading::Brier if samples.len() == 1 => a.brier(),
+            ScoreReading::Brier => difference(a.brier(), b.brier()),
             ScoreReading::ObservedExpected => a.observed_over_expected(),
             ScoreReading::Intercept | ScoreReading::Slope => {
                 let rows = LogOddsRows::new(&a.rows, a.places_are_log_odds);
@@ -402,17 +394,10 @@ impl<'a> FoundScore<'a> {
 
     /// How many people are behind it.
     fn people(&self) -> ValuePeople {
-        let people = match self.samples.as_slice() {
-            [a, b] => {
-                let rows = || a.rows.iter().chain(&b.rows);
-                let all = self.is_of_persons().then(|| n_units(rows(), true));
-                ValuePeople::two([a.n(), b.n()], None)
-                    .with_persons(all, &[a.person_basis(), b.person_basis()])
-            }
-            samples => {
-                ValuePeople::one(self.n(), None).with_person_basis(samples[0].person_basis())
-            }
-        };
+        let rows = self.samples.iter().flat_map(|sample| &sample.rows);
+        let all = self.is_of_persons().then(|| n_units(rows, true));
+        let each: Vec<SubjectPeople> = self.samples.iter().map(|sample| sample.people()).collect();
+        let people = ValuePeople::of(&each, all);
         match self.aucs.is_empty() {
             true => people,
             false => ValuePeople { smallest_denominator: self.fewest_of_class(), ..people },
@@ -421,7 +406,7 @@ impl<'a> FoundScore<'a> {
 
     fn interval(&self, context: &MeasureContext<'_>) -> IntervalOrReason {
         let (a, b) = (self.samples[0], self.samples[self.samples.len() - 1]);
-        let by_person = self.is_of_persons();
+        let (by_person, is_one) = (self.is_of_persons(), self.samples.len() == 1);
         let terms = |of: &ScoreSample| GroupTerms::new(of.brier_influences(), by_person);
         let student = IntervalProcedure::Student;
         let (spread, method, why) = match (self.reading, self.known_aucs().as_deref(), &self.fit) {
@@ -431,8 +416,8 @@ impl<'a> FoundScore<'a> {
                 let method = if a.is_plain() { IntervalProcedure::DeLong } else { student };
                 (first.spread_of_gap(second, a.is_plain(), by_person), method, GAP_WITHOUT_VARIANCE)
             }
-            (ScoreReading::Brier, ..) => (terms(a).spread(), student, ONE_PERSON),
-            (ScoreReading::BrierGap, ..) => (terms(a).gap(&terms(b)), student, ONE_PERSON),
+            (ScoreReading::Brier, ..) if is_one => (terms(a).spread(), student, ONE_PERSON),
+            (ScoreReading::Brier, ..) => (terms(a).gap(&terms(b)), student, ONE_PERSON),
             (ScoreReading::Slope, ..) if by_person && a.n_persons() < LEAST_PERSONS_OF_SLOPE => {
                 return Err(FEW_PERSONS_OF_SLOPE);
             }
@@ -444,7 +429,9 @@ impl<'a> FoundScore<'a> {
         };
         let found = interval_of(self.value.unwrap_or(f64::NAN), spread, context, method);
         let cut = |of: ValueInterval| match self.reading {
-            ScoreReading::Brier => ValueInterval { lo: of.lo.max(0.0), hi: of.hi.min(1.0), ..of },
+            ScoreReading::Brier if is_one => {
+                ValueInterval { lo: of.lo.max(0.0), hi: of.hi.min(1.0), ..of }
+            }
             _ => of,
         };
         found.map(cut).ok_or(why)
@@ -470,39 +457,36 @@ impl<'a> FoundScore<'a> {
 
 impl GroupSubjects<ScoreSample> {
     /// The scopes in which a metric has values.
-    fn scopes(&self, reading: ScoreReading) -> Vec<MetricScope> {
+    fn scopes(&self, reading: ScoreReading, is_gap: bool) -> Vec<MetricScope> {
         let n = self.groups.len();
         let to_others =
             |a: usize| (0..n).filter(move |b| *b != a).map(move |b| MetricScope::Direction(a, b));
         match reading {
-            ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
-                self.comparisons(SwapEffect::Negated)
-            }
+            _ if is_gap => self.comparisons(SwapEffect::Negated),
             ScoreReading::CrossAuc => (0..n).flat_map(to_others).collect(),
             _ => self.singles(),
         }
     }
 }
 
-impl FactualMeasurement<'_> {
+impl MeasureContext<'_> {
     /// Every metric of the family: each group, all together, each pair, each group and all others.
     /// Nothing where no scores were gathered.
     pub(crate) fn scores(&self, counts: &FactualCounts) -> Vec<MeasuredValue> {
-        let context = &self.context;
         let Some(scores) = counts.scores() else { return Vec::new() };
-        if !context.settings.families.contains(&MetricFamily::Scores) {
+        if !self.settings.families.contains(&MetricFamily::Scores) {
             return Vec::new();
         }
         let sample = |who: GroupSelection| ScoreSample::of(counts, scores, who);
         let n = counts.groups.len();
         let subjects = GroupSubjects::new(n, n > 2, sample);
-        context.of_each(MetricFamily::Scores, |metric| {
-            let Reads::Scored(reading) = metric.reads else { return Vec::new() };
+        self.of_each(MetricFamily::Scores, |metric| {
+            let Reads::Scored(reading, gap) = metric.reads else { return Vec::new() };
             let value = |scope| {
                 let found = FoundScore::new(&subjects, reading, scope);
-                found.measured((metric, scope), context, scores.is_binned())
+                found.measured((metric, scope), self, scores.is_binned())
             };
-            subjects.scopes(reading).into_iter().map(value).collect()
+            subjects.scopes(reading, gap.is_some()).into_iter().map(value).collect()
         })
     }
 }

@@ -22,12 +22,11 @@ use crate::exec::accumulator::map_as_list;
 use crate::metric::Metric;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::additive::additive;
-use crate::metric::evidence::outcome_patterns::AnySwitch;
-use crate::metric::evidence::person::ECCM_CELLS;
+use crate::metric::evidence::person::{ECCM_CELLS, UNLABELLED};
 use crate::metric::evidence::person_sums::PersonSwitchCounts;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::measured_value::{CellNumbers, PersonBasis, Subject, ValuePeople};
+use crate::metric::value::measured_value::{CellNumbers, PersonBasis, Subject, SubjectPeople};
 use crate::metric::value::scope_people::{ScopePeople, any_groups};
 use crate::metric::value::settings::MeasureSettings;
 
@@ -131,8 +130,8 @@ impl GraphCases {
         }
         if places.has_rest() {
             let cells = persons.any.at(key, from);
-            cells[any_cell(kind, false)] += all - any;
-            cells[any_cell(kind, true)] += any;
+            cells[any_cell(kind, false) - UNLABELLED] += all - any;
+            cells[any_cell(kind, true) - UNLABELLED] += any;
         }
     }
 
@@ -157,18 +156,12 @@ impl GraphCases {
         };
         let first = if matches!(scope, MetricScope::Direction(..)) { 0 } else { self.sums_at() };
         let held: Vec<usize> = places.numbers_of(place).iter().map(|n| first + n).collect();
-        let persons = self.persons.as_ref().map(|of| {
-            let all = of.cells.sums(|direction| held.contains(&direction));
-            all.into_iter().map(UnitKind::person).collect()
-        });
+        let persons = self.persons.as_ref().map(|of| of.units(&held));
         let units = UnitSums::new(ECCM_CELLS, false, kinds(place..place + 1, switch_cell), persons);
         let any = any_groups(places, scope).map(|groups| {
-            let persons = self.persons.as_ref().map(|of| {
-                let all = of.any.sums(|group| groups.contains(&group));
-                all.into_iter().map(UnitKind::person).collect()
-            });
+            let persons = self.persons.as_ref().map(|of| of.any_units(&groups));
             let rows = places.len() + groups.start..places.len() + groups.end;
-            UnitSums::new(4, false, kinds(rows, any_cell), persons)
+            UnitSums::new(ECCM_CELLS, false, kinds(rows, any_cell), persons)
         });
         ScopeCases { graphs, people: ScopePeople::of_units(units, any, settings) }
     }
@@ -184,7 +177,7 @@ fn switch_cell(kind: usize, switches: bool) -> usize {
 
 /// The same by whether anything switches.
 fn any_cell(kind: usize, switches: bool) -> usize {
-    AnySwitch::index(kind % 2 == 1, switches)
+    switch_cell(4 + kind % 2, switches)
 }
 
 /// The people of one scope over graphs, each graph being one more row of everybody.
@@ -216,7 +209,7 @@ impl ScopeCases<'_> {
         metric: &'static Metric,
         share: Option<&Share>,
         cases: Option<u64>,
-    ) -> Option<(ValuePeople, u64)> {
+    ) -> Option<(SubjectPeople, u64)> {
         let graphs = self.graphs.max(1);
         let rows = |kind: &UnitKind| {
             let held = kind.cells.iter().filter(|(cell, _)| self.people.counts(metric, *cell));
@@ -231,9 +224,8 @@ impl ScopeCases<'_> {
         // Of a row with several counterfactuals whether any switches is known once.
         let any = self.people.any.iter().flat_map(UnitSums::kinds);
         let rows = any.map(|kind| kind.cells.iter().map(|(_, n)| n).sum::<u64>() / graphs).max();
-        let people = ValuePeople::one(n, None);
-        let people = people.with_person_basis(Some(PersonBasis { n, denominator }));
-        Some((people, rows.unwrap_or(most).max(1)))
+        let persons = Some(PersonBasis { n, denominator });
+        Some((SubjectPeople { n, cases: None, persons }, rows.unwrap_or(most).max(1)))
     }
 
     /// The different persons whom a metric counts here or there; none where each row is a person.

@@ -380,53 +380,43 @@ pub(crate) fn measure_worlds(
     let (measured_worlds, on_all_rows) = measured.split_at(counts.worlds.len());
     let over_graphs = OverGraphs::new(counts, measured_worlds, settings);
     let across = |k: usize| -> AcrossWorldsValue {
-        let each: Vec<&MeasuredValue> =
-            measured_worlds.iter().map(|of_world| &of_world[k]).collect();
+        let each: Vec<(&GraphWorld, &MeasuredValue)> =
+            counts.worlds.iter().zip(measured_worlds.iter().map(|of| &of[k])).collect();
         // A world that saw no row of a group has nobody.
-        let lead = each.iter().copied().find(|m| m.value.is_ok()).unwrap_or(each[0]);
-        let spread = |even: bool| {
-            let weight =
-                |world: &GraphWorld| if even { 1.0 / members[world.bootstrap] as f64 } else { 1.0 };
-            let of = |(world, m): (&GraphWorld, &&MeasuredValue)| {
-                Some(WeightedValue {
-                    value: m.value.ok()?,
-                    copies: world.copies,
-                    weight: weight(world),
-                })
+        let lead = each.iter().find(|(_, m)| m.value.is_ok()).unwrap_or(&each[0]).1;
+        let (metric, scope) = (lead.metric, lead.scope);
+        let spread = |weight: &dyn Fn(&GraphWorld) -> f64| {
+            let of = |(world, m): &(&GraphWorld, &MeasuredValue)| {
+                let (value, copies) = (m.value.ok()?, world.copies);
+                Some(WeightedValue { value, copies, weight: weight(world) })
             };
-            let sample: Vec<WeightedValue> =
-                counts.worlds.iter().zip(&each).filter_map(of).collect();
-            SampleSpread::new(&sample, level.get())
+            SampleSpread::new(&each.iter().filter_map(of).collect::<Vec<_>>(), level.get())
         };
-        let all = spread(false);
-        let pair = |(world, m): (&GraphWorld, &&MeasuredValue)| {
-            Some((*world, m.value.ok()?, on_all_rows[world.all_rows][k].value.ok()))
+        let all = spread(&|_| 1.0);
+        let even = spread(&|world| 1.0 / members[world.bootstrap] as f64);
+        let pair = |(world, m): &(&GraphWorld, &MeasuredValue)| {
+            Some((**world, m.value.ok()?, on_all_rows[world.all_rows][k].value.ok()))
         };
-        let parts = SpreadParts::new(
-            &counts.worlds.iter().zip(&each).filter_map(pair).collect::<Vec<_>>(),
-            level.get(),
-        );
-        let value = all.map_or(each[0].value, |all| Ok(all.mean));
+        let parts = each.iter().filter_map(pair).collect::<Vec<_>>();
+        let value = all.map_or(each[0].1.value, |all| Ok(all.mean));
         let same = |of: fn(&MeasuredValue) -> Option<u64>| {
-            let told = each.iter().filter(|m| m.value.is_ok() || lead.value.is_err());
-            of(lead).filter(|first| told.clone().all(|m| of(m) == Some(*first)))
+            let mut told = each.iter().filter(|(_, m)| m.value.is_ok() || lead.value.is_err());
+            of(lead).filter(|first| told.all(|(_, m)| of(m) == Some(*first)))
         };
-        let share = over_graphs.share(lead.metric, lead.scope);
-        let persons = over_graphs.persons(lead.metric, lead.scope);
-        let (interval, ci_method) = match (&counts.cases, value.is_ok(), lead.interval) {
-            (None, true, Some(interval)) => (Some(interval), lead.ci_method.clone()),
-            (None, true, None) if !matches!(lead.metric.reads, Reads::Shift(_)) => {
-                (None, lead.ci_method.clone())
-            }
-            _ => ask.interval(value, || over_graphs.interval(lead.metric, lead.scope, &ask)),
+        let share = over_graphs.share(metric, scope);
+        let persons = over_graphs.persons(metric, scope);
+        let is_lead = counts.cases.is_none()
+            && (lead.interval.is_some() || !matches!(metric.reads, Reads::Shift(_)));
+        let (interval, ci_method) = match is_lead && value.is_ok() {
+            true => (lead.interval, lead.ci_method.clone()),
+            false => ask.interval(value, || over_graphs.interval(metric, scope, &ask)),
         };
         let copies = |is_defined: bool| {
-            let each = counts.worlds.iter().zip(&each);
-            each.filter(|(_, m)| m.value.is_ok() == is_defined).map(|(world, _)| world.copies).sum()
+            let each = each.iter().filter(|(_, m)| m.value.is_ok() == is_defined);
+            each.map(|(world, _)| world.copies).sum()
         };
-        let (n_worlds, n_undefined) = (copies(true), copies(false));
         let mut flags: Vec<&'static str> =
-            each.iter().flat_map(|m| m.flags.iter().copied()).collect();
+            each.iter().flat_map(|(_, m)| m.flags.iter().copied()).collect();
         flags.extend(
             persons
                 .iter()
@@ -437,20 +427,17 @@ pub(crate) fn measure_worlds(
         flags.extend(counts.sampled.then_some(SAMPLED));
         // Clear is what both other people and other graphs leave clear.
         let around = all.and_then(|all| all.spread);
-        let is_clear = |ends: Option<(f64, f64)>| is_clear(each[0].ideal, ends, None);
+        let is_clear = |ends: Option<(f64, f64)>| is_clear(lead.ideal, ends, None);
         let clear = is_clear(interval.map(|i| (i.lo, i.hi)))
             && around.is_none_or(|around| is_clear(Some((around.lo, around.hi))));
         // The mean over graphs.
-        let switched = counts.worlds.iter().zip(&each).try_fold((0, 0), |(sum, n), (world, m)| {
-            match (m.value, m.switched) {
-                (Err(_), _) => Some((sum, n)),
-                (Ok(_), switched) => Some((sum + world.copies * switched?, n + world.copies)),
-            }
+        let defined = each.iter().filter(|(_, m)| m.value.is_ok());
+        let switched = defined.clone().try_fold((0, 0), |(sum, n), (world, m)| {
+            Some((sum + world.copies * m.switched?, n + world.copies))
         });
         let switched = switched.filter(|(_, n)| *n > 0).map(|(sum, n)| sum / n);
         // Of rows no more is known than how many persons they are at least.
         let switched = switched.map(|rows| persons.map_or(rows, |(_, most)| rows / most));
-        let (metric, scope) = (each[0].metric, each[0].scope);
         let impaired = impaired(metric, scope, (value, clear), switched, settings);
         let measured = MeasuredValue {
             switched,
@@ -465,16 +452,16 @@ pub(crate) fn measure_worlds(
             effective: share.map(|share| share.size).or(lead.effective),
             ..lead.clone()
         };
-        let each = each.iter().map(|m| (m.value, m.numerator, m.denominator)).collect();
+        let by_world = each.iter().map(|(_, m)| (m.value, m.numerator, m.denominator));
         AcrossWorldsValue {
             measured,
             spread: around,
             level,
-            spread_parts: parts,
-            bootstrap_mean: spread(true).map(|even| even.mean),
-            n_worlds,
-            n_undefined,
-            by_world: each,
+            spread_parts: SpreadParts::new(&parts, level.get()),
+            bootstrap_mean: even.map(|even| even.mean),
+            n_worlds: copies(true),
+            n_undefined: copies(false),
+            by_world: by_world.collect(),
         }
     };
     (0..first.len()).into_par_iter().map(across).collect()
@@ -570,14 +557,14 @@ impl<'a> OverGraphs<'a> {
                 (self.share(metric, scope), self.denominators(metric, scope).min());
             self.scopes.get(&scope)?.persons(metric, share.as_ref(), least.flatten())
         };
-        let MetricScope::Difference(a, b) = scope else { return one(scope) };
+        let MetricScope::Difference(a, b) = scope else {
+            return one(scope).map(|(of, most)| (ValuePeople::of(&[of], None), most));
+        };
         let scopes = [MetricScope::Direction(a, b), MetricScope::Direction(b, a)];
         let ((x, most), (y, most_back)) = (one(scopes[0])?, one(scopes[1])?);
         let [forth, back] = scopes.map(|scope| &self.scopes[&scope]);
         let all = forth.persons_with(back, metric)?;
-        let people =
-            ValuePeople::two([x.n, y.n], None).with_persons(Some(all), &[x.persons, y.persons]);
-        Some((people, most.max(most_back)))
+        Some((ValuePeople::of(&[x, y], Some(all)), most.max(most_back)))
     }
 }
 
