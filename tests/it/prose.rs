@@ -113,8 +113,8 @@ const LOOKING: [&str; 18] = [
 ];
 
 /// Code that looks for words or blanks in a text, by file below `src`, how often: in names of
-/// slices and of files, in numbers, in the lists of words that the program carries, and in the rows
-/// of tests. None looks into a sentence.
+/// slices and of files, in numbers, and in the lists of words that the program carries. None looks
+/// into a sentence.
 const LOOKS: &[(&str, usize)] = &[
     ("diff/definitions.rs", 1),
     ("explain/words.rs", 4),
@@ -122,7 +122,6 @@ const LOOKS: &[(&str, usize)] = &[
     ("report/diff.rs", 4),
     ("report/export.rs", 2),
     ("report/section/slices.rs", 1),
-    ("table/text_row.rs", 1),
 ];
 
 /// Calls whose text is an error, or is of the program itself.
