@@ -10,8 +10,8 @@ use super::words::said;
 use crate::diff::compared_run::ComparedRun;
 use crate::folder::manifest::{Manifest, PolicyVersions, SetWords};
 use crate::table::MetricRow;
-use crate::table::text_row::TextRow;
 use crate::tests::Says;
+use crate::tests::TextRow;
 
 /// The rate of women who lose an approval as men.
 const WOMEN: &str = "counterfactual=flip, scope=direction, from_group=Female, to_group=Male, metric=nsr, family=ccm";

@@ -168,8 +168,8 @@ mod tests {
     use crate::table::GateRow;
     use crate::table::file::write_rows;
     use crate::table::recourse::{RecourseRow, SubgroupRow};
-    use crate::table::text_row::TextRow;
     use crate::table::why::SwitchPatternRow;
+    use crate::tests::TextRow;
 
     /// The rows of a gate on what is counted in a folder.
     fn judged(

@@ -19,8 +19,8 @@ use crate::gate::reason::GateStatus;
 use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::settings::FavourableClass;
-use crate::table::text_row::TextRow;
 use crate::table::{ChangeRow, MetricRow};
+use crate::tests::TextRow;
 
 fn judge(
     questions: &[GateQuestion],

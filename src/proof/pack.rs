@@ -170,7 +170,7 @@ impl AuditArchive<'_> {
 mod tests {
     use super::count_cases;
     use crate::table::CfExampleRow;
-    use crate::table::text_row::TextRow;
+    use crate::tests::TextRow;
 
     #[test]
     fn a_case_has_a_row_for_each_feature() {

@@ -67,7 +67,7 @@ mod tests {
 
     use super::text;
     use crate::table::GateRow;
-    use crate::table::text_row::TextRow;
+    use crate::tests::TextRow;
 
     #[test]
     fn a_verdict_is_one_of_three_results_or_none() {

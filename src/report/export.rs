@@ -212,9 +212,9 @@ pub(crate) fn prometheus(
 mod tests {
     use super::{ExportedAudit, junit, prometheus};
     use crate::folder::manifest::{Manifest, RunSummary};
-    use crate::table::text_row::TextRow;
     use crate::table::{AuditKey, GateRow, MetricRow};
     use crate::tests::Says;
+    use crate::tests::TextRow;
 
     /// Two values whose groups differ in one letter that few formats allow, and gates of every
     /// kind.

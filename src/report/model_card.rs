@@ -345,9 +345,9 @@ mod tests {
         RunSummary, SetWords,
     };
     use crate::report::export::ExportedAudit;
-    use crate::table::text_row::TextRow;
     use crate::table::{AuditKey, GateRow, MetricRow};
     use crate::tests::Says;
+    use crate::tests::TextRow;
     use serde_json::Value;
 
     fn words(text: &str) -> String {

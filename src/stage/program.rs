@@ -72,7 +72,7 @@ impl<'a> NamedVariables<'a> {
         Ok(env)
     }
 
-    /// What makes stale what a program with these arguments writes, and `with` that the job says of
+    /// What makes stale what a program with these arguments writes, and `with` that the job says about
     /// it. Time limit, threads and secrets are not part of it. The values of the variables under
     /// `pass_env` are hashed with a key that never leaves the cache: nobody can try values by their
     /// hashes.

@@ -132,8 +132,8 @@ fn without_group(
 mod tests {
     use super::{of_state, without_group};
     use crate::table::PopulationRow;
-    use crate::table::text_row::TextRow;
     use crate::tests::Says;
+    use crate::tests::TextRow;
 
     fn row(state: &str, group: Option<&str>, rows: i64) -> PopulationRow {
         PopulationRow {

@@ -372,7 +372,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         value
     }
 
-    /// The fields of what the stage is told of the job, likewise, each by its name within `path`.
+    /// The fields of what the stage reads of the job, likewise, each by its name within `path`.
     pub(crate) fn fields(&mut self, path: &str, told: &impl Serialize) {
         match serde_json::to_value(told) {
             Ok(Value::Object(fields)) => {

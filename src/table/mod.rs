@@ -35,8 +35,6 @@ pub(crate) mod row_macro;
 mod scores;
 mod shared_meanings;
 pub(crate) mod support;
-#[cfg(test)]
-pub(crate) mod text_row;
 pub(crate) mod why;
 
 pub use changes::{ChangeRow, HistoryRow, WITH_FITS};

@@ -35,7 +35,7 @@ pub(crate) fn deciding_need<'a>(rows: impl Iterator<Item = &'a GateRow>) -> Opti
 #[cfg(test)]
 mod tests {
     use super::{GateRow, deciding_need};
-    use crate::table::text_row::TextRow;
+    use crate::tests::TextRow;
     use crate::tests::{expected, json};
 
     #[test]

@@ -50,8 +50,8 @@ mod tests {
 
     use super::join_tables;
     use crate::table::file::{RowWriter, read_matching, read_rows};
-    use crate::table::text_row::TextRow;
     use crate::table::{FilterRow, TableRow};
+    use crate::tests::TextRow;
 
     fn write(folder: &Path, from: i64, n: i64) {
         std::fs::create_dir_all(folder).unwrap();

@@ -4,8 +4,8 @@ use super::{against, asked, baseline_of, change, direction, judge, nsr, pair, qu
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateLimit, GateQuantity, GateQuestion};
 use crate::gate::reason::GateStatus;
-use crate::table::text_row::TextRow;
 use crate::table::{ChangeRow, GateRow, MetricRow};
+use crate::tests::TextRow;
 
 /// The verdict, the reason and the row of a gate about a change from the baseline.
 #[track_caller]

@@ -5,9 +5,9 @@ use super::{asked, direction, gap, judge, nsr, pair, question};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateLimit, GateQuestion, GateSubject, GateTables};
 use crate::gate::reason::GateStatus;
-use crate::table::text_row::TextRow;
 use crate::table::{CountRow, MetricRow};
 use crate::tests::Says;
+use crate::tests::TextRow;
 
 /// Cells of a value that is undefined.
 const UNDEFINED: &str = "value=, lo=, hi=, undefined=empty_group";

@@ -5,8 +5,8 @@ use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateLimit, GateQuestion, GateSubject};
 use crate::gate::reason::GateStatus;
 use crate::table::MetricRow;
-use crate::table::text_row::TextRow;
 use crate::tests::Says;
+use crate::tests::TextRow;
 
 /// The interval across graphs keeps a limit that the interval of people does not; of a single graph
 /// there is none.

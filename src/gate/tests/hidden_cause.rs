@@ -5,8 +5,8 @@ use crate::gate::hidden_cause::{asks, verdict};
 use crate::gate::judge;
 use crate::gate::question::{GateLimit, GateQuestion, GateSubject, GateTables};
 use crate::gate::reason::GateStatus;
-use crate::table::text_row::TextRow;
 use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey};
+use crate::tests::TextRow;
 
 /// What the table has about the gate `g` without a hidden cause, and where each push turns it.
 fn rows(verdict: &str, turns: [Option<f64>; 2], undefined: &str) -> Vec<HiddenCauseRow> {

@@ -3,8 +3,8 @@
 use super::{asked, judge, nsr, question, rates};
 use crate::gate::question::{GateLimit, GateQuestion, GateSubject};
 use crate::metric::interval::z_of_level;
-use crate::table::text_row::TextRow;
 use crate::tests::Says;
+use crate::tests::TextRow;
 
 /// At most 5 %. 17 of 200 breaks it at 95 % (5.37 to 13.2) and at 97.5 % (5.03 to 14.0), not at
 /// 98.33 % (4.86 to 14.5); 19 and 40 do at each of these.

@@ -4,9 +4,9 @@ use super::{direction, nsr, question};
 use crate::gate::judge;
 use crate::gate::question::{GateLimit, GateQuestion, GateTables};
 use crate::gate::reason::GateReason;
-use crate::table::text_row::TextRow;
 use crate::table::{ArmRow, IssueRow, MetricRow, ReasonCode, UnknownLevelRow};
 use crate::tests::Says;
+use crate::tests::TextRow;
 
 /// Verdict, code and reason of the row of a question.
 fn judged(q: &GateQuestion, tables: GateTables<'_>) -> [String; 3] {

@@ -10,8 +10,8 @@ use crate::gate::{holm, judge, rounded_switches};
 use crate::metric::catalog::ccm::HARM;
 use crate::num::seed::RandomStream;
 use crate::table::CountRow;
-use crate::table::text_row::TextRow;
 use crate::tests::Says;
+use crate::tests::TextRow;
 
 /// Of `n` people of a group who were granted it `switches` lose it as men, so many of them between
 /// two scores that agree to single precision.

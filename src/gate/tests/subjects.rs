@@ -9,9 +9,9 @@ use crate::gate::question::{GateLimit, GateQuestion, GateSubject};
 use crate::gate::reason::GateStatus;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::settings::FavourableClass;
-use crate::table::text_row::TextRow;
 use crate::table::{GateRow, MetricRow};
 use crate::tests::Says;
+use crate::tests::TextRow;
 
 /// A rate of 122 cases between two groups, with ends at a hundredth to either side.
 fn part(metric: &str, [from, to]: [&str; 2], value: f64) -> MetricRow {

@@ -9,9 +9,9 @@ use crate::gate::question::{GateLimit, GateQuestion, GateSubject, GateTables};
 use crate::gate::reason::{GateStatus, UnshownChange};
 use crate::metric::interval::{newcombe, wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
-use crate::table::text_row::TextRow;
 use crate::table::{ChangeRow, CountRow, MetricRow, PopulationRow};
 use crate::tests::Says;
+use crate::tests::TextRow;
 
 /// Counterfactuals that look like their rows test nothing, unless the model knows better.
 #[test]

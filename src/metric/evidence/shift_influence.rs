@@ -165,7 +165,7 @@ impl ScopeMeans {
 
 /// Computes what each pair of a chunk adds to a scope, of which the factual score is multiplied by
 /// a scale.
-impl VectorJob for (&mut UnitTerms<TermColumn>, &ScopeMeans, &PairChunk, f64, PairTerms<'_>) {
+impl VectorJob for (&mut UnitTerms<UnitColumn>, &ScopeMeans, &PairChunk, f64, PairTerms<'_>) {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         let (columns, means, chunk, scale, (logs, BalancedTerms { a, b, term, .. })) = self;
@@ -195,7 +195,7 @@ struct InfluenceSums {
 }
 
 /// A term of the pairs of a chunk.
-type TermColumn = [f64; CHUNK];
+type UnitColumn = [f64; CHUNK];
 
 impl InfluenceSums {
     fn merge(&mut self, other: &InfluenceSums) {
@@ -250,7 +250,7 @@ struct RowTerms {
 
 impl RowTerms {
     /// Adds pairs of these people.
-    fn add(&mut self, people: &[u32], terms: &UnitTerms<TermColumn>) {
+    fn add(&mut self, people: &[u32], terms: &UnitTerms<UnitColumn>) {
         let known = self.people.len();
         let end = people.iter().max().map_or(0, |largest| largest + 1);
         self.numbers.resize(self.numbers.len().max(end as usize), 0);
@@ -292,7 +292,7 @@ impl RowTerms {
 pub(super) struct InfluenceWorkspace {
     arch: Arch,
     logs: LogTerms,
-    pairs: UnitTerms<TermColumn>,
+    pairs: UnitTerms<UnitColumn>,
     /// One for each scope of a direction.
     rows: [RowTerms; MAX_SCOPES_PER_DIRECTION],
     direction: Option<(usize, usize)>,

@@ -1,6 +1,18 @@
-//! The places of the ONNX runtime's library: ORT_DYLIB_PATH, the system, a Python package.
+//! The library of the ONNX runtime: its places (ORT_DYLIB_PATH, the system, a Python package), and
+//! how it is loaded, once per process.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use ort::environment::Environment;
+use ort::logging::LogLevel;
+
+use crate::error::Result;
+use crate::model::onnx::OnnxParams;
+
+/// How to install the library.
+const INSTALL_HINT: &str = "install the library with `pip install onnxruntime`, or name \
+    its file: `ORT_DYLIB_PATH=/path/to/libonnxruntime.so`";
 
 /// The library file of the Python package, below its `site-packages`.
 const IN_PACKAGE: &str = "onnxruntime/capi/libonnxruntime*";
@@ -55,4 +67,53 @@ pub(crate) fn libraries() -> Vec<PathBuf> {
         found.extend(files.map(|file| std::path::absolute(&file).unwrap_or(file)));
     }
     found
+}
+
+/// The loaded library: it allows one environment per process, for all models.
+static LOADED: Mutex<Option<Environment>> = Mutex::new(None);
+
+/// The loaded library.
+///
+/// # Errors
+/// As [`load_library`].
+pub(super) fn environment(libraries: &[PathBuf], params: &OnnxParams) -> Result<Environment> {
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*loaded {
+        Some(environment) => Ok(environment.clone()),
+        None => Ok(loaded.insert(load_library(libraries, params)?).clone()),
+    }
+}
+
+/// Loads the library from the first place where loading succeeds.
+///
+/// If only one place was given, the error names its cause.
+pub(super) fn load_library(libraries: &[PathBuf], params: &OnnxParams) -> Result<Environment> {
+    let mut tried = Vec::new();
+    for library in libraries {
+        match ort::init_from(library) {
+            Ok(builder) => {
+                let fault = |e: ort::Error| {
+                    params.fault(
+                        "no-runtime",
+                        format!("the ONNX runtime does not start: {}", first_line(&e)),
+                    )
+                };
+                let environment =
+                    builder.with_name("cfaudit").with_telemetry(false).build().map_err(fault)?;
+                // Its warnings would mix with the lines of this program.
+                environment.set_log_level(LogLevel::Error);
+                return Ok(environment);
+            }
+            Err(e) => tried.push(first_line(&e)),
+        }
+    }
+    let what = match tried.as_slice() {
+        [one] => format!("the ONNX runtime cannot be loaded: {one}"),
+        _ => "the library of the ONNX runtime, version 1.18 or newer, was not found".to_owned(),
+    };
+    params.fault("no-runtime", what).fail(INSTALL_HINT)
+}
+
+pub(super) fn first_line(error: &impl std::fmt::Display) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use ort::environment::Environment;
-use ort::logging::LogLevel;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{
@@ -17,6 +16,7 @@ use ort::value::{
 use super::OnnxParams;
 use super::columns::{InputValues, padded};
 use super::graph::OnnxGraph;
+use super::library::{environment, first_line};
 use crate::data::FeatureRows;
 use crate::error::{Error, Result};
 use crate::model::Scorer;
@@ -25,10 +25,6 @@ use crate::model::contract::{
     ScoreOutput, ScoreTerm,
 };
 use crate::num::float_precision::FloatPrecision;
-
-/// How to install the library.
-const INSTALL_HINT: &str = "install the library with `pip install onnxruntime`, or name \
-    its file: `ORT_DYLIB_PATH=/path/to/libonnxruntime.so`";
 
 /// Rows per block.
 const BLOCK_ROWS: usize = 4096;
@@ -383,51 +379,6 @@ fn tensor(
         TensorElementType::Bool => numbers(shape, &all, |x| x != 0.0),
         _ => numbers(shape, &all, |x| x),
     }
-}
-
-fn first_line(error: &impl std::fmt::Display) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
-}
-
-/// The loaded library: it allows one environment per process, for all models.
-static LOADED: Mutex<Option<Environment>> = Mutex::new(None);
-
-fn environment(libraries: &[PathBuf], params: &OnnxParams) -> Result<Environment> {
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    match &*loaded {
-        Some(environment) => Ok(environment.clone()),
-        None => Ok(loaded.insert(load_library(libraries, params)?).clone()),
-    }
-}
-
-/// Loads the library from the first place where loading succeeds.
-///
-/// If only one place was given, the error names its cause.
-pub(super) fn load_library(libraries: &[PathBuf], params: &OnnxParams) -> Result<Environment> {
-    let mut tried = Vec::new();
-    for library in libraries {
-        match ort::init_from(library) {
-            Ok(builder) => {
-                let fault = |e: ort::Error| {
-                    params.fault(
-                        "no-runtime",
-                        format!("the ONNX runtime does not start: {}", first_line(&e)),
-                    )
-                };
-                let environment =
-                    builder.with_name("cfaudit").with_telemetry(false).build().map_err(fault)?;
-                // Its warnings would mix with the lines of this program.
-                environment.set_log_level(LogLevel::Error);
-                return Ok(environment);
-            }
-            Err(e) => tried.push(first_line(&e)),
-        }
-    }
-    let what = match tried.as_slice() {
-        [one] => format!("the ONNX runtime cannot be loaded: {one}"),
-        _ => "the library of the ONNX runtime, version 1.18 or newer, was not found".to_owned(),
-    };
-    params.fault("no-runtime", what).fail(INSTALL_HINT)
 }
 
 fn open_session(params: &OnnxParams, environment: &Environment) -> Result<Session> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::columns::padded;
-use super::runtime::load_library;
+use super::library::load_library;
 use super::{OnnxParams, OnnxScorer};
 use crate::data::source_form::SourceForm;
 use crate::data::values::ValueClass;

@@ -209,7 +209,7 @@ mod tests {
     use super::{people, score_texts};
     use crate::folder::manifest::ModelWords;
     use crate::table::CfExampleRow;
-    use crate::table::text_row::TextRow;
+    use crate::tests::TextRow;
 
     #[test]
     fn people_stand_in_the_order_in_which_they_were_drawn() {

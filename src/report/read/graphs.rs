@@ -200,7 +200,7 @@ mod tests {
     use super::GraphEvidence;
     use crate::folder::manifest::AttributeWords;
     use crate::table::NodeRow;
-    use crate::table::text_row::TextRow;
+    use crate::tests::TextRow;
 
     /// Sets of rows move people both ways; next to sets that move levels one way, all tell of the
     /// same way, that of the declared groups.

@@ -13,10 +13,10 @@ use super::sample::{
 use crate::folder::manifest::{ArmWords, DecisionNames, ExperimentWords, Manifest, SignerWords};
 use crate::report::render;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::text_row::TextRow;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{CfExampleRow, ComparisonRow, GateRow, GroupRow, MetricRow};
 use crate::tests::Says;
+use crate::tests::TextRow;
 
 /// Bytes and words of a page.
 const BYTES_AT_MOST: usize = 400_000;

@@ -8,12 +8,12 @@ use super::sample::{EccmSample, FolderSample, glossary, names, spread, two_group
 use crate::folder::manifest::{ArmWords, ExperimentWords, JobChange, Manifest, RunComparison};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::text_row::TextRow;
 use crate::table::{
     ArmRow, ChangeRow, ComparisonRow, EdgeRow, GateRow, GraphRow, MetricRow, NeededKnowledgeRow,
     NodeRow, TableRow, ThresholdRow, WorldPeopleRow,
 };
 use crate::tests::Says;
+use crate::tests::TextRow;
 
 /// Gives the rows of a table that hold some cells others.
 fn change<R: TableRow + Default + PartialEq>(tables: &Path, held: &str, cells: &str) {

@@ -7,9 +7,9 @@ use super::html::{page, page_within, section, words};
 use super::sample::{FolderSample, two_groups};
 use crate::report::draw::palette;
 use crate::table::file::write_rows;
-use crate::table::text_row::TextRow;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, RARE, SetPair};
 use crate::tests::Says;
+use crate::tests::TextRow;
 
 fn pair([set, attribute, from, to]: [&str; 4]) -> SetPair {
     SetPair {

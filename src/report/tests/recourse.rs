@@ -12,8 +12,8 @@ use crate::table::recourse::{
     ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
     RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS,
 };
-use crate::table::text_row::TextRow;
 use crate::tests::Says;
+use crate::tests::TextRow;
 
 /// Tables of recourse: each of these groups is compared with the group m.
 struct RecourseSample {

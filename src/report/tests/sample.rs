@@ -13,10 +13,10 @@ use crate::param::Level;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::table::file::write_rows;
 use crate::table::list::versions;
-use crate::table::text_row::TextRow;
 use crate::table::{
     AuditKey, CountRow, FilterRow, GateRow, GroupRow, IssueRow, MetricRow, ScoreShiftRow,
 };
+use crate::tests::TextRow;
 
 /// Cells of one direction by label (negative, positive), factual and counterfactual prediction.
 pub(super) type EccmSample = [[[i64; 2]; 2]; 2];

@@ -184,8 +184,8 @@ fn blind_gate_text(name: &Name, gate: &GateBlock, (told, low): (&str, &str), why
 mod tests {
     use super::decision_shares;
     use crate::metric::evidence::labels::{FavourableShare, LowestShare};
-    use crate::table::text_row::TextRow;
     use crate::table::{GroupRow, MetricRow};
+    use crate::tests::TextRow;
 
     /// Groups of four people, so many of them with the favourable side.
     fn of_four(shares: &[(&str, u64)]) -> Vec<FavourableShare> {

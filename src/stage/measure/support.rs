@@ -87,7 +87,7 @@ pub(crate) fn with_supported(
 mod tests {
     use super::with_supported;
     use crate::table::MetricRow;
-    use crate::table::text_row::TextRow;
+    use crate::tests::TextRow;
 
     fn row(family: &str, denominator: i64) -> MetricRow {
         MetricRow::of(&format!("family={family}, denominator={denominator}"))

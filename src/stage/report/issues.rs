@@ -426,8 +426,8 @@ pub(super) fn blind_gates(measured: &Path, origins: &FolderOrigins<'_>) -> Resul
 #[cfg(test)]
 mod tests {
     use super::missing_scores;
-    use crate::table::text_row::TextRow;
     use crate::table::{GroupRow, PopulationRow};
+    use crate::tests::TextRow;
 
     #[test]
     fn missing_scores_are_counted_by_group() {

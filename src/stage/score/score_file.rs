@@ -59,7 +59,7 @@ pub(super) struct ScoreFile<'a> {
     context: RowContext<'a>,
     /// The next row group that is to be decoded.
     next_group: usize,
-    /// Decoded row groups; a fault is told when it is their turn.
+    /// Decoded row groups; a fault is reported when it is their turn.
     ready: VecDeque<Result<ScoreColumns>>,
     current: Option<ScoreColumns>,
     /// Entries of the current row group that are used.

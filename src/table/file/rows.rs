@@ -345,9 +345,9 @@ mod tests {
         GroupWriter, LONG_CHUNK_ROWS, ROWS_AT_ONCE, RowWriter, read_rows, table_metadata,
         write_rows,
     };
-    use crate::table::text_row::TextRow;
     use crate::table::{CountRow, CurveRow, GroupRow, IssueRow, SelectedRow, TableDef, TableRow};
     use crate::tests::Says;
+    use crate::tests::TextRow;
 
     #[test]
     fn rows_are_read_back_sorted_by_key() {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, StringArray, UInt64Array};
 
-use super::row_macro::RowColumns;
-use super::{ColumnDef, ColumnType};
+use crate::table::row_macro::RowColumns;
+use crate::table::{ColumnDef, ColumnType};
 
 /// A row that is made of text. A cell is `column=value`, with `, ` between cells; what stands
 /// between two of those without an `=` belongs to the value before. An empty value is null where
