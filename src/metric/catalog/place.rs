@@ -9,7 +9,8 @@ macro_rules! page_lists {
 
         impl PageList {
             /// All lists.
-            pub const ALL: &[PageList] = &[$(PageList::$list,)*];
+            #[cfg(test)]
+            pub(crate) const ALL: &[PageList] = &[$(PageList::$list,)*];
         }
     };
 }

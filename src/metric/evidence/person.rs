@@ -201,8 +201,8 @@ cells! { tcn = 0; tsp = 1; fsn = 2; fcp = 3; fcn = 4; fsp = 5; tsn = 6; tcp = 7;
 impl Eccm {
     /// Counterfactuals of people who all have a label, at the index 4 label + 2 factual +
     /// counterfactual.
-    #[must_use]
-    pub const fn labelled([a, b, c, d, e, f, g, h]: [u64; 8]) -> Self {
+    #[cfg(test)]
+    pub(crate) const fn labelled([a, b, c, d, e, f, g, h]: [u64; 8]) -> Self {
         Eccm([a, b, c, d, e, f, g, h, 0, 0, 0, 0])
     }
 
