@@ -237,7 +237,7 @@ mod tests {
         for exponent in [-220, -100, -1, 0, 70, 250] {
             // Whole numbers, whose sum integers know.
             let whole: Vec<u64> =
-                (0..2000).map(|_| stream.u64() >> 11 >> stream.u64() % 50).collect();
+                (0..2000).map(|_| stream.u64() >> 11 >> (stream.u64() % 50)).collect();
             let terms = whole.iter().map(|&n| libm::scalbn(n as f64, exponent));
             let sum: u128 = whole.iter().map(|&n| u128::from(n)).sum();
             let found = sum_of(&terms.collect::<Vec<_>>()).to_f64();

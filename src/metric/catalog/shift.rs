@@ -169,16 +169,16 @@ mod tests {
 
     #[test]
     fn bins_are_closed_on_the_left() {
-        for i in 0..=SCORE_BINS {
-            assert_eq!(score_bin(SCORE_EDGES[i]), i.min(SCORE_BINS - 1));
+        for (i, edge) in SCORE_EDGES.into_iter().enumerate() {
+            assert_eq!(score_bin(edge), i.min(SCORE_BINS - 1));
             if i > 0 {
-                assert_eq!(score_bin(SCORE_EDGES[i].next_down()), i - 1);
+                assert_eq!(score_bin(edge.next_down()), i - 1);
             }
         }
-        for i in 0..=CHANGE_BINS {
-            assert_eq!(change_bin(CHANGE_EDGES[i]), i.min(CHANGE_BINS - 1));
+        for (i, edge) in CHANGE_EDGES.into_iter().enumerate() {
+            assert_eq!(change_bin(edge), i.min(CHANGE_BINS - 1));
             if i > 0 {
-                assert_eq!(change_bin(CHANGE_EDGES[i].next_down()), i - 1);
+                assert_eq!(change_bin(edge.next_down()), i - 1);
             }
         }
     }

@@ -298,31 +298,31 @@ fn whole_vectors(n: usize) -> usize {
 impl VectorJob for (&mut ChunkTerms, &PairChunk) {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        let (ChunkTerms { columns, parts, wide, logs }, chunk) = self;
+        let (own, chunk) = self;
         let n = whole_vectors(chunk.n);
         for i in 0..n {
             let (s, c) = (chunk.score[i], chunk.score_cf[i]);
             let change = c - s;
-            columns[0][i] = share_units(s);
-            columns[1][i] = share_units(c);
-            columns[2][i] = share_units(change.abs());
-            columns[3][i] = share_units(change * change);
+            own.columns[0][i] = share_units(s);
+            own.columns[1][i] = share_units(c);
+            own.columns[2][i] = share_units(change.abs());
+            own.columns[3][i] = share_units(change * change);
         }
         for i in 0..n {
             let (s, c) = (chunk.score[i], chunk.score_cf[i]);
-            parts[0][i] = score_part(s);
-            parts[1][i] = score_part(c);
-            parts[2][i] = change_part(c - s);
+            own.parts[0][i] = score_part(s);
+            own.parts[1][i] = score_part(c);
+            own.parts[2][i] = change_part(c - s);
         }
-        let far = log_terms(chunk, logs);
+        let far = log_terms(chunk, &mut own.logs);
         for i in 0..n {
-            columns[4][i] = signed_units(logs.terms[i]);
+            own.columns[4][i] = signed_units(own.logs.terms[i]);
         }
-        wide.clear();
-        for &i in &logs.room.positions[..far] {
-            if logs.terms[i].abs() > 1.0 {
-                columns[4][i] = 0;
-                wide.push((i, FixedSum::from_f64(logs.terms[i])));
+        own.wide.clear();
+        for &i in &own.logs.room.positions[..far] {
+            if own.logs.terms[i].abs() > 1.0 {
+                own.columns[4][i] = 0;
+                own.wide.push((i, FixedSum::from_f64(own.logs.terms[i])));
             }
         }
     }
