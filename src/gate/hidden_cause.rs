@@ -6,8 +6,8 @@
 //! cause alone, pushed either way. Only a pass is taken back: if a fail were, a gate could be
 //! switched off by a strength that nothing withstands.
 
-use super::decision::decide;
 use super::observe::{matches, observed};
+use super::verdict::decide;
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateObservation, GateQuantity, GateQuestion, GateSubject};
 use crate::gate::reason::{GateReason, GateStatus};

@@ -14,8 +14,8 @@
 //! Student's of a logarithm too. On any other each side is stretched as that of a normal
 //! distribution, which is near enough.
 
-use super::decision::{decide, inconclusive_reason};
 use super::evidence::{RateEvidence, people_of_width};
+use super::verdict::{decide, inconclusive_reason};
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{ComparedPlace, GateReason, Judged};
 use crate::metric::catalog::find;

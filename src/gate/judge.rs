@@ -3,10 +3,10 @@
 
 use super::counted::CountedGate;
 use super::decide_by::GateDecideBy;
-use super::decision::{decide, small_flags};
 use super::observe::{changes, negate, observations, observed};
 use super::power::NeededPeople;
 use super::unshown::{untested, untested_directions};
+use super::verdict::{decide, small_flags};
 use super::{
     boundary, hidden_cause, holm, objection, power, remark, rounding, support, unmeasured,
 };

@@ -34,7 +34,6 @@
 mod boundary;
 pub(crate) mod counted;
 pub(crate) mod decide_by;
-mod decision;
 pub(crate) mod evidence;
 pub(crate) mod hidden_cause;
 mod holm;
@@ -50,6 +49,7 @@ mod rounding;
 mod support;
 pub(crate) mod unmeasured;
 mod unshown;
+mod verdict;
 
 pub(crate) use self::judge::judge;
 pub(crate) use self::observe::add_old_extremes;

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use super::unmeasured;
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::decision::fits_once;
 use crate::gate::question::{
     GateBaseline, GateObservation, GateQuantity, GateQuestion, GateSubject, GateTables,
 };
 use crate::gate::reason::{GateReason, IntervalLack, UncertaintySource};
+use crate::gate::verdict::fits_once;
 use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;

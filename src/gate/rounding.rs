@@ -9,8 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use super::decision::decide;
 use super::holm;
+use super::verdict::decide;
 use crate::folder::manifest::RoundedSwitches;
 use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{ComparedPart, GateBoundSide, GateReason, GateStatus, WithoutRounding};

@@ -2,7 +2,6 @@
 //! below share.
 
 mod baseline;
-mod decision;
 mod doubts;
 mod hidden_cause;
 mod holm;
@@ -11,6 +10,7 @@ mod reason;
 mod rounding;
 mod subjects;
 mod unmeasured;
+mod verdict;
 
 use crate::gate::question::{
     GateBaseline, GateLimit, GateQuantity, GateQuestion, GateResults, GateSubject, GateTables,

@@ -8,7 +8,7 @@
 //! factual prediction) these become the eight cells TCP, FCP, TCN, FCN, TSN, FSN, TSP, FSP of the
 //! extended matrix.
 //!
-//! [`evidence::counts`] and [`evidence::outcome_patterns`] gather evidence in one mergeable pass,
+//! [`evidence::counts`] and [`evidence::ccm_cells`] gather evidence in one mergeable pass,
 //! [`evidence::strata`] the same by stratum, [`evidence::paired_counts`] that of two models;
 //! [`evidence::units`] is what every interval of counts is made from, see [`estimate`].
 //! [`catalog::shift`] also needs a second pass, [`evidence::shift_pass`], which knows the means of

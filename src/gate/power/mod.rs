@@ -25,10 +25,10 @@ mod pair;
 mod share;
 
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::decision::{inconclusive_reason, small_flags};
 use crate::gate::evidence::GateEvidence;
 use crate::gate::question::{GateLimit, GateQuestion, GateRuling, GateTables};
 use crate::gate::reason::GateStatus;
+use crate::gate::verdict::{inconclusive_reason, small_flags};
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::RATE_OF_ONE;

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::evidence::additive::additive;
+use crate::metric::evidence::ccm_cells::{PatternTally, PersonPattern};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::FactualCounts;
-use crate::metric::evidence::outcome_patterns::{PatternTally, PersonPattern};
 use crate::metric::evidence::person::{Confusion, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::supported::SupportedOnly;

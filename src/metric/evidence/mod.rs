@@ -1,6 +1,7 @@
 //! What is counted of people: accumulators that merge.
 
 pub(crate) mod additive;
+pub(crate) mod ccm_cells;
 pub(crate) mod chunk;
 pub(crate) mod class_counts;
 pub(crate) mod counting_unit;
@@ -14,7 +15,6 @@ pub(crate) mod jensen_shannon;
 pub(crate) mod labelled_scores;
 pub(crate) mod labels;
 pub(crate) mod matrix;
-pub(crate) mod outcome_patterns;
 pub(crate) mod paired_counts;
 pub mod person;
 pub(crate) mod person_sums;

@@ -11,7 +11,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::metric::evidence::additive::additive;
-use crate::metric::evidence::outcome_patterns::any_cell;
+use crate::metric::evidence::ccm_cells::any_cell;
 use crate::metric::evidence::person::{
     ECCM_CELLS, ScoredCounterfactual, ScoredPerson, UNLABELLED, cell_index,
 };

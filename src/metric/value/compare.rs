@@ -26,7 +26,7 @@ use rayon::prelude::*;
 
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::estimate::Estimate;
-use crate::metric::evidence::outcome_patterns::has_label;
+use crate::metric::evidence::ccm_cells::has_label;
 use crate::metric::evidence::paired_counts::{PAIRED_CELLS, PairedCounts, said, units_of_side};
 use crate::metric::evidence::person::{CONFUSION_CELLS, ECCM_CELLS};
 use crate::metric::evidence::units::UnitSums;

@@ -151,7 +151,9 @@ fn count(
         }
         Ok(batch.row.len() as u64)
     };
-    let counted = row_context.pieces(basis.n_groups()).fold(empty, add, merge_each)?;
+    // Where nothing is tested no row is read.
+    let n_groups = if of_attributes.iter().all(Vec::is_empty) { 0 } else { basis.n_groups() };
+    let counted = row_context.pieces(n_groups).fold(empty, add, merge_each)?;
     Ok(counted.chunks(n_sections).map(<[SupportCounts]>::to_vec).collect())
 }
 

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::map_as_list;
 use crate::metric::evidence::additive::additive;
+use crate::metric::evidence::ccm_cells::{PatternTally, ScopeCellProfiles};
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::outcome_patterns::{PatternTally, ScopeCellProfiles};
 use crate::metric::evidence::person::{
     ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells, cell_index, scored_pair,
 };
