@@ -372,13 +372,15 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         value
     }
 
-    /// The fields of what the stage reads of the job, likewise, each by its name within `path`.
+    /// The fields of what the stage reads of the job, likewise, each by its name: within `path`, or
+    /// as it is where it has a dot or a blank.
     pub(crate) fn fields(&mut self, path: &str, told: &impl Serialize) {
         match serde_json::to_value(told) {
             Ok(Value::Object(fields)) => {
-                fields
-                    .into_iter()
-                    .for_each(|(name, of)| _ = self.value(&format!("{path}.{name}"), of));
+                for (name, of) in fields {
+                    let is_whole = name.contains(['.', ' ']);
+                    self.value(&if is_whole { name } else { format!("{path}.{name}") }, of);
+                }
             }
             _ => _ = self.value(path, told),
         }

@@ -88,7 +88,7 @@ pub enum DuplicateRule {
 }
 
 /// The parameters of preparing, from the job. What they are written as decides which rows are
-/// stale.
+/// stale, and their names are in the reason: keys below `data`, other keys of the job, or words.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct PrepareParams {
     /// Side tables that are joined to the rows; of these only some are needed.
@@ -99,6 +99,7 @@ pub(crate) struct PrepareParams {
     /// The column of row ids; without it the row number serves.
     pub row_id: Option<ColumnName>,
     /// Whether files are joined to the rows by the hashes of their ids.
+    #[serde(rename = "files joined by row id")]
     pub joins_by_key: bool,
     /// The column that says whose row it is; without it each row is a person.
     pub person: Option<ColumnName>,
@@ -107,6 +108,7 @@ pub(crate) struct PrepareParams {
     /// The label, unless there is none.
     pub label: Option<SidesParams>,
     /// Whether the raw label is kept too, as a hidden feature.
+    #[serde(rename = "label as it stands")]
     pub raw_label: bool,
     /// Levels that features have in another layout, by name: they get a position even without a
     /// row.
@@ -118,27 +120,30 @@ pub(crate) struct PrepareParams {
     /// Sensitive attributes, in the job's order.
     pub sensitive: Vec<SensitiveParams>,
     /// Continuous features.
-    #[serde(rename = "features.continuous")]
+    #[serde(rename = "data.features.continuous")]
     pub continuous: Vec<ColumnName>,
     /// Ordinal features.
-    #[serde(rename = "features.ordinal")]
+    #[serde(rename = "data.features.ordinal")]
     pub ordinal: Vec<(ColumnName, OrdinalOrder)>,
     /// Nominal features.
-    #[serde(rename = "features.nominal")]
+    #[serde(rename = "data.features.nominal")]
     pub nominal: Vec<ColumnName>,
     /// One-hot groups: the name of a nominal feature, and a continuous 0/1 column for each of its
     /// levels.
-    #[serde(rename = "features.onehot")]
+    #[serde(rename = "data.features.onehot")]
     pub onehot: Vec<(ColumnName, Vec<ColumnName>)>,
     /// Whether numeric columns are whole, where the values do not decide: by the job or the
     /// reference.
     #[serde(rename = "columns")]
     pub integer: BTreeMap<String, bool>,
     /// The columns whose type the job says.
+    #[serde(rename = "types of columns")]
     pub declared: DeclaredColumns,
     /// Words that usually mean missing and that the job gives a meaning, by column.
+    #[serde(rename = "words that the job names")]
     pub named_words: BTreeMap<String, Vec<String>>,
     /// The columns whose texts are brought to one spelling.
+    #[serde(rename = "spelling of columns")]
     pub spelling: BTreeMap<String, Spelling>,
     /// What happens to missing values.
     pub missing: MissingBlock,
@@ -148,16 +153,21 @@ pub(crate) struct PrepareParams {
     #[serde(rename = "duplicates")]
     pub drop_duplicates: Option<Vec<ColumnName>>,
     /// Columns carried as numbers for models: scores, thresholds, expected scores.
+    #[serde(rename = "columns of models")]
     pub carry: Vec<ColumnName>,
     /// Columns of decisions, each once.
+    #[serde(rename = "decisions of models")]
     pub decisions: Vec<SidesParams>,
     /// The split, where a column decides it.
     pub split: Option<SplitColumn>,
     /// The split, where the hash of each row decides it.
+    #[serde(rename = "split by hash")]
     pub hash_split: Option<HashSplit>,
     /// The column whose values are strata, and what happens to its missing values.
+    #[serde(rename = "metrics.clarify.strata")]
     pub strata: Option<(ColumnName, MissingRule)>,
     /// The columns whose values are slices, and what happens to their missing values.
+    #[serde(rename = "metrics.by")]
     pub slices: Vec<(ColumnName, MissingRule)>,
 }
 
