@@ -7,10 +7,11 @@
 //! | file | from | to |
 //! | --- | --- | --- |
 //! | `encoding` | training rows | z-scored numbers and indicators of levels |
-//! | `draw` | number of rows, seed | how often each row occurs in each bootstrap replicate |
+//! | `bootstrap_draws` | number of rows, seed | how often each row occurs in each bootstrap replicate |
 //! | `moments` | encoded rows, draws | weighted sums of products, one matrix per replicate: rows are not needed after this |
 //! | `score` | moments | degenerate Gaussian score of a variable given its parents |
 //! | `grow_shrink`, `shrink`, `boss`, `bes` | score, `knowledge` | a DAG of high score |
+//! | `search` | one replicate | these searches, and the DAGs of the class found |
 //! | `graph` | DAG | the graph of its equivalence class under knowledge (CPDAG) |
 //! | `given` | edges given by the user | the same, without a search |
 //! | `class` | CPDAG | number of its DAGs, all of them, or a sample |

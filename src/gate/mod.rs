@@ -31,13 +31,13 @@
 //! Each row also tells how many people would decide it, see [`power`]. That, Holm's method and the
 //! doubt about a rate of 1 ask the same [`evidence`]: rates with the people who would be as sure.
 
+mod all_gates;
 mod boundary;
 pub(crate) mod counted;
 pub(crate) mod decide_by;
 pub(crate) mod evidence;
 pub(crate) mod hidden_cause;
 mod holm;
-mod judge;
 mod objection;
 mod observe;
 mod people;
@@ -51,7 +51,7 @@ pub(crate) mod unmeasured;
 mod unshown;
 mod verdict;
 
-pub(crate) use self::judge::judge;
+pub(crate) use self::all_gates::judge;
 pub(crate) use self::observe::add_old_extremes;
 pub(crate) use self::rounding::rounded_switches;
 

@@ -194,7 +194,7 @@ pub enum GroupValue {
 }
 
 impl GroupValue {
-    /// A value that is no rate; undefined of a rate.
+    /// The value, where it is not a rate.
     pub(crate) fn score(self, c: &Confusion) -> MetricValue {
         match self {
             GroupValue::MeanOfRates([x, y]) => {
@@ -383,7 +383,7 @@ impl GapTransform {
         matches!(self, Ratio | Inverse | SmallerOverLarger)
     }
 
-    /// What the values of A and B become; `B` being all, for a distance to them.
+    /// What the values of A and B become. For a distance to all people B is all of them.
     pub(crate) fn of_values(self, a: MetricValue, b: MetricValue) -> MetricValue {
         match self {
             GapTransform::Difference => difference(a, b),
@@ -403,7 +403,8 @@ impl GapTransform {
             GapTransform::Difference => a.minus(b),
             GapTransform::Rise => b.minus(a),
             GapTransform::Inverse => b.over(a),
-            _ => a.over(b),
+            GapTransform::Ratio | GapTransform::SmallerOverLarger => a.over(b),
+            GapTransform::Widest | GapTransform::ToTotal => unreachable!("no difference or ratio"),
         }
     }
 }

@@ -9,13 +9,13 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval};
 use crate::num::student::{satterthwaite, student_quantile};
 
 /// Degrees of freedom of a variance of so many units, of which some carry the spread
-/// (Satterthwaite's, from the kurtosis of the influences): min(P - 1, 2 P c / (P - c)). `carriers`
+/// (Satterthwaite's, from the kurtosis of the influences): min(P - 1, 2 P c / (P - c)). `contributing`
 /// is (sum x^2)^2 / sum x^4 of influences x, or (sum y)^2 / sum y^2 of what the units add to the
 /// cases. Normal influences give P - 1, few large ones about 2 c.
-pub(crate) fn degrees_of_freedom(units: f64, carriers: f64) -> f64 {
+pub(crate) fn degrees_of_freedom(units: f64, contributing: f64) -> f64 {
     let most = units - 1.0;
-    if carriers < units * (1.0 - 1e-12) {
-        most.min(2.0 * units * carriers / (units - carriers))
+    if contributing < units * (1.0 - 1e-12) {
+        most.min(2.0 * units * contributing / (units - contributing))
     } else {
         most
     }
@@ -79,8 +79,8 @@ impl Spread {
         let n: f64 = units.clone().map(|unit| unit.n).sum();
         let squares: f64 = units.clone().map(|unit| unit.squares).sum();
         let fourths: f64 = units.map(|unit| unit.fourths(squares)).sum();
-        let carriers = if fourths > 0.0 { 1.0 / fourths } else { n };
-        Spread { variance: squares, df: degrees_of_freedom(n, carriers) }
+        let contributing = if fourths > 0.0 { 1.0 / fourths } else { n };
+        Spread { variance: squares, df: degrees_of_freedom(n, contributing) }
     }
 
     /// The spread of the value less another one; `shared` is the covariance of both.
@@ -181,7 +181,7 @@ mod tests {
     use super::{GroupTerms, Spread, UnitTerm, degrees_of_freedom, log_student, student};
 
     #[test]
-    fn few_carriers_have_few_degrees_of_freedom() {
+    fn few_contributing_have_few_degrees_of_freedom() {
         // All alike, and normal influences, whose kurtosis is 3: c is a third of the units.
         assert_eq!(degrees_of_freedom(10.0, 10.0), 9.0);
         assert_eq!(degrees_of_freedom(300.0, 100.0), 299.0);

@@ -31,8 +31,8 @@ pub(crate) const LANES: usize = 8;
 /// a round have 53 bits.
 const ROUND_BITS: i32 = 43;
 
-/// The exact sum of numbers from 2^-288 to 2^330: what is smaller counts as 0, and what is larger
-/// as a number of about that size.
+/// The exact sum of numbers up to 2^330, each rounded to a multiple of 2^-288, ties to even: no
+/// order changes it. What is larger counts as a number of about that size.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct WideSum([u64; LIMBS]);
 

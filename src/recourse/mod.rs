@@ -10,7 +10,7 @@
 //! | `knobs` | the block `recourse` of a job | the settings of the engine |
 //! | `bins` | numbers of a column | its levels, and the number that represents a bin |
 //! | `groups` | declared groups | the pairs of groups that are compared, with the affected and unaffected rows of each |
-//! | `itemsets` | affected rows | frequent sets of items: the subgroups |
+//! | `subgroups` | affected rows | frequent sets of items: the subgroups |
 //! | `candidates` | unaffected rows | frequent sets of items: the levels that actions may lead to |
 //! | `steps` | rules and costs of columns | cost of the change of one level to another, if it may be made |
 //! | `actions` | subgroups, candidates | the valid actions of each subgroup, and the distinct sets of changes behind them |

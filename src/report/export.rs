@@ -156,8 +156,7 @@ fn label(text: &str) -> String {
 }
 
 /// The Prometheus text format, version 0.0.4: the values for which `takes` says so, and the gates
-/// if
-/// `with_gates`.
+/// where `with_gates`.
 pub(crate) fn prometheus(
     audit: &ExportedAudit<'_>,
     takes: impl Fn(&MetricRow) -> bool,

@@ -31,13 +31,13 @@ use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::gate::questions::questions;
 use crate::stage::kinds::{DiscoverStage, MeasureStage, ScoreStage, TrainStage};
 use crate::stage::memory;
+use crate::stage::memory::refuse_memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 use crate::stage::stage_builder::{Stage, StageBuilder, StageFolders, StageInput};
-use crate::stage::train::trainer::refuse_memory;
 use crate::table::{MetricRow, MetricTable};
 use crate::unit::AuditUnit;
 

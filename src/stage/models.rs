@@ -29,7 +29,6 @@ use crate::stage::score::command::{CommandCall, ProgramFiles};
 use crate::stage::score::rows::{score_by_fold, trained_groups};
 use crate::stage::stage_builder::{Opens, StageBuilder, StageInput};
 use crate::stage::train::repeat::TrainingRepeat;
-use crate::stage::train::trainer;
 use crate::unit::AuditUnit;
 
 /// The file of a model, by its number.
@@ -52,7 +51,7 @@ impl<'a> StagePlan<'a> {
         let omit = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
         let trainer = knobs.trainer(layout.features.clone(), omit, seed);
         let (threads, allowed) = (self.settings.threads, memory::allowed(self.settings));
-        trainer::check_memory(trainer.as_ref(), layout, n_training, threads, allowed)
+        memory::check_memory(trainer.as_ref(), layout, n_training, threads, allowed)
             .map_err(|e| self.with_model_place(e, &["models", name]))?;
         Ok(Some(trainer))
     }

@@ -100,12 +100,14 @@ const NOTHING: Projection =
     Projection { keys: false, features: false, outcomes: false, carried: false };
 
 impl PreparedBatch {
-    /// The key of the person whose row each is: what blocks, splits and folds are cut by.
+    /// The key of the person whose row each is: what blocks, splits and folds are cut by. Empty where
+    /// neither persons nor row keys were read.
     pub fn person_keys(&self) -> &[u64] {
         if self.person.is_empty() { &self.row_key } else { &self.person }
     }
 
-    /// The key of the person of a row, where a person may have several rows; else 0.
+    /// The key of the person of a row, where a person may have several rows. Else 0 for all rows:
+    /// only for evidence that does not count persons.
     pub(crate) fn shared_key(&self, i: usize) -> u64 {
         self.person.get(i).copied().unwrap_or(0)
     }
@@ -204,7 +206,7 @@ impl RowsReader {
         self.read_some(group, Projection { features, outcomes: false, carried: false, ..ALL })
     }
 
-    /// The groups and the features of a row group alone.
+    /// The groups, the persons and the features of a row group alone.
     ///
     /// # Errors
     /// A damaged file.

@@ -41,7 +41,8 @@ use self::env_variable::EnvVariable;
 use self::output_text::{OutputTail, SECRET, occurrences, printable, redact, redacted, secrets};
 use self::shell::shell_line;
 use super::event::{ANSWERED, Event};
-use super::{StageContext, files, millis};
+use super::planned_stage::millis;
+use super::{StageContext, files};
 use crate::error::{Error, Fault, Result};
 
 /// How often a thread that waits for a pipe checks whether it must stop.

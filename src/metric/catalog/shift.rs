@@ -146,7 +146,7 @@ fn kld_hist_smoothed(shift: &ScoreShift) -> MetricValue {
 mod tests {
     use super::METRICS;
     use crate::metric::Reads;
-    use crate::metric::evidence::divergence_sums::DivergenceSums;
+    use crate::metric::evidence::jensen_shannon_sums::DivergenceSums;
     use crate::metric::evidence::shift::{
         CHANGE_BINS, CHANGE_EDGES, SCORE_BINS, SCORE_EDGES, ShiftSums, change_bin, log_ratio,
         score_bin,

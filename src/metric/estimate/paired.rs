@@ -62,11 +62,12 @@ impl Estimate {
             return Some(Estimate::other(value, influence, Rc::new(at)));
         }
         let (n, kish) = (n_units as f64, rows.effective());
-        let carriers = (gained + lost) * (gained + lost) / differ;
+        let contributing = (gained + lost) * (gained + lost) / differ;
         let variance = n / (n - 1.0) * spread;
         let design = (variance * kish / of_row).max(1.0);
-        let design = design.max((carriers * design + agree / rows.squares()) / (carriers + 1.0));
-        let df = degrees_of_freedom(n, carriers);
+        let design =
+            design.max((contributing * design + agree / rows.squares()) / (contributing + 1.0));
+        let df = degrees_of_freedom(n, contributing);
         let at = move |level| {
             let of = student(value, of_row * design / kish, df, level);
             Ok(cut(ValueInterval { method: IntervalProcedure::Paired, ..of }))

@@ -10,6 +10,7 @@
 //! number of two bits per target. People are counted by it, with at most five groups in an array
 //! (72 cells for two); anything else is counted by the pattern itself. All give the same patterns.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -118,14 +119,20 @@ impl PatternTally {
 
     /// The sums by pattern, in order.
     pub(crate) fn people(&self) -> BTreeMap<PersonPattern, WeightSums> {
-        let mut all: BTreeMap<PersonPattern, WeightSums> =
-            self.general.iter().map(|(pattern, &people)| (pattern.clone(), people)).collect();
-        let dense = (0..).zip(&self.dense).filter(|(_, people)| people.people() > 0);
-        for (code, &people) in dense.chain(self.coded.iter().map(|(&code, people)| (code, people)))
-        {
-            *all.entry(self.decode(code)).or_default() += people;
+        let mut all = BTreeMap::<PersonPattern, WeightSums>::new();
+        for (pattern, people) in self.patterns() {
+            *all.entry(pattern.into_owned()).or_default() += people;
         }
         all
+    }
+
+    /// The same in no order; a pattern may occur twice.
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = (Cow<'_, PersonPattern>, WeightSums)> {
+        let dense = (0..).zip(&self.dense).filter(|(_, people)| people.people() > 0);
+        let coded = dense.chain(self.coded.iter().map(|(&code, people)| (code, people)));
+        let general = self.general.iter();
+        let general = general.map(|(pattern, &people)| (Cow::Borrowed(pattern), people));
+        general.chain(coded.map(|(code, &people)| (Cow::Owned(self.decode(code)), people)))
     }
 
     /// The people of every scope, by its number, by so many cells: `cell` is that of the label and

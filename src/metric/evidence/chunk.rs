@@ -127,6 +127,16 @@ struct ChunkRoom {
 }
 
 impl ChunkRoom {
+    fn new() -> Self {
+        ChunkRoom {
+            squares: [0.0; CHUNK],
+            positions: [0; CHUNK],
+            left: [0.0; CHUNK],
+            right: [0.0; CHUNK],
+            found: [0.0; CHUNK],
+        }
+    }
+
     /// Lists the positions of pairs that are far apart, or whose square is not a number.
     #[inline(always)]
     fn far(&mut self, n: usize) -> usize {
@@ -137,18 +147,6 @@ impl ChunkRoom {
             far += usize::from(!is_near);
         }
         far
-    }
-}
-
-impl ChunkRoom {
-    fn new() -> Self {
-        ChunkRoom {
-            squares: [0.0; CHUNK],
-            positions: [0; CHUNK],
-            left: [0.0; CHUNK],
-            right: [0.0; CHUNK],
-            found: [0.0; CHUNK],
-        }
     }
 }
 

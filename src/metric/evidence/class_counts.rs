@@ -118,8 +118,8 @@ impl ClassTally {
         cells: impl Fn(&PersonPattern) -> I,
     ) -> Vec<ClassCell> {
         let mut all: BTreeMap<[Option<usize>; 3], WeightSums> = BTreeMap::new();
-        for (kind, sums) in self.people.people() {
-            for (cell, times) in cells(&kind) {
+        for (pattern, sums) in self.people.patterns() {
+            for (cell, times) in cells(&pattern) {
                 *all.entry(cell).or_default() += sums.times(times);
             }
         }
@@ -140,11 +140,11 @@ pub(crate) struct FactualClassCounts {
 
 impl FactualClassCounts {
     /// No rows yet, for this number of classes, of which each against all others begins with these
-    /// counts of nobody.
-    pub(crate) fn new(classes: usize, nobody: &FactualCounts) -> Self {
-        let groups = nobody.groups.len();
-        let tally = ClassTally::new(classes, groups + 1, nobody.unit());
-        FactualClassCounts { groups, tally, one_vs_all: vec![nobody.clone(); classes] }
+    /// empty counts.
+    pub(crate) fn new(classes: usize, empty: &FactualCounts) -> Self {
+        let groups = empty.groups.len();
+        let tally = ClassTally::new(classes, groups + 1, empty.unit());
+        FactualClassCounts { groups, tally, one_vs_all: vec![empty.clone(); classes] }
     }
 
     /// The same without the scores of people.

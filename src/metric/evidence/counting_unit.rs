@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct CountingUnit {
     /// Whether rows have weights.
     pub(crate) weighted: bool,
-    /// Whether a person may have several rows, or a row several counterfactuals.
+    /// Whether a person may have several rows.
     pub(crate) persons: bool,
 }
 

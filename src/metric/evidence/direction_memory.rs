@@ -3,7 +3,7 @@
 //! A set of G groups has G (G - 1) directions. Every thread has counts of all of them, and where
 //! score metrics have intervals the powers of what people add to each scope.
 
-use crate::metric::evidence::divergence_sums::DivergenceSums;
+use crate::metric::evidence::jensen_shannon_sums::DivergenceSums;
 use crate::metric::evidence::score_bins;
 use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, ShiftSums};
 use crate::metric::evidence::shift_influence::ShiftInfluences;

@@ -165,7 +165,7 @@ impl Accumulator for FlipTestSample {
 /// The test made ready: pieces of it may be done in any order and on any thread.
 #[derive(Debug)]
 pub(crate) struct PreparedFlipTest {
-    crowd: FlipTestSample,
+    sample: FlipTestSample,
     /// By group.
     trees: Vec<NeighbourTree>,
     /// By group its people sorted by their features, and where each run of equal ones ends; empty
@@ -183,21 +183,23 @@ impl PreparedFlipTest {
     /// Makes the trees. `facets` are the comparisons, each of a group with another or with all
     /// others.
     pub(crate) fn new(
-        mut crowd: FlipTestSample,
+        mut sample: FlipTestSample,
         groups: usize,
         facets: &[MetricScope],
         knobs: &FlipTestSettings,
         unit: CountingUnit,
     ) -> Self {
-        crowd.subsample();
+        sample.subsample();
         if knobs.standardise {
-            crowd.standardise();
+            sample.standardise();
         }
-        let points = crowd.points();
+        let points = sample.points();
         let neighbours = usize::try_from(knobs.neighbours.get()).unwrap_or(usize::MAX);
-        let everybody = || 0..crowd.people.len() as u32;
+        let everybody = || 0..sample.people.len() as u32;
         let members: Vec<Vec<u32>> = (0..groups)
-            .map(|group| everybody().filter(|&i| crowd.people[i as usize].group == group).collect())
+            .map(|group| {
+                everybody().filter(|&i| sample.people[i as usize].group == group).collect()
+            })
             .collect();
         // The people of a group where somebody looks it up, as facet a or as facet d.
         let of = |side: usize, group: usize| {
@@ -208,9 +210,9 @@ impl PreparedFlipTest {
         let trees = trees.collect();
         let runs: Vec<_> = (0..groups).map(|group| points.runs(of(1, group))).collect();
         let mut nobody = FlipTestResult {
-            eligible: crowd.eligible,
-            looked_at: crowd.people.len() as u64,
-            missing: crowd.missing,
+            eligible: sample.eligible,
+            looked_at: sample.people.len() as u64,
+            missing: sample.missing,
             facets: Vec::new(),
             weighted: unit.weighted,
             persons: unit.persons.then(PersonCells::new),
@@ -220,7 +222,7 @@ impl PreparedFlipTest {
             let [a, d] = scope.sides();
             let people = |who: GroupSelection| {
                 let own = who.groups(groups).flat_map(|group| &members[group]);
-                own.map(|&i| crowd.people[i as usize].key)
+                own.map(|&i| sample.people[i as usize].key)
             };
             let [n_a, n_d] = [a, d].map(|who| people(who).count() as u64);
             let persons =
@@ -243,7 +245,7 @@ impl PreparedFlipTest {
                 );
             }
         }
-        PreparedFlipTest { crowd, trees, runs, pieces, empty: nobody }
+        PreparedFlipTest { sample, trees, runs, pieces, empty: nobody }
     }
 
     /// Number of pieces.
@@ -268,13 +270,13 @@ impl PreparedFlipTest {
             for run in runs.clone() {
                 let run = &numbers[if run == 0 { 0 } else { ends[run - 1] }..ends[run]];
                 nearest.clear();
-                let query = self.crowd.points().at(run[0]);
+                let query = self.sample.points().at(run[0]);
                 a.groups(self.trees.len())
                     .for_each(|group| self.trees[group].search(query, &mut nearest));
-                let is_positive = |i: &u32| self.crowd.people[*i as usize].predicted;
+                let is_positive = |i: &u32| self.sample.people[*i as usize].predicted;
                 let positive = nearest.numbers().filter(is_positive).count();
                 let vote = 2 * positive > nearest.numbers().count();
-                for person in run.iter().map(|&i| &self.crowd.people[i as usize]) {
+                for person in run.iter().map(|&i| &self.sample.people[i as usize]) {
                     let to = vote_cell(person.predicted, vote);
                     piece.people += 1;
                     piece.cells[to] += WeightSums::one(person.weight);
@@ -418,14 +420,14 @@ mod tests {
     }
 
     fn done(
-        crowd: FlipTestSample,
+        sample: FlipTestSample,
         groups: usize,
         facets: &[MetricScope],
         knobs: &FlipTestSettings,
         weighted: bool,
     ) -> FlipTestResult {
         let test = PreparedFlipTest::new(
-            crowd,
+            sample,
             groups,
             facets,
             knobs,
@@ -440,20 +442,20 @@ mod tests {
     fn by_hand() {
         // Facet a on a line: rejected at 0, 1 and 2, accepted at 10, 11 and 12. Of facet d a
         // rejected one at 9, an accepted one at 3.
-        let mut crowd = FlipTestSample::new(1, &knobs(3, 100), Seed(1));
+        let mut sample = FlipTestSample::new(1, &knobs(3, 100), Seed(1));
         for (row, at) in [0.0, 1.0, 2.0, 10.0, 11.0, 12.0].into_iter().enumerate() {
-            crowd.add(looked(row as u64, 0, at > 5.0), &[at]);
+            sample.add(looked(row as u64, 0, at > 5.0), &[at]);
         }
         for (row, (at, predicted)) in
             [(9.0, false), (3.0, true), (1.5, false), (11.5, true), (9.0, false)]
                 .into_iter()
                 .enumerate()
         {
-            crowd.add(looked(10 + row as u64, 1, predicted), &[at]);
+            sample.add(looked(10 + row as u64, 1, predicted), &[at]);
         }
-        crowd.add(looked(20, 1, true), &[f64::NAN]);
+        sample.add(looked(20, 1, true), &[f64::NAN]);
         let flips = done(
-            crowd.clone(),
+            sample.clone(),
             2,
             &[MetricScope::Pair(0, 1), MetricScope::RestVsOne(1)],
             &knobs(3, 100),
@@ -471,12 +473,12 @@ mod tests {
         }
         // With fewer than twice so many people in facet a, one neighbour decides: at 9 that is the
         // one at 10, at 3 the one at 2.
-        let (facet, _) = done(crowd.clone(), 2, &[MetricScope::Pair(0, 1)], &knobs(5, 100), false)
+        let (facet, _) = done(sample.clone(), 2, &[MetricScope::Pair(0, 1)], &knobs(5, 100), false)
             .facet(MetricScope::Pair(0, 1))
             .unwrap();
         assert_eq!((facet.neighbours, facet.cells()), (1, [2, 1, 2]));
         // Nobody is like them in an empty facet.
-        let (facet, _) = done(crowd, 3, &[MetricScope::Pair(2, 1)], &knobs(1, 100), false)
+        let (facet, _) = done(sample, 3, &[MetricScope::Pair(2, 1)], &knobs(1, 100), false)
             .facet(MetricScope::Pair(2, 1))
             .unwrap();
         assert_eq!((facet.n_a, facet.n_d, facet.cells()), (0, 5, [0, 0, 5]));
@@ -486,7 +488,7 @@ mod tests {
     /// in other units change nothing once scaled.
     #[test]
     fn samples_do_not_depend_on_batches() {
-        let mut stream = RandomStream::new(6, "crowd");
+        let mut stream = RandomStream::new(6, "sample");
         let people: Vec<(FlipTestPerson, [f64; 2])> = (0..900)
             .map(|row| {
                 let (x, y, u) = (stream.u01(), (stream.u01() * 4.0).floor(), stream.u01());
@@ -497,13 +499,13 @@ mod tests {
         for most in [50, 300, 5000] {
             let knobs = knobs(5, most);
             let gathered = |parts: usize| {
-                let mut crowds = vec![FlipTestSample::new(2, &knobs, Seed(3)); parts];
+                let mut parts_of = vec![FlipTestSample::new(2, &knobs, Seed(3)); parts];
                 people
                     .iter()
                     .enumerate()
-                    .for_each(|(i, (person, x))| crowds[i * i % parts].add(*person, x));
-                let mut all = crowds.pop().unwrap();
-                crowds.into_iter().rev().for_each(|part| all.merge(part));
+                    .for_each(|(i, (person, x))| parts_of[i * i % parts].add(*person, x));
+                let mut all = parts_of.pop().unwrap();
+                parts_of.into_iter().rev().for_each(|part| all.merge(part));
                 done(all, 3, &facets, &knobs, true)
             };
             let whole = gathered(1);
@@ -513,9 +515,9 @@ mod tests {
         }
         let scaled = |unit: f64| {
             let knobs = FlipTestSettings { standardise: true, ..knobs(5, 900) };
-            let mut crowd = FlipTestSample::new(3, &knobs, Seed(3));
-            people.iter().for_each(|(person, [x, y])| crowd.add(*person, &[*x, *y * unit, 7.0]));
-            done(crowd, 3, &facets, &knobs, false).facets
+            let mut sample = FlipTestSample::new(3, &knobs, Seed(3));
+            people.iter().for_each(|(person, [x, y])| sample.add(*person, &[*x, *y * unit, 7.0]));
+            done(sample, 3, &facets, &knobs, false).facets
         };
         assert_eq!(scaled(1.0), scaled(1024.0));
     }

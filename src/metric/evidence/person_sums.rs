@@ -60,8 +60,8 @@ impl<const N: usize, T: Copy + Default + Ord + Additive> PersonCells<N, T> {
 }
 
 impl<const N: usize> PersonCells<N> {
-    /// Persons as units by other cells, ascending by key: `cell` is the one to which a place and one
-    /// of its kinds lead; none where they do not count.
+    /// Persons as units by other cells, ascending by key: `cell` maps a place and a position in its
+    /// list to a cell, or to none where the rows do not count.
     pub(crate) fn units(&self, cell: impl Fn(usize, usize) -> Option<usize>) -> Vec<UnitKind> {
         let mut all: Vec<(u64, usize, u64)> = Vec::new();
         for (&(key, place), sums) in &self.0 {
@@ -159,9 +159,7 @@ impl PersonSwitchCounts {
             self.any.at(key, person.group)[cell] += weight;
         }
     }
-}
 
-impl PersonSwitchCounts {
     /// Persons by the cells of the extended matrix that they fill in some directions.
     pub(crate) fn units(&self, directions: &[usize]) -> Vec<UnitKind> {
         self.cells.units(|direction, cell| directions.contains(&direction).then_some(cell))

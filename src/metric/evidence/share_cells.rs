@@ -73,7 +73,7 @@ pub(super) struct ShareCell {
 }
 
 /// The number of people in the upper 40 bits, and the sum of their shares in units of 2^-52 in the
-/// others: adding a row is one sum. Holds 2^36 rows.
+/// others: adding a row is one sum. Holds fewer than 2^36 rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct CellSums(u128);
 
@@ -264,14 +264,20 @@ impl Serialize for ShareCells {
 impl<'de> Deserialize<'de> for ShareCells {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = WrittenCells::deserialize(deserializer)?;
-        let mut all = ShareCells::new(written.weighted);
+        let (mut all, mut people) = (ShareCells::new(written.weighted), 0_u64);
         for (side, cells) in written.sides {
             if side.0 > u32::from(u16::MAX) {
                 return Err(D::Error::custom("scores of a group that no attribute has"));
             }
             for (number, n, share, weight) in cells {
-                let most = n.min(1 << 36).max(weight.map_or(0, WeightSums::sum));
-                if n > 1 << 36 || !(0..=i128::from(most) << 52).contains(&share.units()) {
+                let weighs = match (written.weighted, weight) {
+                    (false, None) => n,
+                    (true, Some(weight)) if weight.people() == n => weight.sum(),
+                    _ => return Err(D::Error::custom("a cell has the weights of other rows")),
+                };
+                people = people.saturating_add(n);
+                let shares = 0..=i128::from(weighs) << 52;
+                if people >= 1 << 36 || !shares.contains(&share.units()) {
                     return Err(D::Error::custom("shares that no rows have"));
                 }
                 let weight = weight.unwrap_or_default();

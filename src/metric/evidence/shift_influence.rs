@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::exec::accumulator::merge_present;
 use crate::metric::catalog::shift::METRICS;
 use crate::metric::evidence::chunk::{BalancedTerms, CHUNK, LogTerms, PairChunk};
-use crate::metric::evidence::divergence_sums::DivergenceSums;
+use crate::metric::evidence::jensen_shannon_sums::DivergenceSums;
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::shift::{ScoreShift, ShiftSums};
 use crate::metric::evidence::waiting_pairs::WaitingPerson;
@@ -306,10 +306,10 @@ impl InfluenceWorkspace {
         Box::new(InfluenceWorkspace { arch, logs: LogTerms::new(), pairs, rows, direction: None })
     }
 
-    /// Starts a chunk of pairs of a direction, or ends with none: what rows add to the scopes of the
-    /// direction before that this one is not in is added, that is to its own scope and to that of
-    /// all who are moved to its group, and after the last direction of a group also to those of all
-    /// who are moved from it and of all together.
+    /// Starts a chunk of pairs of a direction, or ends with none. Where the direction changes, what
+    /// rows add to scopes that do not hold the next one is complete and added to these: the scope
+    /// of the direction, that of all who are moved to its group, and after the last direction of a
+    /// group those of all who are moved from it and of all together.
     pub(super) fn start(
         &mut self,
         places: ScopeIndex,
@@ -528,9 +528,10 @@ impl PowerSums {
         if n < 2.0 || squares <= NO_SQUARES {
             return ShiftSpread { value, variance: 0.0, df: 0.0, units: n as u64 };
         }
-        let carriers = if fourths > 0.0 { (squares * squares / fourths).clamp(1.0, n) } else { n };
+        let contributing =
+            if fourths > 0.0 { (squares * squares / fourths).clamp(1.0, n) } else { n };
         let variance = n / (n - 1.0) * squares;
-        ShiftSpread { value, variance, df: degrees_of_freedom(n, carriers), units: n as u64 }
+        ShiftSpread { value, variance, df: degrees_of_freedom(n, contributing), units: n as u64 }
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::chunk::{BalancedTerms, PairChunk};
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::divergence_sums::DivergenceSums;
+use crate::metric::evidence::jensen_shannon_sums::DivergenceSums;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_influence::{

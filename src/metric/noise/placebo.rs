@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn undefined_repeats_count_and_leave_no_value() {
+    fn undefined_repeats_leave_no_value() {
         let none = Err(Undefined::EmptyGroup);
         assert_eq!(
             PlaceboBand::of_values(4, [none, Ok(0.25), none, Ok(0.125)].into_iter()),

@@ -3,7 +3,7 @@
 use super::{TestEvidence, TestPeople, gather, one, people, second, settings, turned};
 use crate::metric::catalog::catalog;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::divergence_sums::DivergenceSums;
+use crate::metric::evidence::jensen_shannon_sums::DivergenceSums;
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::ShiftEvidence;

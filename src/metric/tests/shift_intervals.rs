@@ -164,15 +164,17 @@ fn the_kullback_leibler_divergence_by_hand() {
     assert_eq!(interval.method.as_str(), "log-student");
 }
 
-/// Random rows, a few of a person, with up to three counterfactuals in a group.
-fn random_rows(groups: usize, n: u64, reach: f64) -> Vec<Row> {
+/// Random rows, a few of a person, with up to three counterfactuals in a group; with one where
+/// `single`.
+fn random_rows(groups: usize, n: u64, reach: f64, single: bool) -> Vec<Row> {
     let mut stream = RandomStream::new(n, "shift/rows");
     (0..n)
         .map(|i| {
             let (group, score) = (stream.u64() as usize % groups, stream.u01());
             let mut moved = Vec::new();
             for to in (0..groups).filter(|&to| to != group) {
-                for _ in 0..[1, 1, 2, 0, 3][stream.u64() as usize % 5] {
+                let several = [1, 1, 2, 0, 3][stream.u64() as usize % 5];
+                for _ in 0..if single { 1 } else { several } {
                     let near = score + reach * (stream.u01() - 0.4);
                     moved.push((to, near.clamp(0.0, 1.0)));
                 }
@@ -184,9 +186,12 @@ fn random_rows(groups: usize, n: u64, reach: f64) -> Vec<Row> {
 
 #[test]
 fn any_order_and_partition_gives_the_same_bytes() {
-    for (groups, reach) in [(2, 0.3), (3, 0.3), (3, 1e-5)] {
+    // Of the many several chunks go in one direction, and several columns into one scope.
+    let few = [(2, 400, 0.3, false), (3, 400, 0.3, false), (3, 400, 1e-5, false)];
+    let many = [(2, 3000, 0.3, true), (2, 3000, 0.3, false), (3, 3000, 0.3, true)];
+    for (groups, n, reach, single) in few.into_iter().chain(many) {
         for unit in [CountingUnit::ROW, CountingUnit::WEIGHT, CountingUnit::WEIGHTED_PERSON] {
-            let mut rows = random_rows(groups, 400, reach);
+            let mut rows = random_rows(groups, n, reach, single);
             let (counts, second) = gather(&rows, groups, unit, 1);
             let text = serde_json::to_string(&second).unwrap();
             assert_eq!(serde_json::from_str::<ShiftPass>(&text).unwrap(), second);
@@ -208,7 +213,7 @@ fn any_order_and_partition_gives_the_same_bytes() {
 #[test]
 fn persons_are_rows_put_together() {
     let rows: Vec<Row> =
-        (0..).zip(random_rows(3, 300, 0.3)).map(|(i, (_, p, cfs))| (i, p, cfs)).collect();
+        (0..).zip(random_rows(3, 300, 0.3, false)).map(|(i, (_, p, cfs))| (i, p, cfs)).collect();
     let by_row = measured(&rows, 3, CountingUnit::WEIGHT);
     let twice = |(unit, person, cfs): &Row| {
         let half = person.weight / 2;

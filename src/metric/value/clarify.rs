@@ -119,11 +119,11 @@ impl MeasureContext<'_> {
         let sum = |side: fn(&FacetStratum) -> [u64; 2]| people.iter().flat_map(side).sum::<u64>();
         let (n_a, n_d) = (sum(|s| s.a), sum(|s| s.d));
         let counted = rate(&people).filter(|_| !strata.are_groups);
-        let carriers = (!units.is_plain()).then(|| {
+        let persons = (!units.is_plain()).then(|| {
             let n = |held: &dyn Fn(bool) -> bool| units.n_units(|cell| held(is_second(cell)));
             [n(&|second| !second), n(&|second| second), n(&|_| true)]
         });
-        let people = ValuePeople::of_facets([n_a, n_d], carriers);
+        let people = ValuePeople::of_facets([n_a, n_d], persons);
         self.measured_facets(metric, scope, value, people, (interval, ci_method))
             .with_rate(counted, rate(&cells).filter(|_| units.are_weighted()))
     }

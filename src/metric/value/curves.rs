@@ -204,6 +204,9 @@ impl CurveEvidence for FactualCounts {
             let curve = both.and_then(|(a, b)| favourable_ratio(settings, scope, [&a, &b]));
             return curve.into_iter().collect();
         }
+        if !matches!(scope, MetricScope::Group(_) | MetricScope::Total) {
+            return Vec::new();
+        }
         let Some(rows) = rows(who) else { return Vec::new() };
         let curve = |metric: &'static Metric| {
             let Reads::Group(GroupValue::Rate(of), None) = metric.reads else { return None };

@@ -81,7 +81,8 @@ impl GroupReading {
         }
     }
 
-    /// The two rates behind a difference or ratio, the one on top or in front first.
+    /// The two rates behind a difference or ratio, the one on top or in front first; of the smaller
+    /// over the larger that of A.
     fn rates_behind(&self, a: &Confusion, b: &Confusion) -> Option<[Rate; 2]> {
         match self.metric.transform()? {
             GapTransform::Inverse => Some([self.rate(b)?, self.rate(a)?]),

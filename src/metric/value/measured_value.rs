@@ -122,13 +122,13 @@ impl ValuePeople {
     /// Of these subjects; `all` is how many carry the information of several together, none where
     /// each row is a person who counts as one. What is small is reported by those who carry it.
     pub(crate) fn of(subjects: &[SubjectPeople], all: Option<u64>) -> Self {
-        let carriers = || subjects.iter().filter_map(|of| of.persons);
-        let denominators = carriers().filter_map(|of| of.denominator);
+        let persons = || subjects.iter().filter_map(|of| of.persons);
+        let denominators = persons().filter_map(|of| of.denominator);
         let together = all.map(|n| PersonBasis { n, denominator: None });
         ValuePeople {
             n: subjects.iter().map(|of| of.n).sum(),
             persons: together.or(if let [one] = subjects { one.persons } else { None }),
-            smallest_group: carriers()
+            smallest_group: persons()
                 .map(|of| of.n)
                 .chain(subjects.iter().map(|of| of.n))
                 .min()
@@ -142,12 +142,12 @@ impl ValuePeople {
 
     /// Of two facets with the numbers of those who carry information: in the first, in the second,
     /// and in both together; none where each row is a person who counts as one.
-    pub(crate) fn of_facets(n: [u64; 2], carriers: Option<[u64; 3]>) -> Self {
+    pub(crate) fn of_facets(n: [u64; 2], persons: Option<[u64; 3]>) -> Self {
         let facets = [0, 1].map(|i| {
-            let persons = carriers.map(|of| PersonBasis { n: of[i], denominator: None });
+            let persons = persons.map(|of| PersonBasis { n: of[i], denominator: None });
             SubjectPeople { n: n[i], cases: None, persons }
         });
-        ValuePeople::of(&facets, carriers.map(|of| of[2]))
+        ValuePeople::of(&facets, persons.map(|of| of[2]))
     }
 }
 

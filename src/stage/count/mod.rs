@@ -40,6 +40,7 @@ use crate::stage::kinds::{
 };
 use crate::stage::measure::{self, catalog};
 use crate::stage::memory;
+use crate::stage::memory::refuse_memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
@@ -47,7 +48,6 @@ use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::shard_rows::each_batch;
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::train::trainer::refuse_memory;
 use crate::table::OutcomeRow;
 use crate::table::file::RowWriter;
 use crate::unit::AuditUnit;

@@ -8,9 +8,9 @@ use crate::metric::evidence::labelled_scores::{
 use crate::metric::evidence::score_grid::bytes_of_direction;
 use crate::stage::count::slices::AttributeSlices;
 use crate::stage::memory;
+use crate::stage::memory::refuse_memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
-use crate::stage::train::trainer::refuse_memory;
 
 /// Bytes that the rows of a curve take on their way to a table.
 const BYTES_PER_CURVE: u64 = 1026 * 600;

@@ -30,8 +30,8 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::Accumulator;
 use crate::num::seed::RandomStream;
 use crate::param::{ColumnName, Name, Seed};
+use crate::stage::memory::refuse_memory;
 use crate::stage::row_context::RowContext;
-use crate::stage::train::trainer::refuse_memory;
 
 /// What is known of one scenario once its graphs are there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -9,8 +9,8 @@ use crate::metric::evidence::direction_memory::DirectionMemory;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::job_place::job_error;
 use crate::stage::memory;
+use crate::stage::memory::memory_in_words;
 use crate::stage::plan::StagePlan;
-use crate::stage::train::trainer::memory_in_words;
 
 /// Of a row of `metrics` while it is measured, judged and written. 150 groups of the families group
 /// and ccm make some 830,000 rows, and the run took 7.9 GB.

@@ -37,12 +37,12 @@ use crate::stage::generate::support::SupportTests;
 use crate::stage::generate::world_support;
 use crate::stage::kinds::{DiscoverStage, GenerateStage, SupportStage};
 use crate::stage::memory;
+use crate::stage::memory::refuse_memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::worlds::missing_variable;
 use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageInput};
-use crate::stage::train::trainer::refuse_memory;
 
 /// File of the stage that says how rows moved.
 const WORLD_ROWS_FILE: &str = "world-rows.json";

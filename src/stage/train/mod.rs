@@ -3,7 +3,6 @@
 //! further training.
 
 pub(crate) mod repeat;
-pub(crate) mod trainer;
 
 use crate::error::Result;
 use crate::stage::experiment::arm_selection::arm_selection;

@@ -400,8 +400,8 @@ pub(crate) fn measure_worlds(
         let parts = each.iter().filter_map(pair).collect::<Vec<_>>();
         let value = all.map_or(each[0].1.value, |all| Ok(all.mean));
         let same = |of: fn(&MeasuredValue) -> Option<u64>| {
-            let mut told = each.iter().filter(|(_, m)| m.value.is_ok() || lead.value.is_err());
-            of(lead).filter(|first| told.all(|(_, m)| of(m) == Some(*first)))
+            let mut known = each.iter().filter(|(_, m)| m.value.is_ok() || lead.value.is_err());
+            of(lead).filter(|first| known.all(|(_, m)| of(m) == Some(*first)))
         };
         let share = over_graphs.share(metric, scope);
         let persons = over_graphs.persons(metric, scope);

@@ -1,0 +1,214 @@
+//! Plans and runs stages in order: what has a result in the store is taken from there, the rest
+//! is run.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use crate::error::Result;
+use crate::exec::cancel::CancelFlag;
+use crate::exec::event::{Event, Observer, utc_text};
+use crate::exec::fingerprint::StaleReason;
+use crate::exec::planned_stage::{
+    ExecSettings, PlannedStage, StageContext, StageRecord, StageStatus, millis,
+};
+use crate::exec::result_store::{PresentEntry, ResultStore, StoreEntry, StoreView};
+use crate::exec::staleness::{ChosenStage, damaged, find, steps};
+
+/// For each stage whether it would run, and why. Runs and changes nothing.
+///
+/// Errs with [`Error::Job`] if `until` or `force` name nothing known, or the stages are
+/// inconsistent.
+pub fn plan(
+    stages: &[PlannedStage<'_>],
+    store: &StoreView,
+    options: &ExecSettings<'_>,
+) -> Result<Vec<StageStatus>> {
+    let memory = store.memory(options.job)?;
+    let mut entries = BTreeMap::new();
+    let mut planned = Vec::new();
+    let steps = steps(stages, options)?;
+    let damaged = damaged(&steps, store, options, &mut || Ok(()))?;
+    for step in steps {
+        let found = find(&step, store, &memory, &entries, &damaged)?;
+        planned.push(StageStatus {
+            id: step.stage.id.clone(),
+            kind: step.stage.kind,
+            key: step.key,
+            cached: found.is_ok(),
+            reason: found.as_ref().err().map(ToString::to_string),
+            rows: found.as_ref().ok().map(StoreEntry::rows),
+            bytes: found.as_ref().ok().map(StoreEntry::bytes),
+        });
+        entries.extend(found.ok().map(|entry| (step.stage.id.as_str(), entry)));
+    }
+    Ok(planned)
+}
+
+/// Runs all stages without a result, in order, and returns the record of each.
+///
+/// Errs as [`plan`] does, with the error of the first stage that fails, and with
+/// [`Error::Interrupted`] once `cancel` is raised. The observer gets the stage events only; the
+/// caller sends those of the run as a whole.
+pub fn run(
+    stages: &[PlannedStage<'_>],
+    store: &ResultStore,
+    options: &ExecSettings<'_>,
+    observer: &dyn Observer,
+    cancel: &CancelFlag,
+) -> Result<Vec<StageRecord>> {
+    let there = store.view();
+    let mut memory = there.memory(options.job)?;
+    let mut entries = BTreeMap::new();
+    let mut records = Vec::new();
+    let steps = steps(stages, options)?;
+    store.make_marks(options.job)?;
+    let damaged = damaged(&steps, &there, options, &mut || cancel.check())?;
+    let mut rest = steps.as_slice();
+    while !rest.is_empty() {
+        let (wave, later) = rest.split_at(parallel_steps(rest, options));
+        rest = later;
+        let one = |step: &ChosenStage<'_, '_>| {
+            cancel.check()?;
+            let (started, clock) = (SystemTime::now(), Instant::now());
+            let (entry, reason) = match find(step, &there, &memory, &entries, &damaged)? {
+                Ok(entry) => {
+                    observer.on(&Event::StageCached {
+                        stage: step.stage.id.clone(),
+                        rows: entry.rows(),
+                        bytes: entry.bytes(),
+                    });
+                    (entry, None)
+                }
+                Err(reason) => {
+                    (run_stage(step, store, &entries, &reason, observer, cancel)?, Some(reason))
+                }
+            };
+            let record = StageRecord {
+                id: step.stage.id.clone(),
+                kind: step.stage.kind,
+                key: step.key.clone(),
+                cached: reason.is_none(),
+                reason: reason.map(|reason| reason.to_string()),
+                started: utc_text(started),
+                ms: millis(clock.elapsed()),
+                rows: entry.rows(),
+                bytes: entry.bytes(),
+                folder: entry.folder.clone(),
+            };
+            Ok((entry, record))
+        };
+        let done = run_parallel(wave, options.max_parallel, &one);
+        for (step, done) in wave.iter().zip(done) {
+            let (entry, record) = done?;
+            records.push(record);
+            store.mark_used(options.job, &step.key)?;
+            entries.insert(step.stage.id.as_str(), entry);
+            if memory.0.get(&step.stage.id) != Some(&step.fingerprint) {
+                memory.0.insert(step.stage.id.clone(), step.fingerprint.clone());
+                store.remember(options.job, &memory)?;
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// Number of the next stages that may run in parallel.
+///
+/// They are of the parallel kind, up to the first that needs one of them.
+fn parallel_steps(steps: &[ChosenStage<'_, '_>], options: &ExecSettings<'_>) -> usize {
+    let may = |step: &ChosenStage<'_, '_>| {
+        options.max_parallel > 1 && options.parallel_kind == Some(step.stage.kind)
+    };
+    let free = |(n, step): &(usize, &ChosenStage<'_, '_>)| {
+        may(step) && steps[..*n].iter().all(|earlier| !step.stage.needs.contains(&earlier.stage.id))
+    };
+    steps.iter().enumerate().take_while(free).count().max(1)
+}
+
+/// Runs `work` on each step in parallel; the results in order, up to and with the first error.
+///
+/// Of several errors it is the first in order.
+fn run_parallel<'s, 'a, T: Send>(
+    steps: &[ChosenStage<'s, 'a>],
+    at_once: usize,
+    one: &(dyn Fn(&ChosenStage<'s, 'a>) -> Result<T> + Sync),
+) -> Vec<Result<T>> {
+    if steps.len() == 1 {
+        return steps.iter().map(one).collect();
+    }
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let done: Vec<Mutex<Option<Result<T>>>> = steps.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..at_once.min(steps.len()) {
+            scope.spawn(|| {
+                // Steps start in order, so those before a failed one are done or running.
+                while !failed.load(Ordering::SeqCst) {
+                    let Some(k) =
+                        Some(next.fetch_add(1, Ordering::SeqCst)).filter(|k| *k < steps.len())
+                    else {
+                        break;
+                    };
+                    let result = one(&steps[k]);
+                    failed.fetch_or(result.is_err(), Ordering::SeqCst);
+                    *done[k].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                }
+            });
+        }
+    });
+    let mut results = Vec::new();
+    for result in
+        done.into_iter().map_while(|done| done.into_inner().unwrap_or_else(PoisonError::into_inner))
+    {
+        let failed = result.is_err();
+        results.push(result);
+        if failed {
+            break;
+        }
+    }
+    results
+}
+
+/// Runs one stage and stores its result.
+fn run_stage(
+    step: &ChosenStage<'_, '_>,
+    store: &ResultStore,
+    entries: &BTreeMap<&str, StoreEntry>,
+    reason: &StaleReason,
+    observer: &dyn Observer,
+    cancel: &CancelFlag,
+) -> Result<StoreEntry> {
+    let stage = step.stage;
+    observer.on(&Event::StageStart { stage: stage.id.clone(), reason: reason.to_string() });
+    let draft = store.draft()?;
+    // In the order of the fingerprint, which lists each need once.
+    let needs: Vec<(&str, &StoreEntry)> = step
+        .fingerprint
+        .needs
+        .keys()
+        .filter_map(|id| entries.get_key_value(id.as_str()))
+        .map(|(id, entry)| (*id, entry))
+        .collect();
+    let folders = needs.iter().map(|(id, entry)| (*id, entry.folder.as_path())).collect();
+    let context = StageContext::new(&stage.id, draft.path(), folders, observer, cancel);
+    (stage.run)(&context)?;
+    cancel.check()?;
+    let (rows, started) = (context.rows.load(Ordering::Relaxed), context.started);
+    let needs: Vec<&StoreEntry> = needs.into_iter().map(|(_, entry)| entry).collect();
+    let there = match reason {
+        // The old entry was sound but is to be replaced.
+        StaleReason::Forced | StaleReason::NeedReran { .. } => PresentEntry::Replace,
+        StaleReason::EntryDamaged { .. } => PresentEntry::KeepIfSame,
+        _ => PresentEntry::Keep,
+    };
+    drop(context);
+    let entry = store.commit(draft, &step.fingerprint, &needs, rows, there)?;
+    observer.on(&Event::StageEnd {
+        stage: stage.id.clone(),
+        rows,
+        bytes: entry.bytes(),
+        ms: millis(started.elapsed()),
+    });
+    Ok(entry)
+}
