@@ -6,8 +6,8 @@
 
 use std::fmt::Write as _;
 
-use crate::report::draw::plot::{Plot, PlotScale};
-use crate::report::draw::svg::Svg;
+use crate::report::draw::plot::{AxisUnit, Plot, PlotScale};
+use crate::report::draw::svg::{Percent, Svg};
 use crate::report::page::number::{NumberFormat, on_axis};
 use crate::report::page::words::{level, short};
 use crate::report::read::quality::{DistributionBar, FeatureQuality};
@@ -16,82 +16,121 @@ use crate::report::read::quality::{DistributionBar, FeatureQuality};
 const LEVELS_AT_MOST: usize = 4;
 const ROW: f64 = 26.0;
 
-/// The share of a side, 0 where nobody is there.
-fn share(bar: &DistributionBar, side: usize) -> f64 {
-    bar.share[side].filter(|share| share.is_finite()).unwrap_or(0.0)
+/// Which levels are drawn first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LevelOrder {
+    /// Those in which the counterparts differ most from the people as they are.
+    Moved,
+    /// Those in which they differ most from these or from the real people of the other group.
+    Apart,
+}
+
+/// The share of a side; none where nobody is there.
+fn share(bar: &DistributionBar, side: usize) -> Option<f64> {
+    bar.share[side].filter(|share| share.is_finite())
+}
+
+/// How far the shares of two sides are apart; 0 where nobody is on one of them.
+fn gap(bar: &DistributionBar, [a, b]: [usize; 2]) -> f64 {
+    share(bar, a).zip(share(bar, b)).map_or(0.0, |(a, b)| (a - b).abs())
 }
 
 /// How far the counterparts are from the people as they are: the share of people in other bars.
 pub(crate) fn moved_share(feature: &FeatureQuality) -> f64 {
-    feature.bars.iter().map(|bar| (share(bar, 0) - share(bar, 1)).abs()).sum::<f64>() / 2.0
+    feature.bars.iter().map(|bar| gap(bar, [0, 1])).sum::<f64>() / 2.0
+}
+
+/// Whether a feature has bins or levels to draw: of levels that are not distinguished nothing is.
+pub(crate) fn has_shapes(feature: &FeatureQuality) -> bool {
+    feature.bars.iter().any(|bar| !bar.rest)
 }
 
 /// The drawing of a feature; `title` says what it is. It has the scale of shares of `alike`, the same
-/// feature in drawings to compare it with, itself among them. Empty where nothing was counted.
+/// feature in drawings to compare it with, itself among them. Empty where it has no shapes.
 pub(crate) fn feature_shapes(
     feature: &FeatureQuality,
     alike: &[&FeatureQuality],
+    order: LevelOrder,
     title: &str,
 ) -> String {
     let bars = &feature.bars;
     let shares = |of: &DistributionBar| [0, 1, 2].map(|side| share(of, side));
     match bars.first().and_then(|bar| bar.edges).zip(bars.last().and_then(|bar| bar.edges)) {
         Some(((lo, _), (_, hi))) => {
-            let all = alike.iter().flat_map(|of| &of.bars).flat_map(shares);
-            curves(bars, (lo, hi), all.fold(0.0, f64::max).max(1e-300), title)
+            let all = alike.iter().flat_map(|of| &of.bars).flat_map(shares).flatten();
+            curves(bars, (lo, hi), PlotScale::from_zero(all, 1.0), title)
         }
-        None if bars.is_empty() => String::new(),
+        None if !has_shapes(feature) => String::new(),
         None => {
-            let all = alike.iter().flat_map(|of| most_moved(&of.bars)).flat_map(shares);
-            levels(&most_moved(bars), PlotScale::from_zero(all, 1.0), title)
+            let all = alike.iter().flat_map(|of| first_levels(&of.bars, order)).flat_map(shares);
+            let scale = PlotScale::from_zero(all.flatten(), 1.0);
+            levels(&first_levels(bars, order), scale, title)
         }
     }
 }
 
-fn curves(bars: &[DistributionBar], (lo, hi): (f64, f64), top: f64, title: &str) -> String {
-    // A number that never varies is one bar.
-    let hi = if hi > lo { hi } else { lo + 1.0 };
+fn curves(bars: &[DistributionBar], (lo, hi): (f64, f64), up: PlotScale, title: &str) -> String {
+    let is_still = hi <= lo;
     let scale = PlotScale::new(lo, hi);
     let mut paths = Svg::default();
     for (side, class, end) in [(0, "area.ve", "Z"), (2, "ln.thin.dash.ve", ""), (1, "ln.ve", "")] {
-        let mut path = String::from("M0 100");
+        let mut path = String::new();
         for bar in bars {
-            let Some((from, to)) = bar.edges else { continue };
-            let (y, to) = (100.0 * (1.0 - share(bar, side) / top), if to > from { to } else { hi });
-            let _ = write!(path, "H{:.1}V{y:.1}H{:.1}", scale.at(from), scale.at(to));
+            let Some(((from, to), share)) = bar.edges.zip(share(bar, side)) else { continue };
+            // A number that never varies is one bar.
+            let [from, to] =
+                if is_still { [0.0, 100.0] } else { [from, to].map(|edge| scale.at(edge)) };
+            let _ = write!(path, "H{from:.1}V{:.1}H{to:.1}", 100.0 - up.at(share));
         }
-        paths.path(class, &format!("{path}V100{end}"));
+        if !path.is_empty() {
+            paths.path(class, &format!("M0 100{path}V100{end}"));
+        }
     }
-    let mut plot = Plot::new(scale, scale, [4.0, 76.0]);
+    let mut plot = Plot::new(scale, up, [8.0, 72.0]);
     plot.stretched(&paths.marks());
-    plot.svg.across("z", plot.ends()[1]);
-    plot.numbers([lo, hi], 2.0, |value| on_axis(value, hi - lo));
+    plot.base(0.0, AxisUnit::Percent);
+    if is_still {
+        plot.numbers([f64::midpoint(scale.ends().0, scale.ends().1)], 2.0, |_| edges(lo, hi));
+    } else {
+        plot.numbers([lo, hi], 2.0, |value| on_axis(value, hi - lo));
+    }
     plot.told((title, &middles(bars)))
+}
+
+/// The edges of a bin in words; of a number that never varies its value.
+fn edges(lo: f64, hi: f64) -> String {
+    match hi - lo {
+        width if width > 0.0 => format!("{} to {}", on_axis(lo, width), on_axis(hi, width)),
+        _ => on_axis(lo, lo.abs().min(1.0)),
+    }
 }
 
 /// In which bin the middle of each side lies, in words.
 fn middles(bars: &[DistributionBar]) -> String {
     let names = ["as they are", "counterparts", "the other group"];
     let of = |side: usize| {
-        let all: f64 = bars.iter().map(|bar| share(bar, side)).sum();
+        let share = |bar: &DistributionBar| share(bar, side).unwrap_or(0.0);
+        let all: f64 = bars.iter().map(share).sum();
         let mut sum = 0.0;
         let there = bars.iter().find(|bar| {
-            sum += share(bar, side);
+            sum += share(bar);
             sum >= all / 2.0 && all > 0.0
         });
-        let Some((lo, hi)) = there.and_then(|bar| bar.edges) else { return "nobody".to_owned() };
-        format!("{} to {}", on_axis(lo, hi - lo), on_axis(hi, hi - lo))
+        let there = there.and_then(|bar| bar.edges);
+        there.map_or_else(|| "none".to_owned(), |(lo, hi)| edges(lo, hi))
     };
     let said: Vec<String> = (0..3).map(|side| format!("{}: {}", names[side], of(side))).collect();
     format!("Middle value: {}.", said.join("; "))
 }
 
-/// The levels in which the counterparts differ most from the people as they are; the sort is stable,
-/// so of equals the frequent ones come first.
-fn most_moved(bars: &[DistributionBar]) -> Vec<&DistributionBar> {
+/// The levels that are drawn; the sort is stable, so of equals the frequent ones come first.
+fn first_levels(bars: &[DistributionBar], order: LevelOrder) -> Vec<&DistributionBar> {
     let mut shown: Vec<&DistributionBar> = bars.iter().filter(|bar| !bar.rest).collect();
-    let moved = |bar: &DistributionBar| (share(bar, 0) - share(bar, 1)).abs();
-    shown.sort_by(|a, b| moved(b).total_cmp(&moved(a)));
+    let apart = |bar: &DistributionBar| match order {
+        LevelOrder::Moved => gap(bar, [0, 1]),
+        LevelOrder::Apart => gap(bar, [0, 1]).max(gap(bar, [1, 2])),
+    };
+    shown.sort_by(|a, b| apart(b).total_cmp(&apart(a)));
     shown.truncate(LEVELS_AT_MOST);
     shown
 }
@@ -103,23 +142,33 @@ fn levels(shown: &[&DistributionBar], scale: PlotScale, title: &str) -> String {
         let name = level(&bar.level);
         let name = short(&name);
         let shares = [0, 1, 2].map(|side| share(bar, side));
-        let [own, other, target] = shares.map(|share| scale.x(share));
+        let [own, other, target] = shares.map(|share| share.map(|share| scale.x(share)));
         svg.text("mut", "0", y + 11.0, &name);
-        svg.rect("stay.sl", [scale.x(0.0), own], [y + 15.5, 7.0]);
-        svg.mark("ring", "m.open", target, y + 19.0);
-        svg.mark("dot", "m", other, y + 19.0);
-        let [own, other, target] = shares.map(|share| NumberFormat::Share.value(share));
+        if let Some(own) = own {
+            svg.rect("stay.sl", [scale.x(0.0), own], [y + 15.5, 7.0]);
+        }
+        for (shape, class, place) in [("ring", "m.open", target), ("dot", "m", other)] {
+            if let Some(place) = place {
+                svg.mark(shape, class, place, y + 19.0);
+            }
+        }
+        let [own, other, target] = shares.map(|share| {
+            share.map_or_else(|| "none".to_owned(), |share| NumberFormat::Share.value(share))
+        });
         desc.push(format!(
             "{name}: {own} as they are, {other} of the counterparts, {target} of the other group"
         ));
     }
-    let height = ROW * shown.len() as f64 + 4.0;
-    svg.told("", Some(height), (title, &desc.join("; ")))
+    let below = ROW * shown.len() as f64;
+    let end = AxisUnit::Percent.label_with_unit(scale.ends().1);
+    svg.text("t.st", Percent(0.0), below + 12.0, "0");
+    svg.text("t.en", Percent(100.0), below + 12.0, &end);
+    svg.told("", Some(below + 16.0), (title, &desc.join("; ")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{feature_shapes, moved_share};
+    use super::{LevelOrder, edges, feature_shapes, has_shapes, moved_share};
     use crate::report::read::quality::{DistributionBar, FeatureQuality};
     use crate::tests::Says;
 
@@ -138,44 +187,102 @@ mod tests {
         }
     }
 
+    /// The drawing alone.
+    fn drawn(feature: &FeatureQuality, order: LevelOrder) -> String {
+        feature_shapes(feature, &[feature], order, "x")
+    }
+
     #[test]
     fn numbers_are_curves_over_the_same_bins() {
         let age = feature(true, &[[0.5, 0.25, 0.0], [0.5, 0.75, 1.0]]);
-        let svg = feature_shapes(&age, &[&age], "age & more");
+        let svg = feature_shapes(&age, &[&age], LevelOrder::Moved, "age & more");
         svg.says(&[
             r#"class="area ve" d="M0 100H0.0V50.0H50.0H50.0V50.0H100.0V100Z""#,
+            r#"class="ln thin dash ve" d="M0 100H0.0V100.0H50.0H50.0V0.0H100.0V100""#,
             r#"class="ln ve" d="M0 100H0.0V75.0H50.0H50.0V25.0H100.0V100""#,
             "age &amp; more",
             "counterparts: 1 to 2",
+            ">100\u{a0}%</text>",
         ]);
         assert!((moved_share(&age) - 0.25).abs() < 1e-12);
-        let nobody = feature(true, &[[0.0, 0.0, 0.0]]);
-        let nobody = feature_shapes(&nobody, &[&nobody], "x");
-        nobody.says(&["nobody"]);
+        let nobody = drawn(&feature(true, &[[0.0, 0.0, 0.0]]), LevelOrder::Moved);
+        nobody.says(&["as they are: none"]);
         nobody.lacks(&["NaN"]);
+    }
+
+    #[test]
+    fn sides_without_anybody_are_not_drawn() {
+        let only_target = |edges: bool| {
+            let mut feature = feature(edges, &[[0.5; 3], [0.5; 3]]);
+            feature.bars.iter_mut().for_each(|bar| bar.share = [None, None, Some(0.5)]);
+            assert!(moved_share(&feature) < 1e-12);
+            drawn(&feature, LevelOrder::Apart)
+        };
+        let svg = only_target(true);
+        svg.says(&["as they are: none; counterparts: none; the other group: 0 to 1", "dash"]);
+        svg.lacks(&["area", r#"class="ln ve""#]);
+        let svg = only_target(false);
+        svg.says(&["none as they are, none of the counterparts, 50.0\u{202f}% of the other"]);
+        assert_eq!(svg.matches("#ring").count(), 2, "{svg}");
+        svg.lacks(&["#dot", "<rect"]);
     }
 
     #[test]
     fn levels_that_differ_most_are_rows() {
         let shares: Vec<[f64; 3]> = (0..6).map(|i| [0.1 + 0.01 * f64::from(i), 0.1, 0.2]).collect();
-        let named = feature(false, &shares);
-        let svg = feature_shapes(&named, &[&named], "x");
+        let mut named = feature(false, &shares);
+        let svg = drawn(&named, LevelOrder::Moved);
         assert_eq!(svg.matches("#ring").count(), 4, "{svg}");
         assert!(svg.contains("&lt;l5&gt;") && !svg.contains("&lt;l0&gt;"), "{svg}");
-        assert_eq!(feature_shapes(&FeatureQuality::default(), &[], "x"), "");
+        // The scale ends at 20 per cent, and the first row is the last level.
+        svg.says(&[
+            r#"<rect class="stay sl" x="0%" width="75%" y="15.5" height="7"/>"#,
+            r##"<use href="#ring" class="m open" x="100%" y="19"/>"##,
+            r##"<use href="#dot" class="m" x="50%" y="19"/>"##,
+            ">0</text>",
+            ">20\u{a0}%</text>",
+        ]);
+        // Counterparts that miss the other group count as much as those that left their own.
+        named.bars[0].share[2] = Some(0.9);
+        drawn(&named, LevelOrder::Moved).lacks(&["&lt;l0&gt;"]);
+        drawn(&named, LevelOrder::Apart).says(&["&lt;l0&gt;"]);
+    }
+
+    #[test]
+    fn levels_that_are_not_distinguished_are_no_drawing() {
+        let mut rest = feature(false, &[[1.0; 3]]);
+        assert!(has_shapes(&rest));
+        rest.bars[0].rest = true;
+        for nothing in [rest, FeatureQuality::default()] {
+            assert!(!has_shapes(&nothing));
+            assert_eq!(drawn(&nothing, LevelOrder::Apart), "");
+        }
     }
 
     #[test]
     fn drawings_to_compare_have_one_scale() {
         let [own, other] = [0.5, 1.0].map(|top| feature(true, &[[top; 3], [0.0; 3]]));
-        let svg = feature_shapes(&own, &[&own, &other], "x");
+        let svg = feature_shapes(&own, &[&own, &other], LevelOrder::Apart, "x");
         assert!(svg.contains("M0 100H0.0V50.0H50.0"), "half of the height: {svg}");
         let [own, other] = [0.2, 0.4].map(|top| feature(false, &[[top, 0.1, 0.1]]));
-        let svg = feature_shapes(&own, &[&own, &other], "x");
+        let svg = feature_shapes(&own, &[&own, &other], LevelOrder::Apart, "x");
         assert!(svg.contains(r#"class="stay sl" x="0%" width="50%""#), "{svg}");
+        let rounded = drawn(&feature(true, &[[0.55; 3], [0.45; 3]]), LevelOrder::Apart);
+        rounded.says(&[">60\u{a0}%</text>"]);
+    }
+
+    #[test]
+    fn a_number_that_never_varies_is_one_bar_and_its_value_stands_once() {
         let mut still = feature(true, &[[1.0; 3]]);
         still.bars[0].edges = Some((3.0, 3.0));
-        let svg = feature_shapes(&still, &[&still], "x");
+        let svg = drawn(&still, LevelOrder::Apart);
         assert!(svg.contains("M0 100H0.0V0.0H100.0V100") && !svg.contains("NaN"), "{svg}");
+        svg.says(&["as they are: 3;", r#"x="50%""#]);
+        assert_eq!(svg.matches(">3</text>").count(), 1, "{svg}");
+        svg.lacks(&[">4</text>", "3 to"]);
+        assert_eq!(
+            [0.0, 2023.0, 0.25, -7.5].map(|v| edges(v, v)),
+            ["0", "2023", "0.25", "\u{2212}7.5"]
+        );
     }
 }

@@ -7,7 +7,7 @@ use minijinja::value::{Serde, Value};
 
 use crate::report::brief::harm::{HarmResult, ranked};
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::draw::world::{feature_shapes, moved_share};
+use crate::report::draw::world::{LevelOrder, feature_shapes, has_shapes, moved_share};
 use crate::report::page::PageSection;
 use crate::report::page::words::short;
 use crate::report::read::panel::ResultKey;
@@ -42,10 +42,11 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         voice.group(&pair.attribute, &pair.from),
         voice.as_group(&pair.attribute, &pair.to)
     );
-    let drawn = moved.iter().filter(|f| !f.bars.is_empty()).take(FEATURES_AT_MOST);
+    let drawn = moved.iter().filter(|f| has_shapes(f)).take(FEATURES_AT_MOST);
     let panel = |feature: &&FeatureQuality| {
         let title = format!("{}: {who}", short(&feature.name));
-        context!(feature => &feature.name, drawing => feature_shapes(feature, &[feature], &title))
+        let drawing = feature_shapes(feature, &[feature], LevelOrder::Moved, &title);
+        context!(feature => &feature.name, drawing)
     };
     let panels: Vec<Value> = drawn.map(panel).collect();
     let made = quality.value(&pair, "n_cf").zip(quality.value(&pair, "share_discarded"));

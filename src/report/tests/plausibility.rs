@@ -249,6 +249,8 @@ fn what_was_made_and_what_moved() {
         "age, Male → Female From, to below As they are Counterfactuals Group \
          Female 0 to 3.5 1 (0.667 %)",
         "66.5 and above",
+        "the features that moved, shares of rows, from 0 to the percentage at the right.",
+        "Of levels at most four are drawn: those in which the three differ most.",
     ]);
     // Its measures are explained.
     let method = section(&html, "method");

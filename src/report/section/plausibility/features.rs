@@ -6,7 +6,7 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 
-use crate::report::draw::world::feature_shapes;
+use crate::report::draw::world::{LevelOrder, feature_shapes, has_shapes};
 use crate::report::page::number::on_axis;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, level, short};
@@ -66,7 +66,7 @@ pub(super) fn facts(
     context! {
         nothing => (), n_moved => moved.len(), n_still => still.len(), farthest,
         moved => table(&MOVED, &moved[..moved.len().min(room.features)], Some(id)),
-        drawn => drawings(audit, shown, pair, &moved, room.drawn),
+        drawn => drawings(audit, shown, pair, &moved, room),
         still => table(&STILL, &still[..still.len().min(room.features)], None), ..facts
     }
 }
@@ -109,18 +109,19 @@ fn drawings(
     shown: &[DirectionQuality<'_>],
     pair: &ResultKey,
     moved: &[&FeatureQuality],
-    room: usize,
+    room: &QualityBudget,
 ) -> Option<Value> {
     let of_pairs: Vec<Vec<&FeatureQuality>> =
         shown.iter().map(|d| audit.quality.features(d.pair)).collect();
-    let moved: Vec<&FeatureQuality> =
-        moved.iter().filter(|f| !f.bars.is_empty()).copied().collect();
-    let drawn = &moved[..moved.len().min(room)];
+    // The distances of what is drawn are in the table.
+    let stand = moved.iter().take(room.features).copied();
+    let drawn: Vec<&FeatureQuality> = stand.filter(|f| has_shapes(f)).take(room.drawn).collect();
     let panel = |feature: &&FeatureQuality| {
         let alike = of_pairs.iter().flatten().copied().filter(|f| f.name == feature.name);
         let [name, from, to] = [&feature.name, &pair.from, &pair.to].map(|name| short(name));
         let title = format!("{name}: {from} \u{2192} {to}");
-        let drawing = feature_shapes(feature, &alike.collect::<Vec<_>>(), &title);
+        let drawing =
+            feature_shapes(feature, &alike.collect::<Vec<_>>(), LevelOrder::Apart, &title);
         context!(feature => &feature.name, drawing)
     };
     (!drawn.is_empty()).then(|| {
