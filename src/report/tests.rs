@@ -18,11 +18,13 @@ use std::fs;
 use std::path::Path;
 
 use self::html::{annex, page, section, well_formed, words};
-use self::sample::{FolderSample, filters, glossary, names, spread, thin, two_groups};
+use self::sample::{
+    FolderSample, SampleValue, ValuePlace, filters, glossary, names, push, spread, thin, two_groups,
+};
 use crate::folder::manifest::{AwaitedScores, Manifest, RecheckWords};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::render;
-use crate::table::file::write_rows;
+use crate::table::file::{read_rows, write_rows};
 use crate::table::list::versions;
 use crate::table::{MetricRow, TableRow};
 use crate::tests::Says;
@@ -297,6 +299,44 @@ fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
     for absent in ["metrics.parquet", "id=\"gates\"", "interval"] {
         assert!(!html[html.find("<main").unwrap()..].contains(absent), "{absent}");
     }
+}
+
+/// Of a run that waits for some scores: a metric whose only value is undefined is named among what
+/// was excluded, and its glossary holds what has a value.
+#[test]
+fn a_run_that_waits_for_some_scores_explains_what_has_a_value() {
+    let sample = FolderSample { models: vec!["gbm", "live"], ..two_groups() };
+    let folder = sample.folder();
+    let tables = folder.path().join("tables");
+    let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
+    let at = ValuePlace { model: "gbm", set: "", scope: "group", from: "Male", to: "" };
+    let none = SampleValue::None("no_predicted_positive");
+    push(&mut metrics, at, ["valueless", "group", ""], &none, 900);
+    write_rows(&tables, &metrics).unwrap();
+    let [whole, part] = [false, true].map(|waits| {
+        let file = || AwaitedScores {
+            model: "live".to_owned(),
+            counterfactual: "world".to_owned(),
+            path: "lake/world.parquet".to_owned(),
+            columns: ["row_id", "p"].map(str::to_owned).to_vec(),
+            to_score: "to-score/world".to_owned(),
+            request: "ab".repeat(32),
+            rows: 16_281,
+            again: 0,
+        };
+        let awaited = waits.then(file).into_iter().collect();
+        let manifest = Manifest { awaited, ..sample.manifest() };
+        fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
+            .unwrap();
+        let html = annex(folder.path());
+        well_formed(&html);
+        let [left_out, method] = ["left-out", "method"].map(|id| section(&html, id));
+        left_out.says(&["metric valueless VALUELESS nobody is predicted positive 1 "]);
+        method.says(&["predicted prevalence PPREV PP / N"]);
+        method
+    });
+    whole.says(&["metric valueless VALUELESS a / b"]);
+    part.lacks(&["valueless"]);
 }
 
 #[test]

@@ -33,6 +33,7 @@ pub(crate) trait TextRow: RowColumns + Default {
     }
 
     /// Whether it holds these cells.
+    #[must_use]
     #[track_caller]
     fn holds(&self, cells: &str) -> bool
     where

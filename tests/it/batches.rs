@@ -1,6 +1,7 @@
 //! Parquet files as record batches: read whole, and written.
 
 use std::fs::{self, File};
+use std::iter::once;
 use std::path::Path;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -30,8 +31,11 @@ pub(crate) fn read_folder(folder: &Path) -> RecordBatch {
 
 /// The lines that answer rows to score: the keys of each, and what this column says.
 pub(crate) fn answered(asked: &RecordBatch, name: &str, cells: ArrayRef) -> RecordBatch {
-    let keys = ["row_id", "sensitive", "to_group", "cf_index", "request"].into_iter();
-    let keys = keys.filter_map(|key| Some((key, asked.column_by_name(key)?.clone(), true)));
+    let key = |name: &'static str| Some((name, asked.column_by_name(name)?.clone(), true));
+    // Those of rows as they are lack the keys of a counterfactual.
+    let [row, request] = ["row_id", "request"].map(|name| key(name).unwrap());
+    let of_set = ["sensitive", "to_group", "cf_index"].into_iter().filter_map(key);
+    let keys = once(row).chain(of_set).chain([request]);
     RecordBatch::try_from_iter_with_nullable(keys.chain([(name, cells, true)])).unwrap()
 }
 

@@ -1,6 +1,8 @@
 //! Clarify's metrics, worst cases and the rest, from the job to tables, gates and page; their
 //! values have oracles of their own.
 
+use serde_json::Value as Json;
+
 use crate::work::{Says, Work};
 
 const JOB: &str = "\
@@ -77,6 +79,9 @@ fn facets_from_job_to_page() {
     let ft = pair("ft");
     ft.text("flags").says(&["sampled"]);
     ft.text("args").says(&["\"looked_at\":600,", "\"neighbours\":3}"]);
+    let search: Json = serde_json::from_str(ft.text("args")).unwrap();
+    let eligible = search["eligible"].as_u64().unwrap();
+    assert!((601..2000).contains(&eligible), "{search}");
     // Every group against all others, who are favoured; and the groups furthest apart.
     for group in ["north", "south", "west"] {
         assert!(
@@ -105,6 +110,7 @@ fn facets_from_job_to_page() {
         "metrics, the favoured facet first",
         "furthest apart",
         "conditional demographic disparity",
+        &format!("3 neighbours among a sample of 600 of {eligible} people"),
     ]);
     // A gap of 18 points in the labels, and of 42 in the predictions.
     page.says(&[" is amplified by the predictions."]);

@@ -11,10 +11,12 @@ use super::sample::{
     FolderSample, SampleValue, ValuePlace, glossary, names, push, spread, still, thin, two_groups,
 };
 use crate::folder::manifest::{ArmWords, DecisionNames, ExperimentWords, Manifest, SignerWords};
+use crate::metric::rate::Rate;
 use crate::report::render;
+use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
-use crate::table::{CfExampleRow, ComparisonRow, GateRow, GroupRow, MetricRow};
+use crate::table::{CfExampleRow, ComparisonRow, GateRow, GroupRow, IssueRow, MetricRow};
 use crate::tests::Says;
 use crate::tests::TextRow;
 
@@ -255,6 +257,37 @@ fn the_words_of_the_job_reach_the_page() {
     );
     edit(folder.path(), |manifest| manifest.words.without_annex = true);
     pages("alone", folder.path());
+}
+
+/// The page reads who lacks more from the arguments of the issue, not from its text, which has the
+/// names of the groups.
+#[test]
+fn the_first_screen_has_the_words_for_those_who_lack_more() {
+    let share = |group: &str, n: u64| {
+        OwnedShare::new(ShareOwner::Group(group.to_owned()), Rate::of(n, 40_000))
+    };
+    let args = SelectiveArgs {
+        model: Some("gbm".to_owned()),
+        of_rows: false,
+        shares: vec![[share("Female", 16_000), share("Male", 4000)]],
+    };
+    let issue = args.issue("without_score", "group of people", 20_000);
+    assert!(issue.text.contains("of the people of `Female` (16000 of 40000)"), "{}", issue.text);
+    let folder = harmed(&two_groups(), true);
+    let tables = folder.path().join("tables");
+    let mut issues = read_rows::<IssueRow>(&tables).unwrap();
+    issues.push(issue);
+    write_rows(&tables, &issues).unwrap();
+    edit(folder.path(), |manifest| {
+        manifest.attributes[0].words = BTreeMap::from([("Female".to_owned(), "women".to_owned())]);
+    });
+    let verdict = section(&pages("lacking", folder.path()), "verdict");
+    verdict.says(&[
+        "Some groups lack more scores than others. Scores of gbm are missing for some groups more \
+         often than for others: 40.0 % of women (16 000 of 40 000) and 10.0 % of people in group \
+         Male (4000 of 40 000) have none; its metrics are about the others.",
+    ]);
+    verdict.lacks(&["the people of"]);
 }
 
 #[test]

@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex};
 use minijinja::value::Serde;
 use serde_json::{Value, json};
 
+use crate::metric::evidence::flip_test::FlipSearch;
+use crate::metric::rate::Rate;
 use crate::report::page::render::{TEMPLATES, environment};
+use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
 use crate::tests::Says;
 
 /// The templates whose branches are counted.
-const COUNTED: [&str; 11] = [
+const COUNTED: [&str; 12] = [
     "as_they_are.html",
     "forest.html",
     "gates.html",
@@ -20,6 +23,7 @@ const COUNTED: [&str; 11] = [
     "limit.html",
     "limits.html",
     "pattern.html",
+    "selective.html",
     "shares.html",
     "voice.html",
     "why.html",
@@ -470,6 +474,42 @@ fn gates() -> Value {
     json!({"more": 2, "rows": all})
 }
 
+/// Facts of who lacks something more often than others: each state, each owner of a share, and so
+/// many differences.
+fn lacking() -> Vec<Value> {
+    let group = |name: &str| ShareOwner::Group(name.to_owned());
+    let decision = |favourable: bool| ShareOwner::Decision { favourable, model: "gbm".to_owned() };
+    let class = |other: bool| {
+        let [class, model] = ["high", "gbm"].map(str::to_owned);
+        ShareOwner::Class { class, model, other }
+    };
+    let facts = |state: &str, of_rows: bool, owners: [ShareOwner; 2], differences: usize| {
+        let shares = owners.map(|owner| OwnedShare::new(owner, Rate::of(4, 10)));
+        let args = SelectiveArgs {
+            model: Some("gbm".to_owned()),
+            of_rows,
+            shares: vec![shares; differences],
+        };
+        json!({"args": args, "state": state, "attribute": "sex", "called": {"F": "women"}})
+    };
+    let states = ["without_score", "other_side", "unmatched", "duplicate", "filtered", "dropped"];
+    let mut all: Vec<Value> =
+        states.map(|state| facts(state, true, [group("F"), group("M")], 1)).to_vec();
+    let grouped = [false, true].map(ShareOwner::Grouped);
+    all.push(facts("no_group", false, grouped, 1));
+    for differences in [1, 3, 4] {
+        for of_rows in [true, false] {
+            let owners = [
+                [group("M"), group("F")],
+                [decision(false), decision(true)],
+                [class(false), class(true)],
+            ];
+            all.extend(owners.map(|of| facts("without_label", of_rows, of, differences)));
+        }
+    }
+    all
+}
+
 #[test]
 fn every_branch_of_a_template_is_reached() {
     let decisions = [
@@ -532,6 +572,11 @@ fn every_branch_of_a_template_is_reached() {
         pages.extend(forests().into_iter().map(|facts| ("forest.html", facts)));
         pages.extend(groups().into_iter().map(|facts| ("as_they_are.html", facts)));
         pages.extend(whys().into_iter().map(|facts| ("why.html", facts)));
+        for facts in lacking() {
+            let page = "{% from \"selective.html\" import selective %}{{ selective(f) }}";
+            let context = minijinja::context!(f => minijinja::Value::from(Serde(&facts)));
+            environment.render_str(page, context).unwrap();
+        }
         for all in [vec![causes(json!([]))], vec![causes(json!([])); 2]] {
             let page = "{% from \"knowledge.html\" import contradictions %}{{ contradictions(f) }}";
             let context = minijinja::context!(f => minijinja::Value::from(Serde(&all)));
@@ -551,6 +596,32 @@ fn every_branch_of_a_template_is_reached() {
     let reached = reached.lock().unwrap();
     let missed: Vec<&String> = branches.difference(&reached).collect();
     assert!(branches.len() > 300 && missed.is_empty(), "{missed:#?}");
+}
+
+/// A sample is said only where not all were looked at.
+#[test]
+fn a_flip_test_says_its_sample_and_whom_it_excludes() {
+    let said = |neighbours, [looked_at, eligible]: [u64; 2], missing| {
+        let search = FlipSearch { eligible, looked_at, missing, neighbours };
+        let page = "{% from \"blocks.html\" import flips %}{{ flips(f) }}";
+        let context = minijinja::context!(f => minijinja::Value::from(Serde(search)));
+        environment(None).render_str(page, context).unwrap().replace('\u{202f}', " ")
+    };
+    assert_eq!(said(5, [900, 900], 0), "5 neighbours");
+    assert_eq!(
+        said(1, [900, 900], 1),
+        "1 neighbour; 1 person without a value of some feature is excluded"
+    );
+    assert_eq!(
+        said(3, [600, 912], 2),
+        "3 neighbours among a sample of 600 of 912 people; 2 people without a value of some \
+         feature are excluded"
+    );
+    assert_eq!(
+        said(12_000, [20_000, 48_842], 16_281),
+        "12 000 neighbours among a sample of 20 000 of 48 842 people; 16 281 people without a \
+         value of some feature are excluded"
+    );
 }
 
 /// A row of a chart.
