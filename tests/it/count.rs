@@ -24,28 +24,29 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
     Room { name, holds, ceiling }
 }
 
-/// The rooms with their ceilings, the figures of the last count. Since the count before, `report`
-/// lost facts that mirrored rows of tables, `stage`, `metric` and `model` second forms of classes,
-/// graphs, score files and encodings, `data` copies of columns for expressions.
+/// The rooms with their ceilings, the figures of the last count. Since the count before, `metric`
+/// lost variants of gaps and second forms of persons and classes, `stage` and `data` second forms
+/// of keyed files, asked rows and keys, `report` drawings and copies of rows; `num` has the sums
+/// of powers and the vectors that `metric` had.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 13_520),
-    room("metric", &["metric"], 12_655),
-    room("job", &["job"], 8_000),
-    room("stage", &["stage"], 26_595),
-    room("data", &["data"], 16_625),
-    room("counterfactual", &["counterfactual"], 8_280),
-    room("exec, cli, root", &["exec", "cli", "bin", "."], 7_785),
-    room("gate", &["gate"], 4_110),
-    room("model", &["model"], 4_675),
+    room("report", &["report"], 13_320),
+    room("metric", &["metric"], 12_400),
+    room("job", &["job"], 7_980),
+    room("stage", &["stage"], 26_200),
+    room("data", &["data"], 16_540),
+    room("counterfactual", &["counterfactual"], 8_260),
+    room("exec, cli, root", &["exec", "cli", "bin", "."], 7_795),
+    room("gate", &["gate"], 4_140),
+    room("model", &["model"], 4_685),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        6_125,
+        6_145,
     ),
     room(
         "num, recourse, causal, why, augment",
         &["num", "recourse", "causal", "why", "augment"],
-        8_945,
+        9_065,
     ),
 ];
 
@@ -53,11 +54,11 @@ const ROOMS: &[Room] = &[
 /// the metrics, 560 the words of `cfaudit explain`, 60 the sentences of the reading path, and 950
 /// the page `judge.html`, a program by itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 7_210),
+    ("lines of templates", 7_275),
     ("lines of messages", 1_600),
-    ("lines of unit tests", 41_910),
+    ("lines of unit tests", 42_120),
     ("lines of integration tests", 26_830),
-    ("words of the documents", 31_900),
+    ("words of the documents", 31_970),
     ("characters of the README", 6_625),
 ];
 
