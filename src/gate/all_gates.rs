@@ -85,7 +85,7 @@ pub(crate) fn judge(
             table.push(row(question, each, needed, std::ptr::eq(each, ruling)));
         }
     }
-    table.sort_by(|a, b| a.order(b));
+    table.sort_by_cached_key(TableRow::sort_key);
     GateResults { table, verdict, tally, worst: worst.map(|(.., worst)| worst) }
 }
 
