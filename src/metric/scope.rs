@@ -87,6 +87,16 @@ impl MetricScope {
         [side(first, second), side(second, first)]
     }
 
+    /// The same with both sides exchanged, of a comparison.
+    pub(crate) fn turned(self) -> Self {
+        match self {
+            MetricScope::Pair(a, b) => MetricScope::Pair(b, a),
+            MetricScope::OneVsRest(group) => MetricScope::RestVsOne(group),
+            MetricScope::RestVsOne(group) => MetricScope::OneVsRest(group),
+            scope => scope,
+        }
+    }
+
     /// The first group or the second one.
     pub(crate) fn side(self, first: bool) -> Option<usize> {
         if first { self.first_group() } else { self.second_group() }

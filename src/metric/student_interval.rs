@@ -9,16 +9,13 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval};
 use crate::num::student::{satterthwaite, student_quantile};
 
 /// Degrees of freedom of a variance of so many units, of which some carry the spread
-/// (Satterthwaite's, from the kurtosis of the influences): min(P - 1, 2 P c / (P - c)). `contributing`
-/// is (sum x^2)^2 / sum x^4 of influences x, or (sum y)^2 / sum y^2 of what the units add to the
-/// cases. Normal influences give P - 1, few large ones about 2 c.
-pub(crate) fn degrees_of_freedom(units: f64, contributing: f64) -> f64 {
-    let most = units - 1.0;
-    if contributing < units * (1.0 - 1e-12) {
-        most.min(2.0 * units * contributing / (units - contributing))
-    } else {
-        most
-    }
+/// (Satterthwaite's, from the kurtosis of the influences): min(P - 1, 2 P c / (P - c)), c =
+/// `contributing_units` being (sum x^2)^2 / sum x^4 of influences x, or (sum y)^2 / sum y^2 of what
+/// the units add to the cases. Normal influences give P - 1, few large ones about 2 c.
+pub(crate) fn degrees_of_freedom(units: f64, contributing_units: f64) -> f64 {
+    let (most, few) = (units - 1.0, contributing_units < units * (1.0 - 1e-12));
+    let carried = || 2.0 * units * contributing_units / (units - contributing_units);
+    if few { most.min(carried()) } else { most }
 }
 
 /// A variance below this share of its parts is rounding.
@@ -79,8 +76,8 @@ impl Spread {
         let n: f64 = units.clone().map(|unit| unit.n).sum();
         let squares: f64 = units.clone().map(|unit| unit.squares).sum();
         let fourths: f64 = units.map(|unit| unit.fourths(squares)).sum();
-        let contributing = if fourths > 0.0 { 1.0 / fourths } else { n };
-        Spread { variance: squares, df: degrees_of_freedom(n, contributing) }
+        let contributing_units = if fourths > 0.0 { 1.0 / fourths } else { n };
+        Spread { variance: squares, df: degrees_of_freedom(n, contributing_units) }
     }
 
     /// The spread of the value less another one; `shared` is the covariance of both.

@@ -20,11 +20,11 @@ mod persons;
 mod properties;
 mod scores;
 mod shift_intervals;
+mod turned;
 mod weights;
 mod who_counts;
 
 use super::scope::MetricScope;
-use super::swap_effect::SwapEffect;
 use super::{Metric, MetricFamily};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::estimate::Estimate;
@@ -76,10 +76,10 @@ pub(in crate::metric) fn share_of_persons(
 
 /// The value of a comparison of two groups where they change places.
 pub(in crate::metric) fn turned(metric: &Metric, value: f64) -> f64 {
-    match SwapEffect::of(metric) {
-        SwapEffect::Negated => -value,
-        SwapEffect::Reciprocal(_) => 1.0 / value,
-        SwapEffect::Same => value,
+    match metric.transform() {
+        Some(GapTransform::Ratio | GapTransform::Inverse) => 1.0 / value,
+        Some(GapTransform::Widest | GapTransform::SmallerOverLarger) => value,
+        _ => -value,
     }
 }
 

@@ -113,7 +113,7 @@ states! {
     KeptPopulation = "kept-population" version 1;
     CounterfactualCounts = "counterfactual-counts" version 5;
     SwitchAccumulator = "switches" version 6;
-    ShiftPass = "shift-pass" version 2;
+    ShiftPass = "shift-pass" version 3;
     FactualClassCounts = "factual-class-counts" version 7;
     SwitchClassCounts = "switch-class-counts" version 4;
     SwitchPart = "switch-part" version 2;

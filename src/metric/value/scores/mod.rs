@@ -61,14 +61,13 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share,
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::student_interval::{GroupTerms, Spread, UnitTerm};
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext};
 use crate::metric::value::measured_value::{
     MeasuredValue, PersonBasis, SubjectPeople, ValuePeople,
 };
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
+use crate::metric::{GapTransform, Metric, MetricFamily, Reads, ScoreReading, difference};
 use crate::param::Level;
 use auc::AucEstimate;
 use calibration::{CumulativeDifference, FittedCoefficient, LogOddsRows};
@@ -462,7 +461,7 @@ impl GroupSubjects<ScoreSample> {
         let to_others =
             |a: usize| (0..n).filter(move |b| *b != a).map(move |b| MetricScope::Direction(a, b));
         match reading {
-            _ if is_gap => self.comparisons(SwapEffect::Negated),
+            _ if is_gap => self.comparisons(GapTransform::Difference),
             ScoreReading::CrossAuc => (0..n).flat_map(to_others).collect(),
             _ => self.singles(),
         }
