@@ -20,12 +20,12 @@ mod persons;
 mod properties;
 mod scores;
 mod shift_intervals;
-mod turned;
+mod turned_groups;
 mod weights;
 mod who_counts;
 
 use super::scope::MetricScope;
-use super::{Metric, MetricFamily};
+use super::{GapTransform, Metric, MetricFamily};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;

@@ -345,3 +345,4 @@ impl SwitchClassCounts {
 }
 
 additive!(supported SwitchClassCounts { tally } or so_far);
+additive!(accumulated SwitchClassCounts);

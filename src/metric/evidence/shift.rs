@@ -35,7 +35,7 @@ pub(crate) struct ShiftSums {
     /// [`SCORE_BINS`] bins.
     pub(super) after: Vec<u64>,
     /// [`CHANGE_BINS`] bins.
-    change: Vec<u64>,
+    pub(super) change: Vec<u64>,
 }
 
 impl Default for ShiftSums {
@@ -56,8 +56,9 @@ impl Default for ShiftSums {
 }
 
 impl ShiftSums {
-    /// Adds a pair of scores of [0, 1] that fills this cell of the extended matrix.
-    #[inline]
+    /// Adds a pair of scores of [0, 1] that fills this cell of the extended matrix, by the formulas
+    /// that chunks of pairs follow.
+    #[cfg(test)]
     pub(crate) fn add(&mut self, cell: usize, score: f64, score_cf: f64, weight: u64) {
         let change = score_cf - score;
         self.n += 1;
@@ -70,17 +71,6 @@ impl ShiftSums {
         self.before[score_bin(score)] += weight;
         self.after[score_bin(score_cf)] += weight;
         self.change[change_bin(change)] += weight;
-    }
-
-    /// Adds a pair to a bin of the changes.
-    #[inline]
-    pub(crate) fn add_change(&mut self, bin: usize, weight: u64) {
-        self.change[bin] += weight;
-    }
-
-    /// Replaces the bins of the changes; none of a list without bins.
-    pub(crate) fn set_changes(&mut self, bins: impl Iterator<Item = u64>) {
-        self.change.iter_mut().zip(bins).for_each(|(bin, sum)| *bin = sum);
     }
 
     /// Pairs, counted without weights.
@@ -227,19 +217,19 @@ pub(crate) const fn edges<const N: usize>(first: f64, unit: f64) -> [f64; N] {
 }
 
 /// The last bin whose lower edge is not above the score; the upper end belongs to the last bin.
-#[inline]
+#[cfg(test)]
 pub(crate) fn score_bin(score: f64) -> usize {
     last_edge((score * SCORE_BINS as f64) as usize, score, &SCORE_EDGES)
 }
 
 /// The last bin whose lower edge is not above the change; the upper end belongs to the last bin.
-#[inline]
+#[cfg(test)]
 pub(crate) fn change_bin(change: f64) -> usize {
     last_edge(((change + 1.0) * (CHANGE_BINS / 2) as f64) as usize, change, &CHANGE_EDGES)
 }
 
 /// Rounding may put the guess one bin away: the edges themselves decide.
-#[inline]
+#[cfg(test)]
 pub(crate) fn last_edge<const N: usize>(guess: usize, value: f64, edges: &[f64; N]) -> usize {
     let guess = guess.min(N - 2);
     let up = usize::from(guess + 2 < N && value >= edges[guess + 1]);

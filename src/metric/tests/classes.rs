@@ -52,6 +52,7 @@ impl ClassTestPerson {
         for (class, counts) in all.switches_one_vs_rest.iter_mut().enumerate() {
             let moved: Vec<_> = moved.iter().map(|cf| cf.one_vs_rest(class)).collect();
             counts.add_person(key, &person.one_vs_rest(class), &moved);
+            counts.settle();
         }
     }
 }

@@ -238,7 +238,7 @@ fn switches_by_threshold(
     counts: &CounterfactualCounts,
     place: usize,
 ) -> Option<CellsByThreshold<ECCM_CELLS>> {
-    let grid = counts.grid()?;
+    let grid = counts.grid.as_ref()?;
     let steps = grid.steps(counts.scope_index().directions_of(place)).into_iter().map(|switches| {
         let mut cells = [WeightSums::default(); ECCM_CELLS];
         cells[ECCM_CELLS - 4..].copy_from_slice(switches.as_flattened());
@@ -250,7 +250,7 @@ fn switches_by_threshold(
 
 impl CurveEvidence for CounterfactualCounts {
     fn score_grid(&self) -> Option<&ScoreGrid> {
-        Some(self.grid()?.grid())
+        Some(self.grid.as_ref()?.grid())
     }
 
     fn curve_scopes(&self) -> Vec<MetricScope> {

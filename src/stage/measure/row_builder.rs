@@ -652,7 +652,7 @@ impl RowBuilder<'_> {
             self.eccm_rows(cells, sums, "direction", (Some(from), Some(to)), tables);
             if !self.audit.scoreless {
                 self.histogram_rows(counts, (from, to), tables);
-                if let Some(bins) = counts.bins() {
+                if let Some(bins) = &counts.bins {
                     self.shift_rows(DRAWN_SIDES, bins.drawn(from, to), (from, to), tables);
                 }
             }
