@@ -217,20 +217,6 @@ pub(crate) fn wilson_of_share(p: f64, n: f64, z: f64, method: IntervalProcedure)
     ValueInterval { lo, hi, method }
 }
 
-/// Wilson's interval of a share of 0 or 1 of so many people, a real number where they weigh
-/// differently. None of nobody.
-pub(crate) fn wilson_of_people(
-    everybody: bool,
-    people: f64,
-    z: f64,
-    method: IntervalProcedure,
-) -> Option<ValueInterval> {
-    if people.is_nan() || people <= 0.0 {
-        return None;
-    }
-    Some(wilson_of_share(if everybody { 1.0 } else { 0.0 }, people, z, method))
-}
-
 /// Cases from which on the lower end of Clopper and Pearson is no further out than Wilson's by
 /// anything that a reader sees.
 const MANY_CASES: f64 = 1e5;
@@ -349,7 +335,7 @@ mod tests {
 
     use super::{
         INTERVAL_METHODS, IntervalProcedure, METHODS, ValueInterval, clopper_pearson_lower,
-        mover_ratio, newcombe, wilson, wilson_of_people, z_of_level,
+        mover_ratio, newcombe, wilson, z_of_level,
     };
     use crate::metric::tests::{katz, rate};
 
@@ -412,24 +398,6 @@ mod tests {
         }
         assert_eq!(clopper_pearson_lower(0.0, 9.0, 0.95), 0.0);
         assert!(clopper_pearson_lower(0.3, 10.0, 0.99) < 0.066);
-    }
-
-    #[test]
-    fn people_at_an_end_have_wilsons_interval() {
-        let z = z_of_level(0.95);
-        for n in [1, 2, 17, 400] {
-            for everybody in [false, true] {
-                let plain = wilson(rate(if everybody { n } else { 0 }, n), z).unwrap();
-                check(
-                    wilson_of_people(everybody, n as f64, z, IntervalProcedure::WilsonMoved),
-                    plain.lo,
-                    plain.hi,
-                    1e-15,
-                );
-            }
-        }
-        assert_eq!(wilson_of_people(false, 0.0, z, IntervalProcedure::WilsonMoved), None);
-        assert_eq!(wilson_of_people(false, f64::NAN, z, IntervalProcedure::WilsonMoved), None);
     }
 
     #[test]

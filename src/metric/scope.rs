@@ -167,7 +167,7 @@ impl ScopeIndex {
     }
 
     /// The number of a direction.
-    pub(super) fn direction(self, from: usize, to: usize) -> usize {
+    pub(crate) fn direction(self, from: usize, to: usize) -> usize {
         from * self.groups + to
     }
 
@@ -182,7 +182,7 @@ impl ScopeIndex {
     }
 
     /// The number of all directions together.
-    pub(super) fn total(self) -> usize {
+    pub(crate) fn total(self) -> usize {
         self.len() - 1
     }
 

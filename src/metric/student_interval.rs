@@ -105,7 +105,8 @@ impl Spread {
 /// What the units of a group add to a value.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupTerms {
-    spread: Option<Spread>,
+    /// The spread of the value; none of fewer than two units.
+    pub(crate) spread: Option<Spread>,
     /// Ascending by key; empty where each row is a unit.
     persons: Vec<(u64, f64)>,
 }
@@ -119,11 +120,6 @@ impl GroupTerms {
         let persons = sums_by_key(rows);
         let units = persons.iter().map(|&(key, adds)| UnitTerm::one(key, adds));
         GroupTerms { spread: Spread::of_units(units), persons }
-    }
-
-    /// The spread of the value; none of fewer than two units.
-    pub(crate) fn spread(&self) -> Option<Spread> {
-        self.spread
     }
 
     /// The spread of the value less that of another group; none where a group has fewer than two
@@ -196,15 +192,15 @@ mod tests {
             GroupTerms::new(each.collect(), true)
         };
         let c = 100.0 / (81.0 + 1.0 / 9.0);
-        let found = persons(0).spread().unwrap();
+        let found = persons(0).spread.unwrap();
         assert!(near(found.variance, 100.0 / 9.0) && near(found.df, 20.0 * c / (10.0 - c)));
         // Nine that go together are nine units; the size of a number is not one of its digits.
         for size in [1.0, 1e90, 1e-90] {
             let nine = UnitTerm { key: 1, n: 9.0, sum: -3.0 * size, squares: size * size };
             let rows = GroupTerms::new(vec![UnitTerm::one(0, 3.0 * size), nine], false);
-            assert!(near(rows.spread().unwrap().df, found.df), "{size}");
+            assert!(near(rows.spread.unwrap().df, found.df), "{size}");
         }
-        assert_eq!(GroupTerms::new(vec![UnitTerm::one(0, 0.5)], false).spread(), None);
+        assert_eq!(GroupTerms::new(vec![UnitTerm::one(0, 0.5)], false).spread, None);
         // Other persons: both variances, and twice the degrees of freedom of one of them. The same
         // persons: no difference.
         let apart = persons(0).gap(&persons(10)).unwrap();

@@ -123,7 +123,7 @@ fn voted(
         knobs,
         CountingUnit::default(),
     );
-    let mut flips = test.empty();
+    let mut flips = test.empty.clone();
     (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
     flips
 }

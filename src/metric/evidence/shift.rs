@@ -21,21 +21,24 @@ pub(crate) const NEGLIGIBLE: f64 = 1.0 / (1_u128 << 80) as f64;
 /// weighs; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftSums {
-    pub(super) n: u64,
+    /// Pairs, counted without weights.
+    pub(crate) n: u64,
     pub(super) score: FixedSum,
     pub(super) score_cf: FixedSum,
     pub(super) absolute: FixedSum,
-    pub(super) squared: [FixedSum; ECCM_CELLS],
+    /// Of squared changes by cell, in the order of
+    /// [`CELLS`](crate::metric::evidence::person::CELLS).
+    pub(crate) squared: [FixedSum; ECCM_CELLS],
     /// Sum of s ln(s/c) where both are above 0.
     pub(super) divergence: FixedSum,
     /// Weight of pairs with s > 0 and c = 0.
     pub(super) infinite: u64,
-    /// [`SCORE_BINS`] bins.
-    pub(super) before: Vec<u64>,
-    /// [`SCORE_BINS`] bins.
-    pub(super) after: Vec<u64>,
-    /// [`CHANGE_BINS`] bins.
-    pub(super) change: Vec<u64>,
+    /// Histogram of the factual scores, [`SCORE_EDGES`].
+    pub(crate) before: Vec<u64>,
+    /// Histogram of the counterfactual scores, [`SCORE_EDGES`].
+    pub(crate) after: Vec<u64>,
+    /// Histogram of counterfactual minus factual score, [`CHANGE_EDGES`].
+    pub(crate) change: Vec<u64>,
 }
 
 impl Default for ShiftSums {
@@ -73,11 +76,6 @@ impl ShiftSums {
         self.change[change_bin(change)] += weight;
     }
 
-    /// Pairs, counted without weights.
-    pub(crate) fn n(&self) -> u64 {
-        self.n
-    }
-
     /// Units that the pairs weigh.
     pub(crate) fn weight(&self) -> u64 {
         self.before.iter().sum()
@@ -86,27 +84,6 @@ impl ShiftSums {
     /// The sums of the factual and of the counterfactual scores.
     pub(crate) fn scores(&self) -> (f64, f64) {
         (self.score.to_f64(), self.score_cf.to_f64())
-    }
-
-    /// Sums of squared changes by cell, in the order of
-    /// [`CELLS`](crate::metric::evidence::person::CELLS).
-    pub(crate) fn squared(&self) -> &[FixedSum; ECCM_CELLS] {
-        &self.squared
-    }
-
-    /// Histogram of the factual scores; see [`score_edge`].
-    pub(crate) fn before(&self) -> &[u64] {
-        &self.before
-    }
-
-    /// Histogram of the counterfactual scores; see [`score_edge`].
-    pub(crate) fn after(&self) -> &[u64] {
-        &self.after
-    }
-
-    /// Histogram of counterfactual minus factual score; see [`change_edge`].
-    pub(crate) fn change(&self) -> &[u64] {
-        &self.change
     }
 }
 

@@ -406,7 +406,7 @@ impl ScopeFactors {
         let shift = second.score_shift(sums);
         let of = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
         let (root, distance) = ((shift.squared * of(shift.n)).sqrt(), shift.jensen_shannon);
-        let balanced = second.balance().balanced_sum(shift.score, shift.score_cf);
+        let balanced = second.balance.balanced_sum(shift.score, shift.score_cf);
         let [a, b] = second.parts().map(|part| part * of(balanced));
         ScopeFactors {
             factors: [

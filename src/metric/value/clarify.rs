@@ -144,7 +144,7 @@ impl MeasureContext<'_> {
             }
             _ => Err(Undefined::EmptyGroup),
         };
-        let value = match flips.is_weighted() {
+        let value = match flips.weighted {
             true => of(units.weight()).map_err(|_| {
                 // Who could be looked at may be there and weigh nothing.
                 of(facet.cells()).err().unwrap_or(Undefined::ZeroWeight)

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::{Accumulator, map_as_list};
 use crate::metric::evidence::additive::additive;
-use crate::metric::evidence::ccm_cells::{PatternTally, ScopeCellProfiles};
+use crate::metric::evidence::ccm_cells::PatternTally;
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::person::{
@@ -27,6 +27,8 @@ use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::evidence::waiting_pairs::WaitingPairs;
+#[cfg(test)]
+use crate::metric::scope::MetricScope;
 use crate::metric::scope::ScopeIndex;
 use crate::num::additive::Additive;
 
@@ -229,11 +231,6 @@ impl CounterfactualCounts {
         self.weighed.is_some()
     }
 
-    /// Number of groups.
-    pub(crate) fn groups(&self) -> usize {
-        self.groups
-    }
-
     /// Adds one person without a key, who does not wait.
     #[cfg(test)]
     pub(crate) fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
@@ -321,8 +318,8 @@ impl CounterfactualCounts {
 
     /// People with a counterfactual: persons, where one may have several rows.
     pub(crate) fn people_moved(&self) -> u64 {
-        let persons = self.persons.as_ref().map(|of| of.cells.units(|_, _| Some(0)).len() as u64);
-        persons.unwrap_or_else(|| self.cell_profiles().total().n_rows(|_| true))
+        let persons = self.persons.as_ref().map(|of| of.cells.n_persons(|_| true));
+        persons.unwrap_or_else(|| self.people.n_moved())
     }
 
     /// The score sums of a direction in units of weight; none where nobody has a weight.
@@ -333,10 +330,20 @@ impl CounterfactualCounts {
         Some(&self.settled().weighed.as_ref()?[from * self.groups + to])
     }
 
-    /// The people of every scope by the cells of the extended matrix. Walks over all patterns: ask
-    /// once.
-    pub(crate) fn cell_profiles(&self) -> ScopeCellProfiles {
-        self.people.cell_profiles(self.is_weighted())
+    /// The people of every scope, by its number, by the cells of the extended matrix, as rows. Walks
+    /// over all patterns: ask once.
+    pub(crate) fn cell_profiles(&self) -> Vec<UnitSums> {
+        let cell = |label: Option<usize>, before, after| {
+            cell_index(label.map(|label| label == 1), before == 1, after == 1)
+        };
+        self.people.units(ECCM_CELLS, self.is_weighted(), cell)
+    }
+
+    /// The extended matrix of a scope; none where two groups have no such scope.
+    #[cfg(test)]
+    pub(crate) fn eccm(&self, scope: MetricScope) -> Option<Eccm> {
+        let (place, _) = self.scope_index().scopes().find(|(_, of)| *of == scope)?;
+        Some(self.cell_profiles()[place].eccm())
     }
 
     /// The same, once nobody waits.
@@ -500,7 +507,7 @@ mod tests {
                 let nobody = nobody(groups, weighted);
                 let found = gathered(&people, &nobody, parts);
                 assert_eq!(found, counts, "{groups} {parts}");
-                assert_eq!(found.n_scored, counts.cell_profiles().total().n_rows(|_| true));
+                assert_eq!(found.n_scored, counts.people_moved());
                 // Where drawings have finer bins too.
                 let drawn = gathered(&people, &nobody.with_bins(), parts);
                 for (from, to) in counts.scope_index().directions() {

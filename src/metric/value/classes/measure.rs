@@ -68,7 +68,7 @@ pub(crate) fn measure_factual_classes(
         units: counts.units(who),
         empty: counts.people(who).or_empty(Undefined::EmptyGroup),
     };
-    let subjects = GroupSubjects::new(counts.groups(), false, subject);
+    let subjects = GroupSubjects::new(counts.groups, false, subject);
     let measured = |(id, of_gap, of): (&str, &str, MatrixReading)| {
         let (ask, subjects) = (&ask, &subjects);
         let value = |metric| {
