@@ -155,6 +155,8 @@ pub(super) fn gather(
             pass_on(found, add(&mut parts, scales, asked, found));
         }
     })?;
+    let sets = parts.values_mut().flat_map(|part| part.sets.values_mut());
+    sets.for_each(|set| set.counts.settle());
     if !asked.scores.is_empty() {
         add_second(file, scales, asked, &mut parts)?;
     }

@@ -20,7 +20,7 @@ use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling
 use crate::gate::reason::{ComparedPlace, GateReason, Judged};
 use crate::metric::catalog::find;
 use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, stretched, wilson_of_people, wilson_of_share, z_of_level,
+    IntervalProcedure, ValueInterval, stretched, wilson_of_share, z_of_level,
 };
 use crate::table::MetricRow;
 
@@ -132,11 +132,9 @@ impl<'a> HolmTest<'a> {
             let interval = wilson_of_share(share, cases, z, IntervalProcedure::Wilson);
             return (interval.lo, interval.hi);
         }
-        let of_people = |(everybody, people)| {
-            wilson_of_people(everybody, people, z, IntervalProcedure::WilsonMoved)
-        };
-        if let Some(share) = self.people().and_then(of_people) {
-            return self.ends_of_share(share);
+        if let Some((all, people)) = self.people().filter(|(_, people)| *people > 0.0) {
+            let (share, method) = (f64::from(u8::from(all)), IntervalProcedure::WilsonMoved);
+            return self.ends_of_share(wilson_of_share(share, people, z, method));
         }
         let wider = z / self.z;
         if self.is_logarithmic() {

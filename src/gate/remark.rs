@@ -10,7 +10,6 @@ use crate::gate::question::{
 use crate::gate::reason::{GateFindings, GateRemark, GateStatus, LowerSide, OwnValue};
 use crate::metric::GapTransform;
 use crate::metric::catalog::find;
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::value::worlds::ATTRIBUTE_FOLLOWS;
 use crate::table::{GateRow, MetricRow, has_flag};
@@ -65,8 +64,7 @@ fn other_order(
     metrics: &[MetricRow],
 ) -> Option<GateRemark> {
     let GateSubject::Pair(first, second) = &question.scope else { return None };
-    let metric = find(&question.metric)?;
-    SwapEffect::of(metric).ratio_order().filter(|_| !seen.is_change)?;
+    let metric = find(&question.metric).filter(|of| of.has_order() && !seen.is_change)?;
     let [scope, from, to] = seen.place();
     let place = [scope, to, from];
     let turned = question.row(metrics, &seen.row.key.sensitive, &seen.row.metric, place)?;

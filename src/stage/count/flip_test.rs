@@ -89,7 +89,7 @@ pub(crate) fn flip_test(
     let layout = row_context.rows.layout();
     let groups = layout.attributes[attribute].groups.len();
     let test = PreparedFlipTest::new(people, groups, facets, knobs, counting_unit(layout));
-    let mut flips = test.empty();
+    let mut flips = test.empty.clone();
     row_context.pieces(test.n_pieces()).in_turn(
         |number| {
             let piece = test.votes(number);

@@ -339,12 +339,12 @@ impl Stage for CountStage {
                     let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
                     let Some(counts) = counts else { return Ok(()) };
                     // Whom one class leaves out, all leave out.
-                    let mut one = counts.one_vs_rest().iter().take(1);
+                    let mut one = counts.one_vs_rest.iter().take(1);
                     one.try_for_each(|one| {
                         evidence::check_rows_counted(row_context, one, *position)
                     })?;
                     if looks {
-                        let found = ModelSanity::of_classes(counts.one_vs_rest());
+                        let found = ModelSanity::of_classes(&counts.one_vs_rest);
                         files::write_json(&ctx.out().join(SANITY), &found)?;
                     }
                     let counts = if asked.scores { counts } else { counts.without_scores() };

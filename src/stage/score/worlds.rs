@@ -224,6 +224,7 @@ impl GraphScoring<'_> {
                     }
                 })?;
                 part.n_dropped = dropped;
+                part.counts.settle();
                 let means = std::mem::take(&mut part.means);
                 Ok((rows, (encoder.scores(means)?, part)))
             },
