@@ -9,6 +9,7 @@
 use crate::counterfactual::graph_uncertain::CausalWorlds;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::Attribute;
+use crate::data::rows::Projection;
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::error::Result;
 use crate::exec::{StageContext, misfit};
@@ -279,8 +280,11 @@ impl LinearRates<'_> {
         let mut people: Vec<Vec<(bool, f64, u64)>> = vec![Vec::new(); n_groups];
         row_context.row_groups().in_turn(
             |g| {
-                let (batch, keys, scores) =
-                    (row_context.rows.read(g)?, keys.keys(g)?, self.scores.read(g)?);
+                let (batch, keys, scores) = (
+                    row_context.rows.read(g, Projection::ALL)?,
+                    keys.keys(g)?,
+                    self.scores.read(g)?,
+                );
                 let (mut found, mut row) = (Vec::new(), EncodedModelRow::default());
                 let mut parents = keys.parent.clone();
                 // Those of a row stand together.

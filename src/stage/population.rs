@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::left_out::{CountedGroup, RowTally, first_named};
+use crate::data::rows::Projection;
 use crate::data::{Layout, MISSING};
 use crate::error::Result;
 use crate::metric::evidence::additive::additive;
@@ -149,11 +150,12 @@ impl Stage for PopulationStage {
 
 /// Counts the kept rows.
 fn gather(row_context: RowContext<'_>) -> Result<KeptPopulation> {
-    let RowContext { rows, roles, .. } = row_context;
+    let rows = row_context.rows;
     let layout = rows.layout();
     let empty = || KeptPopulation::new(layout.attributes.len(), layout.person.is_some());
     row_context.row_groups().gather(empty, |part, g| {
-        let (batch, roles) = (rows.read_outcomes(g, false)?, roles.read(g)?);
+        let of = Projection { outcomes: true, keys: false, ..Projection::KEYS };
+        let (batch, roles) = row_context.read(g, of)?;
         for (a, groups) in batch.groups.iter().enumerate() {
             let words = words_of_ungrouped(rows, &batch, (g, a))?;
             let n_groups = layout.attributes[a].groups.len() as u32;

@@ -23,6 +23,7 @@ use crate::data::exchange::row_stream::RowSink;
 use crate::data::exchange::to_score::{
     PartsWriter, REQUEST, RequestRow, RowsBatch, SentRows, part_name,
 };
+use crate::data::rows::Projection;
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::StageRecord;
@@ -245,7 +246,7 @@ fn request_part(
 ) -> Result<RowsBatch> {
     let layout = row_context.rows.layout();
     let (batch, ids, roles) = (
-        row_context.rows.read_people(g, true)?,
+        row_context.rows.read(g, Projection::PEOPLE)?,
         row_context.rows.read_ids(g)?,
         row_context.roles.read(g)?,
     );

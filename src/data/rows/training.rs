@@ -11,9 +11,9 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use crate::data::FeatureRows;
-use crate::data::rows::RowsReader;
 use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::RolesReader;
+use crate::data::rows::{Projection, RowsReader};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::PieceLoop;
 #[cfg(test)]
@@ -311,7 +311,7 @@ fn read_group(
     drawn: Option<DrawnTraining>,
     g: usize,
 ) -> Result<TrainingBatch> {
-    let batch = reader.read(g)?;
+    let batch = reader.read(g, Projection::ALL)?;
     let roles = roles.read(g)?;
     let trains = (0..batch.rows.n)
         .filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some));

@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::data::rows::Projection;
 use crate::data::source_view::shown_in_source;
 use crate::data::{FeatureColumn, FeatureRows, MISSING_GROUP};
 use crate::error::Result;
@@ -93,7 +94,7 @@ impl CaseDrawing<'_> {
         let seed = named_seed(self.seed.0, &name);
         let mut drawn = DrawnCases::new();
         let look = |g: usize| {
-            let group = ScoredGroup::read(row_context, scored, g)?;
+            let group = ScoredGroup::read(row_context, scored, g, true)?;
             let n = group.keys.parent.len() as u64;
             Ok((n, self.of_group(scored, seed, g, &group)))
         };
@@ -153,8 +154,8 @@ impl CaseDrawing<'_> {
     ) -> Result<Vec<CfExampleRow>> {
         let layout = self.context.rows.layout();
         let attribute = &layout.attributes[scored.attribute];
-        let group = ScoredGroup::read(self.context, scored, g)?;
-        let own = self.context.rows.read(g)?.rows;
+        let group = ScoredGroup::read(self.context, scored, g, true)?;
+        let own = self.context.rows.read(g, Projection::ALL)?.rows;
         let (keys, made) = scored.counterfactuals.rows(g, layout)?;
         let (score, score_cf) = (group.scores[i], group.scores_cf[k]);
         let fold = group.roles.audited(i);

@@ -7,6 +7,7 @@
 
 use crate::augment::ExperimentArm;
 use crate::data::MISSING_GROUP;
+use crate::data::rows::Projection;
 use crate::error::Result;
 use crate::exec::{StageContext, files, misfit};
 use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
@@ -98,12 +99,12 @@ fn gather_rows(
     let ranks = ranks(&layout.attributes[attribute]);
     let opened = sides.iter().map(|side| side.open(ctx, row_context));
     let opened = opened.collect::<Result<Vec<_>>>()?;
-    let carried = opened.iter().any(|(rule, _)| rule.reads_carried());
+    let carried = opened.iter().any(|(rule, _)| rule.reads().carried);
     row_context.row_groups().gather(
         || PairedCounts::new(ranks.len(), counting_unit(layout)),
         |part, g| {
-            let batch = row_context.rows.read_counted(g, carried)?;
-            let roles = row_context.roles.read(g)?;
+            let of = Projection { carried, ..Projection::NO_FEATURES };
+            let (batch, roles) = row_context.read(g, of)?;
             let scored = opened.iter().map(|(rule, scores)| Ok((rule, scores.read(g)?)));
             let scored = scored.collect::<Result<Vec<_>>>()?;
             for (i, &group) in batch.groups[attribute].iter().enumerate() {
@@ -144,7 +145,7 @@ fn gather_switches(
     row_context.row_groups().gather(
         || PairedCounts::new(n, counting_unit(layout)),
         |part, g| {
-            let of_first = ScoredGroup::read(row_context, sides[0], g)?;
+            let of_first = ScoredGroup::read(row_context, sides[0], g, true)?;
             let mut first = Vec::new();
             of_first.people(
                 layout,
@@ -157,7 +158,8 @@ fn gather_switches(
                 },
             );
             // Both models score the same counterfactuals, so they stand in the same order.
-            let (group, mut first) = (ScoredGroup::read(row_context, sides[1], g)?, first.iter());
+            let (group, mut first) =
+                (ScoredGroup::read(row_context, sides[1], g, true)?, first.iter());
             group.people(layout, attribute, &group.batch.groups[position], |i, person, cfs| {
                 let said = first.next().into_iter().flatten();
                 let cells = said.zip(cfs).map(|(&one, moved)| PairedCell {

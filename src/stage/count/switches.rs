@@ -237,7 +237,7 @@ impl SwitchPass<'_> {
                 return Ok(group.batch.row.len() as u64);
             }
         };
-        let group = ScoredGroup::read_unkeyed(self.context, scored, g)?;
+        let group = ScoredGroup::read(self.context, scored, g, false)?;
         let batch: &PreparedBatch = &group.batch;
         let own = &batch.groups[position];
         group.people(layout, &layout.attributes[position], own, |i, person, cfs| {

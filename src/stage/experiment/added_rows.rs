@@ -14,9 +14,9 @@ use crate::counterfactual::variable::{
     CategoryLevels, StrategyVariable, VariableOptions, VariableScale, variables,
 };
 use crate::counterfactual::write_back::{WriteBack, features_set_with};
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
 use crate::data::rows::training::{AddedTraining, DrawnTraining, TrainingBatch, TrainingRows};
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{FeatureRows, Layout, MISSING};
 use crate::error::{Error, Result};
 use crate::exec::accumulator::Accumulator;
@@ -95,7 +95,8 @@ pub(crate) fn rule_matches(
     let mut all = RuleMatches::new(rules, seed);
     for pool in pools {
         let look = |part: &mut RuleMatches, g: usize| {
-            let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+            let (batch, keys) =
+                (row_context.rows.read(g, Projection::NO_FEATURES)?, pool.counterfactuals.keys(g)?);
             pool.candidates(g, &batch, &keys)?
                 .iter()
                 .flatten()
@@ -125,7 +126,7 @@ pub(crate) fn farthest(
     for pool in pools {
         for g in 0..row_context.rows.n_groups() {
             (row_context.watch.check)()?;
-            let batch = row_context.rows.read_keys(g)?;
+            let batch = row_context.rows.read(g, Projection::NO_FEATURES)?;
             let (keys, rows) = pool.counterfactuals.rows(g, layout)?;
             let candidates = pool.candidates(g, &batch, &keys)?;
             let distance = |(k, candidate): (usize, &Option<CounterfactualCandidate>)| {
@@ -220,7 +221,10 @@ impl ArmSelection {
         let mut numbers = of.clone();
         for pool in &self.pools {
             let look = |g: usize| {
-                let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+                let (batch, keys) = (
+                    row_context.rows.read(g, Projection::NO_FEATURES)?,
+                    pool.counterfactuals.keys(g)?,
+                );
                 let candidates = pool.candidates(g, &batch, &keys)?;
                 let taken = || {
                     candidates.iter().flatten().filter(|candidate| self.choice.contains(candidate))
@@ -247,7 +251,7 @@ impl ArmSelection {
         let part = |pool: &'a CandidatePool| AddedTraining {
             n_groups: row_context.rows.n_groups(),
             read: Box::new(move |g| {
-                let batch = row_context.rows.read_keys(g)?;
+                let batch = row_context.rows.read(g, Projection::NO_FEATURES)?;
                 let (keys, rows) = pool.counterfactuals.rows(g, row_context.rows.layout())?;
                 let candidates = pool.candidates(g, &batch, &keys)?;
                 let takes = |k: &usize| {
@@ -291,7 +295,10 @@ impl ArmSelection {
                 [arm, model, set, &attribute.name].map(SharedText::from);
             let groups: Vec<SharedText> = attribute.groups.iter().map(SharedText::from).collect();
             let look = |g: usize| {
-                let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+                let (batch, keys) = (
+                    row_context.rows.read(g, Projection::NO_FEATURES)?,
+                    pool.counterfactuals.keys(g)?,
+                );
                 let candidates = pool.candidates(g, &batch, &keys)?.into_iter().flatten();
                 let taken = candidates.filter(|candidate| self.choice.contains(candidate));
                 Ok((0, taken.collect::<Vec<_>>()))

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::data::exchange::known_levels::KnownLevels;
 use crate::data::exchange::row_stream::RawColumns;
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
@@ -210,7 +210,7 @@ impl Stage for LevelsStage {
                 let count = || {
                     let Some(looked_up) = &looked_up else { return Ok(UnknownValues::default()) };
                     row_context.row_groups().gather(UnknownValues::default, |found, g| {
-                        let batch = row_context.rows.read(g)?;
+                        let batch = row_context.rows.read(g, Projection::ALL)?;
                         found.merge(looked_up.count(&batch, &row_context.roles.read(g)?)?);
                         Ok(batch.row.len() as u64)
                     })

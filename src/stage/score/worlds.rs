@@ -18,11 +18,11 @@ use crate::causal::encoding::MissingRows;
 use crate::counterfactual::graph_uncertain::CausalWorlds;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::Attribute;
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, NO_ROW, ScoreReader, SupportReader, WorldRowReader,
     create_scores,
 };
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::{Accumulator, merge_each};
 use crate::exec::{StageContext, files, misfit};
@@ -275,7 +275,7 @@ impl GraphScoring<'_> {
     ) -> Result<(u64, u64)> {
         let layout = row_context.rows.layout();
         let (batch, keys, scores) =
-            (row_context.rows.read(g)?, self.keys.keys(g)?, self.scores.read(g)?);
+            (row_context.rows.read(g, Projection::ALL)?, self.keys.keys(g)?, self.scores.read(g)?);
         let unsupported = self.support.read(g)?;
         let mut answer = self.answers_of(g, (&batch, &keys))?;
         let n_worlds = self.saw.len();

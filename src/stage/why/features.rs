@@ -2,6 +2,7 @@
 //! each feature adds.
 
 use crate::counterfactual::write_back::{WriteBack, binned_below, features_set_with};
+use crate::data::rows::Projection;
 use crate::data::rows::aligned::{CounterfactualReader, WorldRowReader};
 use crate::data::{FeatureRows, Layout};
 use crate::error::Result;
@@ -232,11 +233,11 @@ impl<'a> FeatureInputs<'a> {
             if places.is_empty() {
                 return Ok((0, Vec::new()));
             }
-            let group = ScoredGroup::read(row_context, scored, g)?;
+            let group = ScoredGroup::read(row_context, scored, g, true)?;
             let keyed = match source {
                 SwitchSource::Rows => KeyedSwitches::Rows(&group),
                 SwitchSource::Expected(of) => {
-                    KeyedSwitches::Expected(of, row_context.rows.read(g)?.rows)
+                    KeyedSwitches::Expected(of, row_context.rows.read(g, Projection::ALL)?.rows)
                 }
                 SwitchSource::WorldRows(of) => {
                     let reached = of.reached.read(g)?;
@@ -454,7 +455,7 @@ fn encoded(
             if here.is_empty() {
                 return Ok((0, Vec::new()));
             }
-            let rows = row_context.rows.read(g)?.rows;
+            let rows = row_context.rows.read(g, Projection::ALL)?.rows;
             let mut row = EncodedModelRow::default();
             let mut part = Vec::with_capacity(here.len());
             for &i in here {
@@ -498,7 +499,7 @@ fn read_rows(
             let rows: Vec<usize> = of.iter().map(|&i| people[i].place.row).collect();
             let counterfactuals: Vec<usize> =
                 of.iter().map(|&i| people[i].counterfactual).collect();
-            let own = row_context.rows.read(g)?.rows;
+            let own = row_context.rows.read(g, Projection::ALL)?.rows;
             let (_, other) = made.rows(g, layout)?;
             Ok((own.n as u64, Some((own.take(&rows), other.take(&counterfactuals)))))
         },
