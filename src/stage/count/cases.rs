@@ -52,7 +52,7 @@ impl Stage for CasesStage {
             let mut found = Vec::new();
             for (model, set, sources) in &parts {
                 let drawing = CaseDrawing { context: row_context, model, set, wanted, seed };
-                found.extend(sources.with_scores(ctx, row_context, |scored| drawing.rows(scored))?);
+                found.extend(drawing.rows(&sources.open(ctx, row_context)?)?);
             }
             write_rows(ctx.out(), &found)
         })
@@ -78,7 +78,7 @@ struct CaseDrawing<'a> {
 
 impl CaseDrawing<'_> {
     /// The rows of `cf_examples`: who is drawn first, then, of these alone, the features.
-    fn rows(&self, scored: CountInputs<'_>) -> Result<Vec<CfExampleRow>> {
+    fn rows(&self, scored: &CountInputs) -> Result<Vec<CfExampleRow>> {
         let drawn = self.draw(scored)?;
         let mut found = Vec::new();
         for (number, &place) in (0_i64..).zip(drawn.values()) {
@@ -87,7 +87,7 @@ impl CaseDrawing<'_> {
         Ok(found)
     }
 
-    fn draw(&self, scored: CountInputs<'_>) -> Result<DrawnCases> {
+    fn draw(&self, scored: &CountInputs) -> Result<DrawnCases> {
         let row_context = self.context;
         let attribute = &row_context.rows.layout().attributes[scored.attribute];
         let name = format!("cases/{}/{}/{}", self.model, self.set, attribute.name);
@@ -115,7 +115,7 @@ impl CaseDrawing<'_> {
     /// The people of a row group who may be drawn.
     fn of_group(
         &self,
-        scored: CountInputs<'_>,
+        scored: &CountInputs,
         seed: u64,
         g: usize,
         group: &ScoredGroup,
@@ -148,7 +148,7 @@ impl CaseDrawing<'_> {
     /// A person feature by feature.
     fn case_rows(
         &self,
-        scored: CountInputs<'_>,
+        scored: &CountInputs,
         number: i64,
         (g, i, k): CasePlace,
     ) -> Result<Vec<CfExampleRow>> {

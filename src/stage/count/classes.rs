@@ -73,7 +73,7 @@ impl ClassScoreGroup {
 }
 
 /// What a pass over counterfactuals with the scores of all classes reads; the highest decides.
-pub(crate) type ClassCountInputs<'a> = CountInputs<'a, &'a ClassScores, ()>;
+pub(crate) type ClassCountInputs = CountInputs<ClassScores, ()>;
 
 /// How the scores of a class are compared with the thresholds of a grid. The job has none: the
 /// highest score decides.
@@ -152,7 +152,7 @@ pub(crate) type ClassScoredGroup = ScoredGroup<ClassScoreGroup, ()>;
 impl ClassScoredGroup {
     pub(crate) fn read_classes(
         row_context: RowContext<'_>,
-        scored: ClassCountInputs<'_>,
+        scored: &ClassCountInputs,
         g: usize,
     ) -> Result<Self> {
         Ok(ScoredGroup {

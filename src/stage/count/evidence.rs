@@ -360,26 +360,26 @@ pub(crate) fn label(layout: &Layout, batch: &PreparedBatch, i: usize) -> Option<
 
 /// What a pass over scored counterfactuals reads: by default one score each, and how it becomes a
 /// decision.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CountInputs<'a, S = &'a ScoreReader, R = &'a DecisionRule> {
+#[derive(Debug)]
+pub(crate) struct CountInputs<S = ScoreReader, R = DecisionRule> {
     /// How scores become decisions.
     pub rule: R,
     /// Position of the attribute.
     pub attribute: usize,
     /// The counterfactuals.
-    pub counterfactuals: &'a CounterfactualReader,
+    pub counterfactuals: CounterfactualReader,
     /// Their unsupported values.
-    pub support: &'a SupportReader,
+    pub support: SupportReader,
     /// Scores of the rows.
     pub scores: S,
     /// Scores of the counterfactuals.
     pub scores_cf: S,
 }
 
-impl CountInputs<'_> {
+impl CountInputs {
     /// How scores of rows and of counterfactuals become decisions: each in its own precision.
     pub(crate) fn rules(&self) -> [DecisionRule; 2] {
-        [self.scores, self.scores_cf].map(|scores| self.rule.in_precision(scores.precision()))
+        [&self.scores, &self.scores_cf].map(|scores| self.rule.in_precision(scores.precision()))
     }
 }
 
@@ -490,7 +490,7 @@ impl ScoredGroup {
     /// A file is damaged.
     pub(crate) fn read(
         row_context: RowContext<'_>,
-        scored: CountInputs<'_>,
+        scored: &CountInputs,
         g: usize,
         keys: bool,
     ) -> Result<Self> {
@@ -515,7 +515,7 @@ impl ScoredGroup {
 /// A file cannot be read, the disk refuses, or the run is to stop.
 pub(crate) fn write_outcomes(
     row_context: RowContext<'_>,
-    scored: CountInputs<'_>,
+    scored: &CountInputs,
     (model, set): (&str, &str),
     named: bool,
     writer: &mut RowWriter<OutcomeRow>,
@@ -536,7 +536,7 @@ pub(crate) fn write_outcomes(
 
 fn outcome_rows<'a>(
     layout: &'a Layout,
-    scored: CountInputs<'a>,
+    scored: &'a CountInputs,
     attribute: &Attribute,
     (model, set): (&str, &str),
     group: &'a ScoredGroup,

@@ -162,9 +162,9 @@ fn second_pass(
 #[derive(Clone, Copy)]
 pub(crate) enum ScoredSet<'a> {
     /// Of a label of two sides.
-    Sides(CountInputs<'a>),
+    Sides(&'a CountInputs),
     /// Of so many classes: each against all others is a label of two sides.
-    Classes(ClassCountInputs<'a>, usize),
+    Classes(&'a ClassCountInputs, usize),
 }
 
 impl ScoredSet<'_> {
@@ -177,8 +177,8 @@ impl ScoredSet<'_> {
 
     fn counterfactuals(&self) -> &CounterfactualReader {
         match self {
-            ScoredSet::Sides(scored) => scored.counterfactuals,
-            ScoredSet::Classes(scored, _) => scored.counterfactuals,
+            ScoredSet::Sides(scored) => &scored.counterfactuals,
+            ScoredSet::Classes(scored, _) => &scored.counterfactuals,
         }
     }
 
@@ -216,7 +216,7 @@ impl SwitchPass<'_> {
     fn nobody(&self, number: usize) -> CounterfactualCounts {
         let curves = self.blocks.curves && number < self.scored.n_whole() + self.n_slices();
         let (grid, drawn) = match self.scored {
-            ScoredSet::Sides(scored) => (score_grid(self.layout(), scored.rule), number == 0),
+            ScoredSet::Sides(scored) => (score_grid(self.layout(), &scored.rule), number == 0),
             ScoredSet::Classes(..) => (class_grid(self.layout()), false),
         };
         let none = no_switches(self.layout(), self.scored.attribute(), curves.then_some(grid));

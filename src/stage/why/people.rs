@@ -60,7 +60,7 @@ impl WhyGathering<'_> {
     }
 
     /// Those of a switch rate.
-    pub(crate) fn of_set(&self, scored: CountInputs<'_>) -> Result<WhyPeople> {
+    pub(crate) fn of_set(&self, scored: &CountInputs) -> Result<WhyPeople> {
         let layout = self.row_context.rows.layout();
         let attribute = &layout.attributes[scored.attribute];
         let pair = self
