@@ -158,9 +158,9 @@ fn second_pass(
 #[derive(Clone, Copy)]
 pub(crate) enum ScoredSet<'a> {
     /// Of a label of two sides.
-    Sides(CountInputs<'a>),
+    Sides(&'a CountInputs),
     /// Of so many classes: each against all others is a label of two sides.
-    Classes(ClassCountInputs<'a>, usize),
+    Classes(&'a ClassCountInputs, usize),
 }
 
 impl ScoredSet<'_> {
@@ -173,8 +173,8 @@ impl ScoredSet<'_> {
 
     fn counterfactuals(&self) -> &CounterfactualReader {
         match self {
-            ScoredSet::Sides(scored) => scored.counterfactuals,
-            ScoredSet::Classes(scored, _) => scored.counterfactuals,
+            ScoredSet::Sides(scored) => &scored.counterfactuals,
+            ScoredSet::Classes(scored, _) => &scored.counterfactuals,
         }
     }
 
@@ -212,7 +212,7 @@ impl SwitchPass<'_> {
     fn nobody(&self, number: usize) -> CounterfactualCounts {
         let curves = self.blocks.curves && number < self.scored.n_whole() + self.n_slices();
         let (grid, drawn) = match self.scored {
-            ScoredSet::Sides(scored) => (score_grid(self.layout(), scored.rule), number == 0),
+            ScoredSet::Sides(scored) => (score_grid(self.layout(), &scored.rule), number == 0),
             ScoredSet::Classes(..) => (class_grid(self.layout()), false),
         };
         let none = no_switches(self.layout(), self.scored.attribute(), curves.then_some(grid));
@@ -233,7 +233,7 @@ impl SwitchPass<'_> {
                 return Ok(group.batch.row.len() as u64);
             }
         };
-        let group = ScoredGroup::read_unkeyed(self.context, scored, g)?;
+        let group = ScoredGroup::read(self.context, scored, g, false)?;
         let batch: &PreparedBatch = &group.batch;
         let own = &batch.groups[position];
         group.people(layout, &layout.attributes[position], own, |i, person, cfs| {
