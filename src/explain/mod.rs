@@ -21,7 +21,7 @@ use crate::metric::reading_path::{ReadingStep, STEPS};
 use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric};
 use crate::num::short_number::short_text;
 use crate::table::list::TABLES;
-use crate::table::{IssueRow, REASON_CODES, TableDef};
+use crate::table::{IssueRow, TableDef};
 
 /// The kind of word that a measure of counterfactuals is.
 const MEASURE: &str = "measure of counterfactuals";
@@ -31,6 +31,9 @@ pub const FAULT: &str = "fault";
 
 /// The kind of the codes of the table `issues`: what was met in the data and did not stop the run.
 pub const ISSUE: &str = "issue of the data";
+
+/// The kind of the codes of the column `reason_code` of `gates` that are no issues.
+pub(crate) const REASON: &str = "reason of a verdict";
 
 /// A word with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,11 +98,8 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
         }
         add("error code", word, text);
     }
-    // What an issue and a verdict are called alike means the same.
-    let is_issue = |code: &str| words_of(ISSUE).any(|(issue, _)| issue == code);
-    for (code, meaning) in REASON_CODES.iter().filter(|(code, _)| !is_issue(code)) {
-        add("reason of a verdict", code, (*meaning).to_owned());
-    }
+    // What an issue and a verdict are called alike means the same, and is listed as an issue.
+    words_of(REASON).for_each(|(code, meaning)| add(REASON, code, meaning.to_owned()));
     add("reading path", "path", path_text());
     let methods = ("method of intervals (`ci_method`)", INTERVAL_METHODS.to_vec());
     let of_file = |kind| (kind, words_of(kind).collect());

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::unmeasured;
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{
-    GateBaseline, GateObservation, GateQuantity, GateQuestion, GateSubject, GateTables,
+    GateBaseline, GateCase, GateObservation, GateQuantity, GateQuestion, GateSubject, GateTables,
 };
 use crate::gate::reason::{GateReason, IntervalLack, UncertaintySource};
 use crate::gate::verdict::fits_once;
@@ -133,7 +133,7 @@ pub(crate) fn add_old_extremes(
         let (value, n_rows) = (row.old_value, row.old_rows);
         let (key, metric) = (row.key.clone(), row.metric.clone());
         let seen = MetricRow { key, metric, value, n_rows, ..MetricRow::default() };
-        let ends = unmeasured::extremes(question, &seen.into(), old);
+        let ends = unmeasured::extremes(GateCase::new(question, &seen.into(), old));
         row.old_least = ends.map(|ends| ends.0).and_then(finite);
         row.old_most = ends.map(|ends| ends.1).and_then(finite);
     }

@@ -122,5 +122,5 @@ fn decided(q: &GateQuestion, table: &[MetricRow]) -> (GateStatus, String) {
     let tables = GateTables { metrics: table, ..GateTables::default() };
     let judged = super::judge(std::slice::from_ref(q), tables, None, &[]);
     let row = judged.table.iter().find(|row| row.decides == 1).expect("a row decides");
-    (judged.verdict.expect("it counts"), row.reason.to_string())
+    (judged.verdict().expect("it counts"), row.reason.to_string())
 }

@@ -17,7 +17,7 @@ pub(super) fn check_change(
 ) -> GateRow {
     let baseline = baseline_of(frame, "models.m.threshold");
     let judged = judge(std::slice::from_ref(question), &[nsr()], Some(&baseline));
-    assert_eq!(judged.verdict, Some(expected));
+    assert_eq!(judged.verdict(), Some(expected));
     let row = judged.table.first().unwrap();
     assert!(row.reason.contains(reason), "{}", row.reason.as_str());
     judged.table[0].clone()
@@ -100,12 +100,12 @@ fn without_a_baseline_a_gate_is_skipped() {
     ];
     let judged = judge(&gates, &[nsr()], None);
     assert_eq!(
-        (judged.tally.skipped, judged.tally.pass, judged.verdict),
+        (judged.tally.skipped, judged.tally.pass, judged.verdict()),
         (1, 1, Some(GateStatus::Pass))
     );
     assert_eq!(judged.worst.unwrap().limit, 0.5);
     let judged = judge(&gates[..1], &[nsr()], None);
-    assert_eq!((judged.tally.skipped, judged.verdict, judged.worst), (1, None, None));
+    assert_eq!((judged.tally.skipped, judged.verdict(), judged.worst), (1, None, None));
     assert_eq!(judged.table.first().unwrap().verdict.as_str(), "skipped");
 }
 

@@ -18,7 +18,7 @@ fn graphs_decide_where_the_gate_asks_them() {
         ..question(direction(), GateLimit::AtMost(limit))
     };
     let verdict = |frame: &[MetricRow], limit, decide_by| {
-        judge(&[asked(limit, decide_by)], frame, None).verdict
+        judge(&[asked(limit, decide_by)], frame, None).verdict()
     };
     assert_eq!(verdict(&frame, 0.15, GateDecideBy::Worlds), Some(GateStatus::Inconclusive));
     frame[0] = frame[0].with("world_lo=0.12, world_hi=0.14");
@@ -78,7 +78,7 @@ fn fits_and_all_doubts_decide_where_the_gate_asks_them() {
         let asked = GateQuestion { decide_by, ..question(direction(), GateLimit::AtMost(limit)) };
         let judged = judge(&[asked], frame, None);
         let row = judged.table.first().expect("one row");
-        (judged.verdict.unwrap(), row.reason.to_string(), row.lo.zip(row.hi), row.clone())
+        (judged.verdict().unwrap(), row.reason.to_string(), row.lo.zip(row.hi), row.clone())
     };
     let (verdict, reason, ..) = ruled(&frame, 0.15, GateDecideBy::Fit);
     assert_eq!(verdict, GateStatus::Inconclusive);
@@ -150,7 +150,7 @@ fn graphs_that_were_fitted_once_decide_nothing() {
         let judged = judge(&[asked], &frame, None);
         let row = judged.table.first().expect("one row");
         assert_eq!(row.lo.is_some() && row.hi.is_some(), bootstraps > 1);
-        judged.verdict
+        judged.verdict()
     };
     let verdicts = [GateStatus::Pass, GateStatus::Fail].map(Some);
     assert_eq!([0.15, 0.1].map(|limit| verdict(limit, 2)), verdicts);

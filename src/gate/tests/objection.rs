@@ -1,10 +1,12 @@
 //! Objections about models and arms: what leaves a gate inconclusive whatever its verdict.
 
 use super::{direction, nsr, question};
+use crate::folder::manifest::RecheckWords;
 use crate::gate::judge;
 use crate::gate::question::{GateLimit, GateQuestion, GateTables};
 use crate::gate::reason::GateReason;
-use crate::table::{ArmRow, IssueRow, MetricRow, ReasonCode, UnknownLevelRow};
+use crate::metric::value::sanity::InvertedOrder;
+use crate::table::{ArmRow, IssueRow, MetricRow, UnknownLevelRow};
 use crate::tests::Says;
 use crate::tests::TextRow;
 
@@ -21,31 +23,43 @@ fn an_issue_about_its_model_leaves_a_gate_inconclusive_unless_it_is_accepted() {
     let with = |issues: &[IssueRow], q: &GateQuestion| {
         judged(q, GateTables { metrics: &metrics, issues, ..GateTables::default() })
     };
-    let issue = |code: &str, model: &str| [IssueRow::warning(code, model, 7, "answers differ")];
+    let text = "model `m` scored 100 rows twice, and 3 of the scores differ, by up to 0.25: its \
+                numbers change from run to run";
+    let issue = |code: &str, model: &str| {
+        let scored = RecheckWords { rows: 100, differ: 3, largest: 0.25 };
+        let (inverted, classes) = (vec![InvertedOrder::Decisions([(1, 9), (5, 8)])], Vec::new());
+        let name = "m".to_owned();
+        let objection = match code {
+            "inverted-scores" => {
+                GateReason::InvertedScores { model: name, of_rows: false, classes, inverted }
+            }
+            _ => GateReason::NotRepeatable { model: name, scored },
+        };
+        [IssueRow { code: code.into(), ..objection.issue_about(model, 7) }]
+    };
+    let found = issue("not-repeatable", "m");
+    assert!(found[0].holds("code=not-repeatable, severity=warning, where=m, n=7"));
+    assert_eq!(found[0].text, text);
+    let objection = format!("not-repeatable: {text}");
     assert_eq!(with(&[], &kept)[..2], ["pass", "limit-kept"]);
     let broken = question(direction(), GateLimit::AtMost(0.01));
     for q in [&kept, &broken] {
         assert_eq!(
             with(&issue("not-repeatable", "m"), q),
-            ["inconclusive", "not-repeatable", "not-repeatable: answers differ"]
+            ["inconclusive", "not-repeatable", &objection]
         );
     }
     assert_eq!(with(&issue("not-repeatable", "other"), &kept)[0], "pass", "another model");
     assert_eq!(with(&issue("one-decision", "m"), &kept)[0], "pass", "told, and no objection");
-    let accepts = GateQuestion { accepts: vec![ReasonCode::NotRepeatable], ..kept.clone() };
+    let accepts = GateQuestion { accepts: vec!["not-repeatable"], ..kept.clone() };
     assert_eq!(with(&issue("not-repeatable", "m"), &accepts)[0], "pass");
     assert_eq!(with(&issue("inverted-scores", "m"), &accepts)[1], "inverted-scores");
     // What the caller objects counts in the same way, and stands first.
     let waits = GateQuestion { objections: vec![GateReason::WaitsForScores], ..kept };
-    assert_eq!(
-        with(&issue("not-repeatable", "m"), &waits),
-        [
-            "inconclusive",
-            "waits-for-scores",
-            "the run waits for scores, and judges it when they have arrived; not-repeatable: \
-             answers differ"
-        ]
-    );
+    let [verdict, code, reason] = with(&issue("not-repeatable", "m"), &waits);
+    assert_eq!([verdict.as_str(), &code], ["inconclusive", "waits-for-scores"]);
+    let waits = "the run waits for scores, and judges it when they have arrived";
+    assert_eq!(reason, format!("{waits}; {objection}"));
 }
 
 /// One in twenty people of a group that a gate asks about.
@@ -69,7 +83,7 @@ fn levels_that_its_model_does_not_know_leave_a_gate_inconclusive() {
     assert_eq!(with(row("m", "", "nobody", 50), &kept)[0], "pass", "another group");
     assert_eq!(with(row("m", "region", from, 50), &kept)[0], "pass", "any column counts");
     assert_eq!(with(row("other", "", from, 50), &kept)[0], "pass", "another model");
-    let accepts = GateQuestion { accepts: vec![ReasonCode::UnknownLevels], ..kept };
+    let accepts = GateQuestion { accepts: vec!["unknown-levels"], ..kept };
     assert_eq!(with(row("m", "", from, 50), &accepts)[0], "pass");
 }
 

@@ -34,7 +34,7 @@ fn facets_rests_and_worst_cases() {
     let judged = |metric: &str, scope: GateSubject| {
         let judged = judge(&[asked(metric, scope, GateLimit::AtMost(0.25))], &table, None);
         let first = judged.table.first().map(|r| (r.value, r.scope.to_string()));
-        (judged.verdict.expect("it counts"), first.expect("one row"))
+        (judged.verdict().expect("it counts"), first.expect("one row"))
     };
     assert_eq!(
         judged("ft", pair("Male", "Female")),
@@ -68,7 +68,7 @@ fn facets_rests_and_worst_cases() {
         let q = asked("eodds", GateSubject::WorstCase, GateLimit::AtMost(limit));
         let found = judge(&[q], table, None);
         let reason = found.table.first().map(|r| r.reason.to_string()).unwrap_or_default();
-        (found.verdict.expect("it counts"), reason)
+        (found.verdict().expect("it counts"), reason)
     };
     let (verdict, reason) = decided(&pairs, 0.25);
     assert_eq!(verdict, GateStatus::Fail);
@@ -93,16 +93,16 @@ fn facets_rests_and_worst_cases() {
     ]
     .map(|row| row.with("family=group"));
     gaps[0].flags = "small_group".into();
-    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Inconclusive));
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict(), Some(GateStatus::Inconclusive));
     // Holm's method has the pairs of other attributes to mind, too.
     (q.limit, q.holm) = (GateLimit::AtMost(0.25), true);
     gaps.iter_mut().for_each(|row| row.level = 0.95.into());
-    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Inconclusive));
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict(), Some(GateStatus::Inconclusive));
     q.holm = false;
-    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Fail));
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict(), Some(GateStatus::Fail));
     q.limit = GateLimit::AtMost(0.5);
     gaps[0].flags = "".into();
-    assert_eq!(judge(&[q], &gaps, None).verdict, Some(GateStatus::Pass));
+    assert_eq!(judge(&[q], &gaps, None).verdict(), Some(GateStatus::Pass));
 }
 
 /// A ratio that passes although the other order breaks the same limit says who is behind.
@@ -122,7 +122,7 @@ fn a_pass_of_one_side_says_who_is_behind() {
     let reason = |metric: &str, favourable, limit| {
         let q = GateQuestion { favourable, ..asked(metric, pair("a", "b"), limit) };
         let judged = judge(&[q], &table, None);
-        assert_eq!(judged.verdict, Some(GateStatus::Pass), "{metric}");
+        assert_eq!(judged.verdict(), Some(GateStatus::Pass), "{metric}");
         let row = &judged.table[0];
         (row.reason.to_string(), [row.from_group.to_string(), row.to_group.to_string()])
     };
@@ -189,7 +189,7 @@ fn harm_is_judged_by_both_of_its_parts() {
     ];
     assert_eq!(rows, expected);
     assert_eq!(
-        (judged.verdict, judged.worst.map(|w| w.metric)),
+        (judged.verdict(), judged.worst.map(|w| w.metric)),
         (Some(GateStatus::Fail), Some("favoured_by_group".to_owned()))
     );
     assert_eq!(decided(&q, &table(0.05, 0.05)).0, GateStatus::Pass);

@@ -29,7 +29,7 @@ fn what_no_row_shows_is_not_passed() {
             .collect();
         let judged = judge(&[q], values, None);
         let reason = judged.table.first().map(|r| r.reason.to_string()).unwrap_or_default();
-        (judged.verdict.expect("it counts"), reason)
+        (judged.verdict().expect("it counts"), reason)
     }
     assert_eq!(judged(&[], 0.0).0, GateStatus::Pass);
     let scores_move = [total("nsr", 0.0), total("sr", 0.0), total("rmscd", 0.03)];
@@ -92,7 +92,7 @@ fn check(
     let tables = GateTables { metrics, population, counts, ..GateTables::default() };
     let judged = crate::gate::judge(std::slice::from_ref(q), tables, None, &[]);
     let row = judged.table.iter().find(|row| row.decides == 1).expect("a row decides");
-    (judged.verdict.expect("it counts"), row.reason.to_string())
+    (judged.verdict().expect("it counts"), row.reason.to_string())
 }
 
 fn shares(a: [u64; 2], b: [u64; 2]) -> (f64, (f64, f64)) {
@@ -245,7 +245,7 @@ fn of_a_change_both_runs_are_at_their_worst() {
         let q = against(direction(), GateLimit::AtMost(0.05));
         let tables = GateTables::default();
         let judged = crate::gate::judge(&[q], tables, Some(&baseline), &[]);
-        (judged.verdict, judged.table[0].reason.to_string())
+        (judged.verdict(), judged.table[0].reason.to_string())
     };
     assert_eq!(of(&moved).0, Some(GateStatus::Pass));
     (moved[0].old_least, moved[0].old_most) = (Some(0.07), Some(0.5));

@@ -16,7 +16,7 @@ const UNDEFINED: &str = "value=, lo=, hi=, undefined=empty_group";
 fn the_published_counts_are_inconclusive_at_a_tenth() {
     // 16 of 122, 13.1 % (8.2 to 20.2): above the limit, but 122 cases cannot show it.
     let judged = judge(&[question(direction(), GateLimit::AtMost(0.10))], &[nsr()], None);
-    assert_eq!(judged.verdict, Some(GateStatus::Inconclusive));
+    assert_eq!(judged.verdict(), Some(GateStatus::Inconclusive));
     assert_eq!(judged.tally.inconclusive, 1);
     let worst = judged.worst.expect("there is one gate");
     assert_eq!((worst.value, worst.n, worst.limit), (Some(0.131), Some(122), 0.10));
@@ -105,7 +105,7 @@ fn a_ratio_with_a_negative_part_is_not_judged() {
 
 #[test]
 fn the_interval_decides() {
-    let verdict = |limit| judge(&[question(direction(), limit)], &[nsr()], None).verdict;
+    let verdict = |limit| judge(&[question(direction(), limit)], &[nsr()], None).verdict();
     assert_eq!(verdict(GateLimit::AtMost(0.202)), Some(GateStatus::Pass));
     assert_eq!(verdict(GateLimit::AtMost(0.08)), Some(GateStatus::Fail));
     assert_eq!(verdict(GateLimit::AtLeast(0.082)), Some(GateStatus::Pass));
@@ -117,9 +117,9 @@ fn the_interval_decides() {
 fn the_estimate_decides_where_asked() {
     let mut q = question(direction(), GateLimit::AtMost(0.131));
     q.decide_by = GateDecideBy::Estimate;
-    assert_eq!(judge(std::slice::from_ref(&q), &[nsr()], None).verdict, Some(GateStatus::Pass));
+    assert_eq!(judge(std::slice::from_ref(&q), &[nsr()], None).verdict(), Some(GateStatus::Pass));
     q.limit = GateLimit::AtMost(0.13);
-    assert_eq!(judge(&[q], &[nsr()], None).verdict, Some(GateStatus::Fail));
+    assert_eq!(judge(&[q], &[nsr()], None).verdict(), Some(GateStatus::Fail));
 }
 
 #[test]
@@ -127,16 +127,16 @@ fn too_few_cases_undefined_values_and_absent_rows_are_never_a_pass() {
     let mut q = question(direction(), GateLimit::AtMost(0.9));
     q.min_cases = 123;
     assert_eq!(
-        judge(std::slice::from_ref(&q), &[nsr()], None).verdict,
+        judge(std::slice::from_ref(&q), &[nsr()], None).verdict(),
         Some(GateStatus::Inconclusive)
     );
     q.min_cases = 122;
-    assert_eq!(judge(std::slice::from_ref(&q), &[nsr()], None).verdict, Some(GateStatus::Pass));
+    assert_eq!(judge(std::slice::from_ref(&q), &[nsr()], None).verdict(), Some(GateStatus::Pass));
     assert_eq!(
-        judge(std::slice::from_ref(&q), &[nsr().with(UNDEFINED)], None).verdict,
+        judge(std::slice::from_ref(&q), &[nsr().with(UNDEFINED)], None).verdict(),
         Some(GateStatus::Inconclusive)
     );
-    assert_eq!(judge(&[q], &[], None).verdict, Some(GateStatus::Inconclusive));
+    assert_eq!(judge(&[q], &[], None).verdict(), Some(GateStatus::Inconclusive));
 }
 
 /// What is missing is in the reason.
@@ -144,7 +144,7 @@ fn too_few_cases_undefined_values_and_absent_rows_are_never_a_pass() {
 fn reasons_say_what_is_missing() {
     let reason = |q: GateQuestion, row: MetricRow| {
         let judged = judge(&[q], &[row], None);
-        assert_eq!(judged.verdict, Some(GateStatus::Inconclusive));
+        assert_eq!(judged.verdict(), Some(GateStatus::Inconclusive));
         judged.table.first().unwrap().reason.to_string()
     };
     let nobody = reason(question(direction(), GateLimit::AtMost(0.9)), nsr().with(UNDEFINED));
@@ -162,10 +162,10 @@ fn selective_labels_are_never_a_pass() {
     for decide_by in [GateDecideBy::Interval, GateDecideBy::Estimate] {
         let q = GateQuestion { decide_by, ..question(direction(), GateLimit::AtMost(0.9)) };
         let mut table = [nsr()];
-        assert_eq!(judge(std::slice::from_ref(&q), &table, None).verdict, Some(GateStatus::Pass));
+        assert_eq!(judge(std::slice::from_ref(&q), &table, None).verdict(), Some(GateStatus::Pass));
         table[0].flags = "sampled,selective_labels".into();
         let judged = judge(&[q], &table, None);
-        assert_eq!(judged.verdict, Some(GateStatus::Inconclusive));
+        assert_eq!(judged.verdict(), Some(GateStatus::Inconclusive));
         let code = judged.table.first().unwrap().reason_code.clone();
         assert_eq!(code, "selective-labels");
     }
@@ -176,8 +176,9 @@ fn a_gap_that_rests_on_a_small_group_is_never_a_pass() {
     let mut q = question(pair("Female", "Male"), GateLimit::AtLeast(0.8));
     q.decide_by = GateDecideBy::Estimate;
     let mut table = [gap("pair", ["Male", "Female"], "di", [0.9, 0.5, 0.95])];
-    let verdict =
-        |q: &GateQuestion, table: &[MetricRow]| judge(std::slice::from_ref(q), table, None).verdict;
+    let verdict = |q: &GateQuestion, table: &[MetricRow]| {
+        judge(std::slice::from_ref(q), table, None).verdict()
+    };
     assert_eq!(verdict(&q, &table), Some(GateStatus::Pass));
     q.min_cases = 201;
     assert_eq!(
@@ -195,12 +196,12 @@ fn the_worst_of_all_directions_decides_and_warnings_do_not_count() {
     let back = nsr().with("from_group=Male, to_group=Female, value=0.02, lo=0.01, hi=0.03");
     let mut q = question(GateSubject::AnyDirection, GateLimit::AtMost(0.05));
     let judged = judge(std::slice::from_ref(&q), &[nsr(), back], None);
-    assert_eq!(judged.verdict, Some(GateStatus::Fail));
+    assert_eq!(judged.verdict(), Some(GateStatus::Fail));
     assert_eq!(judged.table.len(), 2);
     let deciding: Vec<&str> =
         judged.table.iter().filter(|r| r.decides == 1).map(|r| r.from_group.as_str()).collect();
     assert_eq!(deciding, ["Female"]);
     q.warn_only = true;
     let judged = judge(&[q], &[nsr()], None);
-    assert_eq!((judged.verdict, judged.tally.warn, judged.tally.fail), (None, 1, 0));
+    assert_eq!((judged.verdict(), judged.tally.warn, judged.tally.fail), (None, 1, 0));
 }
