@@ -249,24 +249,20 @@ impl GateResults {
     /// the worst.
     pub(super) fn of(table: Vec<GateRow>) -> Self {
         let deciding = || table.iter().filter(|row| row.decides == 1);
-        let is_warning = |row: &GateRow| row.level == "warn";
-        let mut tally = GateTally::default();
-        for row in deciding() {
-            let n = match GateStatus::of(row) {
-                GateStatus::Skipped => &mut tally.skipped,
-                GateStatus::Pass => &mut tally.pass,
-                _ if is_warning(row) => &mut tally.warn,
-                GateStatus::Fail => &mut tally.fail,
-                GateStatus::Inconclusive => &mut tally.inconclusive,
-            };
-            *n += 1;
-        }
+        let n = |word: &str| deciding().filter(|row| row.counts_as() == word).count() as u32;
+        let tally = GateTally {
+            pass: n("pass"),
+            fail: n("fail"),
+            inconclusive: n("inconclusive"),
+            warn: n("warn"),
+            skipped: n("skipped"),
+        };
         // One that only warns and does not pass is worse than one that passes.
         let rank = |row: &GateRow| {
             let status = GateStatus::of(row);
-            (status != GateStatus::Pass, !is_warning(row), status)
+            (status != GateStatus::Pass, row.level != "warn", status)
         };
-        let asked = deciding().filter(|row| GateStatus::of(row) != GateStatus::Skipped);
+        let asked = deciding().filter(|row| row.counts_as() != "skipped");
         let worst = asked.reduce(|a, b| {
             let order = rank(b).cmp(&rank(a)).then(b.excess().total_cmp(&a.excess()));
             if order.is_gt() { b } else { a }

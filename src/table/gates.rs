@@ -119,6 +119,18 @@ impl GateRow {
         })
     }
 
+    /// What it counts as: skipped, pass, warn (of a gate of level `warn` that does not pass), fail
+    /// or inconclusive.
+    pub(crate) fn counts_as(&self) -> &'static str {
+        match (self.verdict.as_str(), self.level.as_str()) {
+            ("skipped", _) => "skipped",
+            ("pass", _) => "pass",
+            (_, "warn") => "warn",
+            ("fail", _) => "fail",
+            _ => "inconclusive",
+        }
+    }
+
     /// Whether it limits the change from a baseline.
     pub(crate) fn is_of_change(&self) -> bool {
         ["rise_at_most", "fall_at_most"].contains(&self.rule_words().0)

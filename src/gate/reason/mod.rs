@@ -476,8 +476,8 @@ impl GateFindings {
     }
 }
 
-/// The code of what was found, and its arguments: a JSON object with sorted keys. Texts, numbers and
-/// lists can always be written.
+/// The code of what was found, and its arguments: a JSON object with sorted keys. Texts, numbers
+/// and lists can always be written.
 fn code_and_args(found: &impl Serialize) -> (String, String) {
     let mut all = serde_json::to_value(found).unwrap_or_default();
     let code = all.as_object_mut().and_then(|all| all.shift_remove("code"));
