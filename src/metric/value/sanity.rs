@@ -29,6 +29,7 @@ pub(crate) struct ModelSanity {
 
 /// That positive labels go with low scores, or with negative decisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum InvertedOrder {
     /// Scores.
     Scores {

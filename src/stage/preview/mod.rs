@@ -56,7 +56,7 @@ use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::share::RowShare;
 use crate::table::file::read_rows;
-use crate::table::{FilterRow, IssueRow, PopulationRow, ReasonCode, whole};
+use crate::table::{FilterRow, IssueRow, PopulationRow, whole};
 use crate::unit::{StageKind, UnitKind};
 
 /// Levels of a column that are shown.
@@ -330,8 +330,8 @@ fn unsupported_people(
         let Some((n, text)) = told_in_words(found, groups) else { continue };
         let place = crate::job::check::path(&["counterfactuals", applied.scenario().0]);
         let text = format!("the set `{}` on `{}`: {text}", applied.set, applied.attribute);
-        let code = ReasonCode::UnsupportedPeople.word();
-        warnings.push(IssueNote::warning(code, place, n, text).with_hint(SUPPORT_HINT.to_owned()));
+        let warning = IssueNote::warning("unsupported-people", place, n, text);
+        warnings.push(warning.with_hint(SUPPORT_HINT.to_owned()));
     }
     warnings
 }
