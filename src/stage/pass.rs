@@ -127,9 +127,9 @@ states! {
     UnknownValues = "unknown-values" version 1;
     ReferenceCounts = "reference-counts" version 1;
     ReferenceMoments = "reference-moments" version 1;
-    SupportCounts = "support-counts" version 2;
+    SupportCounts = "support-counts" version 3;
     SectionScores = "section-scores" version 1;
-    RawCounts = "raw-counts" version 1;
+    RawCounts = "raw-counts" version 2;
     WrittenCounts = "written-counts" version 1;
     ContentHash = "content-hash" version 1;
     PreparedProfile = "prepared-profile" version 2;

@@ -197,10 +197,10 @@ fn onehot_apart(plan: &StagePlan<'_>, columns: &[ColumnProfile]) -> Vec<IssueNot
 /// The columns of the rows that models name as their scores or decisions.
 fn scores<'a>(plan: &StagePlan<'_>, layout: &'a Layout) -> Vec<&'a str> {
     let models = plan.job.models.values().filter_map(|model| model.made_elsewhere());
-    let named = models.map(|scores| &scores.factual).filter(|factual| factual.parquet.is_none());
-    let named = named.filter_map(|factual| factual.column.as_ref()).map(|column| column.as_str());
+    let named = models.map(|scores| scores.factual.clone());
+    let named = named.filter(|factual| factual.parquet.is_none()).filter_map(|of| of.column);
     let carried = |name: &str| layout.carried.iter().find(|carried| *carried == name);
-    named.filter_map(|name| Some(layout.source_of_carried(carried(name)?).0)).collect()
+    named.filter_map(|name| Some(layout.source_of_carried(carried(name.as_str())?).0)).collect()
 }
 
 /// The smallest and the largest value, or code, of the rows that count.

@@ -240,10 +240,10 @@ impl SettledModel<'_> {
             input: of.input.as_str().into(),
             position: whole(of.position as u64),
             column: of.column.as_str().into(),
-            kind: of.kind.word().into(),
+            kind: of.kind.word().as_str().into(),
             missing_as: of.missing.words().into(),
             levels_known: of.levels.as_deref().map(n),
-            source: of.source.word().into(),
+            source: of.source.word().as_str().into(),
         };
         let score = &self.contract.score;
         let classes = (!score.classes.is_empty()).then(|| whole(score.classes.len() as u64));
@@ -253,7 +253,7 @@ impl SettledModel<'_> {
             column: score.class.as_deref().unwrap_or_default().into(),
             kind: "score".into(),
             levels_known: classes,
-            source: score.source.word().into(),
+            source: score.source.word().as_str().into(),
             ..ModelContractRow::default()
         };
         self.contract.columns.iter().map(column).chain([score]).collect()
@@ -266,7 +266,7 @@ impl SettledModel<'_> {
             columns: columns.iter().map(|of| of.column.clone()).collect(),
             class: score.class.clone(),
             classes: score.classes.clone(),
-            class_from: score.source.word().to_owned(),
+            class_from: score.source.word(),
             sha256: self.contract.sha256.clone(),
         }
     }

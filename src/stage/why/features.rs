@@ -357,7 +357,7 @@ impl<'a> FeatureInputs<'a> {
             arm: self.block.arm.as_deref().unwrap_or_default().into(),
             counterfactual: self.applied.set.into(),
             sensitive: self.applied.attribute.into(),
-            metric: self.block.metric.id().into(),
+            metric: self.block.metric.id().as_str().into(),
             ..SwitchFeatureRow::default()
         };
         let smallest = job.metrics.min_denominator.get();
