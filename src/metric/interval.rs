@@ -334,8 +334,8 @@ mod tests {
     use std::path::Path;
 
     use super::{
-        INTERVAL_METHODS, IntervalProcedure, METHODS, ValueInterval, clopper_pearson_lower,
-        mover_ratio, newcombe, wilson, z_of_level,
+        INTERVAL_METHODS, METHODS, ValueInterval, clopper_pearson_lower, mover_ratio, newcombe,
+        wilson, z_of_level,
     };
     use crate::metric::tests::{katz, rate};
 
