@@ -66,6 +66,7 @@ fn add<'a>(counts: &mut WorldCounts, people: impl Iterator<Item = (u64, &'a Worl
         let person = person(*group, *score);
         counts.add(key, &person, &moved(&person, scores));
     }
+    counts.settle();
 }
 
 /// Adds people with the score in every world, and keeps the second pass.
@@ -484,6 +485,7 @@ fn count_three(rows: &[ThreeRow], by_person: bool) -> WorldCounts {
     let counts = WorldCounts::new(worlds(&THREE), 3, absent, false);
     let mut counts = if by_person { counts.with_persons() } else { counts };
     rows.iter().for_each(|row| counts.add(row.key, &row.person, &row.cfs));
+    counts.settle();
     counts
 }
 
