@@ -176,7 +176,7 @@ impl RowBuilder<'_> {
 
     /// The directions between its groups.
     pub(crate) fn directions(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        ScopeIndex::new(self.n_groups()).directions()
+        ScopeIndex { groups: self.n_groups() }.directions()
     }
 
     /// Whether a slice of so many people is large enough; if not, it is named.
