@@ -14,8 +14,8 @@ use crate::report::page::PageBlock;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
-use crate::report::read::panel::{AuditPanel, ReportedValue};
-use crate::table::{ComparisonRow, has_flag};
+use crate::report::read::panel::AuditPanel;
+use crate::table::{ComparisonRow, MetricRow, has_flag};
 
 /// The metrics of the catalog, and which of them the page has shown.
 pub(crate) struct PageGlossary<'a> {
@@ -149,7 +149,7 @@ pub(crate) fn reason(code: &str) -> &str {
 
 /// Why a measure is undefined: of counterfactuals there is nobody where none of them is valid,
 /// though the group may be large.
-pub(crate) fn why(measure: &ReportedValue) -> &str {
+pub(crate) fn why(measure: &MetricRow) -> &str {
     match (measure.undefined.as_str(), measure.family.as_str()) {
         ("empty_group", "ccm" | "eccm" | "shift") => "there is no valid counterfactual",
         (code, _) => reason(code),
