@@ -220,7 +220,7 @@ impl<'a> PathWalk<'a> {
         let others = others
             .map(|(k, n)| value_text(NumberFormat::Share, k as f64 / n as f64, row.lo.zip(row.hi)));
         let facts = context! {
-            traits => row.pattern.as_str(), counts => number::of(row.k, row.n),
+            traits => row.traits.as_str(), counts => number::of(row.k, row.n),
             share => number(NumberFormat::Share, rate, Some(ends), compared), others, ..people
         };
         Some(("traits", facts))

@@ -112,16 +112,20 @@ pub(crate) fn kind(metric: &str, scope: &str) -> NumberFormat {
 /// `second` are what the groups are called; empty for what is not a ratio, because a difference is
 /// the first minus the second.
 pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String {
-    match find(metric) {
-        Some(metric) if metric.of_favourable() == Some(GapTransform::SmallerOverLarger) => {
-            " lower over higher".to_owned()
-        }
-        metric => match metric.and_then(|metric| SwapEffect::of(metric).ratio_order()) {
-            Some(RatioOrder::FirstOverSecond) => format!(" {first} over {second}"),
-            Some(RatioOrder::SecondOverFirst) => format!(" {second} over {first}"),
-            None => String::new(),
-        },
+    if find(metric).and_then(Metric::of_favourable) == Some(GapTransform::SmallerOverLarger) {
+        return " lower over higher".to_owned();
     }
+    let sides = ratio_sides(metric, [first, second]);
+    sides.map_or_else(String::new, |[above, below]| format!(" {above} over {below}"))
+}
+
+/// The one of two groups that is above in a ratio, and the other; none of what is no ratio of a group
+/// over another.
+pub(crate) fn ratio_sides<T>(metric: &str, [first, second]: [T; 2]) -> Option<[T; 2]> {
+    Some(match SwapEffect::of(find(metric)?).ratio_order()? {
+        RatioOrder::FirstOverSecond => [first, second],
+        RatioOrder::SecondOverFirst => [second, first],
+    })
 }
 
 /// What a metric in the scope of the difference of two directions does with them, as a word between

@@ -11,7 +11,6 @@ use crate::metric::GapTransform;
 use crate::metric::catalog::clarify::BiasChange;
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
-use crate::metric::swap_effect::{RatioOrder, SwapEffect};
 use crate::report::brief::voice::AuditVoice;
 use crate::report::page::cells::{ValuesByKey, cell, whiskers};
 use crate::report::page::number::{self, NumberFormat};
@@ -400,14 +399,10 @@ impl<'a> GroupsSubject<'a> {
 
 /// Which of the two groups is above in a ratio, with their names.
 fn turned_by_name(metric: &str, key: &ResultKey) -> RichText {
-    let over =
-        |above: &str, below: &str| RichText::from(", ").name(above).text(" over ").name(below);
-    match find(metric).and_then(|metric| SwapEffect::of(metric).ratio_order()) {
-        Some(RatioOrder::FirstOverSecond) => over(&key.from, &key.to),
-        Some(RatioOrder::SecondOverFirst) => over(&key.to, &key.from),
-        // The name of the metric of the lower over the higher says it.
-        None => RichText::new(),
-    }
+    let sides = terms::ratio_sides(metric, [&key.from, &key.to]);
+    sides.map_or_else(RichText::new, |[above, below]| {
+        RichText::from(", ").name(above).text(" over ").name(below)
+    })
 }
 
 /// The distance to all that is in the row of a gap: that of the metric whose difference it is.

@@ -409,7 +409,9 @@ fn whys() -> Vec<Value> {
         json!({"model": {"name": "m", "ambiguous": false}, "set": sets()[0], "arm": "more",
             "metric": metric, "side": side, "rate": null, "from": group("F"), "to": group("M")})
     };
-    let row = |pattern: &str, others: Value| json!([{"pattern": pattern, "k": 3, "n": 9, "k_others": 1, "n_others": others}, point()]);
+    let traits = json!([{"column": "job", "reading": "is", "level": "a"},
+        {"column": "age", "reading": "within", "level": "(25, 35]"}]);
+    let row = |pattern: &str, others: Value| json!([{"pattern": pattern, "traits": traits.to_string(), "k": 3, "n": 9, "k_others": 1, "n_others": others}, point()]);
     let feature = |entry: Value| {
         json!({"row": {"feature": "job", "undone": null, "n": 4}, "entry": entry,
             "point": point()})
@@ -674,6 +676,17 @@ fn lost_points_down_and_gained_up() {
     let faint = drawn(&format!("dumbbell_row({scale}, 0.2, 0.1, false, \"x\")"));
     faint.says(&[r#"w faint" x1="10%" x2="20%""#]);
     drawn(&format!("group_row({scale}, {point}, 0.5, \"x\")")).says(&["open grey"]);
+}
+
+#[test]
+fn traits_read_by_their_kind() {
+    let traits = json!([{"column": "sex", "reading": "is", "level": "(x)"},
+        {"column": "age", "reading": "within", "level": "(25, 35]"},
+        {"column": "income", "reading": "beyond", "level": "above 40"}]);
+    let page = "{% from \"pattern.html\" import traits %}{{ traits(f) }}";
+    let context = minijinja::context!(f => traits.to_string());
+    let said = environment(None).render_str(page, context).unwrap();
+    assert_eq!(said, "sex = (x), age in (25, 35], income above 40");
 }
 
 /// What a histogram of changes shows adds up.
