@@ -11,6 +11,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
 
 impl Fraction {
     /// A share that is known when the program is built: so many of so many.
@@ -480,6 +481,14 @@ impl KnobRefusal {
         hint: impl Into<String>,
     ) -> Self {
         KnobRefusal { key, code, what: what.into(), hint: hint.into() }
+    }
+}
+
+/// The word of a variant, or the key of one that holds something, as a job writes it.
+pub(crate) fn key_word(variant: &impl Serialize) -> String {
+    match json!(variant) {
+        Value::Object(map) => map.into_iter().next().map_or_else(String::new, |(key, _)| key),
+        word => word.as_str().unwrap_or_default().to_owned(),
     }
 }
 

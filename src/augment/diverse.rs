@@ -16,8 +16,8 @@
 use std::collections::BTreeSet;
 
 use crate::augment::choose::{CandidateKey, share_of};
-use crate::counterfactual::variable::{StrategyVariable, VariableScale};
-use crate::data::{FeatureRows, MISSING};
+use crate::counterfactual::variable::StrategyVariable;
+use crate::data::FeatureRows;
 
 /// Training rows to which distances are measured.
 pub(crate) struct GowerSpace {
@@ -32,7 +32,7 @@ impl GowerSpace {
     /// The rows of these variables.
     pub(crate) fn new(variables: Vec<StrategyVariable>, rows: &FeatureRows) -> Self {
         let width = |variable: &StrategyVariable| {
-            let numbers = (0..rows.n).map(|i| value(variable, rows, i)).filter(|x| !x.is_nan());
+            let numbers = (0..rows.n).map(|i| variable.value(rows, i)).filter(|x| !x.is_nan());
             let (lo, hi) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| {
                 (f64::min(lo, x), f64::max(hi, x))
             });
@@ -40,13 +40,13 @@ impl GowerSpace {
         };
         let widths = variables.iter().map(width).collect();
         let values =
-            (0..rows.n).flat_map(|i| variables.iter().map(move |of| value(of, rows, i))).collect();
+            (0..rows.n).flat_map(|i| variables.iter().map(move |of| of.value(rows, i))).collect();
         GowerSpace { variables, widths, values }
     }
 
     /// The distance of a row to the nearest of these; infinite where there are none.
     pub(crate) fn nearest(&self, rows: &FeatureRows, i: usize) -> f64 {
-        let own: Vec<f64> = self.variables.iter().map(|of| value(of, rows, i)).collect();
+        let own: Vec<f64> = self.variables.iter().map(|of| of.value(rows, i)).collect();
         if own.is_empty() {
             return 0.0;
         }
@@ -65,17 +65,6 @@ impl GowerSpace {
             }
         }
         nearest / own.len() as f64
-    }
-}
-
-/// The value of a variable: a number, or the position of a level; NaN = missing.
-fn value(variable: &StrategyVariable, rows: &FeatureRows, i: usize) -> f64 {
-    match variable.scale {
-        VariableScale::Categorical(_) => match variable.level(rows, i) {
-            MISSING => f64::NAN,
-            level => f64::from(level),
-        },
-        VariableScale::Continuous { .. } | VariableScale::Ordinal {} => variable.number(rows, i),
     }
 }
 

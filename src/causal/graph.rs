@@ -152,6 +152,7 @@ impl Pdag {
     }
 
     /// The directed edges (from, to), ascending.
+    #[cfg(test)]
     pub fn directed(&self) -> Vec<(usize, usize)> {
         (0..self.children.len())
             .flat_map(|u| self.children[u].into_iter().map(move |v| (u, v)))

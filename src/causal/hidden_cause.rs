@@ -33,6 +33,7 @@ use crate::causal::knowledge::Knowledge;
 use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
 use crate::causal::scm::minimum_norm;
+use crate::num::eigen::dot;
 use crate::num::linalg::SymmetricMatrix;
 
 /// What is left below this share of what there was counts as nothing.
@@ -308,10 +309,6 @@ impl ConditionalCovariance {
         };
         CauseBenchmark { variable: j, attribute: bound, target, equal }
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
 /// x' M x.

@@ -22,7 +22,7 @@ use crate::causal::encoding::GraphEncoding;
 use crate::causal::graph::Dag;
 use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
-use crate::num::eigen::eigen;
+use crate::num::eigen::shortest_solutions;
 use crate::num::linalg::SymmetricMatrix;
 
 /// Eigenvalues below this share of the largest count as zero.
@@ -194,17 +194,7 @@ pub(super) fn minimum_norm(
     if let Some(factor) = filled.cholesky(SMALL_PIVOT) {
         return targets.iter().map(|b| factor.solve(b)).collect();
     }
-    let (values, vectors) = eigen(a);
-    let cut = (EIGENVALUE_CUTOFF * values.first().copied().unwrap_or(0.0)).max(VARIANCE_NOISE);
-    let solve = |b: &Vec<f64>| {
-        let mut x = vec![0.0; a.n];
-        for (value, vector) in values.iter().zip(&vectors).filter(|(value, _)| **value > cut) {
-            let along: f64 = vector.iter().zip(b).map(|(v, b)| v * b).sum::<f64>() / value;
-            x.iter_mut().zip(vector).for_each(|(x, v)| *x += along * v);
-        }
-        x
-    };
-    targets.iter().map(solve).collect()
+    shortest_solutions(a, targets, |largest| (EIGENVALUE_CUTOFF * largest).max(VARIANCE_NOISE))
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ pub(crate) mod space;
 pub(crate) mod strategy;
 pub(crate) mod support;
 pub(crate) mod transport;
+mod value_counts;
 pub(crate) mod variable;
 pub(crate) mod write_back;
 

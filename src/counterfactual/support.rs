@@ -28,13 +28,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::absence::AbsenceRule;
+use crate::counterfactual::value_counts::{CountedValue, ValueCounts};
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
-use crate::counterfactual::write_back::{number_of_bits, ordered_bits};
 use crate::data::column::onehot::find_groups;
 use crate::data::values::float_text;
 use crate::data::{Feature, FeatureKind, FeatureRows, Layout, MISSING};
-use crate::exec::accumulator::{Accumulator, map_as_list};
-use crate::num::additive::{Additive, absorb_map};
+use crate::exec::accumulator::Accumulator;
+use crate::num::bits;
+use crate::num::ecdf::{number_of_bits, ordered_bits};
 use crate::num::range::ValueRange;
 
 /// Different numbers of an ordinal variable that are counted.
@@ -108,12 +109,11 @@ impl BitCounts {
             };
             if is_one {
                 *n += 1;
-                ones[v / 64] |= 1 << (v % 64);
+                bits::set(&mut ones, v);
             }
         }
-        for v in (0..self.set.len()).filter(|v| ones[v / 64] >> (v % 64) & 1 == 1) {
-            let together = &mut self.together[v * width..(v + 1) * width];
-            together.iter_mut().zip(&ones).for_each(|(all, ones)| *all |= ones);
+        for v in bits::ones(&ones) {
+            bits::or(&mut self.together[v * width..(v + 1) * width], &ones);
         }
         ones.clear();
         self.ones = ones;
@@ -130,7 +130,7 @@ impl BitCounts {
 
     fn merge(&mut self, other: BitCounts) {
         self.rows += other.rows;
-        self.together.iter_mut().zip(other.together).for_each(|(mine, theirs)| *mine |= theirs);
+        bits::or(&mut self.together, &other.together);
         for (v, theirs) in other.set.into_iter().enumerate() {
             match (&mut self.set[v], theirs) {
                 (Some(mine), Some(theirs)) => *mine += theirs,
@@ -148,39 +148,13 @@ impl BitCounts {
     }
 }
 
-/// The values of one variable.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ValueCounts {
-    /// Rows at group * levels + level.
-    Levels(Vec<u64>),
-    /// By the order of the number the rows of each group, and the range of each.
-    #[serde(with = "map_as_list")]
-    Values(BTreeMap<u64, Vec<u64>>),
-    /// The range of each group; none where no row has a number.
-    Ranges(Vec<Option<ValueRange>>),
-}
-
-/// The ranges of so many groups that have these values.
-fn ranges_of(values: &BTreeMap<u64, Vec<u64>>, groups: usize) -> Vec<Option<ValueRange>> {
-    let mut ranges = vec![None; groups];
-    for (&key, rows) in values {
-        let x = number_of_bits(key);
-        let held = ranges.iter_mut().zip(rows).filter(|(_, n)| **n > 0);
-        held.for_each(|(range, _)| range.absorb(&Some(ValueRange(x, x))));
-    }
-    ranges
-}
-
 impl SupportCounts {
     /// No rows yet, of so many groups.
     pub(crate) fn new(variables: &[StrategyVariable], groups: usize) -> Self {
         let of = |variable: &StrategyVariable| match &variable.scale {
-            VariableScale::Categorical(levels) => {
-                ValueCounts::Levels(vec![0; groups * levels.n as usize])
-            }
-            VariableScale::Ordinal {} => ValueCounts::Values(BTreeMap::new()),
-            VariableScale::Continuous { .. } => ValueCounts::Ranges(vec![None; groups]),
+            VariableScale::Categorical(levels) => ValueCounts::of_levels(groups, levels.n as usize),
+            VariableScale::Ordinal {} => ValueCounts::of_numbers(groups, MAX_VALUES),
+            VariableScale::Continuous { .. } => ValueCounts::of_numbers(groups, 0),
         };
         let bits = BitCounts::new(variables);
         SupportCounts { groups, variables: variables.iter().map(of).collect(), bits }
@@ -196,31 +170,10 @@ impl SupportCounts {
     ) {
         self.bits.add(variables, rows, i);
         for (variable, counts) in variables.iter().zip(&mut self.variables) {
-            match counts {
-                ValueCounts::Levels(counts) => {
-                    let level = variable.level(rows, i);
-                    let n = counts.len() / self.groups.max(1);
-                    if level != MISSING {
-                        counts[group * n + level as usize] += 1;
-                    }
-                    continue;
-                }
-                ValueCounts::Values(values) => {
-                    let x = variable.number(rows, i);
-                    if x.is_nan() {
-                        continue;
-                    }
-                    values.entry(ordered_bits(x)).or_insert_with(|| vec![0; self.groups])[group] +=
-                        1;
-                }
-                ValueCounts::Ranges(ranges) => {
-                    let x = variable.number(rows, i);
-                    if !x.is_nan() {
-                        ranges[group].absorb(&Some(ValueRange(x, x)));
-                    }
-                }
+            match variable.levels() {
+                Some(_) => counts.add_level(variable.level(rows, i), group),
+                None => counts.add_number(variable.number(rows, i), group),
             }
-            counts.keep_few(self.groups);
         }
     }
 
@@ -264,29 +217,11 @@ impl SupportCounts {
         groups
     }
 
-    /// Rows of a group with a value of a variable.
+    /// Rows of a group with a value of a variable; none of a group that was found.
     fn rows(&self, variable: usize, value: SupportValue, group: usize) -> u64 {
         match (self.variables.get(variable), value) {
-            (Some(ValueCounts::Levels(counts)), SupportValue::Level(level)) => {
-                let n = counts.len() / self.groups.max(1);
-                counts[group * n + level as usize]
-            }
-            (Some(ValueCounts::Values(values)), SupportValue::Number(key)) => {
-                values.get(&key).map_or(0, |rows| rows[group])
-            }
+            (Some(counts), SupportValue::Counted(value)) => counts.rows(value, group),
             _ => 0,
-        }
-    }
-
-    /// Rows of a group with any value of a variable; 0 where only ranges are known.
-    fn rows_with_any(&self, variable: usize, group: usize) -> u64 {
-        match &self.variables[variable] {
-            ValueCounts::Levels(counts) => {
-                let n = counts.len() / self.groups.max(1);
-                counts[group * n..(group + 1) * n].iter().sum()
-            }
-            ValueCounts::Values(values) => values.values().map(|rows| rows[group]).sum(),
-            ValueCounts::Ranges(_) => 0,
         }
     }
 
@@ -296,40 +231,9 @@ impl SupportCounts {
     }
 }
 
-impl ValueCounts {
-    /// Keeps the range alone of a variable with too many different numbers.
-    fn keep_few(&mut self, groups: usize) {
-        if let ValueCounts::Values(values) = self
-            && values.len() > MAX_VALUES
-        {
-            *self = ValueCounts::Ranges(ranges_of(values, groups));
-        }
-    }
-}
-
 impl Accumulator for SupportCounts {
     fn merge(&mut self, other: Self) {
-        for (mine, theirs) in self.variables.iter_mut().zip(other.variables) {
-            let theirs = match (&mine, theirs) {
-                (ValueCounts::Ranges(_), ValueCounts::Values(values)) => {
-                    ValueCounts::Ranges(ranges_of(&values, self.groups))
-                }
-                (ValueCounts::Values(values), theirs @ ValueCounts::Ranges(_)) => {
-                    *mine = ValueCounts::Ranges(ranges_of(values, self.groups));
-                    theirs
-                }
-                (_, theirs) => theirs,
-            };
-            match (&mut *mine, theirs) {
-                (ValueCounts::Levels(mine), ValueCounts::Levels(theirs)) => mine.absorb(&theirs),
-                (ValueCounts::Values(mine), ValueCounts::Values(theirs)) => {
-                    absorb_map(mine, theirs);
-                }
-                (ValueCounts::Ranges(mine), ValueCounts::Ranges(theirs)) => mine.absorb(&theirs),
-                _ => {}
-            }
-            mine.keep_few(self.groups);
-        }
+        self.variables.iter_mut().zip(other.variables).for_each(|(mine, of)| mine.merge(of));
         self.bits.merge(other.bits);
     }
 }
@@ -337,10 +241,8 @@ impl Accumulator for SupportCounts {
 /// A value of a variable that may be unsupported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SupportValue {
-    /// A level of a categorical variable.
-    Level(u32),
-    /// A number of an ordinal variable, by its order.
-    Number(u64),
+    /// One that is counted.
+    Counted(CountedValue),
     /// A number outside of the range, one that no reference row has, or a one-hot group of which
     /// none or several columns are set.
     Other,
@@ -530,28 +432,22 @@ impl Tested {
         let Some(counted) = counts.variables.get(variable) else {
             return Tested::Values(BTreeMap::new(), true);
         };
-        let [of_from, of_to] = [from, to].map(|group| counts.rows_with_any(variable, group));
-        let (values, other): (Vec<SupportValue>, bool) = match counted {
-            ValueCounts::Ranges(ranges) => {
-                return ranges[to].map_or(Tested::All, |ValueRange(lo, hi)| {
-                    let margin = (hi - lo) * MARGIN;
-                    Tested::Range([lo - margin, hi + margin])
-                });
-            }
-            ValueCounts::Levels(rows) => {
-                let n = rows.len() / counts.groups.max(1);
-                ((0..n as u32).map(SupportValue::Level).collect(), of.columns.len() > 1)
-            }
-            ValueCounts::Values(values) => {
-                let keys = values.keys().map(|&key| SupportValue::Number(key)).collect();
-                (keys, rule.holds(1.0, (0, of_to)))
-            }
+        if let Some(ranges) = counted.ranges() {
+            return ranges[to].map_or(Tested::All, |ValueRange(lo, hi)| {
+                let margin = (hi - lo) * MARGIN;
+                Tested::Range([lo - margin, hi + margin])
+            });
+        }
+        let [of_from, of_to] = [from, to].map(|group| counted.rows_with_any(group));
+        let other = match of.levels() {
+            Some(_) => of.columns.len() > 1,
+            None => rule.holds(1.0, (0, of_to)),
         };
-        let found = values.into_iter().map(|value| {
-            let n = counts.rows(variable, value, from);
-            let target = (counts.rows(variable, value, to), of_to);
+        let found = counted.values().into_iter().map(|value| {
+            let n = counted.rows(value, from);
+            let target = (counted.rows(value, to), of_to);
             let own = if of_from == 0 { 0.0 } else { n as f64 / of_from as f64 };
-            (value, [rule.holds(own, target), rule.holds(1.0, target)])
+            (SupportValue::Counted(value), [rule.holds(own, target), rule.holds(1.0, target)])
         });
         Tested::Values(found.collect(), other)
     }
@@ -582,9 +478,11 @@ impl Tested {
                 let any = values.values().flatten().any(|found| *found);
                 match values.first_key_value() {
                     _ if !any && other.is_none() => VariableSupport::All,
-                    Some((SupportValue::Number(_), _)) => {
+                    Some((SupportValue::Counted(CountedValue::Number(_)), _)) => {
                         let of = values.iter().filter_map(|(&value, &found)| match value {
-                            SupportValue::Number(key) => Some((key, placed(value, found))),
+                            SupportValue::Counted(CountedValue::Number(key)) => {
+                                Some((key, placed(value, found)))
+                            }
                             _ => None,
                         });
                         VariableSupport::Values(of.collect(), other)
@@ -609,8 +507,8 @@ fn level_text(
         columns => columns.get(at).map(|&column| features[column].name.clone()),
     };
     match value {
-        SupportValue::Level(at) => level(at as usize),
-        SupportValue::Number(key) => {
+        SupportValue::Counted(CountedValue::Level(at)) => level(at as usize),
+        SupportValue::Counted(CountedValue::Number(key)) => {
             let x = number_of_bits(key);
             level(x as usize).or_else(|| Some(float_text(x)))
         }

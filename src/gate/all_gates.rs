@@ -18,7 +18,6 @@ use crate::gate::question::{
 use crate::gate::reason::{ComparedPlace, GateFindings, GateReason, GateStatus, MissingRow};
 use crate::metric::catalog::find;
 use crate::metric::rate::Undefined;
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::{GapTransform, Reads};
 use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
 
@@ -46,7 +45,7 @@ pub(crate) fn judge(
         by.rows(&gate.question, &rulings)
     });
     let mut judged = GateResults::of(of_metrics.chain(of_counts).collect());
-    judged.table.sort_by(|a, b| a.order(b));
+    judged.table.sort_by_cached_key(TableRow::sort_key);
     judged
 }
 
@@ -184,19 +183,16 @@ fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables:
         && !small_flags(&ruling.observation).is_empty()
         && !question.holm;
     let Some(metric) = find(&question.metric).filter(|_| too_few) else { return };
-    let swap = SwapEffect::of(metric);
     // As the worst case is reported: a difference is not below 0, a ratio not above 1.
     let as_worst = |row: &MetricRow| {
         let mut pair = observed(question, row);
-        match swap {
-            SwapEffect::Negated if pair.row.value.is_some_and(|value| value < 0.0) => {
+        match metric.has_order() {
+            false if pair.row.value.is_some_and(|value| value < 0.0) => {
                 negate(&mut pair);
                 let AuditKey { from_group, to_group, .. } = &mut pair.row.key;
                 std::mem::swap(from_group, to_group);
             }
-            SwapEffect::Reciprocal(_) if pair.row.value.is_some_and(|value| value > 1.0) => {
-                return None;
-            }
+            true if pair.row.value.is_some_and(|value| value > 1.0) => return None,
             _ => {}
         }
         Some(pair)

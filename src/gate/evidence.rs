@@ -9,7 +9,6 @@ use crate::metric::interval::{
     IntervalProcedure, ValueInterval, mover_ratio, wilson_of_share, z_of_level,
 };
 use crate::metric::rate::Rate;
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_reading::rates_of_gap;
 use crate::table::MetricRow;
 
@@ -234,7 +233,7 @@ fn pairs_of_rows(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
     if metric.of_favourable() == Some(GapTransform::Inverse) {
         all.extend([[x.other(), y.other()], [y.other(), x.other()]]);
     }
-    Some((SwapEffect::of(metric).ratio_order().is_some(), all))
+    Some((metric.has_order(), all))
 }
 
 /// The rates of a metric on both sides of a gap, as the table of metrics has them.

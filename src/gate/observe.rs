@@ -10,10 +10,9 @@ use crate::gate::question::{
 };
 use crate::gate::reason::{GateReason, IntervalLack, UncertaintySource};
 use crate::gate::verdict::fits_once;
-use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
-use crate::metric::swap_effect::SwapEffect;
+use crate::metric::{GapTransform, Metric, MetricFamily};
 use crate::table::{AuditKey, ChangeRow, MetricRow, finite};
 
 /// The rows of the table of metrics that the question is about, turned to its orientation.
@@ -168,12 +167,11 @@ pub(super) fn matches(
             GateSubject::AnyDirection | GateSubject::HarmTo(_) => scope == "direction",
             GateSubject::Pair(a, b) => {
                 let compared = matches!(scope, "pair" | "difference" | "one_vs_rest");
-                let swap = swap_of(question, scope);
+                let by = transform_in(question, scope);
                 // Each order of a ratio has its row. Facets do not change places: other neighbours
                 // vote, other strata have no share.
-                let may_turn =
-                    swap.ratio_order().is_none() && family != MetricFamily::Clarify.as_str();
-                let [first, second] = swap.row_groups(a, b);
+                let may_turn = !by.has_order() && family != MetricFamily::Clarify.as_str();
+                let [first, second] = by.row_groups(a, b);
                 compared
                     && ((from == first && to == second)
                         || (may_turn && from == second && to == first))
@@ -249,11 +247,11 @@ fn decided_by_all(question: &GateQuestion, row: &MetricRow) -> GateObservation {
     with_ends(row, (whole.flatten(), None), over, lack)
 }
 
-/// What becomes of the values of a gate in a scope where the groups change places. The difference
-/// between two directions changes its sign for every metric that is no ratio of them.
-fn swap_of(question: &GateQuestion, scope: &str) -> SwapEffect {
+/// How the values of a gate compare two groups in a scope. Two directions are subtracted for every
+/// metric that is no ratio of them.
+fn transform_in(question: &GateQuestion, scope: &str) -> GapTransform {
     let metric = find(&question.metric).filter(|metric| !metric.is_gap_in(scope));
-    metric.map_or(SwapEffect::Negated, SwapEffect::of)
+    metric.and_then(Metric::transform).unwrap_or(GapTransform::Difference)
 }
 
 fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
@@ -268,11 +266,12 @@ pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservat
 /// The same with the groups of a difference in the order of the question.
 fn in_question_order(question: &GateQuestion, mut seen: GateObservation) -> GateObservation {
     let GateSubject::Pair(first, second) = &question.scope else { return seen };
-    match swap_of(question, &seen.row.key.scope) {
+    match transform_in(question, &seen.row.key.scope) {
         // Each order of a ratio has its row.
-        SwapEffect::Reciprocal(_) => return seen,
-        SwapEffect::Negated if seen.row.key.from_group != *first => negate(&mut seen),
-        SwapEffect::Negated | SwapEffect::Same => {}
+        GapTransform::Ratio | GapTransform::Inverse => return seen,
+        GapTransform::Widest | GapTransform::SmallerOverLarger => {}
+        _ if seen.row.key.from_group != *first => negate(&mut seen),
+        _ => {}
     }
     (seen.row.key.from_group, seen.row.key.to_group) = (first.into(), second.into());
     seen

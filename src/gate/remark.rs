@@ -10,7 +10,6 @@ use crate::gate::question::{
 use crate::gate::reason::{GateRemark, GateStatus, LowerSide, OwnValue};
 use crate::metric::GapTransform;
 use crate::metric::catalog::find;
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::value::worlds::ATTRIBUTE_FOLLOWS;
 use crate::table::{MetricRow, has_flag};
@@ -55,8 +54,7 @@ fn leaves_out_trainings(case: GateCase<'_>) -> bool {
 fn other_order(case: GateCase<'_>) -> Option<GateRemark> {
     let GateCase { question, seen, .. } = case;
     let GateSubject::Pair(first, second) = &question.scope else { return None };
-    let metric = find(&question.metric)?;
-    SwapEffect::of(metric).ratio_order().filter(|_| !seen.is_change)?;
+    let metric = find(&question.metric).filter(|of| of.has_order() && !seen.is_change)?;
     let [scope, from, to] = seen.place();
     let turned = case.row(&seen.row.metric, [scope, to, from])?;
     let value = turned.value.filter(|value| !question.limit.kept_by(*value))?;

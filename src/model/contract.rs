@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::data::LabelDefinition;
 use crate::data::canonical::canonical_text;
 use crate::data::source::list_words;
-use crate::param::{ColumnName, Word};
+use crate::param::{ColumnName, Word, key_word};
 
 /// Names that a message lists.
 const NAMED: usize = 20;
@@ -40,12 +40,8 @@ pub(crate) enum TermSource {
 
 impl TermSource {
     /// How tables call it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            TermSource::File => "file",
-            TermSource::Job => "job",
-            TermSource::Convention => "convention",
-        }
+    pub(crate) fn word(self) -> String {
+        key_word(&self)
     }
 }
 
@@ -67,14 +63,8 @@ pub enum InputKind {
 
 impl InputKind {
     /// How tables call it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            InputKind::Number => "number",
-            InputKind::Integer => "integer",
-            InputKind::Boolean => "boolean",
-            InputKind::Text => "text",
-            InputKind::Source => "source",
-        }
+    pub(crate) fn word(self) -> String {
+        key_word(&self)
     }
 }
 

@@ -15,36 +15,21 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::data::FeatureRows;
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
-use crate::data::{Feature, FeatureRows};
 use crate::error::{Error, Fault, Result};
 use crate::model::encode::FeatureEncoder;
-use crate::model::{ModelTrainer, Scorer, TrainedModel};
+use crate::model::{Scorer, TrainedModel, TrainerInputs};
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
 use crate::num::moments::scale_above;
 
 const MAX_STEPS: usize = 100;
 
-/// Version of the artifact.
-const VERSION: u32 = 1;
-
-/// The settings of a logistic regression.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LogisticTrainer {
-    /// The features of the rows.
-    pub features: Vec<Feature>,
-    /// Features that the model must not see.
-    pub omit: Vec<String>,
-    /// Penalty on the summed loss, 0 or above.
-    pub l2: f64,
-}
-
 /// A fitted logistic regression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LogisticModel {
-    version: u32,
     /// How rows become vectors.
     pub encoder: FeatureEncoder,
     /// Log odds where all encoded columns are 0.
@@ -59,14 +44,9 @@ impl LogisticModel {
     /// Reads the artifact back.
     ///
     /// # Errors
-    /// The text is not an artifact of this version; the error says why.
+    /// The text is no such artifact; the error says why.
     pub(crate) fn from_json(text: &str) -> Result<LogisticModel, String> {
-        let model: LogisticModel = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        if model.version == VERSION {
-            Ok(model)
-        } else {
-            Err(format!("version {} of the artifact, this program reads {VERSION}", model.version))
-        }
+        serde_json::from_str(text).map_err(|e| e.to_string())
     }
 
     fn margin(&self, entries: &[(usize, f64)]) -> f64 {
@@ -141,44 +121,27 @@ impl NewtonSums {
     }
 }
 
-impl ModelTrainer for LogisticTrainer {
-    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn TrainedModel>> {
-        self.fit_model(rows).map(|model| Box::new(model) as Box<dyn TrainedModel>)
-    }
-
-    /// Half of a square of 16 bytes for each thread.
-    fn bytes(&self, _: u64, threads: usize) -> u64 {
-        let width = self.columns().iter().sum::<u64>();
-        width.saturating_mul(width).saturating_mul(8).saturating_mul(threads as u64)
-    }
-
-    fn columns(&self) -> Vec<u64> {
-        FeatureEncoder::columns_at_most(&self.features, &self.omit)
-    }
-}
-
-impl LogisticTrainer {
-    /// Fits the model; [`ModelTrainer::fit`] with the concrete type.
+impl LogisticModel {
+    /// Fits the model with this penalty on the summed loss, 0 or above.
     ///
     /// # Errors
     /// No training rows, one class only, or data that do not determine the coefficients (only with
-    /// `l2: 0`).
-    pub(crate) fn fit_model(&self, rows: &TrainingRows<'_>) -> Result<LogisticModel> {
+    /// a penalty of 0).
+    pub(crate) fn fit(
+        penalty: f64,
+        inputs: &TrainerInputs,
+        rows: &TrainingRows<'_>,
+    ) -> Result<LogisticModel> {
         let n = rows.check_both_classes()?;
         // Weights and penalty are divided by the same power of two: that keeps the minimum, and
         // sums stay in range in every unit of the weights.
         let largest = rows.largest_weight()?;
         let scale = if largest == 1.0 { 1.0 } else { scale_above(largest) };
-        let l2 = self.l2 / scale;
-        let encoder = FeatureEncoder::fit(&self.features, &self.omit, rows)?;
+        let l2 = penalty / scale;
+        let encoder = FeatureEncoder::fit(&inputs.features, &inputs.omit, rows)?;
         let width = encoder.width();
-        let mut model = LogisticModel {
-            version: VERSION,
-            encoder,
-            intercept: 0.0,
-            coefficients: vec![0.0; width],
-            steps: 0,
-        };
+        let mut model =
+            LogisticModel { encoder, intercept: 0.0, coefficients: vec![0.0; width], steps: 0 };
         let mut loss_before = f64::INFINITY;
         let mut step = vec![0.0; width + 1];
         let mut halvings = 0;
@@ -220,7 +183,7 @@ impl LogisticTrainer {
             })?;
             let decrease: f64 = 0.5 * gradient.iter().zip(&step).map(|(g, s)| g * s).sum::<f64>();
             model.steps = pass + 1;
-            if self.l2 == 0.0 && loss < 1e-6 * people {
+            if penalty == 0.0 && loss < 1e-6 * people {
                 break;
             }
             // The last step is taken too: it squares the remaining error.
@@ -245,9 +208,7 @@ impl LogisticTrainer {
         rows.fold(|group| sum_group(model, group, scale), |part| whole.merge(&part))?;
         Ok(whole)
     }
-}
 
-impl LogisticModel {
     /// Moves the coefficients by `-sign` times the step.
     fn take_step(&mut self, step: &[f64], sign: f64) {
         for (w, s) in self.coefficients.iter_mut().zip(step) {
@@ -305,14 +266,17 @@ fn drain_block(block: &mut [f64], whole: &mut [FixedSum]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{LogisticModel, LogisticTrainer};
+    use super::LogisticModel;
     use crate::data::rows::training::TrainingRows;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
-    use crate::model::{Scorer, TrainedModel};
+    use crate::error::Result;
+    use crate::model::{Scorer, TrainedModel, TrainerInputs};
     use crate::tests::Says;
 
-    fn feature(name: &str) -> Feature {
-        Feature::of(name, FeatureKind::REAL, &[])
+    fn fit(names: &[&str], penalty: f64, rows: &TrainingRows<'_>) -> Result<LogisticModel> {
+        let features = names.iter().map(|name| Feature::of(name, FeatureKind::REAL, &[]));
+        let inputs = TrainerInputs { features: features.collect(), omit: Vec::new(), seed: 0 };
+        LogisticModel::fit(penalty, &inputs, rows)
     }
 
     /// A row that is not moved must keep its score exactly: that score may be its own threshold.
@@ -323,13 +287,8 @@ mod tests {
         };
         let rows = FeatureRows::of(vec![columns(5), columns(11), columns(17)]);
         let labels: Vec<bool> = (0..90).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
-        let trainer = LogisticTrainer {
-            features: ["x", "y", "z"].map(feature).to_vec(),
-            omit: Vec::new(),
-            l2: 0.5,
-        };
-        let model =
-            trainer.fit_model(&TrainingRows::in_memory(rows.clone(), labels)).expect("fits");
+        let training = TrainingRows::in_memory(rows.clone(), labels);
+        let model = fit(&["x", "y", "z"], 0.5, &training).expect("fits");
         let (mut scores, mut entries) = (Vec::new(), Vec::new());
         model.score(&rows, &mut scores).unwrap();
         for (i, score) in scores.iter().enumerate() {
@@ -345,9 +304,8 @@ mod tests {
         let x: Vec<f64> = (0..200).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
         let labels: Vec<bool> = (0..200).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
         let rows = FeatureRows::of(vec![FeatureColumn::Number(x)]);
-        let trainer = LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 };
         let training = TrainingRows::in_memory(rows.clone(), labels.clone());
-        let model = trainer.fit_model(&training).expect("fits");
+        let model = fit(&["x"], 0.5, &training).expect("fits");
         let mut scores = Vec::new();
         model.score(&rows, &mut scores).unwrap();
         let residual: Vec<f64> =
@@ -375,12 +333,9 @@ mod tests {
         let weights: Vec<f64> = (0..200).map(|i| f64::from(i % 4) * 1.5).collect();
         let rows = FeatureRows::of(vec![FeatureColumn::Number(x)]);
         let fitted = |unit: f64| {
-            let trainer =
-                LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 * unit };
             let weights = weights.iter().map(|w| w * unit).collect();
-            trainer
-                .fit_model(&TrainingRows::weighted(rows.clone(), labels.clone(), weights))
-                .expect("fits")
+            let training = TrainingRows::weighted(rows.clone(), labels.clone(), weights);
+            fit(&["x"], 0.5 * unit, &training).expect("fits")
         };
         let model = fitted(1.0);
         let mut scores = Vec::new();
@@ -407,10 +362,8 @@ mod tests {
                 "{unit}"
             );
         }
-        let trainer = LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 };
         let nobody = labels.iter().map(|&y| f64::from(u8::from(y))).collect();
-        let one = trainer
-            .fit_model(&TrainingRows::weighted(rows, labels, nobody))
+        let one = fit(&["x"], 0.5, &TrainingRows::weighted(rows, labels, nobody))
             .expect_err("nobody is negative");
         one.to_string().says(&["same label"]);
     }
@@ -418,14 +371,12 @@ mod tests {
     #[test]
     fn faults_of_the_data_are_said() {
         let rows = FeatureRows::of(vec![FeatureColumn::Number(vec![1.0, 2.0, 3.0, 4.0])]);
-        let trainer = |l2| LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2 };
-        let one = trainer(1.0)
-            .fit_model(&TrainingRows::in_memory(rows.clone(), vec![true; 4]))
+        let one = fit(&["x"], 1.0, &TrainingRows::in_memory(rows.clone(), vec![true; 4]))
             .expect_err("one class");
         one.to_string().says(&["same label"]);
-        let split = trainer(0.0)
-            .fit_model(&TrainingRows::in_memory(rows, vec![false, false, true, true]))
-            .expect_err("separable");
+        let split =
+            fit(&["x"], 0.0, &TrainingRows::in_memory(rows, vec![false, false, true, true]))
+                .expect_err("separable");
         split.to_string().says(&["l2"]);
     }
 }

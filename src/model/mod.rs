@@ -1,7 +1,8 @@
 //! Scorers: rows in, one score in [0, 1] per row out.
 //!
-//! A [`ModelTrainer`] is fitted on training rows and gives a [`TrainedModel`], a [`Scorer`] that
-//! can be serialised: two types, so that an untrained model cannot score. Scores computed elsewhere
+//! A [`ModelTrainer`](kind::trained::ModelTrainer) is fitted on training rows and gives a
+//! [`TrainedModel`], a [`Scorer`] that can be serialised: two types, so that an untrained model
+//! cannot score. Scores computed elsewhere
 //! have no scorer, and those of a program are kept in order by `score_spool`. What a model that is
 //! trained elsewhere gets and gives is settled by [`contract`]. The decision rule for a score
 //! (threshold and comparison) is [`ThresholdComparison`], the same for the factual and the
@@ -18,27 +19,20 @@ pub(crate) mod onnx;
 pub(crate) mod score_spool;
 pub(crate) mod trees;
 
-use crate::data::FeatureRows;
-use crate::data::rows::training::TrainingRows;
+use crate::data::{Feature, FeatureRows};
 use crate::error::Result;
 use crate::model::encode::FeatureEncoder;
 use crate::num::float_precision::FloatPrecision;
 
-/// A kind of model that can be trained here.
-pub trait ModelTrainer {
-    /// Fits the model on training rows with labels, in as many passes as it needs.
-    ///
-    /// # Errors
-    /// The training rows cannot be read, hold one class only, or do not determine the model.
-    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn TrainedModel>>;
-
-    /// Bytes that fitting needs in addition to the rows in flight.
-    ///
-    /// An upper estimate of its largest tables from the levels of all features.
-    fn bytes(&self, n_training: u64, threads: usize) -> u64;
-
-    /// The largest number of encoded columns of each feature, in the order of the features.
-    fn columns(&self) -> Vec<u64>;
+/// What a model that is trained here learns from, besides the rows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TrainerInputs {
+    /// The features of the rows.
+    pub features: Vec<Feature>,
+    /// Features that the model must not see.
+    pub omit: Vec<String>,
+    /// Seed of all random draws.
+    pub seed: u64,
 }
 
 /// A model that can score: trained here, or trained elsewhere and read from a file.

@@ -23,9 +23,6 @@ use crate::model::{Scorer, TrainedModel};
 /// Rows that go through a tree together.
 const BLOCK_ROWS: usize = 64;
 
-/// Version of the artifact.
-const VERSION: u32 = 1;
-
 /// How the leaves of the trees combine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,7 +37,6 @@ pub(crate) enum TreeEnsemble {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TreesArtifact {
-    version: u32,
     ensemble: TreeEnsemble,
     encoder: FeatureEncoder,
     /// The trees as LightGBM writes them; `Column_k` is the k-th encoded column.
@@ -79,21 +75,15 @@ impl TreesModel {
         encoder: FeatureEncoder,
         lightgbm: String,
     ) -> Result<TreesModel, String> {
-        TreesModel::from_artifact(TreesArtifact { version: VERSION, ensemble, encoder, lightgbm })
+        TreesModel::from_artifact(TreesArtifact { ensemble, encoder, lightgbm })
     }
 
     /// Reads the artifact back.
     ///
     /// # Errors
-    /// The text is not an artifact of this version; the error says why.
+    /// The text is no such artifact; the error says why.
     pub(crate) fn from_json(text: &str) -> Result<TreesModel, String> {
         let artifact: TreesArtifact = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        if artifact.version != VERSION {
-            return Err(format!(
-                "version {} of the artifact, this program reads {VERSION}",
-                artifact.version
-            ));
-        }
         TreesModel::from_artifact(artifact)
     }
 

@@ -54,9 +54,18 @@ pub struct ValueTally {
 /// It is the value's bits as a whole number that increases with the value, without the lowest
 /// `shift` bits.
 fn cell_of(x: f64, shift: u32) -> u64 {
-    let bits = x.to_bits();
-    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
-    ordered.checked_shr(shift).unwrap_or(0)
+    ordered_bits(x).checked_shr(shift).unwrap_or(0)
+}
+
+/// The bits of a number, in the order of numbers; the two zeros are one.
+pub(crate) fn ordered_bits(x: f64) -> u64 {
+    let bits = (x + 0.0).to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+/// The number of [`ordered_bits`].
+pub(crate) fn number_of_bits(ordered: u64) -> f64 {
+    f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered })
 }
 
 impl ValueTally {

@@ -27,7 +27,26 @@ pub(crate) fn eigen(matrix: &SymmetricMatrix) -> (Vec<f64>, Vec<Vec<f64>>) {
     )
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+/// The shortest least-squares solution of A x = b for each right-hand side b, of a positive
+/// semidefinite A: eigenvalues up to what `cut` makes of the largest count as zero.
+pub(crate) fn shortest_solutions(
+    a: &SymmetricMatrix,
+    sides: &[Vec<f64>],
+    cut: impl Fn(f64) -> f64,
+) -> Vec<Vec<f64>> {
+    let (values, vectors) = eigen(a);
+    let cut = cut(values.first().copied().unwrap_or(0.0));
+    let solve = |b: &Vec<f64>| {
+        let mut x = vec![0.0; a.n];
+        for (value, vector) in values.iter().zip(&vectors).filter(|(value, _)| **value > cut) {
+            add(&mut x, dot(vector, b) / value, vector);
+        }
+        x
+    };
+    sides.iter().map(solve).collect()
+}
+
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 

@@ -4,6 +4,7 @@
 //! modulo 2^64. Streams are xoshiro256++ (Blackman and Vigna 2021), whose state comes from
 //! splitmix64 started at `sm(sm(seed) ^ xxh3_64(name))`.
 
+#[cfg(test)]
 use crate::num::summary::normal_quantile;
 
 /// The increment of splitmix64: 2^64 divided by the golden ratio.
@@ -69,6 +70,7 @@ impl RandomStream {
     }
 
     /// A draw from the standard normal distribution, by inversion.
+    #[cfg(test)]
     pub fn normal(&mut self) -> f64 {
         // The midpoint of one of 2^52 equal cells: exact, and never 0 or 1.
         let cell = (self.u64() >> 12) as f64 + 0.5;

@@ -7,6 +7,22 @@ pub(crate) fn ascending(numbers: &[f64]) -> Vec<f64> {
     known
 }
 
+/// The inner edges of `bins` bins of as many values each: values of the sample at equal steps,
+/// equal ones once, the largest value never.
+pub(crate) fn equal_cuts(sorted: &[f64], bins: usize) -> Vec<f64> {
+    let n = sorted.len();
+    let mut cuts: Vec<f64> = Vec::new();
+    for j in 1..bins {
+        let Some(&cut) = (j * n).div_ceil(bins).checked_sub(1).and_then(|at| sorted.get(at)) else {
+            continue;
+        };
+        if cuts.last() != Some(&cut) && sorted.last() != Some(&cut) {
+            cuts.push(cut);
+        }
+    }
+    cuts
+}
+
 /// The quantile `q` in [0, 1] of an ascending sample: linear interpolation at position (m - 1) q.
 ///
 /// `m` is the size of the sample; `None` where it is empty.

@@ -62,13 +62,8 @@ impl RowSets {
     }
 
     /// Number of pairs of row and set of changes.
-    pub fn len(&self) -> usize {
+    pub fn n_pairs(&self) -> usize {
         bits::count(&self.bits) as usize
-    }
-
-    /// Whether there is no pair.
-    pub fn is_empty(&self) -> bool {
-        self.bits.iter().all(|&word| word == 0)
     }
 }
 
@@ -151,7 +146,7 @@ impl DistinctRows {
         let known = EncodedRows::new(plan);
         let mut made: FastMap<u64, u32> = FastMap::default();
         let mut distinct =
-            DistinctRows { rows: Vec::new(), of_pair: Vec::with_capacity(needed.len()) };
+            DistinctRows { rows: Vec::new(), of_pair: Vec::with_capacity(needed.n_pairs()) };
         for change in 0..plan.n_changes() as u32 {
             for row in plan.rows_needed(needed, change as usize) {
                 let mut key = known.hash(row, change);

@@ -31,6 +31,7 @@ impl ExactRatio {
     }
 
     /// The nearest multiple of `1 / unit`, ties to even, in these units.
+    #[cfg(test)]
     pub fn rounded(self, unit: u128) -> u128 {
         let (whole, rest) = (self.num / self.den, self.num % self.den);
         match rest.checked_mul(unit) {

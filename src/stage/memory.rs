@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::data::Layout;
 use crate::error::{Fault, Result};
 use crate::exec::files;
-use crate::model::ModelTrainer;
+use crate::model::kind::trained::ModelTrainer;
 use crate::stage::settings::RunSettings;
 
 /// Bytes that large tables may take; without a limit in sight there is none.
@@ -53,7 +53,7 @@ fn text(path: &Path) -> Option<String> {
 /// # Errors
 /// It would; says which column has most of the encoded columns.
 pub(crate) fn check_memory(
-    trainer: &dyn ModelTrainer,
+    trainer: &ModelTrainer,
     layout: &Layout,
     n_training: u64,
     threads: usize,

@@ -11,8 +11,9 @@ use crate::job::blocks::experiments::PredictionSource;
 use crate::job::{self, ModelBlock};
 use crate::model::contract::ModelContract;
 use crate::model::kind::MODEL_KINDS;
+use crate::model::kind::trained::ModelTrainer;
 use crate::model::model_file::ModelFile;
-use crate::model::{ModelTrainer, Scorer, TrainedModel};
+use crate::model::{Scorer, TrainedModel};
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::param::{ColumnName, Seed};
@@ -45,13 +46,13 @@ impl<'a> StagePlan<'a> {
         model: &ModelBlock,
         layout: &Layout,
         (n_training, seed): (u64, Seed),
-    ) -> Result<Option<Box<dyn ModelTrainer>>> {
+    ) -> Result<Option<ModelTrainer>> {
         let Some((_, knobs)) = model.trained_here() else { return Ok(None) };
         let omitted = knobs.omit.iter().map(ColumnName::as_str);
         let omit = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
         let trainer = knobs.trainer(layout.features.clone(), omit, seed);
         let (threads, allowed) = (self.settings.threads, memory::allowed(self.settings));
-        memory::check_memory(trainer.as_ref(), layout, n_training, threads, allowed)
+        memory::check_memory(&trainer, layout, n_training, threads, allowed)
             .map_err(|e| self.with_model_place(e, &["models", name]))?;
         Ok(Some(trainer))
     }

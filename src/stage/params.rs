@@ -19,7 +19,7 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
     let mut carry: Vec<ColumnName> =
         job.models.values().flat_map(ModelBlock::columns).cloned().collect();
     let mut decisions: Vec<SidesParams> = Vec::new();
-    for knobs in job.models.values().filter_map(|m| Some(m.decision.as_ref()?.knobs())) {
+    for knobs in job.models.values().filter_map(|m| m.decision.as_ref()) {
         let Some(column) = &knobs.column else { continue };
         // `check` refuses two lists of words for one column.
         if decisions.iter().all(|known| known.column != *column) {

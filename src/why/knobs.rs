@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::num::decimal::Decimal;
-use crate::param::{ColumnName, Count, Fraction, Name, SetName, Word};
+use crate::param::{ColumnName, Count, Fraction, Name, SetName, Word, key_word};
 
 /// Traits whose people switch more often than the others, found on one half of the people and
 /// confirmed on the other; for a set that moves features also what each feature adds.
@@ -106,16 +106,8 @@ pub enum WhyMetric {
 
 impl WhyMetric {
     /// Its id, as that of the metric.
-    pub(crate) fn id(self) -> &'static str {
-        match self {
-            WhyMetric::Sr => "sr",
-            WhyMetric::Nsr => "nsr",
-            WhyMetric::Psr => "psr",
-            WhyMetric::DeniedByGroup => "denied_by_group",
-            WhyMetric::FavouredByGroup => "favoured_by_group",
-            WhyMetric::Fpr => "fpr",
-            WhyMetric::Fnr => "fnr",
-        }
+    pub(crate) fn id(self) -> String {
+        key_word(&self)
     }
 
     /// Whether it is about wrong predictions, and needs labels instead of a set.

@@ -11,7 +11,7 @@ use crate::data::prepare::derive::DerivedBin;
 use crate::data::values::float_text;
 use crate::num::itemsets::LevelColumn;
 use crate::num::short_number::short_text;
-use crate::num::summary::ascending;
+use crate::num::summary::{ascending, equal_cuts};
 
 /// A column of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl PatternColumn {
     /// A column of numbers in quartiles; NaN is missing.
     pub(crate) fn of_quartiles(name: &str, numbers: &[f64]) -> Self {
         let known = ascending(numbers);
-        let edges = quartile_edges(&known);
+        let edges = equal_cuts(&known, 4);
         let text = |&edge: &f64| {
             let next = known.get(known.partition_point(|x| *x <= edge)).copied();
             short_text(edge, next).unwrap_or_else(|| float_text(edge))
@@ -90,17 +90,6 @@ impl PatternColumn {
         let codes: Vec<u32> = numbers.iter().map(code).collect();
         PatternColumn::of_words(name, &levels, &codes)
     }
-}
-
-/// The edges of quartiles of ascending numbers.
-fn quartile_edges(known: &[f64]) -> Vec<f64> {
-    let m = known.len();
-    let Some(&largest) = known.last() else { return Vec::new() };
-    let mut edges: Vec<f64> = (1..=3).map(|j| known[(j * m).div_ceil(4) - 1]).collect();
-    // 0 and -0 are one number.
-    edges.dedup_by(|a, b| *a == *b);
-    edges.retain(|&edge| edge < largest);
-    edges
 }
 
 #[cfg(test)]

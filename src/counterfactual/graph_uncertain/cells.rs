@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use super::ranks::RankTable;
 use crate::causal::nodes::NodeSet;
-use crate::num::eigen::eigen;
+use crate::num::eigen::shortest_solutions;
 use crate::num::hash::FastMap;
 use crate::num::linalg::SymmetricMatrix;
 
@@ -59,22 +59,6 @@ impl NodeKind {
             NodeKind::Levels(_) => f64::from(value == k as f64),
         }
     }
-}
-
-/// The inner edges of `bins` bins of as many values each: values of the sample at equal steps,
-/// equal ones once, the largest value never.
-pub(crate) fn equal_cuts(sorted: &[f64], bins: usize) -> Vec<f64> {
-    let n = sorted.len();
-    let mut cuts: Vec<f64> = Vec::new();
-    for j in 1..bins {
-        let Some(&cut) = (j * n).div_ceil(bins).checked_sub(1).and_then(|at| sorted.get(at)) else {
-            continue;
-        };
-        if cuts.last() != Some(&cut) && sorted.last() != Some(&cut) {
-            cuts.push(cut);
-        }
-    }
-    cuts
 }
 
 /// The bin of a value: the number of cuts that it is above.
@@ -249,7 +233,11 @@ impl CellFit {
         let total = (total as f64).max(1.0);
         squares.lower.iter_mut().for_each(|sum| *sum /= total);
         products.iter_mut().flatten().for_each(|sum| *sum /= total);
-        let slopes = pseudo_inverse(&squares, &products);
+        let cut = |largest: f64| match largest <= VARIANCE_NOISE {
+            true => f64::INFINITY,
+            false => EIGENVALUE_CUTOFF * largest,
+        };
+        let slopes = shortest_solutions(&squares, &products, cut);
         let residuals = |of_cell: &[usize]| match &rows.kinds[v] {
             NodeKind::Levels(_) => RankTable::default(),
             NodeKind::Number { sd, .. } => {
@@ -289,27 +277,6 @@ fn residual(x: f64, sd: f64, slopes: &[f64], z: impl Iterator<Item = f64>) -> f6
     x - sd * slopes.iter().zip(z).map(|(b, z)| b * z).sum::<f64>()
 }
 
-/// The slopes of least squares of smallest length, one list for each right-hand side.
-fn pseudo_inverse(squares: &SymmetricMatrix, products: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let mut slopes = vec![vec![0.0; squares.n]; products.len()];
-    if squares.n == 0 {
-        return slopes;
-    }
-    let (values, vectors) = eigen(squares);
-    let largest = values.first().copied().unwrap_or(0.0);
-    if largest <= VARIANCE_NOISE {
-        return slopes;
-    }
-    let kept = values.iter().zip(&vectors).filter(|(v, _)| **v > EIGENVALUE_CUTOFF * largest);
-    for (value, vector) in kept {
-        for (slopes, products) in slopes.iter_mut().zip(products) {
-            let along: f64 = vector.iter().zip(products).map(|(v, r)| v * r).sum::<f64>() / value;
-            slopes.iter_mut().zip(vector).for_each(|(x, v)| *x += along * v);
-        }
-    }
-    slopes
-}
-
 impl CellPair<'_> {
     /// The shares of a node's levels, not yet clipped, before or after, into `shares`.
     pub(crate) fn shares(&self, v: usize, values: &[f64], is_after: bool, shares: &mut Vec<f64>) {
@@ -346,8 +313,9 @@ impl CellPair<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{bin_of, equal_cuts};
+    use super::bin_of;
     use crate::causal::tests::frame::expected;
+    use crate::num::summary::equal_cuts;
     use crate::tests::json;
 
     #[test]

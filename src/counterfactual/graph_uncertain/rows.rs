@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::cells::{BinnedMechanism, MechanismStep, NodeKind, ReplicateColumns, equal_cuts};
+use super::cells::{BinnedMechanism, MechanismStep, NodeKind, ReplicateColumns};
 use super::coupling::{NodeUniforms, ValueLattice, clip_shares, draw_level, has_moved, own_shares};
 use super::mechanism::ColumnBins;
 use super::{CausalWorlds, ClipRule, moving_parents};
@@ -26,6 +26,7 @@ use crate::causal::scm::{EquationCache, VariableEquations};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
 use crate::error::Result;
+use crate::num::summary::equal_cuts;
 
 /// The position of a level that no training row has.
 const UNSEEN: f64 = -1.0;

@@ -43,47 +43,21 @@ impl QualityReference {
     }
 }
 
+/// Values by the names of their measures; none where there is nothing to average, the reference
+/// does not vary, or no filter runs.
+pub(crate) type QualityValues = Vec<(&'static str, Option<f64>)>;
+
 /// The quality of the counterfactuals of a pair of groups, or of all.
-///
-/// What cannot be computed is `None`: there is nothing to average, or the reference does not vary.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CounterfactualQuality {
-    /// Counterfactuals before filter and checks.
-    pub n_cf: u64,
-    /// Distinct pairs of row and target group.
-    pub n_pairs: u64,
-    /// The number of these with a valid counterfactual; metrics leave the others out.
-    pub n_pairs_valid: u64,
-    /// Share of the counterfactuals that are not valid.
-    pub share_discarded: Option<f64>,
-    /// Median cosine of z(o) and z(c), where neither is 0.
-    pub cos_median: Option<f64>,
-    /// Mean cosine.
-    pub cos_mean: Option<f64>,
-    /// Mean L1 length of z(c) - z(o).
-    pub l1_mean: Option<f64>,
-    /// Mean L2 length of z(c) - z(o).
-    pub l2_mean: Option<f64>,
-    /// Mean number of changed variables.
-    pub changed_mean: Option<f64>,
-    /// Share of counterfactuals that differ in the sensitive attribute only.
-    pub unchanged_share: Option<f64>,
-    /// Mean number of clamped values.
-    pub clamped_mean: Option<f64>,
-    /// Mean number of variables tested without the class.
-    pub fallback_mean: Option<f64>,
-    /// Mean number of variables that could not be moved.
-    pub kept_mean: Option<f64>,
-    /// The 5, 50 and 95 % quantiles of the plausibility, where a filter runs.
-    pub plausibility: Option<[f64; 3]>,
-    /// The same quantiles for the real rows of the target group, each in its own section.
-    pub plausibility_real: Option<[f64; 3]>,
+    /// Its values.
+    pub values: QualityValues,
     /// The quality of each variable; empty in total.
     pub variables: Vec<VariableQuality>,
 }
 
 /// How the counterfactuals of a pair differ in one variable.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct VariableQuality {
     /// The variable.
     pub name: String,
@@ -91,28 +65,13 @@ pub(crate) struct VariableQuality {
     pub is_number: bool,
     /// Whether the variable varies in the reference.
     pub varies: bool,
-    /// Counterfactuals with a value.
-    pub n: u64,
-    /// The number of these whose class the target group has.
-    ///
-    /// The others enter neither the distances nor the share out of range.
-    pub n_compared: u64,
-    /// Share of changed values among originals that have one.
-    pub share_changed: Option<f64>,
-    /// Mean of c - o, in the unit of the variable.
-    pub mean_change: Option<f64>,
-    /// Mean of |c - o| in standard deviations of the reference.
-    pub mean_abs_change_sd: Option<f64>,
-    /// Distance of the originals to the target: Kolmogorov-Smirnov for numbers, total variation for
-    /// levels.
-    pub dist_before: Option<f64>,
-    /// Distance of the counterfactuals to the target.
-    pub dist_after: Option<f64>,
-    /// Wasserstein-1 distance of the originals to the target, in standard deviations of the
-    /// reference.
-    pub w1_before: Option<f64>,
-    /// Wasserstein-1 distance of the counterfactuals to the target.
-    pub w1_after: Option<f64>,
-    /// Share of counterfactuals outside the target's range, or with a level that the target lacks.
-    pub out_of_range: Option<f64>,
+    /// Its values.
+    pub values: QualityValues,
+}
+
+impl VariableQuality {
+    /// The value of a measure.
+    pub(crate) fn value(&self, name: &str) -> Option<f64> {
+        self.values.iter().find(|(known, _)| *known == name)?.1
+    }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use crate::counterfactual::conditional::{StratumClass, StratumTable};
 use crate::counterfactual::joint::{LevelCounts, share_gaps};
 use crate::counterfactual::quality::sums::{PairSums, QualitySums, VariableSums, change_unit};
-use crate::counterfactual::quality::{CounterfactualQuality, QualityReference, VariableQuality};
+use crate::counterfactual::quality::{
+    CounterfactualQuality, QualityReference, QualityValues, VariableQuality,
+};
 use crate::counterfactual::space::SpaceAxis;
 use crate::num::additive::Additive;
 use crate::num::ecdf::{ValueTally, distances};
@@ -67,10 +69,11 @@ impl QualityReference {
         all.classes.clear();
         let of_pair = |(&(own, to), pair): (&(usize, usize), &PairSums)| {
             let variables = (0..self.variables.len()).map(|v| self.variable(v, to, pair)).collect();
-            let plausibility_real = sums.reference_plausibility.get(&to).and_then(quantiles);
-            ((own, to), CounterfactualQuality { variables, plausibility_real, ..overall(pair) })
+            let real = sums.reference_plausibility.get(&to).and_then(quantiles);
+            ((own, to), CounterfactualQuality { values: overall(pair, real), variables })
         };
-        (sums.pairs.iter().map(of_pair).collect(), overall(&all))
+        let total = CounterfactualQuality { values: overall(&all, None), variables: Vec::new() };
+        (sums.pairs.iter().map(of_pair).collect(), total)
     }
 
     fn variable(&self, v: usize, to: usize, pair: &PairSums) -> VariableQuality {
@@ -80,84 +83,121 @@ impl QualityReference {
             SpaceAxis::Number(column) if column.sd > 0.0 => Some(column.sd),
             _ => None,
         };
-        let (mut n, mut n_changed, mut n_outside, mut n_target) = (0, 0, 0, 0);
-        let (mut change, mut size) = (0.0, 0.0);
-        let [mut dist_before, mut dist_after, mut w1_before, mut w1_after] =
-            [(); 4].map(|()| WeightedMean::default());
+        let mut all = VariableTotals::default();
         for (&class, seen) in &pair.classes {
             let table = self.table(to, class);
             match &seen[v] {
                 VariableSums::Number(sums) => {
-                    n += sums.n;
-                    n_changed += sums.n_changed;
-                    change += sums.change.to_f64();
-                    size += sums.size.to_f64();
+                    all.n += sums.n;
+                    all.n_changed += sums.n_changed;
+                    all.change += sums.change.to_f64();
+                    all.size += sums.size.to_f64();
                     let Some(target) =
                         table.map(|t| &t.values[position]).filter(|t| t.n_rows() > 0)
                     else {
                         continue;
                     };
-                    n_target += sums.n;
-                    n_outside += sums.n_outside;
+                    all.n_compared += sums.n;
+                    all.n_outside += sums.n_outside;
                     let was = distances(&sums.before.ecdf(), target);
                     let is = distances(&sums.after.ecdf(), target);
-                    dist_before.add(was.map(|d| d.0), sums.n);
-                    dist_after.add(is.map(|d| d.0), sums.n);
-                    w1_before.add(was.and_then(|d| Some(d.1 / sd?)), sums.n);
-                    w1_after.add(is.and_then(|d| Some(d.1 / sd?)), sums.n);
+                    for (side, apart) in [was, is].into_iter().enumerate() {
+                        all.distances[side].add(apart.map(|d| d.0), sums.n);
+                        all.areas[side].add(apart.and_then(|d| Some(d.1 / sd?)), sums.n);
+                    }
                 }
                 VariableSums::Levels(sums) => {
-                    n += sums.n;
-                    n_changed += sums.n_changed;
+                    all.n += sums.n;
+                    all.n_changed += sums.n_changed;
                     let Some(target) = table.map(|t| &t.levels[position]).filter(|t| t.n > 0)
                     else {
                         continue;
                     };
-                    n_target += sums.n;
+                    all.n_compared += sums.n;
                     let outside = (0..).zip(&sums.after).filter(|(l, _)| target.count(*l) == 0);
-                    n_outside += outside.map(|(_, n)| n).sum::<u64>();
-                    dist_before.add(total_variation(&sums.before, target), sums.n);
-                    dist_after.add(total_variation(&sums.after, target), sums.n);
+                    all.n_outside += outside.map(|(_, n)| n).sum::<u64>();
+                    for (side, counts) in [&sums.before, &sums.after].into_iter().enumerate() {
+                        all.distances[side].add(total_variation(counts, target), sums.n);
+                    }
                 }
             }
         }
-        let is_number = variable.levels().is_none();
-        VariableQuality {
-            name: variable.name.clone(),
-            is_number,
-            varies: sd.is_some(),
-            n,
-            n_compared: n_target,
-            share_changed: mean_per(n_changed as f64, n),
-            mean_change: mean_per(change * change_unit(axis), n).filter(|_| is_number),
-            mean_abs_change_sd: mean_per(size, n).filter(|_| sd.is_some()),
-            dist_before: dist_before.mean(),
-            dist_after: dist_after.mean(),
-            w1_before: w1_before.mean(),
-            w1_after: w1_after.mean(),
-            out_of_range: mean_per(n_outside as f64, n_target),
-        }
+        let (name, is_number) = (variable.name.clone(), variable.levels().is_none());
+        let values = all.values(change_unit(axis), is_number, sd.is_some());
+        VariableQuality { name, is_number, varies: sd.is_some(), values }
     }
 }
 
-fn overall(pair: &PairSums) -> CounterfactualQuality {
+/// What the counterfactuals of all classes of a pair add up to in one variable.
+#[derive(Default)]
+struct VariableTotals {
+    n: u64,
+    n_changed: u64,
+    n_outside: u64,
+    /// Counterfactuals whose class the target group has: the others enter neither the distances nor
+    /// the share out of range.
+    n_compared: u64,
+    change: f64,
+    size: f64,
+    /// Kolmogorov-Smirnov of numbers, total variation of levels: before and after.
+    distances: [WeightedMean; 2],
+    /// Wasserstein-1, in standard deviations of the reference: before and after.
+    areas: [WeightedMean; 2],
+}
+
+impl VariableTotals {
+    fn values(&self, unit: f64, is_number: bool, varies: bool) -> QualityValues {
+        let [[dist_before, dist_after], [w1_before, w1_after]] =
+            [&self.distances, &self.areas].map(|of| [of[0].mean(), of[1].mean()]);
+        vec![
+            ("n_values", Some(self.n as f64)),
+            ("n_compared", Some(self.n_compared as f64)),
+            ("share_changed", mean_per(self.n_changed as f64, self.n)),
+            ("mean_change", mean_per(self.change * unit, self.n).filter(|_| is_number)),
+            ("mean_abs_change_sd", mean_per(self.size, self.n).filter(|_| varies)),
+            ("dist_before", dist_before),
+            ("dist_after", dist_after),
+            ("w1_before", w1_before),
+            ("w1_after", w1_after),
+            ("out_of_range", mean_per(self.n_outside as f64, self.n_compared)),
+        ]
+    }
+}
+
+fn overall(pair: &PairSums, real: Option<[f64; 3]>) -> QualityValues {
     let of_valid = |sum: u64| mean_per(sum as f64, pair.n_valid);
-    CounterfactualQuality {
-        n_cf: pair.n_cf,
-        n_pairs: pair.n_pairs,
-        n_pairs_valid: pair.n_pairs_valid,
-        share_discarded: mean_per((pair.n_cf - pair.n_valid) as f64, pair.n_cf),
-        cos_median: pair.cosines.ecdf().quantile(0.5),
-        cos_mean: mean_per(pair.cosine.to_f64(), pair.cosines.n()),
-        l1_mean: mean_per(pair.l1.to_f64(), pair.n_valid),
-        l2_mean: mean_per(pair.l2.to_f64(), pair.n_valid),
-        changed_mean: of_valid(pair.n_changed),
-        unchanged_share: of_valid(pair.n_unchanged),
-        clamped_mean: of_valid(pair.n_clamped),
-        fallback_mean: of_valid(pair.n_fallback),
-        kept_mean: of_valid(pair.n_kept),
-        plausibility: quantiles(&pair.plausibility),
-        plausibility_real: None,
-        variables: Vec::new(),
+    let at = |of: Option<[f64; 3]>, k: usize| of.map(|quantiles| quantiles[k]);
+    let made = quantiles(&pair.plausibility);
+    vec![
+        ("n_cf", Some(pair.n_cf as f64)),
+        ("n_pairs", Some(pair.n_pairs as f64)),
+        ("n_pairs_valid", Some(pair.n_pairs_valid as f64)),
+        ("share_discarded", mean_per((pair.n_cf - pair.n_valid) as f64, pair.n_cf)),
+        ("cos_median", pair.cosines.ecdf().quantile(0.5)),
+        ("cos_mean", mean_per(pair.cosine.to_f64(), pair.cosines.n())),
+        ("l1_mean", mean_per(pair.l1.to_f64(), pair.n_valid)),
+        ("l2_mean", mean_per(pair.l2.to_f64(), pair.n_valid)),
+        ("changed_mean", of_valid(pair.n_changed)),
+        ("unchanged_share", of_valid(pair.n_unchanged)),
+        ("clamped_mean", of_valid(pair.n_clamped)),
+        ("fallback_mean", of_valid(pair.n_fallback)),
+        ("kept_mean", of_valid(pair.n_kept)),
+        ("plausibility_05", at(made, 0)),
+        ("plausibility_50", at(made, 1)),
+        ("plausibility_95", at(made, 2)),
+        ("plausibility_real_05", at(real, 0)),
+        ("plausibility_real_50", at(real, 1)),
+        ("plausibility_real_95", at(real, 2)),
+    ]
+}
+
+/// The quality without counterfactuals, of all and of one variable.
+#[cfg(test)]
+impl CounterfactualQuality {
+    pub(crate) fn of_nobody(is_number: bool, varies: bool) -> Self {
+        let values = VariableTotals::default().values(1.0, is_number, varies);
+        let variable = VariableQuality { name: "x".to_owned(), is_number, varies, values };
+        let values = overall(&PairSums::default(), None);
+        CounterfactualQuality { values, variables: vec![variable] }
     }
 }

@@ -28,13 +28,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
+use crate::counterfactual::value_counts::{CountedValue, ValueCounts};
 use crate::data::prepare::derive::{DerivationRule, DerivedFeature, JOINER};
 use crate::data::sql::{SqlColumn, SqlProgram};
 use crate::data::values::SourceValues;
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_LEVEL};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, map_as_list};
-use crate::num::additive::{Additive, absorb_map};
+use crate::num::additive::absorb_map;
+use crate::num::ecdf::{number_of_bits, ordered_bits};
 
 /// Negative, positive, no label.
 const N_CLASSES: usize = 3;
@@ -45,29 +47,8 @@ const MAX_NUMBERS: usize = 100_000;
 /// Counts, by label, of the raw values that an attribute is mapped from; merge in any order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RawCounts {
-    columns: Vec<RawValueCounts>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct RawValueCounts {
-    feature: usize,
-    by_level: Vec<[u64; N_CLASSES]>,
-    by_number: BTreeMap<u64, [u64; N_CLASSES]>,
-    /// Whether there are too many different numbers; then none is counted any more.
-    beyond: bool,
-}
-
-impl RawValueCounts {
-    fn add_number(&mut self, number: u64, counts: [u64; N_CLASSES]) {
-        if self.beyond {
-            return;
-        }
-        self.by_number.entry(number).or_default().absorb(&counts);
-        if self.by_number.len() > MAX_NUMBERS {
-            self.by_number.clear();
-            self.beyond = true;
-        }
-    }
+    /// By feature.
+    columns: Vec<(usize, ValueCounts)>,
 }
 
 fn class_of_label(label: Option<bool>) -> usize {
@@ -80,13 +61,12 @@ impl RawCounts {
         let mut features = Vec::new();
         raw_features(layout, layout.attributes[attribute].feature, &mut features);
         let column = |feature: usize| {
-            let n_levels = layout.features[feature].levels.len();
-            RawValueCounts {
-                feature,
-                by_level: vec![[0; N_CLASSES]; n_levels],
-                by_number: BTreeMap::new(),
-                beyond: false,
-            }
+            let of = &layout.features[feature];
+            let counts = match of.kind.is_coded() {
+                true => ValueCounts::of_levels(N_CLASSES, of.levels.len()),
+                false => ValueCounts::of_numbers(N_CLASSES, MAX_NUMBERS),
+            };
+            (feature, counts)
         };
         RawCounts { columns: features.into_iter().map(column).collect() }
     }
@@ -98,18 +78,11 @@ impl RawCounts {
 
     /// Counts reference row `i`; `label` is `None` where it is missing or the job has no label.
     pub(crate) fn add(&mut self, rows: &FeatureRows, i: usize, label: Option<bool>) {
-        for raw in &mut self.columns {
-            match &rows.columns[raw.feature] {
-                FeatureColumn::Code(codes) => {
-                    if let Some(counts) = raw.by_level.get_mut(codes[i] as usize) {
-                        counts[class_of_label(label)] += 1;
-                    }
-                }
-                FeatureColumn::Number(numbers) if numbers[i].is_nan() => {}
+        for (feature, counts) in &mut self.columns {
+            match &rows.columns[*feature] {
+                FeatureColumn::Code(codes) => counts.add_level(codes[i], class_of_label(label)),
                 FeatureColumn::Number(numbers) => {
-                    let mut one = [0; N_CLASSES];
-                    one[class_of_label(label)] = 1;
-                    raw.add_number(ordered_bits(numbers[i]), one);
+                    counts.add_number(numbers[i], class_of_label(label));
                 }
             }
         }
@@ -120,8 +93,9 @@ impl RawCounts {
     /// # Errors
     /// The column, with what to do instead.
     pub(crate) fn check(&self, layout: &Layout) -> Result<()> {
-        let Some(column) = self.columns.iter().find(|column| column.beyond) else { return Ok(()) };
-        let name = &layout.features[column.feature].name;
+        let beyond = |(_, counts): &&(usize, ValueCounts)| counts.ranges().is_some();
+        let Some((feature, _)) = self.columns.iter().find(beyond) else { return Ok(()) };
+        let name = &layout.features[*feature].name;
         let what = format!(
             "column `{name}` has more than {MAX_NUMBERS} different numbers, and groups are mapped \
              from it: the most frequent numbers of each group cannot be counted"
@@ -142,26 +116,29 @@ impl RawCounts {
         name: &str,
         class: usize,
     ) -> Option<RawValue> {
-        let column = self.columns.iter().find(|column| column.feature == raw)?;
-        let feature = &layout.features[raw];
-        let mut values: Vec<(RawValue, [u64; N_CLASSES])> = Vec::new();
-        if feature.kind.is_coded() {
-            let levels = feature.levels.iter().zip(0..).zip(&column.by_level);
-            let mine =
-                levels.filter(|((level, _), _)| name_of_level(&derived.rule, level) == Some(name));
-            values.extend(mine.map(|((_, code), counts)| (RawValue::Code(code), *counts)));
-        } else {
-            let mine =
-                column.by_number.iter().map(|(&bits, counts)| (number_of_bits(bits), *counts));
-            values.extend(
-                mine.filter(|(x, _)| derived.rule.name_of_number(*x) == Some(name))
-                    .map(|(x, counts)| (RawValue::Number(x), counts)),
-            );
-        }
+        let (_, counts) = self.columns.iter().find(|(feature, _)| *feature == raw)?;
+        let is_named = |value: &CountedValue| match *value {
+            CountedValue::Level(code) => {
+                let level = layout.features[raw].levels.get(code as usize);
+                level.and_then(|level| name_of_level(&derived.rule, level)) == Some(name)
+            }
+            CountedValue::Number(bits) => {
+                derived.rule.name_of_number(number_of_bits(bits)) == Some(name)
+            }
+        };
+        let values: Vec<(CountedValue, [u64; N_CLASSES])> = counts
+            .values()
+            .into_iter()
+            .filter(is_named)
+            .map(|value| (value, std::array::from_fn(|class| counts.rows(value, class))))
+            .collect();
         let best = |count: &dyn Fn(&[u64; N_CLASSES]) -> u64| {
             // Ties go to the first.
             let best = values.iter().rev().max_by_key(|(_, counts)| count(counts))?;
-            (count(&best.1) > 0).then_some(best.0)
+            (count(&best.1) > 0).then_some(match best.0 {
+                CountedValue::Level(code) => RawValue::Code(code),
+                CountedValue::Number(bits) => RawValue::Number(number_of_bits(bits)),
+            })
         };
         let of_label = if class < 2 { best(&|counts| counts[class]) } else { None };
         of_label.or_else(|| best(&|counts| counts.iter().sum()))
@@ -170,29 +147,9 @@ impl RawCounts {
 
 impl Accumulator for RawCounts {
     fn merge(&mut self, other: Self) {
-        for (mine, theirs) in self.columns.iter_mut().zip(other.columns) {
-            mine.by_level.absorb(&theirs.by_level);
-            if theirs.beyond {
-                mine.by_number.clear();
-                mine.beyond = true;
-            }
-            for (number, counts) in theirs.by_number {
-                mine.add_number(number, counts);
-            }
-        }
+        let both = self.columns.iter_mut().zip(other.columns);
+        both.for_each(|((_, mine), (_, theirs))| mine.merge(theirs));
     }
-}
-
-/// The bits of a number, in the order of numbers.
-pub(crate) fn ordered_bits(x: f64) -> u64 {
-    // The two zeros count as one value.
-    let bits = (x + 0.0).to_bits();
-    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
-}
-
-/// The number of [`ordered_bits`].
-pub(crate) fn number_of_bits(ordered: u64) -> f64 {
-    f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered })
 }
 
 /// The name that a rule gives a level of its raw column.

@@ -387,12 +387,7 @@ impl RunningProgram {
         let (result, held_open, output) = given;
         if let (EndCause::Answered, Some(input)) = (&end, input) {
             let value = result?;
-            ctx.emit(&Event::CommandEnd {
-                stage: ctx.stage().to_owned(),
-                code: ANSWERED.to_owned(),
-                ms: millis(started.elapsed()),
-                text: ended.tail.join("\n"),
-            });
+            tell_end(ctx, started, ANSWERED, &ended);
             let running =
                 RunningProgram { process, ended: ended.clone(), input, output, signs, tail };
             return Ok((value, ended, Some(running)));
@@ -404,13 +399,7 @@ impl RunningProgram {
             EndCause::TimedOut => "time limit".to_owned(),
             EndCause::NotFed | EndCause::Unusable | EndCause::Stopped(_) => "killed".to_owned(),
         };
-        let ms = millis(started.elapsed());
-        ctx.emit(&Event::CommandEnd {
-            stage: ctx.stage().to_owned(),
-            code: code.clone(),
-            ms,
-            text: ended.tail.join("\n"),
-        });
+        tell_end(ctx, started, &code, &ended);
         if let EndCause::Stopped(error) = end {
             return Err(error);
         }
@@ -541,6 +530,16 @@ fn not_started(program: &ChildProgram, cause: &io::Error) -> Error {
         shell_line(&program.argv)
     );
     Fault::new("command-not-started", what).hint(hint).into()
+}
+
+/// Tells that a program has ended, or has answered.
+fn tell_end(ctx: &StageContext<'_>, started: Instant, code: &str, ended: &ProgramExit) {
+    ctx.emit(&Event::CommandEnd {
+        stage: ctx.stage().to_owned(),
+        code: code.to_owned(),
+        ms: millis(started.elapsed()),
+        text: ended.tail.join("\n"),
+    });
 }
 
 fn failed(ended: &ProgramExit, status: ExitStatus) -> Fault {

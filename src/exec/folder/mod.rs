@@ -109,10 +109,8 @@ impl Drop for ScratchFolder {
 /// The outcome of publishing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublishOutcome {
-    /// There was no folder before, or an empty one.
-    Created,
-    /// The old folder was replaced.
-    Replaced,
+    /// The folder holds the new files.
+    Published,
     /// The same files were there already; only the extras are new.
     Unchanged,
 }
@@ -246,11 +244,7 @@ impl OutputFolder {
             tracing::warn!("{e}");
         }
         swapped?;
-        Ok(if standing == TargetState::Results {
-            PublishOutcome::Replaced
-        } else {
-            PublishOutcome::Created
-        })
+        Ok(PublishOutcome::Published)
     }
 
     /// What exists at the path, or why it may not be replaced.

@@ -78,15 +78,15 @@ fn words(error: &Error) -> (Exit, String) {
 #[test]
 fn created_unchanged_replaced() {
     let place = FolderBench::new();
-    assert_eq!(place.publish("1", "first"), PublishOutcome::Created);
+    assert_eq!(place.publish("1", "first"), PublishOutcome::Published);
     place.holds("1", "first");
     assert_eq!(place.publish("1", "second"), PublishOutcome::Unchanged);
     place.holds("1", "second");
-    assert_eq!(place.publish("2", "third"), PublishOutcome::Replaced);
+    assert_eq!(place.publish("2", "third"), PublishOutcome::Published);
     place.holds("2", "third");
     // A table that was tampered with is restored.
     std::fs::write(place.out().join("tables/metrics.parquet"), "3").unwrap();
-    assert_eq!(place.publish("2", "fourth"), PublishOutcome::Replaced);
+    assert_eq!(place.publish("2", "fourth"), PublishOutcome::Published);
     place.holds("2", "fourth");
 }
 
@@ -94,7 +94,7 @@ fn created_unchanged_replaced() {
 fn an_empty_folder_is_taken() {
     let place = FolderBench::new();
     std::fs::create_dir_all(place.out()).unwrap();
-    assert_eq!(place.publish("1", "first"), PublishOutcome::Created);
+    assert_eq!(place.publish("1", "first"), PublishOutcome::Published);
     place.holds("1", "first");
 }
 
@@ -108,7 +108,7 @@ fn files_of_others_move_into_the_new_folder() {
     std::fs::create_dir_all(at("tables/notes")).unwrap();
     std::fs::write(at("tables/notes/of-mine.txt"), "mine").unwrap();
     std::os::unix::fs::symlink("signed.pdf", at("latest.pdf")).unwrap();
-    assert_eq!(place.publish("2", "second"), PublishOutcome::Replaced);
+    assert_eq!(place.publish("2", "second"), PublishOutcome::Published);
     let read = |name: &str| std::fs::read_to_string(at(name)).unwrap();
     let theirs = |value: &str| {
         assert_eq!(

@@ -6,9 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use crate::augment::knobs::AdasynArm;
-use crate::job::blocks::words::key_word;
 use crate::model::kind::ModelBlock;
-use crate::param::{ColumnName, Count, Finite, Fraction, Name, Word};
+use crate::param::{ColumnName, Count, Finite, Fraction, Name, Word, key_word};
 
 /// A model that is trained again on more rows, once for each arm, and measured next to the model as
 /// it was (arm `base`). Counterfactuals of the training rows are made, and rows chosen, by what the

@@ -4,7 +4,6 @@
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::param::{ColumnName, Word};
 
@@ -77,12 +76,4 @@ pub enum AnnexChoice {
     File,
     /// It does not, and the page has no links into it.
     None,
-}
-
-/// The word of a variant, or the key of one that holds something, as a job writes it.
-pub(crate) fn key_word(variant: &impl Serialize) -> String {
-    match json!(variant) {
-        Value::Object(map) => map.into_iter().next().map_or_else(String::new, |(key, _)| key),
-        word => word.as_str().unwrap_or_default().to_owned(),
-    }
 }

@@ -3,11 +3,10 @@
 use crate::counterfactual::forms::ConditionOn;
 use crate::job::CounterfactualSet;
 use crate::job::blocks::experiments::{DirectedArm, DirectedRule, ExperimentBlock, FirstArm};
-use crate::job::blocks::words::key_word;
 use crate::job::messages as m;
 use crate::job::read::nearest::list;
 use crate::job::read::tree::join;
-use crate::param::{ColumnName, Name};
+use crate::param::{ColumnName, Name, key_word};
 
 use super::{JobChecker, path};
 

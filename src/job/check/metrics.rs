@@ -3,7 +3,6 @@
 
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::blocks::clarify::{ClarifyBlock, FavouredGroups};
-use crate::job::blocks::words::key_word;
 use crate::job::messages as m;
 use crate::job::read::nearest::list;
 use crate::job::read::tree::join;
@@ -12,8 +11,8 @@ use crate::metric::Metric;
 use crate::metric::catalog::ccm::HARM;
 use crate::model::kind::ModelKind;
 use crate::model::kind::amount_key::MattersFrom;
-use crate::model::kind::decision::DecisionKnobs;
-use crate::param::{ColumnName, Name};
+use crate::model::kind::decision::DecisionBlock;
+use crate::param::{ColumnName, Name, key_word};
 
 use super::defaults::{families, needs_counterfactual, needs_label};
 use super::models::score_keys_of;
@@ -175,7 +174,7 @@ impl JobChecker<'_> {
     }
 
     /// The keys of a block `decision` that brings amounts.
-    pub(super) fn decided_amount(&mut self, at: &str, knobs: &DecisionKnobs) {
+    pub(super) fn decided_amount(&mut self, at: &str, knobs: &DecisionBlock) {
         let keys = ["better", "matters_from"];
         let written = self.written(at, &keys);
         for key in keys.into_iter().filter(|key| !written.contains(key)) {

@@ -14,7 +14,7 @@ use crate::job::{
 };
 use crate::model::kind::accept_key::AcceptedOfModel;
 use crate::model::kind::command::ExternalModel;
-use crate::model::kind::decision::DecisionKnobs;
+use crate::model::kind::decision::DecisionBlock;
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::model::kind::http::HttpBlock;
 use crate::model::kind::onnx::OnnxBlock;
@@ -89,8 +89,8 @@ impl<'a> JobChecker<'a> {
             }
             ModelKind::Scores(scores) => self.scores(&here, name, (scores, model), asked),
             ModelKind::Decision(decision) => {
-                self.decision(&at, name, model, decision.knobs());
-                return self.scores(&here, name, (decision.scores(), model), asked);
+                self.decision(&at, name, model, decision);
+                return self.scores(&here, name, (&decision.scores(), model), asked);
             }
             _ => {}
         }
@@ -225,7 +225,7 @@ impl<'a> JobChecker<'a> {
     }
 
     /// A model that gives only decisions: their words, and the keys that apply to scores.
-    fn decision(&mut self, at: &str, name: &Name, model: &ModelBlock, knobs: &DecisionKnobs) {
+    fn decision(&mut self, at: &str, name: &Name, model: &ModelBlock, knobs: &DecisionBlock) {
         for key in score_keys_of(model) {
             self.say(join(at, key), m::decision_beside_scores(key, name));
         }
@@ -248,13 +248,13 @@ impl<'a> JobChecker<'a> {
         let is_taken = scores.any(|other| other.as_str() == carried);
         let said = || m::decision_column_taken(&carried, column);
         self.say(join(&at, "column"), is_taken.then(said));
-        let words = |of: &DecisionKnobs| (of.positive.clone(), of.negative.clone());
+        let words = |of: &DecisionBlock| (of.positive.clone(), of.negative.clone());
         let mut others = self.job.models.iter().take_while(|(other, _)| *other != name);
         let other = others.find(|(_, other)| {
-            other.decision.as_ref().is_some_and(|other| {
-                let other = other.knobs();
-                other.column == knobs.column && words(other) != words(knobs)
-            })
+            other
+                .decision
+                .as_ref()
+                .is_some_and(|other| other.column == knobs.column && words(other) != words(knobs))
         });
         let said = other.map(|(other, _)| m::decision_words_differ(other, name, column));
         self.say(join(&at, "positive"), said);

@@ -2,13 +2,12 @@
 
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::prepare::params::OrdinalOrder;
-use crate::job::blocks::words::key_word;
 use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::schema::types_schema;
 use crate::job::{GateBlock, GateDecideBy};
-use crate::param::{ColumnName, Word};
+use crate::param::{ColumnName, Word, key_word};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition};
 use crate::recourse::feature::{ChangeDirection, LevelDistance, TraitPredicate};
 use crate::recourse::knobs::{

@@ -64,8 +64,8 @@ impl JobChecker<'_> {
         let (id, here) = (block.metric.id(), join(at, "counterfactual"));
         if block.metric.is_of_errors() {
             let set = block.counterfactual.as_ref();
-            self.say(here, set.map(|_| m::gate_superfluous_set(id)));
-            return self.say(join(at, "metric"), self.lacks_label().then(|| m::why_no_label(id)));
+            self.say(here, set.map(|_| m::gate_superfluous_set(&id)));
+            return self.say(join(at, "metric"), self.lacks_label().then(|| m::why_no_label(&id)));
         }
         let Some(set) = &block.counterfactual else {
             return self.say(at, m::why_no_set(id, at));

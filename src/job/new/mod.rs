@@ -37,10 +37,9 @@ use crate::data::source::list_words;
 use crate::data::values::{ValueClass, float_text};
 use crate::error::Result;
 use crate::job::FavourableClass;
-use crate::job::blocks::words::key_word;
 use crate::job::read::nearest::suggest;
 use crate::job::resolve::flat::{DOLLAR, literal};
-use crate::param::Name;
+use crate::param::{Name, key_word};
 
 /// A first job, and what in it is a guess.
 #[derive(Debug, Clone)]

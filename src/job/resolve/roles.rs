@@ -60,11 +60,13 @@ impl SensitiveBlock {
 impl ModelBlock {
     /// The columns of the rows that the model names: scores, thresholds, expected scores.
     pub fn columns<'a>(&'a self) -> impl Iterator<Item = &'a ColumnName> {
-        let factual = self.numbers_made_elsewhere().into_iter().map(|scores| &scores.factual);
+        let factual = self.scores.iter().map(|scores| &scores.factual);
         let factual = factual.filter(|factual| factual.parquet.is_none());
+        let decision = self.decision.iter().filter(|decision| decision.column.is_none());
         let columns = |of: &'a FactualScores| of.columns.iter().flat_map(IndexMap::values);
         factual
             .flat_map(move |of| of.column.iter().chain(columns(of)))
+            .chain(decision.flat_map(|decision| &decision.amount))
             .chain(self.threshold.column())
             .chain(self.expect.as_ref().map(|expect| &expect.column))
     }

@@ -50,7 +50,7 @@ impl ModelSanity {
     pub(crate) fn of_sides(counts: &FactualCounts, gives_scores: bool) -> Self {
         let all = counts.confusion(GroupSelection::All);
         let decided = [false, true].map(|side| all.predicted_as(side)).to_vec();
-        let inverted = if gives_scores && counts.scores().is_some() {
+        let inverted = if gives_scores && counts.scores.is_some() {
             inverted_scores(counts, None)
         } else {
             let [of_positive, of_negative] =

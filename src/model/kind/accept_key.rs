@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::param::key_word;
+
 /// An objection to a model that leaves gates on it inconclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -17,11 +19,7 @@ pub enum AcceptedOfModel {
 
 impl AcceptedOfModel {
     /// The code, as the job writes it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            AcceptedOfModel::UnknownLevels => "unknown-levels",
-            AcceptedOfModel::InvertedScores => "inverted-scores",
-            AcceptedOfModel::NotRepeatable => "not-repeatable",
-        }
+    pub(crate) fn word(self) -> String {
+        key_word(&self)
     }
 }

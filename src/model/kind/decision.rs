@@ -1,8 +1,6 @@
 //! The block `decision` of a model: decisions without a score.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::params::carried_decision;
@@ -21,7 +19,7 @@ const WORDS_NAMED: usize = 5;
 /// the family `amounts` is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DecisionKnobs {
+pub struct DecisionBlock {
     /// The column of the rows that holds the decisions, as words, truth values or whole numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<ColumnName>,
@@ -68,68 +66,30 @@ pub struct CounterfactualDecisions {
     pub column: Option<ColumnName>,
 }
 
-/// The knobs, and the same as scores computed elsewhere: 1 is the positive decision, 0 the negative
-/// one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "DecisionKnobs", into = "DecisionKnobs")]
-pub struct DecisionBlock {
-    knobs: DecisionKnobs,
-    scores: ScoresBlock,
-}
-
-impl From<DecisionKnobs> for DecisionBlock {
-    fn from(knobs: DecisionKnobs) -> Self {
-        let made = knobs.amount.as_ref().or(knobs.column.as_ref());
-        let decided = knobs.column.as_ref().map(|column| carried_decision(column.as_str()));
-        let carried = knobs.amount.clone().or(decided.and_then(ColumnName::new));
-        let counterfactual = knobs.counterfactual.as_ref().map(|file| CounterfactualScores {
+impl DecisionBlock {
+    /// The same as scores computed elsewhere: 1 is the positive decision, 0 the negative one.
+    pub(crate) fn scores(&self) -> ScoresBlock {
+        let made = self.amount.as_ref().or(self.column.as_ref());
+        let decided = self.column.as_ref().map(|column| carried_decision(column.as_str()));
+        let carried = self.amount.clone().or(decided.and_then(ColumnName::new));
+        let counterfactual = self.counterfactual.as_ref().map(|file| CounterfactualScores {
             parquet: file.parquet.clone(),
             column: file.column.as_ref().or(made).cloned(),
             columns: None,
         });
         let factual = FactualScores { parquet: None, column: carried, columns: None };
-        let recheck = knobs.recheck;
-        DecisionBlock { knobs, scores: ScoresBlock { factual, counterfactual, recheck } }
-    }
-}
-
-impl From<DecisionBlock> for DecisionKnobs {
-    fn from(block: DecisionBlock) -> Self {
-        block.knobs
-    }
-}
-
-impl JsonSchema for DecisionBlock {
-    fn schema_name() -> Cow<'static, str> {
-        "DecisionBlock".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        DecisionKnobs::json_schema(generator)
-    }
-}
-
-impl DecisionBlock {
-    /// What the job says.
-    pub(crate) fn knobs(&self) -> &DecisionKnobs {
-        &self.knobs
+        ScoresBlock { factual, counterfactual, recheck: self.recheck }
     }
 
     /// What the job says about amounts; none for words, and if it does not say everything.
     pub(crate) fn amount(&self) -> Option<AmountBlock> {
-        let DecisionKnobs { amount, better, matters_from, .. } = &self.knobs;
-        amount.as_ref()?;
-        Some(AmountBlock { better: (*better)?, matters_from: (*matters_from)? })
-    }
-
-    /// The same as scores computed elsewhere.
-    pub(crate) fn scores(&self) -> &ScoresBlock {
-        &self.scores
+        self.amount.as_ref()?;
+        Some(AmountBlock { better: self.better?, matters_from: self.matters_from? })
     }
 
     /// The words of the positive decision.
     pub(crate) fn positive_in_words(&self) -> String {
-        in_words(&self.knobs.positive)
+        in_words(&self.positive)
     }
 }
 
@@ -140,7 +100,7 @@ fn in_words(words: &[Word]) -> String {
 
 impl DecisionBlock {
     pub(super) fn external(&self, _: Option<&[Word]>) -> ExternalModel<'_> {
-        let DecisionKnobs { column, amount, negative, better, counterfactual, .. } = &self.knobs;
+        let DecisionBlock { column, amount, negative, better, counterfactual, .. } = self;
         let name = |column: Option<&ColumnName>| column.map_or("", ColumnName::as_str).to_owned();
         let made = amount.as_ref().or(column.as_ref());
         let (noun, what) = match amount {

@@ -22,6 +22,8 @@ pub(crate) mod scores;
 pub(crate) mod threshold_key;
 pub(crate) mod trained;
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -221,8 +223,9 @@ impl ModelBlock {
     }
 
     /// Scores computed elsewhere, or decisions as such scores: 1 is positive, 0 negative.
-    pub fn made_elsewhere(&self) -> Option<&ScoresBlock> {
-        self.scores.as_ref().or(self.decision.as_ref().map(DecisionBlock::scores))
+    pub fn made_elsewhere(&self) -> Option<Cow<'_, ScoresBlock>> {
+        let decided = || self.decision.as_ref().map(|decision| Cow::Owned(decision.scores()));
+        self.scores.as_ref().map(Cow::Borrowed).or_else(decided)
     }
 
     /// Whether it can score counterfactuals: where its scores are computed elsewhere, only if it
@@ -233,18 +236,12 @@ impl ModelBlock {
 
     /// The column of its decisions, where it has no scores.
     pub fn decided_column(&self) -> Option<&ColumnName> {
-        self.decision.as_ref().and_then(|decision| decision.knobs().column.as_ref())
+        self.decision.as_ref().and_then(|decision| decision.column.as_ref())
     }
 
     /// What the job says about amounts, if its outcome is one.
     pub fn amount(&self) -> Option<AmountBlock> {
         self.amount.or(self.decision.as_ref().and_then(DecisionBlock::amount))
-    }
-
-    /// The blocks with scores or amounts computed elsewhere, which are numbers.
-    pub(crate) fn numbers_made_elsewhere(&self) -> Option<&ScoresBlock> {
-        let words = self.decided_column().is_some();
-        self.made_elsewhere().filter(|_| !words)
     }
 
     /// Whether its scores are points of a scale, of which the job does not say that they are

@@ -3,10 +3,13 @@
 //! rows in a leaf it has already set columns aside that could be split.
 
 use crate::data::Feature;
-use crate::model::lightgbm::{TreeSettings, TreesTrainer};
-use crate::model::logistic::{LogisticModel, LogisticTrainer};
+use crate::data::rows::training::TrainingRows;
+use crate::error::Result;
+use crate::model::encode::FeatureEncoder;
+use crate::model::lightgbm::TreeSettings;
+use crate::model::logistic::LogisticModel;
 use crate::model::trees::{TreeEnsemble, TreesModel};
-use crate::model::{ModelTrainer, TrainedModel};
+use crate::model::{TrainedModel, TrainerInputs};
 use crate::num::seed::named_seed;
 use crate::param::{ColumnName, Seed};
 
@@ -86,23 +89,15 @@ impl TrainedKind<'_> {
     }
 
     /// The trainer for rows with these features; `omit` are those that the model must not see.
-    pub fn trainer(
-        &self,
-        features: Vec<Feature>,
-        omit: Vec<String>,
-        seed: Seed,
-    ) -> Box<dyn ModelTrainer> {
-        match self.recipe {
-            TrainerRecipe::Logistic(l2) => Box::new(LogisticTrainer { features, omit, l2 }),
-            TrainerRecipe::Trees(settings) => {
-                let stream = match settings.ensemble {
-                    TreeEnsemble::Boosting => "train/boosting",
-                    TreeEnsemble::Forest => "train/forest",
-                };
-                let seed = named_seed(seed.0, stream);
-                Box::new(TreesTrainer { features, omit, settings, seed })
+    pub fn trainer(&self, features: Vec<Feature>, omit: Vec<String>, seed: Seed) -> ModelTrainer {
+        let stream = match &self.recipe {
+            TrainerRecipe::Trees(settings) if settings.ensemble == TreeEnsemble::Forest => {
+                "train/forest"
             }
-        }
+            _ => "train/boosting",
+        };
+        let inputs = TrainerInputs { features, omit, seed: named_seed(seed.0, stream) };
+        ModelTrainer { recipe: self.recipe, inputs }
     }
 
     /// Reads back what the trainer wrote.
@@ -125,5 +120,45 @@ impl TrainedKind<'_> {
         let TrainerRecipe::Trees(settings) = &self.recipe else { return Ok(None) };
         let grown = TreesModel::from_json(json)?.n_trees() as u64;
         Ok((grown < settings.trees).then_some((grown, settings.trees)))
+    }
+}
+
+/// Trains a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelTrainer {
+    recipe: TrainerRecipe,
+    inputs: TrainerInputs,
+}
+
+impl ModelTrainer {
+    /// Fits the model on training rows with labels, in as many passes as it needs.
+    ///
+    /// # Errors
+    /// The training rows cannot be read, hold one class only, or do not determine the model.
+    pub fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn TrainedModel>> {
+        Ok(match &self.recipe {
+            TrainerRecipe::Logistic(l2) => Box::new(LogisticModel::fit(*l2, &self.inputs, rows)?),
+            TrainerRecipe::Trees(settings) => Box::new(settings.fit(&self.inputs, rows)?),
+        })
+    }
+
+    /// Bytes that fitting needs in addition to the rows in flight.
+    ///
+    /// An upper estimate of its largest tables from the levels of all features: half of a square of
+    /// 16 bytes for each thread, or the matrix of encoded rows.
+    pub fn bytes(&self, n_training: u64, threads: usize) -> u64 {
+        let width = self.columns().iter().sum::<u64>();
+        let cells = match self.recipe {
+            TrainerRecipe::Logistic(_) => {
+                width.saturating_mul(width).saturating_mul(threads as u64)
+            }
+            TrainerRecipe::Trees(_) => width.saturating_mul(n_training),
+        };
+        cells.saturating_mul(8)
+    }
+
+    /// The largest number of encoded columns of each feature, in the order of the features.
+    pub fn columns(&self) -> Vec<u64> {
+        FeatureEncoder::columns_at_most(&self.inputs.features, &self.inputs.omit)
     }
 }

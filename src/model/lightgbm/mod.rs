@@ -17,12 +17,11 @@
 
 pub(crate) mod file;
 
-use crate::data::Feature;
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::error::{Fault, Result};
+use crate::model::TrainerInputs;
 use crate::model::encode::FeatureEncoder;
 use crate::model::trees::{TreeEnsemble, TreesModel, to_single};
-use crate::model::{ModelTrainer, TrainedModel};
 use crate::num::fixed::FixedSum;
 use crate::num::moments::scale_above;
 
@@ -58,34 +57,6 @@ impl TreeSettings {
     }
 }
 
-/// Grows trees.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct TreesTrainer {
-    /// The features of the rows.
-    pub features: Vec<Feature>,
-    /// Features that the model must not see.
-    pub omit: Vec<String>,
-    /// How.
-    pub settings: TreeSettings,
-    /// Seed of all random draws.
-    pub seed: u64,
-}
-
-impl ModelTrainer for TreesTrainer {
-    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn TrainedModel>> {
-        self.fit_model(rows).map(|model| Box::new(model) as Box<dyn TrainedModel>)
-    }
-
-    /// Size of the matrix of encoded rows that is passed to the library.
-    fn bytes(&self, n_training: u64, _: usize) -> u64 {
-        self.columns().iter().sum::<u64>().saturating_mul(n_training).saturating_mul(8)
-    }
-
-    fn columns(&self) -> Vec<u64> {
-        FeatureEncoder::columns_at_most(&self.features, &self.omit)
-    }
-}
-
 /// The training rows as the library takes them.
 struct LightgbmMatrix {
     /// Row by row.
@@ -96,15 +67,19 @@ struct LightgbmMatrix {
     width: usize,
 }
 
-impl TreesTrainer {
-    /// Fits the model; [`ModelTrainer::fit`] with the concrete type.
+impl TreeSettings {
+    /// Grows trees.
     ///
     /// # Errors
     /// No training rows, one class only, or no tree that can be split; memory does not suffice; the
     /// run is stopped; this build is without LightGBM.
-    pub(crate) fn fit_model(&self, rows: &TrainingRows<'_>) -> Result<TreesModel> {
+    pub(crate) fn fit(
+        &self,
+        inputs: &TrainerInputs,
+        rows: &TrainingRows<'_>,
+    ) -> Result<TreesModel> {
         rows.check_both_classes()?;
-        let encoder = FeatureEncoder::fit(&self.features, &self.omit, rows)?;
+        let encoder = FeatureEncoder::fit(&inputs.features, &inputs.omit, rows)?;
         let matrix = LightgbmMatrix::encode(&encoder, rows)?;
         if !matrix.can_split() {
             let what = format!(
@@ -115,26 +90,26 @@ impl TreesTrainer {
             let hint = "train on more rows, or on columns that vary; `logistic` needs fewer";
             return Fault::new("undetermined-model", what).fail(hint);
         }
-        let text = library::train(matrix, self.parameters(), &|| rows.check_running())?;
-        let model = TreesModel::new(self.settings.ensemble, encoder, text).map_err(|why| {
+        let text = library::train(matrix, self.parameters(inputs.seed), &|| rows.check_running())?;
+        let model = TreesModel::new(self.ensemble, encoder, text).map_err(|why| {
             Fault::new("training-failed", format!("the trees of LightGBM cannot be used: {why}"))
                 .hint("this is a bug of cfaudit: please report it with the job")
         })?;
-        if model.n_trees() < self.settings.trees as usize && !model.is_constant() {
+        if model.n_trees() < self.trees as usize && !model.is_constant() {
             let n = model.n_trees();
             // A model of the job also gets an issue in the run; for an arm of an experiment this
             // line is the only report.
             tracing::debug!(
                 "{n} of {} trees: the next trees could not split on the columns that they drew; \
                  use a larger `column_share`",
-                self.settings.trees
+                self.trees
             );
         }
         if model.is_constant() {
             let what = format!(
                 "no tree was split: every leaf must hold {} training rows and make the labels \
                  purer",
-                self.settings.smallest_leaf
+                self.smallest_leaf
             );
             return Fault::new("undetermined-model", what).fail(
                 "give `smallest_leaf` a smaller number or `column_share` a larger one, or \
@@ -145,25 +120,24 @@ impl TreesTrainer {
     }
 
     /// The parameters by LightGBM's names.
-    fn parameters(&self) -> serde_json::Value {
-        let settings = &self.settings;
-        let (objective, boosting, columns) = match settings.ensemble {
+    fn parameters(&self, seed: u64) -> serde_json::Value {
+        let (objective, boosting, columns) = match self.ensemble {
             TreeEnsemble::Boosting => ("binary", "gbdt", "feature_fraction"),
             TreeEnsemble::Forest => ("regression", "rf", "feature_fraction_bynode"),
         };
         serde_json::json!({
             "objective": objective,
             "boosting": boosting,
-            "num_iterations": settings.trees,
-            "num_leaves": settings.leaves,
-            "min_data_in_leaf": settings.smallest_leaf,
-            "learning_rate": settings.learning_rate,
-            "lambda_l2": settings.l2,
-            "bagging_freq": u8::from(settings.row_share < 1.0),
-            "bagging_fraction": settings.row_share,
-            columns: settings.column_share,
+            "num_iterations": self.trees,
+            "num_leaves": self.leaves,
+            "min_data_in_leaf": self.smallest_leaf,
+            "learning_rate": self.learning_rate,
+            "lambda_l2": self.l2,
+            "bagging_freq": u8::from(self.row_share < 1.0),
+            "bagging_fraction": self.row_share,
+            columns: self.column_share,
             // The library takes a seed of 31 bits.
-            "seed": if settings.draws() { self.seed >> 33 } else { 0 },
+            "seed": if self.draws() { seed >> 33 } else { 0 },
             "deterministic": true,
             "force_row_wise": true,
             "num_threads": 1,

@@ -3,13 +3,14 @@
 
 use serde_json::Value;
 
-use super::{TreeSettings, TreesTrainer};
+use super::TreeSettings;
 use crate::data::rows::training::TrainingRows;
 use crate::data::source_form::SourceForm;
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
+use crate::error::Result;
 use crate::model::trees::{TreeEnsemble, TreesModel};
-use crate::model::{ModelTrainer, Scorer, TrainedModel};
+use crate::model::{Scorer, TrainedModel, TrainerInputs};
 
 const N: u32 = 400;
 
@@ -42,10 +43,28 @@ fn weights() -> Vec<f64> {
     (0..N).map(|i| 1.0 + f64::from(i % 4)).collect()
 }
 
-fn boosting() -> TreesTrainer {
-    TreesTrainer {
-        features: features(),
-        omit: Vec::new(),
+/// Settings with the features and the seed that trees are grown by.
+#[derive(Clone)]
+struct TestTrainer {
+    inputs: TrainerInputs,
+    settings: TreeSettings,
+}
+
+impl TestTrainer {
+    fn fit(&self, rows: &TrainingRows<'_>) -> Result<TreesModel> {
+        self.settings.fit(&self.inputs, rows)
+    }
+
+    fn with_seed(mut self, seed: u64) -> Self {
+        self.inputs.seed = seed;
+        self
+    }
+}
+
+fn boosting() -> TestTrainer {
+    TestTrainer {
+        // The library gets 7.
+        inputs: TrainerInputs { features: features(), omit: Vec::new(), seed: 7 << 33 },
         settings: TreeSettings {
             ensemble: TreeEnsemble::Boosting,
             trees: 10,
@@ -56,30 +75,28 @@ fn boosting() -> TreesTrainer {
             row_share: 1.0,
             column_share: 1.0,
         },
-        // The library gets 7.
-        seed: 7 << 33,
     }
 }
 
 /// The same trainer with other settings.
-fn with(trainer: TreesTrainer, change: impl Fn(&mut TreeSettings)) -> TreesTrainer {
+fn with(trainer: TestTrainer, change: impl Fn(&mut TreeSettings)) -> TestTrainer {
     let mut trainer = trainer;
     change(&mut trainer.settings);
     trainer
 }
 
-fn sampled() -> TreesTrainer {
+fn sampled() -> TestTrainer {
     with(boosting(), |of| (of.l2, of.row_share, of.column_share) = (0.0, 0.7, 0.5))
 }
 
-fn forest() -> TreesTrainer {
+fn forest() -> TestTrainer {
     with(sampled(), |of| {
         (of.ensemble, of.learning_rate, of.row_share) = (TreeEnsemble::Forest, 1.0, 0.632);
     })
 }
 
-fn fit(trainer: &TreesTrainer, weights: Vec<f64>) -> TreesModel {
-    trainer.fit_model(&TrainingRows::weighted(rows(), labels(), weights)).expect("fits")
+fn fit(trainer: &TestTrainer, weights: Vec<f64>) -> TreesModel {
+    trainer.fit(&TrainingRows::weighted(rows(), labels(), weights)).expect("fits")
 }
 
 fn scores(model: &dyn Scorer) -> Vec<f64> {
@@ -124,11 +141,11 @@ fn the_unit_of_weights_changes_nothing_and_rows_of_weight_zero_are_not_there() {
         let kept: Vec<usize> = (0..N as usize).filter(|i| i % 5 > 0).collect();
         let labels_kept = kept.iter().map(|&i| labels()[i]).collect();
         let mut fewer = TrainingRows::in_memory(rows().take(&kept), labels_kept);
-        let without = trainer.fit_model(&fewer).unwrap();
+        let without = trainer.fit(&fewer).unwrap();
         fewer = TrainingRows::weighted(rows(), labels(), some);
         // The encoding is learnt from all rows, so thresholds may differ in the last bits; the
         // predictions may not.
-        let with = trainer.fit_model(&fewer).unwrap();
+        let with = trainer.fit(&fewer).unwrap();
         scores(&with).iter().zip(scores(&without)).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
     }
 }
@@ -136,11 +153,11 @@ fn the_unit_of_weights_changes_nothing_and_rows_of_weight_zero_are_not_there() {
 #[test]
 fn chance_follows_the_seed_and_nothing_else() {
     for trainer in [sampled(), forest()] {
-        let again = TreesTrainer { seed: 8 << 33, ..trainer.clone() };
+        let again = trainer.clone().with_seed(8 << 33);
         assert_eq!(fit(&trainer, Vec::new()), fit(&trainer, Vec::new()));
         assert_ne!(scores(&fit(&trainer, Vec::new())), scores(&fit(&again, Vec::new())));
     }
-    let again = TreesTrainer { seed: 8 << 33, ..boosting() };
+    let again = boosting().with_seed(8 << 33);
     assert_eq!(fit(&boosting(), Vec::new()), fit(&again, Vec::new()), "nothing is drawn");
 }
 
@@ -157,10 +174,10 @@ fn a_level_by_parts_is_rounded() {
     };
     let owns = FeatureColumn::Code((0..N).map(|i| u32::from((i * 7) % 17 > 8)).collect());
     for trainer in [boosting(), with(forest(), |of| of.column_share = 1.0)] {
-        let trainer = with(trainer, |of| of.row_share = 0.9);
-        let trainer = TreesTrainer { features: vec![levels.clone()], ..trainer };
+        let mut trainer = with(trainer, |of| of.row_share = 0.9);
+        trainer.inputs.features = vec![levels.clone()];
         let model = trainer
-            .fit_model(&TrainingRows::in_memory(
+            .fit(&TrainingRows::in_memory(
                 FeatureRows { n: N as usize, columns: vec![owns.clone()], source: Vec::new() },
                 labels(),
             ))
@@ -178,7 +195,7 @@ fn a_model_reads_back_as_it_was_written() {
         let text = model.to_json().to_string();
         let back = TreesModel::from_json(&text).unwrap();
         assert_eq!(back.to_json().to_string(), text);
-        assert_eq!(scores(&back), scores(model.as_ref()));
+        assert_eq!(scores(&back), scores(&model));
         assert_eq!(back.n_trees(), 10);
         assert!(scores(&back).iter().all(|s| (0.0..=1.0).contains(s)));
     }
@@ -186,11 +203,8 @@ fn a_model_reads_back_as_it_was_written() {
 
 #[test]
 fn faults_of_the_data_are_said() {
-    let said = |rows: FeatureRows, labels: Vec<bool>, trainer: TreesTrainer| {
-        trainer
-            .fit_model(&TrainingRows::in_memory(rows, labels))
-            .expect_err("is refused")
-            .to_string()
+    let said = |rows: FeatureRows, labels: Vec<bool>, trainer: TestTrainer| {
+        trainer.fit(&TrainingRows::in_memory(rows, labels)).expect_err("is refused").to_string()
     };
     let all = said(rows(), vec![true; N as usize], boosting());
     assert!(all.contains("one-class"), "{all}");

@@ -85,7 +85,7 @@ fn check(name: &str) {
     // Queries of the model.
     assert_eq!(plan.n_changes(), counts("distinct_change_sets"));
     let needed = plan.needed();
-    assert_eq!(needed.len(), counts("distinct_row_x_change"));
+    assert_eq!(needed.n_pairs(), counts("distinct_row_x_change"));
     let distinct = DistinctRows::new(&plan, &needed);
     assert_eq!(distinct.rows.len(), counts("distinct_counterfactual_rows"));
     let helped = plan.query_model(&needed, &case.model).unwrap();

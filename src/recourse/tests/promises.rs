@@ -130,7 +130,7 @@ fn everything_as_text(plan: &RecoursePlan<'_>, model: &RandomModel) -> String {
     let effects = ActionEffects::new(plan, &helped);
     let mut text = format!(
         "{} {} {}\n",
-        needed.len(),
+        needed.n_pairs(),
         DistinctRows::new(plan, &needed).rows.len(),
         plan.n_changes()
     );
@@ -573,7 +573,7 @@ fn too_much_is_an_error_and_nothing_to_do_is_none() {
     // No row has the favourable decision: no action can be found.
     audited.favourable.fill(false);
     let plan = RecoursePlan::new(&audited, &pair, &search("0.03")).unwrap();
-    assert!(plan.n_subgroups() > 0 && plan.n_actions() == 0 && plan.needed().is_empty());
+    assert!(plan.n_subgroups() > 0 && plan.n_actions() == 0 && plan.needed().n_pairs() == 0);
     let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
     let judged = judge(
         &plan,

@@ -16,6 +16,7 @@ use crate::counterfactual::variable::StrategyVariable;
 use crate::counterfactual::{
     ChangeCounters, GeneratedBatch, SampleBatch, TransportTallies, TransportTally,
 };
+use crate::data::rows::Projection;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, CounterfactualVerdicts,
 };
@@ -232,7 +233,7 @@ impl QualityInputs<'_> {
         let needs_class =
             self.learnt.iter().any(|learnt| learnt.rules.condition == Conditioning::Class);
         let look = |g: usize| {
-            let batch = row_context.rows.read(g)?;
+            let batch = row_context.rows.read(g, Projection::ALL)?;
             let classes = self.classes.of_group(g, &batch)?;
             let (keys, judged, rows) = self.counterfactuals.judged(g, row_context.rows.layout())?;
             let samples = SampleBatch {
@@ -295,9 +296,11 @@ const DETAILED_AT_MOST: usize = 30;
 /// outweigh all other results.
 fn detailed_pairs(pairs: &QualityByPair) -> BTreeSet<(usize, usize)> {
     let far = |of: &CounterfactualQuality| {
-        let moved =
-            of.variables.iter().filter(|v| v.share_changed.is_some_and(|share| share > 0.0));
-        moved.filter_map(|v| v.dist_after).fold(-1.0, f64::max)
+        let moved = of
+            .variables
+            .iter()
+            .filter(|v| v.value("share_changed").is_some_and(|share| share > 0.0));
+        moved.filter_map(|v| v.value("dist_after")).fold(-1.0, f64::max)
     };
     let mut rated: Vec<(f64, (usize, usize))> =
         pairs.iter().map(|(&pair, of)| (far(of), pair)).collect();
@@ -362,77 +365,41 @@ fn values(
     exact: bool,
     without_class: u64,
 ) -> Vec<NamedMeasure> {
-    let count = |n: u64| Ok(n as f64);
-    let mean = |value: Option<f64>| value.ok_or(NOTHING_TO_AVERAGE);
-    let filter =
-        |of: Option<[f64; 3]>, at: usize| of.map(|quantiles| quantiles[at]).ok_or(NO_FILTER);
-    let mut values = vec![
-        ("n_cf", count(of.n_cf)),
-        ("n_pairs", count(of.n_pairs)),
-        ("n_pairs_valid", count(of.n_pairs_valid)),
-        ("n_without_class", count(without_class)),
-        ("share_discarded", mean(of.share_discarded)),
-        ("cos_median", mean(of.cos_median)),
-        ("cos_mean", mean(of.cos_mean)),
-        ("l1_mean", mean(of.l1_mean)),
-        ("l2_mean", mean(of.l2_mean)),
-        ("changed_mean", mean(of.changed_mean)),
-        ("unchanged_share", mean(of.unchanged_share)),
-        ("clamped_mean", mean(of.clamped_mean)),
-        ("fallback_mean", mean(of.fallback_mean)),
-        ("kept_mean", mean(of.kept_mean)),
-        ("plausibility_05", filter(of.plausibility, 0)),
-        ("plausibility_50", filter(of.plausibility, 1)),
-        ("plausibility_95", filter(of.plausibility, 2)),
-        ("plausibility_real_05", filter(of.plausibility_real, 0)),
-        ("plausibility_real_50", filter(of.plausibility_real, 1)),
-        ("plausibility_real_95", filter(of.plausibility_real, 2)),
-        ("exact", Ok(f64::from(u8::from(exact)))),
-    ];
+    let why = |name: &str| match name.starts_with("plausibility") {
+        true => NO_FILTER,
+        false => NOTHING_TO_AVERAGE,
+    };
+    let mut values: Vec<NamedMeasure> =
+        of.values.iter().map(|&(name, value)| (name, value.ok_or(why(name)))).collect();
+    let counts = values.iter().take_while(|(name, _)| name.starts_with("n_")).count();
+    values.insert(counts, ("n_without_class", Ok(without_class as f64)));
+    values.push(("exact", Ok(f64::from(u8::from(exact)))));
     if let Some(tally) = tally {
+        let mean = |sum: f64| match tally.n {
+            0 => Err(NOTHING_TO_AVERAGE),
+            n => Ok(sum / n as f64),
+        };
         values.extend([
-            ("n_without_target", count(tally.n_without_target)),
-            (
-                "approximate_share",
-                if tally.n > 0 {
-                    Ok(tally.n_approximate as f64 / tally.n as f64)
-                } else {
-                    Err(NOTHING_TO_AVERAGE)
-                },
-            ),
-            (
-                "transport_cost",
-                if tally.n > 0 { Ok(tally.cost / tally.n as f64) } else { Err(NOTHING_TO_AVERAGE) },
-            ),
+            ("n_without_target", Ok(tally.n_without_target as f64)),
+            ("approximate_share", mean(tally.n_approximate as f64)),
+            ("transport_cost", mean(tally.cost)),
         ]);
     }
     values
 }
 
 fn values_of_variable(of: &VariableQuality) -> Vec<NamedMeasure> {
-    let mean = |value: Option<f64>| value.ok_or(NOTHING_TO_AVERAGE);
-    let number = |value: Option<f64>, is: bool| {
-        value.ok_or(if is { NOTHING_TO_AVERAGE } else { NOT_NUMERIC })
+    let why = |name: &str| match name {
+        "mean_change" if !of.is_number => NOT_NUMERIC,
+        "mean_abs_change_sd" | "w1_before" | "w1_after" if !of.varies => NOT_NUMERIC,
+        _ => NOTHING_TO_AVERAGE,
     };
-    vec![
-        ("n_values", Ok(of.n as f64)),
-        ("n_compared", Ok(of.n_compared as f64)),
-        ("share_changed", mean(of.share_changed)),
-        ("mean_change", number(of.mean_change, of.is_number)),
-        ("mean_abs_change_sd", number(of.mean_abs_change_sd, of.varies)),
-        ("dist_before", mean(of.dist_before)),
-        ("dist_after", mean(of.dist_after)),
-        ("w1_before", number(of.w1_before, of.varies)),
-        ("w1_after", number(of.w1_after, of.varies)),
-        ("out_of_range", mean(of.out_of_range)),
-    ]
+    of.values.iter().map(|&(name, value)| (name, value.ok_or(why(name)))).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        CounterfactualQuality, TransportTally, VariableQuality, values, values_of_variable,
-    };
+    use super::{CounterfactualQuality, TransportTally, values, values_of_variable};
     use crate::metric::catalog::cf_quality::{
         MEASURES, NOT_NUMERIC, NOTHING_TO_AVERAGE, QualityScope,
     };
@@ -442,25 +409,18 @@ mod tests {
         let listed = |of: &dyn Fn(QualityScope) -> bool| {
             MEASURES.iter().filter(|m| of(m.scope)).map(|m| m.id).collect::<Vec<_>>()
         };
-        let of_pairs =
-            values(&CounterfactualQuality::default(), Some(&TransportTally::default()), true, 0);
+        let nobody = CounterfactualQuality::of_nobody(false, false);
+        let of_pairs = values(&nobody, Some(&TransportTally::default()), true, 0);
         assert_eq!(
             of_pairs.iter().map(|v| v.0).collect::<Vec<_>>(),
             listed(&|of| of != QualityScope::Feature)
         );
         assert_eq!(
-            values(&CounterfactualQuality::default(), None, true, 0)
-                .iter()
-                .map(|v| v.0)
-                .collect::<Vec<_>>(),
+            values(&nobody, None, true, 0).iter().map(|v| v.0).collect::<Vec<_>>(),
             listed(&|of| of == QualityScope::Pair)
         );
         let why = |varies| {
-            values_of_variable(&VariableQuality {
-                is_number: true,
-                varies,
-                ..VariableQuality::default()
-            })
+            values_of_variable(&CounterfactualQuality::of_nobody(true, varies).variables[0])
         };
         assert!(why(true)[2..].iter().all(|(_, value)| *value == Err(NOTHING_TO_AVERAGE)));
         let reasons: Vec<&str> =
@@ -478,7 +438,7 @@ mod tests {
                 NOTHING_TO_AVERAGE
             ]
         );
-        let of_features = values_of_variable(&VariableQuality::default());
+        let of_features = values_of_variable(&nobody.variables[0]);
         assert_eq!(
             of_features.iter().map(|v| v.0).collect::<Vec<_>>(),
             listed(&|of| of == QualityScope::Feature)

@@ -16,9 +16,9 @@ use serde::Serialize;
 use crate::causal::encoding::constant_columns;
 use crate::counterfactual::write_back::features_set_with;
 use crate::data::prepare::params::{FilterStep, MISSING_VALUES};
-use crate::data::rows::RowsReader;
 use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
 use crate::data::rows::split::RolesReader;
+use crate::data::rows::{Projection, RowsReader};
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureKind, Layout, RowIdKind};
 use crate::error::{Error, FilePlace, Result};
@@ -615,7 +615,7 @@ fn profile(
     row_groups.gather(
         || PreparedProfile::empty(layout),
         |profile, g| {
-            let batch = rows.read(g)?;
+            let batch = rows.read(g, Projection::ALL)?;
             profile.add(layout, &batch, &roles.read(g)?, by_folds);
             Ok(0)
         },

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::rows::Projection;
 use crate::data::rows::profile::LabelCounts;
 use crate::data::rows::split::TRAIN;
 use crate::data::{LabelDefinition, Layout, MISSING_GROUP};
@@ -104,7 +105,7 @@ impl Stage for LabelStage {
         b.value("features", plan.features);
         b.input("decisions", |job| {
             let decides = |(name, model): (_, &'a ModelBlock)| {
-                let factual = model.made_elsewhere().map(|scores| &scores.factual);
+                let factual = model.made_elsewhere().map(|scores| scores.factual.clone());
                 let scale = plan.score_scale(model);
                 (name, factual, &model.threshold, model.threshold_rule, scale)
             };
@@ -141,7 +142,7 @@ fn side_labels(row_context: RowContext<'_>) -> Result<SideLabels> {
         return Ok(SideLabels::default());
     }
     let add = |sides: &mut SideLabels, g: usize| {
-        let (batch, roles) = (rows.read_keys(g)?, roles.read(g)?);
+        let (batch, roles) = (rows.read(g, Projection::NO_FEATURES)?, roles.read(g)?);
         for (i, &label) in batch.label.iter().enumerate() {
             if roles.audited(i).is_some() {
                 sides.audited.add(label);
@@ -182,7 +183,7 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
             by_attribute.push(row_groups.gather(
                 || counting.empty(),
                 |part, g| {
-                    let (batch, roles) = (rows.read_keys(g)?, roles.read(g)?);
+                    let (batch, roles) = (rows.read(g, Projection::NO_FEATURES)?, roles.read(g)?);
                     for (i, &group) in batch.groups[position].iter().enumerate() {
                         if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
                             let score =
@@ -206,7 +207,8 @@ fn rule_of_rows(
     scale: ScoreScale,
     layout: &Layout,
 ) -> Option<(DecisionRule, usize)> {
-    let factual = &model.made_elsewhere()?.factual;
+    let scores = model.made_elsewhere()?;
+    let factual = &scores.factual;
     let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?.as_str();
     if model.amount().is_some() || model.threshold.is_fitted() {
         return None;

@@ -12,6 +12,7 @@ use crate::data::column::leaks;
 use crate::data::column::onehot::{OneHotGroup, onehot_groups};
 use crate::data::column::profile::{ColumnProfile, SampleColumn};
 use crate::data::column::roles::{SuspectedRole, is_code, suspected_role};
+use crate::data::rows::Projection;
 use crate::data::rows::split::TRAIN;
 use crate::data::source::list_words;
 use crate::data::values::{ValueClass, float_text};
@@ -196,10 +197,10 @@ fn onehot_apart(plan: &StagePlan<'_>, columns: &[ColumnProfile]) -> Vec<IssueNot
 /// The columns of the rows that models name as their scores or decisions.
 fn scores<'a>(plan: &StagePlan<'_>, layout: &'a Layout) -> Vec<&'a str> {
     let models = plan.job.models.values().filter_map(|model| model.made_elsewhere());
-    let named = models.map(|scores| &scores.factual).filter(|factual| factual.parquet.is_none());
-    let named = named.filter_map(|factual| factual.column.as_ref()).map(|column| column.as_str());
+    let named = models.map(|scores| scores.factual.clone());
+    let named = named.filter(|factual| factual.parquet.is_none()).filter_map(|of| of.column);
     let carried = |name: &str| layout.carried.iter().find(|carried| *carried == name);
-    named.filter_map(|name| Some(layout.source_of_carried(carried(name)?).0)).collect()
+    named.filter_map(|name| Some(layout.source_of_carried(carried(name.as_str())?).0)).collect()
 }
 
 /// The smallest and the largest value, or code, of the rows that count.
@@ -231,7 +232,7 @@ fn draw(row_context: RowContext<'_>) -> Result<TrapRows> {
     let hash = |row: u64| BuildHasherDefault::<FastHasher>::default().hash_one(row);
     let look = |g: usize| {
         (row_context.watch.check)()?;
-        let batch = rows.read(g)?;
+        let batch = rows.read(g, Projection::ALL)?;
         let first = rows.first_row(g) as u64;
         let drawn: Vec<usize> =
             (0..batch.rows.n).filter(|&i| hash(first + i as u64) <= limit).collect();

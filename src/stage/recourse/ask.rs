@@ -32,7 +32,7 @@ impl RecourseInputs<'_> {
     ) -> Result<RowSets> {
         let (people, set_total) = (self.people, |n: usize| ctx.set_total(n as u64 + later));
         if let (true, OpenModels::Here(scorers)) = (self.linear, self.models) {
-            set_total(needed.len());
+            set_total(needed.n_pairs());
             let model = LinearDecisionModel { context, people, scorers };
             return context.workers.within(|| plan.query_model(needed, &model));
         }

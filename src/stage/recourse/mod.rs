@@ -177,7 +177,7 @@ fn compare(
             plan: &plan,
             effects: &effects,
             judged: &judged,
-            asked: needed.len(),
+            asked: needed.n_pairs(),
             p: p.as_deref(),
         },
         ctx,

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::data::exchange::known_levels::KnownLevels;
 use crate::data::exchange::row_stream::RawColumns;
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
@@ -23,7 +23,7 @@ use crate::stage::kinds::{ContractStage, LevelsStage};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{ModelContractRow, UnknownLevelRow, whole};
 use crate::unit::AuditUnit;
@@ -203,22 +203,20 @@ impl Stage for LevelsStage {
         let name = unit.model.clone();
         let (rows, contract) = (RowInputs::of_job(b)?, b.need::<ContractStage>(unit)?);
         let passes = b.row_passes();
-        work(move |ctx| {
-            rows.with(ctx, 1, |row_context| {
-                let contract = contract.open(ctx)?;
-                let looked_up = LookedUp::of(row_context, &contract);
-                let count = || {
-                    let Some(looked_up) = &looked_up else { return Ok(UnknownValues::default()) };
-                    row_context.row_groups().gather(UnknownValues::default, |found, g| {
-                        let batch = row_context.rows.read(g)?;
-                        found.merge(looked_up.count(&batch, &row_context.roles.read(g)?)?);
-                        Ok(batch.row.len() as u64)
-                    })
-                };
-                let Some(found) = passes.map(ctx, ShardPass::Count, count)? else { return Ok(()) };
-                let rows = looked_up.as_ref().map(|_| found.rows(&name, row_context.rows.layout()));
-                write_rows(ctx.out(), &rows.unwrap_or_default())
-            })
+        rows.work(1, move |ctx, row_context| {
+            let contract = contract.open(ctx)?;
+            let looked_up = LookedUp::of(row_context, &contract);
+            let count = || {
+                let Some(looked_up) = &looked_up else { return Ok(UnknownValues::default()) };
+                row_context.row_groups().gather(UnknownValues::default, |found, g| {
+                    let batch = row_context.rows.read(g, Projection::ALL)?;
+                    found.merge(looked_up.count(&batch, &row_context.roles.read(g)?)?);
+                    Ok(batch.row.len() as u64)
+                })
+            };
+            let Some(found) = passes.map(ctx, ShardPass::Count, count)? else { return Ok(()) };
+            let rows = looked_up.as_ref().map(|_| found.rows(&name, row_context.rows.layout()));
+            write_rows(ctx.out(), &rows.unwrap_or_default())
         })
     }
 }
@@ -242,10 +240,10 @@ impl SettledModel<'_> {
             input: of.input.as_str().into(),
             position: whole(of.position as u64),
             column: of.column.as_str().into(),
-            kind: of.kind.word().into(),
+            kind: of.kind.word().as_str().into(),
             missing_as: of.missing.words().into(),
             levels_known: of.levels.as_deref().map(n),
-            source: of.source.word().into(),
+            source: of.source.word().as_str().into(),
         };
         let score = &self.contract.score;
         let classes = (!score.classes.is_empty()).then(|| whole(score.classes.len() as u64));
@@ -255,7 +253,7 @@ impl SettledModel<'_> {
             column: score.class.as_deref().unwrap_or_default().into(),
             kind: "score".into(),
             levels_known: classes,
-            source: score.source.word().into(),
+            source: score.source.word().as_str().into(),
             ..ModelContractRow::default()
         };
         self.contract.columns.iter().map(column).chain([score]).collect()
@@ -268,7 +266,7 @@ impl SettledModel<'_> {
             columns: columns.iter().map(|of| of.column.clone()).collect(),
             class: score.class.clone(),
             classes: score.classes.clone(),
-            class_from: score.source.word().to_owned(),
+            class_from: score.source.word(),
             sha256: self.contract.sha256.clone(),
         }
     }

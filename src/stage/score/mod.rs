@@ -97,7 +97,7 @@ impl Stage for ScoreStage {
         let (_, model) = plan.model_of(unit)?;
         let applied = (!unit.set.is_empty()).then(|| plan.set_of(unit)).transpose()?;
         if let Some(scores) = model.made_elsewhere() {
-            return plan_made_elsewhere(unit, scores, applied, b);
+            return plan_made_elsewhere(unit, &scores, applied, b);
         }
         let asked = AskedModels::need(b, unit)?;
         let rows = asked.models.scored_rows(unit);
@@ -170,7 +170,7 @@ impl Stage for ScoreStage {
 /// Scores in a column of the rows or in a file; waits for a file that is not there.
 fn plan_made_elsewhere<'a>(
     unit: &AuditUnit,
-    scores: &'a job::ScoresBlock,
+    scores: &job::ScoresBlock,
     applied: Option<AppliedSet<'a>>,
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<PlannedWork<'a>> {
@@ -219,6 +219,7 @@ fn plan_made_elsewhere<'a>(
             (file.score_columns(classes), Some((made, applied.position, again)))
         }
     };
+    let columns: Vec<ColumnName> = columns.into_iter().cloned().collect();
     let decided = set.as_ref().and_then(|_| model.decided_column()).map(ColumnName::as_str);
     let is_in_rows = answer.is_none();
     let write = move |ctx: &StageContext<'_>, row_context: RowContext<'_>| -> Result<()> {

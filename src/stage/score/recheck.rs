@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::rows::Projection;
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
 use crate::exec::files;
@@ -47,7 +48,8 @@ impl Stage for RecheckStage {
                 let first = first.open(ctx, row_context)?;
                 let compare = |group: usize, scores: Vec<f64>| {
                     let RowContext { rows, roles, .. } = row_context;
-                    let (batch, mut part) = (rows.read_keys(group)?, SecondAnswers::default());
+                    let (batch, mut part) =
+                        (rows.read(group, Projection::NO_FEATURES)?, SecondAnswers::default());
                     let asked = again.rows(&batch, &roles.read(group)?, None);
                     if asked.is_empty() {
                         return Ok(part);

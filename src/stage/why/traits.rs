@@ -130,7 +130,7 @@ pub(crate) fn pattern_rows(
         sensitive: attribute.as_str().into(),
         from_group: groups.map_or("", |[from, _]| from.as_str()).into(),
         to_group: groups.map_or("", |[_, to]| to.as_str()).into(),
-        metric: block.metric.id().into(),
+        metric: block.metric.id().as_str().into(),
         ..SwitchPatternRow::default()
     };
     let share = |k: u64, n: u64| (n > 0).then(|| k as f64 / n as f64);
