@@ -200,7 +200,7 @@ impl GateQuestion {
 
     /// Whether the job decides it in spite of an objection.
     pub(super) fn accepts(&self, objection: &GateReason) -> bool {
-        self.accepts.iter().any(|code| code == objection.code().as_str())
+        self.accepts.contains(&objection.code())
     }
 
     /// What the column `rule` says: what the limit bounds, and what decides.
