@@ -13,11 +13,10 @@ const ROOMS: [&str; 5] = ["diff", "explain", "gate", "metric", "report"];
 
 /// Phrases by file below `src`. A change that moves one into a template lowers the number here.
 const EXCEPTED: &[(&str, usize)] = &[
-    ("diff/change.rs", 13),
+    ("diff/change.rs", 12),
     ("diff/people.rs", 6),
     ("explain/mod.rs", 26),
     ("explain/numbers.rs", 5),
-    ("gate/all_gates.rs", 1),
     ("gate/question.rs", 1),
     ("metric/catalog/amounts.rs", 31),
     ("metric/catalog/ccm.rs", 49),
