@@ -1,15 +1,14 @@
 //! One value in two runs: its change, the interval of that, and what it says.
 
+use std::collections::BTreeSet;
+
 use crate::diff::paired::PairedValue;
 use crate::diff::words::said;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe, z_of_level};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, mover, newcombe, z_of_level};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::num::student::{satterthwaite, student_quantile};
 use crate::param::Level;
 use crate::table::{ChangeRow, MetricRow, RefitReason, WITH_FITS, finite};
-
-/// Method of an interval from two others.
-const MOVER: &str = "mover";
 
 /// Method of the interval of a change that is 0 because nothing differs.
 const IDENTICAL: &str = "identical";
@@ -121,9 +120,14 @@ pub(super) fn change_row(
 fn both_rows([old, new]: [Option<&MetricRow>; 2]) -> ChangeRow {
     let row = new.or(old).cloned().unwrap_or_default();
     let all = old.into_iter().chain(new).flat_map(|row| row.flags.split(','));
-    let mut flags: Vec<&str> = all.filter(|flag| !flag.is_empty()).collect();
-    flags.sort_unstable();
-    flags.dedup();
+    let flags: BTreeSet<&str> = all.filter(|flag| !flag.is_empty()).collect();
+    let flags = flags.into_iter().collect::<Vec<_>>().join(",").into();
+    let of = |of: fn(&MetricRow) -> Option<i64>| [old, new].map(|row| row.and_then(of));
+    let [old_numerator, new_numerator] = of(|row| row.numerator);
+    let [old_denominator, new_denominator] = of(|row| row.denominator);
+    let [old_denominator_persons, new_denominator_persons] = of(|row| row.denominator_persons);
+    let [old_persons, new_persons] = of(|row| row.n_persons);
+    let [old_rows, new_rows] = of(|row| Some(row.n_rows)).map(|n| n.unwrap_or(0));
     ChangeRow {
         key: row.key,
         class: row.class,
@@ -131,17 +135,17 @@ fn both_rows([old, new]: [Option<&MetricRow>; 2]) -> ChangeRow {
         family: row.family,
         old_value: old.and_then(|row| row.value),
         new_value: new.and_then(|row| row.value),
-        old_numerator: old.and_then(|row| row.numerator),
-        old_denominator: old.and_then(|row| row.denominator),
-        new_numerator: new.and_then(|row| row.numerator),
-        new_denominator: new.and_then(|row| row.denominator),
-        old_rows: old.map_or(0, |row| row.n_rows),
-        new_rows: new.map_or(0, |row| row.n_rows),
-        old_denominator_persons: old.and_then(|row| row.denominator_persons),
-        new_denominator_persons: new.and_then(|row| row.denominator_persons),
-        old_persons: old.and_then(|row| row.n_persons),
-        new_persons: new.and_then(|row| row.n_persons),
-        flags: flags.join(",").into(),
+        old_numerator,
+        old_denominator,
+        new_numerator,
+        new_denominator,
+        old_rows,
+        new_rows,
+        old_denominator_persons,
+        new_denominator_persons,
+        old_persons,
+        new_persons,
+        flags,
         ..ChangeRow::default()
     }
 }
@@ -255,29 +259,22 @@ fn interval(
         let interval = ChangeInterval::new(found, false);
         return (Some(interval), words("Newcombe hybrid score, method 10"));
     }
-    let ends = rows.map(|row| Some((row.lo?, row.hi?, row.level?)));
-    match ends {
-        [Some(old), Some(new)] if old.2 == level && new.2 == level => {
-            let change = after - before;
-            let lo = change - libm::hypot(after - new.0, old.1 - before);
-            let hi = change + libm::hypot(new.1 - after, before - old.0);
-            (
-                Some(ChangeInterval { lo, hi, method: MOVER, paired: false }),
-                words("MOVER from the intervals of both values"),
-            )
-        }
-        [Some(_), Some(_)] => {
-            (None, format!("none: the intervals of the two values have different levels{remark}"))
-        }
-        [None, _] => (
-            None,
-            format!("none: the old value has no interval: {}{remark}", rows[0].ci_method.as_str()),
-        ),
-        [_, None] => (
-            None,
-            format!("none: the new value has no interval: {}{remark}", rows[1].ci_method.as_str()),
-        ),
+    let own = rows.map(|row| {
+        let method = IntervalProcedure::Mover;
+        Some((ValueInterval { lo: row.lo?, hi: row.hi?, method }, row.level?))
+    });
+    let [Some((old, old_level)), Some((new, new_level))] = own else {
+        let (name, row) = if own[0].is_none() { ("old", rows[0]) } else { ("new", rows[1]) };
+        let why = row.ci_method.as_str();
+        return (None, format!("none: the {name} value has no interval: {why}{remark}"));
+    };
+    if [old_level, new_level] != [level; 2] {
+        let words = "none: the intervals of the two values have different levels";
+        return (None, format!("{words}{remark}"));
     }
+    let parts = [(1.0, after, new), (-1.0, before, old)];
+    let found = mover(&parts, |_, _| 0.0, IntervalProcedure::Mover);
+    (Some(ChangeInterval::new(found, false)), words("MOVER from the intervals of both values"))
 }
 
 /// The counts of a share of independent cases.

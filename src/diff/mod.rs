@@ -96,7 +96,7 @@ pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Resu
         };
         changes.push(change_row([old_row, new_row], bond, new.manifest.level, pairs.of(&key)));
     }
-    changes.sort_by(|a, b| a.order(b));
+    changes.sort_by_cached_key(TableRow::sort_key);
     let compared = RunComparison {
         job: old.manifest.job.clone(),
         run: old.manifest.run.clone(),

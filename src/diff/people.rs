@@ -155,6 +155,8 @@ pub(super) fn gather(
             pass_on(found, add(&mut parts, scales, asked, found));
         }
     })?;
+    let sets = parts.values_mut().flat_map(|part| part.sets.values_mut());
+    sets.for_each(|set| set.counts.settle());
     if !asked.scores.is_empty() {
         add_second(file, scales, asked, &mut parts)?;
     }
@@ -174,7 +176,7 @@ fn each_person(
     // Scores are shares of a scale; the sums over them take no others.
     let mut outside = None;
     let mut misfit = None;
-    read_file(file, |outcome: &OutcomeRow| {
+    read_file(file, |outcome: OutcomeRow| {
         let Some(groups) =
             asked.groups.get(outcome.sensitive.as_str()).filter(|_| outcome.arm.is_empty())
         else {

@@ -9,7 +9,7 @@ use super::paired::Pairing;
 use super::words::said;
 use crate::diff::compared_run::ComparedRun;
 use crate::folder::manifest::{Manifest, PolicyVersions, SetWords};
-use crate::table::MetricRow;
+use crate::table::{ChangeRow, MetricRow};
 use crate::tests::Says;
 use crate::tests::TextRow;
 
@@ -58,6 +58,16 @@ fn side(job: &str, frame: Vec<MetricRow>) -> ComparedRun {
     }
 }
 
+/// The first change of two runs.
+fn change_of(old: &ComparedRun, new: &ComparedRun) -> ChangeRow {
+    compare(old, new, false).unwrap().changes.remove(0)
+}
+
+/// The change of a value.
+fn change(old: MetricRow, new: MetricRow) -> ChangeRow {
+    change_of(&side("a: 1", vec![old]), &side("a: 1", vec![new]))
+}
+
 /// Says what the set `world` was fitted on.
 fn fitted_on(side: &mut ComparedRun, hash: &str) {
     let (name, fitted_on) = ("world".to_owned(), [("sex".to_owned(), hash.to_owned())].into());
@@ -68,51 +78,35 @@ fn fitted_on(side: &mut ComparedRun, hash: &str) {
 /// method 10, from the two Wilson intervals by hand.
 #[test]
 fn shares_of_independent_people() {
-    let run = |part, whole| side("a: 1", vec![rate(WOMEN, part, whole)]);
-    let found = compare(&run(16, 122), &run(35, 137), false).unwrap();
-    let row = found.changes.first().unwrap();
-    let near = |value: Option<f64>, expected: f64| {
-        assert!((value.unwrap() - expected).abs() < 5e-4, "{value:?}")
-    };
-    near(row.difference, 0.1243);
-    near(row.lo, 0.0274);
-    near(row.hi, 0.2172);
-    assert_eq!(
-        [row.interval.as_str(), row.reading.as_str(), row.status.as_str()],
-        ["newcombe", "worse", "compared"]
-    );
-    assert_eq!((Some(row.clear), Some(row.paired)), (Some(1), Some(0)));
-    let back = compare(&run(35, 137), &run(16, 122), false).unwrap();
-    let back = back.changes.first().unwrap();
-    assert_eq!(back.reading.as_str(), "better");
+    let published = [rate(WOMEN, 16, 122), rate(WOMEN, 35, 137)];
+    let [old, new] = published.clone();
+    let row = change(old, new);
+    let near = [(row.difference, 0.1243), (row.lo, 0.0274), (row.hi, 0.2172)];
+    assert!(near.iter().all(|(found, value)| (found.unwrap() - value).abs() < 5e-4), "{row:?}");
+    assert!(row.holds("interval=newcombe, reading=worse, status=compared, clear=1, paired=0"));
+    let [new, old] = published;
+    let back = change(old, new);
+    assert_eq!(back.reading, "better");
     assert!((back.lo.unwrap() + row.hi.unwrap()).abs() < 1e-12);
 }
 
 /// The interval of a rate is Wilson's, so the general method gives Newcombe's.
 #[test]
 fn two_intervals_give_the_interval_of_the_change() {
-    let frame = |part: i64, whole: i64, interval: Option<(f64, f64, f64)>| {
-        let all = "counterfactual=flip, scope=total, metric=cmcc, family=ccm";
-        let row = rate(all, part, whole).with("interval=score, ci_method=none: not requested");
-        let (lo, hi, level) = (interval.map(|i| i.0), interval.map(|i| i.1), interval.map(|i| i.2));
-        vec![MetricRow { lo, hi, level, ..row }]
-    };
-    let (old, new) = (
-        frame(16, 122, Some((0.082_364, 0.202_450, 0.95))),
-        frame(35, 137, Some((0.189_809, 0.334_479, 0.95))),
-    );
-    let found = compare(&side("a: 1", old.clone()), &side("a: 1", new.clone()), false).unwrap();
-    let row = found.changes.first().unwrap();
+    let all = "counterfactual=flip, scope=total, metric=cmcc, family=ccm, interval=score, \
+               ci_method=none: not requested";
+    let old = |cells: &str| rate(all, 16, 122).with("interval=score").with(cells);
+    let new = rate(all, 35, 137).with("interval=score, lo=0.189809, hi=0.334479, level=0.95");
+    let row = change(old("lo=0.082364, hi=0.202450, level=0.95"), new.clone());
     assert!((row.lo.unwrap() - 0.02739).abs() < 1e-5 && (row.hi.unwrap() - 0.21718).abs() < 1e-5);
-    assert_eq!(row.interval.as_str(), "mover");
-    for (old, why) in [
-        (frame(16, 122, None), "the old value has no interval: none: not requested"),
-        (frame(16, 122, Some((0.1, 0.2, 0.9))), "different levels"),
+    assert_eq!(row.interval, "mover");
+    for (cells, why) in [
+        ("", "the old value has no interval: none: not requested"),
+        ("lo=0.1, hi=0.2, level=0.9", "different levels"),
     ] {
-        let found = compare(&side("a: 1", old), &side("a: 1", new.clone()), false).unwrap();
-        let row = found.changes.first().unwrap();
-        assert!(row.lo.is_none() && row.ci_method.contains(why), "{}", row.ci_method.as_str());
-        assert_eq!((Some(row.clear), row.reading.as_str()), (Some(0), ""));
+        let row = change(old(cells), new.clone());
+        row.ci_method.says(&[why]);
+        assert!(row.holds("lo=, clear=0, reading="), "{row:?}");
     }
 }
 
@@ -126,20 +120,15 @@ fn what_stands_in_one_run_or_has_no_value_is_no_change() {
         false,
     )
     .unwrap();
-    let told: Vec<[&str; 2]> =
-        found.changes.iter().map(|row| [row.status.as_str(), row.undefined.as_str()]).collect();
-    assert_eq!(
-        told,
-        [
-            ["only_old", "not_compared"],
-            ["only_new", "not_compared"],
-            ["compared", "old: empty_group"]
-        ]
-    );
-    assert!(found.changes.iter().all(|row| row.difference.is_none() && row.lo.is_none()));
-    let rows: Vec<_> =
-        found.changes.iter().map(|row| (Some(row.old_rows), Some(row.new_rows))).collect();
-    assert_eq!(rows, [(Some(20), Some(0)), (Some(0), Some(20)), (Some(0), Some(20))]);
+    let expected = [
+        "status=only_old, undefined=not_compared, old_rows=20, new_rows=0",
+        "status=only_new, undefined=not_compared, old_rows=0, new_rows=20",
+        "status=compared, undefined=old: empty_group, old_rows=0, new_rows=20",
+    ];
+    assert_eq!(found.changes.len(), expected.len());
+    for (row, cells) in found.changes.iter().zip(expected) {
+        assert!(row.holds(cells) && row.holds("difference=, lo="), "{row:?}");
+    }
 }
 
 const JOB: &str = "data:
@@ -399,29 +388,26 @@ fn rules_that_changed_break_what_they_touch() {
 /// rules; counts of independent people do not.
 #[test]
 fn another_rule_for_intervals_at_an_end() {
-    let frame = |part: i64, method: &str| {
+    let run = |part: i64, method: &str| {
         let all = "counterfactual=flip, scope=total, metric=sr, family=ccm";
         let ends = format!("interval={method}, lo=0, hi=0.3, level=0.95");
-        vec![rate(all, part, 137).with(&ends)]
+        side("a: 1", vec![rate(all, part, 137).with(&ends)])
     };
-    let changed = |part: i64, method: &str, first: bool, force: bool| {
-        let mut old = side("a: 1", frame(part, method));
-        old.manifest.policies = if first { EARLIER } else { RULES }.policies;
-        let found = compare(&old, &side("a: 1", frame(9, method)), force).unwrap();
-        let row = found.changes.first().unwrap();
-        (
-            row.status.to_string(),
-            row.difference.is_some(),
-            row.lo.is_some(),
-            found.compared.comparable,
-        )
-    };
-    let compared = |lo: bool, comparable: bool| ("compared".to_owned(), true, lo, comparable);
-    assert_eq!(changed(0, "score", true, false), compared(false, false));
-    assert_eq!(changed(0, "score", true, true), compared(true, false));
-    assert_eq!(changed(0, "score", false, false), compared(true, true));
-    assert_eq!(changed(3, "score", true, false), compared(true, false));
-    assert_eq!(changed(0, "wilson", true, false), compared(true, false));
+    for (part, method, by_first, force, has_ends) in [
+        (0, "score", true, false, false),
+        (0, "score", true, true, true),
+        (0, "score", false, false, true),
+        (3, "score", true, false, true),
+        (0, "wilson", true, false, true),
+    ] {
+        let mut old = run(part, method);
+        old.manifest.policies = if by_first { EARLIER } else { RULES }.policies;
+        let found = compare(&old, &run(9, method), force).unwrap();
+        let row = &found.changes[0];
+        assert_eq!(row.status, "compared");
+        assert_eq!((row.difference.is_some(), row.lo.is_some()), (true, has_ends), "{row:?}");
+        assert_eq!(found.compared.comparable, !by_first);
+    }
 }
 
 #[test]
@@ -471,31 +457,22 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
         assert!(found.changes.iter().all(|row| row.status == "refitted"));
         words[0].clone()
     };
-    let says = |words: String, of: &[&str], not: &[&str]| {
-        words.says(of);
-        words.lacks(not);
-    };
     let fixed = "give the job a fixed `data.reference`";
-    says(
-        told(run(JOB, "a"), run(JOB, "b"), false),
-        &["not fitted on the same rows", fixed],
-        &["in only one of the two runs"],
-    );
+    let words = told(run(JOB, "a"), run(JOB, "b"), false);
+    words.says(&["not fitted on the same rows", fixed]);
+    words.lacks(&["in only one of the two runs"]);
     let words = told(run(&with_reference, "a"), run(&with_reference, "b"), false);
     let keep = "after a new model version approve a folder of that version, or keep the reference \
                 file the same";
-    says(words, &["the rows of `data.reference`", keep], &[fixed, "not fitted on the same rows"]);
-    says(
-        told(run(&graph, "a"), run(&graph, "b"), false),
-        &["keep the training rows the same"],
-        &[fixed],
-    );
+    words.says(&["the rows of `data.reference`", keep]);
+    words.lacks(&[fixed, "not fitted on the same rows"]);
+    let words = told(run(&graph, "a"), run(&graph, "b"), false);
+    words.says(&["keep the training rows the same"]);
+    words.lacks(&[fixed]);
     let naive = JOB.replace("world: {greedy: {condition_on: label}}", "world: {naive: {}}");
-    says(
-        told(run(&naive, ""), run(JOB, "b"), true),
-        &["in only one of the two runs"],
-        &["the same rows"],
-    );
+    let words = told(run(&naive, ""), run(JOB, "b"), true);
+    words.says(&["in only one of the two runs"]);
+    words.lacks(&["the same rows"]);
 }
 
 /// Where both runs say how much their fits depend on their rows, the interval of the change
@@ -512,9 +489,7 @@ fn the_doubt_about_both_fits_is_part_of_the_interval() {
         fitted_on(&mut side, hash);
         side
     };
-    let change = |old: ComparedRun, new: ComparedRun| {
-        compare(&old, &new, false).unwrap().changes.first().unwrap().clone()
-    };
+    let change = |old: ComparedRun, new: ComparedRun| change_of(&old, &new);
     let doubt = |variance: f64, repeats: i64| Some((Some(variance), repeats));
     let plain = change(run(20, "a", None), run(60, "a", None));
     let people = (plain.hi.unwrap() - plain.lo.unwrap()) / 2.0 / 1.959_963_984_540_054;
@@ -522,7 +497,7 @@ fn the_doubt_about_both_fits_is_part_of_the_interval() {
     let same = change(run(20, "a", doubt(0.01, 20)), run(60, "a", doubt(0.01, 20)));
     assert_eq!((&same.status, same.lo, same.hi), (&plain.status, plain.lo, plain.hi));
     let row = change(run(20, "a", doubt(4e-4, 20)), run(60, "b", doubt(9e-4, 11)));
-    assert_eq!([row.status.as_str(), row.interval.as_str()], ["compared", "satterthwaite"]);
+    assert!(row.holds("status=compared, interval=satterthwaite"));
     let variance = people * people + 13e-4;
     let freedom = variance * variance / (16e-8 / 19.0 + 81e-8 / 10.0);
     let [lo, hi] = [row.lo.unwrap(), row.hi.unwrap()];
@@ -533,18 +508,18 @@ fn the_doubt_about_both_fits_is_part_of_the_interval() {
     assert!((half - 1.987_225_692 * variance.sqrt()).abs() < 1e-6, "{half} {variance}");
     let told = "with the doubt about both fits (20 and 11 repeats): Student's t with 88.2 degrees \
                 of freedom (Satterthwaite)";
-    assert!(row.ci_method.as_str().contains(told), "{}", row.ci_method.as_str());
+    row.ci_method.says(&[told]);
     assert!(row.clear == 1 && plain.clear == 1);
     // A wide doubt takes the clearness away.
     let row = change(run(20, "a", doubt(0.02, 20)), run(60, "b", doubt(0.02, 20)));
-    assert!(row.clear == 0 && row.reading.as_str().is_empty());
+    assert!(row.holds("clear=0, reading="));
     let row = change(run(20, "a", doubt(0.0, 20)), run(60, "b", doubt(0.0, 20)));
     assert_eq!((row.lo, row.hi, row.interval.as_str()), (plain.lo, plain.hi, "newcombe"));
-    row.ci_method.as_str().says(&["nothing is added"]);
+    row.ci_method.says(&["nothing is added"]);
     let mut none = run(20, "a", doubt(1e-4, 20));
     none.metrics[0].value = None;
     let row = change(none, run(60, "b", doubt(1e-4, 20)));
-    assert_eq!((row.status.as_str(), row.difference, row.lo), ("compared", None, None));
+    assert!(row.holds("status=compared, difference=, lo="));
     for (old, new, why) in [
         (None, None, "or let both runs measure that effect with `doubt: {fit: 20}` in the set"),
         (None, doubt(1e-4, 20), "approve a folder of a run with `doubt`"),
@@ -552,8 +527,8 @@ fn the_doubt_about_both_fits_is_part_of_the_interval() {
         (doubt(1e-4, 20), Some((None, 3)), "fewer than 95 % of the repeats"),
     ] {
         let row = change(run(20, "a", old), run(60, "b", new));
-        assert_eq!((row.status.as_str(), row.lo, row.clear), ("refitted", None, 0), "{why}");
-        assert!(row.ci_method.as_str().contains(why), "{}", row.ci_method.as_str());
+        assert!(row.holds("status=refitted, lo=, clear=0"), "{why}");
+        row.ci_method.says(&[why]);
     }
 }
 
@@ -576,16 +551,13 @@ fn force_compares_what_means_something_else() {
 /// A ratio that falls to 0 is further from 1 than before, however small it was.
 #[test]
 fn a_ratio_that_falls_to_0_is_worse() {
-    let frame = |value: f64, (lo, hi): (f64, f64)| {
-        vec![lacking(&format!(
-            "scope=pair, from_group=Female, to_group=Male, metric=di, family=group, \
-             value={value}, ideal=1, undefined=, lo={lo}, hi={hi}, level=0.95"
-        ))]
-    };
-    let [old, new] =
-        [frame(0.1, (0.08, 0.12)), frame(0.0, (0.0, 0.01))].map(|frame| side("a: 1", frame));
-    let found = compare(&old, &new, false).unwrap();
-    assert_eq!(found.changes[0].reading.as_str(), "worse");
+    let ratio = lacking(
+        "scope=pair, from_group=Female, to_group=Male, metric=di, family=group, ideal=1, \
+         undefined=, level=0.95",
+    );
+    let row =
+        change(ratio.with("value=0.1, lo=0.08, hi=0.12"), ratio.with("value=0, lo=0, hi=0.01"));
+    assert_eq!(row.reading, "worse");
 }
 
 /// Every reason why nothing is judged or paired, and every way to count who is.

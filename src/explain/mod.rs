@@ -21,7 +21,7 @@ use crate::metric::reading_path::{ReadingStep, STEPS};
 use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric};
 use crate::num::short_number::short_text;
 use crate::table::list::TABLES;
-use crate::table::{IssueRow, REASON_CODES, TableDef};
+use crate::table::{IssueRow, TableDef};
 
 /// The kind of word that a measure of counterfactuals is.
 const MEASURE: &str = "measure of counterfactuals";
@@ -31,6 +31,9 @@ pub const FAULT: &str = "fault";
 
 /// The kind of the codes of the table `issues`: what was met in the data and did not stop the run.
 pub const ISSUE: &str = "issue of the data";
+
+/// The kind of the codes of the column `reason_code` of `gates` that are no issues.
+pub(crate) const REASON: &str = "reason of a verdict";
 
 /// A word with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,11 +98,8 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
         }
         add("error code", word, text);
     }
-    // What an issue and a verdict are called alike means the same.
-    let is_issue = |code: &str| words_of(ISSUE).any(|(issue, _)| issue == code);
-    for (code, meaning) in REASON_CODES.iter().filter(|(code, _)| !is_issue(code)) {
-        add("reason of a verdict", code, (*meaning).to_owned());
-    }
+    // What an issue and a verdict are called alike means the same, and is listed as an issue.
+    words_of(REASON).for_each(|(code, meaning)| add(REASON, code, meaning.to_owned()));
     add("reading path", "path", path_text());
     let methods = ("method of intervals (`ci_method`)", INTERVAL_METHODS.to_vec());
     let of_file = |kind| (kind, words_of(kind).collect());
@@ -171,7 +171,7 @@ pub fn range((lo, hi): (f64, f64)) -> String {
 fn metric_text(metric: &Metric) -> String {
     let symbol =
         if metric.symbol == metric.name { String::new() } else { format!(" ({})", metric.symbol) };
-    let mut text = format!("{}{symbol}, family {}\n", metric.name, metric.family.as_str());
+    let head = format!("{}{symbol}, family {}", metric.name, metric.family.as_str());
     let ideal = metric.ideal.map_or_else(|| "none stated".to_owned(), number);
     let mut lines = vec![("formula", metric.formula.to_owned())];
     lines.extend(MeaningPart::ALL.map(|part| (part.head(), meaning(metric, part))));
@@ -185,8 +185,7 @@ fn metric_text(metric: &Metric) -> String {
         ("needs a label", if metric.needs_label { "yes" } else { "no" }.to_owned()),
         ("source", metric.source.to_owned()),
     ]);
-    write_lines(&mut text, &lines);
-    text.trim_end().to_owned()
+    described(head, &lines)
 }
 
 /// The whole tree of the reading path: each step with how it can come out.
@@ -254,7 +253,7 @@ fn measure_text(measure: &QualityMetric) -> String {
         QualityScope::Transport => "table cf_quality, of transport only",
         QualityScope::Feature => "table cf_features",
     };
-    let mut text = format!("{}, family cf_quality, {table}\n", measure.name);
+    let head = format!("{}, family cf_quality, {table}", measure.name);
     let mut lines =
         vec![("formula", measure.formula.to_owned()), ("says", measure.reading.to_owned())];
     lines.extend(
@@ -265,16 +264,13 @@ fn measure_text(measure: &QualityMetric) -> String {
         ("undefined when", measure.undefined_when.to_owned()),
         ("source", measure.source.to_owned()),
     ]);
-    write_lines(&mut text, &lines);
-    text.trim_end().to_owned()
+    described(head, &lines)
 }
 
-/// Writes each line that says something, with its head.
-fn write_lines(text: &mut String, lines: &[(&str, String)]) {
-    for (head, line) in lines.iter().filter(|(_, line)| !line.is_empty()) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{head}: {line}");
-    }
+/// A head, and below it each line that says something.
+fn described(head: String, lines: &[(&str, String)]) -> String {
+    let told = lines.iter().filter(|(_, line)| !line.is_empty());
+    told.fold(head, |text, (of, line)| text + &format!("\n{of}: {line}"))
 }
 
 fn table_text(table: &TableDef) -> String {
@@ -291,31 +287,21 @@ fn table_text(table: &TableDef) -> String {
 }
 
 fn data_set_text(set: &PublicDataSet) -> String {
-    let mut text = format!("{}\nsource: {}\n", set.title, set.source);
+    let mut lines = vec![("source", set.source.to_owned())];
     for member in set.members {
-        let forms: Vec<String> = member
-            .versions
-            .iter()
-            .map(|form| format!("{} bytes, SHA-256 {}", form.bytes, form.sha256))
-            .collect();
-        let _ = writeln!(
-            text,
-            "file: <data-dir>/{}/{} ({})",
-            set.name,
-            member.name,
-            forms.join("; or ")
-        );
+        let forms = member.versions.iter();
+        let forms = forms.map(|form| format!("{} bytes, SHA-256 {}", form.bytes, form.sha256));
+        let forms = forms.collect::<Vec<_>>().join("; or ");
+        lines.push(("file", format!("<data-dir>/{}/{} ({forms})", set.name, member.name)));
     }
-    for address in set.archives.iter().chain(set.members.iter().flat_map(|member| member.addresses))
-    {
-        let _ = writeln!(text, "address: {address}");
-    }
+    let of_members = set.members.iter().flat_map(|member| member.addresses);
+    let addresses = set.archives.iter().chain(of_members);
+    lines.extend(addresses.map(|address| ("address", (*address).to_owned())));
     let stand_in = if set.stand_in.is_some() { "on `when_unreachable: stand_in`" } else { "none" };
-    let _ = writeln!(text, "stand-in: {stand_in}\ncolumns:");
-    for (name, holds) in set.columns {
-        let _ = writeln!(text, "     {name:<25}{}", holds.name());
-    }
-    text.trim_end().to_owned()
+    lines.push(("stand-in", stand_in.to_owned()));
+    let text = described(set.title.to_owned(), &lines) + "\ncolumns:";
+    let columns = set.columns.iter();
+    columns.fold(text, |text, (name, holds)| text + &format!("\n     {name:<25}{}", holds.name()))
 }
 
 /// The description of all tables, for `cfaudit schema tables`.

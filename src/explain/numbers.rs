@@ -4,12 +4,14 @@
 
 use std::path::Path;
 
+use serde::Serialize;
+
 use super::{ExplainedWord, MEASURE};
 use crate::error::{Error, Result};
 use crate::folder::read::verified;
 use crate::table::file::{read_matching, read_rows};
 use crate::table::{
-    CfFeatureRow, CfQualityRow, GateRow, MetricRow, MetricTable, SetPair, SharedText, TableRow,
+    CfFeatureRow, CfQualityRow, GateRow, MetricRow, MetricTable, SetPair, TableRow,
 };
 use crate::text::aligned;
 
@@ -61,8 +63,8 @@ fn qualities(measure: &str, tables: &Path) -> Result<Vec<Vec<String>>> {
             (from, to) => format!("{from} -> {to}"),
         };
         let value = value.map_or_else(|| format!("undefined: {undefined}"), number);
-        let [set, attribute] = [&pair.counterfactual, &pair.sensitive].map(SharedText::to_string);
-        vec![set, attribute, groups, feature.to_owned(), value]
+        let of_value = vec![groups, feature.to_owned(), value];
+        [cells(pair, &["counterfactual", "sensitive"]), of_value].concat()
     };
     let mut lines = Vec::new();
     for row in read_matching(tables, |row: &CfQualityRow| row.metric == measure)? {
@@ -121,6 +123,12 @@ fn interval(ends: [Option<f64>; 2], level: Option<f64>) -> String {
     }
 }
 
+/// Texts of a row by the names of their columns.
+fn cells(row: &impl Serialize, columns: &[&str]) -> Vec<String> {
+    let row = serde_json::json!(row);
+    columns.iter().map(|name| row[name].as_str().unwrap_or_default().to_owned()).collect()
+}
+
 fn count_of(n: i64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
@@ -141,34 +149,17 @@ fn values(metric: &str, table: &[MetricRow]) -> Vec<Vec<String>> {
         if !row.flags.is_empty() {
             remarks.push(row.flags.to_string());
         }
-        let key = [
-            &row.key.arm,
-            &row.key.model,
-            &row.key.counterfactual,
-            &row.key.sensitive,
-            &row.key.scope,
-            &row.key.slice,
-        ]
-        .map(|text| text.as_str().to_owned());
-        let [arm, model, set, attribute, scope, slice] = key;
-        vec![
-            arm,
-            model,
-            set,
-            attribute,
-            scope,
-            slice,
-            groups(
-                &row.key.scope,
-                [&row.key.from_group, &row.key.to_group],
-                [&row.highest_group, &row.lowest_group],
-            ),
+        let furthest = [row.highest_group.as_str(), &row.lowest_group];
+        let of_value = vec![
+            groups(&row.key.scope, [&row.key.from_group, &row.key.to_group], furthest),
             class(&row.class),
             value,
             cases,
             interval([row.lo, row.hi], row.level),
             remarks.join("; "),
-        ]
+        ];
+        let names = ["arm", "model", "counterfactual", "sensitive", "scope", "slice"];
+        [cells(&row.key, &names), of_value].concat()
     };
     table.iter().filter(|row| row.metric.as_str() == metric).map(line).collect()
 }
@@ -178,31 +169,17 @@ fn judged(gate: &str, table: &[GateRow]) -> Vec<Vec<String>> {
         let value = row.value.map_or_else(|| "undefined".to_owned(), number);
         let limit = format!("{} {}", row.rule.as_str(), number(row.limit));
         let decides = if row.decides == 1 { "decides" } else { "" };
-        let key = [
-            &row.verdict,
-            &row.metric,
-            &row.model,
-            &row.counterfactual,
-            &row.sensitive,
-            &row.scope,
-        ]
-        .map(|text| text.as_str().to_owned());
-        let [verdict, metric, model, set, attribute, scope] = key;
-        vec![
-            verdict,
-            decides.to_owned(),
-            metric,
-            model,
-            set,
-            attribute,
-            scope,
+        let of_value = vec![
             groups(&row.scope, [&row.from_group, &row.to_group], ["", ""]),
             class(&row.class),
             value,
             interval([row.lo, row.hi], None),
             limit,
             row.reason.to_string(),
-        ]
+        ];
+        let names = ["metric", "model", "counterfactual", "sensitive", "scope"];
+        let verdict = vec![row.verdict.to_string(), decides.to_owned()];
+        [verdict, cells(row, &names), of_value].concat()
     };
     table.iter().filter(|row| row.gate.as_str() == gate).map(line).collect()
 }

@@ -3,24 +3,27 @@
 
 use super::counted::CountedGate;
 use super::decide_by::GateDecideBy;
+use super::hidden_cause::overturned;
 use super::observe::{changes, negate, observations, observed};
 use super::power::NeededPeople;
+use super::unmeasured::could_break;
 use super::unshown::{untested, untested_directions};
 use super::verdict::{decide, small_flags};
-use super::{
-    boundary, hidden_cause, holm, objection, power, remark, rounding, support, unmeasured,
-};
-use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
+use super::{boundary, holm, objection, power, remark, rounding, support};
+use crate::folder::manifest::RoundedSwitches;
 use crate::gate::question::{
-    GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
+    GateBaseline, GateCase, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
     GateSubject, GateTables,
 };
 use crate::gate::reason::{ComparedPlace, GateFindings, GateReason, GateStatus, MissingRow};
 use crate::metric::catalog::find;
 use crate::metric::rate::Undefined;
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::{GapTransform, Reads};
 use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
+
+/// What stands against a pass; of several the first that does.
+const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 4] =
+    [groups_without_value, untested_directions, could_break, overturned];
 
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of
 /// changes, those on recourse and on patterns by what was `counted` for them.
@@ -32,105 +35,92 @@ pub(crate) fn judge(
 ) -> GateResults {
     let rounded = rounding::rounded_switches(tables.counts);
     let rounded = [rounded.as_slice(), baseline.map_or(&[], |baseline| baseline.rounded)];
-    let mut table: Vec<GateRow> = Vec::new();
-    let mut tally = GateTally::default();
-    let mut verdict: Option<GateStatus> = None;
-    let mut worst: Option<((bool, bool, GateStatus), f64, WorstGate)> = None;
-    let looked_up = |question: &GateQuestion| match (question.quantity, baseline) {
-        (GateQuantity::Value, _) => observations(question, tables.metrics),
-        (GateQuantity::Change, Some(baseline)) => changes(question, baseline),
-        (GateQuantity::Change, None) => Vec::new(),
-    };
-    let of_metrics = questions.iter().map(|question| (question, looked_up(question), None));
-    let of_counts = counted
-        .iter()
-        .map(|gate| (&gate.question, gate.observations.clone(), Some(gate.counted.clone())));
-    for (question, seen, counted) in of_metrics.chain(of_counts) {
-        let mut rulings = rulings(question, seen, tables, (baseline.is_some(), rounded));
-        let plain = remark::question_of_model(question, baseline.is_some());
-        // Another block counts what the audited model does.
-        let plain = plain.filter(|_| counted.is_none());
-        let own = plain.map(|plain| judge(&[plain], tables, baseline, &[]).table);
+    let by = JudgedBy { tables, baseline, rounded };
+    let of_metrics = questions.iter().flat_map(|question| by.rows(question, &by.answer(question)));
+    let of_counts = counted.iter().flat_map(|gate| {
+        let mut rulings = by.rulings(&gate.question, gate.observations.clone());
         for ruling in &mut rulings {
-            ruling.findings.remarks =
-                remark::remarks(question, ruling, tables.metrics, own.as_deref());
-            ruling.findings.counted.clone_from(&counted);
+            ruling.findings.counted = Some(gate.counted.clone());
         }
-        // Rows come in the order of the table of metrics.
-        let Some(ruling) = first_of_worst(question, rulings.iter()) else { continue };
-        let decided = ruling.verdict();
-        match (question.warn_only, decided) {
-            (_, GateStatus::Skipped) => tally.skipped += 1,
-            (_, GateStatus::Pass) => tally.pass += 1,
-            (true, _) => tally.warn += 1,
-            (false, GateStatus::Fail) => tally.fail += 1,
-            (false, GateStatus::Inconclusive) => tally.inconclusive += 1,
-        }
-        if decided != GateStatus::Skipped {
-            if !question.warn_only {
-                verdict = verdict.max(Some(decided));
-            }
-            // One that only warns and does not pass is worse than one that passes.
-            let rank = (decided != GateStatus::Pass, !question.warn_only, decided);
-            let excess = excess(question, ruling);
-            let is_worse = |(of, other, _): &((bool, bool, GateStatus), f64, WorstGate)| {
-                rank.cmp(of).then(excess.total_cmp(other)).is_gt()
-            };
-            if worst.as_ref().is_none_or(is_worse) {
-                worst = Some((rank, excess, worst_gate(question, ruling)));
-            }
-        }
-        for each in &rulings {
-            let needed = power::of_row(question, each, tables);
-            table.push(row(question, each, needed, std::ptr::eq(each, ruling)));
-        }
-    }
-    table.sort_by(|a, b| a.order(b));
-    GateResults { table, verdict, tally, worst: worst.map(|(.., worst)| worst) }
+        by.rows(&gate.question, &rulings)
+    });
+    let mut judged = GateResults::of(of_metrics.chain(of_counts).collect());
+    judged.table.sort_by_cached_key(TableRow::sort_key);
+    judged
 }
 
-/// What becomes of each comparison of a question: the rule, then whatever stands against it.
-fn rulings(
-    question: &GateQuestion,
-    mut seen: Vec<GateObservation>,
-    tables: GateTables<'_>,
-    (has_baseline, rounded): (bool, [&[RoundedSwitches]; 2]),
-) -> Vec<GateRuling> {
-    let objections = objection::of_question(question, tables);
-    for seen in &mut seen {
-        if !objections.is_empty() {
-            seen.objections.clone_from(&objections);
-        } else if let Some(untested) = untested(question, seen, tables.metrics) {
-            seen.objections = vec![untested];
+/// What gates are judged by.
+struct JudgedBy<'a> {
+    tables: GateTables<'a>,
+    baseline: Option<&'a GateBaseline<'a>>,
+    /// The switches of rounding of the run and of the baseline.
+    rounded: [&'a [RoundedSwitches]; 2],
+}
+
+impl JudgedBy<'_> {
+    /// What becomes of each comparison of a question on metrics, with what a reader must know
+    /// besides.
+    fn answer(&self, question: &GateQuestion) -> Vec<GateRuling> {
+        let seen = match (question.quantity, self.baseline) {
+            (GateQuantity::Value, _) => observations(question, self.tables.metrics),
+            (GateQuantity::Change, Some(baseline)) => changes(question, baseline),
+            (GateQuantity::Change, None) => Vec::new(),
+        };
+        let mut rulings = self.rulings(question, seen);
+        let plain = remark::question_of_model(question, self.baseline.is_some());
+        let own = plain.map(|plain| self.answer(&plain));
+        for ruling in &mut rulings {
+            let case = GateCase::new(question, &ruling.observation, self.tables);
+            ruling.findings.remarks = remark::remarks(case, ruling.verdict(), own.as_deref());
         }
+        rulings
     }
-    if seen.is_empty() {
-        return vec![missing_row(question, objections, has_baseline)];
-    }
-    let mut rulings = holm::decide_all(question, seen.clone());
-    let of_value = question.quantity == GateQuantity::Value;
-    if of_value
-        && question.scope == GateSubject::WorstCase
-        && question.decide_by == GateDecideBy::Interval
-    {
-        rulings.iter_mut().for_each(|ruling| judge_without_small(question, ruling, tables));
-    }
-    rulings.iter_mut().for_each(|ruling| boundary::reconsider(question, ruling, tables));
-    rounding::reconsider(question, &seen, &mut rulings, rounded);
-    for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict() == GateStatus::Pass) {
-        let seen = &ruling.observation;
-        let objection = groups_without_value(question, seen, tables.metrics)
-            .or_else(|| untested_directions(question, seen, tables.metrics))
-            .or_else(|| unmeasured::could_break(question, seen, tables))
-            .or_else(|| hidden_cause::overturned(question, seen, tables.hidden));
-        if let Some(objection) = objection {
-            ruling.object(objection);
+
+    /// What becomes of each comparison of a question: the rule, then whatever stands against it.
+    fn rulings(&self, question: &GateQuestion, mut seen: Vec<GateObservation>) -> Vec<GateRuling> {
+        let tables = self.tables;
+        let objections = objection::of_question(question, tables);
+        for seen in &mut seen {
+            if !objections.is_empty() {
+                seen.objections.clone_from(&objections);
+            } else if let Some(untested) = untested(GateCase::new(question, seen, tables)) {
+                seen.objections = vec![untested];
+            }
         }
+        if seen.is_empty() {
+            return vec![missing_row(question, objections, self.baseline.is_some())];
+        }
+        let mut rulings = holm::decide_all(question, seen.clone());
+        let of_value = question.quantity == GateQuantity::Value;
+        if of_value
+            && question.scope == GateSubject::WorstCase
+            && question.decide_by == GateDecideBy::Interval
+        {
+            rulings.iter_mut().for_each(|ruling| judge_without_small(question, ruling, tables));
+        }
+        rulings.iter_mut().for_each(|ruling| boundary::reconsider(question, ruling, tables));
+        rounding::reconsider(question, &seen, &mut rulings, self.rounded);
+        for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict() == GateStatus::Pass) {
+            let case = GateCase::new(question, &ruling.observation, tables);
+            let objection = AGAINST_A_PASS.iter().find_map(|against| against(case));
+            objection.into_iter().for_each(|objection| ruling.object(objection));
+        }
+        if of_value {
+            support::reconsider(question, &mut rulings, observations(question, tables.supported));
+        }
+        rulings
     }
-    if of_value {
-        support::reconsider(question, &mut rulings, observations(question, tables.supported));
+
+    /// The rows of a question, of which the worst decides; of equals the first, in the order of the
+    /// table of metrics.
+    fn rows(&self, question: &GateQuestion, rulings: &[GateRuling]) -> Vec<GateRow> {
+        let decides = first_of_worst(question, rulings.iter());
+        let row = |ruling| {
+            let needed = power::of_row(question, ruling, self.tables);
+            row(question, ruling, needed, decides.is_some_and(|of| std::ptr::eq(of, ruling)))
+        };
+        rulings.iter().map(row).collect()
     }
-    rulings
 }
 
 /// How far the value lies beyond the limit.
@@ -152,21 +142,17 @@ fn first_of_worst<'a>(
 
 /// The groups that have no value in a comparison of all: that the furthest two keep a limit says
 /// nothing of them. None where all have one.
-fn groups_without_value(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    metrics: &[MetricRow],
-) -> Option<GateReason> {
-    let rows = || question.rows(metrics, &seen.row.key.sensitive);
+fn groups_without_value(case: GateCase<'_>) -> Option<GateReason> {
+    let question = case.question;
     let of_all = |row: &&MetricRow| row.metric == question.metric && row.key.scope == "worst_case";
-    let n = rows().filter(of_all).find_map(|row| row.groups_undefined);
+    let n = case.rows().filter(of_all).find_map(|row| row.groups_undefined);
     let n = n.filter(|n| *n > 0 && question.scope == GateSubject::WorstCase)?;
     // A group is named where it has no value of its own, or of no pair that it is in.
     let to_total = find(&question.metric).and_then(|metric| metric.gap_of);
     let to_total = to_total.filter(|(_, transform)| *transform == GapTransform::ToTotal);
     let base = to_total.map_or(question.metric.as_str(), |(base, _)| base);
     let mut of_group: Vec<(&str, bool)> = Vec::new();
-    for row in rows() {
+    for row in case.rows() {
         let ends = match row.key.scope.as_str() {
             "group" if row.metric == base => vec![row.key.from_group.as_str()],
             "pair" if row.metric == question.metric => {
@@ -197,19 +183,16 @@ fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables:
         && !small_flags(&ruling.observation).is_empty()
         && !question.holm;
     let Some(metric) = find(&question.metric).filter(|_| too_few) else { return };
-    let swap = SwapEffect::of(metric);
     // As the worst case is reported: a difference is not below 0, a ratio not above 1.
     let as_worst = |row: &MetricRow| {
         let mut pair = observed(question, row);
-        match swap {
-            SwapEffect::Negated if pair.row.value.is_some_and(|value| value < 0.0) => {
+        match metric.has_order() {
+            false if pair.row.value.is_some_and(|value| value < 0.0) => {
                 negate(&mut pair);
                 let AuditKey { from_group, to_group, .. } = &mut pair.row.key;
                 std::mem::swap(from_group, to_group);
             }
-            SwapEffect::Reciprocal(_) if pair.row.value.is_some_and(|value| value > 1.0) => {
-                return None;
-            }
+            true if pair.row.value.is_some_and(|value| value > 1.0) => return None,
             _ => {}
         }
         Some(pair)
@@ -219,7 +202,7 @@ fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables:
             && row.metric == *question.metric
             && metric.family.as_str() == row.family.as_str()
     };
-    let rows = question.rows(tables.metrics, &ruling.observation.row.key.sensitive).filter(is_pair);
+    let rows = GateCase::new(question, &ruling.observation, tables).rows().filter(is_pair);
     let pairs = rows.filter_map(as_worst).collect();
     let mut judged = holm::decide_jointly(question, pairs);
     judged.iter_mut().for_each(|pair| boundary::reconsider(question, pair, tables));
@@ -265,20 +248,6 @@ fn missing_row(
     GateRuling::new(seen, GateReason::NotMeasured { row })
 }
 
-fn worst_gate(question: &GateQuestion, ruling: &GateRuling) -> WorstGate {
-    let seen = &ruling.observation.row;
-    WorstGate {
-        gate: question.name.clone(),
-        metric: seen.metric.to_string(),
-        value: seen.value,
-        lo: seen.lo,
-        hi: seen.hi,
-        n: seen.denominator,
-        limit: question.stated_limit(),
-        verdict: ruling.verdict().word().to_owned(),
-    }
-}
-
 fn row(
     question: &GateQuestion,
     ruling: &GateRuling,
@@ -286,16 +255,8 @@ fn row(
     decides: bool,
 ) -> GateRow {
     let seen = &ruling.observation;
-    let rule = match (question.quantity, question.limit) {
-        (GateQuantity::Value, GateLimit::AtMost(_)) => "at_most",
-        (GateQuantity::Value, GateLimit::AtLeast(_)) => "at_least",
-        (GateQuantity::Change, GateLimit::AtMost(_)) => "rise_at_most",
-        (GateQuantity::Change, GateLimit::AtLeast(_)) => "fall_at_most",
-    };
-    let by = match question.decide_by {
-        GateDecideBy::Interval if question.holm => "interval, holm",
-        by => by.word(),
-    };
+    let [bounds, by] = question.rule();
+    let (reason_code, reason_args) = ruling.findings.code_and_args();
     GateRow {
         gate: question.name.as_str().into(),
         sensitive: seen.row.key.sensitive.clone(),
@@ -313,15 +274,15 @@ fn row(
         lo: seen.row.lo.and_then(finite),
         hi: seen.row.hi.and_then(finite),
         limit: question.stated_limit(),
-        rule: format!("{rule}, {by}").into(),
+        rule: format!("{bounds}, {by}").into(),
         numerator: seen.row.numerator,
         denominator: seen.row.denominator,
         unfair_to_from: seen.unfair.map(|unfair| unfair[0]),
         unfair_to_to: seen.unfair.map(|unfair| unfair[1]),
         enough: whole(question.min_cases),
         baseline_value: seen.baseline.and_then(finite),
-        reason_code: ruling.findings.code().word().into(),
-        reason_args: ruling.findings.args().into(),
+        reason_code: reason_code.into(),
+        reason_args: reason_args.into(),
         reason: ruling.findings.words().into(),
         job_line: whole(question.line),
         decides: decides.into(),

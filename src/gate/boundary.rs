@@ -10,7 +10,7 @@
 
 use super::decide_by::GateDecideBy;
 use super::evidence::{GateEvidence, ratio_of_doubtful};
-use crate::gate::question::{GateObservation, GateQuestion, GateRuling, GateTables};
+use crate::gate::question::{GateCase, GateQuestion, GateRuling, GateTables};
 use crate::gate::reason::{GateReason, GateStatus};
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::RATE_OF_ONE;
@@ -18,15 +18,10 @@ use crate::table::{finite, has_flag};
 
 /// The ends of the interval that decides with the doubt about both rates; none where that is not
 /// known.
-fn ends_of_both(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    tables: GateTables<'_>,
-) -> Option<(f64, f64)> {
+fn ends_of_both(case: GateCase<'_>) -> Option<(f64, f64)> {
+    let seen = case.seen;
     let (lo, hi) = seen.row.lo.zip(seen.row.hi)?;
-    let GateEvidence::Pair { is_ratio: true, rates } =
-        GateEvidence::of_rates(question, seen, tables)?
-    else {
+    let GateEvidence::Pair { is_ratio: true, rates } = GateEvidence::of_rates(case)? else {
         return None;
     };
     let [p, q] = rates.map(|of| (of.rate, of.sure()));
@@ -44,7 +39,7 @@ pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, table
     }
     let kept = ruling.verdict() == GateStatus::Pass;
     let limit = question.limit;
-    let ends = match ends_of_both(question, seen, tables) {
+    let ends = match ends_of_both(GateCase::new(question, seen, tables)) {
         Some((lo, hi)) if limit.kept_by(lo) == kept && limit.kept_by(hi) == kept => return,
         ends => ends.map(|(lo, hi)| [lo, hi].map(finite)),
     };

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion};
 use crate::gate::reason::{CountedUnit, EmptySearch, GateCount, GateReason};
-use crate::table::file::{read_matching, read_rows};
+use crate::table::file::{each_row, read_rows};
 use crate::table::recourse::{ComparedPair, RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS};
 use crate::table::why::{CONFIRMED_PATTERNS, SwitchPatternRow};
 use crate::table::{MetricRow, SharedText};
@@ -100,14 +100,13 @@ fn count_subgroups(
     for row in read_rows::<RecourseRow>(folder)?.iter().filter(|row| is_own(&row.pair)) {
         counts.insert(groups(&row.pair), (0, [0; 2]));
     }
-    read_matching(folder, |row: &SubgroupRow| {
-        if let Some(score) = row.score.filter(|_| is_own(&row.pair) && is_asked(row)) {
+    each_row(folder, |row: SubgroupRow| {
+        if let Some(score) = row.score.filter(|_| is_own(&row.pair) && is_asked(&row)) {
             let (looked_at, unfair) = counts.entry(groups(&row.pair)).or_default();
             *looked_at += 1;
             let to_second = row.against == row.pair.group_1;
             unfair[usize::from(to_second)] += i64::from(row.rank.is_some() && is_unfair(score));
         }
-        false
     })?;
     let seen = counts.into_iter().map(|([from, to], (looked_at, unfair))| {
         let seen = observation(question, ["pair", &from, &to]);

@@ -2,14 +2,13 @@
 //! many people (a person has several, weights, several counterfactuals of a row), or an interval.
 
 use crate::gate::people::{PeopleTables, confusion_of};
-use crate::gate::question::{GateObservation, GateQuestion, GateTables};
+use crate::gate::question::GateCase;
 use crate::metric::GapTransform;
 use crate::metric::catalog::find;
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, mover_ratio, wilson_of_share, z_of_level,
 };
 use crate::metric::rate::Rate;
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_reading::rates_of_gap;
 use crate::table::MetricRow;
 
@@ -136,17 +135,13 @@ impl GateEvidence {
     }
 
     /// What is behind a value of the tables that has an interval.
-    pub(super) fn of(
-        question: &GateQuestion,
-        seen: &GateObservation,
-        tables: GateTables<'_>,
-    ) -> Option<Self> {
-        let row = &seen.row;
+    pub(super) fn of(case: GateCase<'_>) -> Option<Self> {
+        let (seen, row) = (case.seen, &case.seen.row);
         let (value, lo, hi) = (row.value?, row.lo?, row.hi?);
         if row.interval == IntervalProcedure::Wilson.as_str() && !seen.is_change {
             return RateEvidence::of_cases(row).map(GateEvidence::Share);
         }
-        if let Some(of) = GateEvidence::of_rates(question, seen, tables) {
+        if let Some(of) = GateEvidence::of_rates(case) {
             return Some(of);
         }
         // Where a person may have several rows the interval narrows with more persons.
@@ -165,13 +160,9 @@ impl GateEvidence {
     /// The rates behind a value that is none of a change: two of people behind Katz's or Newcombe's
     /// interval, else those that the table says to be less sure than as many people; none where it
     /// does not tell how sure, or they do not give the value.
-    pub(super) fn of_rates(
-        question: &GateQuestion,
-        seen: &GateObservation,
-        tables: GateTables<'_>,
-    ) -> Option<Self> {
-        let row = &seen.row;
-        let value = row.value.filter(|_| !seen.is_change)?;
+    pub(super) fn of_rates(case: GateCase<'_>) -> Option<Self> {
+        let row = &case.seen.row;
+        let value = row.value.filter(|_| !case.seen.is_change)?;
         let pair = |(is_ratio, candidates): (bool, Vec<[RateEvidence; 2]>)| {
             let mut all =
                 candidates.into_iter().map(|rates| GateEvidence::Pair { is_ratio, rates });
@@ -180,11 +171,11 @@ impl GateEvidence {
                 of.value().is_some_and(|of| (of - value).abs() <= near)
             })
         };
-        if let Some(of) = pairs_of_people(question, seen, tables).and_then(pair) {
+        if let Some(of) = pairs_of_people(case).and_then(pair) {
             return Some(of);
         }
         if row.denominator.is_none() {
-            return pairs_of_rows(question, seen, tables).and_then(pair);
+            return pairs_of_rows(case).and_then(pair);
         }
         let of_people = || {
             let width = row.hi? - row.lo?;
@@ -197,11 +188,8 @@ impl GateEvidence {
 }
 
 /// The pairs of rates of people of which one may be behind a gap, and whether it is their ratio.
-fn pairs_of_people(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    tables: GateTables<'_>,
-) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
+fn pairs_of_people(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
+    let seen = case.seen;
     let is_ratio = seen.row.interval == IntervalProcedure::Katz.as_str();
     if !is_ratio && seen.row.interval != IntervalProcedure::Newcombe.as_str() {
         return None;
@@ -210,10 +198,10 @@ fn pairs_of_people(
     let [scope, from, to] = seen.place();
     if scope == "difference" {
         let base = metric.gap_of.map_or(metric.id, |(base, _)| base);
-        let rates = rates_of_sides(question, seen, tables, (base, RateEvidence::of_cases))?;
+        let rates = rates_of_sides(case, base, RateEvidence::of_cases)?;
         return Some((is_ratio, vec![rates]));
     }
-    let of = PeopleTables::new(question, seen, tables);
+    let of = PeopleTables::new(case);
     let a = confusion_of(&of.side(from, to)?.measured().0);
     let b = confusion_of(&of.side(to, from)?.measured().0);
     let of_people =
@@ -229,38 +217,33 @@ fn pairs_of_people(
 }
 
 /// The same of rows that are less sure than as many people.
-fn pairs_of_rows(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    tables: GateTables<'_>,
-) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
-    let metric = find(&seen.row.metric)?;
+fn pairs_of_rows(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
+    let metric = find(&case.seen.row.metric)?;
     let base = match (metric.gap_of, metric.of_favourable()) {
-        (None, _) if seen.row.key.scope == "difference" => metric.id,
+        (None, _) if case.seen.row.key.scope == "difference" => metric.id,
         (Some((base, GapTransform::Difference | GapTransform::Ratio)), _) => base,
         (None, Some(GapTransform::Inverse)) => "pprev",
         _ => return None,
     };
     let rate = |row: &MetricRow| RateEvidence::of_rows(row, row.n_eff?);
-    let [x, y] = rates_of_sides(question, seen, tables, (base, rate))?;
+    let [x, y] = rates_of_sides(case, base, rate)?;
     // The gate may ask for the groups in another order than the metric has them, and of ratios of
     // favourable predictions these may be the negative ones.
     let mut all = vec![[x, y], [y, x]];
     if metric.of_favourable() == Some(GapTransform::Inverse) {
         all.extend([[x.other(), y.other()], [y.other(), x.other()]]);
     }
-    Some((SwapEffect::of(metric).ratio_order().is_some(), all))
+    Some((metric.has_order(), all))
 }
 
 /// The rates of a metric on both sides of a gap, as the table of metrics has them.
 fn rates_of_sides(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    tables: GateTables<'_>,
-    (metric, rate): (&str, impl Fn(&MetricRow) -> Option<RateEvidence>),
+    case: GateCase<'_>,
+    metric: &str,
+    rate: impl Fn(&MetricRow) -> Option<RateEvidence>,
 ) -> Option<[RateEvidence; 2]> {
-    let [first, second] = seen.sides().try_into().ok()?;
-    let of = |place| rate(question.row(tables.metrics, &seen.row.key.sensitive, metric, place)?);
+    let [first, second] = case.seen.sides().try_into().ok()?;
+    let of = |place| rate(case.row(metric, place)?);
     Some([of(first)?, of(second)?])
 }
 

@@ -9,7 +9,7 @@
 use super::observe::{matches, observed};
 use super::verdict::decide;
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::question::{GateObservation, GateQuantity, GateQuestion, GateSubject};
+use crate::gate::question::{GateCase, GateQuantity, GateQuestion, GateSubject};
 use crate::gate::reason::{GateReason, GateStatus};
 use crate::metric::value::hidden_cause::HIDDEN_RATES;
 use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey, MetricRow};
@@ -48,14 +48,11 @@ pub(crate) fn verdict(
 }
 
 /// Why a pass does not withstand what its gate asks for; none where it does, or nothing is asked.
-pub(super) fn overturned(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    hidden: &[HiddenCauseRow],
-) -> Option<GateReason> {
-    let withstands = question.withstands?;
-    let key = JudgedRateKey::new(&seen.row, &question.name);
-    let of_gate = hidden.iter().filter(|row| row.target == ANY_TARGET && row.key == key);
+pub(super) fn overturned(case: GateCase<'_>) -> Option<GateReason> {
+    let withstands = case.question.withstands?;
+    let key = JudgedRateKey::new(&case.seen.row, &case.question.name);
+    let of_gate =
+        case.tables.hidden.iter().filter(|row| row.target == ANY_TARGET && row.key == key);
     let reason = |turns_at, undefined: &str| GateReason::HiddenCause {
         turns_at,
         undefined: undefined.to_owned(),

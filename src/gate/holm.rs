@@ -14,14 +14,12 @@
 //! Student's of a logarithm too. On any other each side is stretched as that of a normal
 //! distribution, which is near enough.
 
-use super::evidence::{RateEvidence, people_of_width};
+use super::evidence::{RateEvidence, people_of_width, wilson_of};
 use super::verdict::{decide, inconclusive_reason};
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{ComparedPlace, GateReason, Judged};
 use crate::metric::catalog::find;
-use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, stretched, wilson_of_people, wilson_of_share, z_of_level,
-};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, stretched, z_of_level};
 use crate::table::MetricRow;
 
 /// A comparison that can be judged.
@@ -45,49 +43,43 @@ impl<'a> HolmTest<'a> {
         })
     }
 
-    /// The share behind Wilson's interval, and of how many cases it is: where a person may have
-    /// several rows, the effective number.
-    fn rate(&self) -> Option<(f64, f64)> {
+    /// Whether the interval is by a procedure.
+    fn is_by(&self, procedure: IntervalProcedure) -> bool {
+        self.observation.row.interval == procedure.as_str()
+    }
+
+    /// The share behind an interval of Wilson's, and how many people would be as sure: of distances
+    /// of scores that nobody's score moves, the share of people whose score does.
+    fn share(&self) -> Option<(f64, f64)> {
         let row = &self.observation.row;
-        if row.interval == IntervalProcedure::WilsonEffective.as_str() {
-            return Some((self.value, row.n_eff?));
+        let of_width = |width: f64| people_of_width(width, self.z);
+        if self.is_by(IntervalProcedure::Wilson) {
+            RateEvidence::of_cases(row).map(|of| (of.rate, of.sure()))
+        } else if self.is_by(IntervalProcedure::WilsonEffective) {
+            Some((self.value, row.n_eff?))
+        } else if self.is_by(IntervalProcedure::WilsonPeople) {
+            Some((self.value, of_width(self.hi - self.lo)?))
+        } else if self.is_by(IntervalProcedure::WilsonMoved) && self.value == 0.0 {
+            Some((0.0, of_width(self.as_share(self.hi))?))
+        } else {
+            None
         }
-        let is_of_people = row.interval == IntervalProcedure::Wilson.as_str();
-        let of = RateEvidence::of_cases(row).filter(|_| is_of_people)?;
-        Some((of.rate, of.rows as f64))
-    }
-
-    /// Behind an interval on people for a rate of 0 or 1: which of these, and how
-    /// many people there are.
-    fn people(&self) -> Option<(bool, f64)> {
-        let (is, everybody) = (self.observation.row.interval.as_str(), self.value == 1.0);
-        let of_people = is == IntervalProcedure::WilsonPeople.as_str();
-        let share = match (everybody, self.value == 0.0) {
-            (true, _) if of_people => 1.0 - self.lo,
-            (_, true) if of_people || self.is_of_moved() => self.as_share(self.hi),
-            _ => return None,
-        };
-        let people = people_of_width(share, self.z).filter(|_| !self.observation.is_change)?;
-        Some((everybody, people))
-    }
-
-    /// Whether the interval is that of the share of people whose score moves.
-    fn is_of_moved(&self) -> bool {
-        self.observation.row.interval == IntervalProcedure::WilsonMoved.as_str()
     }
 
     /// A root mean square is at most the root of the share of people who move; other values are
     /// reported as they are.
     fn as_share(&self, x: f64) -> f64 {
-        if self.is_of_moved() && self.observation.row.metric == "rmscd" { x * x.abs() } else { x }
+        let is_root = self.is_by(IntervalProcedure::WilsonMoved);
+        if is_root && self.observation.row.metric == "rmscd" { x * x.abs() } else { x }
     }
 
-    /// The ends that follow from an interval of a share of people.
+    /// The ends that follow from those of the share.
     fn ends_of_share(&self, share: ValueInterval) -> (f64, f64) {
+        let is_moved = self.is_by(IntervalProcedure::WilsonMoved);
         match self.observation.row.metric.as_str() {
-            "rmscd" if self.is_of_moved() => (share.lo, share.hi.sqrt()),
+            "rmscd" if is_moved => (share.lo, share.hi.sqrt()),
             // A mean change has a sign.
-            "mcd" if self.is_of_moved() => (-share.hi, share.hi),
+            "mcd" if is_moved => (-share.hi, share.hi),
             _ => (share.lo, share.hi),
         }
     }
@@ -98,7 +90,7 @@ impl<'a> HolmTest<'a> {
             IntervalProcedure::KatzEffective,
             IntervalProcedure::LogStudent,
         ];
-        self.lo > 0.0 && all.iter().any(|of| self.observation.row.interval == of.as_str())
+        self.lo > 0.0 && all.into_iter().any(|of| self.is_by(of))
     }
 
     /// Standard deviations by which the value lies beyond the limit; negative where it keeps it.
@@ -113,11 +105,12 @@ impl<'a> HolmTest<'a> {
             GateLimit::AtMost(_) => number(self.value) - number(bound),
             GateLimit::AtLeast(_) => number(bound) - number(self.value),
         };
-        let of_score = |share: f64, n: f64| (share * (1.0 - share) / n).max(0.0).sqrt();
-        let spread = match (self.rate(), self.people()) {
-            (Some((_, cases)), _) => of_score(bound, cases),
-            (None, Some((_, people))) => of_score(number(bound).abs(), people),
-            (None, None) => {
+        let spread = match self.share() {
+            Some((_, people)) => {
+                let share = number(bound);
+                (share * (1.0 - share) / people).max(0.0).sqrt()
+            }
+            None => {
                 let facing = if bound < self.value { self.lo } else { self.hi };
                 (number(self.value) - number(facing)).abs() / self.z
             }
@@ -128,15 +121,8 @@ impl<'a> HolmTest<'a> {
     /// The interval at another level.
     fn at(&self, level: f64) -> (f64, f64) {
         let z = z_of_level(level);
-        if let Some((share, cases)) = self.rate() {
-            let interval = wilson_of_share(share, cases, z, IntervalProcedure::Wilson);
-            return (interval.lo, interval.hi);
-        }
-        let of_people = |(everybody, people)| {
-            wilson_of_people(everybody, people, z, IntervalProcedure::WilsonMoved)
-        };
-        if let Some(share) = self.people().and_then(of_people) {
-            return self.ends_of_share(share);
+        if let Some(share) = self.share() {
+            return self.ends_of_share(wilson_of(share, z));
         }
         let wider = z / self.z;
         if self.is_logarithmic() {

@@ -9,19 +9,10 @@
 
 use crate::gate::question::{GateQuestion, GateSubject, GateTables};
 use crate::gate::reason::{EmptySearch, GateReason};
-use crate::table::{IssueRow, UnknownLevelRow};
+use crate::table::UnknownLevelRow;
 
 /// The arm that adds nothing, against which the others are set.
 const BASE: &str = "base";
-
-/// What an issue about a model objects to every gate on it, unless the job accepts it; none of
-/// other issues. Their texts say what is wrong.
-fn of_issue(issue: &IssueRow) -> Option<GateReason> {
-    let text = issue.text.to_string();
-    let all =
-        [GateReason::InvertedScores { text: text.clone() }, GateReason::NotRepeatable { text }];
-    all.into_iter().find(|objection| issue.code.as_str() == objection.code().word())
-}
 
 /// The share of the audited people of a group from which on what the model does not know of them
 /// leaves gates on the group undecided.
@@ -69,9 +60,9 @@ pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Ve
         .issues
         .iter()
         .filter(|issue| !question.model.is_empty() && issue.r#where.as_str() == question.model);
-    let of_model = about_model.filter_map(of_issue);
+    let of_model = about_model.filter_map(GateReason::of_issue);
     let of_levels = of_levels(question, tables);
     let all = question.objections.iter().cloned().chain(of_model).chain(of_levels);
     let all = all.chain(of_arm(question, tables));
-    all.filter(|objection| !question.accepts.contains(&objection.code())).collect()
+    all.filter(|objection| !question.accepts(objection)).collect()
 }

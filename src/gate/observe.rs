@@ -6,14 +6,13 @@ use std::collections::BTreeSet;
 use super::unmeasured;
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{
-    GateBaseline, GateObservation, GateQuantity, GateQuestion, GateSubject, GateTables,
+    GateBaseline, GateCase, GateObservation, GateQuantity, GateQuestion, GateSubject, GateTables,
 };
 use crate::gate::reason::{GateReason, IntervalLack, UncertaintySource};
 use crate::gate::verdict::fits_once;
-use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
-use crate::metric::swap_effect::SwapEffect;
+use crate::metric::{GapTransform, Metric, MetricFamily};
 use crate::table::{AuditKey, ChangeRow, MetricRow, finite};
 
 /// The rows of the table of metrics that the question is about, turned to its orientation.
@@ -133,7 +132,7 @@ pub(crate) fn add_old_extremes(
         let (value, n_rows) = (row.old_value, row.old_rows);
         let (key, metric) = (row.key.clone(), row.metric.clone());
         let seen = MetricRow { key, metric, value, n_rows, ..MetricRow::default() };
-        let ends = unmeasured::extremes(question, &seen.into(), old);
+        let ends = unmeasured::extremes(GateCase::new(question, &seen.into(), old));
         row.old_least = ends.map(|ends| ends.0).and_then(finite);
         row.old_most = ends.map(|ends| ends.1).and_then(finite);
     }
@@ -168,12 +167,11 @@ pub(super) fn matches(
             GateSubject::AnyDirection | GateSubject::HarmTo(_) => scope == "direction",
             GateSubject::Pair(a, b) => {
                 let compared = matches!(scope, "pair" | "difference" | "one_vs_rest");
-                let swap = swap_of(question, scope);
+                let by = transform_in(question, scope);
                 // Each order of a ratio has its row. Facets do not change places: other neighbours
                 // vote, other strata have no share.
-                let may_turn =
-                    swap.ratio_order().is_none() && family != MetricFamily::Clarify.as_str();
-                let [first, second] = swap.row_groups(a, b);
+                let may_turn = !by.has_order() && family != MetricFamily::Clarify.as_str();
+                let [first, second] = by.row_groups(a, b);
                 compared
                     && ((from == first && to == second)
                         || (may_turn && from == second && to == first))
@@ -182,103 +180,98 @@ pub(super) fn matches(
         }
 }
 
-/// The interval over some sources of uncertainty about a value.
-struct SourceInterval {
-    ends: Option<(f64, f64)>,
-    level: Option<f64>,
+/// A row with the ends of what decides a question, its level, its sources, and why it has no ends.
+fn with_ends(
+    row: &MetricRow,
+    (ends, level): (Option<(f64, f64)>, Option<f64>),
     over: Vec<UncertaintySource>,
-    /// Why there are no ends.
     lack: IntervalLack,
+) -> GateObservation {
+    let (lo, hi) = (ends.map(|ends| ends.0), ends.map(|ends| ends.1));
+    GateObservation { over, lack, ..MetricRow { lo, hi, level, ..row.clone() }.into() }
 }
 
-impl SourceInterval {
-    /// What decides a question about a row, by its own rule or by another one.
-    fn of(question: &GateQuestion, row: &MetricRow, by: GateDecideBy) -> Self {
-        let (ends, level, source, lack) = match by {
-            GateDecideBy::All => return SourceInterval::of_all(question, row),
-            GateDecideBy::Interval | GateDecideBy::Estimate => {
-                let lack = IntervalLack::Table(row.ci_method.to_string());
-                (row.lo.zip(row.hi), row.level, UncertaintySource::People, lack)
-            }
-            GateDecideBy::Worlds => {
-                // Of graphs that were fitted once there is no interval over refits.
-                let is_refitted = !fits_once(question);
-                let ends = row.world_lo.zip(row.world_hi).filter(|_| is_refitted);
-                let level = row.world_level.filter(|_| is_refitted);
-                (ends, level, UncertaintySource::Graphs, IntervalLack::FewGraphs)
-            }
-            GateDecideBy::Fit => {
-                let none = row.fit_repeats.is_none();
-                let lack = if none { IntervalLack::NotFitted } else { IntervalLack::FewFits };
-                let source = UncertaintySource::Fits(row.fit_repeats.unwrap_or(0));
-                (row.fit_lo.zip(row.fit_hi), None, source, lack)
-            }
-            GateDecideBy::Training => {
-                let none = row.training_repeats.is_none();
-                let lack = if none { IntervalLack::NotTrained } else { IntervalLack::FewTrainings };
-                let source = UncertaintySource::Trainings(row.training_repeats.unwrap_or(0));
-                (row.training_lo.zip(row.training_hi), None, source, lack)
-            }
-        };
-        SourceInterval { ends, level, over: vec![source], lack }
-    }
-
-    /// From the lowest to the highest end of each source that the set has, so that a limit outside
-    /// is kept by all of them, or broken by all.
-    fn of_all(question: &GateQuestion, row: &MetricRow) -> Self {
-        let sources = [
-            (GateDecideBy::Interval, true),
-            (GateDecideBy::Worlds, row.n_worlds.is_some()),
-            (GateDecideBy::Fit, row.fit_repeats.is_some()),
-            (GateDecideBy::Training, row.training_repeats.is_some()),
-        ];
-        let there = sources.into_iter().filter(|(_, is_there)| *is_there);
-        let all: Vec<Self> = there.map(|(by, _)| SourceInterval::of(question, row, by)).collect();
-        let lacks = all.iter().find(|source| source.ends.is_none());
-        let lack = lacks.map_or_else(IntervalLack::default, |source| IntervalLack::Over {
-            sources: source.over.clone(),
-            why: Box::new(source.lack.clone()),
-        });
-        let ends = all.iter().map(|source| source.ends).reduce(|a, b| {
-            let (a, b) = a.zip(b)?;
-            Some((a.0.min(b.0), a.1.max(b.1)))
-        });
-        let over = all.into_iter().flat_map(|source| source.over).collect();
-        SourceInterval { ends: ends.flatten(), level: None, over, lack }
-    }
+/// The same by a rule, that of the question or another one.
+fn decided_by(question: &GateQuestion, row: &MetricRow, by: GateDecideBy) -> GateObservation {
+    use UncertaintySource::{Fits, Graphs, People, Trainings};
+    let (of, source, lack) = match by {
+        GateDecideBy::All => return decided_by_all(question, row),
+        GateDecideBy::Interval | GateDecideBy::Estimate => {
+            let lack = IntervalLack::Table(row.ci_method.to_string());
+            ((row.lo.zip(row.hi), row.level), People, lack)
+        }
+        // Of graphs that were fitted once there is no interval over refits.
+        GateDecideBy::Worlds if fits_once(question) => {
+            ((None, None), Graphs, IntervalLack::FewGraphs)
+        }
+        GateDecideBy::Worlds => {
+            ((row.world_lo.zip(row.world_hi), row.world_level), Graphs, IntervalLack::FewGraphs)
+        }
+        GateDecideBy::Fit => {
+            let none = row.fit_repeats.is_none();
+            let lack = if none { IntervalLack::NotFitted } else { IntervalLack::FewFits };
+            ((row.fit_lo.zip(row.fit_hi), None), Fits(row.fit_repeats.unwrap_or(0)), lack)
+        }
+        GateDecideBy::Training => {
+            let none = row.training_repeats.is_none();
+            let lack = if none { IntervalLack::NotTrained } else { IntervalLack::FewTrainings };
+            let source = Trainings(row.training_repeats.unwrap_or(0));
+            ((row.training_lo.zip(row.training_hi), None), source, lack)
+        }
+    };
+    with_ends(row, of, vec![source], lack)
 }
 
-/// What becomes of the values of a gate in a scope where the groups change places. The difference
-/// between two directions changes its sign for every metric that is no ratio of them.
-fn swap_of(question: &GateQuestion, scope: &str) -> SwapEffect {
+/// From the lowest to the highest end of each source that the set has, so that a limit outside is
+/// kept by all of them, or broken by all.
+fn decided_by_all(question: &GateQuestion, row: &MetricRow) -> GateObservation {
+    let sources = [
+        (GateDecideBy::Interval, true),
+        (GateDecideBy::Worlds, row.n_worlds.is_some()),
+        (GateDecideBy::Fit, row.fit_repeats.is_some()),
+        (GateDecideBy::Training, row.training_repeats.is_some()),
+    ];
+    let there = sources.into_iter().filter(|(_, is_there)| *is_there);
+    let all: Vec<_> = there.map(|(by, _)| decided_by(question, row, by)).collect();
+    let ends = |of: &GateObservation| of.row.lo.zip(of.row.hi);
+    let lacks = all.iter().find(|source| ends(source).is_none());
+    let lack = lacks.map_or_else(IntervalLack::default, |source| IntervalLack::Over {
+        sources: source.over.clone(),
+        why: Box::new(source.lack.clone()),
+    });
+    let whole = all.iter().map(ends).reduce(|a, b| {
+        let (a, b) = a.zip(b)?;
+        Some((a.0.min(b.0), a.1.max(b.1)))
+    });
+    let over = all.into_iter().flat_map(|source| source.over).collect();
+    with_ends(row, (whole.flatten(), None), over, lack)
+}
+
+/// How the values of a gate compare two groups in a scope. Two directions are subtracted for every
+/// metric that is no ratio of them.
+fn transform_in(question: &GateQuestion, scope: &str) -> GapTransform {
     let metric = find(&question.metric).filter(|metric| !metric.is_gap_in(scope));
-    metric.map_or(SwapEffect::Negated, SwapEffect::of)
+    metric.and_then(Metric::transform).unwrap_or(GapTransform::Difference)
 }
 
 fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
     in_question_order(question, observed(question, row))
 }
 
-/// A row as the table has it.
+/// A row as the table has it, with what decides the question.
 pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservation {
-    let interval = SourceInterval::of(question, row, question.decide_by);
-    let row = MetricRow {
-        lo: interval.ends.map(|ends| ends.0),
-        hi: interval.ends.map(|ends| ends.1),
-        level: interval.level,
-        ..row.clone()
-    };
-    GateObservation { over: interval.over, lack: interval.lack, ..row.into() }
+    decided_by(question, row, question.decide_by)
 }
 
 /// The same with the groups of a difference in the order of the question.
 fn in_question_order(question: &GateQuestion, mut seen: GateObservation) -> GateObservation {
     let GateSubject::Pair(first, second) = &question.scope else { return seen };
-    match swap_of(question, &seen.row.key.scope) {
+    match transform_in(question, &seen.row.key.scope) {
         // Each order of a ratio has its row.
-        SwapEffect::Reciprocal(_) => return seen,
-        SwapEffect::Negated if seen.row.key.from_group != *first => negate(&mut seen),
-        SwapEffect::Negated | SwapEffect::Same => {}
+        GapTransform::Ratio | GapTransform::Inverse => return seen,
+        GapTransform::Widest | GapTransform::SmallerOverLarger => {}
+        _ if seen.row.key.from_group != *first => negate(&mut seen),
+        _ => {}
     }
     (seen.row.key.from_group, seen.row.key.to_group) = (first.into(), second.into());
     seen

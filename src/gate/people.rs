@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::gate::question::{GateObservation, GateQuestion, GateTables};
+use crate::gate::question::GateCase;
 use crate::metric::Metric;
 use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, cell_index};
 use crate::table::population::AUDITED;
-use crate::table::{CountRow, MetricRow, NO_GROUP, PopulationRow};
+use crate::table::{CountRow, NO_GROUP, PopulationRow};
 
 /// Numbers of people, or of their weights, by cell of a confusion or of an extended matrix.
 pub(super) type Cells = [u64; ECCM_CELLS];
@@ -78,9 +78,7 @@ pub(super) fn switch_cell(label: usize, positive: bool, positive_cf: bool) -> us
 
 /// The tables of a question about one attribute.
 pub(super) struct PeopleTables<'a> {
-    pub(super) question: &'a GateQuestion,
-    pub(super) seen: &'a GateObservation,
-    pub(super) tables: GateTables<'a>,
+    pub(super) case: GateCase<'a>,
     /// The counts of its model, of the rows as they are and of its set.
     counts: Vec<&'a CountRow>,
     /// The people without a group.
@@ -89,11 +87,8 @@ pub(super) struct PeopleTables<'a> {
 }
 
 impl<'a> PeopleTables<'a> {
-    pub(super) fn new(
-        question: &'a GateQuestion,
-        seen: &'a GateObservation,
-        tables: GateTables<'a>,
-    ) -> Self {
+    pub(super) fn new(case: GateCase<'a>) -> Self {
+        let GateCase { question, seen, tables } = case;
         let is_own = |row: &&CountRow| {
             row.key.arm == question.arm
                 && row.key.model == question.model
@@ -105,7 +100,7 @@ impl<'a> PeopleTables<'a> {
         let counts: Vec<&CountRow> = tables.counts.iter().filter(is_own).collect();
         let is_weighed = counts.iter().any(|row| row.weight.is_some());
         let none = StatePeople::default();
-        let mut of = PeopleTables { question, seen, tables, counts, none, is_weighed };
+        let mut of = PeopleTables { case, counts, none, is_weighed };
         of.none = of.people(NO_GROUP, "").unwrap_or_default();
         of
     }
@@ -113,7 +108,7 @@ impl<'a> PeopleTables<'a> {
     /// A text of the table of counts as unknown 0, no 1 or yes 2; none of a class where all classes
     /// are asked about together.
     pub(super) fn state(&self, text: &str) -> Option<usize> {
-        match (self.question.class.as_str(), text) {
+        match (self.case.question.class.as_str(), text) {
             (_, "") => Some(0),
             ("", "0") => Some(1),
             ("", "1") => Some(2),
@@ -161,7 +156,7 @@ impl<'a> PeopleTables<'a> {
     /// The counterfactuals of a direction.
     pub(super) fn moved(&self, from: &str, to: &str) -> Option<MeasuredCells> {
         let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
-        for row in self.counted(&self.question.counterfactual, ["direction", from, to]) {
+        for row in self.counted(&self.case.question.counterfactual, ["direction", from, to]) {
             let [label, before, after] =
                 [&row.label, &row.predicted, &row.predicted_cf].map(|text| self.state(text));
             let cell = switch_cell(label?, before? == 2, after? == 2);
@@ -173,7 +168,7 @@ impl<'a> PeopleTables<'a> {
 
     /// The row of the table of the population of a group under the model, or of those without one.
     pub(super) fn population(&self, group: Option<&str>) -> Option<&'a PopulationRow> {
-        let PeopleTables { question, seen, tables, .. } = self;
+        let GateCase { question, seen, tables } = self.case;
         tables.population.iter().find(|row| {
             row.is_of_model(&question.model)
                 && row.sensitive == seen.row.key.sensitive
@@ -188,21 +183,21 @@ impl<'a> PeopleTables<'a> {
             people.unscored().iter().sum::<u64>() >= row.unscored()
         };
         let of_groups = self.groups().into_iter().all(|group| {
-            let row = self.population(Some(group)).filter(|_| self.question.arm.is_empty());
+            let row = self.population(Some(group)).filter(|_| self.case.question.arm.is_empty());
             let people = self.people("group", group).unwrap_or_default();
             row.is_none_or(|row| tells(people, row))
         });
-        let none = self.population(None).filter(|_| self.question.arm.is_empty());
+        let none = self.population(None).filter(|_| self.case.question.arm.is_empty());
         let is_empty = self.none.rows.iter().all(|n| *n == 0) && !self.ungrouped_are_weightless();
         of_groups && none.is_none_or(|row| tells(self.none, row) && (row.rows == 0 || !is_empty))
     }
 
     /// The audited rows without a group, whatever the model.
     pub(super) fn ungrouped(&self) -> Option<&'a PopulationRow> {
-        self.tables.population.iter().find(|row| {
+        self.case.tables.population.iter().find(|row| {
             row.is_of_rows()
                 && row.state == AUDITED
-                && row.sensitive == self.seen.row.key.sensitive
+                && row.sensitive == self.case.seen.row.key.sensitive
                 && row.group.is_none()
         })
     }
@@ -229,8 +224,8 @@ impl<'a> PeopleTables<'a> {
 
     /// The value that the table of metrics has: of a change that of the later run.
     pub(super) fn value(&self) -> Option<f64> {
-        let value = self.seen.row.value?;
-        if self.seen.is_change { Some(value + self.seen.baseline?) } else { Some(value) }
+        let value = self.case.seen.row.value?;
+        if self.case.seen.is_change { Some(value + self.case.seen.baseline?) } else { Some(value) }
     }
 
     /// The declared groups.
@@ -242,15 +237,10 @@ impl<'a> PeopleTables<'a> {
         own.map(|row| row.key.from_group.as_str()).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Rows of the table of metrics like the one that is judged, of a metric and a place.
-    pub(super) fn metric(&self, metric: &str, place: [&str; 3]) -> Option<&'a MetricRow> {
-        self.question.row(self.tables.metrics, &self.seen.row.key.sensitive, metric, place)
-    }
-
     /// How sure one row below a rate is, by the table of metrics: 1 where each row is a person who
     /// counts as one.
     pub(super) fn effective(&self, metric: &str, place: [&str; 3]) -> Option<f64> {
-        let row = self.metric(metric, place);
+        let row = self.case.row(metric, place);
         match row.and_then(|row| row.n_eff.zip(row.denominator)) {
             Some((sure, below)) if below > 0 => Some(sure / below as f64),
             _ if self.is_weighed || row.is_some_and(|row| row.n_persons.is_some()) => None,
@@ -260,7 +250,7 @@ impl<'a> PeopleTables<'a> {
 
     /// How often a row counts in a direction: a row may have several counterfactuals there.
     pub(super) fn repeats(&self, from: &str, to: &str) -> u64 {
-        let row = self.metric(SWITCH_RATE, ["direction", from, to]);
+        let row = self.case.row(SWITCH_RATE, ["direction", from, to]);
         row.and_then(|row| {
             Some((u64::try_from(row.denominator?).ok()?, u64::try_from(row.n_rows).ok()?))
         })
@@ -278,6 +268,6 @@ impl<'a> PeopleTables<'a> {
 
     /// Whether the table of counts holds the model of the question.
     pub(super) fn has_counts(&self) -> bool {
-        !self.question.class.is_empty() || !self.groups().is_empty()
+        !self.case.question.class.is_empty() || !self.groups().is_empty()
     }
 }

@@ -8,7 +8,7 @@ use crate::gate::reason::{
 use crate::metric::value::settings::FavourableClass;
 use crate::table::{
     ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, MetricRow,
-    PopulationRow, ReasonCode, UnknownLevelRow,
+    PopulationRow, UnknownLevelRow,
 };
 
 /// The limit; 0 at most where none is stated.
@@ -162,8 +162,8 @@ pub(crate) struct GateQuestion {
     pub favourable: Option<FavourableClass>,
     /// Why it cannot be judged regardless of the tables; empty where it can.
     pub objections: Vec<GateReason>,
-    /// The objections to its model and its set that the job accepts.
-    pub accepts: Vec<ReasonCode>,
+    /// The codes of the objections to its model and its set that the job accepts.
+    pub accepts: Vec<&'static str>,
     /// Which rows.
     pub scope: GateSubject,
     /// What is asked.
@@ -204,27 +204,23 @@ impl GateQuestion {
             && class == self.class
     }
 
-    /// The rows of the table of metrics that belong to the question, of an attribute.
-    pub(crate) fn rows<'a>(
-        &self,
-        metrics: &'a [MetricRow],
-        sensitive: &str,
-    ) -> impl Iterator<Item = &'a MetricRow> {
-        metrics.iter().filter(move |row| {
-            self.is_about(&row.key, &row.class) && row.key.sensitive == *sensitive
-        })
+    /// Whether the job decides it in spite of an objection.
+    pub(super) fn accepts(&self, objection: &GateReason) -> bool {
+        self.accepts.contains(&objection.code().as_str())
     }
 
-    /// The value of a metric at a place: its scope and groups.
-    pub(crate) fn row<'a>(
-        &self,
-        metrics: &'a [MetricRow],
-        sensitive: &str,
-        metric: &str,
-        place: [&str; 3],
-    ) -> Option<&'a MetricRow> {
-        let mut rows = self.rows(metrics, sensitive);
-        rows.find(|row| row.metric == *metric && row.key.scope_and_groups() == place)
+    /// The columns `rule`: what the limit bounds, and what decides.
+    pub(super) fn rule(&self) -> [&'static str; 2] {
+        let bounds = match (self.quantity, self.limit) {
+            (GateQuantity::Value, GateLimit::AtMost(_)) => "at_most",
+            (GateQuantity::Value, GateLimit::AtLeast(_)) => "at_least",
+            (GateQuantity::Change, GateLimit::AtMost(_)) => "rise_at_most",
+            (GateQuantity::Change, GateLimit::AtLeast(_)) => "fall_at_most",
+        };
+        match self.decide_by {
+            GateDecideBy::Interval if self.holm => [bounds, "interval, holm"],
+            by => [bounds, by.word()],
+        }
     }
 
     /// The number of the limit as the job states it.
@@ -242,12 +238,58 @@ impl GateQuestion {
 pub(crate) struct GateResults {
     /// The table `gates`.
     pub table: Vec<GateRow>,
-    /// The worst verdict of the gates that count; none where no gate counts.
-    pub verdict: Option<GateStatus>,
     /// Number of gates by verdict.
     pub tally: GateTally,
     /// The worst gate.
     pub worst: Option<WorstGate>,
+}
+
+impl GateResults {
+    /// What these rows of `gates` come to, of which one decides each gate; of equals the first is
+    /// the worst.
+    pub(super) fn of(table: Vec<GateRow>) -> Self {
+        let deciding = || table.iter().filter(|row| row.decides == 1);
+        let n = |word: &str| deciding().filter(|row| row.counts_as() == word).count() as u32;
+        let tally = GateTally {
+            pass: n("pass"),
+            fail: n("fail"),
+            inconclusive: n("inconclusive"),
+            warn: n("warn"),
+            skipped: n("skipped"),
+        };
+        // One that only warns and does not pass is worse than one that passes.
+        let rank = |row: &GateRow| {
+            let status = GateStatus::of(row);
+            (status != GateStatus::Pass, row.level != "warn", status)
+        };
+        let asked = deciding().filter(|row| row.counts_as() != "skipped");
+        let worst = asked.reduce(|a, b| {
+            let order = rank(b).cmp(&rank(a)).then(b.excess().total_cmp(&a.excess()));
+            if order.is_gt() { b } else { a }
+        });
+        let worst = worst.map(|row| WorstGate {
+            gate: row.gate.to_string(),
+            metric: row.metric.to_string(),
+            value: row.value,
+            lo: row.lo,
+            hi: row.hi,
+            n: row.denominator,
+            limit: row.limit,
+            verdict: row.verdict.to_string(),
+        });
+        GateResults { tally, worst, table }
+    }
+
+    /// The worst verdict of the gates that count; none where no gate counts.
+    pub(crate) fn verdict(&self) -> Option<GateStatus> {
+        let GateTally { pass, fail, inconclusive, .. } = self.tally;
+        let all = [
+            (fail, GateStatus::Fail),
+            (inconclusive, GateStatus::Inconclusive),
+            (pass, GateStatus::Pass),
+        ];
+        all.into_iter().find(|(n, _)| *n > 0).map(|(_, verdict)| verdict)
+    }
 }
 
 /// A value with its interval, seen from the gate's side.
@@ -313,6 +355,37 @@ impl GateObservation {
 impl From<MetricRow> for GateObservation {
     fn from(row: MetricRow) -> Self {
         GateObservation { row, ..GateObservation::default() }
+    }
+}
+
+/// A value that a question looks at, and the tables that judge it.
+#[derive(Clone, Copy)]
+pub(super) struct GateCase<'a> {
+    pub(super) question: &'a GateQuestion,
+    pub(super) seen: &'a GateObservation,
+    pub(super) tables: GateTables<'a>,
+}
+
+impl<'a> GateCase<'a> {
+    pub(super) fn new(
+        question: &'a GateQuestion,
+        seen: &'a GateObservation,
+        tables: GateTables<'a>,
+    ) -> Self {
+        GateCase { question, seen, tables }
+    }
+
+    /// The rows of the table of metrics about the same people, model, set and attribute.
+    pub(super) fn rows(self) -> impl Iterator<Item = &'a MetricRow> {
+        self.tables.metrics.iter().filter(move |row| {
+            self.question.is_about(&row.key, &row.class)
+                && row.key.sensitive == self.seen.row.key.sensitive
+        })
+    }
+
+    /// That of a metric at a place: its scope and groups.
+    pub(super) fn row(self, metric: &str, place: [&str; 3]) -> Option<&'a MetricRow> {
+        self.rows().find(|row| row.metric == *metric && row.key.scope_and_groups() == place)
     }
 }
 

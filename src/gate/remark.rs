@@ -5,44 +5,36 @@
 
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{
-    GateLimit, GateObservation, GateQuantity, GateQuestion, GateRuling, GateSubject,
+    GateCase, GateLimit, GateQuantity, GateQuestion, GateRuling, GateSubject,
 };
-use crate::gate::reason::{GateFindings, GateRemark, GateStatus, LowerSide, OwnValue};
+use crate::gate::reason::{GateRemark, GateStatus, LowerSide, OwnValue};
 use crate::metric::GapTransform;
 use crate::metric::catalog::find;
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::value::worlds::ATTRIBUTE_FOLLOWS;
-use crate::table::{GateRow, MetricRow, has_flag};
+use crate::table::{MetricRow, has_flag};
 
-/// The remarks on a ruling; `own` are the rows of the same gate about the audited model, where the
-/// question is about an arm.
+/// The remarks on a verdict; `own` are the rulings of the same gate about the audited model, where
+/// the question is about an arm.
 pub(super) fn remarks(
-    question: &GateQuestion,
-    ruling: &GateRuling,
-    metrics: &[MetricRow],
-    own: Option<&[GateRow]>,
+    case: GateCase<'_>,
+    verdict: GateStatus,
+    own: Option<&[GateRuling]>,
 ) -> Vec<GateRemark> {
-    let seen = &ruling.observation;
-    let follows = has_flag(&seen.row.flags, ATTRIBUTE_FOLLOWS);
-    let passes = ruling.verdict() == GateStatus::Pass;
-    let left_out = leaves_out_trainings(question, seen, metrics);
+    let follows = has_flag(&case.seen.row.flags, ATTRIBUTE_FOLLOWS);
     let all = [
         follows.then_some(GateRemark::AttributeFollows),
-        passes.then(|| other_order(question, seen, metrics)).flatten(),
-        left_out.then_some(GateRemark::TrainingsLeftOut),
-        own.map(|own| audited_model(question, seen, own)),
+        (verdict == GateStatus::Pass).then(|| other_order(case)).flatten(),
+        leaves_out_trainings(case).then_some(GateRemark::TrainingsLeftOut),
+        own.map(|own| audited_model(case, own)),
     ];
     all.into_iter().flatten().collect()
 }
 
 /// Whether a change is judged by an interval that is narrower than what is known: the run measured
 /// its value for other trainings of the model, and these are no part of the interval.
-fn leaves_out_trainings(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    metrics: &[MetricRow],
-) -> bool {
+fn leaves_out_trainings(case: GateCase<'_>) -> bool {
+    let seen = case.seen;
     let place = seen.place();
     let turned = [place[0], place[2], place[1]];
     let is_own = |row: &MetricRow| {
@@ -51,25 +43,20 @@ fn leaves_out_trainings(
             && [place, turned].contains(&row.key.scope_and_groups())
     };
     seen.is_change
-        && question.decide_by == GateDecideBy::Interval
+        && case.question.decide_by == GateDecideBy::Interval
         && seen.objections.is_empty()
         && seen.row.lo.is_some()
-        && question.rows(metrics, &seen.row.key.sensitive).any(is_own)
+        && case.rows().any(is_own)
 }
 
 /// Of a ratio that keeps its limit, that the same ratio the other way round would break it, and
 /// which group that says is behind; none where it keeps it too.
-fn other_order(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    metrics: &[MetricRow],
-) -> Option<GateRemark> {
+fn other_order(case: GateCase<'_>) -> Option<GateRemark> {
+    let GateCase { question, seen, .. } = case;
     let GateSubject::Pair(first, second) = &question.scope else { return None };
-    let metric = find(&question.metric)?;
-    SwapEffect::of(metric).ratio_order().filter(|_| !seen.is_change)?;
+    let metric = find(&question.metric).filter(|of| of.has_order() && !seen.is_change)?;
     let [scope, from, to] = seen.place();
-    let place = [scope, to, from];
-    let turned = question.row(metrics, &seen.row.key.sensitive, &seen.row.metric, place)?;
+    let turned = case.row(&seen.row.metric, [scope, to, from])?;
     let value = turned.value.filter(|value| !question.limit.kept_by(*value))?;
     let [lower, higher] = match question.limit {
         GateLimit::AtLeast(_) => [second, first],
@@ -98,28 +85,23 @@ pub(super) fn question_of_model(
         .then(|| GateQuestion { arm: String::new(), ..question.clone() })
 }
 
-/// What the audited model does for the same metric and groups as one row of the gate. Its furthest
-/// groups may be others.
-fn audited_model(question: &GateQuestion, seen: &GateObservation, own: &[GateRow]) -> GateRemark {
-    let [_, _, scope, from, to] = seen.key();
-    let is_same = |row: &&GateRow| {
-        let of = [&row.metric, &row.sensitive, &row.scope].map(|text| text.as_str());
-        of == seen.key()[..3]
-            && (scope == "worst_case" || row.from_group == from && row.to_group == to)
-    };
-    let own = own.iter().find(is_same).and_then(|row| {
-        Some(OwnValue {
+/// What the audited model does for the same metric and groups as one ruling of the gate. Its
+/// furthest groups may be others.
+fn audited_model(case: GateCase<'_>, own: &[GateRuling]) -> GateRemark {
+    let GateCase { question, seen, .. } = case;
+    let same = if seen.place()[0] == "worst_case" { 3 } else { 5 };
+    let is_same = |of: &&GateRuling| of.observation.key()[..same] == seen.key()[..same];
+    let own = own.iter().find(is_same).map(|own| {
+        let row = &own.observation.row;
+        Box::new(OwnValue {
             value: row.value,
             ends: row.lo.zip(row.hi),
-            limit: row.limit,
-            decides: row.rule_words().1.to_owned(),
-            verdict: row.verdict.to_string(),
-            findings: GateFindings::of_row(row)?,
+            limit: question.stated_limit(),
+            decides: question.rule()[1].to_owned(),
+            verdict: own.verdict().word().to_owned(),
+            findings: own.findings.clone(),
         })
     });
-    GateRemark::AuditedModel {
-        of_set: question.model.is_empty(),
-        of_change: question.quantity == GateQuantity::Change,
-        own: own.map(Box::new),
-    }
+    let of_change = question.quantity == GateQuantity::Change;
+    GateRemark::AuditedModel { of_set: question.model.is_empty(), of_change, own }
 }

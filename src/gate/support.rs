@@ -4,7 +4,6 @@
 use super::holm;
 use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{GateReason, GateStatus};
-use crate::table::ReasonCode;
 
 /// Takes verdicts back that the supported people alone do not bear out, unless the job accepts it.
 /// `supported` are their values; none where the metric has none.
@@ -14,10 +13,7 @@ pub(super) fn reconsider(
     supported: Vec<GateObservation>,
 ) {
     let verdict_of = |rulings: &[GateRuling]| rulings.iter().map(GateRuling::verdict).max();
-    if supported.is_empty()
-        || verdict_of(rulings) == Some(GateStatus::Inconclusive)
-        || question.accepts.contains(&ReasonCode::UnsupportedPeople)
-    {
+    if supported.is_empty() || verdict_of(rulings) == Some(GateStatus::Inconclusive) {
         return;
     }
     let alone = holm::decide_all(question, supported);
@@ -30,10 +26,13 @@ pub(super) fn reconsider(
         if other.verdict() == ruling.verdict() {
             continue;
         }
-        ruling.object(GateReason::UnsupportedPeople {
+        let objection = GateReason::UnsupportedPeople {
             value: other.observation.row.value,
             of: other.observation.row.denominator,
             alone: Box::new(other.findings.clone()),
-        });
+        };
+        if !question.accepts(&objection) {
+            ruling.object(objection);
+        }
     }
 }

@@ -13,21 +13,84 @@ mod unmeasured;
 mod verdict;
 
 use crate::gate::question::{
-    GateBaseline, GateLimit, GateQuantity, GateQuestion, GateResults, GateSubject, GateTables,
+    GateBaseline, GateLimit, GateQuantity, GateQuestion, GateSubject, GateTables,
 };
-use crate::gate::reason::GateStatus;
 use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::settings::FavourableClass;
-use crate::table::{ChangeRow, MetricRow};
-use crate::tests::TextRow;
+use crate::table::{ChangeRow, GateRow, MetricRow};
+use crate::tests::{Says, TextRow};
 
-fn judge(
-    questions: &[GateQuestion],
-    metrics: &[MetricRow],
-    baseline: Option<&GateBaseline<'_>>,
-) -> GateResults {
-    super::judge(questions, GateTables { metrics, ..GateTables::default() }, baseline, &[])
+/// What a gate is judged by: tables, and an earlier run.
+type JudgedBy<'a> = (GateTables<'a>, Option<&'a GateBaseline<'a>>);
+
+/// The table of metrics alone.
+fn by(metrics: &[MetricRow]) -> JudgedBy<'_> {
+    (GateTables { metrics, ..GateTables::default() }, None)
+}
+
+/// The rows of a gate.
+fn judged(q: &GateQuestion, (tables, baseline): JudgedBy<'_>) -> Vec<GateRow> {
+    super::judge(std::slice::from_ref(q), tables, baseline, &[]).table
+}
+
+/// Judges a gate by other rules: a line has the rule, such as `<= 0.1, estimate`, what the row that
+/// decides holds (its verdict, or its cells), and what its reason says. A rule that is left out is
+/// that of the line before, at first that of the question.
+#[track_caller]
+fn check(q: &GateQuestion, by: JudgedBy<'_>, lines: &str) {
+    let mut asked = q.clone();
+    for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+        let mut parts = line.splitn(3, '|').map(str::trim);
+        let [rule, held, says] = [0, 1, 2].map(|_| parts.next().unwrap_or_default());
+        if !rule.is_empty() {
+            asked = asked_by(q, rule);
+        }
+        let rows = judged(&asked, by);
+        check_row(rows.iter().find(|row| row.decides == 1).expect("a row decides"), held, says);
+    }
+}
+
+/// The same question with the limit and what decides, as `<= 0.1, interval holm`.
+fn asked_by(q: &GateQuestion, rule: &str) -> GateQuestion {
+    let (limit, decides) = rule.split_once(", ").unwrap_or((rule, ""));
+    let (bound, number) = limit.split_once(' ').expect("`<= 0.1` or `>= 0.1`");
+    let number = number.parse().expect("a number");
+    let limit = if bound == "<=" { GateLimit::AtMost(number) } else { GateLimit::AtLeast(number) };
+    let mut asked = GateQuestion { limit, ..q.clone() };
+    for word in decides.split_whitespace() {
+        match word {
+            "holm" => asked.holm = true,
+            by => asked.decide_by = serde_json::from_value(by.into()).expect("what decides"),
+        }
+    }
+    asked
+}
+
+/// Checks each row of a gate by a line: what it holds, and what its reason says.
+#[track_caller]
+fn check_rows(q: &GateQuestion, by: JudgedBy<'_>, lines: &str) {
+    let rows = judged(q, by);
+    let lines: Vec<&str> = lines.lines().filter(|line| !line.trim().is_empty()).collect();
+    assert_eq!(rows.len(), lines.len(), "{rows:?}");
+    for (row, line) in rows.iter().zip(lines) {
+        let (held, says) = line.split_once('|').unwrap_or((line, ""));
+        check_row(row, held.trim(), says.trim());
+    }
+}
+
+/// What a row holds: its verdict or cells; and the whole of its reason behind `=`, or parts of it
+/// with ` .. ` between them, the last of which ends it before a `$`.
+#[track_caller]
+fn check_row(row: &GateRow, held: &str, says: &str) {
+    let reason = row.reason.as_str();
+    let cells = if held.contains('=') { held.to_owned() } else { format!("verdict={held}") };
+    assert!(row.holds(&cells), "{cells}: {} {reason}", row.verdict);
+    match (says.strip_prefix('='), says.strip_suffix('$')) {
+        (Some(all), _) => assert_eq!(reason, all),
+        (None, Some(end)) => assert!(reason.ends_with(end), "{reason}"),
+        (None, None) => reason.says(&says.split(" .. ").collect::<Vec<_>>()),
+    }
 }
 
 /// The published rate: 16 of 122 women lose it as men.
@@ -51,7 +114,8 @@ fn gap_near(scope: &str, groups: [&str; 2], metric: &str, value: f64) -> MetricR
     gap(scope, groups, metric, [value, value - 0.01, value + 0.01])
 }
 
-fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
+/// A question about the rate of the table, or about the ratio of a pair.
+fn question(scope: GateSubject) -> GateQuestion {
     let is_pair = matches!(scope, GateSubject::Pair(..));
     let is_factual = is_pair || matches!(scope, GateSubject::WorstCase | GateSubject::Group(_));
     GateQuestion {
@@ -62,7 +126,6 @@ fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
         attributes: vec!["sex".into()],
         favourable: Some(FavourableClass::Positive),
         scope,
-        limit,
         bootstraps: Some(100),
         min_cases: 10,
         line: 7,
@@ -71,8 +134,8 @@ fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
 }
 
 /// A question about another metric.
-fn asked(metric: &str, scope: GateSubject, limit: GateLimit) -> GateQuestion {
-    GateQuestion { metric: metric.into(), ..question(scope, limit) }
+fn asked(metric: &str, scope: GateSubject) -> GateQuestion {
+    GateQuestion { metric: metric.into(), ..question(scope) }
 }
 
 fn pair(a: &str, b: &str) -> GateSubject {
@@ -112,15 +175,7 @@ fn baseline_of<'a>(changes: &'a [ChangeRow], differs: &str) -> GateBaseline<'a> 
     GateBaseline { changes, rounded: &[], differing_definitions: differs.to_owned() }
 }
 
-fn against(scope: GateSubject, limit: GateLimit) -> GateQuestion {
-    GateQuestion { quantity: GateQuantity::Change, ..question(scope, limit) }
-}
-
-/// Verdict and reason of the row that decides.
-#[track_caller]
-fn decided(q: &GateQuestion, table: &[MetricRow]) -> (GateStatus, String) {
-    let tables = GateTables { metrics: table, ..GateTables::default() };
-    let judged = super::judge(std::slice::from_ref(q), tables, None, &[]);
-    let row = judged.table.iter().find(|row| row.decides == 1).expect("a row decides");
-    (judged.verdict.expect("it counts"), row.reason.to_string())
+/// A question about the change of the rate.
+fn against(scope: GateSubject) -> GateQuestion {
+    GateQuestion { quantity: GateQuantity::Change, ..question(scope) }
 }

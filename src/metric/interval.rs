@@ -70,9 +70,10 @@ pub(crate) fn stretched(
     ((value - (value - lo) * wider).max(least), (value + (hi - value) * wider).min(most))
 }
 
-/// Makes the methods of intervals and their list: each with its word and the test of its coverage.
+/// Makes the methods of intervals and their list: each with its word, the test of its coverage, its
+/// name in full, and what it means.
 macro_rules! interval_methods {
-    ($($method:ident $word:literal $test:ident $means:literal;)*) => {
+    ($($method:ident $word:literal $test:ident $text:literal $means:literal;)*) => {
         /// How an interval is made.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub(crate) enum IntervalProcedure {
@@ -84,6 +85,13 @@ macro_rules! interval_methods {
             pub(crate) fn as_str(self) -> &'static str {
                 match self {
                     $(IntervalProcedure::$method => $word,)*
+                }
+            }
+
+            /// Its name in full.
+            pub(crate) fn name(self) -> &'static str {
+                match self {
+                    $(IntervalProcedure::$method => $text,)*
                 }
             }
         }
@@ -101,62 +109,76 @@ macro_rules! interval_methods {
 }
 
 interval_methods! {
-    Wilson "wilson" RATES "Wilson's score interval (1927), for shares of counts.";
-    Newcombe "newcombe" RATES
+    Wilson "wilson" RATES "Wilson score" "Wilson's score interval (1927), for shares of counts.";
+    Newcombe "newcombe" RATES "Newcombe hybrid score, method 10"
         "Newcombe's hybrid score interval (1998, his method 10), for differences of two \
             independent shares.";
-    Katz "katz" RATES
+    Katz "katz" RATES "Katz log"
         "Katz's interval on the log scale (1978), for ratios of two independent shares.";
     WilsonPeople "wilson-people" PERSONS
+        "Wilson score on the effective number of people, because the rate is 0 or 1"
         "Wilson's score interval on the effective number of people, for rates of 0 or 1 of rows \
             that weigh differently, or of which a person has several.";
     WilsonMoved "wilson-moved" FEW_MOVE
+        "from the Wilson score of the share of people whose score moves, because no score moves"
         "Wilson's upper end of the share of people whose score moves, for distances of scores that \
             are 0 because nobody's score moves.";
     WilsonEffective "wilson-eff" PERSONS
+        "Wilson score, on the effective number of rows (Kish, Rao and Scott)"
         "Wilson's score interval on the effective number of rows, for shares of rows that weigh \
             differently (Kish 1965), of which a person has several, or which several graphs give: \
             their number is divided by the design effect of Rao and Scott (1992), drawn towards \
             that of rows which all agree within a person.";
     NewcombeEffective "newcombe-eff" PERSONS
+        "Newcombe hybrid score, method 10, on the effective number of rows (Kish, Rao and \
+            Scott)"
         "Newcombe's hybrid score interval from these, for differences.";
     KatzEffective "katz-eff" PERSONS
+        "Katz log, on the effective number of rows (Kish, Rao and Scott)"
         "Katz's interval on the log scale with the same numbers, for ratios.";
-    Mover "mover" COUNTS
+    Mover "mover" COUNTS "hybrid of the intervals of its parts (MOVER)"
         "Hybrid of the intervals of its parts (MOVER, Zou and Donner 2008), for sums of several \
             shares, for differences of two shares that the same people make correlated, and for \
             differences of values that are no shares.";
-    Score "score" COUNTS
+    Score "score" COUNTS "score interval on the effective number of people that the influences give"
         "Score interval on the effective number of people that the influences give, half a person \
             being added to each cell, for correlations.";
     Paired "paired" MODELS
+        "Student's t of the paired differences, on the effective number of people"
         "Student's t of the paired differences on the effective number of people, for the \
             decisions of two models on the same people.";
     PairedPeople "paired-people" MODELS
+        "on the effective number of people, because none or all of them differ"
         "From the effective number of people, where none or all of them differ.";
-    Largest "largest" LARGEST
+    Largest "largest" LARGEST "from the intervals of all gaps"
         "For the largest of k gaps: the lower end is the largest of their lower ends at the level \
             1 - alpha / k (Bonferroni), because any of them may be overestimated, the upper end \
             the largest of their ordinary upper ends. For the smallest of several ratios with the \
             sides exchanged (MOVER of Donner and Zou 2012).";
-    Student "student" SHIFTS
+    Student "student" SHIFTS "Student's t"
         "Student's t on what each person adds, for means and for differences of means and of \
             scores, with the degrees of freedom that these contributions carry (Satterthwaite).";
-    LogStudent "log-student" SHIFTS
+    LogStudent "log-student" SHIFTS "Student's t on the logarithm"
         "The same on the log scale, for values above 0 that are no shares and for ratios of means.";
-    Woodruff "woodruff" VALUES
+    Woodruff "woodruff" VALUES "Woodruff, ranks from the Wilson score"
         "Woodruff's interval (1952), for quantiles: the amounts at the ranks that Wilson's \
             interval of the share gives.";
-    WoodruffGap "woodruff-gap" VALUES
+    WoodruffGap "woodruff-gap" VALUES "hybrid of two Woodruff intervals, as Newcombe's method 10"
         "From two of these in the way of Newcombe's, for differences of quantiles.";
     DeLongLogit "delong-logit" VALUES
+        "DeLong's variance, on the logit; with weights or persons Student's t with what each \
+            person adds"
         "DeLong's variance (1988) on the logit, for areas under the ROC curve; of people with \
             weights or several rows Student's t on what each person adds.";
-    DeLong "delong" VALUES "DeLong's variances and covariance, for differences of two such areas.";
+    DeLong "delong" VALUES "DeLong's variances"
+        "DeLong's variances and covariance, for differences of two such areas.";
     Wald "wald" VALUES
+        "Wald, from the information of the fit; with weights or persons Student's t with the \
+            sandwich variance"
         "Wald's interval from the information of a fit, for calibration coefficients; of people \
             with weights or several rows Student's t with the sandwich variance.";
     WilsonExpected "wilson-expected" VALUES
+        "Wilson score of the share of positive labels, over the mean score"
         "Wilson's score interval of the share of positive labels, divided by the mean score.";
 }
 
@@ -193,20 +215,6 @@ pub(crate) fn wilson_of_share(p: f64, n: f64, z: f64, method: IntervalProcedure)
     let lo = if p == 0.0 { 0.0 } else { (middle - half).max(0.0) };
     let hi = if p == 1.0 { 1.0 } else { (middle + half).min(1.0) };
     ValueInterval { lo, hi, method }
-}
-
-/// Wilson's interval of a share of 0 or 1 of so many people, a real number where they weigh
-/// differently. None of nobody.
-pub(crate) fn wilson_of_people(
-    everybody: bool,
-    people: f64,
-    z: f64,
-    method: IntervalProcedure,
-) -> Option<ValueInterval> {
-    if people.is_nan() || people <= 0.0 {
-        return None;
-    }
-    Some(wilson_of_share(if everybody { 1.0 } else { 0.0 }, people, z, method))
 }
 
 /// Cases from which on the lower end of Clopper and Pearson is no further out than Wilson's by
@@ -327,7 +335,7 @@ mod tests {
 
     use super::{
         INTERVAL_METHODS, IntervalProcedure, METHODS, ValueInterval, clopper_pearson_lower,
-        mover_ratio, newcombe, wilson, wilson_of_people, z_of_level,
+        mover_ratio, newcombe, wilson, z_of_level,
     };
     use crate::metric::tests::{katz, rate};
 
@@ -390,24 +398,6 @@ mod tests {
         }
         assert_eq!(clopper_pearson_lower(0.0, 9.0, 0.95), 0.0);
         assert!(clopper_pearson_lower(0.3, 10.0, 0.99) < 0.066);
-    }
-
-    #[test]
-    fn people_at_an_end_have_wilsons_interval() {
-        let z = z_of_level(0.95);
-        for n in [1, 2, 17, 400] {
-            for everybody in [false, true] {
-                let plain = wilson(rate(if everybody { n } else { 0 }, n), z).unwrap();
-                check(
-                    wilson_of_people(everybody, n as f64, z, IntervalProcedure::WilsonMoved),
-                    plain.lo,
-                    plain.hi,
-                    1e-15,
-                );
-            }
-        }
-        assert_eq!(wilson_of_people(false, 0.0, z, IntervalProcedure::WilsonMoved), None);
-        assert_eq!(wilson_of_people(false, f64::NAN, z, IntervalProcedure::WilsonMoved), None);
     }
 
     #[test]

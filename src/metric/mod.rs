@@ -33,7 +33,6 @@ pub(crate) mod rate;
 pub mod reading_path;
 pub(crate) mod scope;
 pub(crate) mod student_interval;
-pub(crate) mod swap_effect;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod value;
@@ -383,6 +382,17 @@ impl GapTransform {
         matches!(self, Ratio | Inverse | SmallerOverLarger)
     }
 
+    /// Whether it is a ratio of which each order of two groups has its row.
+    pub(crate) fn has_order(self) -> bool {
+        matches!(self, GapTransform::Ratio | GapTransform::Inverse)
+    }
+
+    /// The groups of the row that holds the first group against the second: the first minus the
+    /// second, or over it.
+    pub(crate) fn row_groups<'a>(self, first: &'a str, second: &'a str) -> [&'a str; 2] {
+        if self == GapTransform::Inverse { [second, first] } else { [first, second] }
+    }
+
     /// What the values of A and B become. For a distance to all people B is all of them.
     pub(crate) fn of_values(self, a: MetricValue, b: MetricValue) -> MetricValue {
         match self {
@@ -495,6 +505,11 @@ impl Metric {
             }
             _ => None,
         }
+    }
+
+    /// Whether it is a ratio of groups or directions of which each order has its row.
+    pub(crate) fn has_order(&self) -> bool {
+        self.transform().is_some_and(GapTransform::has_order)
     }
 
     /// How rates of favourable predictions are compared by it; none where it reads others.

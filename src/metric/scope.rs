@@ -87,6 +87,16 @@ impl MetricScope {
         [side(first, second), side(second, first)]
     }
 
+    /// The same with both sides exchanged, of a comparison.
+    pub(crate) fn turned(self) -> Self {
+        match self {
+            MetricScope::Pair(a, b) => MetricScope::Pair(b, a),
+            MetricScope::OneVsRest(group) => MetricScope::RestVsOne(group),
+            MetricScope::RestVsOne(group) => MetricScope::OneVsRest(group),
+            scope => scope,
+        }
+    }
+
     /// The first group or the second one.
     pub(crate) fn side(self, first: bool) -> Option<usize> {
         if first { self.first_group() } else { self.second_group() }
@@ -157,7 +167,7 @@ impl ScopeIndex {
     }
 
     /// The number of a direction.
-    pub(super) fn direction(self, from: usize, to: usize) -> usize {
+    pub(crate) fn direction(self, from: usize, to: usize) -> usize {
         from * self.groups + to
     }
 
@@ -172,7 +182,7 @@ impl ScopeIndex {
     }
 
     /// The number of all directions together.
-    pub(super) fn total(self) -> usize {
+    pub(crate) fn total(self) -> usize {
         self.len() - 1
     }
 

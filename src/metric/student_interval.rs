@@ -9,16 +9,13 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval};
 use crate::num::student::{satterthwaite, student_quantile};
 
 /// Degrees of freedom of a variance of so many units, of which some carry the spread
-/// (Satterthwaite's, from the kurtosis of the influences): min(P - 1, 2 P c / (P - c)). `contributing`
-/// is (sum x^2)^2 / sum x^4 of influences x, or (sum y)^2 / sum y^2 of what the units add to the
-/// cases. Normal influences give P - 1, few large ones about 2 c.
-pub(crate) fn degrees_of_freedom(units: f64, contributing: f64) -> f64 {
-    let most = units - 1.0;
-    if contributing < units * (1.0 - 1e-12) {
-        most.min(2.0 * units * contributing / (units - contributing))
-    } else {
-        most
-    }
+/// (Satterthwaite's, from the kurtosis of the influences): min(P - 1, 2 P c / (P - c)), c =
+/// `contributing_units` being (sum x^2)^2 / sum x^4 of influences x, or (sum y)^2 / sum y^2 of what
+/// the units add to the cases. Normal influences give P - 1, few large ones about 2 c.
+pub(crate) fn degrees_of_freedom(units: f64, contributing_units: f64) -> f64 {
+    let (most, few) = (units - 1.0, contributing_units < units * (1.0 - 1e-12));
+    let carried = || 2.0 * units * contributing_units / (units - contributing_units);
+    if few { most.min(carried()) } else { most }
 }
 
 /// A variance below this share of its parts is rounding.
@@ -79,8 +76,8 @@ impl Spread {
         let n: f64 = units.clone().map(|unit| unit.n).sum();
         let squares: f64 = units.clone().map(|unit| unit.squares).sum();
         let fourths: f64 = units.map(|unit| unit.fourths(squares)).sum();
-        let contributing = if fourths > 0.0 { 1.0 / fourths } else { n };
-        Spread { variance: squares, df: degrees_of_freedom(n, contributing) }
+        let contributing_units = if fourths > 0.0 { 1.0 / fourths } else { n };
+        Spread { variance: squares, df: degrees_of_freedom(n, contributing_units) }
     }
 
     /// The spread of the value less another one; `shared` is the covariance of both.
@@ -108,7 +105,8 @@ impl Spread {
 /// What the units of a group add to a value.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupTerms {
-    spread: Option<Spread>,
+    /// The spread of the value; none of fewer than two units.
+    pub(crate) spread: Option<Spread>,
     /// Ascending by key; empty where each row is a unit.
     persons: Vec<(u64, f64)>,
 }
@@ -122,11 +120,6 @@ impl GroupTerms {
         let persons = sums_by_key(rows);
         let units = persons.iter().map(|&(key, adds)| UnitTerm::one(key, adds));
         GroupTerms { spread: Spread::of_units(units), persons }
-    }
-
-    /// The spread of the value; none of fewer than two units.
-    pub(crate) fn spread(&self) -> Option<Spread> {
-        self.spread
     }
 
     /// The spread of the value less that of another group; none where a group has fewer than two
@@ -199,15 +192,15 @@ mod tests {
             GroupTerms::new(each.collect(), true)
         };
         let c = 100.0 / (81.0 + 1.0 / 9.0);
-        let found = persons(0).spread().unwrap();
+        let found = persons(0).spread.unwrap();
         assert!(near(found.variance, 100.0 / 9.0) && near(found.df, 20.0 * c / (10.0 - c)));
         // Nine that go together are nine units; the size of a number is not one of its digits.
         for size in [1.0, 1e90, 1e-90] {
             let nine = UnitTerm { key: 1, n: 9.0, sum: -3.0 * size, squares: size * size };
             let rows = GroupTerms::new(vec![UnitTerm::one(0, 3.0 * size), nine], false);
-            assert!(near(rows.spread().unwrap().df, found.df), "{size}");
+            assert!(near(rows.spread.unwrap().df, found.df), "{size}");
         }
-        assert_eq!(GroupTerms::new(vec![UnitTerm::one(0, 0.5)], false).spread(), None);
+        assert_eq!(GroupTerms::new(vec![UnitTerm::one(0, 0.5)], false).spread, None);
         // Other persons: both variances, and twice the degrees of freedom of one of them. The same
         // persons: no difference.
         let apart = persons(0).gap(&persons(10)).unwrap();

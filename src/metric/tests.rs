@@ -20,12 +20,12 @@ mod persons;
 mod properties;
 mod scores;
 mod shift_intervals;
+mod turned_groups;
 mod weights;
 mod who_counts;
 
 use super::scope::MetricScope;
-use super::swap_effect::SwapEffect;
-use super::{Metric, MetricFamily};
+use super::{GapTransform, Metric, MetricFamily};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
@@ -76,10 +76,10 @@ pub(in crate::metric) fn share_of_persons(
 
 /// The value of a comparison of two groups where they change places.
 pub(in crate::metric) fn turned(metric: &Metric, value: f64) -> f64 {
-    match SwapEffect::of(metric) {
-        SwapEffect::Negated => -value,
-        SwapEffect::Reciprocal(_) => 1.0 / value,
-        SwapEffect::Same => value,
+    match metric.transform() {
+        Some(GapTransform::Ratio | GapTransform::Inverse) => 1.0 / value,
+        Some(GapTransform::Widest | GapTransform::SmallerOverLarger) => value,
+        _ => -value,
     }
 }
 
@@ -123,7 +123,7 @@ fn voted(
         knobs,
         CountingUnit::default(),
     );
-    let mut flips = test.empty();
+    let mut flips = test.empty.clone();
     (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
     flips
 }

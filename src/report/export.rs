@@ -136,14 +136,14 @@ fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> 
 /// JUnit XML, a test case per gate.
 pub(crate) fn junit(audit: &ExportedAudit<'_>) -> String {
     let case = |gate: &GateRow| {
-        let (verdict, warns) = (gate.verdict.as_str(), gate.level == "warn");
-        let state = match verdict {
+        let state = match gate.counts_as() {
             "skipped" => "skipped",
-            "pass" => "out",
-            _ if !warns && (verdict == "fail" || audit.inconclusive_fails) => "failure",
+            "fail" => "failure",
+            "inconclusive" if audit.inconclusive_fails => "failure",
             _ => "out",
         };
-        context!(name => gate.gate.as_str(), verdict, state, what => gate_sentence(gate))
+        let (name, verdict) = (gate.gate.as_str(), gate.verdict.as_str());
+        context!(name, verdict, state, what => gate_sentence(gate))
     };
     let cases: Value = deciding(audit.gates).map(case).collect();
     let facts = context!(job => &audit.manifest.job, run => &audit.manifest.run, cases);

@@ -8,7 +8,6 @@ use crate::job::resolve::roles::FeatureObstacle;
 use crate::job::{FavourableClass, GateBetween, GateBlock, Job};
 use crate::metric::asked::GateScope;
 use crate::metric::catalog::find;
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::{GapTransform, Metric, MetricFamily};
 use crate::param::{ColumnName, Finite};
 use crate::table::{INFO, IssueRow, WARNING, whole};
@@ -106,18 +105,13 @@ fn is_of_directions(metric: &Metric) -> bool {
     matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift)
 }
 
-/// Whether a metric divides one group by another.
-fn is_ratio(metric: &Metric) -> bool {
-    SwapEffect::of(metric).ratio_order().is_some()
-}
-
 /// What a gate with one limit asks of a comparison that has two sides; none of other gates, such as
 /// those on a change.
 fn limited_end(gate: &GateBlock) -> Option<(LimitedEnd<'_>, &'static Metric)> {
     let metric = find(gate.metric.as_deref().filter(|_| gate.against.is_none())?)?;
     let is_signed = metric.ideal == Some(0.0) && metric.range.0 < 0.0 && metric.range.1 > 0.0;
     // Of a value of two directions a pair is the difference of both.
-    let has_sides = is_signed || is_of_directions(metric) || is_ratio(metric);
+    let has_sides = is_signed || is_of_directions(metric) || metric.has_order();
     let Some(GateBetween::Pair(groups)) = &gate.between else { return None };
     let (attribute, [first, second]) = groups.iter().next()?;
     let is_upper = match (gate.at_most, gate.at_least) {
@@ -136,7 +130,7 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
         let Some(((attribute, [first, second], is_upper), metric)) = limited_end(gate) else {
             continue;
         };
-        let is_ratio = is_ratio(metric);
+        let is_ratio = metric.has_order();
         let sees_the_other = |other: &&GateBlock| {
             let alike = (&other.metric, &other.model, &other.counterfactual, &other.arm)
                 == (&gate.metric, &gate.model, &gate.counterfactual, &gate.arm)

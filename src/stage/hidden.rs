@@ -16,7 +16,7 @@ use crate::causal::hidden_cause::{
 use crate::causal::knowledge::Knowledge;
 use crate::causal::nodes::NodeSet;
 use crate::counterfactual::graph_uncertain::CausalWorld;
-use crate::counterfactual::graph_uncertain::knobs::{GraphUncertainBlock, HiddenCauseBlock};
+use crate::counterfactual::graph_uncertain::knobs::HiddenCauseBlock;
 use crate::error::Result;
 use crate::exec::{StageContext, misfit};
 use crate::gate::decide_by::GateDecideBy;
@@ -32,10 +32,11 @@ use crate::stage::discover::scenarios::{EncodedReplicates, encoded_variables};
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::kinds::HiddenStage;
 use crate::stage::linear_rates::{
-    LinearRates, MarginRate, RateInputs, RateNumbers, moved_verdict, rate_folders,
+    LinearRates, MarginRate, RateNumbers, linear_rates, moved_verdict, rate_folders,
 };
+use crate::stage::row_context::RowContext;
 use crate::stage::score::encoded_worlds::EncodedWorlds;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey, MetricRow, finite};
 use crate::unit::AuditUnit;
@@ -56,18 +57,18 @@ pub(crate) fn rows(ctx: &StageContext<'_>, of: &StageFolders) -> Result<Vec<Hidd
 
 impl Stage for HiddenStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let inputs = RateInputs::need(b, unit, AppliedSet::graphs_unit)?;
-        let Some(asked) = inputs.graphs.hidden_cause() else {
+        let graphs = b.plan.set_of(unit)?.its_graphs()?;
+        let (rows, rates) = linear_rates(b, unit, AppliedSet::graphs_unit)?;
+        let Some(asked) = graphs.hidden_cause() else {
             return Err(misfit(format!("the set `{}` asks about no hidden cause", unit.set)));
         };
         b.value("hidden cause", asked);
-        work(move |ctx| {
-            inputs.with(ctx, |rates| {
-                let scenario = inputs.applied.scenario().1;
-                let set = inputs.scenario(ctx, inputs.applied.set, scenario)?;
-                let asking = HiddenAsking { asked, scenario, set: &set, rates };
-                write_rows(ctx.out(), &asking.rows(ctx)?)
-            })
+        rows.work(1, move |ctx, row_context| {
+            let rates = &rates(ctx, row_context)?;
+            let scenario = rates.applied.scenario().1;
+            let set = rates.scenario(ctx, rates.applied.set, scenario)?;
+            let asking = HiddenAsking { asked, scenario, set: &set, rates, row_context };
+            write_rows(ctx.out(), &asking.rows(ctx)?)
         })
     }
 }
@@ -78,6 +79,7 @@ struct HiddenAsking<'a> {
     scenario: &'a str,
     set: &'a GraphSetScenario,
     rates: &'a LinearRates<'a>,
+    row_context: RowContext<'a>,
 }
 
 /// Graphs of a world in which the same variables may follow, by the same equations.
@@ -110,7 +112,7 @@ impl HiddenAsking<'_> {
                 return Ok(self.rates.rows().flat_map(|row| self.undefined(row, why)).collect());
             }
         };
-        let people = self.rates.people(&encoded)?;
+        let people = self.rates.people(self.row_context, &encoded)?;
         let pairs = self.graphs(&encoded, &weights)?;
         let mut table = Vec::new();
         for rate in self.rates.rates(&people) {
@@ -151,12 +153,13 @@ impl HiddenAsking<'_> {
 
     /// What a hidden cause can do in every graph, for each pair of groups.
     fn graphs(&self, encoded: &EncodedWorlds<'_>, weights: &[f64]) -> Result<GraphsOfPairs> {
-        let (row_context, attribute) = (self.rates.row_context, self.rates.attribute());
-        let worlds = &self.set.discovered.worlds;
-        let variables = encoded_variables(row_context.rows.layout(), &self.rates.discovery)?;
+        let (row_context, rates) = (self.row_context, self.rates);
+        let (attribute, worlds) = (&rates.attribute, &self.set.discovered.worlds);
+        let names = rates.applied.graph_variables(rates.plan.job, rates.graphs);
+        let discovery = rates.discovery(&names);
+        let variables = encoded_variables(row_context.rows.layout(), &discovery)?;
         let (variables, sensitive) = (variables.0.as_slice(), variables.1);
-        let replicates =
-            EncodedReplicates::read(row_context, &self.rates.discovery, (variables, sensitive))?;
+        let replicates = EncodedReplicates::read(row_context, &discovery, (variables, sensitive))?;
         let (Some(replicates), Some(encoded_attribute)) = (replicates, worlds.attribute()) else {
             return Ok(GraphsOfPairs::new());
         };
@@ -215,11 +218,11 @@ impl HiddenAsking<'_> {
 
     /// What is known of the graph.
     fn knowledge(&self) -> Result<Knowledge> {
-        let graphs: &GraphUncertainBlock = self.rates.discovery.graphs;
+        let LinearRates { plan, applied, graphs, .. } = self.rates;
         let mut known = graphs.knowledge.iter();
         let found = known.find(|(name, _)| name.as_str() == self.scenario);
         let names: Vec<String> =
-            self.rates.discovery.variables.iter().map(ToString::to_string).collect();
+            applied.graph_variables(plan.job, graphs).iter().map(ToString::to_string).collect();
         found
             .and_then(|(_, known)| known.to_knowledge(&names).ok())
             .ok_or_else(|| misfit(format!("the set `{}` has no sound knowledge", self.set.name)))

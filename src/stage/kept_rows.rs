@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::row_stream::RowSink;
 use crate::data::exchange::to_score::{PartsWriter, RequestRow, RowsBatch, SentRows, changes};
+use crate::data::rows::Projection;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::Result;
 use crate::exec::files::write_json;
@@ -85,7 +86,7 @@ fn kept_part(
     g: usize,
 ) -> Result<RowsBatch> {
     let layout = row_context.rows.layout();
-    let (batch, ids) = (row_context.rows.read(g)?, row_context.rows.read_ids(g)?);
+    let (batch, ids) = (row_context.rows.read(g, Projection::ALL)?, row_context.rows.read_ids(g)?);
     let (mut applied_sets, mut verdicts, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for (part, (attribute, reader)) in made.iter().enumerate() {
         let (keys, valid, rows) = reader.all(g, layout)?;

@@ -9,6 +9,7 @@
 use crate::counterfactual::graph_uncertain::CausalWorlds;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::Attribute;
+use crate::data::rows::Projection;
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::error::Result;
 use crate::exec::{StageContext, misfit};
@@ -16,7 +17,7 @@ use crate::gate::decide_by::GateDecideBy;
 use crate::gate::hidden_cause as judging;
 use crate::gate::question::GateQuestion;
 use crate::gate::reason::GateStatus;
-use crate::job::{FavourableClass, ModelBlock};
+use crate::job::FavourableClass;
 use crate::metric::interval::z_of_level;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
@@ -24,7 +25,7 @@ use crate::metric::value::hidden_cause::{
     GroupMargins, HIDDEN_RATES, HiddenPush, HiddenStrength, MovingWorld, SwitchingSide,
 };
 use crate::model::{ThresholdComparison, TrainedModel};
-use crate::param::Seed;
+use crate::param::{ColumnName, Seed};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::scenarios::DiscoveryInputs;
 use crate::stage::discover::tables::GraphSetScenario;
@@ -37,7 +38,7 @@ use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
-use crate::stage::stage_builder::{Stage, StageBuilder, StageFolders, StageInput};
+use crate::stage::stage_builder::{OpensOfRows, Stage, StageBuilder, StageFolders, StageInput};
 use crate::table::{MetricRow, MetricTable};
 use crate::unit::AuditUnit;
 
@@ -63,119 +64,64 @@ pub(super) fn rate_folders<K: Stage>(
     b.want_folders::<K>(units.into_iter().map(|unit| (String::new(), unit)))
 }
 
-/// What such a stage needs.
-pub(super) struct RateInputs<'a> {
-    plan: &'a StagePlan<'a>,
-    pub(super) applied: AppliedSet<'a>,
-    pub(super) graphs: &'a GraphUncertainBlock,
-    model: (&'a str, &'a ModelBlock),
-    seed: Seed,
-    rows: RowInputs<'a>,
-    /// The graphs that it asks about.
-    found: StageInput<DiscoverStage>,
-    scores: StageInput<ScoreStage>,
-    trained: StageInput<TrainStage>,
-    rule: RuleInputs<'a>,
-    measured: StageInput<MeasureStage>,
-}
-
-impl<'a> RateInputs<'a> {
-    /// That of a model and a set; `graphs_unit` says which graphs it asks about.
-    pub(super) fn need(
-        b: &mut StageBuilder<'_, 'a>,
-        unit: &AuditUnit,
-        graphs_unit: fn(&AppliedSet<'a>) -> AuditUnit,
-    ) -> Result<Self> {
-        let plan = b.plan;
-        let (model, applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
-        let Some(graphs) = applied.graphs() else {
-            return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
+/// The rates of a model and a set, which such a stage opens for the rows; `graphs_unit` says which
+/// graphs it asks about.
+pub(super) fn linear_rates<'a>(
+    b: &mut StageBuilder<'_, 'a>,
+    unit: &AuditUnit,
+    graphs_unit: fn(&AppliedSet<'a>) -> AuditUnit,
+) -> Result<(RowInputs<'a>, OpensOfRows<'a, LinearRates<'a>>)> {
+    let plan = b.plan;
+    let ((name, model), applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
+    let graphs = applied.its_graphs()?;
+    b.value("counterfactuals", graphs.search_part());
+    b.texts([("scenario".to_owned(), applied.scenario().1.to_owned())]);
+    b.input("gates", |job| &job.gates);
+    b.input("metrics.interval", |job| &job.metrics.interval);
+    b.input("metrics.worlds", |job| &job.metrics.worlds);
+    b.input("favourable", |job| job.data.favourable_side());
+    let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
+    let found = b.need::<DiscoverStage>(&graphs_unit(&applied))?;
+    let scores = b.need::<ScoreStage>(&unit.factual())?;
+    let trained = b.need::<TrainStage>(unit)?;
+    let rule = RuleInputs::need(b, name, model)?;
+    let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
+    let open = move |ctx: &StageContext<'_>, row_context: RowContext<'_>| {
+        let scores = scores.open(ctx, row_context)?;
+        let trained = trained.models(ctx, model, plan.n_folds())?;
+        let Ok([model]) = <[Box<dyn TrainedModel>; 1]>::try_from(trained) else {
+            return Err(misfit("graphs are asked of one model".to_owned()));
         };
-        b.value("counterfactuals", graphs.search_part());
-        b.texts([("scenario".to_owned(), applied.scenario().1.to_owned())]);
-        b.input("gates", |job| &job.gates);
-        b.input("metrics.interval", |job| &job.metrics.interval);
-        b.input("metrics.worlds", |job| &job.metrics.worlds);
-        b.input("favourable", |job| job.data.favourable_side());
-        let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
-        let found = b.need::<DiscoverStage>(&graphs_unit(&applied))?;
-        let scores = b.need::<ScoreStage>(&unit.factual())?;
-        let trained = b.need::<TrainStage>(unit)?;
-        let rule = RuleInputs::need(b, model.0, model.1)?;
-        let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
-        Ok(RateInputs {
+        Ok(LinearRates {
             plan,
-            applied,
+            applied: applied.clone(),
             graphs,
+            attribute: row_context.rows.layout().attributes[applied.position].clone(),
             model,
             seed,
-            rows,
-            found,
+            rule: rule.open(ctx, row_context, &scores)?,
             scores,
-            trained,
-            rule,
-            measured,
+            found: found.clone(),
+            questions: questions(plan.checked),
+            metrics: MetricTable::read(measured.folder(ctx))?.all,
+            name,
         })
-    }
-
-    /// Hands work the rates and what moves them.
-    pub(super) fn with(
-        &self,
-        ctx: &StageContext<'_>,
-        work: impl FnOnce(&LinearRates<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let (plan, applied, graphs) = (self.plan, &self.applied, self.graphs);
-        self.rows.with(ctx, 1, |row_context| {
-            let scores = self.scores.open(ctx, row_context)?;
-            let rule = self.rule.open(ctx, row_context, &scores)?;
-            let trained = self.trained.models(ctx, self.model.1, plan.n_folds())?;
-            let [trained] = trained.as_slice() else {
-                return Err(misfit("graphs are asked of one model".to_owned()));
-            };
-            let variables = &applied.graph_variables(plan.job, graphs);
-            let memory = memory::allowed(plan.settings);
-            // Its moments are those of the rows, wherever the graphs come from.
-            let (position, seed, bag) = (applied.position, self.seed, None);
-            work(&LinearRates {
-                plan,
-                applied,
-                row_context,
-                discovery: DiscoveryInputs { graphs, variables, position, bag, seed, memory },
-                model: trained.as_ref(),
-                rule,
-                scores,
-                questions: questions(plan.checked),
-                metrics: MetricTable::read(self.measured.folder(ctx))?.all,
-                name: self.model.0,
-            })
-        })
-    }
-
-    /// The graphs that were found under a scenario, as a set of this name.
-    pub(super) fn scenario(
-        &self,
-        ctx: &StageContext<'_>,
-        name: &str,
-        scenario: &str,
-    ) -> Result<GraphSetScenario> {
-        Ok(GraphSetScenario {
-            name: name.to_owned(),
-            position: self.applied.position,
-            discovered: self.found.open(ctx, scenario)?,
-            rows: None,
-        })
-    }
+    };
+    Ok((rows, Box::new(open)))
 }
 
 /// What is asked of one model and set.
 pub(super) struct LinearRates<'a> {
     pub(super) plan: &'a StagePlan<'a>,
-    pub(super) applied: &'a AppliedSet<'a>,
-    pub(super) row_context: RowContext<'a>,
-    pub(super) discovery: DiscoveryInputs<'a>,
-    pub(super) model: &'a dyn TrainedModel,
+    pub(super) applied: AppliedSet<'a>,
+    pub(super) graphs: &'a GraphUncertainBlock,
+    pub(super) attribute: Attribute,
+    pub(super) model: Box<dyn TrainedModel>,
+    seed: Seed,
     rule: DecisionRule,
     scores: ScoreReader,
+    /// The graphs that are asked about.
+    found: StageInput<DiscoverStage>,
     /// All gates of the job.
     questions: Vec<GateQuestion>,
     metrics: Vec<MetricRow>,
@@ -208,6 +154,28 @@ impl RateNumbers {
 }
 
 impl LinearRates<'_> {
+    /// The graphs that were found under a scenario, as a set of this name.
+    pub(super) fn scenario(
+        &self,
+        ctx: &StageContext<'_>,
+        name: &str,
+        scenario: &str,
+    ) -> Result<GraphSetScenario> {
+        Ok(GraphSetScenario {
+            name: name.to_owned(),
+            position: self.applied.position,
+            discovered: self.found.open(ctx, scenario)?,
+            rows: None,
+        })
+    }
+
+    /// What the moments of the rows are of, wherever the graphs come from.
+    pub(super) fn discovery<'v>(&'v self, variables: &'v [ColumnName]) -> DiscoveryInputs<'v> {
+        let (graphs, position, seed) = (self.graphs, self.applied.position, self.seed);
+        let memory = memory::allowed(self.plan.settings);
+        DiscoveryInputs { graphs, variables, position, bag: None, seed, memory }
+    }
+
     /// The rows of rates of directions of the model and set.
     pub(super) fn rows(&self) -> impl Iterator<Item = &MetricRow> {
         self.metrics.iter().filter(|row| {
@@ -224,7 +192,7 @@ impl LinearRates<'_> {
 
     /// The same with the people behind them.
     pub(super) fn rates<'m>(&'m self, people: &'m [GroupMargins]) -> Vec<MarginRate<'m>> {
-        let groups = &self.attribute().groups;
+        let groups = &self.attribute.groups;
         let group = |name: &str| groups.iter().position(|group| group == name);
         let favourable = self.plan.job.data.favourable_side().unwrap_or(FavourableClass::Positive);
         let rate = |row: &'m MetricRow| {
@@ -245,26 +213,24 @@ impl LinearRates<'_> {
         if worlds.worlds.is_empty() {
             return Err(Undefined::NoTrainingRows.code());
         }
-        let clip = self.discovery.graphs.clip_rule();
-        let encoded = EncodedWorlds::new(worlds, self.attribute(), (self.model, clip));
+        let asked = (self.model.as_ref(), self.graphs.clip_rule());
+        let encoded = EncodedWorlds::new(worlds, &self.attribute, asked);
         let weights = encoded.weights(coefficients);
         Ok((encoded, weights))
     }
 
-    /// The attribute.
-    pub(super) fn attribute(&self) -> &Attribute {
-        &self.row_context.rows.layout().attributes[self.applied.position]
-    }
-
     /// The margins of the audited people of each declared group, by a linear model.
-    pub(super) fn people(&self, encoded: &EncodedWorlds<'_>) -> Result<Vec<GroupMargins>> {
+    pub(super) fn people(
+        &self,
+        row_context: RowContext<'_>,
+        encoded: &EncodedWorlds<'_>,
+    ) -> Result<Vec<GroupMargins>> {
         let (intercept, coefficients) = self.model.log_odds().unwrap_or((0.0, &[]));
         let margin = |row: &EncodedModelRow| {
             coefficients.iter().zip(&row.model).fold(intercept, |sum, (b, x)| sum + b * x)
         };
-        let (row_context, position) = (self.row_context, self.applied.position);
         let (rule, layout) = (&self.rule, row_context.rows.layout());
-        let n_groups = self.attribute().groups.len();
+        let (position, n_groups) = (self.applied.position, self.attribute.groups.len());
         let n_people = row_context.roles.n_audited();
         let needed = n_people.saturating_mul(BYTES_A_PERSON);
         let what = |needed, allowed| {
@@ -274,13 +240,21 @@ impl LinearRates<'_> {
         };
         let hint = "audit fewer rows, remove `sensitivity` and `necessary`, or allow more with \
                     `--memory`";
-        refuse_memory((needed, self.discovery.memory), "too-many-persons", what, hint)?;
+        refuse_memory(
+            (needed, memory::allowed(self.plan.settings)),
+            "too-many-persons",
+            what,
+            hint,
+        )?;
         let keys = CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?;
         let mut people: Vec<Vec<(bool, f64, u64)>> = vec![Vec::new(); n_groups];
         row_context.row_groups().in_turn(
             |g| {
-                let (batch, keys, scores) =
-                    (row_context.rows.read(g)?, keys.keys(g)?, self.scores.read(g)?);
+                let (batch, keys, scores) = (
+                    row_context.rows.read(g, Projection::ALL)?,
+                    keys.keys(g)?,
+                    self.scores.read(g)?,
+                );
                 let (mut found, mut row) = (Vec::new(), EncodedModelRow::default());
                 let mut parents = keys.parent.clone();
                 // Those of a row stand together.

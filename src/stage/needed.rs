@@ -19,9 +19,10 @@ use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::gate::questions::questions;
 use crate::stage::kinds::NeededStage;
 use crate::stage::linear_rates::{
-    LinearRates, RateInputs, RateNumbers, moved_verdict, rate_folders,
+    LinearRates, RateNumbers, linear_rates, moved_verdict, rate_folders,
 };
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders, work};
+use crate::stage::row_context::RowContext;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders};
 use crate::table::file::write_rows;
 use crate::table::{JudgedRateKey, MetricRow, NeededKnowledgeRow, has_flag};
 use crate::unit::AuditUnit;
@@ -39,34 +40,34 @@ pub(crate) fn needed_folders(b: &mut StageBuilder<'_, '_>) -> Result<StageFolder
 
 impl Stage for NeededStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let inputs = RateInputs::need(b, unit, AppliedSet::needed_unit)?;
-        if !inputs.graphs.necessary {
+        let graphs = b.plan.set_of(unit)?.its_graphs()?;
+        let (rows, rates) = linear_rates(b, unit, AppliedSet::needed_unit)?;
+        if !graphs.necessary {
             return Err(misfit(format!("the set `{}` leaves out no statement", unit.set)));
         }
-        let statements = inputs.graphs.statements(inputs.applied.scenario().1).into_keys();
+        let statements = graphs.statements(b.plan.set_of(unit)?.scenario().1).into_keys();
         let statements: Vec<String> = statements.collect();
         b.value("statements", &statements);
-        work(move |ctx| {
-            inputs.with(ctx, |rates| {
-                let stated = |row: &MetricRow| {
-                    let follows = has_flag(&row.flags, ATTRIBUTE_FOLLOWS);
-                    let verdict = |question: &GateQuestion| judging::verdict(question, row, None);
-                    let measured = match row.value {
-                        Some(_) => Ok(RateNumbers::measured(row)),
-                        None => Err(row.undefined.as_str()),
-                    };
-                    judged(rates, row, ("", follows), measured, verdict)
+        rows.work(1, move |ctx, row_context| {
+            let rates = &rates(ctx, row_context)?;
+            let stated = |row: &MetricRow| {
+                let follows = has_flag(&row.flags, ATTRIBUTE_FOLLOWS);
+                let verdict = |question: &GateQuestion| judging::verdict(question, row, None);
+                let measured = match row.value {
+                    Some(_) => Ok(RateNumbers::measured(row)),
+                    None => Err(row.undefined.as_str()),
                 };
-                let mut table: Vec<NeededKnowledgeRow> = rates.rows().flat_map(stated).collect();
-                // The rows of a set are encoded alike under all knowledge.
-                let mut people = None;
-                for (i, statement) in statements.iter().enumerate() {
-                    ctx.check()?;
-                    let set = inputs.scenario(ctx, statement, &i.to_string())?;
-                    table.extend(without(rates, &set, &mut people)?);
-                }
-                write_rows(ctx.out(), &table)
-            })
+                judged(rates, row, ("", follows), measured, verdict)
+            };
+            let mut table: Vec<NeededKnowledgeRow> = rates.rows().flat_map(stated).collect();
+            // The rows of a set are encoded alike under all knowledge.
+            let mut people = None;
+            for (i, statement) in statements.iter().enumerate() {
+                ctx.check()?;
+                let set = rates.scenario(ctx, statement, &i.to_string())?;
+                table.extend(without((rates, row_context), &set, &mut people)?);
+            }
+            write_rows(ctx.out(), &table)
         })
     }
 }
@@ -74,7 +75,7 @@ impl Stage for NeededStage {
 /// The rows of all rates in the graphs without the statement that a set is called by. The `people`
 /// are those of the first time.
 fn without(
-    rates: &LinearRates<'_>,
+    (rates, row_context): (&LinearRates<'_>, RowContext<'_>),
     set: &GraphSetScenario,
     people: &mut Option<Vec<GroupMargins>>,
 ) -> Result<Vec<NeededKnowledgeRow>> {
@@ -89,9 +90,9 @@ fn without(
     };
     let people = match people {
         Some(people) => people,
-        none => none.insert(rates.people(&encoded)?),
+        none => none.insert(rates.people(row_context, &encoded)?),
     };
-    let codes = &rates.attribute().level_of_group;
+    let codes = &rates.attribute.level_of_group;
     let saw: Vec<Vec<bool>> = codes.iter().map(|&code| worlds.saw(code).collect()).collect();
     let mut table = Vec::new();
     for rate in rates.rates(people) {

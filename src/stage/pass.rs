@@ -19,7 +19,6 @@ use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestSample;
 use crate::metric::evidence::paired_counts::PairedCounts;
 use crate::metric::evidence::shift_pass::ShiftPass;
-use crate::metric::evidence::switch_pass::SwitchAccumulator;
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts};
 use crate::metric::value::worlds::WorldCounts;
 use crate::stage::count::switches::SwitchPart;
@@ -111,15 +110,14 @@ macro_rules! states {
 states! {
     FactualCounts = "factual-counts" version 6;
     KeptPopulation = "kept-population" version 1;
-    CounterfactualCounts = "counterfactual-counts" version 5;
-    SwitchAccumulator = "switches" version 6;
-    ShiftPass = "shift-pass" version 2;
+    CounterfactualCounts = "counterfactual-counts" version 6;
+    ShiftPass = "shift-pass" version 3;
     FactualClassCounts = "factual-class-counts" version 7;
     SwitchClassCounts = "switch-class-counts" version 4;
-    SwitchPart = "switch-part" version 2;
+    SwitchPart = "switch-part" version 3;
     PairedCounts = "paired-counts" version 1;
     FlipTestSample = "flip-test-sample" version 1;
-    WorldCounts = "world-counts" version 5;
+    WorldCounts = "world-counts" version 6;
     QualitySums = "quality-sums" version 1;
     SourceSurvey = "source-survey" version 2;
     SurveyedRows = "surveyed-rows" version 2;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::left_out::{CountedGroup, RowTally, first_named};
+use crate::data::rows::Projection;
 use crate::data::{Layout, MISSING};
 use crate::error::Result;
 use crate::metric::evidence::additive::additive;
@@ -17,7 +18,7 @@ use crate::stage::kinds::PopulationStage;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::population::AUDITED;
 use crate::table::{PopulationRow, SharedText, whole};
@@ -133,27 +134,27 @@ additive!(accumulated KeptPopulation { attributes, persons });
 impl Stage for PopulationStage {
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let (plan, rows, passes) = (b.plan, RowInputs::of_job(b)?, b.passes());
-        work(move |ctx| {
-            rows.with(ctx, 1, |row_context| {
-                let layout = row_context.rows.layout();
-                plan.check_person_memory(row_context, layout.attributes.len() as u64)?;
-                let kept = passes.gather_one(ctx, ShardPass::Count, || gather(row_context))?;
-                let Some(kept) = kept else { return Ok(()) };
-                let mut all = read_rows::<PopulationRow>(rows.prepared().folder(ctx))?;
-                all.extend(kept.rows(layout));
-                write_rows(ctx.out(), &all)
-            })
+        let prepared = rows.prepared().clone();
+        rows.work(1, move |ctx, row_context| {
+            let layout = row_context.rows.layout();
+            plan.check_person_memory(row_context, layout.attributes.len() as u64)?;
+            let kept = passes.gather_one(ctx, ShardPass::Count, || gather(row_context))?;
+            let Some(kept) = kept else { return Ok(()) };
+            let mut all = read_rows::<PopulationRow>(prepared.folder(ctx))?;
+            all.extend(kept.rows(layout));
+            write_rows(ctx.out(), &all)
         })
     }
 }
 
 /// Counts the kept rows.
 fn gather(row_context: RowContext<'_>) -> Result<KeptPopulation> {
-    let RowContext { rows, roles, .. } = row_context;
+    let rows = row_context.rows;
     let layout = rows.layout();
     let empty = || KeptPopulation::new(layout.attributes.len(), layout.person.is_some());
     row_context.row_groups().gather(empty, |part, g| {
-        let (batch, roles) = (rows.read_outcomes(g, false)?, roles.read(g)?);
+        let of = Projection { outcomes: true, keys: false, ..Projection::KEYS };
+        let (batch, roles) = row_context.read(g, of)?;
         for (a, groups) in batch.groups.iter().enumerate() {
             let words = words_of_ungrouped(rows, &batch, (g, a))?;
             let n_groups = layout.attributes[a].groups.len() as u32;

@@ -1,9 +1,9 @@
 //! What is next to a row when it is counted: its layout, threshold, decision rule.
 
 use crate::data::Layout;
-use crate::data::rows::split::RolesReader;
+use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::training::TrainingRows;
-use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::data::rows::{PreparedBatch, Projection, RowsReader};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::{StageWatch, WorkerPool};
@@ -34,6 +34,14 @@ impl<'a> RowContext<'a> {
     /// The loop over so many pieces that are not row groups of these rows.
     pub(crate) fn pieces(&self, n: usize) -> PieceLoop<'a> {
         PieceLoop { workers: self.workers, watch: self.watch, n }
+    }
+
+    /// What is asked for of a row group, with the roles of its rows.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub(crate) fn read(&self, group: usize, of: Projection) -> Result<(PreparedBatch, RowRoles)> {
+        Ok((self.rows.read(group, of)?, self.roles.read(group)?))
     }
 
     /// The training rows of a fold that have a label.
@@ -121,9 +129,10 @@ impl DecisionRule {
         self.compare(score, self.threshold_at(batch, fold, i))
     }
 
-    /// Whether each row carries its own threshold.
-    pub(crate) fn reads_carried(&self) -> bool {
-        matches!(self.threshold, RowThreshold::Carried(_))
+    /// What of rows decisions are made and counted by.
+    pub(crate) fn reads(&self) -> Projection {
+        let carried = matches!(self.threshold, RowThreshold::Carried(_));
+        Projection { carried, ..Projection::NO_FEATURES }
     }
 
     /// Fails where a row has a score and no threshold of its scale to compare it with.

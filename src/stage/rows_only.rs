@@ -6,7 +6,7 @@ use crate::stage::generate::effects_of_sets;
 use crate::stage::kept_rows::kept_rows;
 use crate::stage::report;
 use crate::stage::report::inputs::OriginInputs;
-use crate::stage::stage_builder::{PlannedWork, StageBuilder, work};
+use crate::stage::stage_builder::{PlannedWork, StageBuilder};
 use crate::unit::StageKind;
 
 /// The output folder of a run that stops once the counterfactuals are there.
@@ -14,9 +14,8 @@ pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWor
     let (origins, kept) = (OriginInputs::need(b)?, kept_rows(b)?);
     let followed = effects_of_sets(b)?;
     b.value("stopped_after", StageKind::Generate.word());
-    work(move |ctx| {
-        let followed = followed(ctx)?;
+    origins.work(move |ctx, origins| {
         kept(ctx)?;
-        origins.with(ctx, |origins| report::assemble_rows(ctx, origins, &followed))
+        report::assemble_rows(ctx, origins, &followed(ctx)?)
     })
 }

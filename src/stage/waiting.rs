@@ -23,6 +23,7 @@ use crate::data::exchange::row_stream::RowSink;
 use crate::data::exchange::to_score::{
     PartsWriter, REQUEST, RequestRow, RowsBatch, SentRows, part_name,
 };
+use crate::data::rows::Projection;
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::StageRecord;
@@ -44,7 +45,7 @@ use crate::stage::report::inputs::{MeasuredParts, OriginInputs};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::row_parts::{link_parts, write_lists};
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder};
 use crate::unit::{AuditUnit, UnitKind};
 
 /// What was asked, in addition to the parts.
@@ -179,7 +180,7 @@ pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWor
             b.also::<RequestStage>(&request_unit(Some(applied.set)))?;
         }
     }
-    work(move |ctx| {
+    origins.work(move |ctx, origins| {
         let requests: Vec<WrittenRequest> = to_score.read(ctx, REQUESTS)?;
         // Elsewhere they are put after the last stage.
         for request in requests.iter().filter(|_| place.is_none()) {
@@ -188,10 +189,7 @@ pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWor
         }
         let awaited =
             asked.iter().map(|(file, request)| awaited_scores(file, request.open(ctx)?, place));
-        let awaited: Vec<AwaitedScores> = awaited.collect::<Result<_>>()?;
-        origins.with(ctx, |origins| {
-            report::assemble_waiting(ctx, origins, awaited.clone(), measured.as_ref())
-        })
+        report::assemble_waiting(ctx, origins, awaited.collect::<Result<_>>()?, measured.as_ref())
     })
 }
 
@@ -245,7 +243,7 @@ fn request_part(
 ) -> Result<RowsBatch> {
     let layout = row_context.rows.layout();
     let (batch, ids, roles) = (
-        row_context.rows.read_people(g, true)?,
+        row_context.rows.read(g, Projection::PEOPLE)?,
         row_context.rows.read_ids(g)?,
         row_context.roles.read(g)?,
     );

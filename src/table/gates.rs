@@ -1,4 +1,4 @@
-//! The table of gates, and the codes of its reasons.
+//! The table of gates.
 
 use super::key_columns::{AuditKey, key_about_all_rows};
 use crate::table::row_macro::{SharedText, table};
@@ -96,74 +96,6 @@ table! {
     }
 }
 
-macro_rules! reason_codes {
-    ($($variant:ident = $word:literal: $meaning:literal;)+) => {
-        /// Why a row of `gates` has its verdict: what the rule found, or the first objection to it.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-        pub enum ReasonCode {
-            $(#[doc = $meaning] #[serde(rename = $word)] $variant,)+
-        }
-
-        /// The codes of reasons of verdicts with their meanings, in the order of the alphabet.
-        pub const REASON_CODES: &[(&str, &str)] = &[$(($word, $meaning)),+];
-
-        impl ReasonCode {
-            /// The word in the table.
-            pub fn word(self) -> &'static str {
-                match self {
-                    $(ReasonCode::$variant => $word,)+
-                }
-            }
-        }
-    };
-}
-
-reason_codes! {
-    HiddenCause = "hidden-cause": "a hidden cause of the strength that `withstands` states could \
-        overturn the pass, or what it could do is not known";
-    InvertedScores = "inverted-scores": "scores or decisions of the model are lower for people \
-        with a positive label than for others; the model's `accept: [inverted-scores]` lets gates \
-        on it be decided";
-    LimitBroken = "limit-broken": "what decides breaks the limit";
-    LimitInside = "limit-inside": "the limit lies inside the interval or range that decides";
-    LimitKept = "limit-kept": "what decides keeps the limit";
-    NegativePart = "negative-part": "a ratio of which one part is negative";
-    NoBaseline = "no-baseline": "a gate on a change, and no baseline was given";
-    NoInterval = "no-interval": "the interval or range that decides is not there";
-    NotComparable = "not-comparable": "a change between values that the two runs define \
-        differently";
-    NotMeasured = "not-measured": "no table has the value";
-    NotRepeatable = "not-repeatable": "the model scored rows differently the second time; the \
-        model's `accept: [not-repeatable]` lets gates on it be decided";
-    NothingLookedAt = "nothing-looked-at": "a search that looked at nothing, or an arm that added \
-        no rows";
-    OnlyInOneRun = "only-in-one-run": "a change of a value that only one of the two runs has";
-    OtherSide = "other-side": "the whole range over repeats is on one side of the limit and the \
-        value on the other";
-    RateOfOne = "rate-of-one": "a ratio whose interval takes a rate of 1 as certain, and which is \
-        open without that";
-    Refitted = "refitted": "a change of a set that was fitted on other rows in the baseline";
-    RoundingAtThreshold = "rounding-at-threshold": "only switches that rounding may explain decide \
-        it";
-    SelectiveLabels = "selective-labels": "labels are missing for some people more often than for \
-        others";
-    SmallGroup = "small-group": "a group or rate behind a gap or distance is too small";
-    TooFew = "too-few": "fewer cases or people than `enough` asks for";
-    UnclearInFamily = "unclear-in-family": "the whole interval breaks the limit, but a clearer \
-        comparison of the gate does not (Holm)";
-    Undefined = "undefined": "the value is undefined";
-    UnknownLevels = "unknown-levels": "many people of a group of the gate have values that the \
-        model does not know; the model's `accept: [unknown-levels]` lets gates on it be decided";
-    UnmeasuredGroups = "unmeasured-groups": "groups without a value are not measured";
-    UnmeasuredPeople = "unmeasured-people": "people who were not measured could break the limit";
-    UnseenChange = "unseen-change": "no row that was scored shows the change of the attribute, and \
-        nothing moved";
-    UnsupportedPeople = "unsupported-people": "the verdict is another among the people whose \
-        counterfactual is of a kind that the reference rows hold; the set's `accept: \
-        [unsupported-people]` lets the verdict of all stand";
-    WaitsForScores = "waits-for-scores": "the run waits for scores";
-}
-
 impl GateRow {
     /// Whose value it judges.
     pub(crate) fn audit_key(&self) -> AuditKey {
@@ -185,6 +117,18 @@ impl GateRow {
             "fall_at_most" => -value - self.limit,
             _ => value - self.limit,
         })
+    }
+
+    /// What it counts as: skipped, pass, warn (of a gate of level `warn` that does not pass), fail
+    /// or inconclusive.
+    pub(crate) fn counts_as(&self) -> &'static str {
+        match (self.verdict.as_str(), self.level.as_str()) {
+            ("skipped", _) => "skipped",
+            ("pass", _) => "pass",
+            (_, "warn") => "warn",
+            ("fail", _) => "fail",
+            _ => "inconclusive",
+        }
     }
 
     /// Whether it limits the change from a baseline.

@@ -34,8 +34,9 @@ table! {
         /// of `selective` the state of the people: unmatched, filtered, duplicate, dropped,
         /// other_side, no_group, without_score or without_label; null = another code
         state: Option<SharedText>,
-        /// the arguments of `selective`, as a JSON object: `shares`, each two that differ, of rows
-        /// where `of_rows`, and the `model`; empty = another code
+        /// the arguments of the code, as a JSON object: of `selective` its `shares`, each two that
+        /// differ, of rows where `of_rows`, and the `model`; of `inverted-scores` and
+        /// `not-repeatable` those of the reason of that code in `gates`; empty = another code
         args: SharedText,
     }
 }

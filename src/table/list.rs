@@ -1,73 +1,35 @@
-//! All tables, in the order of `cfaudit schema tables`.
+//! All tables, in the order of `cfaudit schema tables`, and the types of their rows.
 
 use std::collections::BTreeMap;
 
-use crate::table::recourse::{
-    ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
-    RecourseRow, SubgroupRow,
-};
-use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
-use crate::table::{
-    AmountRow, ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfMapRow,
-    CfQualityRow, ChangeRow, ComparisonRow, CountRow, CurveRow, EdgeRow, FilterRow, GateRow,
-    GraphRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, KnowledgeFitRow, MetricRow,
-    ModelContractRow, NeededKnowledgeRow, NodeRow, OutcomeRow, PopulationRow, ReliabilityRow,
-    ScoreShiftRow, SelectedRow, SubgraphRow, SupportCountRow, SupportRow, TableDef, TableRow,
-    ThresholdRow, TransitionRow, UnknownLevelRow, WorldPeopleRow, WorldRow, WorldScoreRow,
-};
+use crate::table::{TableDef, TableRow};
 
-/// All tables, in the order in which they are printed.
-pub const TABLES: &[&TableDef] = &[
-    MetricRow::TABLE,
-    CountRow::TABLE,
-    ScoreShiftRow::TABLE,
-    GroupRow::TABLE,
-    PopulationRow::TABLE,
-    SupportRow::TABLE,
-    SupportCountRow::TABLE,
-    AmountRow::TABLE,
-    ReliabilityRow::TABLE,
-    CurveRow::TABLE,
-    CfQualityRow::TABLE,
-    CfFeatureRow::TABLE,
-    CfDistributionRow::TABLE,
-    CfMapRow::TABLE,
-    CfExampleRow::TABLE,
-    ComparisonRow::TABLE,
-    ThresholdRow::TABLE,
-    ModelContractRow::TABLE,
-    UnknownLevelRow::TABLE,
-    WorldRow::TABLE,
-    WorldPeopleRow::TABLE,
-    EdgeRow::TABLE,
-    NodeRow::TABLE,
-    GraphRow::TABLE,
-    SubgraphRow::TABLE,
-    KnowledgeFitRow::TABLE,
-    NeededKnowledgeRow::TABLE,
-    HiddenCauseRow::TABLE,
-    TransitionRow::TABLE,
-    ArmRow::TABLE,
-    ArmFoldRow::TABLE,
-    ChangeRow::TABLE,
-    RecourseRow::TABLE,
-    RecourseColumnRow::TABLE,
-    SubgroupRow::TABLE,
-    ActionRow::TABLE,
-    EcdRow::TABLE,
-    ComparativeRow::TABLE,
-    RankingRow::TABLE,
-    AggregatedRankingRow::TABLE,
-    SwitchPatternRow::TABLE,
-    SwitchFeatureRow::TABLE,
-    GateRow::TABLE,
-    HistoryRow::TABLE,
-    FilterRow::TABLE,
-    IssueRow::TABLE,
-    OutcomeRow::TABLE,
-    WorldScoreRow::TABLE,
-    SelectedRow::TABLE,
-];
+/// Makes the list, and the rows of its tables public.
+macro_rules! tables {
+    ($($subject:ident::$row:ident,)+) => {
+        $(pub use super::$subject::$row;)+
+
+        /// All tables, in the order in which they are printed.
+        pub const TABLES: &[&TableDef] = &[$($row::TABLE),+];
+    };
+}
+
+tables! {
+    metrics::MetricRow, counts::CountRow, counts::ScoreShiftRow, groups::GroupRow,
+    population::PopulationRow, support::SupportRow, support::SupportCountRow, scores::AmountRow,
+    scores::ReliabilityRow, scores::CurveRow, quality::CfQualityRow, quality::CfFeatureRow,
+    quality::CfDistributionRow, quality::CfMapRow, quality::CfExampleRow,
+    comparisons::ComparisonRow, groups::ThresholdRow, contracts::ModelContractRow,
+    contracts::UnknownLevelRow, graphs::WorldRow, graphs::WorldPeopleRow, graphs::EdgeRow,
+    graphs::NodeRow, graphs::GraphRow, graphs::SubgraphRow, graphs::KnowledgeFitRow,
+    graphs::NeededKnowledgeRow, hidden_cause::HiddenCauseRow, counts::TransitionRow,
+    experiments::ArmRow, experiments::ArmFoldRow, changes::ChangeRow, recourse::RecourseRow,
+    recourse::RecourseColumnRow, recourse::SubgroupRow, recourse::ActionRow, recourse::EcdRow,
+    recourse::ComparativeRow, recourse::RankingRow, recourse::AggregatedRankingRow,
+    why::SwitchPatternRow, why::SwitchFeatureRow, gates::GateRow, changes::HistoryRow,
+    issues::FilterRow, issues::IssueRow, outcomes::OutcomeRow, outcomes::WorldScoreRow,
+    experiments::SelectedRow,
+}
 
 /// The version of each table by name, as the manifest of a folder has them.
 pub(crate) fn versions() -> BTreeMap<String, u32> {

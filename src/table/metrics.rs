@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::key_columns::AuditKey;
 use crate::error::Result;
-use crate::table::file::read_rows;
+use crate::table::file::each_row;
 use crate::table::row_macro::{SharedText, table};
 use crate::table::support::SUPPORTED;
 
@@ -174,8 +174,11 @@ impl MetricTable {
     /// # Errors
     /// It cannot be read.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
-        let rows = read_rows::<MetricRow>(folder)?.into_iter();
-        let (supported, all) = rows.partition(|row| row.support == SUPPORTED);
-        Ok(MetricTable { all, supported })
+        let mut table = MetricTable::default();
+        each_row(folder, |row: MetricRow| {
+            let of_all = row.support != SUPPORTED;
+            if of_all { &mut table.all } else { &mut table.supported }.push(row);
+        })?;
+        Ok(table)
     }
 }

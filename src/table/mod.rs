@@ -37,35 +37,18 @@ mod shared_meanings;
 pub(crate) mod support;
 pub(crate) mod why;
 
-pub use changes::{ChangeRow, HistoryRow, WITH_FITS};
+pub use changes::WITH_FITS;
 pub(crate) use changes::{REFITTED, RefitReason};
-pub use comparisons::ComparisonRow;
-pub use contracts::{ModelContractRow, UnknownLevelRow};
-pub use counts::{CountRow, ScoreShiftRow, TransitionRow};
 pub(crate) use counts::{DRAWN_SIDES, NO_GROUP};
-pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
-pub use gates::{GateRow, REASON_CODES, ReasonCode};
-pub use graphs::{
-    EdgeRow, GraphRow, KnowledgeFitRow, NeededKnowledgeRow, NodeRow, SubgraphRow, WorldPeopleRow,
-    WorldRow,
-};
-pub use groups::{GroupRow, ThresholdRow};
 pub(crate) use hidden_cause::ANY_TARGET;
-pub use hidden_cause::{HiddenCauseRow, JudgedRateKey};
-pub use issues::{FilterRow, IssueRow};
+pub use hidden_cause::JudgedRateKey;
 pub(crate) use issues::{INFO, WARNING};
 pub use key_columns::AuditKey;
-pub use metrics::MetricRow;
+pub use list::*;
 pub(crate) use metrics::MetricTable;
-pub use outcomes::{OutcomeRow, WorldScoreRow};
-pub use population::PopulationRow;
-pub use quality::{
-    CfDistributionRow, CfExampleRow, CfFeatureRow, CfMapRow, CfQualityRow, RARE, SetPair,
-};
+pub use quality::{RARE, SetPair};
 pub use row_macro::{RowColumns, SharedText, TableRow, finite, whole};
 pub(crate) use scores::JOB_STEP;
-pub use scores::{AmountRow, CurveRow, ReliabilityRow};
-pub use support::{SupportCountRow, SupportRow};
 
 /// Whether the flags of a row, separated by commas, hold this one.
 pub(crate) fn has_flag(flags: &str, flag: &str) -> bool {

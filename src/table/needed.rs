@@ -2,30 +2,20 @@
 
 use super::GateRow;
 
-impl GateRow {
-    /// Whether the value lies on the side of the limit that the gate forbids.
-    fn is_beyond(&self) -> bool {
-        self.value.is_some_and(|value| match self.rule_words().0 {
-            "at_least" => value < self.limit,
-            "fall_at_most" => -value > self.limit,
-            _ => value > self.limit,
-        })
-    }
-}
-
 /// Of the rows of one gate the one whose people would decide it. Of the inconclusive rows beyond
 /// the limit the one that needs the fewest, because one broken row breaks the gate; without such
 /// rows all must be decided, so the one that needs the most. None where a row fails, none is
 /// inconclusive, or the number is not known.
 pub(crate) fn deciding_need<'a>(rows: impl Iterator<Item = &'a GateRow>) -> Option<&'a GateRow> {
     let rows: Vec<&GateRow> = rows.collect();
+    let is_beyond = |row: &GateRow| row.excess() > 0.0;
     if rows.iter().any(|row| row.verdict == "fail") {
         return None;
     }
     let open = || rows.iter().copied().filter(|row| row.verdict == "inconclusive");
-    if open().any(GateRow::is_beyond) {
+    if open().any(is_beyond) {
         return open()
-            .filter(|row| row.is_beyond() && row.n_needed_80.is_some())
+            .filter(|row| is_beyond(row) && row.n_needed_80.is_some())
             .min_by_key(|row| row.n_needed_80);
     }
     let known = open().all(|row| row.n_needed_80.is_some());
@@ -67,7 +57,7 @@ mod tests {
             ("fall_at_most, interval", -0.02, 0.01, true),
             ("fall_at_most, interval", 0.02, 0.01, false),
         ] {
-            assert_eq!(row(rule, value, limit).is_beyond(), beyond, "{rule} {value}");
+            assert_eq!(row(rule, value, limit).excess() > 0.0, beyond, "{rule} {value}");
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) const UNFAIR_SUBGROUPS: &str = "unfair_subgroups";
 columns! {
     /// The attribute and the two groups that are compared.
     #[derive(Eq, PartialOrd, Ord)]
-    pub(crate) struct ComparedPair {
+    pub struct ComparedPair {
         recourse: SharedText,
         /// the group that is compared
         group_0: SharedText,
@@ -26,7 +26,7 @@ columns! {
 columns! {
     /// A definition of fairness in words.
     #[derive(Eq, PartialOrd, Ord)]
-    pub(crate) struct CriterionWords {
+    pub struct CriterionWords {
         /// the definition of fairness: equal-effectiveness, equal-choice, ...
         definition: SharedText,
         /// its share phi, its budget, or the cost of people without recourse; empty = it has none
@@ -39,7 +39,7 @@ columns! {
 
 table! {
     /// `recourse`: one row per comparison of two groups.
-    pub(crate) struct RecourseRow in "recourse", version 3, key 3,
+    pub struct RecourseRow in "recourse", version 3, key 3,
     one row per "block of the job and pair of groups", written by "recourse",
     read by "gate, report" {
         ..pair: ComparedPair,
@@ -85,7 +85,7 @@ table! {
 
 table! {
     /// `recourse_columns`: one row per block and column that may be in subgroups.
-    pub(crate) struct RecourseColumnRow in "recourse_columns", version 1, key 2,
+    pub struct RecourseColumnRow in "recourse_columns", version 1, key 2,
     one row per "block of the job and column", written by "recourse", read by "report" {
         recourse: SharedText,
         /// the column, or the one-hot group
@@ -113,7 +113,7 @@ table! {
 
 table! {
     /// `subgroups`: one row per pair of groups, definition, view and subgroup.
-    pub(crate) struct SubgroupRow in "subgroups", version 1, key 7,
+    pub struct SubgroupRow in "subgroups", version 1, key 7,
     one row per "block of the job, pair of groups, definition, view and subgroup",
     written by "recourse", read by "gate, report" {
         ..pair: ComparedPair,
@@ -165,7 +165,7 @@ table! {
 
 table! {
     /// `actions`: one row per pair of groups, subgroup and action.
-    pub(crate) struct ActionRow in "actions", version 1, key 5,
+    pub struct ActionRow in "actions", version 1, key 5,
     one row per "block of the job, pair of groups, subgroup and action",
     written by "recourse", read by "report, users" {
         ..pair: ComparedPair,
@@ -191,7 +191,7 @@ table! {
 
 table! {
     /// `ecd`: one row per pair of groups, subgroup and distinct cost.
-    pub(crate) struct EcdRow in "ecd", version 1, key 5,
+    pub struct EcdRow in "ecd", version 1, key 5,
     one row per "block of the job, pair of groups, subgroup and distinct cost of its actions",
     written by "recourse", read by "report" {
         ..pair: ComparedPair,
@@ -215,7 +215,7 @@ table! {
 
 table! {
     /// `comparatives`: one row per subgroup that the page shows, group and listed action.
-    pub(crate) struct ComparativeRow in "comparatives", version 2, key 9,
+    pub struct ComparativeRow in "comparatives", version 2, key 9,
     one row per "block of the job, pair of groups, definition, view, shown subgroup, group and \
                  listed action",
     written by "recourse", read by "report" {
@@ -252,7 +252,7 @@ table! {
 
 table! {
     /// `ranking_analysis`: one row per pair of groups, definition and view.
-    pub(crate) struct RankingRow in "ranking_analysis", version 1, key 6,
+    pub struct RankingRow in "ranking_analysis", version 1, key 6,
     one row per "block of the job, pair of groups, definition and view",
     written by "recourse", read by "report" {
         ..pair: ComparedPair,
@@ -288,7 +288,7 @@ table! {
 
 table! {
     /// `aggregated_rankings`: one row per pair of groups and pair of definitions.
-    pub(crate) struct AggregatedRankingRow in "aggregated_rankings", version 1, key 9,
+    pub struct AggregatedRankingRow in "aggregated_rankings", version 1, key 9,
     one row per "block of the job, pair of groups, definition with its view, and another with its \
                  own",
     written by "recourse", read by "report" {

@@ -6,7 +6,6 @@
 //! column is looked up by a text that may be mistyped.
 
 use std::borrow::Borrow;
-use std::cmp::Ordering;
 use std::convert::identity;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::ops::Deref;
@@ -14,9 +13,11 @@ use std::slice::Iter;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, Decimal128Array, Float64Array, Int64Array, StringArray, UInt64Array,
+    Array, ArrayRef, AsArray, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray,
+    UInt64Array,
 };
-use arrow::datatypes::DataType;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int32Type};
 use serde::{Serialize, Serializer};
 
 use super::shared_meanings::meaning_of_all;
@@ -26,22 +27,24 @@ use super::{ColumnDef, ColumnType, TableDef};
 pub trait PlainCell: Clone + Debug + 'static {
     /// The type of the column.
     const KIND: ColumnType;
-    /// The column in memory.
-    type Array: Array + Clone + 'static;
+    /// The column of a file in memory.
+    type Column;
 
     /// The column of these cells, in their order.
     fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef;
 
-    /// The cell of a row that is not null, which may share what the row before holds; none where
-    /// the column cannot hold the value there.
-    fn get(array: &Self::Array, row: usize, before: Option<&Self>) -> Option<Self>;
+    /// The column behind an array; none where its type is another.
+    fn column(array: &ArrayRef) -> Option<Self::Column>;
 
-    /// Order of two cells: text by bytes, numbers by size.
-    fn order(&self, other: &Self) -> Ordering;
+    /// The cell of a row, which may be null; none where the column cannot hold the value there.
+    fn get(column: &Self::Column, row: usize) -> Option<Option<Self>>;
+
+    /// Appends bytes to a key, in whose order cells are: text by bytes, numbers by size.
+    fn push_key(&self, key: &mut Vec<u8>);
 }
 
-/// A text of a table. Equal texts of neighbouring rows are one in memory, however many rows there
-/// are.
+/// A text of a table. Equal texts of rows that are read together are one in memory, however many
+/// rows there are.
 #[derive(Debug, Clone, Default, Eq, PartialOrd, Ord)]
 pub struct SharedText(Arc<str>);
 
@@ -108,54 +111,101 @@ impl Serialize for SharedText {
     }
 }
 
+/// A column of texts of a file: each text once, and its position for each row.
+pub struct TextColumn {
+    positions: Int32Array,
+    /// The texts that some row has.
+    texts: Vec<Option<SharedText>>,
+}
+
 impl PlainCell for SharedText {
     const KIND: ColumnType = ColumnType::Text;
-    type Array = StringArray;
+    type Column = TextColumn;
 
     fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef {
         Arc::new(cells.map(|cell| cell.map(SharedText::as_str)).collect::<StringArray>())
     }
 
-    fn get(array: &StringArray, row: usize, before: Option<&Self>) -> Option<Self> {
-        let text = array.value(row);
-        Some(before.filter(|before| **before == text).cloned().unwrap_or_else(|| text.into()))
+    fn column(array: &ArrayRef) -> Option<TextColumn> {
+        let listed = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let is_text = [&DataType::Utf8, &listed].contains(&array.data_type());
+        let array = cast(array, &listed).ok().filter(|_| is_text)?;
+        let array = array.as_dictionary_opt::<Int32Type>()?;
+        let values = array.values().as_string_opt::<i32>()?;
+        let mut texts = vec![None; values.len()];
+        for at in array.keys_iter().flatten() {
+            texts.get_mut(at)?.get_or_insert_with(|| SharedText::from(values.value(at)));
+        }
+        Some(TextColumn { positions: array.keys().clone(), texts })
     }
 
-    fn order(&self, other: &Self) -> Ordering {
-        // Most cells that are compared while rows are sorted share their text.
-        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.cmp(other) }
+    fn get(column: &TextColumn, row: usize) -> Option<Option<Self>> {
+        if column.positions.is_null(row) {
+            return Some(None);
+        }
+        let at = usize::try_from(column.positions.value(row)).ok()?;
+        column.texts.get(at)?.clone().map(Some)
+    }
+
+    fn push_key(&self, key: &mut Vec<u8>) {
+        // A text ends before any other that begins with it.
+        for byte in self.bytes() {
+            key.push(byte);
+            if byte == 0 {
+                key.push(u8::MAX);
+            }
+        }
+        key.extend([0; 2]);
     }
 }
 
-/// A cell that is a number in its array: how cells are ordered, the number of a cell, the cell of a
-/// number, and the array with its type.
+/// A cell that is a number in its array: a whole number without a sign in whose order cells are, the
+/// number of a cell, the cell of a number, and the array with its type.
 macro_rules! number_cell {
     ($cell:ty, $kind:ident, $array:ty, $order:expr, $number:expr, $cell_of:expr, $typed:expr) => {
         impl PlainCell for $cell {
             const KIND: ColumnType = ColumnType::$kind;
-            type Array = $array;
+            type Column = $array;
 
             fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef {
                 let numbers = cells.map(|cell| cell.map(|&cell| $number(cell)));
                 Arc::new($typed(numbers.collect::<$array>()))
             }
 
-            fn get(array: &$array, row: usize, _: Option<&Self>) -> Option<Self> {
-                $cell_of(array.value(row))
+            fn column(array: &ArrayRef) -> Option<$array> {
+                array.as_any().downcast_ref::<$array>().cloned()
             }
 
-            fn order(&self, other: &Self) -> Ordering {
-                $order(self, other)
+            fn get(column: &$array, row: usize) -> Option<Option<Self>> {
+                if column.is_null(row) { Some(None) } else { $cell_of(column.value(row)).map(Some) }
+            }
+
+            fn push_key(&self, key: &mut Vec<u8>) {
+                key.extend($order(*self).to_be_bytes());
             }
         }
     };
 }
 
-number_cell!(i64, Int, Int64Array, i64::cmp, identity, Some, identity);
-number_cell!(f64, Real, Float64Array, f64::total_cmp, identity, Some, identity);
-number_cell!(u64, Key, UInt64Array, u64::cmp, identity, Some, identity);
-number_cell!(bool, Int, Int64Array, bool::cmp, i64::from, as_bool, identity);
-number_cell!(i128, Wide, Decimal128Array, i128::cmp, identity, Some, as_wide);
+number_cell!(i64, Int, Int64Array, order_of_signed, identity, Some, identity);
+number_cell!(f64, Real, Float64Array, order_of_real, identity, Some, identity);
+number_cell!(u64, Key, UInt64Array, identity, identity, Some, identity);
+number_cell!(bool, Int, Int64Array, u8::from, i64::from, as_bool, identity);
+number_cell!(i128, Wide, Decimal128Array, order_of_wide, identity, Some, as_wide);
+
+fn order_of_signed(number: i64) -> u64 {
+    number.cast_unsigned() ^ 1 << 63
+}
+
+fn order_of_wide(number: i128) -> u128 {
+    number.cast_unsigned() ^ 1 << 127
+}
+
+/// As [`f64::total_cmp`].
+fn order_of_real(number: f64) -> u64 {
+    let bits = number.to_bits();
+    if number.is_sign_negative() { !bits } else { bits ^ 1 << 63 }
+}
 
 fn as_bool(number: i64) -> Option<bool> {
     [false, true].into_iter().find(|is| i64::from(*is) == number)
@@ -176,11 +226,7 @@ pub trait CellValue: Clone + Debug {
     fn plain(&self) -> Option<&Self::Plain>;
 
     /// The cell of a row; none where the column may not hold the value there.
-    fn read(
-        array: &<Self::Plain as PlainCell>::Array,
-        row: usize,
-        before: Option<&Self>,
-    ) -> Option<Self>;
+    fn read(column: &<Self::Plain as PlainCell>::Column, row: usize) -> Option<Self>;
 }
 
 impl<T: PlainCell> CellValue for T {
@@ -191,8 +237,8 @@ impl<T: PlainCell> CellValue for T {
         Some(self)
     }
 
-    fn read(array: &T::Array, row: usize, before: Option<&Self>) -> Option<Self> {
-        if array.is_null(row) { None } else { T::get(array, row, before) }
+    fn read(column: &T::Column, row: usize) -> Option<Self> {
+        T::get(column, row).flatten()
     }
 }
 
@@ -204,18 +250,15 @@ impl<T: PlainCell> CellValue for Option<T> {
         self.as_ref()
     }
 
-    fn read(array: &T::Array, row: usize, before: Option<&Self>) -> Option<Self> {
-        let before = before.and_then(Option::as_ref);
-        if array.is_null(row) { Some(None) } else { T::get(array, row, before).map(Some) }
+    fn read(column: &T::Column, row: usize) -> Option<Self> {
+        T::get(column, row)
     }
 }
 
-/// Order of two cells of a key: null first.
-pub(crate) fn cell_order<C: CellValue>(a: &C, b: &C) -> Ordering {
-    match (a.plain(), b.plain()) {
-        (Some(a), Some(b)) => a.order(b),
-        (a, b) => a.is_some().cmp(&b.is_some()),
-    }
+/// Appends a cell to a key: null first.
+pub(crate) fn push_cell<C: CellValue>(cell: &C, key: &mut Vec<u8>) {
+    key.push(u8::from(cell.plain().is_some()));
+    cell.plain().into_iter().for_each(|plain| plain.push_key(key));
 }
 
 /// A whole number of a table; larger ones are pinned to the end of what it can hold.
@@ -235,7 +278,7 @@ pub trait RowColumns: Clone {
     /// How many of them stand in shared parts, which come first.
     const N_SHARED: usize;
     /// The columns of a file in memory, in the order of the definition.
-    type Arrays;
+    type Columns;
 
     /// The columns of these rows, in the order of the definition.
     fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Vec<ArrayRef>
@@ -246,20 +289,16 @@ pub trait RowColumns: Clone {
     ///
     /// # Errors
     /// The name of a column that has another type.
-    fn columns(arrays: &mut Iter<'_, ArrayRef>) -> Result<Self::Arrays, &'static str>;
+    fn columns(arrays: &mut Iter<'_, ArrayRef>) -> Result<Self::Columns, &'static str>;
 
-    /// A row of a file, which shares texts with the row before.
+    /// A row of a file.
     ///
     /// # Errors
     /// The name of a column that may not hold the value there.
-    fn read(
-        columns: &Self::Arrays,
-        row: usize,
-        before: Option<&Self>,
-    ) -> Result<Self, &'static str>;
+    fn read(columns: &Self::Columns, row: usize) -> Result<Self, &'static str>;
 
-    /// Order of two rows by the columns of shared parts and those after them, in all `n_key`.
-    fn key_order(&self, other: &Self, n_key: usize) -> Ordering;
+    /// Appends the columns of shared parts and those after them, in all `n_key`, to a key.
+    fn push_key(&self, key: &mut Vec<u8>, n_key: usize);
 }
 
 /// A row of a table, whose fields are its columns.
@@ -267,9 +306,11 @@ pub trait TableRow: RowColumns {
     /// The table.
     const TABLE: &'static TableDef;
 
-    /// Order of two rows by the key of the table.
-    fn order(&self, other: &Self) -> Ordering {
-        self.key_order(other, Self::TABLE.n_key)
+    /// The key of the row: bytes in whose order the rows of the table are.
+    fn sort_key(&self) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.push_key(&mut key, Self::TABLE.n_key);
+        key
     }
 }
 
@@ -289,15 +330,6 @@ pub(crate) const fn joined_columns<const N: usize>(parts: &[&[ColumnDef]]) -> [C
         part += 1;
     }
     columns
-}
-
-/// The column behind an array, or its name where the type is another.
-#[doc(hidden)]
-pub(crate) fn typed<A: Array + Clone + 'static>(
-    array: Option<&ArrayRef>,
-    name: &'static str,
-) -> Result<A, &'static str> {
-    array.and_then(|array| array.as_any().downcast_ref::<A>()).cloned().ok_or(name)
 }
 
 /// The name of a column whose field may be a word of Rust, such as `r#where`.
@@ -375,11 +407,11 @@ macro_rules! columns {
             const N_SHARED: usize =
                 0 $(+ <$shared_columns as $crate::table::row_macro::RowColumns>::COLUMNS.len())*;
 
-            type Arrays = (
-                $(<$shared_columns as $crate::table::row_macro::RowColumns>::Arrays,)*
+            type Columns = (
+                $(<$shared_columns as $crate::table::row_macro::RowColumns>::Columns,)*
                 $(
                     <<$cell as $crate::table::row_macro::CellValue>::Plain
-                        as $crate::table::row_macro::PlainCell>::Array,
+                        as $crate::table::row_macro::PlainCell>::Column,
                 )+
             );
 
@@ -402,53 +434,42 @@ macro_rules! columns {
 
             fn columns(
                 arrays: &mut std::slice::Iter<'_, arrow::array::ArrayRef>,
-            ) -> Result<Self::Arrays, &'static str> {
+            ) -> Result<Self::Columns, &'static str> {
+                use $crate::table::row_macro::{CellValue, PlainCell};
                 // Evaluated in the order in which they are written: that of the columns.
                 Ok((
                     $(<$shared_columns as $crate::table::row_macro::RowColumns>::columns(arrays)?,)*
                     $(
-                        $crate::table::row_macro::typed(
-                            arrays.next(),
-                            $crate::table::row_macro::column_name(stringify!($column)),
-                        )?,
+                        arrays
+                            .next()
+                            .and_then(<<$cell as CellValue>::Plain as PlainCell>::column)
+                            .ok_or($crate::table::row_macro::column_name(stringify!($column)))?,
                     )+
                 ))
             }
 
-            fn read(
-                columns: &Self::Arrays,
-                row: usize,
-                before: Option<&Self>,
-            ) -> Result<Self, &'static str> {
+            fn read(columns: &Self::Columns, row: usize) -> Result<Self, &'static str> {
                 let ($($part,)* $($column,)+) = columns;
                 Ok($row {
                     $(
-                        $part: $crate::table::row_macro::RowColumns::read(
-                            $part,
-                            row,
-                            before.map(|before| &before.$part),
-                        )?,
+                        $part: $crate::table::row_macro::RowColumns::read($part, row)?,
                     )*
                     $(
-                        $column: <$cell as $crate::table::row_macro::CellValue>::read(
-                            $column,
-                            row,
-                            before.map(|before| &before.$column),
-                        )
+                        $column: <$cell as $crate::table::row_macro::CellValue>::read($column, row)
                         .ok_or($crate::table::row_macro::column_name(stringify!($column)))?,
                     )+
                 })
             }
 
-            fn key_order(&self, other: &Self, n_key: usize) -> std::cmp::Ordering {
-                let shared = std::cmp::Ordering::Equal
-                    $(.then_with(|| self.$part.key_order(&other.$part, usize::MAX)))*;
+            fn push_key(&self, key: &mut Vec<u8>, n_key: usize) {
+                $(self.$part.push_key(key, usize::MAX);)*
                 let own = [$(
-                    |a: &Self,
-                    b: &Self| $crate::table::row_macro::cell_order(&a.$column, &b.$column),
+                    |row: &Self, key: &mut Vec<u8>| {
+                        $crate::table::row_macro::push_cell(&row.$column, key);
+                    },
                 )+];
                 let n_own = n_key - Self::N_SHARED.min(n_key);
-                own.iter().take(n_own).fold(shared, |order, of| order.then_with(|| of(self, other)))
+                own.iter().take(n_own).for_each(|push| push(self, key));
             }
         }
     };
@@ -489,3 +510,34 @@ macro_rules! table {
 }
 
 pub(crate) use {columns, table};
+
+#[cfg(test)]
+mod tests {
+    use super::{CellValue, SharedText, push_cell};
+
+    /// Keys of cells are in the order of the cells, whatever cells follow.
+    #[test]
+    fn keys_are_in_the_order_of_cells() {
+        fn ascending<C: CellValue>(cells: &[C]) {
+            let key = |cell: &C, next: u8| {
+                let mut key = Vec::new();
+                push_cell(cell, &mut key);
+                key.push(next);
+                key
+            };
+            for pair in cells.windows(2) {
+                assert!(key(&pair[0], u8::MAX) < key(&pair[1], 0), "{pair:?}");
+            }
+        }
+        let texts =
+            ["", "\0", "\0\0", "\0a", "a", "a\0", "a\0\0", "a\0b", "ab", "b", "é", "\u{10ffff}"];
+        ascending(&texts.map(SharedText::from));
+        ascending(&[None, Some(SharedText::from("")), Some("a".into())]);
+        ascending(&[i64::MIN, -1, 0, 1, i64::MAX]);
+        ascending(&[0, 1, u64::MAX]);
+        ascending(&[i128::MIN, -1, 0, 1, i128::MAX]);
+        ascending(&[None, Some(false), Some(true)]);
+        let reals = [f64::NEG_INFINITY, -1.5, -f64::MIN_POSITIVE, -0.0, 0.0, 1e-300, 2.0];
+        ascending(&[&reals[..], &[f64::INFINITY, f64::NAN]].concat());
+    }
+}

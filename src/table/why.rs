@@ -8,7 +8,7 @@ pub(crate) const CONFIRMED_PATTERNS: &str = "confirmed_patterns";
 
 table! {
     /// `switch_patterns`: who switches more often than the others.
-    pub(crate) struct SwitchPatternRow in "switch_patterns", version 2, key 3,
+    pub struct SwitchPatternRow in "switch_patterns", version 2, key 3,
     one row per "block of `why`, pattern and half of the people", written by "why",
     read by "gate, report" {
         /// name of the block in the job
@@ -85,7 +85,7 @@ table! {
 
 table! {
     /// `switch_features`: through what people switch.
-    pub(crate) struct SwitchFeatureRow in "switch_features", version 2, key 5,
+    pub struct SwitchFeatureRow in "switch_features", version 2, key 5,
     one row per "block of `why`, direction, kind of people and feature", written by "why",
     read by "report" {
         /// name of the block in the job

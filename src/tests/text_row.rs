@@ -64,7 +64,7 @@ pub(crate) trait TextRow: RowColumns + Default {
             let at = at.unwrap_or_else(|| panic!("no column `{name}`"));
             arrays[at] = cell(&Self::COLUMNS[at], value);
         }
-        Self::read(&Self::columns(&mut arrays.iter()).expect("types"), 0, None).expect("a row")
+        Self::read(&Self::columns(&mut arrays.iter()).expect("types"), 0).expect("a row")
     }
 }
 

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::RowIdKind;
 use crate::data::prepare::repeated::repeated_rows;
-use crate::data::rows::RowsReader;
 use crate::data::rows::ids::RowIds;
+use crate::data::rows::{Projection, RowsReader};
 use crate::data::source::ParquetSource;
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::PieceLoop;
@@ -183,7 +183,7 @@ pub(crate) fn count_persons(
 fn id_word(rows: &RowsReader, position: u64) -> Result<(u64, String)> {
     let length = rows.file().group_rows(0).max(1) as u64;
     let (group, i) = ((position / length) as usize, (position % length) as usize);
-    Ok((rows.read_keys(group)?.row[i], rows.read_ids(group)?.text(i)))
+    Ok((rows.read(group, Projection::NO_FEATURES)?.row[i], rows.read_ids(group)?.text(i)))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::{
-    RowsReader, feature_arrays, feature_fields, feature_rows, number_array, read_json,
+    Projection, RowsReader, feature_arrays, feature_fields, feature_rows, number_array, read_json,
 };
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
@@ -232,7 +232,7 @@ impl NaiveKeys {
         (rows, roles): (&RowsReader, &RolesReader),
         group: usize,
     ) -> Result<(CounterfactualKeys, FeatureRows)> {
-        let people = rows.read_people(group, true)?;
+        let people = rows.read(group, Projection::PEOPLE)?;
         let keys = self.keys((rows, roles), group, &people.groups[self.attribute])?;
         let parents: Vec<usize> = keys.parent.iter().map(|&row| row as usize).collect();
         let mut made = people.rows.take(&parents);

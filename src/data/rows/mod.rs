@@ -85,19 +85,32 @@ pub struct PreparedBatch {
 
 /// What of a row group is read besides row numbers, persons and groups.
 #[derive(Debug, Clone, Copy)]
-struct Projection {
+pub struct Projection {
     /// Row keys.
-    keys: bool,
-    features: bool,
+    pub keys: bool,
+    /// Features.
+    pub features: bool,
     /// Labels, weights, strata and slices.
-    outcomes: bool,
-    carried: bool,
+    pub outcomes: bool,
+    /// Carried columns.
+    pub carried: bool,
 }
 
-const ALL: Projection = Projection { keys: true, features: true, outcomes: true, carried: true };
+impl Projection {
+    /// Everything.
+    pub const ALL: Projection =
+        Projection { keys: true, features: true, outcomes: true, carried: true };
 
-const NOTHING: Projection =
-    Projection { keys: false, features: false, outcomes: false, carried: false };
+    /// Everything but features.
+    pub const NO_FEATURES: Projection = Projection { features: false, ..Projection::ALL };
+
+    /// Keys alone.
+    pub const KEYS: Projection =
+        Projection { keys: true, features: false, outcomes: false, carried: false };
+
+    /// Keys and features.
+    pub(crate) const PEOPLE: Projection = Projection { features: true, ..Projection::KEYS };
+}
 
 impl PreparedBatch {
     /// The key of the person whose row each is: what blocks, splits and folds are cut by. Empty where
@@ -181,57 +194,11 @@ impl RowsReader {
         if group == 0 { 0 } else { group * self.file.group_rows(0) }
     }
 
-    /// A row group.
+    /// What is asked for of a row group.
     ///
     /// # Errors
     /// A damaged file.
-    pub fn read(&self, group: usize) -> Result<PreparedBatch> {
-        self.read_some(group, ALL)
-    }
-
-    /// A row group without features.
-    ///
-    /// # Errors
-    /// A damaged file.
-    pub fn read_keys(&self, group: usize) -> Result<PreparedBatch> {
-        self.read_some(group, Projection { features: false, ..ALL })
-    }
-
-    /// The keys, the groups and, where asked for, the features of a row group: neither outcomes nor
-    /// weights, carried columns, strata and slices.
-    ///
-    /// # Errors
-    /// A damaged file.
-    pub(crate) fn read_people(&self, group: usize, features: bool) -> Result<PreparedBatch> {
-        self.read_some(group, Projection { features, outcomes: false, carried: false, ..ALL })
-    }
-
-    /// The groups, the persons and the features of a row group alone.
-    ///
-    /// # Errors
-    /// A damaged file.
-    pub(crate) fn read_features(&self, group: usize) -> Result<PreparedBatch> {
-        self.read_some(group, Projection { features: true, ..NOTHING })
-    }
-
-    /// A row group without features, and with carried columns only where they are asked for.
-    ///
-    /// # Errors
-    /// A damaged file.
-    pub(crate) fn read_counted(&self, group: usize, carried: bool) -> Result<PreparedBatch> {
-        self.read_some(group, Projection { features: false, carried, ..ALL })
-    }
-
-    /// The same without the keys of the rows: those of persons are there, where a person may have
-    /// several rows.
-    ///
-    /// # Errors
-    /// A damaged file.
-    pub(crate) fn read_outcomes(&self, group: usize, carried: bool) -> Result<PreparedBatch> {
-        self.read_some(group, Projection { outcomes: true, carried, ..NOTHING })
-    }
-
-    fn read_some(&self, group: usize, of: Projection) -> Result<PreparedBatch> {
+    pub fn read(&self, group: usize, of: Projection) -> Result<PreparedBatch> {
         let Projection { keys, features, outcomes, carried } = of;
         let layout = &self.layout;
         let label = layout.label.as_ref().filter(|_| outcomes);

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::MISSING_GROUP;
 use crate::data::rows::role_counts::RoleCounts;
-use crate::data::rows::{PreparedBatch, RowsReader, read_json};
+use crate::data::rows::{PreparedBatch, Projection, RowsReader, read_json};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::buckets::{BUCKETS, BucketedRecords, MOST_WAITING, RecordBuckets};
@@ -432,7 +432,7 @@ pub(crate) fn roles_by_rank(
     // Hash, stratum and position of every row of a row group, in buckets, computed in parallel; of
     // persons with their keys, in no buckets yet.
     let read = |group: usize| {
-        let batch = rows.read_counted(group, false)?;
+        let batch = rows.read(group, Projection { carried: false, ..Projection::NO_FEATURES })?;
         let (first, keys) = (rows.first_row(group), batch.person_keys());
         let ranks = |i: &usize| among.is_none_or(|(roles, fold)| roles.trains(first + i, fold));
         let stratum = strata(&batch, by, n_groups);

@@ -11,9 +11,9 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use crate::data::FeatureRows;
-use crate::data::rows::RowsReader;
 use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::RolesReader;
+use crate::data::rows::{Projection, RowsReader};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::PieceLoop;
 #[cfg(test)]
@@ -156,13 +156,6 @@ impl<'a> TrainingRows<'a> {
         TrainingRows { pieces, read: Box::new(read), weighted, draw: None }
     }
 
-    /// Rows in memory in several groups, read by the loop over as many pieces.
-    pub fn of_groups(groups: Vec<TrainingBatch>, pieces: PieceLoop<'a>) -> Self {
-        let weighted = groups.iter().any(|group| !group.weights.is_empty());
-        let read = move |g: usize, _| Ok(groups[g].clone());
-        TrainingRows { pieces, read: Box::new(read), weighted, draw: None }
-    }
-
     /// The same rows of a prepared file, drawn again if that is asked for. Added rows stay as they
     /// are.
     #[must_use]
@@ -291,7 +284,9 @@ impl TrainingRows<'_> {
     /// Rows in memory in several groups.
     pub(crate) fn in_groups(groups: Vec<TrainingBatch>) -> Self {
         let pieces = PieceLoop::one_thread(groups.len());
-        TrainingRows::of_groups(groups, pieces)
+        let weighted = groups.iter().any(|group| !group.weights.is_empty());
+        let read = move |g: usize, _| Ok(groups[g].clone());
+        TrainingRows { pieces, read: Box::new(read), weighted, draw: None }
     }
 }
 
@@ -311,7 +306,7 @@ fn read_group(
     drawn: Option<DrawnTraining>,
     g: usize,
 ) -> Result<TrainingBatch> {
-    let batch = reader.read(g)?;
+    let batch = reader.read(g, Projection::ALL)?;
     let roles = roles.read(g)?;
     let trains = (0..batch.rows.n)
         .filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some));

@@ -23,7 +23,7 @@ use parquet::file::properties::WriterProperties;
 use crate::data::prepare::params::KeepStep;
 use crate::data::prepare::params::{PrepareParams, SensitiveParams, SidesParams};
 use crate::data::prepare::{PrepareFindings, prepare};
-use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::data::rows::{PreparedBatch, Projection, RowsReader};
 use crate::data::source::ParquetSource;
 use crate::error::{Error, Fault, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
@@ -139,7 +139,7 @@ pub(super) fn fault<T: std::fmt::Debug>(result: Result<T>) -> Fault {
 /// All prepared rows of a folder.
 pub(super) fn batches(folder: &Path) -> Vec<PreparedBatch> {
     let reader = RowsReader::open(folder).unwrap();
-    (0..reader.n_groups()).map(|g| reader.read(g).unwrap()).collect()
+    (0..reader.n_groups()).map(|g| reader.read(g, Projection::ALL).unwrap()).collect()
 }
 
 /// Counts of (group, label) over all rows: label 2 = missing, group `u16::MAX` = none.

@@ -12,12 +12,12 @@ use super::{
     write,
 };
 use crate::data::prepare::params::{PrepareParams, SplitColumn};
-use crate::data::rows::RowsReader;
 use crate::data::rows::role_counts::HashSplit;
 use crate::data::rows::split::{
     NEITHER, RankDraw, RankedSplit, RolesReader, RowRoles, Stratification, TRAIN, assign_roles,
     audited, trains, write_note,
 };
+use crate::data::rows::{Projection, RowsReader};
 use crate::error::Result;
 use crate::exec::pieces::StageWatch;
 use crate::num::seed::{h, u01};
@@ -199,7 +199,7 @@ fn shares_are_exact_in_all_strata_together() {
     assert_eq!(roles.iter().filter(|&&r| r == 0).count(), 6_172 / 5);
     let mut position = 0;
     for group in 0..reader.n_groups() {
-        for label in reader.read_keys(group).unwrap().label {
+        for label in reader.read(group, Projection::NO_FEATURES).unwrap().label {
             let entry: &mut (u64, u64) = seen.entry(label).or_default();
             entry.0 += 1;
             entry.1 += u64::from(roles[position] == 0);
@@ -233,7 +233,8 @@ fn a_row_keeps_its_role_when_rows_come_in_another_order() {
         let out = tempfile::tempdir().unwrap();
         let prepared = prepare_parquet(file, &params, out.path(), 1024, 2).unwrap();
         let reader = RowsReader::open(out.path()).unwrap();
-        let keys = (0..reader.n_groups()).flat_map(|g| reader.read_keys(g).unwrap().row_key);
+        let keys = (0..reader.n_groups())
+            .flat_map(|g| reader.read(g, Projection::NO_FEATURES).unwrap().row_key);
         let roles = split(
             out.path(),
             RankedSplit::Share(Fraction::new(0.3).unwrap(), Stratification::LabelAndGroup),

@@ -26,7 +26,7 @@ mod share;
 
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::evidence::GateEvidence;
-use crate::gate::question::{GateLimit, GateQuestion, GateRuling, GateTables};
+use crate::gate::question::{GateCase, GateLimit, GateQuestion, GateRuling, GateTables};
 use crate::gate::reason::GateStatus;
 use crate::gate::verdict::{inconclusive_reason, small_flags};
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
@@ -224,7 +224,7 @@ pub(super) fn of_row(
     let none = |how| NeededPeople { how, ..NeededPeople::default() };
     let beyond = beyond_people(question, ruling);
     let is_by_interval = question.decide_by == GateDecideBy::Interval && seen.objections.is_empty();
-    let found = GateEvidence::of(question, seen, tables);
+    let found = GateEvidence::of(GateCase::new(question, seen, tables));
     let found = found.zip(seen.row.level).filter(|_| is_by_interval);
     let Some((evidence, level)) = found else { return none(beyond.unwrap_or("no_interval")) };
     let detectable = evidence.detectable(question.limit, level);

@@ -6,10 +6,13 @@
 
 mod words;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::table::{GateRow, ReasonCode, RefitReason};
+use crate::folder::manifest::RecheckWords;
+use crate::metric::value::sanity::InvertedOrder;
+use crate::table::{GateRow, IssueRow, RefitReason, whole};
 
 /// How a gate, or all of them, came out; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +28,13 @@ pub(crate) enum GateStatus {
 }
 
 impl GateStatus {
+    /// That of a row of the table; what is no word of it decides nothing.
+    pub(super) fn of(row: &GateRow) -> Self {
+        let all = [GateStatus::Skipped, GateStatus::Pass, GateStatus::Fail];
+        let found = all.into_iter().find(|status| row.verdict == status.word());
+        found.unwrap_or(GateStatus::Inconclusive)
+    }
+
     /// The word in tables and summaries.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -230,8 +240,14 @@ pub(crate) enum GateBoundSide {
 pub(crate) enum GateReason {
     /// The strength at which the pass turns, or why none is known; and the one asked for.
     HiddenCause { turns_at: Option<f64>, undefined: String, withstands: f64 },
-    /// Scores go against the labels, in the words of the issue.
-    InvertedScores { text: String },
+    /// What of a model goes against the labels, among rows or people; of several classes the one
+    /// at a position.
+    InvertedScores {
+        model: String,
+        of_rows: bool,
+        classes: Vec<String>,
+        inverted: Vec<InvertedOrder>,
+    },
     /// All of it breaks the limit.
     LimitBroken(ComparedPlace),
     /// It holds the limit.
@@ -248,8 +264,8 @@ pub(crate) enum GateReason {
     NotComparable { definitions: String },
     /// Which row no table has.
     NotMeasured { row: MissingRow },
-    /// A model answers otherwise the second time, in the words of the issue.
-    NotRepeatable { text: String },
+    /// A model answers otherwise the second time.
+    NotRepeatable { model: String, scored: RecheckWords },
     /// What looked at nothing.
     NothingLookedAt { search: EmptySearch },
     /// Whether the new run has it.
@@ -298,10 +314,21 @@ pub(crate) enum GateReason {
 }
 
 impl GateReason {
-    /// Its code, by which it is tagged.
-    pub(crate) fn code(&self) -> ReasonCode {
-        let code = json(self).as_object_mut().and_then(|all| all.shift_remove("code"));
-        serde_json::from_value(code.unwrap_or_default()).expect("each reason has a code")
+    /// Its code, by which it is tagged; `cfaudit explain CODE` tells more.
+    pub(crate) fn code(&self) -> String {
+        code_and_args(self).0
+    }
+
+    /// What it objects to a model as an issue of the run, met so many times.
+    pub(crate) fn issue_about(&self, model: &str, n: u64) -> IssueRow {
+        let (code, args) = code_and_args(self);
+        let row = IssueRow::warning(&code, model, whole(n), self.words_about_model());
+        IssueRow { args: args.into(), ..row }
+    }
+
+    /// What an issue objects to its model; none of an issue that is only told.
+    pub(crate) fn of_issue(issue: &IssueRow) -> Option<Self> {
+        of_code_and_args(&issue.code, &issue.args)
     }
 
     /// What follows from it where nothing stands against it.
@@ -428,26 +455,14 @@ impl GateFindings {
         if self.rule.is_none() { self.first.status() } else { GateStatus::Inconclusive }
     }
 
-    /// The column `reason_code`.
-    pub(crate) fn code(&self) -> ReasonCode {
-        self.first.code()
-    }
-
-    /// The column `reason_args`: a JSON object with sorted keys.
-    pub(crate) fn args(&self) -> String {
-        let mut all = json(self);
-        if let Some(all) = all.as_object_mut() {
-            all.shift_remove("code");
-        }
-        all.sort_all_objects();
-        all.to_string()
+    /// The columns `reason_code` and `reason_args`.
+    pub(crate) fn code_and_args(&self) -> (String, String) {
+        code_and_args(self)
     }
 
     /// Those of a row of the table; none where it does not hold them.
     pub(crate) fn of_row(row: &GateRow) -> Option<Self> {
-        let mut all: Map<String, Value> = serde_json::from_str(row.reason_args.as_str()).ok()?;
-        all.insert("code".to_owned(), row.reason_code.as_str().into());
-        serde_json::from_value(Value::Object(all)).ok()
+        of_code_and_args(&row.reason_code, &row.reason_args)
     }
 
     /// Whether what decides is based on so few repeats or bootstraps that another seed may move it.
@@ -461,7 +476,18 @@ impl GateFindings {
     }
 }
 
-/// As JSON: texts, numbers and lists can always be written.
-fn json(part: &impl Serialize) -> Value {
-    serde_json::to_value(part).unwrap_or_default()
+/// The code of what was found, and its arguments: a JSON object with sorted keys. Texts, numbers
+/// and lists can always be written.
+fn code_and_args(found: &impl Serialize) -> (String, String) {
+    let mut all = serde_json::to_value(found).unwrap_or_default();
+    let code = all.as_object_mut().and_then(|all| all.shift_remove("code"));
+    all.sort_all_objects();
+    (code.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned(), all.to_string())
+}
+
+/// What such a code and its arguments say; none where they are of something else.
+fn of_code_and_args<T: DeserializeOwned>(code: &str, args: &str) -> Option<T> {
+    let mut all: Map<String, Value> = serde_json::from_str(args).ok()?;
+    all.insert("code".to_owned(), code.into());
+    serde_json::from_value(Value::Object(all)).ok()
 }

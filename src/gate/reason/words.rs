@@ -7,7 +7,7 @@ use minijinja::Environment;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use super::{GateCount, GateFindings};
+use super::{GateCount, GateFindings, GateReason};
 use crate::metric::noise::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::rate::Undefined;
 use crate::metric::value::worlds::ENOUGH_BOOTSTRAPS;
@@ -26,6 +26,7 @@ static WORDS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     });
     words.add_filter("plain", |x: f64| x.to_string());
     words.add_filter("digits", |x: f64| format!("{x:.4}"));
+    words.add_filter("thousandths", |x: f64| format!("{x:.3}"));
     // What rounds to 0 has no sign.
     words.add_filter("rounded", |x: f64| format!("{:.4}", (x * 1e4).round() / 1e4 + 0.0));
     words.add_filter("percent", |share: f64| format!("{:.1} %", 100.0 * share));
@@ -67,6 +68,13 @@ impl GateCount {
     /// What the number counts.
     pub(crate) fn words(&self) -> String {
         said("count", self, None)
+    }
+}
+
+impl GateReason {
+    /// What it objects to a model: the text of the issue.
+    pub(super) fn words_about_model(&self) -> String {
+        said("about_model", self, None)
     }
 }
 

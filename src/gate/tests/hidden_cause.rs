@@ -1,80 +1,64 @@
 //! Passes that must withstand a hidden cause.
 
-use super::{direction, nsr, question};
+use super::{asked_by, by, check, direction, nsr, question};
 use crate::gate::hidden_cause::{asks, verdict};
-use crate::gate::judge;
-use crate::gate::question::{GateLimit, GateQuestion, GateSubject, GateTables};
+use crate::gate::question::{GateQuestion, GateSubject, GateTables};
 use crate::gate::reason::GateStatus;
 use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey};
 use crate::tests::TextRow;
 
 /// What the table has about the gate `g` without a hidden cause, and where each push turns it.
-fn rows(verdict: &str, turns: [Option<f64>; 2], undefined: &str) -> Vec<HiddenCauseRow> {
-    let row = |(push, turns_at): (&str, Option<f64>)| HiddenCauseRow {
-        key: JudgedRateKey::new(&nsr(), "g"),
-        turns_at,
-        ..HiddenCauseRow::of(&format!(
-            "target={ANY_TARGET}, push={push}, verdict={verdict}, undefined={undefined}"
-        ))
-    };
-    ["up", "down"].into_iter().zip(turns).map(row).collect()
+fn rows(cells: &str, turns: [&str; 2]) -> Vec<HiddenCauseRow> {
+    let key = JudgedRateKey::new(&nsr(), "g");
+    let of_gate = HiddenCauseRow { key, ..HiddenCauseRow::of(&format!("target={ANY_TARGET}")) };
+    let [up, down] = turns;
+    of_gate.with(cells).each(&format!("push | turns_at\n up | {up}\n down | {down}"))
 }
 
 #[test]
 fn a_pass_that_turns_too_early_is_taken_back_and_a_fail_is_not() {
     let metrics = [nsr()];
-    let judged = |limit: f64, withstands: Option<f64>, hidden: &[HiddenCauseRow]| {
-        let q = GateQuestion { withstands, ..question(direction(), GateLimit::AtMost(limit)) };
-        let tables = GateTables { metrics: &metrics, hidden, ..GateTables::default() };
-        let row = judge(&[q], tables, None, &[]).table.remove(0);
-        [row.verdict, row.reason_code].map(|text| text.to_string())
+    let of = |withstands: Option<f64>, hidden: &[HiddenCauseRow], line: &str| {
+        let q = GateQuestion { withstands, ..question(direction()) };
+        check(&q, (GateTables { hidden, ..by(&metrics).0 }, None), line);
     };
-    let turns = rows("pass", [Some(0.031), None], "");
-    assert_eq!(judged(0.3, None, &turns), ["pass", "limit-kept"], "nobody asks");
-    assert_eq!(judged(0.3, Some(0.03), &turns), ["pass", "limit-kept"]);
-    for withstands in [0.031, 0.05] {
-        let found = judged(0.3, Some(withstands), &turns);
-        assert_eq!(found, ["inconclusive", "hidden-cause"]);
-    }
+    let pass = "<= 0.3 | verdict=pass, reason_code=limit-kept";
+    let open = "<= 0.3 | verdict=inconclusive, reason_code=hidden-cause";
+    let turns = rows("verdict=pass", ["0.031", ""]);
+    // Nobody asks.
+    of(None, &turns, pass);
+    of(Some(0.03), &turns, pass);
+    of(Some(0.031), &turns, open);
+    of(Some(0.05), &turns, open);
     // What could be done is not known, or the table has nothing.
-    let unknown = rows("pass", [None, None], "nothing_follows");
-    assert_eq!(judged(0.3, Some(0.01), &unknown)[1], "hidden-cause");
-    assert_eq!(judged(0.3, Some(0.01), &[])[1], "hidden-cause");
-    assert_eq!(judged(0.3, Some(0.01), &rows("inconclusive", [None; 2], ""))[1], "hidden-cause");
+    of(Some(0.01), &rows("verdict=pass, undefined=nothing_follows", [""; 2]), open);
+    of(Some(0.01), &[], open);
+    of(Some(0.01), &rows("verdict=inconclusive", [""; 2]), open);
     // Nothing turns it; other gates and columns tell nothing of it.
-    let never = rows("pass", [None, None], "");
-    assert_eq!(judged(0.3, Some(0.9), &never), ["pass", "limit-kept"]);
-    let other = |change: fn(&mut HiddenCauseRow)| {
-        let mut of_other = rows("pass", [Some(0.001); 2], "");
-        of_other.iter_mut().for_each(change);
-        of_other.extend(never.clone());
-        judged(0.3, Some(0.9), &of_other)[0].clone()
-    };
-    assert_eq!(other(|row| row.key.gate = "h".into()), "pass");
-    assert_eq!(other(|row| row.key.model = "other".into()), "pass");
-    assert_eq!(other(|row| row.target = "income".into()), "pass");
+    let never = rows("verdict=pass", [""; 2]);
+    of(Some(0.9), &never, pass);
+    for other in ["gate=h", "model=other", "target=income"] {
+        let of_other = rows(&format!("verdict=pass, {other}"), ["0.001"; 2]);
+        of(Some(0.9), &[of_other, never.clone()].concat(), pass);
+    }
     // A fail stays a fail.
-    let fails = rows("fail", [Some(0.001); 2], "");
-    assert_eq!(judged(0.01, Some(0.9), &fails), ["fail", "limit-broken"]);
+    let fails = rows("verdict=fail", ["0.001"; 2]);
+    of(Some(0.9), &fails, "<= 0.01 | verdict=fail, reason_code=limit-broken");
 }
 
 /// The rule of the gate itself says what other numbers would be.
 #[test]
 fn moved_numbers_are_judged_by_the_rule_of_the_gate() {
-    let metrics = [nsr()];
-    let of = |limit| question(direction(), GateLimit::AtMost(limit));
-    let moved = |limit, value: f64| {
-        let ends = Some((value - 0.01, value + 0.01));
-        verdict(&of(limit), &metrics[0], Some((value, ends)))
+    let (row, q) = (nsr(), asked_by(&question(direction()), "<= 0.3"));
+    let moved = |q: &GateQuestion, value: f64| {
+        verdict(q, &row, Some((value, Some((value - 0.01, value + 0.01)))))
     };
-    assert_eq!(verdict(&of(0.3), &metrics[0], None), GateStatus::Pass);
-    assert_eq!(moved(0.3, 0.25), GateStatus::Pass);
-    assert_eq!(moved(0.3, 0.295), GateStatus::Inconclusive);
-    assert_eq!(moved(0.3, 0.35), GateStatus::Fail);
-    let few = GateQuestion { min_cases: 500, ..of(0.3) };
-    assert_eq!(verdict(&few, &metrics[0], Some((0.9, Some((0.8, 1.0))))), GateStatus::Inconclusive);
-    assert!(asks(&of(0.3), &metrics[0]));
-    let total = question(GateSubject::Total, GateLimit::AtMost(0.3));
-    assert!(!asks(&total, &metrics[0]));
-    assert!(!asks(&GateQuestion { holm: true, ..of(0.3) }, &metrics[0]));
+    assert_eq!(verdict(&q, &row, None), GateStatus::Pass);
+    let found = [0.25, 0.295, 0.35].map(|value| moved(&q, value));
+    assert_eq!(found, [GateStatus::Pass, GateStatus::Inconclusive, GateStatus::Fail]);
+    let few = GateQuestion { min_cases: 500, ..q.clone() };
+    assert_eq!(moved(&few, 0.9), GateStatus::Inconclusive);
+    assert!(asks(&q, &row));
+    assert!(!asks(&asked_by(&question(GateSubject::Total), "<= 0.3"), &row));
+    assert!(!asks(&GateQuestion { holm: true, ..q }, &row));
 }

@@ -1,100 +1,96 @@
 //! Objections about models and arms: what leaves a gate inconclusive whatever its verdict.
 
-use super::{direction, nsr, question};
-use crate::gate::judge;
-use crate::gate::question::{GateLimit, GateQuestion, GateTables};
+use super::{by, check, direction, nsr, question};
+use crate::folder::manifest::RecheckWords;
+use crate::gate::question::{GateQuestion, GateTables};
 use crate::gate::reason::GateReason;
-use crate::table::{ArmRow, IssueRow, MetricRow, ReasonCode, UnknownLevelRow};
-use crate::tests::Says;
+use crate::metric::value::sanity::InvertedOrder;
+use crate::table::{ArmRow, IssueRow, UnknownLevelRow};
 use crate::tests::TextRow;
 
-/// Verdict, code and reason of the row of a question.
-fn judged(q: &GateQuestion, tables: GateTables<'_>) -> [String; 3] {
-    let row = judge(std::slice::from_ref(q), tables, None, &[]).table.remove(0);
-    [row.verdict, row.reason_code, row.reason].map(|text| text.to_string())
+/// What is objected to the model `m`, as an issue about a model.
+fn objected(code: &str, model: &str) -> IssueRow {
+    let name = "m".to_owned();
+    let scored = RecheckWords { rows: 100, differ: 3, largest: 0.25 };
+    let inverted = vec![InvertedOrder::Decisions([(1, 9), (5, 8)])];
+    let objection = match code {
+        "inverted-scores" => {
+            GateReason::InvertedScores { model: name, of_rows: false, classes: vec![], inverted }
+        }
+        _ => GateReason::NotRepeatable { model: name, scored },
+    };
+    IssueRow { code: code.into(), ..objection.issue_about(model, 7) }
 }
 
 #[test]
 fn an_issue_about_its_model_leaves_a_gate_inconclusive_unless_it_is_accepted() {
-    let kept = question(direction(), GateLimit::AtMost(0.3));
     let metrics = [nsr()];
-    let with = |issues: &[IssueRow], q: &GateQuestion| {
-        judged(q, GateTables { metrics: &metrics, issues, ..GateTables::default() })
+    let of = |issues: &[IssueRow], q: &GateQuestion, lines: &str| {
+        check(q, (GateTables { issues, ..by(&metrics).0 }, None), lines);
     };
-    let issue = |code: &str, model: &str| [IssueRow::warning(code, model, 7, "answers differ")];
-    assert_eq!(with(&[], &kept)[..2], ["pass", "limit-kept"]);
-    let broken = question(direction(), GateLimit::AtMost(0.01));
-    for q in [&kept, &broken] {
-        assert_eq!(
-            with(&issue("not-repeatable", "m"), q),
-            ["inconclusive", "not-repeatable", "not-repeatable: answers differ"]
-        );
-    }
-    assert_eq!(with(&issue("not-repeatable", "other"), &kept)[0], "pass", "another model");
-    assert_eq!(with(&issue("one-decision", "m"), &kept)[0], "pass", "told, and no objection");
-    let accepts = GateQuestion { accepts: vec![ReasonCode::NotRepeatable], ..kept.clone() };
-    assert_eq!(with(&issue("not-repeatable", "m"), &accepts)[0], "pass");
-    assert_eq!(with(&issue("inverted-scores", "m"), &accepts)[1], "inverted-scores");
+    let text = "model `m` scored 100 rows twice, and 3 of the scores differ, by up to 0.25: its \
+                numbers change from run to run";
+    let twice = objected("not-repeatable", "m");
+    assert!(twice.holds("code=not-repeatable, severity=warning, where=m, n=7"));
+    assert_eq!(twice.text, text);
+    let twice = [twice];
+    let kept = question(direction());
+    of(&[], &kept, "<= 0.3 | verdict=pass, reason_code=limit-kept");
+    let open =
+        format!("verdict=inconclusive, reason_code=not-repeatable | =not-repeatable: {text}");
+    of(&twice, &kept, &format!("<= 0.3 | {open}\n<= 0.01 | {open}"));
+    // Another model; an issue that is only told.
+    of(&[objected("not-repeatable", "other")], &kept, "<= 0.3 | pass");
+    of(&[IssueRow::warning("one-decision", "m", 7, "text")], &kept, "<= 0.3 | pass");
+    let accepts = GateQuestion { accepts: vec!["not-repeatable"], ..kept.clone() };
+    of(&twice, &accepts, "<= 0.3 | pass");
+    let inverted = "<= 0.3 | verdict=inconclusive, reason_code=inverted-scores";
+    of(&[objected("inverted-scores", "m")], &accepts, inverted);
     // What the caller objects counts in the same way, and stands first.
     let waits = GateQuestion { objections: vec![GateReason::WaitsForScores], ..kept };
-    assert_eq!(
-        with(&issue("not-repeatable", "m"), &waits),
-        [
-            "inconclusive",
-            "waits-for-scores",
-            "the run waits for scores, and judges it when they have arrived; not-repeatable: \
-             answers differ"
-        ]
+    let both = format!(
+        "<= 0.3 | verdict=inconclusive, reason_code=waits-for-scores | =the run waits for scores, \
+         and judges it when they have arrived; not-repeatable: {text}"
     );
+    of(&twice, &waits, &both);
 }
 
 /// One in twenty people of a group that a gate asks about.
 #[test]
 fn levels_that_its_model_does_not_know_leave_a_gate_inconclusive() {
-    let (metrics, kept) = ([nsr()], question(direction(), GateLimit::AtMost(0.3)));
-    let [attribute, from] = [&metrics[0].key.sensitive, &metrics[0].key.from_group];
-    let row = |model: &str, column: &str, group: &str, people| UnknownLevelRow {
-        sensitive: attribute.clone(),
-        ..UnknownLevelRow::of(&format!(
-            "model={model}, column={column}, group={group}, people={people}, audited=100"
-        ))
+    let metrics = [nsr()];
+    let kept = question(direction());
+    let unknown =
+        UnknownLevelRow::of("model=m, sensitive=sex, group=Female, people=50, audited=100");
+    let of = |cells: &str, q: &GateQuestion, line: &str| {
+        let unknown = &[unknown.with(cells)];
+        check(q, (GateTables { unknown, ..by(&metrics).0 }, None), &format!("<= 0.3 | {line}"));
     };
-    let with = |row: UnknownLevelRow, q: &GateQuestion| {
-        judged(q, GateTables { metrics: &metrics, unknown: &[row], ..GateTables::default() })
-    };
-    let [verdict, code, reason] = with(row("m", "", from, 5), &kept);
-    assert_eq!([verdict.as_str(), &code], ["inconclusive", "unknown-levels"]);
-    reason.says(&["5 of 100 people of"]);
-    assert_eq!(with(row("m", "", from, 4), &kept)[0], "pass", "too few");
-    assert_eq!(with(row("m", "", "nobody", 50), &kept)[0], "pass", "another group");
-    assert_eq!(with(row("m", "region", from, 50), &kept)[0], "pass", "any column counts");
-    assert_eq!(with(row("other", "", from, 50), &kept)[0], "pass", "another model");
-    let accepts = GateQuestion { accepts: vec![ReasonCode::UnknownLevels], ..kept };
-    assert_eq!(with(row("m", "", from, 50), &accepts)[0], "pass");
+    let open = "verdict=inconclusive, reason_code=unknown-levels | 5 of 100 people of";
+    of("people=5", &kept, open);
+    // Too few; another group; any column counts; another model.
+    for cells in ["people=4", "group=nobody", "column=region", "model=other"] {
+        of(cells, &kept, "pass");
+    }
+    of("", &GateQuestion { accepts: vec!["unknown-levels"], ..kept }, "pass");
 }
 
 /// An arm that added nothing is the model before: that it keeps a limit says nothing of adding.
 #[test]
 fn an_arm_without_rows_is_not_passed() {
-    let mut rows = [nsr()];
-    let arm = |name: &str, n_synthetic| {
-        ArmRow::of(&format!("arm={name}, n_rows=300, n_synthetic={n_synthetic}"))
+    let of = |name: &str, lines: &str, line: &str| {
+        let arms = &ArmRow::of("n_rows=300").each(&format!("arm | n_synthetic\n{lines}"));
+        let q = GateQuestion { arm: name.to_owned(), ..question(direction()) };
+        let metrics = &[nsr().with(&format!("arm={name}"))];
+        let tables = GateTables { arms, metrics, ..GateTables::default() };
+        check(&q, (tables, None), &format!("<= 0.3 | {line}"));
     };
-    let mut verdict = |name: &str, arms: &[ArmRow]| {
-        rows[0].key.arm = name.into();
-        let asked = question(direction(), GateLimit::AtMost(0.3));
-        let q = GateQuestion { arm: name.to_owned(), ..asked };
-        let metrics: &[MetricRow] = &rows;
-        judged(&q, GateTables { metrics, arms, ..GateTables::default() })
-    };
-    let arms = [arm("more/base", 0), arm("more/adasyn", 0), arm("more/adasyn", 0)];
-    let [verdict_of, code, reason] = verdict("more/adasyn", &arms);
-    assert_eq!([verdict_of.as_str(), &code], ["inconclusive", "nothing-looked-at"]);
-    assert!(
-        reason.starts_with("nothing was looked at: the arm `adasyn` added no rows"),
-        "{reason}"
-    );
-    assert_eq!(verdict("more/base", &arms)[0], "pass", "it is to add nothing");
-    let one_fold = [arm("more/adasyn", 0), arm("more/adasyn", 3)];
-    assert_eq!(verdict("more/adasyn", &one_fold)[0], "pass");
+    let arms = "more/base | 0\n more/adasyn | 0\n more/adasyn | 0";
+    let open = "verdict=inconclusive, reason_code=nothing-looked-at | nothing was looked at: the \
+                arm `adasyn` added no rows";
+    of("more/adasyn", arms, open);
+    // It is to add nothing.
+    of("more/base", arms, "pass");
+    // One fold.
+    of("more/adasyn", "more/adasyn | 0\n more/adasyn | 3", "pass");
 }

@@ -1,11 +1,14 @@
 //! Codes and arguments of gates: what a row holds is what was found, and every code has its words.
 
+use crate::explain::{ISSUE, REASON, words_of};
+use crate::folder::manifest::RecheckWords;
 use crate::gate::reason::{
     ComparedPart, ComparedPlace, CountedUnit, EmptySearch, GateBoundSide, GateCaution, GateCount,
     GateFindings, GateReason, GateRemark, IntervalLack, Judged, Lack, LowerSide, MissingRow,
     OwnValue, UncertaintySource, UnseenPart, UnshownChange, WithoutRounding,
 };
-use crate::table::{GateRow, REASON_CODES, RefitReason};
+use crate::metric::value::sanity::InvertedOrder;
+use crate::table::{GateRow, RefitReason};
 
 fn text(word: &str) -> String {
     word.to_owned()
@@ -43,7 +46,20 @@ fn each_reason() -> Vec<GateReason> {
             undefined: String::new(),
             withstands: 0.05,
         },
-        GateReason::InvertedScores { text: text("the AUC is 0.3") },
+        GateReason::InvertedScores {
+            model: text("m"),
+            of_rows: false,
+            classes: Vec::new(),
+            inverted: vec![InvertedOrder::Decisions([(1, 9), (5, 8)])],
+        },
+        GateReason::InvertedScores {
+            model: text("m"),
+            of_rows: true,
+            classes: ["low", "high"].map(text).to_vec(),
+            inverted: [None, Some(1)]
+                .map(|class| InvertedOrder::Scores { class, auc: 0.25, hi: 0.4375 })
+                .to_vec(),
+        },
         GateReason::LimitBroken(holm.clone()),
         GateReason::LimitInside(graphs),
         GateReason::LimitKept(ComparedPlace::of(Judged::Change)),
@@ -58,7 +74,10 @@ fn each_reason() -> Vec<GateReason> {
         GateReason::NoInterval { why: over(IntervalLack::FewTrainings) },
         GateReason::NotComparable { definitions: text("label") },
         GateReason::NotMeasured { row: MissingRow::AnyOtherGroup },
-        GateReason::NotRepeatable { text: text("9 of 10 rows differ") },
+        GateReason::NotRepeatable {
+            model: text("m"),
+            scored: RecheckWords { rows: 100, differ: 3, largest: 0.25 },
+        },
         GateReason::NothingLookedAt { search: EmptySearch::Arm(text("adasyn")) },
         GateReason::NothingLookedAt { search: EmptySearch::Subgroups(20) },
         GateReason::OnlyInOneRun { new: true },
@@ -110,9 +129,10 @@ fn each_reason() -> Vec<GateReason> {
 
 /// The row that holds what was found.
 fn row(findings: &GateFindings) -> GateRow {
+    let (code, args) = findings.code_and_args();
     GateRow {
-        reason_code: findings.code().word().into(),
-        reason_args: findings.args().into(),
+        reason_code: code.into(),
+        reason_args: args.into(),
         reason: findings.words().into(),
         ..GateRow::default()
     }
@@ -162,10 +182,16 @@ fn a_row_holds_what_was_found() {
             assert_eq!(GateFindings::of_row(&row), Some(findings), "{}", row.reason_args.as_str());
         }
     }
-    let codes: Vec<&str> = REASON_CODES.iter().map(|(code, _)| *code).collect();
-    let mut covered: Vec<&str> = all.iter().map(|reason| reason.code().word()).collect();
+    // What a reason that nobody knows may be says the codes, in the order of the type.
+    let unknown = serde_json::from_str::<GateReason>(r#"{"code": ""}"#).unwrap_err().to_string();
+    let codes: Vec<&str> = unknown.split('`').skip(3).step_by(2).collect();
+    let mut covered: Vec<String> = all.iter().map(GateReason::code).collect();
     covered.dedup();
-    assert_eq!(covered, codes, "a reason of each code, in the order of the list");
+    assert_eq!(covered, codes, "a reason of each code, in the order of the alphabet");
+    assert!(codes.is_sorted());
+    let explained = |code: &str| [ISSUE, REASON].map(|kind| words_of(kind).any(|of| of.0 == code));
+    assert!(codes.iter().all(|code| explained(code).into_iter().filter(|is| *is).count() == 1));
+    assert!(words_of(REASON).all(|(code, _)| codes.contains(&code)));
     assert_eq!(GateFindings::of_row(&GateRow::default()), None, "a row without a reason");
 }
 

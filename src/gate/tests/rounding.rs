@@ -1,16 +1,18 @@
 //! Switches of rounding behind gates on a value, on a change and on several comparisons.
 
-use super::{against, asked, baseline_of, change, direction, gap, nsr, pair, question, rates};
+use super::{
+    against, asked, asked_by, baseline_of, change, check, check_rows, direction, gap, nsr, pair,
+    question, rates,
+};
 use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuestion, GateSubject, GateTables,
 };
 use crate::gate::reason::GateStatus;
 use crate::gate::rounding::JointExtremes;
-use crate::gate::{holm, judge, rounded_switches};
+use crate::gate::{holm, rounded_switches};
 use crate::metric::catalog::ccm::HARM;
 use crate::num::seed::RandomStream;
 use crate::table::CountRow;
-use crate::tests::Says;
 use crate::tests::TextRow;
 
 /// Of `n` people of a group who were granted it `switches` lose it as men, so many of them between
@@ -29,64 +31,51 @@ fn counts(from: &str, [n, switches, rounded]: [i64; 3]) -> [CountRow; 2] {
 /// limit is broken by them; where one has, the others break it.
 #[test]
 fn switches_of_rounding_alone_decide_nothing() {
-    let judged = |metric: &str, limit, rounded, weight: Option<f64>| {
+    let of = |metric: &str, rounded, weight: Option<f64>, lines: &str| {
         let mut counts = counts("Female", [122, 16, rounded]);
         for row in &mut counts {
             row.weight = weight.map(|weight| weight * row.n as f64);
             row.weight_rounded = weight.map(|weight| weight * row.n_rounded.unwrap() as f64);
         }
-        let table = [nsr().with(&format!("metric={metric}, value={}", 16.0 / 122.0))];
-        let q = asked(metric, direction(), limit);
-        let tables = GateTables { metrics: &table, counts: &counts, ..GateTables::default() };
-        let row = judge(&[q], tables, None, &[]).table.remove(0);
-        (row.verdict.to_string(), row.reason.to_string())
+        let metrics = &[nsr().with(&format!("metric={metric}, value={}", 16.0 / 122.0))];
+        let tables = GateTables { metrics, counts: &counts, ..GateTables::default() };
+        check(&asked(metric, direction()), (tables, None), lines);
     };
+    let words = "limit, but 16 of the 16 switches behind the value are between two scores that \
+                 agree to single precision and stand on the two sides of the threshold; without \
+                 them the value would be 0.0000";
     for metric in ["nsr", HARM[1]] {
         for weight in [None, Some(0.25)] {
-            let (verdict, reason) = judged(metric, GateLimit::AtMost(0.05), 16, weight);
-            assert_eq!(verdict, "inconclusive", "{reason}");
-            let words = "limit, but 16 of the 16 switches behind the value are between \
-                         two scores that agree to single precision and stand on the two sides of \
-                         the threshold; without them the value would be 0.0000";
-            assert!(reason.contains(words), "{reason}");
-            assert_eq!(judged(metric, GateLimit::AtMost(0.05), 1, weight).0, "fail");
-            assert_eq!(judged(metric, GateLimit::AtMost(0.05), 0, weight).0, "fail");
             // A limit that is kept with them is kept without them.
-            assert_eq!(judged(metric, GateLimit::AtMost(0.3), 16, weight).0, "pass");
+            let lines = format!("<= 0.05 | inconclusive | {words}\n<= 0.3 | pass");
+            of(metric, 16, weight, &lines);
+            of(metric, 1, weight, "<= 0.05 | fail");
+            of(metric, 0, weight, "<= 0.05 | fail");
         }
     }
-    assert_eq!(judged("pcr", GateLimit::AtLeast(0.0), 16, None).0, "pass");
+    of("pcr", 16, None, ">= 0.0 | pass");
 }
 
 /// 40 of 100 women over 20 of 100 men is 2. Where 20 of the 40 are of rounding it would be 1, and
 /// where all switches of men are, there would be no value.
 #[test]
 fn a_ratio_of_directions_is_judged_without_switches_of_rounding() {
-    let judged = |limit, [women, men]: [i64; 2]| {
-        let mut of_men = counts("Male", [100, 20, men]);
-        of_men.iter_mut().for_each(|row| row.key.to_group = "Female".into());
-        let counts: Vec<CountRow> =
-            counts("Female", [100, 40, women]).into_iter().chain(of_men).collect();
-        let ratio = gap("difference", ["Female", "Male"], "nsr_ratio", [2.0, 1.27, 3.15]);
-        let table = [ratio.with("counterfactual=flip")];
-        let q = GateQuestion {
-            counterfactual: "flip".into(),
-            ..asked("nsr_ratio", pair("Female", "Male"), limit)
-        };
-        let tables = GateTables { metrics: &table, counts: &counts, ..GateTables::default() };
-        let row = judge(&[q], tables, None, &[]).table.remove(0);
-        (row.verdict.to_string(), row.reason.to_string())
-    };
-    let limit = GateLimit::AtMost(1.25);
-    assert_eq!(judged(limit, [0, 0]).0, "fail");
-    let (verdict, reason) = judged(limit, [20, 0]);
-    assert_eq!(verdict, "inconclusive", "{reason}");
-    reason.says(&["without them the value would be 1.0000"]);
-    // Both halve.
-    assert_eq!(judged(limit, [20, 10]).0, "fail");
-    let (verdict, reason) = judged(limit, [0, 20]);
-    assert_eq!(verdict, "inconclusive", "{reason}");
-    reason.says(&["there would be no value"]);
+    let ratio = gap("difference", ["Female", "Male"], "nsr_ratio", [2.0, 1.27, 3.15]);
+    let metrics = &[ratio.with("counterfactual=flip")];
+    let asked = asked("nsr_ratio", pair("Female", "Male"));
+    let q = GateQuestion { counterfactual: "flip".into(), ..asked };
+    for ([women, men], line) in [
+        ([0, 0], "fail"),
+        ([20, 0], "inconclusive | without them the value would be 1.0000"),
+        // Both halve.
+        ([20, 10], "fail"),
+        ([0, 20], "inconclusive | there would be no value"),
+    ] {
+        let of_men = counts("Male", [100, 20, men]).map(|row| row.with("to_group=Female"));
+        let counts = &[counts("Female", [100, 40, women]), of_men].concat();
+        let tables = GateTables { metrics, counts, ..GateTables::default() };
+        check(&q, (tables, None), &format!("<= 1.25 | {line}"));
+    }
 }
 
 /// 20 of 100 women in both runs. Where the 20 of the baseline are of rounding, the rate rose by
@@ -94,56 +83,43 @@ fn a_ratio_of_directions_is_judged_without_switches_of_rounding() {
 #[test]
 fn switches_of_rounding_of_the_baseline_count_in_a_change() {
     let frame = [change("old_value=0.2, difference=0, lo=-0.02, hi=0.02")];
-    let judged = |limit, [old, new]: [i64; 2]| {
+    let rise = "limit, but 20 of the 20 switches behind the two values of the change .. without \
+                them the change would be 0.2000: ";
+    for ([old, new], lines) in [
+        ([0, 0], "<= 0.05 | pass".to_owned()),
+        ([20, 0], format!("<= 0.05 | inconclusive | {rise}\n>= -0.05 | pass")),
+        ([0, 20], ">= -0.05 | inconclusive | the change would be -0.2000: ".to_owned()),
+        // What both runs have alike changes nothing.
+        ([20, 20], "<= 0.05 | pass".to_owned()),
+        ([2, 0], "<= 0.05 | pass".to_owned()),
+    ] {
         let old = rounded_switches(&counts("Female", [100, 20, old]));
         let baseline = GateBaseline { rounded: &old, ..baseline_of(&frame, "") };
-        let counts = counts("Female", [100, 20, new]);
-        let tables = GateTables { metrics: &[], counts: &counts, ..GateTables::default() };
-        let q = against(direction(), limit);
-        let row = judge(&[q], tables, Some(&baseline), &[]).table.remove(0);
-        (row.verdict.to_string(), row.reason.to_string())
-    };
-    let (rise, fall) = (GateLimit::AtMost(0.05), GateLimit::AtLeast(-0.05));
-    assert_eq!(judged(rise, [0, 0]).0, "pass");
-    let (verdict, reason) = judged(rise, [20, 0]);
-    assert_eq!(verdict, "inconclusive", "{reason}");
-    let words = "limit, but 20 of the 20 switches behind the two values of the change";
-    assert!(reason.contains(words), "{reason}");
-    reason.says(&["without them the change would be 0.2000: "]);
-    assert_eq!(judged(fall, [20, 0]).0, "pass");
-    judged(fall, [0, 20]).1.says(&["the change would be -0.2000: "]);
-    // What both runs have alike changes nothing.
-    assert_eq!(judged(rise, [20, 20]).0, "pass");
-    assert_eq!(judged(rise, [2, 0]).0, "pass");
+        let counts = &counts("Female", [100, 20, new]);
+        let tables = GateTables { counts, ..GateTables::default() };
+        check(&against(direction()), (tables, Some(&baseline)), &lines);
+    }
 }
 
 /// At most 5 %. 40 and 17 of 200 break it at the levels of Holm's method for the first and the
 /// second of three. If the 40 are of rounding, the 17 come first, and at that level do not.
 #[test]
 fn joint_verdicts_are_judged_jointly_without_switches_of_rounding() {
-    let judged = |rounded| {
-        let limit = GateLimit::AtMost(0.05);
-        let q = GateQuestion { holm: true, ..question(GateSubject::AnyDirection, limit) };
+    let q = asked_by(&question(GateSubject::AnyDirection), "<= 0.05, interval holm");
+    let metrics = &rates(&[17, 40, 0]);
+    let of = |rounded: i64, lines: &str| {
         let counts = [("g0", [200, 17, 0]), ("g1", [200, 40, rounded]), ("g2", [200, 0, 0])];
-        let counts: Vec<CountRow> =
-            counts.into_iter().flat_map(|(from, of)| self::counts(from, of)).collect();
-        let table = rates(&[17, 40, 0]);
-        let tables = GateTables { metrics: &table, counts: &counts, ..GateTables::default() };
-        let table = judge(&[q], tables, None, &[]).table;
-        let told = |row: &crate::table::GateRow| (row.verdict.to_string(), row.reason.to_string());
-        table.iter().map(told).collect::<Vec<_>>()
+        let counts = &counts.map(|(from, of)| self::counts(from, of)).concat();
+        let tables = GateTables { metrics, counts, ..GateTables::default() };
+        check_rows(&q, (tables, None), lines);
     };
-    let verdicts = |of: &[(String, String)]| of.iter().map(|of| of.0.clone()).collect::<Vec<_>>();
-    assert_eq!(verdicts(&judged(0)), ["fail", "fail", "pass"]);
-    assert_eq!(verdicts(&judged(5)), ["fail", "fail", "pass"]);
-    let found = judged(40);
-    assert_eq!(verdicts(&found), ["inconclusive", "inconclusive", "pass"], "{found:?}");
+    of(0, "fail\n fail\n pass");
+    of(5, "fail\n fail\n pass");
+    let holm = "Holm's method would decide otherwise";
     let other = "limit at 97.5 % (Holm, 2 of 3), but 40 of the 40 switches behind other \
-                 comparisons of the gate";
-    assert!(found[0].1.contains(other), "{found:?}");
-    found[0].1.says(&["without them Holm's method would decide otherwise: "]);
-    let own = "without them the value would be 0.0000, and Holm's method would decide otherwise";
-    assert!(found[1].1.contains(own), "{found:?}");
+                 comparisons of the gate .. without them";
+    let own = "without them the value would be 0.0000, and";
+    of(40, &format!("inconclusive | {other} {holm}: \n inconclusive | {own} {holm}\n pass"));
 }
 
 /// A rate of so many of 200 people with its interval.
@@ -162,7 +138,7 @@ fn corners_of_joint_verdicts_are_the_least_favourable() {
     for trial in 0..240 {
         let m = 2 + below(5);
         let limit = if trial % 2 == 0 { GateLimit::AtMost(0.1) } else { GateLimit::AtLeast(0.1) };
-        let question = GateQuestion { holm: true, ..question(GateSubject::AnyDirection, limit) };
+        let question = GateQuestion { limit, holm: true, ..question(GateSubject::AnyDirection) };
         let number = |below: &mut dyn FnMut(usize) -> usize| 2 + below(38) as u64;
         let seen: Vec<_> = (0..m).map(|i| rate_of(i, number(&mut below))).collect();
         let moved: Vec<Vec<GateObservation>> = (0..m)

@@ -28,7 +28,7 @@ mod worst_case;
 use self::range::RangeBound;
 use self::worst_case::WorstCase;
 use super::people::PeopleTables;
-use super::question::{GateLimit, GateObservation, GateQuantity, GateQuestion, GateTables};
+use super::question::{GateCase, GateLimit, GateObservation, GateQuantity, GateQuestion};
 use super::reason::{ComparedPart, GateReason};
 use crate::gate::decide_by::GateDecideBy;
 use crate::metric::catalog::find;
@@ -43,7 +43,7 @@ fn worst_case<'a>(
     more: f64,
 ) -> Option<WorstCase<'a>> {
     match recount::recounts(of, metric) {
-        Some(all) => recount::worst_case(all, of.question.limit, more),
+        Some(all) => recount::worst_case(all, of.case.question.limit, more),
         None => Some(RangeBound::of(of, metric)?.worst_case(more)),
     }
 }
@@ -55,15 +55,12 @@ fn metric_of(seen: &GateObservation) -> Option<&'static Metric> {
 
 /// That the people who were not measured could break a limit that the others keep, with how many
 /// of them would be enough; none where the verdict holds whatever each of them is.
-pub(super) fn could_break(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    tables: GateTables<'_>,
-) -> Option<GateReason> {
+pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
+    let GateCase { question, seen, .. } = case;
     // The earlier run at its other end: the change is larger by what it could have been less.
     let old = seen.baseline.zip(seen.old_ends).filter(|_| seen.is_change);
     let of_old = old.map_or(0.0, |(old, (least, most))| old - question.limit.facing((most, least)));
-    let of = PeopleTables::new(question, seen, tables);
+    let of = PeopleTables::new(case);
     let worst = worst_case(&of, metric_of(seen)?, of_old)?;
     let (nobody, limit) = (worst.lacking.values().all(|n| *n == 0), question.limit);
     if limit.kept_by(worst.end) || nobody && of_old == 0.0 {
@@ -81,20 +78,16 @@ pub(super) fn could_break(
 }
 
 /// The least and the most that a value could be with everybody measured.
-pub(super) fn extremes(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    tables: GateTables<'_>,
-) -> Option<(f64, f64)> {
-    let metric = metric_of(seen)?;
+pub(super) fn extremes(case: GateCase<'_>) -> Option<(f64, f64)> {
+    let metric = metric_of(case.seen)?;
     let [least, most] = [GateLimit::AtLeast(0.0), GateLimit::AtMost(0.0)].map(|limit| {
         let question = GateQuestion {
             limit,
             quantity: GateQuantity::Value,
             decide_by: GateDecideBy::Estimate,
-            ..question.clone()
+            ..case.question.clone()
         };
-        let of = PeopleTables::new(&question, seen, tables);
+        let of = PeopleTables::new(GateCase { question: &question, ..case });
         worst_case(&of, metric, 0.0).map(|worst| worst.end)
     });
     least.zip(most)

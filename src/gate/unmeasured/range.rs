@@ -5,7 +5,7 @@ use super::value::{difference_ends, share_ends};
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::people::PeopleTables;
-use crate::gate::question::GateLimit;
+use crate::gate::question::{GateCase, GateLimit};
 use crate::gate::reason::Lack;
 use crate::metric::interval::z_of_level;
 use crate::metric::{AmountSubject, GapTransform, GroupValue, Metric, Reads, ScoreReading};
@@ -110,7 +110,7 @@ pub(super) struct RangeBound {
 
 impl RangeBound {
     pub(super) fn of(of: &PeopleTables<'_>, metric: &'static Metric) -> Option<Self> {
-        let PeopleTables { question, seen, tables, .. } = of;
+        let GateCase { question, seen, tables } = of.case;
         let groups = of.groups();
         let declared: Vec<&str> = if groups.is_empty() {
             let own = tables.population.iter().filter(|row| {
@@ -180,7 +180,7 @@ impl RangeBound {
         };
         let base = if is_set { metric.id } else { PeopleTables::base(metric) };
         let rows: Vec<Option<&MetricRow>> =
-            places.iter().map(|place| of.metric(base, *place)).collect();
+            places.iter().map(|place| of.case.row(base, *place)).collect();
         let below = rows
             .iter()
             .flatten()

@@ -6,7 +6,7 @@ use super::value::{Computed, ValueForm, ValueOfCells};
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::people::{Cells, PeopleTables};
-use crate::gate::question::GateLimit;
+use crate::gate::question::{GateCase, GateLimit};
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{GapTransform, Metric};
@@ -43,9 +43,9 @@ impl<'a> Recount<'a> {
         let value = ValueOfCells {
             metric,
             form,
-            favourable: of.question.favourable.unwrap_or(FavourableClass::Positive),
+            favourable: of.case.question.favourable.unwrap_or(FavourableClass::Positive),
             effective: sides.iter().map(|side| side.effective).collect(),
-            z: z_of_level(of.seen.row.level.unwrap_or(Level::DEFAULT.get())),
+            z: z_of_level(of.case.seen.row.level.unwrap_or(Level::DEFAULT.get())),
         };
         let unit = if all > 0.0 { all / UNITS } else { 1.0 };
         Recount { of, value, people, unit, base: Computed { value: 0.0, ends: None } }
@@ -75,7 +75,7 @@ impl<'a> Recount<'a> {
 
     /// The end of a value that the gate would judge.
     fn judged(&self, computed: Computed) -> f64 {
-        let PeopleTables { question, seen, .. } = self.of;
+        let GateCase { question, seen, .. } = self.of.case;
         let moved = computed.value - self.base.value;
         if question.decide_by == GateDecideBy::Estimate {
             return if seen.is_change {
@@ -99,7 +99,7 @@ impl<'a> Recount<'a> {
     /// The places at which the unknown people do most harm to the limit, and the end that it would
     /// judge; none where the value of those who are known is undefined.
     fn worst(&self) -> Option<(Vec<Option<usize>>, f64)> {
-        let (limit, unknown) = (self.of.question.limit, &self.people.unknown);
+        let (limit, unknown) = (self.of.case.question.limit, &self.people.unknown);
         let end_at = |at: &[Option<usize>]| Some(self.judged(self.with(at, |_| u64::MAX)?));
         let mut at: Vec<Option<usize>> = vec![None; unknown.len()];
         let mut worst = end_at(&at)?;
@@ -146,7 +146,7 @@ impl<'a> Recount<'a> {
     /// The unknown people at these places, first those who move the value most, each towards
     /// breaking the limit.
     fn by_gain(&self, at: &[Option<usize>], standing: &[usize]) -> Vec<usize> {
-        let limit = self.of.question.limit;
+        let limit = self.of.case.question.limit;
         let gain = |i: usize| {
             let only: Vec<_> = (0..at.len()).map(|j| at[j].filter(|_| j == i)).collect();
             let computed = self.with(&only, |_| u64::MAX)?;
@@ -189,7 +189,7 @@ pub(super) fn recounts<'a>(
         Recount::new(of, Arrangement::of_rows(of, sides), metric, form)
     };
     let gap = |sides: [SideOfPeople; 2]| {
-        let [wanted, other] = match of.question.favourable {
+        let [wanted, other] = match of.case.question.favourable {
             Some(FavourableClass::Negative) => {
                 [FavourableClass::Negative, FavourableClass::Positive]
             }
@@ -206,11 +206,11 @@ pub(super) fn recounts<'a>(
     let direction = |from: &'a str, to: &'a str| {
         (vec![(from, to)], of.effective(base, ["direction", from, to]))
     };
-    let [scope, from, to] = of.seen.place();
+    let [scope, from, to] = of.case.seen.place();
     let in_total = of.effective(metric.id, ["total", "", ""]);
     let candidates: Vec<Recount<'a>> = match scope {
         "group" => vec![of_rows(&[people(from, false)?], ValueForm::Own)],
-        "total" if of.question.counterfactual.is_empty() => {
+        "total" if of.case.question.counterfactual.is_empty() => {
             vec![of_rows(&[(of.all_but("")?, in_total)], ValueForm::Own)]
         }
         "pair" => gap([people(from, false)?, people(to, false)?]),
@@ -254,7 +254,7 @@ fn furthest<'a>(of: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<Vec
         let sure = of.effective(base, ["group", group, ""]);
         groups.push((of.people("group", group)?, sure));
     }
-    let favourable = of.question.favourable.unwrap_or(FavourableClass::Positive);
+    let favourable = of.case.question.favourable.unwrap_or(FavourableClass::Positive);
     let mut all = Vec::new();
     for (i, group) in groups.iter().enumerate() {
         let others = groups.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, other)| other);

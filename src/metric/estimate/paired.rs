@@ -62,12 +62,13 @@ impl Estimate {
             return Some(Estimate::other(value, influence, Rc::new(at)));
         }
         let (n, kish) = (n_units as f64, rows.effective());
-        let contributing = (gained + lost) * (gained + lost) / differ;
+        let contributing_units = (gained + lost) * (gained + lost) / differ;
         let variance = n / (n - 1.0) * spread;
         let design = (variance * kish / of_row).max(1.0);
-        let design =
-            design.max((contributing * design + agree / rows.squares()) / (contributing + 1.0));
-        let df = degrees_of_freedom(n, contributing);
+        let design = design.max(
+            (contributing_units * design + agree / rows.squares()) / (contributing_units + 1.0),
+        );
+        let df = degrees_of_freedom(n, contributing_units);
         let at = move |level| {
             let of = student(value, of_row * design / kish, df, level);
             Ok(cut(ValueInterval { method: IntervalProcedure::Paired, ..of }))

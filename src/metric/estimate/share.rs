@@ -113,9 +113,9 @@ impl Share {
             let units = n_units as f64;
             let variance = units / (units - 1.0) * spread / (weight * weight);
             let design = (variance * kish / (value * (1.0 - value))).max(1.0);
-            let contributing = rarer * rarer / rarer_squares;
+            let contributing_units = rarer * rarer / rarer_squares;
             let together = agree / weight * (kish / weight);
-            kish / design.max((contributing * design + together) / (contributing + 1.0))
+            kish / design.max((contributing_units * design + together) / (contributing_units + 1.0))
         };
         let influence = Influence { units: each, scale: agree / (weight * weight) };
         Some(Share { value, size, kish, n_rows: rows.n, is_plain, is_boundary, n_units, influence })

@@ -21,7 +21,6 @@ macro_rules! additive {
                 $(self.$field.absorb(&other.$field);)+
             }
         }
-        additive!(accumulated $type);
     };
     (accumulated $type:ty) => {
         impl crate::exec::accumulator::Accumulator for $type {

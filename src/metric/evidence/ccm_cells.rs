@@ -172,15 +172,6 @@ impl PatternTally {
         kinds.into_iter().enumerate().map(of_scope).collect()
     }
 
-    /// The people of every scope by the cells of the extended matrix.
-    pub(crate) fn cell_profiles(&self, weighted: bool) -> ScopeCellProfiles {
-        let cell = |label: Option<usize>, before, after| {
-            cell_index(label.map(|label| label == 1), before == 1, after == 1)
-        };
-        let units = self.units(ECCM_CELLS, weighted, cell);
-        ScopeCellProfiles { scope_index: ScopeIndex::new(self.groups), units }
-    }
-
     /// Two bits per other group, 0 for none, else 1 + the state of the prediction; none where a
     /// target comes twice.
     #[inline]
@@ -232,17 +223,22 @@ impl Additive for PatternTally {
 }
 
 impl PatternTally {
+    /// People, each as often as their pattern says.
+    fn n(&self, times: impl Fn(&PersonPattern) -> u64) -> u64 {
+        self.patterns().map(|(pattern, people)| people.people() * times(&pattern)).sum()
+    }
+
     /// Counterfactuals without a score of the people of a group.
     pub(crate) fn n_missing(&self, group: usize) -> u64 {
-        let missing = |pattern: &PersonPattern| {
+        self.n(|pattern| {
             let missing = pattern.outcomes.iter().filter(|(_, after, _)| after.is_none());
-            missing.map(|(.., times)| times).sum::<u64>()
-        };
-        self.people()
-            .iter()
-            .filter(|(pattern, _)| pattern.group == group)
-            .map(|(pattern, people)| people.people() * missing(pattern))
-            .sum()
+            missing.filter(|_| pattern.group == group).map(|(.., times)| times).sum()
+        })
+    }
+
+    /// People with a prediction of themselves and of a counterfactual.
+    pub(crate) fn n_moved(&self) -> u64 {
+        self.n(|pattern| u64::from(pattern.cells(self.classes).next().is_some()))
     }
 }
 
@@ -311,44 +307,6 @@ pub(crate) fn any_switches(rows: &UnitSums) -> UnitSums {
     };
     let kinds = rows.kinds().iter().map(any).collect();
     UnitSums::new(ECCM_CELLS, rows.are_weighted(), kinds, None)
-}
-
-/// The people of every scope by the cells of the extended matrix, as rows.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ScopeCellProfiles {
-    pub(crate) scope_index: ScopeIndex,
-    units: Vec<UnitSums>,
-}
-
-impl ScopeCellProfiles {
-    /// The people of group `from` by what they fill as members of `to`.
-    pub(crate) fn direction(&self, from: usize, to: usize) -> &UnitSums {
-        self.at(self.scope_index.direction(from, to))
-    }
-
-    /// All people: with G groups each fills G - 1 cells or more.
-    pub(crate) fn total(&self) -> &UnitSums {
-        self.at(self.scope_index.total())
-    }
-
-    /// The people of group `from` by what they fill as members of all others; none with fewer than
-    /// three groups.
-    #[cfg(test)]
-    pub(crate) fn one_to_rest(&self, from: usize) -> Option<&UnitSums> {
-        self.scope_index.has_rest().then(|| self.at(self.scope_index.one_to_rest(from)))
-    }
-
-    /// The people of all other groups by what they fill as members of `to`; none with fewer than
-    /// three groups.
-    #[cfg(test)]
-    pub(crate) fn rest_to_one(&self, to: usize) -> Option<&UnitSums> {
-        self.scope_index.has_rest().then(|| self.at(self.scope_index.rest_to_one(to)))
-    }
-
-    /// The people of a scope by its number.
-    pub(crate) fn at(&self, place: usize) -> &UnitSums {
-        &self.units[place]
-    }
 }
 
 impl UnitSums {

@@ -397,8 +397,7 @@ impl VectorJob for (&mut BalancedTerms, &PairChunk, (f64, f64)) {
 }
 
 impl ShiftSums {
-    /// Adds the pairs of a chunk, whose terms are computed, but for the bins of the changes; each
-    /// weighs 1 where `weights` are none.
+    /// Adds the pairs of a chunk, whose terms are computed; each weighs 1 where `weights` are none.
     pub(crate) fn add_chunk(
         &mut self,
         chunk: &PairChunk,
@@ -411,7 +410,7 @@ impl ShiftSums {
         self.score_cf.merge(score_cf);
         self.absolute.merge(absolute);
         self.divergence.merge(divergence);
-        let [before, after, _] = terms.parts(chunk.len());
+        let [before, after, change] = terms.parts(chunk.len());
         for i in 0..chunk.len() {
             let weight = weights.map_or(1, |weights| weights[i]);
             let squared = i128::from(terms.squared_units(i)) * i128::from(weight);
@@ -420,6 +419,7 @@ impl ShiftSums {
             self.infinite += if falls_to_zero { weight } else { 0 };
             self.before[usize::from(before[i]) / PARTS] += weight;
             self.after[usize::from(after[i]) / PARTS] += weight;
+            self.change[usize::from(change[i]) / PARTS] += weight;
         }
     }
 }

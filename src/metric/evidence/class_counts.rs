@@ -132,10 +132,12 @@ additive!(ClassTally { people, persons });
 /// Labels against predictions of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FactualClassCounts {
-    groups: usize,
+    /// Number of groups.
+    pub(crate) groups: usize,
     /// By group, then of no declared group.
     tally: ClassTally,
-    one_vs_all: Vec<FactualCounts>,
+    /// The evidence of each class against all others, in order.
+    pub(crate) one_vs_rest: Vec<FactualCounts>,
 }
 
 impl FactualClassCounts {
@@ -144,14 +146,14 @@ impl FactualClassCounts {
     pub(crate) fn new(classes: usize, empty: &FactualCounts) -> Self {
         let groups = empty.groups.len();
         let tally = ClassTally::new(classes, groups + 1, empty.unit());
-        FactualClassCounts { groups, tally, one_vs_all: vec![empty.clone(); classes] }
+        FactualClassCounts { groups, tally, one_vs_rest: vec![empty.clone(); classes] }
     }
 
     /// The same without the scores of people.
     #[must_use]
     pub(crate) fn without_scores(self) -> Self {
-        let one_vs_all = self.one_vs_all.into_iter().map(FactualCounts::without_scores);
-        FactualClassCounts { one_vs_all: one_vs_all.collect(), ..self }
+        let one_vs_rest = self.one_vs_rest.into_iter().map(FactualCounts::without_scores);
+        FactualClassCounts { one_vs_rest: one_vs_rest.collect(), ..self }
     }
 
     /// Adds one row with its stratum; one of weight 0 counts for nothing. `keys` are those of the
@@ -162,7 +164,7 @@ impl FactualClassCounts {
     pub(crate) fn add(&mut self, keys: (u64, u64), person: &ClassPerson<'_>, stratum: Option<u32>) {
         let ClassPerson { group, label, predicted, weight, .. } = *person;
         let tied = person.is_tied();
-        for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
+        for (class, counts) in self.one_vs_rest.iter_mut().enumerate() {
             let one = person.one_vs_rest(class);
             counts.add((group, keys.0, weight), one.label, one.predicted, tied);
             if weight > 0 {
@@ -184,7 +186,7 @@ impl FactualClassCounts {
         label: Option<usize>,
         predicted: Option<usize>,
     ) {
-        for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
+        for (class, counts) in self.one_vs_rest.iter_mut().enumerate() {
             let is = |of: Option<usize>| of.map(|of| of == class);
             counts.add_ungrouped(word, weight, is(label), is(predicted));
         }
@@ -208,12 +210,7 @@ impl FactualClassCounts {
 
     /// Some people, by label and prediction in each class against all others.
     pub(crate) fn people(&self, of: GroupSelection) -> Confusion {
-        self.one_vs_all.first().map_or(Confusion::default(), |counts| counts.confusion(of))
-    }
-
-    /// Number of groups.
-    pub(crate) fn groups(&self) -> usize {
-        self.groups
+        self.one_vs_rest.first().map_or(Confusion::default(), |counts| counts.confusion(of))
     }
 
     /// Number of classes.
@@ -232,14 +229,9 @@ impl FactualClassCounts {
         let persons = self.tally.persons(|group| of.holds(group));
         UnitSums::new(square, self.tally.weighted, rows.collect(), persons)
     }
-
-    /// The evidence of each class against all others, in order.
-    pub(crate) fn one_vs_rest(&self) -> &[FactualCounts] {
-        &self.one_vs_all
-    }
 }
 
-additive!(accumulated FactualClassCounts { tally, one_vs_all });
+additive!(accumulated FactualClassCounts { tally, one_vs_rest });
 
 /// Counterfactuals under one model, one sensitive attribute and one counterfactual set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -345,3 +337,4 @@ impl SwitchClassCounts {
 }
 
 additive!(supported SwitchClassCounts { tally } or so_far);
+additive!(accumulated SwitchClassCounts);

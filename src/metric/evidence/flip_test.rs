@@ -173,7 +173,8 @@ pub(crate) struct PreparedFlipTest {
     runs: Vec<(Vec<u32>, Vec<usize>)>,
     /// The comparison and the runs of its disfavoured group that a piece looks up.
     pieces: Vec<(usize, Range<usize>)>,
-    empty: FlipTestResult,
+    /// Nobody looked up yet.
+    pub(crate) empty: FlipTestResult,
 }
 
 /// Runs looked up in one piece.
@@ -253,11 +254,6 @@ impl PreparedFlipTest {
         self.pieces.len()
     }
 
-    /// Nobody looked up yet.
-    pub(crate) fn empty(&self) -> FlipTestResult {
-        self.empty.clone()
-    }
-
     /// What the votes of one piece say.
     pub(crate) fn votes(&self, number: usize) -> FlipVotes {
         let (facet, runs) = &self.pieces[number];
@@ -323,7 +319,7 @@ pub(crate) struct FlipTestResult {
     /// By comparison.
     pub(crate) facets: Vec<FacetFlips>,
     /// Whether rows have weights.
-    weighted: bool,
+    pub(crate) weighted: bool,
     /// Votes by person and comparison; none where each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonCells<3>>,
@@ -367,11 +363,6 @@ impl FlipTestResult {
                 persons.at(key, piece.facet)[to] += weight;
             }
         }
-    }
-
-    /// Whether rows have weights.
-    pub(crate) fn is_weighted(&self) -> bool {
-        self.weighted
     }
 
     /// The comparison of a scope, and the units of facet d by what their neighbours say.
@@ -433,7 +424,7 @@ mod tests {
             knobs,
             CountingUnit { weighted, persons: false },
         );
-        let mut flips = test.empty();
+        let mut flips = test.empty.clone();
         (0..test.n_pieces()).rev().for_each(|piece| flips.add(&test.votes(piece)));
         flips
     }

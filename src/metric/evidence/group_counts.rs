@@ -16,8 +16,9 @@ pub(crate) fn state_cell(label: Option<bool>, predicted: Option<bool>) -> usize 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GroupFactualCounts {
     /// By label and prediction, each unknown, no or yes.
-    cells: [WeightSums; 9],
-    at_threshold: u64,
+    pub(super) cells: [WeightSums; 9],
+    /// Rows with a score exactly at the threshold.
+    pub(crate) at_threshold: u64,
     /// Rows of weight 0, in no cell.
     weightless: u64,
 }
@@ -43,11 +44,6 @@ impl GroupFactualCounts {
     /// All rows, also those of weight 0.
     pub(crate) fn rows(&self) -> u64 {
         self.n() + self.weightless
-    }
-
-    /// By label and prediction, each unknown, no or yes.
-    pub(crate) fn cells(&self) -> &[WeightSums; 9] {
-        &self.cells
     }
 
     /// How many they are.
@@ -91,11 +87,6 @@ impl GroupFactualCounts {
         self.of(|_, predicted| predicted == 0)
     }
 
-    /// Rows with a score exactly at the threshold.
-    pub(crate) fn n_at_threshold(&self) -> u64 {
-        self.at_threshold
-    }
-
     /// What metrics read.
     pub(crate) fn confusion(&self) -> Confusion {
         Confusion::from_states(self.states())
@@ -122,7 +113,7 @@ mod tests {
         }
         assert_eq!((counts.n(), counts.n_positive(), counts.n_predicted_positive()), (5, 2, 2));
         assert_eq!(
-            (counts.n_missing_label(), counts.n_missing_score(), counts.n_at_threshold()),
+            (counts.n_missing_label(), counts.n_missing_score(), counts.at_threshold),
             (2, 2, 2)
         );
         let confusion = counts.confusion();

@@ -14,7 +14,8 @@ use crate::num::fixed::FixedSum;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DivergenceSums {
     pub(super) n: u64,
-    balance: ScoreBalance,
+    /// What makes both sums of scores equal.
+    pub(super) balance: ScoreBalance,
     terms: FixedSum,
     skew: FixedSum,
 }
@@ -44,11 +45,6 @@ impl DivergenceSums {
         self.add_chunk(&chunk, &terms);
     }
 
-    /// The factors that make both sums of scores equal.
-    pub(crate) fn balance(&self) -> ScoreBalance {
-        self.balance
-    }
-
     /// The sums of half of each part of the terms, that of factual scores first.
     pub(crate) fn parts(&self) -> [f64; 2] {
         let (terms, skew) = (self.terms.to_f64(), self.skew.to_f64());
@@ -57,7 +53,7 @@ impl DivergenceSums {
 
     /// Both passes over one scope; `sums` are those of the first.
     pub(crate) fn score_shift(&self, sums: &ShiftSums) -> ScoreShift {
-        debug_assert_eq!(self.n, sums.n(), "the second pass saw other pairs than the first");
+        debug_assert_eq!(self.n, sums.n, "the second pass saw other pairs than the first");
         let (score, score_cf) = sums.scores();
         let divergence = self.balance.divergence(score, score_cf, self.terms.to_f64());
         ScoreShift::from_sums(sums, divergence)

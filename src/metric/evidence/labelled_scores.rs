@@ -39,7 +39,8 @@ struct LabelledScore(LabelledSide, u64, u64, u64, u64);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LabelledScores {
     scale: ScoreScale,
-    basis: CountingUnit,
+    /// Whether people have weights, and persons several rows.
+    pub(crate) basis: CountingUnit,
     /// In no order; empty where there are cells.
     #[serde(serialize_with = "in_order")]
     rows: Vec<LabelledScore>,
@@ -99,11 +100,6 @@ impl LabelledScores {
             self.rows.push(row);
             self.bin_if_many();
         }
-    }
-
-    /// Whether people have weights, and persons several rows.
-    pub(crate) fn basis(&self) -> CountingUnit {
-        self.basis
     }
 
     /// Whether scores are counted in cells.

@@ -15,7 +15,7 @@ use crate::metric::evidence::ccm_cells::any_cell;
 use crate::metric::evidence::person::{
     ECCM_CELLS, ScoredCounterfactual, ScoredPerson, UNLABELLED, cell_index,
 };
-use crate::metric::evidence::units::{UnitKind, WeightSums};
+use crate::metric::evidence::units::{UnitKind, WeightSums, distinct};
 use crate::num::additive::Additive;
 use crate::num::hash::FastMap;
 
@@ -32,11 +32,6 @@ impl<const N: usize, T: Copy + Default + Ord + Additive> PersonCells<N, T> {
     /// The counts of a person at a place.
     pub(crate) fn at(&mut self, key: u64, place: usize) -> &mut [T; N] {
         self.0.entry((key, place as u32)).or_insert([T::default(); N])
-    }
-
-    /// Adds other rows.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.0.absorb(&other.0);
     }
 
     /// By place, of so many, each person there, ascending by key.
@@ -60,6 +55,14 @@ impl<const N: usize, T: Copy + Default + Ord + Additive> PersonCells<N, T> {
 }
 
 impl<const N: usize> PersonCells<N> {
+    /// Persons with a row at some places.
+    pub(crate) fn n_persons(&self, held: impl Fn(usize) -> bool) -> u64 {
+        let is_there = |((_, place), sums): &(&(u64, u32), &[u64; N])| {
+            held(*place as usize) && sums.iter().any(|sum| *sum > 0)
+        };
+        distinct(self.0.iter().filter(is_there).map(|((key, _), _)| *key))
+    }
+
     /// Persons as units by other cells, ascending by key: `cell` maps a place and a position in its
     /// list to a cell, or to none where the rows do not count.
     pub(crate) fn units(&self, cell: impl Fn(usize, usize) -> Option<usize>) -> Vec<UnitKind> {
@@ -81,7 +84,7 @@ impl<const N: usize> PersonCells<N> {
 
 impl<const N: usize, T: Copy + Default + Ord + Additive> Additive for PersonCells<N, T> {
     fn absorb(&mut self, other: &Self) {
-        self.merge(other);
+        self.0.absorb(&other.0);
     }
 }
 

@@ -92,11 +92,6 @@ pub(crate) struct SwitchScoreBins {
 /// A bin of a drawing: its edges, cases, and what they weigh.
 pub(crate) type DrawnBin = (f64, f64, u64, Option<u64>);
 
-/// The sums of the parts of each coarse bin.
-fn coarse(parts: &[u64]) -> impl Iterator<Item = u64> {
-    parts.chunks(PARTS).map(|parts| parts.iter().sum())
-}
-
 impl<const N: usize> Additive for HistogramParts<N> {
     fn absorb(&mut self, other: &Self) {
         self.n.absorb(&other.n);
@@ -124,13 +119,6 @@ impl SwitchScoreBins {
         bins.before.add(before, weights);
         bins.after.add(after, weights);
         bins.change.add(change, weights);
-    }
-
-    /// The coarse bins of the changes of a direction, from * groups + to: of cases, and of what
-    /// they weigh; no bin where nobody is or has a weight.
-    pub(crate) fn coarse_changes(&self, direction: usize) -> [impl Iterator<Item = u64> + '_; 2] {
-        let change = &self.directions[direction].change;
-        [&change.n, &change.weight].map(|parts| coarse(parts.all()))
     }
 
     /// The histograms of a direction for drawing: scores before and after in the same bins, and
@@ -298,9 +286,6 @@ mod tests {
             // Of the central bins hardly any is empty.
             let filled = change.iter().filter(|bin| bin.2 > 0).count();
             assert!(2 * filled > change.len(), "{filled} of {}", change.len());
-            let [cases, weights] = bins.coarse_changes(1).map(|bins| bins.collect::<Vec<u64>>());
-            assert_eq!((cases.len(), weights.len()), (CHANGE_PARTS / PARTS, cases.len()));
-            assert_eq!(cases.iter().sum::<u64>(), n);
         }
     }
 

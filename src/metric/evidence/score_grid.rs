@@ -111,7 +111,8 @@ additive!(GridCells { rows, weights });
 /// The rows of each group by label, each by its cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RowGridCounts {
-    grid: ScoreGrid,
+    /// How scores are compared.
+    pub(crate) grid: ScoreGrid,
     /// By group, then by label: unknown, no, yes.
     cells: Vec<[GridCells; 3]>,
 }
@@ -120,11 +121,6 @@ impl RowGridCounts {
     /// No rows yet, of so many groups.
     pub(crate) fn new(groups: usize, grid: ScoreGrid) -> Self {
         RowGridCounts { grid, cells: vec![<[GridCells; 3]>::default(); groups] }
-    }
-
-    /// How scores are compared.
-    pub(crate) fn grid(&self) -> &ScoreGrid {
-        &self.grid
     }
 
     /// Adds a row of a group with a score, in the numbers of its scale, or without.
@@ -175,7 +171,8 @@ pub(crate) type SwitchesAtStep = [[WeightSums; 2]; 2];
 /// The counterfactuals of each direction by the cells of both scores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SwitchGridCounts {
-    grid: ScoreGrid,
+    /// How scores are compared.
+    pub(crate) grid: ScoreGrid,
     groups: usize,
     /// By direction: from * groups + to.
     moved: Vec<MovedCells>,
@@ -185,11 +182,6 @@ impl SwitchGridCounts {
     /// Nobody yet, of so many groups.
     pub(crate) fn new(groups: usize, grid: ScoreGrid) -> Self {
         SwitchGridCounts { grid, groups, moved: vec![MovedCells::default(); groups * groups] }
-    }
-
-    /// How scores are compared.
-    pub(crate) fn grid(&self) -> &ScoreGrid {
-        &self.grid
     }
 
     /// Adds a person with all their counterfactuals that have a score; scores are shares.

@@ -21,21 +21,24 @@ pub(crate) const NEGLIGIBLE: f64 = 1.0 / (1_u128 << 80) as f64;
 /// weighs; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftSums {
-    pub(super) n: u64,
+    /// Pairs, counted without weights.
+    pub(crate) n: u64,
     pub(super) score: FixedSum,
     pub(super) score_cf: FixedSum,
     pub(super) absolute: FixedSum,
-    pub(super) squared: [FixedSum; ECCM_CELLS],
+    /// Of squared changes by cell, in the order of
+    /// [`CELLS`](crate::metric::evidence::person::CELLS).
+    pub(crate) squared: [FixedSum; ECCM_CELLS],
     /// Sum of s ln(s/c) where both are above 0.
     pub(super) divergence: FixedSum,
     /// Weight of pairs with s > 0 and c = 0.
     pub(super) infinite: u64,
-    /// [`SCORE_BINS`] bins.
-    pub(super) before: Vec<u64>,
-    /// [`SCORE_BINS`] bins.
-    pub(super) after: Vec<u64>,
-    /// [`CHANGE_BINS`] bins.
-    change: Vec<u64>,
+    /// Histogram of the factual scores, [`SCORE_EDGES`].
+    pub(crate) before: Vec<u64>,
+    /// Histogram of the counterfactual scores, [`SCORE_EDGES`].
+    pub(crate) after: Vec<u64>,
+    /// Histogram of counterfactual minus factual score, [`CHANGE_EDGES`].
+    pub(crate) change: Vec<u64>,
 }
 
 impl Default for ShiftSums {
@@ -56,8 +59,9 @@ impl Default for ShiftSums {
 }
 
 impl ShiftSums {
-    /// Adds a pair of scores of [0, 1] that fills this cell of the extended matrix.
-    #[inline]
+    /// Adds a pair of scores of [0, 1] that fills this cell of the extended matrix, by the formulas
+    /// that chunks of pairs follow.
+    #[cfg(test)]
     pub(crate) fn add(&mut self, cell: usize, score: f64, score_cf: f64, weight: u64) {
         let change = score_cf - score;
         self.n += 1;
@@ -72,22 +76,6 @@ impl ShiftSums {
         self.change[change_bin(change)] += weight;
     }
 
-    /// Adds a pair to a bin of the changes.
-    #[inline]
-    pub(crate) fn add_change(&mut self, bin: usize, weight: u64) {
-        self.change[bin] += weight;
-    }
-
-    /// Replaces the bins of the changes; none of a list without bins.
-    pub(crate) fn set_changes(&mut self, bins: impl Iterator<Item = u64>) {
-        self.change.iter_mut().zip(bins).for_each(|(bin, sum)| *bin = sum);
-    }
-
-    /// Pairs, counted without weights.
-    pub(crate) fn n(&self) -> u64 {
-        self.n
-    }
-
     /// Units that the pairs weigh.
     pub(crate) fn weight(&self) -> u64 {
         self.before.iter().sum()
@@ -96,27 +84,6 @@ impl ShiftSums {
     /// The sums of the factual and of the counterfactual scores.
     pub(crate) fn scores(&self) -> (f64, f64) {
         (self.score.to_f64(), self.score_cf.to_f64())
-    }
-
-    /// Sums of squared changes by cell, in the order of
-    /// [`CELLS`](crate::metric::evidence::person::CELLS).
-    pub(crate) fn squared(&self) -> &[FixedSum; ECCM_CELLS] {
-        &self.squared
-    }
-
-    /// Histogram of the factual scores; see [`score_edge`].
-    pub(crate) fn before(&self) -> &[u64] {
-        &self.before
-    }
-
-    /// Histogram of the counterfactual scores; see [`score_edge`].
-    pub(crate) fn after(&self) -> &[u64] {
-        &self.after
-    }
-
-    /// Histogram of counterfactual minus factual score; see [`change_edge`].
-    pub(crate) fn change(&self) -> &[u64] {
-        &self.change
     }
 }
 
@@ -227,19 +194,19 @@ pub(crate) const fn edges<const N: usize>(first: f64, unit: f64) -> [f64; N] {
 }
 
 /// The last bin whose lower edge is not above the score; the upper end belongs to the last bin.
-#[inline]
+#[cfg(test)]
 pub(crate) fn score_bin(score: f64) -> usize {
     last_edge((score * SCORE_BINS as f64) as usize, score, &SCORE_EDGES)
 }
 
 /// The last bin whose lower edge is not above the change; the upper end belongs to the last bin.
-#[inline]
+#[cfg(test)]
 pub(crate) fn change_bin(change: f64) -> usize {
     last_edge(((change + 1.0) * (CHANGE_BINS / 2) as f64) as usize, change, &CHANGE_EDGES)
 }
 
 /// Rounding may put the guess one bin away: the edges themselves decide.
-#[inline]
+#[cfg(test)]
 pub(crate) fn last_edge<const N: usize>(guess: usize, value: f64, edges: &[f64; N]) -> usize {
     let guess = guess.min(N - 2);
     let up = usize::from(guess + 2 < N && value >= edges[guess + 1]);

@@ -64,62 +64,19 @@ type UnitTerms<T = f64> = [T; DIRECT + 3];
 /// What a unit adds to each metric.
 pub(crate) type Influences = [f64; OF_INFLUENCES.len()];
 
-/// Exponents of f, a and b in the monomials of degree 2, with the coefficients of the square of a
-/// sum of three.
-const SQUARES: [([i32; 3], f64); 6] = [
-    ([2, 0, 0], 1.0),
-    ([0, 2, 0], 1.0),
-    ([0, 0, 2], 1.0),
-    ([1, 1, 0], 2.0),
-    ([1, 0, 1], 2.0),
-    ([0, 1, 1], 2.0),
-];
-
-/// The same of degree 4, of the fourth power.
-const FOURTHS: [([i32; 3], f64); 15] = [
-    ([4, 0, 0], 1.0),
-    ([0, 4, 0], 1.0),
-    ([0, 0, 4], 1.0),
-    ([3, 1, 0], 4.0),
-    ([3, 0, 1], 4.0),
-    ([1, 3, 0], 4.0),
-    ([0, 3, 1], 4.0),
-    ([1, 0, 3], 4.0),
-    ([0, 1, 3], 4.0),
-    ([2, 2, 0], 6.0),
-    ([2, 0, 2], 6.0),
-    ([0, 2, 2], 6.0),
-    ([2, 1, 1], 12.0),
-    ([1, 2, 1], 12.0),
-    ([1, 1, 2], 12.0),
-];
-
-/// Products of two terms of a unit: the squares of the first four, and [`SQUARES`].
-const PRODUCTS: [(usize, usize); DIRECT + SQUARES.len()] =
+/// Products of two terms of a unit: the squares of all, then those of two of f, a and b.
+const PRODUCTS: [(usize, usize); DIRECT + 6] =
     [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (4, 5), (4, 6), (5, 6)];
 
-/// Products of two of [`PRODUCTS`]: the fourth powers of the first four, and [`FOURTHS`].
-const PRODUCTS_OF_PRODUCTS: [(usize, usize); DIRECT + FOURTHS.len()] = [
-    (0, 0),
-    (1, 1),
-    (2, 2),
-    (3, 3),
-    (4, 4),
-    (5, 5),
-    (6, 6),
-    (4, 7),
-    (4, 8),
-    (5, 7),
-    (5, 9),
-    (6, 8),
-    (6, 9),
-    (4, 5),
-    (4, 6),
-    (5, 6),
-    (4, 9),
-    (5, 8),
-    (6, 7),
-];
+/// How many [`products_of_products`] are.
+const FOURTHS: usize = DIRECT + 15;
+
+/// Products of two of [`PRODUCTS`] by their numbers: the fourth powers of the first four terms, then
+/// every monomial of degree 4 of f, a and b once, as a square times a product.
+fn products_of_products() -> impl Iterator<Item = (usize, usize)> {
+    let with = |one: usize| one..if one < DIRECT { one + 1 } else { PRODUCTS.len() };
+    (0..DIRECT + 3).flat_map(move |one| with(one).map(move |other| (one, other)))
+}
 
 /// Below this a sum of squares of influences is rounding, as is a share of its parts below the
 /// next.
@@ -190,8 +147,8 @@ struct InfluenceSums {
     units: u64,
     /// Of [`PRODUCTS`].
     products: [WideSum; PRODUCTS.len()],
-    /// Of [`PRODUCTS_OF_PRODUCTS`].
-    fourths: [WideSum; PRODUCTS_OF_PRODUCTS.len()],
+    /// Of [`products_of_products`].
+    fourths: [WideSum; FOURTHS],
 }
 
 /// A term of the pairs of a chunk.
@@ -227,7 +184,7 @@ impl VectorJob for (&mut InfluenceSums, UnitTerms<&[f64]>) {
             bounds[k] = simd.reduce_max_f64s(bound);
             sums.products[k].add_products(simd, bounds[k], (one, other), left);
         }
-        for (sum, (one, other)) in sums.fourths.iter_mut().zip(PRODUCTS_OF_PRODUCTS) {
+        for (sum, (one, other)) in sums.fourths.iter_mut().zip(products_of_products()) {
             let bound = bounds[one] * bounds[other];
             let one = S::as_simd_f64s(&products[one][..n]).0;
             let other = S::as_simd_f64s(&products[other][..n]).0;
@@ -449,7 +406,7 @@ impl ScopeFactors {
         let shift = second.score_shift(sums);
         let of = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
         let (root, distance) = ((shift.squared * of(shift.n)).sqrt(), shift.jensen_shannon);
-        let balanced = second.balance().balanced_sum(shift.score, shift.score_cf);
+        let balanced = second.balance.balanced_sum(shift.score, shift.score_cf);
         let [a, b] = second.parts().map(|part| part * of(balanced));
         ScopeFactors {
             factors: [
@@ -474,10 +431,12 @@ impl ScopeFactors {
 
     fn powers(&self, sums: &InfluenceSums) -> PowerSums {
         let mut powers = PowerSums { units: sums.units as f64, ..PowerSums::default() };
-        let (squares, of_squares) = sums.products.split_at(DIRECT);
-        let (fourths, of_fourths) = sums.fourths.split_at(DIRECT);
-        let jensen = [self.polynomial(&SQUARES, of_squares), self.polynomial(&FOURTHS, of_fourths)];
-        let direct = squares.iter().zip(fourths).map(|(one, two)| [one.to_f64(), two.to_f64()]);
+        let terms = |(one, other): (usize, usize)| vec![one, other];
+        let squares: Vec<_> = PRODUCTS.into_iter().map(terms).zip(&sums.products).collect();
+        let terms = |(one, other)| [terms(PRODUCTS[one]), terms(PRODUCTS[other])].concat();
+        let fourths: Vec<_> = products_of_products().map(terms).zip(&sums.fourths).collect();
+        let jensen = [&squares, &fourths].map(|sums| self.polynomial(&sums[DIRECT..]));
+        let direct = (0..DIRECT).map(|m| [&squares, &fourths].map(|sums| sums[m].1.to_f64()));
         for (m, [squares, fourths]) in direct.chain([jensen]).enumerate() {
             let square = self.factors[m] * self.factors[m];
             powers.squares[m] = square * squares;
@@ -486,16 +445,22 @@ impl ScopeFactors {
         powers
     }
 
-    /// The sum of a power of f - a A - b B from that of its monomials; 0 where nothing is left of
-    /// these.
-    fn polynomial(&self, monomials: &[([i32; 3], f64)], sums: &[WideSum]) -> f64 {
-        let mut all = (0.0, 0.0);
-        for ((exponents, times), sum) in monomials.iter().zip(sums) {
-            let factors =
-                self.jensen.iter().zip(exponents).map(|(x, &n)| libm::pow(*x, f64::from(n)));
-            let term = times * factors.product::<f64>() * sum.to_f64();
-            all = (all.0 + term, all.1 + term.abs());
+    /// The sum of a power of f - a A - b B from those of its monomials, each with its terms by their
+    /// numbers; 0 where nothing is left of these.
+    fn polynomial(&self, sums: &[(Vec<usize>, &WideSum)]) -> f64 {
+        let factorial = |n: usize| (1..=n).product::<usize>();
+        let mut monomials: Vec<(usize, f64)> = Vec::new();
+        for (terms, sum) in sums {
+            let exponents = [0, 1, 2].map(|m| terms.iter().filter(|of| **of == DIRECT + m).count());
+            let times = factorial(terms.len()) / exponents.map(factorial).iter().product::<usize>();
+            let factors = self.jensen.iter().zip(exponents);
+            let factors = factors.map(|(x, n)| libm::pow(*x, n as f64)).product::<f64>();
+            monomials.push((times, times as f64 * factors * sum.to_f64()));
         }
+        // In one order, for the same bits: the fewest times first.
+        monomials.sort_by_key(|(times, _)| *times);
+        let add = |all: (f64, f64), term: f64| (all.0 + term, all.1 + term.abs());
+        let all = monomials.iter().fold((0.0, 0.0), |all, (_, term)| add(all, *term));
         if all.0 > CANCELLED * all.1 { all.0 } else { 0.0 }
     }
 }
@@ -528,10 +493,15 @@ impl PowerSums {
         if n < 2.0 || squares <= NO_SQUARES {
             return ShiftSpread { value, variance: 0.0, df: 0.0, units: n as u64 };
         }
-        let contributing =
+        let contributing_units =
             if fourths > 0.0 { (squares * squares / fourths).clamp(1.0, n) } else { n };
         let variance = n / (n - 1.0) * squares;
-        ShiftSpread { value, variance, df: degrees_of_freedom(n, contributing), units: n as u64 }
+        ShiftSpread {
+            value,
+            variance,
+            df: degrees_of_freedom(n, contributing_units),
+            units: n as u64,
+        }
     }
 }
 

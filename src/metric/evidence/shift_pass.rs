@@ -98,7 +98,7 @@ impl ShiftPass {
                 workspace.start(*places, influences, people, Some((direction, chunk)));
             }
             for (nth, place) in places.scopes_of(direction.0, direction.1).enumerate() {
-                let factors = sums[place].balance().factors();
+                let factors = sums[place].balance.factors();
                 balanced.compute(arch, chunk, factors);
                 sums[place].add_chunk(chunk, &balanced);
                 if let Some((influences, workspace)) = &mut influences {
@@ -125,7 +125,7 @@ impl ShiftPass {
     /// # Panics
     /// As [`ShiftPass::at`].
     pub(crate) fn is_of(&self, counts: &CounterfactualCounts) -> bool {
-        self.settled_sums()[self.places.total()].n == counts.shift_total().n()
+        self.settled_sums()[self.places.total()].n == counts.shift_total().n
     }
 
     /// The sums of a scope by its number.

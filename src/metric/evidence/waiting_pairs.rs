@@ -2,6 +2,7 @@
 
 use crate::metric::evidence::chunk::{CHUNK, PairChunk};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
+use crate::num::additive::Additive;
 
 /// People with the counterfactuals that have a score, in the order in which they came.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,6 +20,15 @@ pub(super) struct WaitingPerson {
     pub(super) weight: u64,
     score: f64,
     group: u32,
+}
+
+impl Additive for WaitingPairs {
+    fn absorb(&mut self, other: &Self) {
+        let known = self.people.len() as u32;
+        self.people.extend(&other.people);
+        let renumbered = |of: &WaitingPair| WaitingPair { person: known + of.person, ..*of };
+        self.pairs.extend(other.pairs.iter().map(renumbered));
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -52,6 +52,7 @@ impl ClassTestPerson {
         for (class, counts) in all.switches_one_vs_rest.iter_mut().enumerate() {
             let moved: Vec<_> = moved.iter().map(|cf| cf.one_vs_rest(class)).collect();
             counts.add_person(key, &person.one_vs_rest(class), &moved);
+            counts.settle();
         }
     }
 }
@@ -242,17 +243,12 @@ fn several_classes() {
                     &expected["one_vs_all"][name]["eccm"],
                 );
                 let (people, switched) =
-                    (&found.factual.one_vs_rest()[class], &found.switches_one_vs_rest[class]);
+                    (&found.factual.one_vs_rest[class], &found.switches_one_vs_rest[class]);
                 check_confusion(&people.confusion(who), classic);
                 compared +=
                     check_values(&measure_factual(people, None, &settings), group, classic, false);
-                let spreads = switched.cell_profiles();
-                check_eccm(
-                    &direction
-                        .map_or(spreads.total(), |(from, to)| spreads.direction(from, to))
-                        .eccm(),
-                    eccm,
-                );
+                let of = direction.map(|(from, to)| MetricScope::Direction(from, to));
+                check_eccm(&switched.eccm(of.unwrap_or(MetricScope::Total)).unwrap(), eccm);
                 let values = measure_counterfactual(switched, None, None, &settings);
                 compared += check_values(&values, scope, eccm, false);
                 near(one(&values, "nsr", scope), &expected["switch_rate_from_class"][name], 1e-12);
@@ -289,7 +285,7 @@ fn two_classes() {
     let found = gather(&people(2, 3, 1, 900, |_| 1), [2, 3], CountingUnit::ROW, |_| 0);
     let factual = measure_factual_classes(&found.factual, &settings());
     let (switches, transitions) = measure_switch_classes(&found.switches, &settings());
-    let binary = measure_factual(&found.factual.one_vs_rest()[1], None, &settings());
+    let binary = measure_factual(&found.factual.one_vs_rest[1], None, &settings());
     let moved = measure_counterfactual(&found.switches_one_vs_rest[1], None, None, &settings());
     let same = |ours: &MeasuredValue, all: &[MeasuredValue]| {
         let theirs = one(all, ours.metric.id, ours.scope);
@@ -335,9 +331,8 @@ fn scores_per_class() {
             .filter_map(|p| Some((p.scores[class]?, p.moved[0].2[class]?)));
         let squares: Vec<f64> = pairs.map(|(s, c)| (c - s).powi(2)).collect();
         let shift = found.switches_one_vs_rest[class].shift(0, 1);
-        assert_eq!(shift.n(), squares.len() as u64);
-        let mean =
-            shift.squared().iter().map(|sum| sum.to_f64()).sum::<f64>() / squares.len() as f64;
+        assert_eq!(shift.n, squares.len() as u64);
+        let mean = shift.squared.iter().map(|sum| sum.to_f64()).sum::<f64>() / squares.len() as f64;
         assert!((mean - squares.iter().sum::<f64>() / squares.len() as f64).abs() < 1e-12);
     }
     assert_eq!(most_likely_class(&[Some(0.2), Some(0.4), Some(0.4)]), Some(1));

@@ -58,6 +58,7 @@ fn alone(
         factual.add(row, person.label, person.predicted, false);
         counts.add_person(i, &person, cfs);
     }
+    counts.settle();
     (factual, counts)
 }
 

@@ -65,6 +65,7 @@ fn measured(case: &Value) -> Vec<MeasuredValue> {
             .collect();
         counts.add_person(key, &person, &moved);
     }
+    counts.settle();
     let mut found = measure_factual(&factual, None, &asked);
     found.extend(measure_counterfactual(&counts, None, None, &asked));
     found

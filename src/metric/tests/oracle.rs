@@ -244,15 +244,11 @@ fn published_matrices() {
             one(&found.measured, &id(name), if performance { group } else { direction })
         };
         for (scope, values) in object(&case["exact"]) {
-            match scopes(scope).1 {
-                MetricScope::Direction(from, to) => check_eccm(
-                    &found.counts.cell_profiles().direction(from, to).eccm(),
-                    &case["cells"][scope],
-                ),
-                _ => {
-                    check_eccm(&found.counts.cell_profiles().total().eccm(), &case["cells"][scope])
-                }
-            }
+            let of = match scopes(scope).1 {
+                MetricScope::Direction(from, to) => MetricScope::Direction(from, to),
+                _ => MetricScope::Total,
+            };
+            check_eccm(&found.counts.eccm(of).unwrap(), &case["cells"][scope]);
             for (name, expected) in object(values) {
                 let m = value(name, scope);
                 near(m, &expected["value"], 1e-12);
@@ -412,24 +408,20 @@ fn check_dataset(name: &str) {
             {
                 let (from, to) = direction.split_once(" -> ").unwrap();
                 let (from, to) = (place(&Json::from(from)), place(&Json::from(to)));
-                check_eccm(
-                    &found.counts.cell_profiles().direction(from, to).eccm(),
-                    &values["ccm"],
-                );
+                let eccm = found.counts.eccm(MetricScope::Direction(from, to)).unwrap();
+                check_eccm(&eccm, &values["ccm"]);
                 compared +=
                     check_values(all, MetricScope::Direction(from, to), &values["ccm"], true);
                 assert_eq!(
-                    Some(found.counts.shift(from, to).n()),
+                    Some(found.counts.shift(from, to).n),
                     values["scores"]["n_pairs"].as_u64()
                 );
                 compared +=
                     check_values(all, MetricScope::Direction(from, to), &values["scores"], false);
             }
             if counterfactual.is_object() {
-                check_eccm(
-                    &found.counts.cell_profiles().total().eccm(),
-                    &counterfactual["total"]["ccm"],
-                );
+                let eccm = found.counts.eccm(MetricScope::Total).unwrap();
+                check_eccm(&eccm, &counterfactual["total"]["ccm"]);
                 // With more than two groups people repeat, and Wilson does not hold for a total.
                 compared += check_values(
                     all,

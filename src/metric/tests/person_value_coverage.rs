@@ -181,6 +181,7 @@ fn intervals(groups: &[Vec<ClusteredRow>; 2], by_person: bool) -> Vec<Option<Val
         })
         .collect();
     each.iter().for_each(|(key, person, cfs)| moved.add_person(*key, person, cfs));
+    moved.settle();
     let mut second = moved.influence_pass();
     each.iter().for_each(|(key, person, cfs)| second.add(*key, person, cfs));
     let distances = measure_counterfactual(

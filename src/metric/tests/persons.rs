@@ -54,6 +54,7 @@ fn gathered_by_weight(
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
     factual.into_iter().rev().for_each(|part| all.0.merge(part));
     counts.into_iter().rev().for_each(|part| all.1.merge(part));
+    all.1.settle();
     all
 }
 

@@ -102,13 +102,10 @@ fn values_lie_in_their_range_and_intervals_hold_them() {
 fn cells_and_rates_add_up() {
     let gathered = gather(&people(3, 1, 2000), 3, true, 1, &settings());
     let value = |id: &str, scope| one(&gathered.measured, id, scope).value.unwrap();
-    let spreads = gathered.counts.cell_profiles();
+    let eccm = |scope| gathered.counts.eccm(scope).unwrap();
     let scopes = [MetricScope::Total, MetricScope::Direction(0, 1), MetricScope::Direction(2, 0)];
     for scope in scopes {
-        let eccm = match scope {
-            MetricScope::Direction(from, to) => spreads.direction(from, to).eccm(),
-            _ => spreads.total().eccm(),
-        };
+        let eccm = eccm(scope);
         assert_eq!(eccm.cp() + eccm.cn() + eccm.sp() + eccm.sn(), eccm.n());
         assert_eq!(one(&gathered.measured, "sr", scope).denominator, Some(eccm.n()));
         for (a, b) in [
@@ -133,8 +130,8 @@ fn cells_and_rates_add_up() {
     }
     let directions = (0..3).flat_map(|a| (0..3).filter(move |&b| a != b).map(move |b| (a, b)));
     assert_eq!(
-        directions.map(|(a, b)| spreads.direction(a, b).eccm().n()).sum::<u64>(),
-        spreads.total().eccm().n()
+        directions.map(|(a, b)| eccm(MetricScope::Direction(a, b)).n()).sum::<u64>(),
+        eccm(MetricScope::Total).n()
     );
 }
 
@@ -254,11 +251,12 @@ fn rates_of_repeated_people_take_effective_sizes() {
 #[test]
 fn the_rest_is_the_other_directions_together() {
     let gathered = gather(&people(3, 1, 1500), 3, true, 1, &settings());
-    let (all, spreads) = (&gathered.measured, gathered.counts.cell_profiles());
-    let cells = |from, to| spreads.direction(from, to).eccm().0;
+    let all = &gathered.measured;
+    let eccm = |scope| gathered.counts.eccm(scope).unwrap().0;
+    let cells = |from, to| eccm(MetricScope::Direction(from, to));
     let sum = |x: [u64; 12], y: [u64; 12]| std::array::from_fn::<u64, 12, _>(|i| x[i] + y[i]);
-    assert_eq!(spreads.one_to_rest(0).unwrap().eccm().0, sum(cells(0, 1), cells(0, 2)));
-    assert_eq!(spreads.rest_to_one(0).unwrap().eccm().0, sum(cells(1, 0), cells(2, 0)));
+    assert_eq!(eccm(MetricScope::OneToRest(0)), sum(cells(0, 1), cells(0, 2)));
+    assert_eq!(eccm(MetricScope::RestToOne(0)), sum(cells(1, 0), cells(2, 0)));
     for (scope, places) in [
         (MetricScope::OneToRest(1), [(1, 0), (1, 2)]),
         (MetricScope::RestToOne(1), [(0, 1), (2, 1)]),
@@ -271,7 +269,7 @@ fn the_rest_is_the_other_directions_together() {
         // The mean change of the pairs together is that of the directions, weighted by their pairs.
         let (mut change, mut pairs) = (0.0, 0.0);
         for (a, b) in places {
-            let shift = gathered.counts.shift(a, b).n() as f64;
+            let shift = gathered.counts.shift(a, b).n as f64;
             change += shift * one(all, "mcd", MetricScope::Direction(a, b)).value.unwrap();
             pairs += shift;
         }

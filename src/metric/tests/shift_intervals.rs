@@ -58,9 +58,10 @@ fn gather(
     };
     let rows: &[Row] = &rows.iter().map(weighed).collect::<Vec<_>>();
     let nobody = CounterfactualCounts::new(groups).counted_by(unit);
-    let counts = merged(&nobody, parts, rows, |part, (unit, person, cfs)| {
+    let mut counts = merged(&nobody, parts, rows, |part, (unit, person, cfs)| {
         part.add_person(*unit, person, cfs);
     });
+    counts.settle();
     let second = merged(&counts.influence_pass(), parts, rows, |part, (unit, person, cfs)| {
         part.add(*unit, person, cfs);
     });

@@ -412,11 +412,12 @@ fn weights_add_up() {
     let people = keyed(people(3, 2, 500), |i| 1 + i % 9);
     let gathered = gather(&people, 3, 1, &MeasureSettings { level: None, ..settings() });
     let (weights, mut cells) = (gathered.counts.cell_profiles(), Eccm::default());
-    for (from, to) in gathered.counts.scope_index().directions() {
-        let own = Eccm(weights.direction(from, to).weight());
+    let places = gathered.counts.scope_index();
+    for (from, to) in places.directions() {
+        let own = Eccm(weights[places.direction(from, to)].weight());
         cells.0.iter_mut().zip(own.0).for_each(|(sum, own)| *sum += own);
     }
-    assert_eq!(weights.total().weight(), cells.0);
+    assert_eq!(weights[places.total()].weight(), cells.0);
     let weights = |who| Confusion::from_cells(gathered.factual.units(who).weight());
     let (whole, mut parts) = (weights(GroupSelection::All), Confusion::default());
     (0..3).for_each(|group| parts.merge(&weights(GroupSelection::One(group))));

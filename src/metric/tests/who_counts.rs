@@ -284,7 +284,6 @@ fn check(
     favourable: FavourableClass,
 ) {
     let place = |group: &Json| order.iter().position(|name| Some(*name) == group.as_str()).unwrap();
-    let spreads = found.counts.cell_profiles();
     let (single, n) = (expected["counterfactual"]["directions"].is_null(), order.len());
     let mut of = |scopes: [MetricScope; 2], c: Confusion, e: Eccm, expected: &Json| {
         check_confusion(&c, &expected["classic"]);
@@ -323,7 +322,7 @@ fn check(
     };
     for (group, name) in order.iter().enumerate() {
         let (to, expected) = ((group + 1) % n, &expected["groups"][name]);
-        let direction = spreads.direction(group, to).eccm();
+        let direction = found.counts.eccm(MetricScope::Direction(group, to)).unwrap();
         let confusion = found.factual.confusion(GroupSelection::One(group));
         of(
             [MetricScope::Group(group), MetricScope::Direction(group, to)],
@@ -342,14 +341,14 @@ fn check(
                 || found.counts.n_missing_score(group) == excluded("missing_counterfactual_score")
         );
         assert_eq!(
-            [rows.n(), rows.n_at_threshold()].map(Some),
+            [rows.n(), rows.at_threshold].map(Some),
             ["rows", "n_scores_equal_threshold"].map(|key| expected[key].as_u64())
         );
     }
     of(
         [MetricScope::Total; 2],
         found.factual.confusion(GroupSelection::All),
-        spreads.total().eccm(),
+        found.counts.eccm(MetricScope::Total).unwrap(),
         &expected["total"],
     );
     check_gaps(
@@ -542,24 +541,21 @@ fn check_counterfactual(
     found: &CountingResult,
     expected: &Json,
 ) {
-    let spreads = found.counts.cell_profiles();
     let place = |group: &str| order.iter().position(|name| *name == group).unwrap();
     let direction = |text: &Json| {
         text.as_str().unwrap().split_once(" -> ").map(|(a, b)| (place(a), place(b))).unwrap()
     };
     for kind in ["directions", "one_to_rest", "rest_to_one"] {
         for (name, block) in expected[kind].as_object().into_iter().flatten() {
-            let (scope, spread) = match kind {
+            let scope = match kind {
                 "directions" => {
                     let (from, to) = direction(&Json::from(name.as_str()));
-                    (MetricScope::Direction(from, to), Some(spreads.direction(from, to)))
+                    MetricScope::Direction(from, to)
                 }
-                "one_to_rest" => {
-                    (MetricScope::OneToRest(place(name)), spreads.one_to_rest(place(name)))
-                }
-                _ => (MetricScope::RestToOne(place(name)), spreads.rest_to_one(place(name))),
+                "one_to_rest" => MetricScope::OneToRest(place(name)),
+                _ => MetricScope::RestToOne(place(name)),
             };
-            let eccm = spread.unwrap().eccm();
+            let eccm = found.counts.eccm(scope).unwrap();
             check_eccm(&eccm, &block["ccm"]);
             all.block(found, scope, &block["ccm"], &block["reasons"]["ccm"]);
             all.block(found, scope, &block["scores"], &block["reasons"]["scores"]);
@@ -741,9 +737,8 @@ fn rates_at_an_end_are_judged_by_people() {
         let number = |key: &str| case[key].as_f64().unwrap();
         let method = crate::metric::interval::IntervalProcedure::WilsonPeople;
         let z = z_of_level(number("level"));
-        let interval =
-            crate::metric::interval::wilson_of_people(number("k") > 0.0, number("n"), z, method)
-                .unwrap();
+        let share = f64::from(u8::from(number("k") > 0.0));
+        let interval = crate::metric::interval::wilson_of_share(share, number("n"), z, method);
         assert!(
             (interval.lo - number("lo")).abs() < 1e-12
                 && (interval.hi - number("hi")).abs() < 1e-12

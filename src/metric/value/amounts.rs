@@ -168,7 +168,7 @@ impl AmountSample {
     /// Student's interval of the mean.
     fn student(&self, level: f64) -> IntervalOrReason {
         const ONE: &str = "boundary: one person tells nothing of others";
-        of_mean(self.mean, self.terms(1.0).spread(), level, [ONE, ALL_EQUAL])
+        of_mean(self.mean, self.terms(1.0).spread, level, [ONE, ALL_EQUAL])
     }
 
     fn quantile(&self, q: f64) -> MetricValue {

@@ -35,13 +35,9 @@ impl MeasureContext<'_> {
             // are not one group.
             let known = families.contains(&MetricFamily::Group)
                 && (matches!(scope, MetricScope::Pair(..)) || n_groups > 2);
-            let turned = match scope {
-                MetricScope::RestVsOne(group) => MetricScope::OneVsRest(group),
-                MetricScope::Pair(a, d) => MetricScope::Pair(d, a),
-                scope => scope,
-            };
             out.extend(find("di").filter(|_| !known).into_iter().flat_map(|di| {
-                [self.gap(di, scope, [of_a, of_d]), self.gap(di, turned, [of_d, of_a])]
+                let turned = self.gap(di, scope.turned(), [of_d, of_a]);
+                [self.gap(di, scope, [of_a, of_d]), turned]
             }));
             for metric in self.metrics(MetricFamily::Clarify) {
                 match metric.reads {
@@ -148,7 +144,7 @@ impl MeasureContext<'_> {
             }
             _ => Err(Undefined::EmptyGroup),
         };
-        let value = match flips.is_weighted() {
+        let value = match flips.weighted {
             true => of(units.weight()).map_err(|_| {
                 // Who could be looked at may be there and weigh nothing.
                 of(facet.cells()).err().unwrap_or(Undefined::ZeroWeight)

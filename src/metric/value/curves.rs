@@ -164,7 +164,7 @@ fn rows_by_threshold(
     counts: &FactualCounts,
     who: GroupSelection,
 ) -> Option<CellsByThreshold<CONFUSION_CELLS>> {
-    let grid = counts.grid()?;
+    let grid = counts.grid.as_ref()?;
     let steps = grid.steps(who.groups(counts.groups.len())).into_iter().map(|labels| {
         let [[no_label_no, no_label_yes], [tn, fp], [fn_, tp]] = labels;
         [tp, fp, fn_, tn, no_label_yes, no_label_no]
@@ -186,7 +186,7 @@ pub(crate) trait CurveEvidence: Sync {
 
 impl CurveEvidence for FactualCounts {
     fn score_grid(&self) -> Option<&ScoreGrid> {
-        Some(self.grid()?.grid())
+        Some(&self.grid.as_ref()?.grid)
     }
 
     fn curve_scopes(&self) -> Vec<MetricScope> {
@@ -238,19 +238,19 @@ fn switches_by_threshold(
     counts: &CounterfactualCounts,
     place: usize,
 ) -> Option<CellsByThreshold<ECCM_CELLS>> {
-    let grid = counts.grid()?;
+    let grid = counts.grid.as_ref()?;
     let steps = grid.steps(counts.scope_index().directions_of(place)).into_iter().map(|switches| {
         let mut cells = [WeightSums::default(); ECCM_CELLS];
         cells[ECCM_CELLS - 4..].copy_from_slice(switches.as_flattened());
         cells
     });
     let rows = counts.cell_profiles();
-    Some(CellsByThreshold::new(steps, counts.units(place, rows.at(place))))
+    Some(CellsByThreshold::new(steps, counts.units(place, &rows[place])))
 }
 
 impl CurveEvidence for CounterfactualCounts {
     fn score_grid(&self) -> Option<&ScoreGrid> {
-        Some(self.grid()?.grid())
+        Some(&self.grid.as_ref()?.grid)
     }
 
     fn curve_scopes(&self) -> Vec<MetricScope> {

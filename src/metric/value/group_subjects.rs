@@ -4,9 +4,8 @@
 use rayon::prelude::*;
 
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::interval_choice::MeasureContext;
-use crate::metric::{GapTransform, Metric, MetricFamily, Reads};
+use crate::metric::{GapTransform, Metric, MetricFamily};
 
 /// What is known of each group, of all others of each, and of everybody.
 pub(crate) struct GroupSubjects<S> {
@@ -54,14 +53,16 @@ impl<S> GroupSubjects<S> {
         self.of(scope.first_group().map_or(GroupSelection::All, GroupSelection::One))
     }
 
-    /// The scopes of two subjects: each pair, and with more than two groups each and all others.
-    pub(crate) fn comparisons(&self, swap: SwapEffect) -> Vec<MetricScope> {
+    /// The scopes of two subjects: each pair, and with more than two groups each and all others;
+    /// of ratios in both orders.
+    pub(crate) fn comparisons(&self, by: GapTransform) -> Vec<MetricScope> {
         let n = self.groups.len();
         let of_group = |a: usize| {
-            let pairs = (a + 1..n).flat_map(move |b| swap.pair_scopes(a, b));
-            pairs.chain(if n > 2 { swap.rest_scopes(a) } else { Vec::new() })
+            let rest = (n > 2).then_some(MetricScope::OneVsRest(a));
+            (a + 1..n).map(move |b| MetricScope::Pair(a, b)).chain(rest)
         };
-        (0..n).flat_map(of_group).collect()
+        let orders = |scope: MetricScope| [Some(scope), by.has_order().then(|| scope.turned())];
+        (0..n).flat_map(of_group).flat_map(orders).flatten().collect()
     }
 
     /// The two subjects that a scope compares, all others of a group where it has no name.
@@ -85,10 +86,9 @@ impl<S> GroupSubjects<S> {
             self.singles().into_iter().map(value).collect()
         });
         all.extend(context.of_each(MetricFamily::Group, |metric| {
-            let is_far = matches!(metric.reads, Reads::Group(_, Some(GapTransform::ToTotal)));
-            let scopes = self.comparisons(SwapEffect::of(metric)).into_iter();
-            let value = |scope| gap(metric, scope, self.compared(scope));
-            scopes.filter(|_| !is_far).map(value).collect()
+            let by = metric.transform().filter(|by| *by != GapTransform::ToTotal);
+            let scopes = by.into_iter().flat_map(|by| self.comparisons(by));
+            scopes.map(|scope| gap(metric, scope, self.compared(scope))).collect()
         }));
         all
     }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::metric::catalog::catalog;
 use crate::metric::estimate::{Estimate, OPERAND_MISSING};
-use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
+use crate::metric::interval::{ValueInterval, z_of_level};
 use crate::metric::noise::placebo::PlaceboBand;
 use crate::metric::rate::MetricValue;
 use crate::metric::student_interval::{Spread, student};
@@ -83,7 +83,7 @@ impl<'a> MeasureContext<'a> {
         basis: impl FnOnce() -> IntervalOrReason,
     ) -> (Option<ValueInterval>, String) {
         self.described(value, || match basis() {
-            Ok(interval) => (Some(interval), interval_text(interval)),
+            Ok(interval) => (Some(interval), interval.method.name().to_owned()),
             Err(why) => (None, why.to_owned()),
         })
     }
@@ -169,45 +169,4 @@ fn extreme_text(of: &Extreme) -> String {
              {k} (Bonferroni)"
         ),
     }
-}
-
-/// What the formulas say about rows that weigh differently, or of which a person may have several.
-const EFFECTIVE: &str = ", on the effective number of rows (Kish, Rao and Scott)";
-
-fn interval_text(interval: ValueInterval) -> String {
-    use IntervalProcedure as P;
-    let text = match interval.method {
-        P::Wilson | P::WilsonEffective => "Wilson score",
-        P::WilsonPeople => {
-            "Wilson score on the effective number of people, because the rate is 0 or 1"
-        }
-        P::WilsonMoved => {
-            "from the Wilson score of the share of people whose score moves, because no score \
-             moves"
-        }
-        P::Score => "score interval on the effective number of people that the influences give",
-        P::Paired => "Student's t of the paired differences, on the effective number of people",
-        P::PairedPeople => "on the effective number of people, because none or all of them differ",
-        P::Student => "Student's t",
-        P::LogStudent => "Student's t on the logarithm",
-        P::Woodruff => "Woodruff, ranks from the Wilson score",
-        P::WoodruffGap => "hybrid of two Woodruff intervals, as Newcombe's method 10",
-        P::DeLongLogit => {
-            "DeLong's variance, on the logit; with weights or persons Student's t with what each \
-             person adds"
-        }
-        P::DeLong => "DeLong's variances",
-        P::Wald => {
-            "Wald, from the information of the fit; with weights or persons Student's t with the \
-             sandwich variance"
-        }
-        P::WilsonExpected => "Wilson score of the share of positive labels, over the mean score",
-        P::Newcombe | P::NewcombeEffective => "Newcombe hybrid score, method 10",
-        P::Mover => "hybrid of the intervals of its parts (MOVER)",
-        P::Largest => "from the intervals of all gaps",
-        P::Katz | P::KatzEffective => "Katz log",
-    };
-    let effective = [P::WilsonEffective, P::NewcombeEffective, P::KatzEffective];
-    let on = if effective.contains(&interval.method) { EFFECTIVE } else { "" };
-    format!("{text}{on}")
 }

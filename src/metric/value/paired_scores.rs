@@ -36,7 +36,7 @@ impl RunShifts {
         let shift = |(place, sums)| second.at(place).score_shift(sums);
         Some(RunShifts {
             shifts: sums.iter().enumerate().map(shift).collect(),
-            people: (0..sums.len()).map(|place| profiles.at(place).n_rows(|_| true)).collect(),
+            people: (0..sums.len()).map(|place| profiles[place].n_rows(|_| true)).collect(),
             units,
         })
     }

@@ -29,6 +29,7 @@ pub(crate) struct ModelSanity {
 
 /// That positive labels go with low scores, or with negative decisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum InvertedOrder {
     /// Scores.
     Scores {
@@ -49,7 +50,7 @@ impl ModelSanity {
     pub(crate) fn of_sides(counts: &FactualCounts, gives_scores: bool) -> Self {
         let all = counts.confusion(GroupSelection::All);
         let decided = [false, true].map(|side| all.predicted_as(side)).to_vec();
-        let inverted = if gives_scores && counts.scores().is_some() {
+        let inverted = if gives_scores && counts.scores.is_some() {
             inverted_scores(counts, None)
         } else {
             let [of_positive, of_negative] =

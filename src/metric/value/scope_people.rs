@@ -13,7 +13,7 @@ use crate::metric::evidence::person::{ECCM_CELLS, Eccm};
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::evidence::units::{UnitSums, alone};
-use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_people};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::measured_value::{CellNumbers, Subject};
@@ -45,7 +45,7 @@ impl<'a> ScopePeople<'a> {
         let (places, rows) = (counts.scope_index(), counts.cell_profiles());
         let second = second.map(|second| (second, counts.shifts_by_scope()));
         let of = |(place, scope): (usize, MetricScope)| {
-            let units = rows.at(place).clone();
+            let units = rows[place].clone();
             let any = any_groups(places, scope).map(|_| any_switches(&units));
             let shift = second.as_ref().map(|(second, sums)| (second.at(place), &sums[place]));
             let shift = shift.map(|(second, sums)| Box::new(second.score_shift(sums)));
@@ -119,7 +119,7 @@ impl<'a> ScopePeople<'a> {
     /// distance.
     pub(crate) fn unmoved_interval(&self, metric: &Metric, z: f64) -> Option<ValueInterval> {
         let pairs = self.rate_of_cells(|e| e.rate(0, e.n(), Undefined::EmptyGroup))?;
-        let moved = wilson_of_people(false, pairs.size, z, IntervalProcedure::WilsonMoved)?;
+        let moved = wilson_of_share(0.0, pairs.size, z, IntervalProcedure::WilsonMoved);
         match metric.id {
             "macd" => Some(moved),
             "rmscd" => Some(ValueInterval { hi: moved.hi.sqrt(), ..moved }),

@@ -8,7 +8,6 @@ use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
-use crate::metric::swap_effect::{RatioOrder, SwapEffect};
 use crate::metric::{GapTransform, Metric, MetricUnit};
 use crate::report::page::PageBlock;
 use crate::report::page::glossary::GlossaryEntry;
@@ -112,15 +111,11 @@ pub(crate) fn kind(metric: &str, scope: &str) -> NumberFormat {
 /// `second` are what the groups are called; empty for what is not a ratio, because a difference is
 /// the first minus the second.
 pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String {
-    match find(metric) {
-        Some(metric) if metric.of_favourable() == Some(GapTransform::SmallerOverLarger) => {
-            " lower over higher".to_owned()
-        }
-        metric => match metric.and_then(|metric| SwapEffect::of(metric).ratio_order()) {
-            Some(RatioOrder::FirstOverSecond) => format!(" {first} over {second}"),
-            Some(RatioOrder::SecondOverFirst) => format!(" {second} over {first}"),
-            None => String::new(),
-        },
+    match find(metric).and_then(Metric::transform) {
+        Some(GapTransform::SmallerOverLarger) => " lower over higher".to_owned(),
+        Some(GapTransform::Ratio) => format!(" {first} over {second}"),
+        Some(GapTransform::Inverse) => format!(" {second} over {first}"),
+        _ => String::new(),
     }
 }
 

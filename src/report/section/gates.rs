@@ -7,10 +7,9 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 
 use crate::gate::reason::{GateCount, GateFindings};
-use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
-use crate::metric::swap_effect::SwapEffect;
+use crate::metric::{GapTransform, Metric, MetricFamily};
 use crate::report::page::PageSection;
 use crate::report::page::number;
 use crate::report::page::terms::{self, PageGlossary};
@@ -54,13 +53,13 @@ fn place(audit: &AuditFolder, gate: &GateRow) -> Value {
     if !from.is_empty() && !to.is_empty() && gate.counterfactual.is_empty() {
         // Of facets the name of the metric says what is compared.
         let of_pair = find(&gate.metric).filter(|metric| metric.family == MetricFamily::Group);
-        let swap = of_pair.map(SwapEffect::of);
-        let word = match swap {
-            Some(SwapEffect::Negated) => "minus",
-            Some(SwapEffect::Reciprocal(_)) => "over",
-            Some(SwapEffect::Same) | None => "and",
+        let by = of_pair.and_then(Metric::transform);
+        let word = match by {
+            None | Some(GapTransform::Widest | GapTransform::SmallerOverLarger) => "and",
+            Some(GapTransform::Ratio | GapTransform::Inverse) => "over",
+            Some(_) => "minus",
         };
-        let [from, to] = swap.map_or([from, to], |swap| swap.row_groups(from, to));
+        let [from, to] = by.map_or([from, to], |by| by.row_groups(from, to));
         return context!(kind => "pair", from, to, word);
     }
     let word = match (of_amounts, gate.metric.as_str() == HARM[0]) {

@@ -7,11 +7,10 @@ use std::collections::BTreeSet;
 use minijinja::context;
 use minijinja::value::Value;
 
-use crate::metric::GapTransform;
 use crate::metric::catalog::clarify::BiasChange;
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
-use crate::metric::swap_effect::{RatioOrder, SwapEffect};
+use crate::metric::{GapTransform, Metric};
 use crate::report::brief::voice::AuditVoice;
 use crate::report::page::cells::{ValuesByKey, cell, whiskers};
 use crate::report::page::number::{self, NumberFormat};
@@ -399,11 +398,11 @@ impl<'a> GroupsSubject<'a> {
 fn turned_by_name(metric: &str, key: &ResultKey) -> RichText {
     let over =
         |above: &str, below: &str| RichText::from(", ").name(above).text(" over ").name(below);
-    match find(metric).and_then(|metric| SwapEffect::of(metric).ratio_order()) {
-        Some(RatioOrder::FirstOverSecond) => over(&key.from, &key.to),
-        Some(RatioOrder::SecondOverFirst) => over(&key.to, &key.from),
+    match find(metric).and_then(Metric::transform) {
+        Some(GapTransform::Ratio) => over(&key.from, &key.to),
+        Some(GapTransform::Inverse) => over(&key.to, &key.from),
         // The name of the metric of the lower over the higher says it.
-        None => RichText::new(),
+        _ => RichText::new(),
     }
 }
 

@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::data::rows::Projection;
 use crate::data::source_view::shown_in_source;
 use crate::data::{FeatureColumn, FeatureRows, MISSING_GROUP};
 use crate::error::Result;
@@ -51,7 +52,7 @@ impl Stage for CasesStage {
             let mut found = Vec::new();
             for (model, set, sources) in &parts {
                 let drawing = CaseDrawing { context: row_context, model, set, wanted, seed };
-                found.extend(sources.with_scores(ctx, row_context, |scored| drawing.rows(scored))?);
+                found.extend(drawing.rows(&sources.open(ctx, row_context)?)?);
             }
             write_rows(ctx.out(), &found)
         })
@@ -77,7 +78,7 @@ struct CaseDrawing<'a> {
 
 impl CaseDrawing<'_> {
     /// The rows of `cf_examples`: who is drawn first, then, of these alone, the features.
-    fn rows(&self, scored: CountInputs<'_>) -> Result<Vec<CfExampleRow>> {
+    fn rows(&self, scored: &CountInputs) -> Result<Vec<CfExampleRow>> {
         let drawn = self.draw(scored)?;
         let mut found = Vec::new();
         for (number, &place) in (0_i64..).zip(drawn.values()) {
@@ -86,14 +87,14 @@ impl CaseDrawing<'_> {
         Ok(found)
     }
 
-    fn draw(&self, scored: CountInputs<'_>) -> Result<DrawnCases> {
+    fn draw(&self, scored: &CountInputs) -> Result<DrawnCases> {
         let row_context = self.context;
         let attribute = &row_context.rows.layout().attributes[scored.attribute];
         let name = format!("cases/{}/{}/{}", self.model, self.set, attribute.name);
         let seed = named_seed(self.seed.0, &name);
         let mut drawn = DrawnCases::new();
         let look = |g: usize| {
-            let group = ScoredGroup::read(row_context, scored, g)?;
+            let group = ScoredGroup::read(row_context, scored, g, true)?;
             let n = group.keys.parent.len() as u64;
             Ok((n, self.of_group(scored, seed, g, &group)))
         };
@@ -114,7 +115,7 @@ impl CaseDrawing<'_> {
     /// The people of a row group who may be drawn.
     fn of_group(
         &self,
-        scored: CountInputs<'_>,
+        scored: &CountInputs,
         seed: u64,
         g: usize,
         group: &ScoredGroup,
@@ -147,14 +148,14 @@ impl CaseDrawing<'_> {
     /// A person feature by feature.
     fn case_rows(
         &self,
-        scored: CountInputs<'_>,
+        scored: &CountInputs,
         number: i64,
         (g, i, k): CasePlace,
     ) -> Result<Vec<CfExampleRow>> {
         let layout = self.context.rows.layout();
         let attribute = &layout.attributes[scored.attribute];
-        let group = ScoredGroup::read(self.context, scored, g)?;
-        let own = self.context.rows.read(g)?.rows;
+        let group = ScoredGroup::read(self.context, scored, g, true)?;
+        let own = self.context.rows.read(g, Projection::ALL)?.rows;
         let (keys, made) = scored.counterfactuals.rows(g, layout)?;
         let (score, score_cf) = (group.scores[i], group.scores_cf[k]);
         let fold = group.roles.audited(i);

@@ -7,8 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::ScoreReader;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Layout, MISSING, MISSING_CLASS, MISSING_GROUP};
 use crate::error::Result;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
@@ -73,7 +73,7 @@ impl ClassScoreGroup {
 }
 
 /// What a pass over counterfactuals with the scores of all classes reads; the highest decides.
-pub(crate) type ClassCountInputs<'a> = CountInputs<'a, &'a ClassScores, ()>;
+pub(crate) type ClassCountInputs = CountInputs<ClassScores, ()>;
 
 /// How the scores of a class are compared with the thresholds of a grid. The job has none: the
 /// highest score decides.
@@ -105,8 +105,11 @@ pub(crate) fn gather_rows(
         FactualClassCounts::new(n_classes(layout), &one)
     };
     row_context.row_groups().gather(empty, |part, g| {
-        let (batch, roles, scores) =
-            (row_context.rows.read_keys(g)?, row_context.roles.read(g)?, scores.read(g)?);
+        let (batch, roles, scores) = (
+            row_context.rows.read(g, Projection::NO_FEATURES)?,
+            row_context.roles.read(g)?,
+            scores.read(g)?,
+        );
         let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
         for (i, &group) in batch.groups[attribute].iter().enumerate() {
             let weight = weight_units(layout, &batch, i);
@@ -149,11 +152,11 @@ pub(crate) type ClassScoredGroup = ScoredGroup<ClassScoreGroup, ()>;
 impl ClassScoredGroup {
     pub(crate) fn read_classes(
         row_context: RowContext<'_>,
-        scored: ClassCountInputs<'_>,
+        scored: &ClassCountInputs,
         g: usize,
     ) -> Result<Self> {
         Ok(ScoredGroup {
-            batch: row_context.rows.read_keys(g)?,
+            batch: row_context.rows.read(g, Projection::NO_FEATURES)?,
             roles: row_context.roles.read(g)?,
             keys: scored.counterfactuals.keys(g)?,
             unsupported: scored.support.read(g)?,

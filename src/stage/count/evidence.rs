@@ -11,7 +11,7 @@ use crate::data::rows::aligned::{
 };
 use crate::data::rows::ids::RowIds;
 use crate::data::rows::split::RowRoles;
-use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::data::rows::{PreparedBatch, Projection, RowsReader};
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::merge_present;
@@ -256,9 +256,8 @@ pub(crate) fn gather_rows(
     let (folds, of_slices) = row_context.row_groups().fold(
         || (vec![counting.empty(); n_folds], vec![None::<FactualCounts>; n_slices]),
         |(parts, of_slices), g| {
-            let batch = row_context.rows.read_counted(g, cut.reads_carried())?;
+            let (batch, roles) = row_context.read(g, cut.reads())?;
             let scores = scores.read(g)?;
-            let roles = row_context.roles.read(g)?;
             let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
                 let Some(fold) = roles.audited(i) else { continue };
@@ -361,26 +360,26 @@ pub(crate) fn label(layout: &Layout, batch: &PreparedBatch, i: usize) -> Option<
 
 /// What a pass over scored counterfactuals reads: by default one score each, and how it becomes a
 /// decision.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CountInputs<'a, S = &'a ScoreReader, R = &'a DecisionRule> {
+#[derive(Debug)]
+pub(crate) struct CountInputs<S = ScoreReader, R = DecisionRule> {
     /// How scores become decisions.
     pub rule: R,
     /// Position of the attribute.
     pub attribute: usize,
     /// The counterfactuals.
-    pub counterfactuals: &'a CounterfactualReader,
+    pub counterfactuals: CounterfactualReader,
     /// Their unsupported values.
-    pub support: &'a SupportReader,
+    pub support: SupportReader,
     /// Scores of the rows.
     pub scores: S,
     /// Scores of the counterfactuals.
     pub scores_cf: S,
 }
 
-impl CountInputs<'_> {
+impl CountInputs {
     /// How scores of rows and of counterfactuals become decisions: each in its own precision.
     pub(crate) fn rules(&self) -> [DecisionRule; 2] {
-        [self.scores, self.scores_cf].map(|scores| self.rule.in_precision(scores.precision()))
+        [&self.scores, &self.scores_cf].map(|scores| self.rule.in_precision(scores.precision()))
     }
 }
 
@@ -485,34 +484,21 @@ impl ScoredGroup {
         });
     }
 
+    /// Reads what belongs to a row group, with the `keys` of its rows where they are asked for.
+    ///
+    /// # Errors
+    /// A file is damaged.
     pub(crate) fn read(
         row_context: RowContext<'_>,
-        scored: CountInputs<'_>,
+        scored: &CountInputs,
         g: usize,
+        keys: bool,
     ) -> Result<Self> {
-        let batch = row_context.rows.read_counted(g, scored.rule.reads_carried())?;
-        ScoredGroup::of_batch(batch, row_context, scored, g)
-    }
-
-    /// The same without the keys of the rows.
-    pub(crate) fn read_unkeyed(
-        row_context: RowContext<'_>,
-        scored: CountInputs<'_>,
-        g: usize,
-    ) -> Result<Self> {
-        let batch = row_context.rows.read_outcomes(g, scored.rule.reads_carried())?;
-        ScoredGroup::of_batch(batch, row_context, scored, g)
-    }
-
-    fn of_batch(
-        batch: PreparedBatch,
-        row_context: RowContext<'_>,
-        scored: CountInputs<'_>,
-        g: usize,
-    ) -> Result<Self> {
+        let of = Projection { keys, ..scored.rule.reads() };
+        let (batch, roles) = row_context.read(g, of)?;
         Ok(ScoredGroup {
             batch,
-            roles: row_context.roles.read(g)?,
+            roles,
             keys: scored.counterfactuals.keys(g)?,
             unsupported: scored.support.read(g)?,
             scores: scored.scores.read(g)?,
@@ -529,7 +515,7 @@ impl ScoredGroup {
 /// A file cannot be read, the disk refuses, or the run is to stop.
 pub(crate) fn write_outcomes(
     row_context: RowContext<'_>,
-    scored: CountInputs<'_>,
+    scored: &CountInputs,
     (model, set): (&str, &str),
     named: bool,
     writer: &mut RowWriter<OutcomeRow>,
@@ -538,7 +524,7 @@ pub(crate) fn write_outcomes(
     let attribute = &layout.attributes[scored.attribute];
     row_context.row_groups().in_order(
         |g| {
-            let group = ScoredGroup::read(row_context, scored, g)?;
+            let group = ScoredGroup::read(row_context, scored, g, true)?;
             let ids = named.then(|| row_context.rows.read_ids(g)).transpose()?;
             Ok((group.keys.parent.len() as u64, (group, ids)))
         },
@@ -550,7 +536,7 @@ pub(crate) fn write_outcomes(
 
 fn outcome_rows<'a>(
     layout: &'a Layout,
-    scored: CountInputs<'a>,
+    scored: &'a CountInputs,
     attribute: &Attribute,
     (model, set): (&str, &str),
     group: &'a ScoredGroup,

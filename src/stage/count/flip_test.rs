@@ -1,6 +1,7 @@
 //! The stage of the flip test: people with their numeric features become the votes of those most
 //! like them.
 
+use crate::data::rows::Projection;
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::{FeatureKind, Layout, MISSING_GROUP};
 use crate::error::Result;
@@ -45,8 +46,11 @@ pub(crate) fn gather_people(
     row_context.row_groups().gather(
         || FlipTestSample::new(columns.len(), knobs, seed),
         |part, g| {
-            let (batch, scores, roles) =
-                (row_context.rows.read(g)?, scores.read(g)?, row_context.roles.read(g)?);
+            let (batch, scores, roles) = (
+                row_context.rows.read(g, Projection::ALL)?,
+                scores.read(g)?,
+                row_context.roles.read(g)?,
+            );
             let features: Vec<&[f64]> = columns.iter().map(|&f| batch.rows.numbers(f)).collect();
             let mut own = vec![0.0; columns.len()];
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
@@ -89,7 +93,7 @@ pub(crate) fn flip_test(
     let layout = row_context.rows.layout();
     let groups = layout.attributes[attribute].groups.len();
     let test = PreparedFlipTest::new(people, groups, facets, knobs, counting_unit(layout));
-    let mut flips = test.empty();
+    let mut flips = test.empty.clone();
     row_context.pieces(test.n_pieces()).in_turn(
         |number| {
             let piece = test.votes(number);

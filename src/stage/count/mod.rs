@@ -47,7 +47,7 @@ use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::shard_rows::each_batch;
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
 use crate::table::OutcomeRow;
 use crate::table::file::RowWriter;
 use crate::unit::AuditUnit;
@@ -167,13 +167,12 @@ impl<'a> SetScoreInputs<'a> {
         Ok(SetScoreInputs { rows, made, worlds, scores, scores_cf, rule, position })
     }
 
-    /// Hands the opened scores on.
-    pub(crate) fn with_scores<T>(
+    /// The scores, and what they belong to.
+    pub(crate) fn open(
         &self,
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
-        then: impl FnOnce(CountInputs<'_>) -> Result<T>,
-    ) -> Result<T> {
+    ) -> Result<CountInputs> {
         let (counterfactuals, scores_cf) = match &self.worlds {
             None => (self.made.open(ctx, row_context)?, self.scores_cf.open(ctx, row_context)?),
             Some(worlds) => {
@@ -183,30 +182,29 @@ impl<'a> SetScoreInputs<'a> {
             }
         };
         let scores = self.scores.open(ctx, row_context)?;
-        then(CountInputs {
-            rule: &self.rule.open(ctx, row_context, &scores)?,
+        Ok(CountInputs {
+            rule: self.rule.open(ctx, row_context, &scores)?,
             attribute: self.position,
-            counterfactuals: &counterfactuals,
-            support: &self.made.support(ctx)?,
-            scores: &scores,
-            scores_cf: &scores_cf,
+            counterfactuals,
+            support: self.made.support(ctx)?,
+            scores,
+            scores_cf,
         })
     }
 
     /// The same where the scores are those of `n` classes.
-    fn with_class_scores<T>(
+    fn open_classes(
         &self,
         ctx: &StageContext<'_>,
         (row_context, n): (RowContext<'_>, usize),
-        then: impl FnOnce(ClassCountInputs<'_>) -> Result<T>,
-    ) -> Result<T> {
-        then(ClassCountInputs {
+    ) -> Result<ClassCountInputs> {
+        Ok(ClassCountInputs {
             rule: (),
             attribute: self.position,
-            counterfactuals: &self.made.open(ctx, row_context)?,
-            support: &self.made.support(ctx)?,
-            scores: &self.scores.of_classes(ctx, row_context, n)?,
-            scores_cf: &self.scores_cf.of_classes(ctx, row_context, n)?,
+            counterfactuals: self.made.open(ctx, row_context)?,
+            support: self.made.support(ctx)?,
+            scores: self.scores.of_classes(ctx, row_context, n)?,
+            scores_cf: self.scores_cf.of_classes(ctx, row_context, n)?,
         })
     }
 }
@@ -317,73 +315,69 @@ impl Stage for CountStage {
         }
         let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
         let passes = b.passes();
-        work(move |ctx| {
-            let RowScoreInputs { rows, scores, position, .. } = &sources;
-            rows.with(ctx, 1, |row_context| {
-                // Of strata the persons of each group too.
-                let strata = u64::from(row_context.rows.layout().strata.is_some());
-                plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
-                plan.check_score_memory(row_context, *position)?;
-                let out = ctx.out().join(EVIDENCE);
-                // Whether scores go with the labels is looked at in any case. The rows of a person
-                // must stay together, so that of many all would be kept: then decisions tell.
-                let layout = row_context.rows.layout();
-                let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
-                let kept = asked.scores || looks && gives_scores && few;
-                let blocks = CountSettings { scores: kept, ..asked };
-                if let Some(n) = plan.n_classes() {
-                    let gather = || {
-                        let scores = scores.of_classes(ctx, row_context, n)?;
-                        classes::gather_rows(row_context, &scores, *position, blocks)
-                    };
-                    let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
-                    let Some(counts) = counts else { return Ok(()) };
-                    // Whom one class leaves out, all leave out.
-                    let mut one = counts.one_vs_rest().iter().take(1);
-                    one.try_for_each(|one| {
-                        evidence::check_rows_counted(row_context, one, *position)
-                    })?;
-                    if looks {
-                        let found = ModelSanity::of_classes(counts.one_vs_rest());
-                        files::write_json(&ctx.out().join(SANITY), &found)?;
-                    }
-                    let counts = if asked.scores { counts } else { counts.without_scores() };
-                    return files::write_json(&out, &counts);
-                }
-                let slices = sliced.then(|| AttributeSlices::of(layout, *position)).transpose()?;
+        sources.rows.clone().work(1, move |ctx, row_context| {
+            let RowScoreInputs { scores, position, .. } = &sources;
+            // Of strata the persons of each group too.
+            let strata = u64::from(row_context.rows.layout().strata.is_some());
+            plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
+            plan.check_score_memory(row_context, *position)?;
+            let out = ctx.out().join(EVIDENCE);
+            // Whether scores go with the labels is looked at in any case. The rows of a person
+            // must stay together, so that of many all would be kept: then decisions tell.
+            let layout = row_context.rows.layout();
+            let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
+            let kept = asked.scores || looks && gives_scores && few;
+            let blocks = CountSettings { scores: kept, ..asked };
+            if let Some(n) = plan.n_classes() {
                 let gather = || {
-                    let (rule, scores) = sources.open(ctx, row_context)?;
-                    let of = (row_context, &rule, &scores);
-                    let slices = slices.as_ref().map(|slices| (slices, asked));
-                    evidence::gather_rows(of, *position, (blocks, n_folds), slices)
+                    let scores = scores.of_classes(ctx, row_context, n)?;
+                    classes::gather_rows(row_context, &scores, *position, blocks)
                 };
-                let Some(states) = passes.gather(ctx, ShardPass::Count, gather)? else {
-                    return Ok(());
-                };
-                let (slices, folds): (Vec<_>, Vec<_>) =
-                    states.into_iter().partition(|(number, _)| *number >= FIRST_SLICE);
-                let folds = folds.into_iter().map(|(_, counts)| counts).collect();
-                let counted = evidence::count_rows(row_context, folds, *position)?;
+                let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
+                let Some(counts) = counts else { return Ok(()) };
+                // Whom one class leaves out, all leave out.
+                let mut one = counts.one_vs_rest.iter().take(1);
+                one.try_for_each(|one| evidence::check_rows_counted(row_context, one, *position))?;
                 if looks {
-                    let found = ModelSanity::of_sides(&counted.whole, gives_scores);
+                    let found = ModelSanity::of_classes(&counts.one_vs_rest);
                     files::write_json(&ctx.out().join(SANITY), &found)?;
                 }
-                let counted = if asked.scores {
-                    counted
-                } else {
-                    let folds = counted.folds.into_iter().map(FactualCounts::without_scores);
-                    CountedFolds { whole: counted.whole.without_scores(), folds: folds.collect() }
-                };
-                if sliced {
-                    let slices = slices.into_iter();
-                    let slices: CountedSlices<FactualCounts> = slices
-                        .filter(|(_, of)| of.confusion(GroupSelection::All).predicted() > 0)
-                        .map(|(number, counts)| ((number - FIRST_SLICE) as usize, counts, None))
-                        .collect();
-                    files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
-                }
-                write_counted(ctx, &counted)
-            })
+                let counts = if asked.scores { counts } else { counts.without_scores() };
+                return files::write_json(&out, &counts);
+            }
+            let slices = sliced.then(|| AttributeSlices::of(layout, *position)).transpose()?;
+            let gather = || {
+                let (rule, scores) = sources.open(ctx, row_context)?;
+                let of = (row_context, &rule, &scores);
+                let slices = slices.as_ref().map(|slices| (slices, asked));
+                evidence::gather_rows(of, *position, (blocks, n_folds), slices)
+            };
+            let Some(states) = passes.gather(ctx, ShardPass::Count, gather)? else {
+                return Ok(());
+            };
+            let (slices, folds): (Vec<_>, Vec<_>) =
+                states.into_iter().partition(|(number, _)| *number >= FIRST_SLICE);
+            let folds = folds.into_iter().map(|(_, counts)| counts).collect();
+            let counted = evidence::count_rows(row_context, folds, *position)?;
+            if looks {
+                let found = ModelSanity::of_sides(&counted.whole, gives_scores);
+                files::write_json(&ctx.out().join(SANITY), &found)?;
+            }
+            let counted = if asked.scores {
+                counted
+            } else {
+                let folds = counted.folds.into_iter().map(FactualCounts::without_scores);
+                CountedFolds { whole: counted.whole.without_scores(), folds: folds.collect() }
+            };
+            if sliced {
+                let slices = slices.into_iter();
+                let slices: CountedSlices<FactualCounts> = slices
+                    .filter(|(_, of)| of.confusion(GroupSelection::All).predicted() > 0)
+                    .map(|(number, counts)| ((number - FIRST_SLICE) as usize, counts, None))
+                    .collect();
+                files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
+            }
+            write_counted(ctx, &counted)
         })
     }
 }
@@ -424,10 +418,11 @@ fn plan_switches<'a>(
             switches::count_switches((ctx, passes), row_context, scored, blocks, wanted, parts)
         };
         let counted = match plan.n_classes() {
-            Some(n) => sources.with_class_scores(ctx, (row_context, n), |scored| {
-                count(ScoredSet::Classes(scored, n))
-            }),
-            None => sources.with_scores(ctx, row_context, |scored| count(ScoredSet::Sides(scored))),
+            Some(n) => {
+                let scored = sources.open_classes(ctx, (row_context, n))?;
+                count(ScoredSet::Classes(&scored, n))
+            }
+            None => count(ScoredSet::Sides(&sources.open(ctx, row_context)?)),
         };
         let Some(CountedSet { classes, whole, slices, folds }) = counted? else { return Ok(()) };
         let (mut whole, shift): (Vec<_>, Vec<_>) = whole.into_iter().unzip();
@@ -478,21 +473,19 @@ impl Stage for FlipsStage {
             return Err(misfit("the job asks for no flip test".to_owned()));
         };
         let passes = b.passes();
-        work(move |ctx| {
-            let RowScoreInputs { rows, position, .. } = &sources;
-            rows.with(ctx, 2, |row_context| {
-                let drawn = (&knobs, seed);
-                let gather = || {
-                    let (rule, scores) = sources.open(ctx, row_context)?;
-                    flip_test::gather_people(row_context, &rule, &scores, *position, drawn)
-                };
-                let people = passes.gather_one(ctx, ShardPass::Count, gather)?;
-                let Some(people) = people else { return Ok(()) };
-                let of = &row_context.rows.layout().attributes[*position];
-                let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
-                let flips = flip_test::flip_test(row_context, people, *position, &facets, drawn.0)?;
-                files::write_json(&ctx.out().join(EVIDENCE), &flips)
-            })
+        sources.rows.clone().work(2, move |ctx, row_context| {
+            let position = &sources.position;
+            let drawn = (&knobs, seed);
+            let gather = || {
+                let (rule, scores) = sources.open(ctx, row_context)?;
+                flip_test::gather_people(row_context, &rule, &scores, *position, drawn)
+            };
+            let people = passes.gather_one(ctx, ShardPass::Count, gather)?;
+            let Some(people) = people else { return Ok(()) };
+            let of = &row_context.rows.layout().attributes[*position];
+            let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
+            let flips = flip_test::flip_test(row_context, people, *position, &facets, drawn.0)?;
+            files::write_json(&ctx.out().join(EVIDENCE), &flips)
         })
     }
 }
@@ -524,9 +517,8 @@ impl Stage for OutcomesStage {
             }
             let fill = |part: usize, writer: &mut RowWriter<OutcomeRow>| {
                 let (name, set, sources) = &parts[part];
-                sources.with_scores(ctx, row_context, |scored| {
-                    evidence::write_outcomes(row_context, scored, (name, set), named, writer)
-                })
+                let scored = sources.open(ctx, row_context)?;
+                evidence::write_outcomes(row_context, &scored, (name, set), named, writer)
             };
             let lists = passes.row_lists(ctx, parts.len(), |part, folder| {
                 let mut writer = RowWriter::<OutcomeRow>::create(folder)?;

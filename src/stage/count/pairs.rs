@@ -7,6 +7,7 @@
 
 use crate::augment::ExperimentArm;
 use crate::data::MISSING_GROUP;
+use crate::data::rows::Projection;
 use crate::error::Result;
 use crate::exec::{StageContext, files, misfit};
 use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
@@ -21,8 +22,8 @@ use crate::stage::count::{RowScoreInputs, SetScoreInputs};
 use crate::stage::kinds::PairStage;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
-use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
+use crate::stage::sharding::share::{ShardPass, StagePasses};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder};
 use crate::unit::AuditUnit;
 
 /// What the model or arm of a unit is compared with, on the same set and attribute.
@@ -44,46 +45,39 @@ impl Stage for PairStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let units = [unit.clone(), other_unit(plan, unit)?];
+        let [first, second] = &units;
         if !unit.set.is_empty() {
-            let [first, second] = &units;
             let sides =
                 [SetScoreInputs::need(first, true, b)?, SetScoreInputs::need(second, true, b)?];
             let passes = b.passes();
-            return work(move |ctx| {
-                let [first, second] = &sides;
-                first.rows.with(ctx, 1, |row_context| {
-                    let groups = &row_context.rows.layout().attributes[first.position].groups;
-                    plan.check_person_memory(row_context, groups.len() as u64)?;
-                    let gather = || {
-                        first.with_scores(ctx, row_context, |one| {
-                            second.with_scores(ctx, row_context, |other| {
-                                gather_switches(row_context, [one, other])
-                            })
-                        })
-                    };
-                    let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
-                    counts.map_or(Ok(()), |counts| write(ctx, &counts))
+            let rows = sides[0].rows.clone();
+            return rows.work(1, move |ctx, row_context| {
+                let groups = &row_context.rows.layout().attributes[sides[0].position].groups;
+                plan.check_person_memory(row_context, groups.len() as u64)?;
+                write(ctx, passes, || {
+                    let [first, second] = &sides;
+                    let opened = [first.open(ctx, row_context)?, second.open(ctx, row_context)?];
+                    gather_switches(row_context, &opened)
                 })
             });
         }
-        let [first, second] = &units;
         let sides = [RowScoreInputs::need(first, true, b)?, RowScoreInputs::need(second, true, b)?];
         let passes = b.passes();
-        work(move |ctx| {
-            let position = sides[0].position;
-            sides[0].rows.with(ctx, 1, |row_context| {
-                plan.check_person_memory(row_context, 1)?;
-                let gather = || gather_rows(ctx, row_context, &sides, position);
-                let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
-                counts.map_or(Ok(()), |counts| write(ctx, &counts))
-            })
+        sides[0].rows.clone().work(1, move |ctx, row_context| {
+            plan.check_person_memory(row_context, 1)?;
+            write(ctx, passes, || gather_rows(ctx, row_context, &sides))
         })
     }
 }
 
-/// Writes the evidence.
-fn write(ctx: &StageContext<'_>, counts: &PairedCounts) -> Result<()> {
-    files::write_json(&ctx.out().join(EVIDENCE), counts)
+/// Writes the evidence, of all shards.
+fn write(
+    ctx: &StageContext<'_>,
+    passes: StagePasses<'_>,
+    gather: impl FnOnce() -> Result<PairedCounts>,
+) -> Result<()> {
+    let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
+    counts.map_or(Ok(()), |counts| files::write_json(&ctx.out().join(EVIDENCE), &counts))
 }
 
 /// Counts the audited rows by what both models say, in the groups of one attribute.
@@ -91,19 +85,18 @@ fn gather_rows(
     ctx: &StageContext<'_>,
     row_context: RowContext<'_>,
     sides: &[RowScoreInputs<'_>; 2],
-    attribute: usize,
 ) -> Result<PairedCounts> {
-    let layout = row_context.rows.layout();
+    let (layout, attribute) = (row_context.rows.layout(), sides[0].position);
     check_weight_total(layout, layout.n_rows)?;
     let ranks = ranks(&layout.attributes[attribute]);
     let opened = sides.iter().map(|side| side.open(ctx, row_context));
     let opened = opened.collect::<Result<Vec<_>>>()?;
-    let carried = opened.iter().any(|(rule, _)| rule.reads_carried());
+    let carried = opened.iter().any(|(rule, _)| rule.reads().carried);
     row_context.row_groups().gather(
         || PairedCounts::new(ranks.len(), counting_unit(layout)),
         |part, g| {
-            let batch = row_context.rows.read_counted(g, carried)?;
-            let roles = row_context.roles.read(g)?;
+            let of = Projection { carried, ..Projection::NO_FEATURES };
+            let (batch, roles) = row_context.read(g, of)?;
             let scored = opened.iter().map(|(rule, scores)| Ok((rule, scores.read(g)?)));
             let scored = scored.collect::<Result<Vec<_>>>()?;
             for (i, &group) in batch.groups[attribute].iter().enumerate() {
@@ -133,10 +126,7 @@ fn switch_cell(person: &ScoredPerson, moved: &ScoredCounterfactual) -> Option<us
 }
 
 /// The same of the counterfactuals of one set, in its directions.
-fn gather_switches(
-    row_context: RowContext<'_>,
-    sides: [CountInputs<'_>; 2],
-) -> Result<PairedCounts> {
+fn gather_switches(row_context: RowContext<'_>, sides: &[CountInputs; 2]) -> Result<PairedCounts> {
     let (layout, position) = (row_context.rows.layout(), sides[0].attribute);
     check_weight_total(layout, sides[0].counterfactuals.n_rows().max(layout.n_rows))?;
     let attribute = &layout.attributes[position];
@@ -144,7 +134,7 @@ fn gather_switches(
     row_context.row_groups().gather(
         || PairedCounts::new(n, counting_unit(layout)),
         |part, g| {
-            let of_first = ScoredGroup::read(row_context, sides[0], g)?;
+            let of_first = ScoredGroup::read(row_context, &sides[0], g, true)?;
             let mut first = Vec::new();
             of_first.people(
                 layout,
@@ -157,7 +147,8 @@ fn gather_switches(
                 },
             );
             // Both models score the same counterfactuals, so they stand in the same order.
-            let (group, mut first) = (ScoredGroup::read(row_context, sides[1], g)?, first.iter());
+            let (group, mut first) =
+                (ScoredGroup::read(row_context, &sides[1], g, true)?, first.iter());
             group.people(layout, attribute, &group.batch.groups[position], |i, person, cfs| {
                 let said = first.next().into_iter().flatten();
                 let cells = said.zip(cfs).map(|(&one, moved)| PairedCell {

@@ -17,7 +17,6 @@ use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
-use crate::metric::evidence::switch_pass::{ChunkWorkspace, SwitchAccumulator};
 use crate::metric::value::classes::SwitchClassCounts;
 use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup, class_grid};
 use crate::stage::count::evidence::{
@@ -42,16 +41,14 @@ pub(crate) struct SwitchPart {
     classes: Option<SwitchClassCounts>,
     /// By number everybody, each slice and each fold, or each class against all others; made where
     /// somebody is.
-    all: Vec<Option<SwitchAccumulator>>,
-    #[serde(skip)]
-    room: ChunkWorkspace,
+    all: Vec<Option<CounterfactualCounts>>,
 }
 
 impl SwitchPart {
     /// Nobody yet under so many numbers.
     pub(crate) fn new(n: usize, classes: Option<SwitchClassCounts>) -> Self {
         let all = std::iter::repeat_with(|| None).take(n).collect();
-        SwitchPart { classes, all, room: ChunkWorkspace::new() }
+        SwitchPart { classes, all }
     }
 
     /// Adds a row; `nobody` are the empty counts under a number.
@@ -66,9 +63,8 @@ impl SwitchPart {
                 classes.for_each(|classes| classes.add(key, person, cfs));
             }
             CountedRow::Sides(number, (key, person, cfs)) => {
-                let new = || SwitchAccumulator::new(nobody(number));
-                let of = self.all[number].get_or_insert_with(new);
-                of.add(key, person, cfs, &mut self.room);
+                let of = self.all[number].get_or_insert_with(|| nobody(number));
+                of.add_person(key, person, cfs);
             }
         }
     }
@@ -83,7 +79,7 @@ impl Accumulator for SwitchPart {
 
     /// Lets nobody wait.
     fn settle(&mut self) {
-        self.all.iter_mut().flatten().for_each(|of| of.flush(&mut self.room));
+        self.all.iter_mut().flatten().for_each(CounterfactualCounts::settle);
     }
 }
 
@@ -162,9 +158,9 @@ fn second_pass(
 #[derive(Clone, Copy)]
 pub(crate) enum ScoredSet<'a> {
     /// Of a label of two sides.
-    Sides(CountInputs<'a>),
+    Sides(&'a CountInputs),
     /// Of so many classes: each against all others is a label of two sides.
-    Classes(ClassCountInputs<'a>, usize),
+    Classes(&'a ClassCountInputs, usize),
 }
 
 impl ScoredSet<'_> {
@@ -177,8 +173,8 @@ impl ScoredSet<'_> {
 
     fn counterfactuals(&self) -> &CounterfactualReader {
         match self {
-            ScoredSet::Sides(scored) => scored.counterfactuals,
-            ScoredSet::Classes(scored, _) => scored.counterfactuals,
+            ScoredSet::Sides(scored) => &scored.counterfactuals,
+            ScoredSet::Classes(scored, _) => &scored.counterfactuals,
         }
     }
 
@@ -216,7 +212,7 @@ impl SwitchPass<'_> {
     fn nobody(&self, number: usize) -> CounterfactualCounts {
         let curves = self.blocks.curves && number < self.scored.n_whole() + self.n_slices();
         let (grid, drawn) = match self.scored {
-            ScoredSet::Sides(scored) => (score_grid(self.layout(), scored.rule), number == 0),
+            ScoredSet::Sides(scored) => (score_grid(self.layout(), &scored.rule), number == 0),
             ScoredSet::Classes(..) => (class_grid(self.layout()), false),
         };
         let none = no_switches(self.layout(), self.scored.attribute(), curves.then_some(grid));
@@ -237,7 +233,7 @@ impl SwitchPass<'_> {
                 return Ok(group.batch.row.len() as u64);
             }
         };
-        let group = ScoredGroup::read_unkeyed(self.context, scored, g)?;
+        let group = ScoredGroup::read(self.context, scored, g, false)?;
         let batch: &PreparedBatch = &group.batch;
         let own = &batch.groups[position];
         group.people(layout, &layout.attributes[position], own, |i, person, cfs| {
@@ -321,11 +317,9 @@ pub(crate) fn count_switches(
     let (n_whole, n_slices) = (scored.n_whole(), pass.n_slices());
     let n = n_whole + n_slices + n_folds;
     let found = passes.gather_one(ctx, ShardPass::Count, || pass.gather(n))?;
-    let Some(SwitchPart { classes, all, mut room }) = found else { return Ok(None) };
-    let gathered = all.into_iter().map(|of| of.map(|of| of.finish(&mut room)));
-    let mut gathered: Vec<Option<(CounterfactualCounts, u64)>> = gathered.collect();
+    let Some(SwitchPart { classes, all: mut gathered }) = found else { return Ok(None) };
     for (number, of) in gathered[..n_whole].iter_mut().enumerate() {
-        of.get_or_insert_with(|| (pass.nobody(number), 0));
+        of.get_or_insert_with(|| pass.nobody(number));
     }
     let is_measured = |number: usize, people: u64| {
         number < n_whole || (number < n_whole + n_slices && people >= smallest)
@@ -334,10 +328,7 @@ pub(crate) fn count_switches(
     if let Some(wanted) = wanted {
         let numbered = gathered.iter().enumerate();
         let measured: Vec<Option<&CounterfactualCounts>> = numbered
-            .map(|(number, of)| {
-                let (counts, people) = of.as_ref()?;
-                is_measured(number, *people).then_some(counts)
-            })
+            .map(|(number, of)| of.as_ref().filter(|of| is_measured(number, of.n_scored)))
             .collect();
         let again = |passes: &mut [Option<ShiftPass>], g| {
             pass.rows(g, |row| {
@@ -350,7 +341,7 @@ pub(crate) fn count_switches(
         let Some(found) = found else { return Ok(None) };
         evidence = found;
     }
-    let mut all = gathered.into_iter().map(|of| of.map(|(counts, _)| counts)).zip(evidence);
+    let mut all = gathered.into_iter().zip(evidence);
     let whole = all.by_ref().take(n_whole);
     let whole = whole.filter_map(|(counts, shift)| Some((counts?, shift))).collect();
     let slices = (0..).zip(all.by_ref().take(n_slices));

@@ -37,6 +37,14 @@ impl<'a> AppliedSet<'a> {
         self.block.graphs()
     }
 
+    /// The same of a set that must have some.
+    ///
+    /// # Errors
+    /// It depends on none.
+    pub(crate) fn its_graphs(&self) -> Result<&'a GraphUncertainBlock> {
+        self.graphs().ok_or_else(|| misfit(format!("the set `{}` has no graphs", self.set)))
+    }
+
     /// The variables of its graphs.
     pub(crate) fn graph_variables(
         &self,

@@ -14,9 +14,9 @@ use crate::counterfactual::variable::{
     CategoryLevels, StrategyVariable, VariableOptions, VariableScale, variables,
 };
 use crate::counterfactual::write_back::{WriteBack, features_set_with};
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
 use crate::data::rows::training::{AddedTraining, DrawnTraining, TrainingBatch, TrainingRows};
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{FeatureRows, Layout, MISSING};
 use crate::error::{Error, Result};
 use crate::exec::accumulator::Accumulator;
@@ -49,8 +49,18 @@ pub(crate) struct CandidateScores {
 }
 
 impl CandidatePool {
-    /// For each counterfactual of a row group what a choice has to know; none for one of a row
-    /// without a label, which cannot be learnt from.
+    /// What a choice has to know of each counterfactual of a row group that can be learnt from.
+    fn all_candidates(
+        &self,
+        row_context: RowContext<'_>,
+        g: usize,
+    ) -> Result<Vec<CounterfactualCandidate>> {
+        let batch = row_context.rows.read(g, Projection::NO_FEATURES)?;
+        let all = self.candidates(g, &batch, &self.counterfactuals.keys(g)?)?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    /// The same for each; none for one of a row without a label, which cannot be learnt from.
     fn candidates(
         &self,
         g: usize,
@@ -95,11 +105,7 @@ pub(crate) fn rule_matches(
     let mut all = RuleMatches::new(rules, seed);
     for pool in pools {
         let look = |part: &mut RuleMatches, g: usize| {
-            let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
-            pool.candidates(g, &batch, &keys)?
-                .iter()
-                .flatten()
-                .for_each(|candidate| part.add(candidate));
+            pool.all_candidates(row_context, g)?.iter().for_each(|candidate| part.add(candidate));
             Ok(0)
         };
         all.merge(row_context.row_groups().gather(|| RuleMatches::new(rules, seed), look)?);
@@ -125,7 +131,7 @@ pub(crate) fn farthest(
     for pool in pools {
         for g in 0..row_context.rows.n_groups() {
             (row_context.watch.check)()?;
-            let batch = row_context.rows.read_keys(g)?;
+            let batch = row_context.rows.read(g, Projection::NO_FEATURES)?;
             let (keys, rows) = pool.counterfactuals.rows(g, layout)?;
             let candidates = pool.candidates(g, &batch, &keys)?;
             let distance = |(k, candidate): (usize, &Option<CounterfactualCandidate>)| {
@@ -220,14 +226,10 @@ impl ArmSelection {
         let mut numbers = of.clone();
         for pool in &self.pools {
             let look = |g: usize| {
-                let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
-                let candidates = pool.candidates(g, &batch, &keys)?;
-                let taken = || {
-                    candidates.iter().flatten().filter(|candidate| self.choice.contains(candidate))
-                };
+                let all = pool.all_candidates(row_context, g)?;
+                let taken = || all.iter().filter(|candidate| self.choice.contains(candidate));
                 let positive = taken().filter(|candidate| candidate.label).count();
-                let all = candidates.iter().flatten().count();
-                Ok((0, [all, taken().count(), positive].map(|n| whole(n as u64))))
+                Ok((0, [all.len(), taken().count(), positive].map(|n| whole(n as u64))))
             };
             row_context.row_groups().in_turn(look, |[all, taken, positive]| {
                 numbers.n_candidates += all;
@@ -247,7 +249,7 @@ impl ArmSelection {
         let part = |pool: &'a CandidatePool| AddedTraining {
             n_groups: row_context.rows.n_groups(),
             read: Box::new(move |g| {
-                let batch = row_context.rows.read_keys(g)?;
+                let batch = row_context.rows.read(g, Projection::NO_FEATURES)?;
                 let (keys, rows) = pool.counterfactuals.rows(g, row_context.rows.layout())?;
                 let candidates = pool.candidates(g, &batch, &keys)?;
                 let takes = |k: &usize| {
@@ -291,10 +293,9 @@ impl ArmSelection {
                 [arm, model, set, &attribute.name].map(SharedText::from);
             let groups: Vec<SharedText> = attribute.groups.iter().map(SharedText::from).collect();
             let look = |g: usize| {
-                let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
-                let candidates = pool.candidates(g, &batch, &keys)?.into_iter().flatten();
-                let taken = candidates.filter(|candidate| self.choice.contains(candidate));
-                Ok((0, taken.collect::<Vec<_>>()))
+                let mut taken = pool.all_candidates(row_context, g)?;
+                taken.retain(|candidate| self.choice.contains(candidate));
+                Ok((0, taken))
             };
             row_context.row_groups().in_order(look, |_, taken| {
                 let row = |taken: CounterfactualCandidate| SelectedRow {

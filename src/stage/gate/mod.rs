@@ -11,7 +11,6 @@ pub(crate) use questions::{counted_questions, questions};
 
 use std::path::Path;
 
-use crate::counterfactual::strategy::AcceptedOfSet;
 use crate::diff::DiffResult;
 use crate::error::{Exit, Result};
 use crate::exec::{StageContext, files};
@@ -21,7 +20,6 @@ use crate::gate::question::{GateQuantity, GateQuestion, GateTables};
 use crate::gate::reason::{GateCount, GateReason, GateStatus};
 use crate::job::check::CheckedJob;
 use crate::job::{self, OnInconclusive};
-use crate::model::kind::accept_key::AcceptedOfModel;
 use crate::stage::artifact::{GATE_OUTCOME, GateOutcome};
 use crate::stage::kinds::{BaselineStage, PopulationStage};
 use crate::stage::report::inputs::MeasuredTables;
@@ -29,7 +27,7 @@ use crate::stage::stage_builder::StageInput;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
     ArmRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, MetricTable, PopulationRow,
-    ReasonCode, UnknownLevelRow,
+    UnknownLevelRow,
 };
 
 /// What a stage is about, by name, and its folder.
@@ -119,18 +117,12 @@ pub(crate) fn judge(
 }
 
 /// The objections to the model and the set of a question that the job accepts by name.
-fn accepted(job: &job::Job, question: &GateQuestion) -> Vec<ReasonCode> {
+fn accepted(job: &job::Job, question: &GateQuestion) -> Vec<&'static str> {
     let model = job.models.iter().find(|(name, _)| name.as_str() == question.model);
-    let of_model = model.into_iter().flat_map(|(_, model)| &model.accept).map(|code| match code {
-        AcceptedOfModel::UnknownLevels => ReasonCode::UnknownLevels,
-        AcceptedOfModel::InvertedScores => ReasonCode::InvertedScores,
-        AcceptedOfModel::NotRepeatable => ReasonCode::NotRepeatable,
-    });
+    let of_model = model.into_iter().flat_map(|(_, model)| &model.accept).map(|code| code.word());
     let sets = job.sets();
     let set = sets.iter().find(|(name, _)| *name == question.counterfactual);
-    let of_set = set.into_iter().flat_map(|(_, set)| &set.accept).map(|code| match code {
-        AcceptedOfSet::UnsupportedPeople => ReasonCode::UnsupportedPeople,
-    });
+    let of_set = set.into_iter().flat_map(|(_, set)| &set.accept).map(|code| code.word());
     of_model.chain(of_set).collect()
 }
 
@@ -157,16 +149,15 @@ pub(crate) fn verdicts(
         question.accepts = accepted(&checked.job, question);
     }
     let judged = gate::judge(&questions, tables, baseline.as_ref(), &counted);
-    let crossed = match judged.verdict {
-        Some(GateStatus::Fail) => true,
-        Some(GateStatus::Inconclusive) => checked.job.on_inconclusive == OnInconclusive::Fail,
-        Some(GateStatus::Pass | GateStatus::Skipped) | None => false,
-    };
-    let word = match judged.verdict {
-        Some(verdict @ (GateStatus::Fail | GateStatus::Inconclusive)) => verdict.word(),
-        _ if judged.tally.warn > 0 => "warn",
-        _ if judged.tally.pass > 0 => GateStatus::Pass.word(),
-        _ => "done",
+    let (crossed, word) = match judged.verdict() {
+        Some(GateStatus::Fail) => (true, GateStatus::Fail.word()),
+        Some(GateStatus::Inconclusive) => {
+            let fails = checked.job.on_inconclusive == OnInconclusive::Fail;
+            (fails, GateStatus::Inconclusive.word())
+        }
+        _ if judged.tally.warn > 0 => (false, "warn"),
+        Some(verdict) => (false, verdict.word()),
+        None => (false, "done"),
     };
     let outcome = GateOutcome {
         verdict: word.to_owned(),

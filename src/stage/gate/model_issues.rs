@@ -4,13 +4,14 @@
 //! same.
 
 use crate::error::Result;
+use crate::gate::reason::GateReason;
 use crate::job::Job;
-use crate::metric::value::sanity::{InvertedOrder, ModelSanity};
+use crate::metric::value::sanity::ModelSanity;
 use crate::stage::artifact::SANITY;
 use crate::stage::kinds::CountStage;
 use crate::stage::score::recheck::{not_repeatable, rechecks};
 use crate::stage::stage_builder::{Opens, StageBuilder};
-use crate::table::{IssueRow, ReasonCode, whole};
+use crate::table::{IssueRow, whole};
 use crate::unit::AuditUnit;
 
 /// Code of the issue about a model that decides alike about everybody.
@@ -46,42 +47,20 @@ pub(crate) fn of_sanity(job: &Job, model: &str, found: &ModelSanity) -> Vec<Issu
         Some(_) => ("rows", "row"),
         None => ("people", "person"),
     };
-    let class = |at: usize| {
-        let classes = job.data.label.classes().into_iter().flatten();
-        classes.map(ToString::to_string).nth(at).unwrap_or_default()
-    };
-    let inverted: Vec<String> = found
-        .inverted
-        .iter()
-        .map(|order| match order {
-            InvertedOrder::Scores { class: at, auc, hi } => {
-                let label = at.map_or_else(
-                    || "a positive label".to_owned(),
-                    |at| format!("the label `{}`", class(at)),
-                );
-                format!(
-                    "scores of `{model}` are lower for {people} with {label} than for others: the \
-                     AUC is {auc:.3} and at most {hi:.3} (95 % interval), where chance gives 0.5"
-                )
-            }
-            InvertedOrder::Decisions([(k, n), (of_others, others)]) => format!(
-                "positive decisions of `{model}` are rarer among {people} with a positive label \
-                 ({k} of {n}) than among the others ({of_others} of {others})"
-            ),
-        })
-        .collect();
+    let classes: Vec<String> =
+        job.data.label.classes().into_iter().flatten().map(ToString::to_string).collect();
     let mut issues = Vec::new();
-    if !inverted.is_empty() {
-        let text = format!(
-            "{}; they may be those of another class, or the label's positive value another one",
-            inverted.join("; ")
-        );
-        let code = ReasonCode::InvertedScores.word();
-        issues.push(IssueRow::warning(code, model, whole(inverted.len() as u64), text));
+    if !found.inverted.is_empty() {
+        let (model, inverted) = (model.to_owned(), found.inverted.clone());
+        let (n, classes) = (inverted.len() as u64, classes.clone());
+        let of_rows = job.data.person.is_some();
+        let objection =
+            GateReason::InvertedScores { model: model.clone(), of_rows, classes, inverted };
+        issues.push(objection.issue_about(&model, n));
     }
     if let Some((decision, n)) = found.one_decision() {
-        let which = match (job.data.label.classes(), decision) {
-            (Some(_), at) => format!("`{}`", class(at)),
+        let which = match (classes.get(decision), decision) {
+            (Some(class), _) => format!("`{class}`"),
             (None, 0) => "negative".to_owned(),
             (None, _) => "positive".to_owned(),
         };

@@ -19,8 +19,7 @@ use crate::gate::question::{GateQuantity, GateQuestion, GateSubject};
 use crate::job::check::CheckedJob;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
-use crate::metric::swap_effect::SwapEffect;
-use crate::metric::{GapTransform, GroupValue, Reads};
+use crate::metric::{GapTransform, GroupValue, Metric, Reads};
 use crate::stage::gate::questions;
 use crate::stage::preview;
 use crate::stage::settings::RunSettings;
@@ -182,8 +181,8 @@ fn rows_of(question: &GateQuestion, groups: &[String]) -> Vec<(String, String, S
         GateSubject::Group(group) => vec![row(metric, group, "")],
         GateSubject::Direction(a, b) => vec![row(metric, a, b)],
         GateSubject::Pair(a, b) => {
-            let [from, to] = find(metric)
-                .map_or([a.as_str(), b.as_str()], |metric| SwapEffect::of(metric).row_groups(a, b));
+            let by = find(metric).and_then(Metric::transform);
+            let [from, to] = by.map_or([a.as_str(), b.as_str()], |by| by.row_groups(a, b));
             vec![row(metric, from, to)]
         }
         GateSubject::AnyDirection => {
@@ -272,8 +271,7 @@ fn forecast(
                 _ => (&from, &to),
             };
             let sizes = [part(rest(first, second)), part(rest(second, first))];
-            let is_ratio =
-                find(&metric).is_some_and(|of| SwapEffect::of(of).ratio_order().is_some());
+            let is_ratio = find(&metric).is_some_and(Metric::has_order);
             let evidence = match (is_gap, asked.rates.as_slice()) {
                 (true, [p, q]) => Some(GateEvidence::pair(is_ratio, [*p, *q], sizes)),
                 (false, [rate]) => Some(GateEvidence::share(*rate, n)),

@@ -37,16 +37,14 @@ impl Stage for BaselineStage {
                 .into_iter()
                 .filter(|(what, _)| ["job", "run", "inputs"].contains(&what.as_str())),
         );
-        work(move |ctx| {
-            rows.with(ctx, 0, |row_context| {
-                let job = (plan.checked, plan.input, plan.run_id);
-                let mut manifest = words_of_rows(job, row_context);
-                record_fits(&mut manifest, fits(ctx)?);
-                let tables = [measured.all.folder(ctx), measured.plain.folder(ctx)];
-                let outcomes = outcomes.as_ref().map(|stage| stage.folder(ctx));
-                let new = baseline::running_side(plan.job, manifest, tables, outcomes)?;
-                baseline::compare(ctx, plan.checked, row_context, folder, &new)
-            })
+        rows.work(0, move |ctx, row_context| {
+            let job = (plan.checked, plan.input, plan.run_id);
+            let mut manifest = words_of_rows(job, row_context);
+            record_fits(&mut manifest, fits(ctx)?);
+            let tables = [measured.all.folder(ctx), measured.plain.folder(ctx)];
+            let outcomes = outcomes.as_ref().map(|stage| stage.folder(ctx));
+            let new = baseline::running_side(plan.job, manifest, tables, outcomes)?;
+            baseline::compare(ctx, plan.checked, row_context, folder, &new)
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::data::rows::aligned::ScoreReader;
 use crate::data::rows::reference::{LayoutRecoding, ReferenceBatch, ReferenceRows};
 use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::{RolesReader, RowRoles};
-use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::data::rows::{PreparedBatch, Projection, RowsReader};
 use crate::error::{Error, Result};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
@@ -148,11 +148,14 @@ impl<'a> LearningReference<'a> {
     pub(crate) fn read(&self, group: usize) -> Result<(PreparedBatch, Option<RowRoles>)> {
         match &self.file {
             Some((rows, recoding)) => {
-                let mut batch = rows.read(group)?;
+                let mut batch = rows.read(group, Projection::ALL)?;
                 batch.rows = recoding.apply(batch.rows);
                 Ok((batch, None))
             }
-            None => Ok((self.context.rows.read(group)?, Some(self.context.roles.read(group)?))),
+            None => Ok((
+                self.context.rows.read(group, Projection::ALL)?,
+                Some(self.context.roles.read(group)?),
+            )),
         }
     }
 

@@ -21,6 +21,7 @@ use crate::data::exchange::keyed::KeyedFile;
 use crate::data::exchange::row_stream::{RawBatch, RowSink};
 use crate::data::exchange::to_score::{RequestRow, SentRows};
 use crate::data::prepare::params::MissingRule;
+use crate::data::rows::Projection;
 use crate::error::{Error, Fault, Result};
 use crate::exec::child::ProgramInput;
 use crate::exec::{StageContext, files, misfit};
@@ -141,7 +142,8 @@ fn send_people(
     let n_groups = layout.attributes[position].groups.len();
     let mut stream = RowSink::stream(input, &SentRows::Counterfactual.schema(layout))?;
     let part = |g: usize| {
-        let (batch, ids, roles) = (rows.read(g)?, rows.read_ids(g)?, roles.read(g)?);
+        let (batch, ids, roles) =
+            (rows.read(g, Projection::ALL)?, rows.read_ids(g)?, roles.read(g)?);
         let mut asked = Vec::new();
         for (row, &own) in batch.groups[position].iter().enumerate() {
             if own == MISSING_GROUP || !everybody && roles.audited(row).is_none() {
@@ -240,7 +242,7 @@ fn check_people(
     let mut of_somebody = vec![false; rows.keys().len()];
     let (mut lacking, mut first) = (0, None);
     let look = |g: usize| {
-        let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
+        let (batch, roles) = row_context.read(g, Projection::ALL)?;
         let classes = classes.of_group(g, &batch)?;
         let mut people = FoundPeople::default();
         for (i, &row_key) in batch.row_key.iter().enumerate() {

@@ -7,6 +7,7 @@ use crate::counterfactual::engine::FoldRows;
 use crate::counterfactual::fit::StrategyPlan;
 use crate::counterfactual::generate::FittedStrategy;
 use crate::data::exchange::external::ExternalRows;
+use crate::data::rows::Projection;
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::error::Result;
 use crate::exec::accumulator::PieceLoop;
@@ -52,7 +53,7 @@ impl GeneratorInputs<'_> {
     fn samples(&self, fold: usize, n_folds: usize) -> ReferenceRows<'_> {
         let row_context = self.reference.context;
         let read = move |g: usize| {
-            let (mut batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
+            let (mut batch, roles) = row_context.read(g, Projection::ALL)?;
             let own = self.groups.map_or(&batch.groups[self.position], |groups| &groups[g]);
             let of_fold = rows::groups_of_fold(own, &roles, n_folds, fold);
             let classes = self.reference.classes.of_group(g, &batch)?;

@@ -24,6 +24,7 @@ use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
 use crate::counterfactual::{Generator, TransportTallies};
 use crate::data::prepare::params::MissingRule;
+use crate::data::rows::Projection;
 use crate::data::rows::aligned::{CounterfactualReader, NaiveKeys, SupportReader};
 use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
@@ -599,7 +600,7 @@ fn check_classes(
     }
     let layout = row_context.rows.layout();
     let find = |g: usize| {
-        let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
+        let (batch, roles) = row_context.read(g, Projection::ALL)?;
         let of_rows = classes.of_group(g, &batch)?;
         let unseen = |i: &usize| {
             let fold = roles.audited(*i)?;

@@ -23,10 +23,10 @@ use crate::counterfactual::fit::StrategyPlan;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::MISSING_GROUP;
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, ScoreReader};
 use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::error::Result;
 use crate::exec::files;
 use crate::job::CounterfactualSet;
@@ -253,7 +253,12 @@ impl RepeatInputs<'_> {
     /// The rows whose groups are permuted, and those of a reference of its own.
     fn permutations(&self) -> Result<(GroupPermutation, Option<GroupPermutation>)> {
         let row_context = self.reference.context;
-        let own = |g: usize| Ok((row_context.rows.read_keys(g)?, Some(row_context.roles.read(g)?)));
+        let own = |g: usize| {
+            Ok((
+                row_context.rows.read(g, Projection::NO_FEATURES)?,
+                Some(row_context.roles.read(g)?),
+            ))
+        };
         let samples =
             GroupPermutation::read(row_context, row_context.rows.n_groups(), self.position, own)?;
         if self.reference.is_own_rows() {
@@ -323,7 +328,7 @@ impl RepeatInputs<'_> {
     ) -> Result<RepeatScores> {
         let (row_context, classes) = (self.reference.context, &*self.reference.classes);
         let attribute = &row_context.rows.layout().attributes[self.position];
-        let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
+        let (batch, roles) = row_context.read(g, Projection::ALL)?;
         let of_rows = classes.of_group(g, &batch)?;
         let making = GenerateInputs {
             generators,
@@ -373,9 +378,10 @@ impl RepeatInputs<'_> {
         let people = |g: usize,
                       each: &mut dyn FnMut(u64, &ScoredPerson, &[ScoredCounterfactual])|
          -> Result<u64> {
+            let (batch, roles) = row_context.read(g, model.rule.reads())?;
             let rows = ScoredGroup {
-                batch: row_context.rows.read_counted(g, model.rule.reads_carried())?,
-                roles: row_context.roles.read(g)?,
+                batch,
+                roles,
                 keys: made[g].keys.clone(),
                 unsupported: made[g].unsupported.clone(),
                 scores: model.scores.read(g)?,

@@ -13,9 +13,9 @@ use crate::counterfactual::support::{
     DirectionSupport, SupportCounts, SupportPlace, place_bit, unread_features,
 };
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions, variables};
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, create_support, keys_in_other_groups};
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{FeatureRows, Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::{merge_all, merge_each};
@@ -288,7 +288,8 @@ impl SupportTests {
         g: usize,
         sums: &mut SupportSums,
     ) -> Result<Vec<u64>> {
-        let (batch, roles) = (row_context.rows.read_features(g)?, row_context.roles.read(g)?);
+        let of = Projection { keys: false, ..Projection::PEOPLE };
+        let (batch, roles) = row_context.read(g, of)?;
         let keys = keys_in_other_groups(self.groups, &roles, &batch.groups[position]);
         Ok(self.of_rows((&batch, &roles, position), (&keys, None), None, sums))
     }

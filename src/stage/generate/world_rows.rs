@@ -20,6 +20,7 @@ use crate::counterfactual::graph_uncertain::mechanism::EquationKind;
 use crate::counterfactual::graph_uncertain::rows::{
     NodeRules, RowMaker, RowSettings, RowWorld, StepCounts, TrainingColumns, node_values,
 };
+use crate::data::rows::Projection;
 use crate::data::rows::aligned::{
     CounterfactualKeys, NO_ROW, create_counterfactuals, create_support, create_world_rows,
     keys_in_other_groups,
@@ -179,7 +180,7 @@ impl WorldRowWriting<'_> {
         let (mut all, mut support) = (none.clone(), no_support.clone());
         row_context.row_groups().in_order(
             |g| {
-                let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
+                let (batch, roles) = row_context.read(g, Projection::ALL)?;
                 let mut sums = none.clone();
                 let mut made = MadeRows::default();
                 let people = making.iter().flat_map(|of| (0..batch.rows.n).map(move |i| (of, i)));

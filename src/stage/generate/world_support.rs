@@ -16,9 +16,9 @@ use crate::causal::encoding::{EncodedVariable, VariableForm};
 use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule, WorldShift};
 use crate::counterfactual::support::{DirectionSupport, place_bit};
 use crate::counterfactual::variable::StrategyVariable;
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, NO_ROW, keys_in_other_groups};
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Attribute, FeatureRows};
 use crate::error::Result;
 use crate::stage::generate::support::{SupportSums, SupportTests};
@@ -140,7 +140,7 @@ pub(crate) fn write_expected(
     let moves: Vec<Vec<WorldMoves>> = directions.map(moves).collect();
     let encoding = &worlds.encoding;
     tests.write(out, row_context, |g, sums| {
-        let (batch, roles) = (row_context.rows.read_people(g, true)?, row_context.roles.read(g)?);
+        let (batch, roles) = row_context.read(g, Projection::PEOPLE)?;
         let own = &batch.groups[position];
         let keys = keys_in_other_groups(groups, &roles, own);
         let mut stands: Vec<(usize, u32)> = Vec::new();

@@ -21,10 +21,10 @@ use crate::data::exchange::keyed::KeyedFile;
 use crate::data::exchange::to_score::{
     RequestDigest, counterfactual_hash, group_hashes, row_hash, rows_hash,
 };
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Layout, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
 use crate::exec::StageContext;
@@ -153,7 +153,7 @@ fn write_request(
     // Of each source the counterfactuals, and the rows that are asked for again.
     let empty = || vec![ContentHash::default(); sources.map_or(1, |sources| 2 * sources.len())];
     let add = |sums: &mut Vec<ContentHash>, g: usize| {
-        let (people, roles) = (row_context.rows.read_people(g, true)?, row_context.roles.read(g)?);
+        let (people, roles) = row_context.read(g, Projection::PEOPLE)?;
         let n = people.row_key.len();
         let Some(sources) = sources else {
             let audited: Vec<usize> = (0..n).filter(|&i| roles.audited(i).is_some()).collect();

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::data::MISSING_GROUP;
+use crate::data::rows::Projection;
 use crate::error::{Error, Result};
 use crate::exec::StageContext;
 use crate::metric::evidence::counting_unit::CountingUnit;
@@ -191,7 +192,7 @@ impl AmountInputs {
         };
         let read = |g: usize| {
             let (batch, roles) =
-                (row_context.rows.read_counted(g, false)?, row_context.roles.read(g)?);
+                row_context.read(g, Projection { carried: false, ..Projection::NO_FEATURES })?;
             let amounts = amounts.read(g)?;
             let entry = |i: usize| {
                 let own = batch.groups[position][i];

@@ -52,7 +52,7 @@ pub(crate) fn measure(
         let of_all =
             row_context.workers.within(|| measure_factual_classes(&counts, &row_builder.settings));
         tables.metrics.extend(row_builder.metric_rows(of_all, [None; 2], false));
-        for (one, counts) in each_vs_rest(of, row_builder).zip(counts.one_vs_rest()) {
+        for (one, counts) in each_vs_rest(of, row_builder).zip(&counts.one_vs_rest) {
             one.rows_measured(row_context.workers, counts, None, None, tables);
         }
         groups(row_builder, &counts, tables);
@@ -63,7 +63,7 @@ pub(crate) fn measure(
             class_cells(row_builder, (scope, who.group(), None), counts.cells(Some(who)), tables);
         }
         class_cells(row_builder, (NO_GROUP, None, None), counts.cells(None), tables);
-        let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest());
+        let of_classes = each_vs_rest(of, row_builder).zip(&counts.one_vs_rest);
         return curves.add(row_context.workers, of_classes.collect());
     }
     let (counts, one_vs_rest): (SwitchClassCounts, Vec<CounterfactualCounts>) =
@@ -97,8 +97,8 @@ pub(crate) fn measure(
     // Whom one class leaves out, all leave out.
     one_vs_rest.first().into_iter().for_each(|one| {
         row_builder.missing_scores(one, tables);
-        let rows = one.cell_profiles();
-        let people = |from, to| rows.direction(from, to).n_rows(|_| true);
+        let (rows, places) = (one.cell_profiles(), one.scope_index());
+        let people = |from, to| rows[places.direction(from, to)].n_rows(|_| true);
         row_builder.population_of_set(people, tables);
     });
     let of_classes = each_vs_rest(of, row_builder).zip(&one_vs_rest);
@@ -139,14 +139,14 @@ fn each_vs_rest<'a>(
 fn groups(row_builder: &RowBuilder<'_>, counts: &FactualClassCounts, tables: &mut ResultTables) {
     let Some(label) = &row_builder.layout.label else { return };
     // Whom one class leaves out, all leave out.
-    let Some(one) = counts.one_vs_rest().first() else { return };
+    let Some(one) = counts.one_vs_rest.first() else { return };
     let positive: Vec<usize> = (0..label.classes.len())
         .filter(|&class| label.positive.contains(&label.classes[class]))
         .collect();
     let mut total = (GroupFactualCounts::default(), 0, 0);
     for (rank, group) in one.groups.iter().enumerate() {
         let sum = |of: fn(&GroupFactualCounts) -> u64| {
-            positive.iter().map(|&class| of(&counts.one_vs_rest()[class].groups[rank])).sum::<u64>()
+            positive.iter().map(|&class| of(&counts.one_vs_rest[class].groups[rank])).sum::<u64>()
         };
         let (labelled, predicted) =
             (sum(GroupFactualCounts::n_positive), sum(GroupFactualCounts::n_predicted_positive));
@@ -156,7 +156,7 @@ fn groups(row_builder: &RowBuilder<'_>, counts: &FactualClassCounts, tables: &mu
     }
     row_builder.group_row(one, (&total.0, total.1, total.2), GroupSelection::All, tables);
     let of_positive = |of: &dyn Fn(&FactualCounts) -> u64| {
-        positive.iter().map(|&class| of(&counts.one_vs_rest()[class])).sum::<u64>()
+        positive.iter().map(|&class| of(&counts.one_vs_rest[class])).sum::<u64>()
     };
     row_builder.population_rows(one, of_positive, tables);
 }

@@ -538,7 +538,7 @@ fn missing_labels(
 ) -> Result<Vec<MissingLabels>> {
     if checked.job.data.label.column().is_some_and(|label| label.classes.is_some()) {
         let counts: FactualClassCounts = stage.parse(text)?;
-        return Ok(counts.one_vs_rest().iter().map(MissingLabels::from_counts).collect());
+        return Ok(counts.one_vs_rest.iter().map(MissingLabels::from_counts).collect());
     }
     Ok(vec![MissingLabels::from_counts(&stage.parse(text)?)])
 }

@@ -16,6 +16,7 @@ use crate::counterfactual::variable::StrategyVariable;
 use crate::counterfactual::{
     ChangeCounters, GeneratedBatch, SampleBatch, TransportTallies, TransportTally,
 };
+use crate::data::rows::Projection;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, CounterfactualVerdicts,
 };
@@ -232,7 +233,7 @@ impl QualityInputs<'_> {
         let needs_class =
             self.learnt.iter().any(|learnt| learnt.rules.condition == Conditioning::Class);
         let look = |g: usize| {
-            let batch = row_context.rows.read(g)?;
+            let batch = row_context.rows.read(g, Projection::ALL)?;
             let classes = self.classes.of_group(g, &batch)?;
             let (keys, judged, rows) = self.counterfactuals.judged(g, row_context.rows.layout())?;
             let samples = SampleBatch {

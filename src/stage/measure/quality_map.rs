@@ -12,6 +12,7 @@ use crate::counterfactual::counting::ReferenceCounter;
 use crate::counterfactual::moments::MomentFrame;
 use crate::counterfactual::quality::QualityReference;
 use crate::counterfactual::quality::map::RowMap;
+use crate::data::rows::Projection;
 use crate::data::rows::reference::ReferenceBatch;
 use crate::error::Result;
 use crate::num::seed::{h, named_seed};
@@ -100,7 +101,7 @@ impl QualityInputs<'_> {
         (yardstick, map): (&QualityReference, &RowMap),
         pairs: &BTreeSet<(usize, usize)>,
     ) -> Result<(u64, DrawnRows<[f64; 4]>)> {
-        let batch = self.context.rows.read(g)?;
+        let batch = self.context.rows.read(g, Projection::ALL)?;
         let (keys, judged, made) = self.counterfactuals.judged(g, self.context.rows.layout())?;
         let groups = &batch.groups[self.position];
         let mut least: DrawnRows<(usize, usize)> = DrawnRows::new();

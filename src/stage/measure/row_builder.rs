@@ -458,7 +458,7 @@ impl RowBuilder<'_> {
         );
         self.state_rows(("total", None), counts.states(GroupSelection::All), tables);
         // Of undeclared groups it is known that they are none of these.
-        if let Some(none) = counts.ungrouped().get(&u32::MAX) {
+        if let Some(none) = counts.ungrouped.get(&u32::MAX) {
             let weights = self.layout.weight.as_ref().map(|_| none.weights());
             self.state_rows((NO_GROUP, None), (none.states(), weights), tables);
         }
@@ -495,7 +495,7 @@ impl RowBuilder<'_> {
             }),
             n_missing_score: whole(c.n_missing_score()),
             n_missing_counterfactual_score: 0,
-            n_scores_equal_threshold: whole(c.n_at_threshold()),
+            n_scores_equal_threshold: whole(c.at_threshold),
             n_missing_stratum: without_stratum(of).map(whole),
         });
     }
@@ -570,17 +570,17 @@ impl RowBuilder<'_> {
         }
         let positive = |word: u32| {
             positive(&|counts| {
-                counts.ungrouped().get(&word).map_or(0, GroupFactualCounts::n_predicted_positive)
+                counts.ungrouped.get(&word).map_or(0, GroupFactualCounts::n_predicted_positive)
             })
         };
-        let undeclared = counts.ungrouped().iter().filter_map(|(&word, ungrouped)| {
+        let undeclared = counts.ungrouped.iter().filter_map(|(&word, ungrouped)| {
             Some((levels.get(word as usize)?.as_str(), (word, ungrouped)))
         });
         let (named, others) = first_named(undeclared);
         for (level, (word, rows)) in named {
             tables.population.push(of(Some(level.into()), false, rows, positive(word)));
         }
-        if let Some(none) = counts.ungrouped().get(&MISSING) {
+        if let Some(none) = counts.ungrouped.get(&MISSING) {
             tables.population.push(of(None, false, none, positive(MISSING)));
         }
         if !others.is_empty() {
@@ -641,24 +641,25 @@ impl RowBuilder<'_> {
         counts: &CounterfactualCounts,
         tables: &mut ResultTables,
     ) {
-        let rows = counts.cell_profiles();
+        let (rows, places) = (counts.cell_profiles(), counts.scope_index());
         let cells = |units: &UnitSums| {
             let weights = counts.is_weighted().then(|| Eccm(units.weight()));
             (units.eccm(), weights)
         };
         for (from, to) in self.directions() {
             let sums = counts.shift(from, to);
-            let cells = (cells(rows.direction(from, to)), counts.rounded(Some((from, to))));
+            let cells =
+                (cells(&rows[places.direction(from, to)]), counts.rounded(Some((from, to))));
             self.eccm_rows(cells, sums, "direction", (Some(from), Some(to)), tables);
             if !self.audit.scoreless {
                 self.histogram_rows(counts, (from, to), tables);
-                if let Some(bins) = counts.bins() {
+                if let Some(bins) = &counts.bins {
                     self.shift_rows(DRAWN_SIDES, bins.drawn(from, to), (from, to), tables);
                 }
             }
         }
         self.eccm_rows(
-            (cells(rows.total()), counts.rounded(None)),
+            (cells(&rows[places.total()]), counts.rounded(None)),
             &counts.shift_total(),
             "total",
             (None, None),
@@ -709,7 +710,7 @@ impl RowBuilder<'_> {
                 predicted_cf: bit(cell.predicted_cf).into(),
                 n: whole(people.0[i]),
                 weight: self.weight(weights.map(|weights| weights.0[i])),
-                shift_sq: Some(sums.squared()[i].units()),
+                shift_sq: Some(sums.squared[i].units()),
                 n_rounded: Some(whole(rounded[0].0[i])),
                 weight_rounded: self.weight(weights.map(|_| rounded[1].0[i])),
             });
@@ -754,9 +755,9 @@ impl RowBuilder<'_> {
             bins(people).iter().enumerate().map(bin).collect()
         };
         let sides = [
-            side(ShiftSums::before, &SCORE_EDGES),
-            side(ShiftSums::after, &SCORE_EDGES),
-            side(ShiftSums::change, &CHANGE_EDGES),
+            side(|of| &of.before, &SCORE_EDGES),
+            side(|of| &of.after, &SCORE_EDGES),
+            side(|of| &of.change, &CHANGE_EDGES),
         ];
         let names = ["original", "counterfactual", "change"];
         self.shift_rows(names, sides, (from, to), tables);

@@ -16,7 +16,6 @@ use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::evidence::strata::Strata;
-use crate::metric::evidence::switch_pass::{ChunkWorkspace, SwitchAccumulator};
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
 use crate::metric::value::worlds::{GraphWorld, WorldCounts};
 use crate::num::score_scale::ScoreScale;
@@ -165,10 +164,10 @@ impl SampleState for KeptPopulation {
 }
 
 impl SampleState for CounterfactualCounts {
-    const VARIANTS: u64 = 6;
+    const VARIANTS: u64 = 8;
 
-    /// Unweighted, with persons, weighted, both, with grids of people without weights and
-    /// with.
+    /// Unweighted, with persons, weighted, both, with grids of people without weights and with,
+    /// with bins of people without weights and with.
     fn sample(variant: u64) -> Self {
         let empty = CounterfactualCounts::new(GROUPS);
         match variant {
@@ -177,33 +176,15 @@ impl SampleState for CounterfactualCounts {
             2 => empty.counted_by(CountingUnit::WEIGHT),
             3 => empty.counted_by(CountingUnit::WEIGHTED_PERSON),
             4 => empty.with_grid(grid(false)),
-            _ => empty.with_grid(grid(true)),
+            5 => empty.with_grid(grid(true)),
+            6 => empty.with_bins(),
+            _ => empty.counted_by(CountingUnit::WEIGHT).with_bins(),
         }
     }
 
     fn add_sample(&mut self, row: u64) {
         let (person, cfs) = (person(row, GROUPS), counterfactuals(row, GROUPS));
-        self.add_to_grid(&person, &cfs);
         self.add_person(row % PERSONS, &person, &cfs);
-    }
-}
-
-impl SampleState for SwitchAccumulator {
-    const VARIANTS: u64 = 3;
-
-    /// Plain, with bins, and with weights and bins.
-    fn sample(variant: u64) -> Self {
-        let nobody = CounterfactualCounts::new(GROUPS);
-        SwitchAccumulator::new(match variant {
-            0 => nobody,
-            1 => nobody.with_bins(),
-            _ => nobody.counted_by(CountingUnit::WEIGHT).with_bins(),
-        })
-    }
-
-    fn add_sample(&mut self, row: u64) {
-        let (person, moved) = (person(row, GROUPS), counterfactuals(row, GROUPS));
-        self.add(row, &person, &moved, &mut ChunkWorkspace::new());
     }
 }
 
@@ -219,6 +200,7 @@ impl SampleState for ShiftPass {
             _ => nobody,
         };
         (0..20).for_each(|row| first.add_sample(row));
+        first.settle();
         if variant == 0 { first.second_pass() } else { first.influence_pass() }
     }
 

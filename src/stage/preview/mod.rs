@@ -16,9 +16,9 @@ use serde::Serialize;
 use crate::causal::encoding::constant_columns;
 use crate::counterfactual::write_back::features_set_with;
 use crate::data::prepare::params::{FilterStep, MISSING_VALUES};
-use crate::data::rows::RowsReader;
 use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
 use crate::data::rows::split::RolesReader;
+use crate::data::rows::{Projection, RowsReader};
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureKind, Layout, RowIdKind};
 use crate::error::{Error, FilePlace, Result};
@@ -56,7 +56,7 @@ use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::share::RowShare;
 use crate::table::file::read_rows;
-use crate::table::{FilterRow, IssueRow, PopulationRow, ReasonCode, whole};
+use crate::table::{FilterRow, IssueRow, PopulationRow, whole};
 use crate::unit::{StageKind, UnitKind};
 
 /// Levels of a column that are shown.
@@ -330,8 +330,8 @@ fn unsupported_people(
         let Some((n, text)) = told_in_words(found, groups) else { continue };
         let place = crate::job::check::path(&["counterfactuals", applied.scenario().0]);
         let text = format!("the set `{}` on `{}`: {text}", applied.set, applied.attribute);
-        let code = ReasonCode::UnsupportedPeople.word();
-        warnings.push(IssueNote::warning(code, place, n, text).with_hint(SUPPORT_HINT.to_owned()));
+        let warning = IssueNote::warning("unsupported-people", place, n, text);
+        warnings.push(warning.with_hint(SUPPORT_HINT.to_owned()));
     }
     warnings
 }
@@ -615,7 +615,7 @@ fn profile(
     row_groups.gather(
         || PreparedProfile::empty(layout),
         |profile, g| {
-            let batch = rows.read(g)?;
+            let batch = rows.read(g, Projection::ALL)?;
             profile.add(layout, &batch, &roles.read(g)?, by_folds);
             Ok(0)
         },

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::rows::Projection;
 use crate::data::rows::profile::LabelCounts;
 use crate::data::rows::split::TRAIN;
 use crate::data::{LabelDefinition, Layout, MISSING_GROUP};
@@ -141,7 +142,7 @@ fn side_labels(row_context: RowContext<'_>) -> Result<SideLabels> {
         return Ok(SideLabels::default());
     }
     let add = |sides: &mut SideLabels, g: usize| {
-        let (batch, roles) = (rows.read_keys(g)?, roles.read(g)?);
+        let (batch, roles) = (rows.read(g, Projection::NO_FEATURES)?, roles.read(g)?);
         for (i, &label) in batch.label.iter().enumerate() {
             if roles.audited(i).is_some() {
                 sides.audited.add(label);
@@ -182,7 +183,7 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
             by_attribute.push(row_groups.gather(
                 || counting.empty(),
                 |part, g| {
-                    let (batch, roles) = (rows.read_keys(g)?, roles.read(g)?);
+                    let (batch, roles) = (rows.read(g, Projection::NO_FEATURES)?, roles.read(g)?);
                     for (i, &group) in batch.groups[position].iter().enumerate() {
                         if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
                             let score =

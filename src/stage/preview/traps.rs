@@ -12,6 +12,7 @@ use crate::data::column::leaks;
 use crate::data::column::onehot::{OneHotGroup, onehot_groups};
 use crate::data::column::profile::{ColumnProfile, SampleColumn};
 use crate::data::column::roles::{SuspectedRole, is_code, suspected_role};
+use crate::data::rows::Projection;
 use crate::data::rows::split::TRAIN;
 use crate::data::source::list_words;
 use crate::data::values::{ValueClass, float_text};
@@ -231,7 +232,7 @@ fn draw(row_context: RowContext<'_>) -> Result<TrapRows> {
     let hash = |row: u64| BuildHasherDefault::<FastHasher>::default().hash_one(row);
     let look = |g: usize| {
         (row_context.watch.check)()?;
-        let batch = rows.read(g)?;
+        let batch = rows.read(g, Projection::ALL)?;
         let first = rows.first_row(g) as u64;
         let drawn: Vec<usize> =
             (0..batch.rows.n).filter(|&i| hash(first + i as u64) <= limit).collect();

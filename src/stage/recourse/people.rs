@@ -18,6 +18,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::prepare::derive::{DerivationRule, DerivedBin};
 use crate::data::prepare::params::MissingRule;
+use crate::data::rows::Projection;
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::values::float_text;
 use crate::data::{
@@ -106,8 +107,11 @@ impl RecoursePeople {
         let mut rows = empty_rows(layout);
         let mut judged: Vec<JudgedRow> = Vec::new();
         let read = |g: usize| {
-            let (batch, roles, scores) =
-                (row_context.rows.read(g)?, row_context.roles.read(g)?, scores.read(g)?);
+            let (batch, roles, scores) = (
+                row_context.rows.read(g, Projection::ALL)?,
+                row_context.roles.read(g)?,
+                scores.read(g)?,
+            );
             let (mut places, mut kept) = (Vec::new(), Vec::new());
             for (i, &score) in scores.iter().enumerate() {
                 let Some(fold) = roles.audited(i) else { continue };

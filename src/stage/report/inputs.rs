@@ -12,7 +12,7 @@ use crate::stage::plan::{StagePlan, reads_features};
 use crate::stage::report::origins::FolderOrigins;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::levels::{SettledModel, settled_models};
-use crate::stage::stage_builder::{Opens, StageBuilder, StageFolders, StageInput};
+use crate::stage::stage_builder::{Opens, PlannedWork, StageBuilder, StageFolders, StageInput};
 use crate::unit::AuditUnit;
 
 /// The tables of everything that is measured, and those of the plain audit.
@@ -109,25 +109,26 @@ impl<'a> OriginInputs<'a> {
         Ok(OriginInputs { plan, rows: RowInputs::of_job(b)?, population })
     }
 
-    /// Tells `work` where the folder comes from.
-    pub(crate) fn with<T>(
-        &self,
-        ctx: &StageContext<'_>,
-        work: impl FnOnce(&FolderOrigins<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let plan = self.plan;
+    /// The work of a stage that is told where its folder comes from.
+    pub(crate) fn work(
+        self,
+        run: impl Fn(&StageContext<'_>, &FolderOrigins<'_>) -> Result<()> + Sync + 'a,
+    ) -> Result<PlannedWork<'a>> {
+        let OriginInputs { plan, rows, population } = self;
         let params = prepare_params(plan.job, reads_features(plan.job));
-        self.rows.with(ctx, 0, |row_context| {
-            work(&FolderOrigins {
+        let prepared = rows.prepared().clone();
+        rows.work(0, move |ctx, context| {
+            let origins = FolderOrigins {
                 checked: plan.checked,
                 settings: plan.settings,
                 input: plan.input,
                 run: plan.run_id,
-                context: row_context,
+                context,
                 params: &params,
-                prepared: self.rows.prepared().folder(ctx),
-                population: self.population.folder(ctx),
-            })
+                prepared: prepared.folder(ctx),
+                population: population.folder(ctx),
+            };
+            run(ctx, &origins)
         })
     }
 }

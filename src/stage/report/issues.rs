@@ -22,9 +22,7 @@ use crate::stage::score::expect::ExpectedScores;
 use crate::stage::score::levels::SettledModel;
 use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{
-    CountRow, GroupRow, IssueRow, MetricTable, PopulationRow, ReasonCode, SharedText, whole,
-};
+use crate::table::{CountRow, GroupRow, IssueRow, MetricTable, PopulationRow, SharedText, whole};
 
 /// How many groups an issue names.
 const GROUPS_NAMED: usize = 12;
@@ -189,12 +187,7 @@ fn generated(name: &str, origins: &FolderOrigins<'_>, found: &RunFindings<'_>) -
         let told = told_in_words(followed.unsupported.iter(), groups.unwrap_or_default());
         if let Some((n, text)) = told {
             let text = format!("of `{name}`: {text}; all are in the table `support`");
-            issues.push(IssueRow::warning(
-                ReasonCode::UnsupportedPeople.word(),
-                set,
-                whole(n),
-                text,
-            ));
+            issues.push(IssueRow::warning("unsupported-people", set, whole(n), text));
         }
     }
     issues

@@ -64,7 +64,7 @@ use crate::stage::score::join::RECHECKED;
 use crate::stage::score::levels::SettledModel;
 use crate::stage::score::recheck::rechecks;
 use crate::stage::settings::{CODE, RunSettings};
-use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageFolders, StageInput, work};
+use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageFolders, StageInput};
 use crate::stage::why::why_folders;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
@@ -218,53 +218,50 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'
     let (rechecks, expected) = (rechecks(b)?, expected_scores(b)?);
     let (graphs, fits, followed) = (graph_sets(b)?, fits_of_sets(b)?, effects_of_sets(b)?);
     let (answers, short_of_trees) = (answered_requests(b)?, short_of_trees(b)?);
-    work(move |ctx| {
-        origins.with(ctx, |origins| {
-            let (followed, expected) = (followed(ctx)?, expected(ctx)?);
-            let found = RunFindings {
-                followed: &followed,
-                graphs: &graphs(ctx)?,
-                short_of_trees: &short_of_trees(ctx)?,
-                expected: &expected,
-                ..RunFindings::default()
-            };
-            let mut rechecked = rechecks(ctx)?;
-            for (model, stage) in &of_files {
-                rechecked.push((*model, stage.read(ctx, RECHECKED)?));
+    origins.work(move |ctx, origins| {
+        let (followed, expected) = (followed(ctx)?, expected(ctx)?);
+        let found = RunFindings {
+            followed: &followed,
+            graphs: &graphs(ctx)?,
+            short_of_trees: &short_of_trees(ctx)?,
+            expected: &expected,
+            ..RunFindings::default()
+        };
+        let mut rechecked = rechecks(ctx)?;
+        for (model, stage) in &of_files {
+            rechecked.push((*model, stage.read(ctx, RECHECKED)?));
+        }
+        let settled = write_measured(ctx, origins, &parts, found)?;
+        let (out, tables) = (ctx.out(), ctx.out().join(TABLES));
+        let keeps = |n: &RowNumber| keeps_rows(plan.job.run.keeps_outcomes(), n(&origins.context));
+        let kept_rows = counted.iter().filter(|(_, n)| keeps(n)).map(|(of, _)| of);
+        for (stages, of, to) in published.iter().chain(kept_rows) {
+            let folders = stages.open(ctx).into_iter().map(|(_, folder)| folder);
+            publish(folders, of, &out.join(to))?;
+        }
+        kept(ctx)?;
+        let mut manifest = manifest(origins, out)?;
+        refits::record_fits(&mut manifest, fits(ctx)?);
+        if let Some(folder) = baseline.as_ref().map(|stage| stage.folder(ctx)) {
+            publish([folder].into_iter(), &[ChangeRow::TABLE], &tables)?;
+            manifest.baseline = Some(baseline::read_comparison(folder)?.compared);
+        }
+        record_written(&mut manifest, followed);
+        if !origins.settings.history.is_empty() {
+            write_history(out, &mut manifest, &origins.settings.history)?;
+        }
+        manifest.answers = answers(ctx)?;
+        record_contracts(&mut manifest, settled);
+        for words in &mut manifest.models {
+            for (_, one) in rechecked.iter().filter(|(model, _)| *model == words.name) {
+                words.recheck.get_or_insert_default().absorb(one);
             }
-            let settled = write_measured(ctx, origins, &parts, found)?;
-            let (out, tables) = (ctx.out(), ctx.out().join(TABLES));
-            let keeps =
-                |n: &RowNumber| keeps_rows(plan.job.run.keeps_outcomes(), n(&origins.context));
-            let kept_rows = counted.iter().filter(|(_, n)| keeps(n)).map(|(of, _)| of);
-            for (stages, of, to) in published.iter().chain(kept_rows) {
-                let folders = stages.open(ctx).into_iter().map(|(_, folder)| folder);
-                publish(folders, of, &out.join(to))?;
-            }
-            kept(ctx)?;
-            let mut manifest = manifest(origins, out)?;
-            refits::record_fits(&mut manifest, fits(ctx)?);
-            if let Some(folder) = baseline.as_ref().map(|stage| stage.folder(ctx)) {
-                publish([folder].into_iter(), &[ChangeRow::TABLE], &tables)?;
-                manifest.baseline = Some(baseline::read_comparison(folder)?.compared);
-            }
-            record_written(&mut manifest, followed);
-            if !origins.settings.history.is_empty() {
-                write_history(out, &mut manifest, &origins.settings.history)?;
-            }
-            manifest.answers = answers(ctx)?;
-            record_contracts(&mut manifest, settled);
-            for words in &mut manifest.models {
-                for (_, one) in rechecked.iter().filter(|(model, _)| *model == words.name) {
-                    words.recheck.get_or_insert_default().absorb(one);
-                }
-                let known = expected.iter().find(|(model, ..)| *model == words.name);
-                words.expect = known.map(|(_, found)| found.words.clone());
-            }
-            let outcome: GateOutcome = parts.gate.read(ctx, GATE_OUTCOME)?;
-            let summary = summary(&manifest, outcome, &MetricTable::read(&tables)?.all);
-            finish(ctx, origins, &mut manifest, &summary)
-        })
+            let known = expected.iter().find(|(model, ..)| *model == words.name);
+            words.expect = known.map(|(_, found)| found.words.clone());
+        }
+        let outcome: GateOutcome = parts.gate.read(ctx, GATE_OUTCOME)?;
+        let summary = summary(&manifest, outcome, &MetricTable::read(&tables)?.all);
+        finish(ctx, origins, &mut manifest, &summary)
     })
 }
 

@@ -1,6 +1,7 @@
 //! The rows that a model is asked, block by block: those of the audit, counterfactuals, and rows that
 //! a stage makes.
 
+use crate::data::rows::Projection;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::{Attribute, FeatureRows, RowIdKind};
 use crate::error::Result;
@@ -96,10 +97,13 @@ impl AskedRows for PreparedRows<'_> {
         let folds: Vec<Option<u8>> = (0..roles.0.len()).map(|i| roles.audited(i)).collect();
         let (asked, fold) = match self.1 {
             AskedPart::Audited => return Ok(folds),
-            AskedPart::Training(fold) => {
-                (training_rows(&rows.read_keys(group)?, &roles, fold), Some(fold))
+            AskedPart::Training(fold) => (
+                training_rows(&rows.read(group, Projection::NO_FEATURES)?, &roles, fold),
+                Some(fold),
+            ),
+            AskedPart::Again(sample) => {
+                (sample.rows(&rows.read(group, Projection::NO_FEATURES)?, &roles, None), None)
             }
-            AskedPart::Again(sample) => (sample.rows(&rows.read_keys(group)?, &roles, None), None),
         };
         let mut found = vec![None; folds.len()];
         asked.into_iter().for_each(|i| found[i] = fold.or(folds[i]));
@@ -107,7 +111,7 @@ impl AskedRows for PreparedRows<'_> {
     }
 
     fn rows(&self, group: usize) -> Result<FeatureRows> {
-        self.0.rows.read(group).map(|batch| batch.rows)
+        self.0.rows.read(group, Projection::ALL).map(|batch| batch.rows)
     }
 
     fn name(&self, group: usize, i: usize) -> Result<String> {

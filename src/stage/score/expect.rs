@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::rows::Projection;
 use crate::error::{Fault, Result};
 use crate::exec::{files, misfit};
 use crate::folder::manifest::ExpectWords;
@@ -124,8 +125,7 @@ impl Stage for ExpectStage {
             let mut found = ExpectResult::new(expect);
             row_context.row_groups().in_turn(
                 |g| {
-                    let (batch, roles) =
-                        (row_context.rows.read_keys(g)?, row_context.roles.read(g)?);
+                    let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
                     let (scores, known) = (scores.read(g)?, &batch.carried[known]);
                     let mut part = ExpectResult::new(expect);
                     for i in (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()) {

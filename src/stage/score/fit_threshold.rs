@@ -6,7 +6,7 @@
 //! without those that the arm adds: a threshold is a rule for people, and these are the same in all
 //! arms. The stage `measure` gathers the tables of all.
 
-use crate::data::rows::PreparedBatch;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, misfit};
 use crate::model::fitted_threshold::{FittedThreshold, ScoredTrainingRow};
@@ -117,7 +117,7 @@ fn cases_of(
     g: usize,
     score: impl FnOnce(&PreparedBatch, &[usize]) -> Result<Vec<f64>>,
 ) -> Result<Vec<ScoredTrainingRow>> {
-    let (batch, roles) = (row_context.rows.read_keys(g)?, row_context.roles.read(g)?);
+    let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
     let mine = training_rows(&batch, &roles, fold);
     let scores = score(&batch, &mine)?;
     let case = |(&i, score): (&usize, f64)| ScoredTrainingRow {

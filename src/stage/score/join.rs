@@ -13,11 +13,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::keyed::{KeyedFile, ScoreKey};
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, ScoreReader, create_scores, write_precision,
 };
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::folder::manifest::RecheckWords;
@@ -62,8 +62,7 @@ impl RecheckSample {
         let mut lowest: Vec<u64> = Vec::new();
         row_context.row_groups().in_turn(
             |g| {
-                let batch = row_context.rows.read_people(g, false)?;
-                let roles = row_context.roles.read(g)?;
+                let (batch, roles) = row_context.read(g, Projection::KEYS)?;
                 let rows = (0..batch.row.len()).filter(|&i| eligible(&batch, &roles, attribute, i));
                 let mut hashes: Vec<u64> = rows.map(|i| all.hash(batch.row_key[i])).collect();
                 hashes.sort_unstable();
@@ -245,7 +244,7 @@ impl ScoreFileJoin<'_> {
     /// What is wanted of a row group.
     fn wanted(&self, g: usize) -> Result<WantedGroup> {
         let RowContext { rows, roles, .. } = self.context;
-        let batch = rows.read_people(g, false)?;
+        let batch = rows.read(g, Projection::KEYS)?;
         let Some(JoinedCounterfactuals { made, attribute, recheck }) = self.set else {
             let (n_scores, roles) = (batch.row.len(), roles.read(g)?);
             let audited = (0..n_scores as u32).filter(|&i| roles.audited(i as usize).is_some());
@@ -280,8 +279,7 @@ impl ScoreFileJoin<'_> {
     /// The keys that a row group has, and why an entry of such a key is left over; of a key that is
     /// named twice the last counts.
     fn known(&self, g: usize) -> Result<Vec<(ScoreKey, LeftoverScore)>> {
-        let RowContext { rows, roles, .. } = self.context;
-        let (batch, roles) = (rows.read_people(g, false)?, roles.read(g)?);
+        let (batch, roles) = self.context.read(g, Projection::KEYS)?;
         let key = |row: usize, to_group, cf_index| ScoreKey {
             row_key: batch.row_key[row],
             to_group,

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::data::exchange::known_levels::KnownLevels;
 use crate::data::exchange::row_stream::RawColumns;
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
@@ -23,7 +23,7 @@ use crate::stage::kinds::{ContractStage, LevelsStage};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{ModelContractRow, UnknownLevelRow, whole};
 use crate::unit::AuditUnit;
@@ -203,22 +203,20 @@ impl Stage for LevelsStage {
         let name = unit.model.clone();
         let (rows, contract) = (RowInputs::of_job(b)?, b.need::<ContractStage>(unit)?);
         let passes = b.row_passes();
-        work(move |ctx| {
-            rows.with(ctx, 1, |row_context| {
-                let contract = contract.open(ctx)?;
-                let looked_up = LookedUp::of(row_context, &contract);
-                let count = || {
-                    let Some(looked_up) = &looked_up else { return Ok(UnknownValues::default()) };
-                    row_context.row_groups().gather(UnknownValues::default, |found, g| {
-                        let batch = row_context.rows.read(g)?;
-                        found.merge(looked_up.count(&batch, &row_context.roles.read(g)?)?);
-                        Ok(batch.row.len() as u64)
-                    })
-                };
-                let Some(found) = passes.map(ctx, ShardPass::Count, count)? else { return Ok(()) };
-                let rows = looked_up.as_ref().map(|_| found.rows(&name, row_context.rows.layout()));
-                write_rows(ctx.out(), &rows.unwrap_or_default())
-            })
+        rows.work(1, move |ctx, row_context| {
+            let contract = contract.open(ctx)?;
+            let looked_up = LookedUp::of(row_context, &contract);
+            let count = || {
+                let Some(looked_up) = &looked_up else { return Ok(UnknownValues::default()) };
+                row_context.row_groups().gather(UnknownValues::default, |found, g| {
+                    let batch = row_context.rows.read(g, Projection::ALL)?;
+                    found.merge(looked_up.count(&batch, &row_context.roles.read(g)?)?);
+                    Ok(batch.row.len() as u64)
+                })
+            };
+            let Some(found) = passes.map(ctx, ShardPass::Count, count)? else { return Ok(()) };
+            let rows = looked_up.as_ref().map(|_| found.rows(&name, row_context.rows.layout()));
+            write_rows(ctx.out(), &rows.unwrap_or_default())
         })
     }
 }

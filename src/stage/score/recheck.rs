@@ -4,10 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::rows::Projection;
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
 use crate::exec::files;
 use crate::folder::manifest::RecheckWords;
+use crate::gate::reason::GateReason;
 use crate::job::ModelBlock;
 use crate::num::additive::Additive;
 use crate::stage::kinds::{RecheckStage, ScoreStage};
@@ -18,7 +20,7 @@ use crate::stage::score::asked_rows::{AskedPart, PreparedRows};
 use crate::stage::score::join::{RECHECKED, RecheckSample};
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder};
-use crate::table::{IssueRow, ReasonCode, whole};
+use crate::table::IssueRow;
 use crate::unit::AuditUnit;
 
 /// Share of the audited rows that are scored twice.
@@ -46,7 +48,8 @@ impl Stage for RecheckStage {
                 let first = first.open(ctx, row_context)?;
                 let compare = |group: usize, scores: Vec<f64>| {
                     let RowContext { rows, roles, .. } = row_context;
-                    let (batch, mut part) = (rows.read_keys(group)?, SecondAnswers::default());
+                    let (batch, mut part) =
+                        (rows.read(group, Projection::NO_FEATURES)?, SecondAnswers::default());
                     let asked = again.rows(&batch, &roles.read(group)?, None);
                     if asked.is_empty() {
                         return Ok(part);
@@ -139,13 +142,8 @@ pub(crate) fn rechecks<'a>(
 /// That a model scored the same rows differently. Of scores computed elsewhere a difference has
 /// ended the run.
 pub(crate) fn not_repeatable(model: &str, found: &RecheckWords) -> Option<IssueRow> {
-    let RecheckWords { rows, differ, largest } = found;
-    let text = format!(
-        "model `{model}` scored {rows} rows twice, and {differ} of the scores differ, by up to \
-         {largest}: its numbers change from run to run"
-    );
-    let code = ReasonCode::NotRepeatable.word();
-    (*differ > 0).then(|| IssueRow::warning(code, model, whole(*differ), text))
+    let objection = GateReason::NotRepeatable { model: model.to_owned(), scored: *found };
+    (found.differ > 0).then(|| objection.issue_about(model, found.differ))
 }
 
 #[cfg(test)]

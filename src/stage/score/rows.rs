@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CarriedScores, CounterfactualKeys};
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::model::Scorer;
@@ -37,7 +37,7 @@ pub(crate) fn trained_groups(
         return Ok(none);
     }
     let look = |known: &mut Vec<Vec<bool>>, g: usize| {
-        let (batch, roles) = (row_context.rows.read_keys(g)?, row_context.roles.read(g)?);
+        let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
         for (i, &group) in
             batch.groups[attribute].iter().enumerate().filter(|(_, group)| **group != MISSING_GROUP)
         {
@@ -115,7 +115,7 @@ pub(crate) fn check_carried(
                 return Ok((found.len() as u64, ()));
             };
             let what = format!("the score `{}` is not {}", found[i], scale.in_words());
-            let row = row_context.rows.read_keys(g)?.row[i];
+            let row = row_context.rows.read(g, Projection::NO_FEATURES)?.row[i];
             Err(place(Fault::new("bad-scores", what), row)
                 .in_column(column)
                 .hint(scale.hint())

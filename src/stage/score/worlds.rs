@@ -18,14 +18,14 @@ use crate::causal::encoding::MissingRows;
 use crate::counterfactual::graph_uncertain::CausalWorlds;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::Attribute;
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, NO_ROW, ScoreReader, SupportReader, WorldRowReader,
     create_scores,
 };
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::{Accumulator, merge_each};
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{StageContext, files};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::value::worlds::{GraphWorld, WorldCounts, add_second};
@@ -81,14 +81,60 @@ enum WorldAnswers<'a> {
     /// else they end the run.
     Encoded(EncodedWorlds<'a>, bool),
     /// On rows that were written and scored.
-    Rows {
-        /// The rows.
-        made: CounterfactualReader,
-        /// Which of them each world has.
-        reached: WorldRowReader,
-        /// Their scores.
-        scores: ScoreReader,
-    },
+    Rows(WorldRows),
+}
+
+/// The rows of worlds with their scores.
+pub(crate) struct WorldRows {
+    /// The rows.
+    pub(crate) made: CounterfactualReader,
+    /// Which of them each world has.
+    reached: WorldRowReader,
+    scores: ScoreReader,
+}
+
+impl WorldRows {
+    pub(crate) fn open(
+        (made, scores): (&StageInput<GenerateStage>, &StageInput<ScoreStage>),
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+    ) -> Result<Self> {
+        Ok(WorldRows {
+            made: made.open(ctx, row_context)?,
+            reached: WorldRowReader::open(made.folder(ctx))?,
+            scores: scores.open(ctx, row_context)?,
+        })
+    }
+
+    /// Those of a row group with these keys.
+    pub(crate) fn read(&self, g: usize, keys: &CounterfactualKeys) -> Result<KeyedWorldRows> {
+        let (starts, reached) = (row_starts(keys, &self.made.keys(g)?), self.reached.read(g)?);
+        let n_worlds = reached.len() / keys.parent.len().max(1);
+        Ok(KeyedWorldRows { starts, reached, n_worlds, scores: self.scores.read(g)? })
+    }
+}
+
+/// The rows of worlds of a row group by their keys.
+pub(crate) struct KeyedWorldRows {
+    /// The first row of each key.
+    starts: Vec<usize>,
+    /// For each key, then world, its row.
+    reached: Vec<u16>,
+    /// Of all graphs: those that were fitted on all training rows come last.
+    n_worlds: usize,
+    scores: Vec<f64>,
+}
+
+impl KeyedWorldRows {
+    /// For each world in which a key has a row the number of the world, the place of the row, and
+    /// its score.
+    pub(crate) fn of_key(&self, key: usize) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
+        let reached = &self.reached[key * self.n_worlds..(key + 1) * self.n_worlds];
+        reached.iter().enumerate().filter(|(_, row)| **row != NO_ROW).map(move |(world, &row)| {
+            let place = self.starts[key] + usize::from(row);
+            (world, place, self.scores.get(place).copied().unwrap_or(f64::NAN))
+        })
+    }
 }
 
 /// Fills in the scores of a row of a row group in every world, for each target group; false where a
@@ -224,6 +270,7 @@ impl GraphScoring<'_> {
                     }
                 })?;
                 part.n_dropped = dropped;
+                part.counts.settle();
                 let means = std::mem::take(&mut part.means);
                 Ok((rows, (encoder.scores(means)?, part)))
             },
@@ -275,7 +322,7 @@ impl GraphScoring<'_> {
     ) -> Result<(u64, u64)> {
         let layout = row_context.rows.layout();
         let (batch, keys, scores) =
-            (row_context.rows.read(g)?, self.keys.keys(g)?, self.scores.read(g)?);
+            (row_context.rows.read(g, Projection::ALL)?, self.keys.keys(g)?, self.scores.read(g)?);
         let unsupported = self.support.read(g)?;
         let mut answer = self.answers_of(g, (&batch, &keys))?;
         let n_worlds = self.saw.len();
@@ -335,8 +382,8 @@ impl GraphScoring<'_> {
         g: usize,
         (batch, keys): (&'g PreparedBatch, &CounterfactualKeys),
     ) -> Result<Box<AnswerRow<'g>>> {
-        let (made, reached, scores) = match &self.answers {
-            WorldAnswers::Rows { made, reached, scores } => (made, reached, scores),
+        let rows = match &self.answers {
+            WorldAnswers::Rows(rows) => rows.read(g, keys)?,
             WorldAnswers::Encoded(worlds, drops_incomplete) => {
                 let mut row = EncodedModelRow::default();
                 return Ok(Box::new(move |(i, own), _, targets, found| {
@@ -353,16 +400,11 @@ impl GraphScoring<'_> {
                 }));
             }
         };
-        let (reached, scores) = (reached.read(g)?, scores.read(g)?);
-        let starts = row_starts(keys, &made.keys(g)?);
         Ok(Box::new(move |_, at, targets, found| {
             let (n, mut any) = (targets.len(), false);
-            let n_worlds = found.len() / n.max(1);
-            for (t, &start) in starts[at..at + n].iter().enumerate() {
-                let of_key = &reached[(at + t) * n_worlds..(at + t + 1) * n_worlds];
-                for (w, &row) in of_key.iter().enumerate().filter(|(_, row)| **row != NO_ROW) {
-                    let score = scores.get(start + usize::from(row));
-                    found[w * n + t] = score.copied().unwrap_or(f64::NAN);
+            for t in 0..n {
+                for (w, _, score) in rows.of_key(at + t) {
+                    found[w * n + t] = score;
                     any = true;
                 }
             }
@@ -455,9 +497,7 @@ impl Stage for WorldsStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let ((name, model), applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
-        let Some(graphs) = applied.graphs() else {
-            return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
-        };
+        let graphs = applied.its_graphs()?;
         let rows = RowInputs::of_job(b)?;
         let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
         let scores = b.need::<ScoreStage>(&unit.factual())?;
@@ -493,11 +533,9 @@ impl Stage for WorldsStage {
                     let encoded = EncodedWorlds::new(worlds, attribute, asked);
                     WorldAnswers::Encoded(encoded, drops_incomplete)
                 }
-                (None, Some(scored)) => WorldAnswers::Rows {
-                    made: made.open(ctx, row_context)?,
-                    reached: WorldRowReader::open(made.folder(ctx))?,
-                    scores: scored.open(ctx, row_context)?,
-                },
+                (None, Some(scored)) => {
+                    WorldAnswers::Rows(WorldRows::open((&made, scored), ctx, row_context)?)
+                }
                 _ => {
                     let what = "graphs are asked of one model, and folds make several";
                     return Err(Fault::new("too-many-folds", what).into());

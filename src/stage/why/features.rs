@@ -2,7 +2,8 @@
 //! each feature adds.
 
 use crate::counterfactual::write_back::{WriteBack, binned_below, features_set_with};
-use crate::data::rows::aligned::{CounterfactualReader, WorldRowReader};
+use crate::data::rows::Projection;
+use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::{FeatureRows, Layout};
 use crate::error::Result;
 use crate::exec::{StageContext, misfit};
@@ -16,14 +17,14 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_features::empty_rows;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
-use crate::stage::score::worlds::row_starts;
+use crate::stage::score::worlds::WorldRows;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::stage::why::asking::ExplainedPeople;
 use crate::stage::why::mixtures::{
     EncodedPerson, ExplainedSwitch, FeatureMixtures, FeaturePlayer, MixtureQuestion, MixtureValues,
 };
 use crate::stage::why::people::CountedPlace;
-use crate::stage::why::sources::{ExpectedSwitches, KeyedSwitches, SwitchSource, WorldRowSwitches};
+use crate::stage::why::sources::{ExpectedSwitches, KeyedSwitches, SwitchSource};
 use crate::table::whole;
 use crate::table::why::SwitchFeatureRow;
 use crate::unit::AuditUnit;
@@ -93,7 +94,7 @@ impl<'a> FeatureInputs<'a> {
         &self,
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
-        scored: CountInputs<'_>,
+        scored: &CountInputs,
         places: &[CountedPlace],
         groups: Option<&[Word; 2]>,
     ) -> Result<Vec<SwitchFeatureRow>> {
@@ -110,12 +111,8 @@ impl<'a> FeatureInputs<'a> {
         }
         let source = match (&self.worlds, &found) {
             (Some(WorldInputs { rows: Some((made, scores)), .. }), Some(found)) => {
-                SwitchSource::WorldRows(WorldRowSwitches {
-                    made: made.open(ctx, row_context)?,
-                    reached: WorldRowReader::open(made.folder(ctx))?,
-                    scores: scores.open(ctx, row_context)?,
-                    n_worlds: found.worlds.len(),
-                })
+                let rows = WorldRows::open((made, scores), ctx, row_context)?;
+                SwitchSource::WorldRows(rows, found.worlds.len())
             }
             (Some(_), Some(found)) => {
                 let (Some(model), Some(graphs)) = (trained.first(), self.applied.graphs()) else {
@@ -170,10 +167,10 @@ impl<'a> FeatureInputs<'a> {
                         (&chosen, direction, &players),
                     )?)
                 }
-                SwitchSource::Rows | SwitchSource::WorldRows(_) => {
+                SwitchSource::Rows | SwitchSource::WorldRows(..) => {
                     let made = match &source {
-                        SwitchSource::WorldRows(worlds) => &worlds.made,
-                        _ => scored.counterfactuals,
+                        SwitchSource::WorldRows(worlds, _) => &worlds.made,
+                        _ => &scored.counterfactuals,
                     };
                     both = read_rows(row_context, made, &chosen)?;
                     MixtureValues::Rows { own: &both[0], other: &both[1], write_back: &write_back }
@@ -187,7 +184,7 @@ impl<'a> FeatureInputs<'a> {
                     seed: named_seed(self.plan.job.run.seed.0, "why/order"),
                     permutations: self.block.permutations.size(),
                 },
-                rule: scored.rule,
+                rule: &scored.rule,
             };
             let asked = drawn.chosen(width);
             let explained = match &source {
@@ -221,7 +218,7 @@ impl<'a> FeatureInputs<'a> {
     fn switches(
         &self,
         row_context: RowContext<'_>,
-        (scored, source): (CountInputs<'_>, &SwitchSource<'_>),
+        (scored, source): (&CountInputs, &SwitchSource<'_>),
         places: &[CountedPlace],
         directions: &[(usize, usize)],
     ) -> Result<Vec<Vec<ExplainedSwitch>>> {
@@ -232,18 +229,14 @@ impl<'a> FeatureInputs<'a> {
             if places.is_empty() {
                 return Ok((0, Vec::new()));
             }
-            let group = ScoredGroup::read(row_context, scored, g)?;
+            let group = ScoredGroup::read(row_context, scored, g, true)?;
             let keyed = match source {
                 SwitchSource::Rows => KeyedSwitches::Rows(&group),
                 SwitchSource::Expected(of) => {
-                    KeyedSwitches::Expected(of, row_context.rows.read(g)?.rows)
+                    KeyedSwitches::Expected(of, row_context.rows.read(g, Projection::ALL)?.rows)
                 }
-                SwitchSource::WorldRows(of) => {
-                    let reached = of.reached.read(g)?;
-                    let n = reached.len() / group.keys.parent.len().max(1);
-                    let starts = row_starts(&group.keys, &of.made.keys(g)?);
-                    let counts = [n, of.n_worlds.min(n)];
-                    KeyedSwitches::Worlds(starts, reached, of.scores.read(g)?, counts)
+                SwitchSource::WorldRows(of, counted) => {
+                    KeyedSwitches::Worlds(of.read(g, &group.keys)?, *counted)
                 }
             };
             let own = &group.batch.groups[scored.attribute];
@@ -454,7 +447,7 @@ fn encoded(
             if here.is_empty() {
                 return Ok((0, Vec::new()));
             }
-            let rows = row_context.rows.read(g)?.rows;
+            let rows = row_context.rows.read(g, Projection::ALL)?.rows;
             let mut row = EncodedModelRow::default();
             let mut part = Vec::with_capacity(here.len());
             for &i in here {
@@ -498,7 +491,7 @@ fn read_rows(
             let rows: Vec<usize> = of.iter().map(|&i| people[i].place.row).collect();
             let counterfactuals: Vec<usize> =
                 of.iter().map(|&i| people[i].counterfactual).collect();
-            let own = row_context.rows.read(g)?.rows;
+            let own = row_context.rows.read(g, Projection::ALL)?.rows;
             let (_, other) = made.rows(g, layout)?;
             Ok((own.n as u64, Some((own.take(&rows), other.take(&counterfactuals)))))
         },

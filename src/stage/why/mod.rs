@@ -19,7 +19,7 @@ use crate::exec::misfit;
 use crate::stage::count::{RowScoreInputs, SetScoreInputs};
 use crate::stage::kinds::WhyStage;
 use crate::stage::plan::StagePlan;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders};
 use crate::stage::why::features::FeatureInputs;
 use crate::stage::why::people::WhyGathering;
 use crate::stage::why::traits::pattern_rows;
@@ -76,41 +76,40 @@ impl Stage for WhyStage {
         b.input("metrics.min_denominator", |job| job.metrics.min_denominator);
         b.input("metrics.interval.level", |job| job.metrics.interval.level);
         b.seed();
-        work(move |ctx| {
-            let (rows, passes) = match &scores {
-                WhyScores::Rows(of) => (&of.rows, 1),
-                // Features take two more: who is explained, and the rows of those.
-                WhyScores::Set(of, features) => (&of.rows, if features.is_some() { 3 } else { 1 }),
+        let (rows, passes) = match &scores {
+            WhyScores::Rows(of) => (&of.rows, 1),
+            // Features take two more: who is explained, and the rows of those.
+            WhyScores::Set(of, features) => (&of.rows, if features.is_some() { 3 } else { 1 }),
+        };
+        rows.clone().work(passes, move |ctx, row_context| {
+            let gathering = WhyGathering { row_context, job: plan.job, block, groups };
+            let (people, features) = match &scores {
+                WhyScores::Rows(of) => {
+                    let (rule, scores) = of.open(ctx, row_context)?;
+                    (gathering.of_rows(&rule, &scores, of.position)?, Vec::new())
+                }
+                WhyScores::Set(of, features) => {
+                    let scored = &of.open(ctx, row_context)?;
+                    let people = gathering.of_set(scored)?;
+                    let explained = features.as_ref().map(|features| {
+                        features.explain(ctx, row_context, scored, &people.places, groups)
+                    });
+                    (people, explained.transpose()?.unwrap_or_default())
+                }
             };
-            rows.with(ctx, passes, |row_context| {
-                let gathering = WhyGathering { row_context, job: plan.job, block, groups };
-                let (people, features) = match &scores {
-                    WhyScores::Rows(of) => {
-                        let (rule, scores) = of.open(ctx, row_context)?;
-                        (gathering.of_rows(&rule, &scores, of.position)?, Vec::new())
-                    }
-                    WhyScores::Set(of, features) => of.with_scores(ctx, row_context, |scored| {
-                        let people = gathering.of_set(scored)?;
-                        let explained = features.as_ref().map(|features| {
-                            features.explain(ctx, row_context, scored, &people.places, groups)
-                        });
-                        Ok((people, explained.transpose()?.unwrap_or_default()))
-                    })?,
-                };
-                ctx.check()?;
-                let settings = PatternSettings {
-                    support: block.share().ok_or_else(|| misfit(format!("{path}.support")))?,
-                    longest: block.longest.size(),
-                    min_denominator: plan.job.metrics.min_denominator.get(),
-                    level: plan.job.metrics.interval.level.get(),
-                };
-                let found =
-                    row_context.workers.within(|| find_patterns(&people.patterns, &settings))?;
-                let weighed = row_context.rows.layout().weight.is_some();
-                let patterns = pattern_rows(name, block, &found, settings.min_denominator, weighed);
-                write_rows(ctx.out(), &patterns)?;
-                write_rows(ctx.out(), &features)
-            })
+            ctx.check()?;
+            let settings = PatternSettings {
+                support: block.share().ok_or_else(|| misfit(format!("{path}.support")))?,
+                longest: block.longest.size(),
+                min_denominator: plan.job.metrics.min_denominator.get(),
+                level: plan.job.metrics.interval.level.get(),
+            };
+            let found =
+                row_context.workers.within(|| find_patterns(&people.patterns, &settings))?;
+            let weighed = row_context.rows.layout().weight.is_some();
+            let patterns = pattern_rows(name, block, &found, settings.min_denominator, weighed);
+            write_rows(ctx.out(), &patterns)?;
+            write_rows(ctx.out(), &features)
         })
     }
 }

@@ -3,6 +3,7 @@
 //! Memory: the features of the people who count, once.
 
 use crate::data::MISSING_GROUP;
+use crate::data::rows::Projection;
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
 use crate::job::Job;
@@ -59,7 +60,7 @@ impl WhyGathering<'_> {
     }
 
     /// Those of a switch rate.
-    pub(crate) fn of_set(&self, scored: CountInputs<'_>) -> Result<WhyPeople> {
+    pub(crate) fn of_set(&self, scored: &CountInputs) -> Result<WhyPeople> {
         let layout = self.row_context.rows.layout();
         let attribute = &layout.attributes[scored.attribute];
         let pair = self
@@ -67,7 +68,7 @@ impl WhyGathering<'_> {
             .map(|[from, to]| [from, to].map(|group| self.rank(scored.attribute, group.as_str())));
         let favours_positive = self.job.data.favours_positive();
         self.gather(|g| {
-            let group = ScoredGroup::read(self.row_context, scored, g)?;
+            let group = ScoredGroup::read(self.row_context, scored, g, true)?;
             let own = &group.batch.groups[scored.attribute];
             let mut counted = CountedPeople::new();
             group.people(layout, attribute, own, |i, person, cfs| {
@@ -101,7 +102,7 @@ impl WhyGathering<'_> {
             layout.attributes[attribute].groups.iter().position(|name| name == from.as_str())
         });
         self.gather(|g| {
-            let batch = self.row_context.rows.read_keys(g)?;
+            let batch = self.row_context.rows.read(g, Projection::NO_FEATURES)?;
             let (roles, scores) = (self.row_context.roles.read(g)?, scores.read(g)?);
             let mut counted = CountedPeople::new();
             for (i, &group) in batch.groups[attribute].iter().enumerate() {
@@ -128,7 +129,7 @@ impl WhyGathering<'_> {
         let (mut places, mut switched) = (Vec::<CountedPlace>::new(), Vec::new());
         let read = |g: usize| {
             let counted = count(g)?;
-            let batch = self.row_context.rows.read(g)?;
+            let batch = self.row_context.rows.read(g, Projection::ALL)?;
             let places: Vec<usize> = counted.iter().map(|person| person.0).collect();
             let of = |of: &Vec<u16>| places.iter().map(|&i| of[i]).collect::<Vec<u16>>();
             let own: Vec<Vec<u16>> = batch.groups.iter().map(of).collect();

@@ -2,27 +2,19 @@
 //! of a graph-uncertain set, or worlds that move encoded columns.
 
 use crate::data::FeatureRows;
-use crate::data::rows::aligned::{CounterfactualReader, NO_ROW, ScoreReader, WorldRowReader};
 use crate::stage::count::evidence::ScoredGroup;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
+use crate::stage::score::worlds::{KeyedWorldRows, WorldRows};
 
 /// Where the counterfactuals of people come from.
 pub(crate) enum SwitchSource<'a> {
     /// A row for each.
     Rows,
-    /// Rows of worlds.
-    WorldRows(WorldRowSwitches),
+    /// Rows of worlds, and how many graphs count: those that were fitted on all training rows come
+    /// after them and do not.
+    WorldRows(WorldRows, usize),
     /// Worlds that move the encoded columns of a model.
     Expected(ExpectedSwitches<'a>),
-}
-
-/// The rows of worlds, open for reading.
-pub(crate) struct WorldRowSwitches {
-    pub(crate) made: CounterfactualReader,
-    pub(crate) reached: WorldRowReader,
-    pub(crate) scores: ScoreReader,
-    /// Graphs; those that were fitted on all training rows come after them and do not count.
-    pub(crate) n_worlds: usize,
 }
 
 /// Worlds with expected levels.
@@ -44,9 +36,8 @@ impl ExpectedSwitches<'_> {
 pub(crate) enum KeyedSwitches<'a> {
     /// A key is a counterfactual.
     Rows(&'a ScoredGroup),
-    /// A key has a row in each world: the first row of each key, the row of each world, the scores
-    /// of the rows, and the numbers of all graphs and of those that count.
-    Worlds(Vec<usize>, Vec<u16>, Vec<f64>, [usize; 2]),
+    /// A key has a row in each world, of which so many count.
+    Worlds(KeyedWorldRows, usize),
     /// A key has expected levels in each world: the rows of the row group.
     Expected(&'a ExpectedSwitches<'a>, FeatureRows),
 }
@@ -59,14 +50,9 @@ impl KeyedSwitches<'_> {
             KeyedSwitches::Rows(group) => {
                 vec![(u64::from(group.keys.cf_index[key]), key, group.scores_cf[key])]
             }
-            KeyedSwitches::Worlds(starts, reached, scores, [n, n_worlds]) => {
-                let of_key = &reached[key * n..(key + 1) * n];
-                let rows = (0_u64..).zip(&of_key[..*n_worlds]).filter(|(_, row)| **row != NO_ROW);
-                rows.map(|(world, row)| {
-                    let place = starts[key] + usize::from(*row);
-                    (world, place, scores.get(place).copied().unwrap_or(f64::NAN))
-                })
-                .collect()
+            KeyedSwitches::Worlds(rows, counted) => {
+                let counted = rows.of_key(key).take_while(|(world, ..)| world < counted);
+                counted.map(|(world, place, score)| (world as u64, place, score)).collect()
             }
             KeyedSwitches::Expected(..) => Vec::new(),
         }

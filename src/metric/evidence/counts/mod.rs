@@ -39,7 +39,7 @@ pub(crate) struct FactualCounts {
     pub groups: Vec<GroupFactualCounts>,
     /// The rows of no declared group by the number of their word; [`u32::MAX`] = none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    ungrouped: BTreeMap<u32, GroupFactualCounts>,
+    pub ungrouped: BTreeMap<u32, GroupFactualCounts>,
     /// Whether people have weights.
     weighted: bool,
     /// What the rows of each person weigh, by person and group. None where each row is a person.
@@ -50,10 +50,10 @@ pub(crate) struct FactualCounts {
     pub strata: Option<Strata>,
     /// The scores of those with a label. None where scores as such are not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    scores: Option<LabelledScores>,
+    pub scores: Option<LabelledScores>,
     /// Everybody with a score, for the curves of every threshold. None where none are asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    grid: Option<RowGridCounts>,
+    pub grid: Option<RowGridCounts>,
 }
 
 impl FactualCounts {
@@ -121,11 +121,6 @@ impl FactualCounts {
         FactualCounts { grid: Some(RowGridCounts::new(self.groups.len(), grid)), ..self }
     }
 
-    /// Everybody by the thresholds at which they are positive; none where no curves are asked for.
-    pub(crate) fn grid(&self) -> Option<&RowGridCounts> {
-        self.grid.as_ref()
-    }
-
     /// Adds a row of no declared group, which weighs so many units, by the number of its word.
     pub(crate) fn add_ungrouped(
         &mut self,
@@ -135,11 +130,6 @@ impl FactualCounts {
         predicted: Option<bool>,
     ) {
         self.ungrouped.entry(word).or_default().add(label, predicted, false, weight);
-    }
-
-    /// The rows of no declared group by the number of their word; [`u32::MAX`] = none.
-    pub(crate) fn ungrouped(&self) -> &BTreeMap<u32, GroupFactualCounts> {
-        &self.ungrouped
     }
 
     /// Some people by label and prediction.
@@ -173,11 +163,6 @@ impl FactualCounts {
         }
     }
 
-    /// The scores of people with a label; none where scores as such are not measured.
-    pub(crate) fn scores(&self) -> Option<&LabelledScores> {
-        self.scores.as_ref()
-    }
-
     /// Adds the stratum of a row of a group, in addition to the row itself, with what it weighs in
     /// whole units. `key` is the person's own. Rows without a prediction are passed over.
     pub(crate) fn add_stratum(
@@ -205,7 +190,7 @@ impl FactualCounts {
         };
         let mut kinds = Vec::new();
         for group in of.groups(self.groups.len()) {
-            let states = self.groups[group].cells().iter().enumerate();
+            let states = self.groups[group].cells.iter().enumerate();
             kinds.extend(states.filter(|(_, sums)| sums.people() > 0).filter_map(
                 |(state, sums)| {
                     Some(UnitKind::one((9 * group + state) as u64, cell(state)?, *sums))
@@ -220,8 +205,7 @@ impl FactualCounts {
 
     /// Persons with a row in some groups; none where each row is a person.
     pub(crate) fn n_persons(&self, of: GroupSelection) -> Option<u64> {
-        let all = self.persons.as_ref()?.units(|group, _| of.holds(group).then_some(0));
-        Some(all.len() as u64)
+        Some(self.persons.as_ref()?.n_persons(|group| of.holds(group)))
     }
 
     /// People with a prediction: persons, where one may have several rows.

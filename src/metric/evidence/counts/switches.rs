@@ -1,27 +1,39 @@
-//! Counterfactuals by what is predicted of them and of the person as is.
+//! The first pass over people with their counterfactuals: counts by what is predicted of them and of
+//! the person as is, and sums of their scores.
+//!
+//! People with a pair of scores wait, sorted by group, and their pairs are computed in chunks (see
+//! [`chunk`](crate::metric::evidence::chunk)), whose sums are made in registers and added to those of
+//! the direction once. A sum is the same regardless of the order of the people and however they are
+//! divided. Weights, comparisons and patterns of people are added person by person.
 
 use std::collections::BTreeMap;
 
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
-use crate::exec::accumulator::map_as_list;
+use crate::exec::accumulator::{Accumulator, map_as_list};
 use crate::metric::evidence::additive::additive;
-use crate::metric::evidence::ccm_cells::{PatternTally, ScopeCellProfiles};
+use crate::metric::evidence::ccm_cells::PatternTally;
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::person::{
-    ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells, cell_index, scored_pair,
+    ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells, cell_index,
 };
 use crate::metric::evidence::person_sums::PersonSwitchCounts;
-use crate::metric::evidence::score_bins::{PARTS, PairParts, SwitchScoreBins};
+use crate::metric::evidence::score_bins::SwitchScoreBins;
 use crate::metric::evidence::score_grid::{ScoreGrid, SwitchGridCounts};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
+use crate::metric::evidence::waiting_pairs::WaitingPairs;
+#[cfg(test)]
+use crate::metric::scope::MetricScope;
 use crate::metric::scope::ScopeIndex;
 use crate::num::additive::Additive;
+
+/// People and pairs that wait for each other at most.
+const WAITING: (usize, usize) = (1 << 14, 1 << 21);
 
 /// All counterfactuals under one model, one sensitive attribute and one counterfactual set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,10 +51,10 @@ pub(crate) struct CounterfactualCounts {
     persons: Option<PersonSwitchCounts>,
     /// The counterfactuals for the curves of every threshold. None where none are asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    grid: Option<SwitchGridCounts>,
+    pub(crate) grid: Option<SwitchGridCounts>,
     /// The counterfactuals by their scores, for drawing. None where they are not drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    bins: Option<SwitchScoreBins>,
+    pub(crate) bins: Option<SwitchScoreBins>,
     /// Of the cells of the extended matrix those whose two scores agree to single precision, by
     /// direction, as far as any has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -53,6 +65,11 @@ pub(crate) struct CounterfactualCounts {
     /// The same people by their supported counterfactuals alone, without scores and curves.
     #[serde(default, skip_serializing_if = "SupportedOnly::is_all")]
     supported: SupportedOnly<CounterfactualCounts>,
+    /// People with a pair of scores.
+    pub(crate) n_scored: u64,
+    /// Nobody, once it is settled.
+    #[serde(skip)]
+    waiting: WaitingPairs,
 }
 
 impl CounterfactualCounts {
@@ -70,6 +87,8 @@ impl CounterfactualCounts {
             rounded: Vec::new(),
             unsupported: BTreeMap::new(),
             supported: SupportedOnly::default(),
+            n_scored: 0,
+            waiting: WaitingPairs::default(),
         }
     }
 
@@ -178,32 +197,10 @@ impl CounterfactualCounts {
         CounterfactualCounts { bins, ..self }
     }
 
-    /// The counterfactuals by their scores; none where they are not drawn.
-    pub(crate) fn bins(&self) -> Option<&SwitchScoreBins> {
-        self.bins.as_ref()
-    }
-
     /// The same where curves of every threshold are asked for.
     #[must_use]
     pub(crate) fn with_grid(self, grid: ScoreGrid) -> Self {
         CounterfactualCounts { grid: Some(SwitchGridCounts::new(self.groups, grid)), ..self }
-    }
-
-    /// The counterfactuals by the thresholds at which they are positive; none where no curves are
-    /// asked for.
-    pub(crate) fn grid(&self) -> Option<&SwitchGridCounts> {
-        self.grid.as_ref()
-    }
-
-    /// Adds the person for the curves of every threshold, in addition to the person.
-    pub(crate) fn add_to_grid(
-        &mut self,
-        person: &ScoredPerson,
-        counterfactuals: &[ScoredCounterfactual],
-    ) {
-        if let Some(grid) = &mut self.grid {
-            grid.add(person, counterfactuals);
-        }
     }
 
     /// Adds those counterfactuals of the person whose switch is one of rounding, in addition to the
@@ -234,47 +231,19 @@ impl CounterfactualCounts {
         self.weighed.is_some()
     }
 
-    /// Number of groups.
-    pub(crate) fn groups(&self) -> usize {
-        self.groups
-    }
-
-    /// [`CounterfactualCounts::add_all`] where nobody has a key.
+    /// Adds one person without a key, who does not wait.
     #[cfg(test)]
     pub(crate) fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
-        self.add_all(0, person, counterfactuals);
+        self.add_person(0, person, counterfactuals);
+        self.settle();
     }
 
-    /// Adds one person with all their counterfactuals of this set, by itself, by weight and by
-    /// unit, whether or not these are supported; a person is added once. `key` is the person's own.
+    /// Adds one person with all their counterfactuals of this set; a person is added once. `key` is
+    /// the person's own.
     ///
     /// # Panics
     /// Where a group is not below the number of groups, or a counterfactual leads to the person's
     /// own group: a bug of the caller.
-    pub(crate) fn add_all(
-        &mut self,
-        key: u64,
-        person: &ScoredPerson,
-        counterfactuals: &[ScoredCounterfactual],
-    ) {
-        self.add_people_cells(key, person, counterfactuals);
-        self.add_rounded(person, counterfactuals);
-        for counterfactual in counterfactuals {
-            if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
-                let direction = person.group * self.groups + counterfactual.to;
-                let (people, weighed) = self.shift_sums_mut(direction);
-                people.add(cell, score, score_cf, 1);
-                if let Some(weighed) = weighed {
-                    weighed.add(cell, score, score_cf, person.weight);
-                }
-            }
-        }
-    }
-
-    /// The same with those who are counted by their supported counterfactuals alone.
-    ///
-    /// # Panics
-    /// As [`CounterfactualCounts::add_all`].
     pub(crate) fn add_person(
         &mut self,
         key: u64,
@@ -282,78 +251,51 @@ impl CounterfactualCounts {
         counterfactuals: &[ScoredCounterfactual],
     ) {
         self.add_supported(key, person, counterfactuals);
-        self.add_all(key, person, counterfactuals);
+        self.add_all(key, person, counterfactuals, WAITING);
     }
 
-    /// Adds one person with all their counterfactuals and what they weigh, by unit too; but nothing
-    /// of their scores, which are added in chunks.
+    /// The same whether or not these are supported, so many people and pairs waiting at most.
     ///
     /// # Panics
-    /// As [`CounterfactualCounts::add_all`].
-    pub(crate) fn add_cells(
+    /// As [`CounterfactualCounts::add_person`].
+    pub(crate) fn add_all(
         &mut self,
         key: u64,
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
+        most: (usize, usize),
     ) {
-        self.add_supported(key, person, counterfactuals);
         self.add_people_cells(key, person, counterfactuals);
         self.add_rounded(person, counterfactuals);
-        self.add_to_grid(person, counterfactuals);
-    }
-
-    /// Adds the scores of the pairs of a chunk to a direction, with room for their terms.
-    /// [`CounterfactualCounts::finish_bins`] belongs to it.
-    pub(crate) fn add_chunk(
-        &mut self,
-        (from, to): (usize, usize),
-        chunk: &PairChunk,
-        terms: &mut ChunkTerms,
-        arch: Arch,
-    ) {
-        terms.compute(arch, chunk);
-        let direction = from * self.groups + to;
-        let (people, weighed) = self.shift_sums_mut(direction);
-        people.add_chunk(chunk, terms, None);
-        if let Some(weighed) = weighed {
-            weighed.add_chunk(chunk, terms, Some(&chunk.weight));
+        if let Some(grid) = &mut self.grid {
+            grid.add(person, counterfactuals);
         }
-        self.add_to_bins(direction, terms.parts(chunk.len()), &chunk.weight);
-    }
-
-    /// Adds pairs of a direction by the parts of their scores: to the bins of drawings where they
-    /// are kept, else to the coarse bins of the changes.
-    fn add_to_bins(&mut self, direction: usize, parts: PairParts<'_>, weights: &[u64]) {
-        if let Some(bins) = &mut self.bins {
-            return bins.add(direction, parts, weights);
-        }
-        let [_, _, changes] = parts;
-        let (people, weighed) = self.shift_sums_mut(direction);
-        let bins = changes.iter().map(|&part| usize::from(part) / PARTS);
-        bins.clone().for_each(|bin| people.add_change(bin, 1));
-        if let Some(weighed) = weighed {
-            bins.zip(weights).for_each(|(bin, &weight)| weighed.add_change(bin, weight));
-        }
-    }
-
-    /// Makes the coarse bins of the changes from the bins of drawings, where these are kept.
-    pub(crate) fn finish_bins(&mut self) {
-        let Some(bins) = self.bins.take() else { return };
-        for direction in 0..self.groups * self.groups {
-            let [cases, weights] = bins.coarse_changes(direction);
-            let (people, weighed) = self.shift_sums_mut(direction);
-            people.set_changes(cases);
-            if let Some(weighed) = weighed {
-                weighed.set_changes(weights);
+        if self.waiting.push(key, person, counterfactuals) {
+            self.n_scored += 1;
+            if self.waiting.are(most) {
+                self.settle();
             }
         }
-        self.bins = Some(bins);
     }
 
-    /// The score sums of a direction, of people and of what they weigh.
-    fn shift_sums_mut(&mut self, direction: usize) -> (&mut ShiftSums, Option<&mut ShiftSums>) {
-        let weighed = self.weighed.as_mut().map(|weighed| &mut weighed[direction]);
-        (&mut self.shifts[direction], weighed)
+    /// Adds the scores of those who wait.
+    pub(crate) fn settle(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let (arch, mut chunk) = (Arch::new(), Box::new(PairChunk::new()));
+        let mut terms = ChunkTerms::new();
+        self.waiting.drain(self.groups, &mut chunk, |(from, to), _, chunk| {
+            let direction = from * self.groups + to;
+            terms.compute(arch, chunk);
+            self.shifts[direction].add_chunk(chunk, &terms, None);
+            if let Some(weighed) = &mut self.weighed {
+                weighed[direction].add_chunk(chunk, &terms, Some(&chunk.weight));
+            }
+            if let Some(bins) = &mut self.bins {
+                bins.add(direction, terms.parts(chunk.len()), &chunk.weight);
+            }
+        });
     }
 
     /// The units of a scope, by its number, by the cells of the extended matrix that they fill;
@@ -376,32 +318,52 @@ impl CounterfactualCounts {
 
     /// People with a counterfactual: persons, where one may have several rows.
     pub(crate) fn people_moved(&self) -> u64 {
-        let persons = self.persons.as_ref().map(|of| of.cells.units(|_, _| Some(0)).len() as u64);
-        persons.unwrap_or_else(|| self.cell_profiles().total().n_rows(|_| true))
+        let persons = self.persons.as_ref().map(|of| of.cells.n_persons(|_| true));
+        persons.unwrap_or_else(|| self.people.n_moved())
     }
 
     /// The score sums of a direction in units of weight; none where nobody has a weight.
+    ///
+    /// # Panics
+    /// As [`CounterfactualCounts::shift`].
     pub(crate) fn weight_shift(&self, from: usize, to: usize) -> Option<&ShiftSums> {
-        Some(&self.weighed.as_ref()?[from * self.groups + to])
+        Some(&self.settled().weighed.as_ref()?[from * self.groups + to])
     }
 
-    /// The people of every scope by the cells of the extended matrix. Walks over all patterns: ask
-    /// once.
-    pub(crate) fn cell_profiles(&self) -> ScopeCellProfiles {
-        self.people.cell_profiles(self.is_weighted())
+    /// The people of every scope, by its number, by the cells of the extended matrix, as rows. Walks
+    /// over all patterns: ask once.
+    pub(crate) fn cell_profiles(&self) -> Vec<UnitSums> {
+        let cell = |label: Option<usize>, before, after| {
+            cell_index(label.map(|label| label == 1), before == 1, after == 1)
+        };
+        self.people.units(ECCM_CELLS, self.is_weighted(), cell)
+    }
+
+    /// The extended matrix of a scope; none where two groups have no such scope.
+    #[cfg(test)]
+    pub(crate) fn eccm(&self, scope: MetricScope) -> Option<Eccm> {
+        let (place, _) = self.scope_index().scopes().find(|(_, of)| *of == scope)?;
+        Some(self.cell_profiles()[place].eccm())
+    }
+
+    /// The same, once nobody waits.
+    fn settled(&self) -> &Self {
+        assert!(self.waiting.is_empty(), "the first pass is not settled");
+        self
     }
 
     /// The score sums of a direction.
+    ///
+    /// # Panics
+    /// Where somebody still waits: a bug of the caller.
     pub(crate) fn shift(&self, from: usize, to: usize) -> &ShiftSums {
-        &self.shifts[from * self.groups + to]
+        &self.settled().shifts[from * self.groups + to]
     }
 
     /// The score sums of all directions together.
     pub(crate) fn shift_total(&self) -> ShiftSums {
         let mut total = ShiftSums::default();
-        for sums in &self.shifts {
-            total.absorb(sums);
-        }
+        self.settled().shifts.iter().for_each(|sums| total.absorb(sums));
         total
     }
 
@@ -440,5 +402,121 @@ impl CounterfactualCounts {
 }
 
 additive!(supported CounterfactualCounts {
-    people, shifts, weighed, persons, grid, bins, rounded, unsupported
+    people, shifts, weighed, persons, grid, bins, rounded, unsupported, n_scored, waiting
 } or without_scores);
+
+impl Accumulator for CounterfactualCounts {
+    fn merge(&mut self, other: Self) {
+        self.absorb(&other);
+    }
+
+    fn settle(&mut self) {
+        CounterfactualCounts::settle(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CounterfactualCounts;
+    use crate::exec::accumulator::Accumulator;
+    use crate::metric::evidence::counting_unit::CountingUnit;
+    use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
+    use crate::num::seed::{RandomStream, h};
+
+    type KeyedPeople = Vec<(u64, ScoredPerson, Vec<ScoredCounterfactual>)>;
+
+    /// Random people, some without label, score or counterfactual, with several counterfactuals in
+    /// a group now and then.
+    fn people(groups: usize, n: usize, weighted: bool) -> KeyedPeople {
+        let mut stream = RandomStream::new(4, &format!("gather/{groups}"));
+        (0..n)
+            .map(|i| {
+                let own = stream.u01();
+                let known = |s: f64, u: f64| (u > 0.03).then_some(s);
+                let score = known(own, stream.u01());
+                let group = stream.u64() as usize % groups;
+                let mut moved = Vec::new();
+                for to in (0..groups).filter(|&to| to != group) {
+                    for _ in 0..[1, 1, 1, 1, 0, 3][stream.u64() as usize % 6] {
+                        let near = own * (0.7 + 0.5 * stream.u01()) + 0.01 * to as f64;
+                        let score = known(near.min(1.0), stream.u01());
+                        let predicted = score.map(|s| s >= 0.5);
+                        moved.push(ScoredCounterfactual::to(to, predicted, score));
+                    }
+                }
+                let label = [None, Some(true), Some(false)][stream.u64() as usize % 3];
+                let weight = if weighted { stream.u64() % 1_000_000 } else { 1 };
+                let predicted = score.map(|s| s >= 0.5);
+                (i as u64 * 77, ScoredPerson { group, label, predicted, score, weight }, moved)
+            })
+            .collect()
+    }
+
+    fn nobody(groups: usize, weighted: bool) -> CounterfactualCounts {
+        let counts = CounterfactualCounts::new(groups);
+        if weighted { counts.counted_by(CountingUnit::WEIGHT) } else { counts }
+    }
+
+    /// The counts person by person.
+    fn counted(people: &KeyedPeople, groups: usize, weighted: bool) -> CounterfactualCounts {
+        let mut counts = nobody(groups, weighted);
+        for (key, person, moved) in people {
+            counts.add_people_cells(*key, person, moved);
+            let pairs = || moved.iter().filter_map(|cf| Some((cf.to, scored_pair(person, cf)?)));
+            counts.n_scored += u64::from(pairs().next().is_some());
+            for (to, (cell, score, score_cf)) in pairs() {
+                let direction = person.group * groups + to;
+                counts.shifts[direction].add(cell, score, score_cf, 1);
+                if let Some(weighed) = &mut counts.weighed {
+                    weighed[direction].add(cell, score, score_cf, person.weight);
+                }
+            }
+        }
+        counts
+    }
+
+    /// Gathers people in parts, merged last first.
+    fn gathered(
+        people: &KeyedPeople,
+        nobody: &CounterfactualCounts,
+        parts: u64,
+    ) -> CounterfactualCounts {
+        let mut all = vec![nobody.clone(); parts as usize];
+        for (i, (key, person, moved)) in people.iter().enumerate() {
+            let part = &mut all[(h(parts, *key, 1) % parts) as usize];
+            part.add_person(*key, person, moved);
+            if i % 1000 == 17 {
+                part.settle();
+            }
+        }
+        let mut whole = all.pop().unwrap();
+        all.into_iter().rev().for_each(|part| whole.merge(part));
+        whole.settle();
+        whole
+    }
+
+    /// However people are divided, the counts are those of people added one by one.
+    #[test]
+    fn chunks_are_people_one_by_one() {
+        for (groups, n, weighted) in
+            [(1, 50, false), (2, 3000, false), (2, 3000, true), (5, 2500, false), (8, 1500, true)]
+        {
+            let people = people(groups, n, weighted);
+            let counts = counted(&people, groups, weighted);
+            for parts in [1, 2, 7] {
+                let nobody = nobody(groups, weighted);
+                let found = gathered(&people, &nobody, parts);
+                assert_eq!(found, counts, "{groups} {parts}");
+                assert_eq!(found.n_scored, counts.people_moved());
+                // Where drawings have finer bins too.
+                let drawn = gathered(&people, &nobody.with_bins(), parts);
+                for (from, to) in counts.scope_index().directions() {
+                    let of = |all: &CounterfactualCounts| {
+                        (all.shift(from, to).clone(), all.weight_shift(from, to).cloned())
+                    };
+                    assert_eq!(of(&drawn), of(&counts), "{groups} {parts}");
+                }
+            }
+        }
+    }
+}

@@ -127,7 +127,7 @@ fn other_people_have_the_interval_of_two_groups() {
         let (_, [whole, _]) = case_of(case);
         let scores = whole.scores().unwrap();
         let runs = [0, 1].map(|group| {
-            let none = LabelledScores::new(ScoreScale::default(), scores.basis());
+            let none = LabelledScores::new(ScoreScale::default(), scores.basis);
             let mut counts = FactualCounts::new(1).with_scores(none);
             let who = crate::metric::scope::GroupSelection::One(group);
             for row in scores.ascending(who) {

@@ -76,8 +76,9 @@ impl GridAudit {
                 row.score_cf.map(positive),
                 row.score_cf,
             );
-            switches.add_cells(row.key, &person, &[moved]);
+            switches.add_person(row.key, &person, &[moved]);
         }
+        switches.settle();
         GridAudit { rows, switches }
     }
 
@@ -287,6 +288,7 @@ fn rates_at_all_scores_add_up_to_the_distances() {
             let (own, moved) = person(row);
             counts.add_person(row.key, &own, &moved);
         }
+        counts.settle();
         let mut second = counts.second_pass();
         for row in &rows {
             let (own, moved) = person(row);
@@ -437,8 +439,9 @@ fn several_counterfactuals_of_a_person_are_no_independent_cases() {
             let person = ScoredPerson::of(0, None, predicted, Some(score));
             let to = (score + 0.2).min(1.0);
             let moved = ScoredCounterfactual::to(1, Some(to >= THRESHOLD), Some(to));
-            counts.add_cells(i, &person, &vec![moved; times]);
+            counts.add_person(i, &person, &vec![moved; times]);
         }
+        counts.settle();
         let curves = all_curves(&counts);
         curve(&curves, "sr", MetricScope::Direction(0, 1)).points[700]
     };

@@ -22,12 +22,11 @@ use crate::metric::evidence::matrix::{MatrixReading, correlation};
 use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured_value::{CellNumbers, MeasuredValue, Subject, people_of_two};
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{Metric, MetricFamily, difference};
+use crate::metric::{GapTransform, Metric, MetricFamily, difference};
 
 /// Of labels and predictions: the metric, that of the difference of two groups, and what is read.
 const FACTUAL: [(&str, &str, MatrixReading); 2] = [
@@ -69,7 +68,7 @@ pub(crate) fn measure_factual_classes(
         units: counts.units(who),
         empty: counts.people(who).or_empty(Undefined::EmptyGroup),
     };
-    let subjects = GroupSubjects::new(counts.groups(), false, subject);
+    let subjects = GroupSubjects::new(counts.groups, false, subject);
     let measured = |(id, of_gap, of): (&str, &str, MatrixReading)| {
         let (ask, subjects) = (&ask, &subjects);
         let value = |metric| {
@@ -77,7 +76,7 @@ pub(crate) fn measure_factual_classes(
             scopes.map(move |scope| subjects.single(scope).measured(of, ask, (metric, scope)))
         };
         let gap = |metric| {
-            let pairs = subjects.comparisons(SwapEffect::Negated).into_iter();
+            let pairs = subjects.comparisons(GapTransform::Difference).into_iter();
             let pairs = pairs.filter(|scope| matches!(scope, MetricScope::Pair(..)));
             pairs.map(move |scope| {
                 let [a, b] = subjects.compared(scope);

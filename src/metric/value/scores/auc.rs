@@ -147,7 +147,7 @@ impl AucEstimate {
     /// The variance where each row is a person without a weight, else that of influences; none
     /// where the value is 0 or 1 or does not vary.
     pub(super) fn spread(&self, plain: bool, by_person: bool) -> Option<Spread> {
-        let found = if plain { self.delong() } else { self.terms(by_person)?.spread() };
+        let found = if plain { self.delong() } else { self.terms(by_person)?.spread };
         found.filter(|of| of.variance > NO_VARIANCE && self.value > 0.0 && self.value < 1.0)
     }
 

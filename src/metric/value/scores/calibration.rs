@@ -54,7 +54,7 @@ impl FittedCoefficient {
         if plain {
             return Some(Spread { variance: self.information, df: f64::INFINITY });
         }
-        GroupTerms::new(self.influences(rows), by_person).spread()
+        GroupTerms::new(self.influences(rows), by_person).spread
     }
 
     /// What each row adds.

@@ -116,7 +116,7 @@ impl MeasureContext<'_> {
         counts: [&FactualCounts; 2],
         rows: RowsOf,
     ) -> Vec<ComparedValue> {
-        let [Some(first), Some(second)] = counts.map(FactualCounts::scores) else {
+        let [Some(first), Some(second)] = counts.map(|of| of.scores.as_ref()) else {
             return Vec::new();
         };
         if !self.settings.families.contains(&MetricFamily::Scores) {

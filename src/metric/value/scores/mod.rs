@@ -61,14 +61,13 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share,
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::student_interval::{GroupTerms, Spread, UnitTerm};
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext};
 use crate::metric::value::measured_value::{
     MeasuredValue, PersonBasis, SubjectPeople, ValuePeople,
 };
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
+use crate::metric::{GapTransform, Metric, MetricFamily, Reads, ScoreReading, difference};
 use crate::param::Level;
 use auc::AucEstimate;
 use calibration::{CumulativeDifference, FittedCoefficient, LogOddsRows};
@@ -124,7 +123,7 @@ fn interval_of(
 impl ScoreSample {
     fn new(scores: &LabelledScores, rows: Vec<RankedScore>, empty: Undefined) -> Self {
         ScoreSample {
-            basis: scores.basis(),
+            basis: scores.basis,
             rows,
             places_are_log_odds: scores.are_log_odds() && !scores.is_binned(),
             empty,
@@ -296,7 +295,7 @@ impl ScoreSample {
 /// label is not there. Choice: where the AUC is 0 or 1, or the scores do not vary, the end is
 /// Wilson's of as many people as the rarer label has.
 pub(crate) fn auc_of_all(counts: &FactualCounts, level: Level) -> Option<(f64, f64)> {
-    let sample = ScoreSample::of(counts, counts.scores()?, GroupSelection::All);
+    let sample = ScoreSample::of(counts, counts.scores.as_ref()?, GroupSelection::All);
     let auc = sample.auc().as_ref().ok()?;
     let hi = match sample.auc_interval(auc, Some(level)) {
         Ok(interval) => interval.hi,
@@ -416,7 +415,7 @@ impl<'a> FoundScore<'a> {
                 let method = if a.is_plain() { IntervalProcedure::DeLong } else { student };
                 (first.spread_of_gap(second, a.is_plain(), by_person), method, GAP_WITHOUT_VARIANCE)
             }
-            (ScoreReading::Brier, ..) if is_one => (terms(a).spread(), student, ONE_PERSON),
+            (ScoreReading::Brier, ..) if is_one => (terms(a).spread, student, ONE_PERSON),
             (ScoreReading::Brier, ..) => (terms(a).gap(&terms(b)), student, ONE_PERSON),
             (ScoreReading::Slope, ..) if by_person && a.n_persons() < LEAST_PERSONS_OF_SLOPE => {
                 return Err(FEW_PERSONS_OF_SLOPE);
@@ -462,7 +461,7 @@ impl GroupSubjects<ScoreSample> {
         let to_others =
             |a: usize| (0..n).filter(move |b| *b != a).map(move |b| MetricScope::Direction(a, b));
         match reading {
-            _ if is_gap => self.comparisons(SwapEffect::Negated),
+            _ if is_gap => self.comparisons(GapTransform::Difference),
             ScoreReading::CrossAuc => (0..n).flat_map(to_others).collect(),
             _ => self.singles(),
         }
@@ -473,7 +472,7 @@ impl MeasureContext<'_> {
     /// Every metric of the family: each group, all together, each pair, each group and all others.
     /// Nothing where no scores were gathered.
     pub(crate) fn scores(&self, counts: &FactualCounts) -> Vec<MeasuredValue> {
-        let Some(scores) = counts.scores() else { return Vec::new() };
+        let Some(scores) = &counts.scores else { return Vec::new() };
         if !self.settings.families.contains(&MetricFamily::Scores) {
             return Vec::new();
         }
@@ -497,7 +496,7 @@ pub(crate) fn measure_reliability(
     counts: &FactualCounts,
     settings: &MeasureSettings,
 ) -> Vec<(GroupSelection, ReliabilityBin)> {
-    let Some(scores) = counts.scores() else { return Vec::new() };
+    let Some(scores) = &counts.scores else { return Vec::new() };
     let context = MeasureContext::new(settings);
     let groups = (0..counts.groups.len()).map(GroupSelection::One);
     let of = |who: GroupSelection| {

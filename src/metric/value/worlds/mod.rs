@@ -36,6 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use self::cases::{GraphCases, ScopeCases, TargetSwitches};
 use super::switches::{impaired, measure_counterfactual, taught};
+use crate::exec::accumulator::Accumulator;
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::additive::additive;
@@ -85,6 +86,9 @@ const DIFFERENT_DENOMINATORS: &str = "none: its denominator differs between grap
 /// Why a mean over graphs has no interval that depends on scores.
 const SUMS_OF_GRAPHS: &str = "none: scores in every graph are stored as sums over all people, so \
                               what each person adds is not known";
+
+/// People and pairs of a world that wait for each other at most: there are thousands of worlds.
+const WAITING: (usize, usize) = (1 << 7, 1 << 10);
 
 /// What a world is, before anybody is counted in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -282,7 +286,7 @@ impl WorldCounts {
         }
         self.supported = supported;
         for (world, of) in self.of_world.iter_mut().zip(counterfactuals.chunks_exact(targets)) {
-            world.counts.add_all(key, person, of);
+            world.counts.add_all(key, person, of, WAITING);
         }
         self.add_cases(key, person, (targets, counterfactuals));
     }
@@ -334,6 +338,16 @@ impl WorldCounts {
 }
 
 additive!(supported WorldCounts { cases, of_world } or without_scores);
+
+impl Accumulator for WorldCounts {
+    fn merge(&mut self, other: Self) {
+        self.absorb(&other);
+    }
+
+    fn settle(&mut self) {
+        self.of_world.iter_mut().for_each(|world| world.counts.settle());
+    }
+}
 
 /// Adds a person to the second pass of every world.
 pub(crate) fn add_second(

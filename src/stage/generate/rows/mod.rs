@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::write_back::{RawCounts, WriteBack, WriteBackRow, WrittenCounts};
 use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch};
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualVerdicts, NaiveKeys, create_counterfactuals, create_support,
 };
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Attribute, Feature, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::{Accumulator, merge_each};
@@ -113,9 +113,9 @@ pub(crate) fn generate(
     row_context.row_groups().in_order(
         |g| {
             let batch = if making.with_features {
-                row_context.rows.read(g)?
+                row_context.rows.read(g, Projection::ALL)?
             } else {
-                row_context.rows.read_keys(g)?
+                row_context.rows.read(g, Projection::NO_FEATURES)?
             };
             let roles = row_context.roles.read(g)?;
             let classes = making.classes.of_group(g, &batch)?;
