@@ -163,7 +163,7 @@ pub(crate) struct GateQuestion {
     /// Why it cannot be judged regardless of the tables; empty where it can.
     pub objections: Vec<GateReason>,
     /// The codes of the objections to its model and its set that the job accepts.
-    pub accepts: Vec<&'static str>,
+    pub accepts: Vec<String>,
     /// Which rows.
     pub scope: GateSubject,
     /// What is asked.
@@ -206,7 +206,7 @@ impl GateQuestion {
 
     /// Whether the job decides it in spite of an objection.
     pub(super) fn accepts(&self, objection: &GateReason) -> bool {
-        self.accepts.contains(&objection.code().as_str())
+        self.accepts.iter().any(|code| code == objection.code().as_str())
     }
 
     /// The columns `rule`: what the limit bounds, and what decides.

@@ -15,8 +15,8 @@
 //!   [`largest`](crate::metric::value::largest).
 //! - Sums of several rates, correlations, other functions of counts, and differences of two models
 //!   or runs: see [`estimate`](crate::metric::estimate).
-//! - How far scores move: Student's, for distances on the logarithm, from what each person adds, see
-//!   [`shift_influence`](crate::metric::evidence::shift_influence).
+//! - How far scores move: Student's, for distances on the logarithm, from what each person adds,
+//!   see [`shift_influence`](crate::metric::evidence::shift_influence).
 //! - Means and quantiles of amounts: Student and Woodruff, see
 //!   [`amounts`](crate::metric::value::amounts).
 //! - AUC, calibration and the like: DeLong, Wald and influences, see
@@ -24,8 +24,8 @@
 //! - Means over causal graphs: as shares of the rows of all graphs, see
 //!   [`worlds`](crate::metric::value::worlds).
 //!
-//! No interval of a metric depends on a seed. [`IntervalProcedure`] lists all methods, each with the
-//! test of its coverage.
+//! No interval of a metric depends on a seed. [`IntervalProcedure`] lists all methods, each with
+//! the test of its coverage.
 //!
 //! Coverage of 95 % intervals, simulated with 20,000 samples of 10, 30 and 300 people a group (see
 //! the tests):
@@ -38,9 +38,10 @@
 //!   100 %, 100 %, 97.4 %. Both have one in 43 % and 3 % of samples of 10 people at 0.1 and 0.02,
 //!   in 92 % and 21 % of samples of 30.
 //! - Where a fifth of the people switches: CMCC 99.0 % (with an interval in 8 % of samples of 10
-//!   people), 96.9 %, 94.8 %; the difference of two CMCC 97.0 %, 95.0 % from 30 people on; P2NR 98.3
-//!   % (in 41 %), 99.4 % (in 92 %), 95.3 %. Where a fiftieth switches: CMCC 98.8 % (in 21 %), 98.0
-//!   %, 95.9 %; the difference 99.9 %, 98.7 % from 30 on; P2NR 99.7 % of samples of 300 (in 90 %).
+//!   people), 96.9 %, 94.8 %; the difference of two CMCC 97.0 %, 95.0 % from 30 people on; P2NR
+//!   98.3 % (in 41 %), 99.4 % (in 92 %), 95.3 %. Where a fiftieth switches: CMCC 98.8 % (in 21 %),
+//!   98.0 %, 95.9 %; the difference 99.9 %, 98.7 % from 30 on; P2NR 99.7 % of samples of 300 (in 90
+//!   %).
 
 use serde::{Deserialize, Serialize};
 
@@ -334,8 +335,8 @@ mod tests {
     use std::path::Path;
 
     use super::{
-        INTERVAL_METHODS, IntervalProcedure, METHODS, ValueInterval, clopper_pearson_lower,
-        mover_ratio, newcombe, wilson, z_of_level,
+        INTERVAL_METHODS, METHODS, ValueInterval, clopper_pearson_lower, mover_ratio, newcombe,
+        wilson, z_of_level,
     };
     use crate::metric::tests::{katz, rate};
 

@@ -147,15 +147,10 @@ impl GroupSelection {
 /// this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ScopeIndex {
-    pub(super) groups: usize,
+    pub(crate) groups: usize,
 }
 
 impl ScopeIndex {
-    /// Of so many groups.
-    pub(crate) fn new(groups: usize) -> Self {
-        ScopeIndex { groups }
-    }
-
     /// Whether one group against the rest is something else than a direction.
     pub(super) fn has_rest(self) -> bool {
         self.groups > 2

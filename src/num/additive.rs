@@ -54,6 +54,12 @@ impl<T: Additive, const N: usize> Additive for [T; N] {
     }
 }
 
+impl<T: Additive> Additive for Box<T> {
+    fn absorb(&mut self, other: &Self) {
+        T::absorb(self, other);
+    }
+}
+
 impl Additive for ValueTally {
     fn absorb(&mut self, other: &Self) {
         self.merge(other);

@@ -12,6 +12,8 @@ use pulp::bytemuck;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::num::additive::Additive;
+
 /// Parts of the whole number, the lowest first.
 const LIMBS: usize = 10;
 
@@ -81,8 +83,8 @@ impl<S: Simd> Round<S> {
 }
 
 impl WideSum {
-    /// Adds the products of numbers of 0 and above, none of which exceeds a bound, vector by vector:
-    /// at most [`MAX_TERMS`] of them. `left` has room for them.
+    /// Adds the products of numbers of 0 and above, none of which exceeds a bound, vector by
+    /// vector: at most [`MAX_TERMS`] of them. `left` has room for them.
     #[inline(always)]
     pub(crate) fn add_products<S: Simd>(
         &mut self,
@@ -133,11 +135,6 @@ impl WideSum {
         add_limbs(&mut self.0[shift / 64..], parts);
     }
 
-    /// Adds another sum.
-    pub(crate) fn merge(&mut self, other: &WideSum) {
-        add_limbs(&mut self.0, other.0.into_iter());
-    }
-
     /// The sum as a number, rounded once.
     pub(crate) fn to_f64(self) -> f64 {
         let Some(top) = (1..LIMBS).rev().find(|&limb| self.0[limb] > 0) else {
@@ -146,6 +143,12 @@ impl WideSum {
         let upper = u128::from(self.0[top]) << 64 | u128::from(self.0[top - 1]);
         let rest = self.0[..top - 1].iter().any(|limb| *limb > 0);
         libm::scalbn((upper | u128::from(rest)) as f64, LOWEST + 64 * (top as i32 - 1))
+    }
+}
+
+impl Additive for WideSum {
+    fn absorb(&mut self, other: &Self) {
+        add_limbs(&mut self.0, other.0.into_iter());
     }
 }
 
@@ -184,6 +187,7 @@ mod tests {
     use pulp::{Arch, Simd};
 
     use super::{LANES, MAX_TERMS, WideSum};
+    use crate::num::additive::Additive;
     use crate::num::seed::RandomStream;
     use crate::num::vectors::{VectorJob, run_with_vectors};
 
@@ -222,7 +226,7 @@ mod tests {
         for (column, arch) in [(1, Arch::Scalar), (7, Arch::new()), (500, Arch::Scalar)] {
             let (first, last) = terms.split_at(1234);
             let mut parts = sum_of(last, column, arch);
-            parts.merge(&sum_of(first, column, arch));
+            parts.absorb(&sum_of(first, column, arch));
             assert_eq!(parts, whole);
         }
         let text = serde_json::to_string(&whole).unwrap();

@@ -112,7 +112,7 @@ states! {
     KeptPopulation = "kept-population" version 1;
     CounterfactualCounts = "counterfactual-counts" version 6;
     ShiftPass = "shift-pass" version 3;
-    FactualClassCounts = "factual-class-counts" version 7;
+    FactualClassCounts = "factual-class-counts" version 8;
     SwitchClassCounts = "switch-class-counts" version 4;
     SwitchPart = "switch-part" version 3;
     PairedCounts = "paired-counts" version 1;

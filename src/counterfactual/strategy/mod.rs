@@ -157,15 +157,6 @@ pub enum AcceptedOfSet {
     UnsupportedPeople,
 }
 
-impl AcceptedOfSet {
-    /// The code, as the job writes it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            AcceptedOfSet::UnsupportedPeople => "unsupported-people",
-        }
-    }
-}
-
 /// The strategy with this key, if there is one.
 pub(crate) fn find(key: &str) -> Option<&'static StrategyRecord> {
     STRATEGIES.iter().find(|(known, _)| *known == key).map(|(_, record)| record)

@@ -42,7 +42,7 @@ fn an_issue_about_its_model_leaves_a_gate_inconclusive_unless_it_is_accepted() {
     // Another model; an issue that is only told.
     of(&[objected("not-repeatable", "other")], &kept, "<= 0.3 | pass");
     of(&[IssueRow::warning("one-decision", "m", 7, "text")], &kept, "<= 0.3 | pass");
-    let accepts = GateQuestion { accepts: vec!["not-repeatable"], ..kept.clone() };
+    let accepts = GateQuestion { accepts: vec!["not-repeatable".to_owned()], ..kept.clone() };
     of(&twice, &accepts, "<= 0.3 | pass");
     let inverted = "<= 0.3 | verdict=inconclusive, reason_code=inverted-scores";
     of(&[objected("inverted-scores", "m")], &accepts, inverted);
@@ -72,7 +72,7 @@ fn levels_that_its_model_does_not_know_leave_a_gate_inconclusive() {
     for cells in ["people=4", "group=nobody", "column=region", "model=other"] {
         of(cells, &kept, "pass");
     }
-    of("", &GateQuestion { accepts: vec!["unknown-levels"], ..kept }, "pass");
+    of("", &GateQuestion { accepts: vec!["unknown-levels".to_owned()], ..kept }, "pass");
 }
 
 /// An arm that added nothing is the model before: that it keeps a limit says nothing of adding.

@@ -23,7 +23,7 @@ use crate::model::kind::scale_key::ScaleBlock;
 use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::model::kind::trained::rebuild;
 use crate::model::kind::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
-use crate::param::{ColumnName, CommandArgument, Name};
+use crate::param::{ColumnName, CommandArgument, Name, key_word};
 
 use super::defaults::{families, needs_counterfactual};
 use super::names::numbered;
@@ -120,7 +120,7 @@ impl<'a> JobChecker<'a> {
                 }
                 _ => continue,
             };
-            self.say(place, m::probability_never(name, why_not, code.word()));
+            self.say(place, m::probability_never(name, why_not, key_word(code)));
         }
     }
 

@@ -1,8 +1,8 @@
-//! Sums of [`Additive`](crate::num::additive::Additive) evidence that are states of a pass, or of people whose counterfactuals the
-//! reference rows support.
+//! Sums of [`Additive`](crate::num::additive::Additive) evidence that are states of a pass, or of
+//! people whose counterfactuals the reference rows bear out.
 
 /// A struct is the sum of its named fields; the others say what is summed. `accumulated` are those
-/// that are states of a pass.
+/// that are states of a pass, `settled` those of which some wait until it settles.
 macro_rules! additive {
     ($type:ty { $($field:ident),+ }) => {
         crate::num::additive::additive!($type { $($field),+ });
@@ -11,13 +11,38 @@ macro_rules! additive {
         additive!($type { $($field),+ });
         additive!(accumulated $type);
     };
-    // With a field `supported`, see [`SupportedOnly`](crate::metric::evidence::supported).
+    (settled $type:ty { $($field:ident),+ }) => {
+        additive!($type { $($field),+ });
+        additive!(settled $type);
+    };
+    // The field `supported` holds what supported counterfactuals alone give: none while all of them
+    // are supported, because then it is what all give, which is `so_far`.
     (supported $type:ty { $($field:ident),+ } or $so_far:ident) => {
+        impl $type {
+            /// The same people by their supported counterfactuals alone; none where all are
+            /// supported.
+            pub(crate) fn supported(&self) -> Option<&$type> {
+                self.supported.as_deref()
+            }
+
+            /// The same, to add somebody, before they are added to all; none where all are
+            /// supported, also theirs.
+            fn supported_part(&mut self, are_theirs: bool) -> Option<&mut $type> {
+                if self.supported.is_none() && !are_theirs {
+                    self.supported = Some(Box::new(self.$so_far()));
+                }
+                self.supported.as_deref_mut()
+            }
+        }
+
         impl crate::num::additive::Additive for $type {
             fn absorb(&mut self, other: &Self) {
-                let mut supported = std::mem::take(&mut self.supported);
-                supported.absorb(&other.supported, || self.$so_far(), || other.$so_far());
-                self.supported = supported;
+                if let Some(part) = self.supported_part(other.supported.is_none()) {
+                    match other.supported() {
+                        Some(theirs) => part.absorb(theirs),
+                        None => part.absorb(&other.$so_far()),
+                    }
+                }
                 $(self.$field.absorb(&other.$field);)+
             }
         }
@@ -26,6 +51,17 @@ macro_rules! additive {
         impl crate::exec::accumulator::Accumulator for $type {
             fn merge(&mut self, other: Self) {
                 self.absorb(&other);
+            }
+        }
+    };
+    (settled $type:ty) => {
+        impl crate::exec::accumulator::Accumulator for $type {
+            fn merge(&mut self, other: Self) {
+                self.absorb(&other);
+            }
+
+            fn settle(&mut self) {
+                <$type>::settle(self);
             }
         }
     };

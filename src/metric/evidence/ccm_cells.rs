@@ -144,7 +144,7 @@ impl PatternTally {
         weighted: bool,
         cell: impl Fn(Option<usize>, usize, usize) -> usize,
     ) -> Vec<UnitSums> {
-        let places = ScopeIndex::new(self.groups);
+        let places = ScopeIndex { groups: self.groups };
         let mut kinds = vec![BTreeMap::<FilledInOrder, WeightSums>::new(); places.len()];
         for (pattern, people) in self.people() {
             let mut filled = BTreeMap::<usize, BTreeMap<usize, u64>>::new();
@@ -306,7 +306,7 @@ pub(crate) fn any_switches(rows: &UnitSums) -> UnitSums {
         UnitKind::one(kind.key, cell, kind.sums)
     };
     let kinds = rows.kinds().iter().map(any).collect();
-    UnitSums::new(ECCM_CELLS, rows.are_weighted(), kinds, None)
+    UnitSums::new(ECCM_CELLS, rows.weighted, kinds, None)
 }
 
 impl UnitSums {
@@ -324,11 +324,19 @@ pub(crate) fn has_label(cell: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{PatternTally, any_switches, has_label, pattern};
-    use crate::metric::evidence::units::WeightSums;
+    use crate::metric::evidence::person::{ECCM_CELLS, cell_index};
+    use crate::metric::evidence::units::{UnitSums, WeightSums};
+    use crate::metric::scope::ScopeIndex;
     use crate::num::additive::Additive;
     use crate::num::seed::RandomStream;
 
     type PatternPerson = (usize, Option<usize>, Option<usize>, Vec<(usize, Option<usize>)>);
+
+    fn cell_profiles(of: &PatternTally, weighted: bool) -> Vec<UnitSums> {
+        of.units(ECCM_CELLS, weighted, |label, before, after| {
+            cell_index(label.map(|label| label == 1), before == 1, after == 1)
+        })
+    }
 
     /// Random people: group, label, prediction, counterfactuals.
     fn people(groups: usize, per_target: u64, n: usize) -> Vec<PatternPerson> {
@@ -387,7 +395,7 @@ mod tests {
             let mut merged = PatternTally::new(groups, 2);
             parts.iter().rev().for_each(|part| merged.absorb(part));
             assert_eq!(merged, whole);
-            assert_eq!(merged.cell_profiles(true), whole.cell_profiles(true));
+            assert_eq!(cell_profiles(&merged, true), cell_profiles(&whole, true));
         }
     }
 
@@ -401,16 +409,16 @@ mod tests {
         add((1, Some(0), Some(0)), &[(0, Some(1)), (0, Some(1)), (0, Some(0))]);
         add((2, None, Some(1)), &[(0, Some(1))]);
         add((2, Some(1), Some(1)), &[(0, None)]);
-        let spreads = patterns.cell_profiles(false);
-        let total = spreads.total();
+        let (spreads, places) = (cell_profiles(&patterns, false), ScopeIndex { groups: 3 });
+        let total = &spreads[places.total()];
         let eccm = total.eccm();
         assert_eq!((total.n_rows(|_| true), eccm.n()), (3, 6));
         assert_eq!((total.n_rows(has_label), eccm.n_labelled()), (2, 5));
         assert_eq!((eccm.tcp(), eccm.tsn(), eccm.tsp(), eccm.tcn()), (1, 1, 2, 1));
-        let direction = spreads.direction(0, 2);
+        let direction = &spreads[places.direction(0, 2)];
         assert_eq!((direction.n_rows(|_| true), direction.eccm().sn()), (1, 1));
         assert_eq!((patterns.n_missing(2), patterns.n_missing(0)), (1, 0));
-        let direction = spreads.direction(2, 0);
+        let direction = &spreads[places.direction(2, 0)];
         let people = [direction.n_rows(|_| true), direction.n_rows(has_label)];
         assert_eq!((people, direction.eccm().cp()), ([1, 0], 1));
         let any = any_switches(total).eccm();

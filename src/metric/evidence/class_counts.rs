@@ -13,9 +13,8 @@ use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::ccm_cells::{PatternTally, PersonPattern};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::FactualCounts;
-use crate::metric::evidence::person::{Confusion, ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::person_sums::PersonCells;
-use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 use crate::num::additive::Additive;
@@ -208,26 +207,23 @@ impl FactualClassCounts {
         })
     }
 
-    /// Some people, by label and prediction in each class against all others.
-    pub(crate) fn people(&self, of: GroupSelection) -> Confusion {
-        self.one_vs_rest.first().map_or(Confusion::default(), |counts| counts.confusion(of))
-    }
-
     /// Number of classes.
     pub(crate) fn classes(&self) -> usize {
         self.tally.classes
     }
 
-    /// The units of some people by the cells of the matrix that they fill.
-    pub(crate) fn units(&self, of: GroupSelection) -> UnitSums {
-        let square = self.tally.square();
-        let rows = (0..).zip(self.tally.people.people()).filter_map(|(key, (kind, sums))| {
-            let (label, predicted) = kind.label.zip(kind.predicted)?;
-            let cell = label * self.classes() + predicted;
-            self.is_asked(Some(of), kind.group).then(|| UnitKind::one(key, cell, sums))
-        });
-        let persons = self.tally.persons(|group| of.holds(group));
-        UnitSums::new(square, self.tally.weighted, rows.collect(), persons)
+    /// The units of some people, asked for once or more, by the cells of the matrix that they fill.
+    pub(crate) fn units(&self) -> impl Fn(GroupSelection) -> UnitSums {
+        let (square, people) = (self.tally.square(), self.tally.people.people());
+        move |of| {
+            let rows = (0..).zip(&people).filter_map(|(key, (kind, sums))| {
+                let (label, predicted) = kind.label.zip(kind.predicted)?;
+                let cell = label * self.classes() + predicted;
+                self.is_asked(Some(of), kind.group).then(|| UnitKind::one(key, cell, *sums))
+            });
+            let persons = self.tally.persons(|group| of.holds(group));
+            UnitSums::new(square, self.tally.weighted, rows.collect(), persons)
+        }
     }
 }
 
@@ -240,26 +236,20 @@ pub(crate) struct SwitchClassCounts {
     /// By direction.
     tally: ClassTally,
     /// The same people by their supported counterfactuals alone.
-    #[serde(default, skip_serializing_if = "SupportedOnly::is_all")]
-    supported: SupportedOnly<SwitchClassCounts>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    supported: Option<Box<SwitchClassCounts>>,
 }
 
 impl SwitchClassCounts {
     /// Nobody yet, for this number of classes and of groups.
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
         let tally = ClassTally::new(classes, groups, CountingUnit::default());
-        SwitchClassCounts { groups, tally, supported: SupportedOnly::default() }
-    }
-
-    /// The same people by their supported counterfactuals alone; none where all are supported.
-    pub(crate) fn supported(&self) -> Option<&SwitchClassCounts> {
-        self.supported.get()
+        SwitchClassCounts { groups, tally, supported: None }
     }
 
     /// What supported counterfactuals alone give while all are supported.
     fn so_far(&self) -> SwitchClassCounts {
-        let (tally, supported) = (self.tally.clone(), SupportedOnly::default());
-        SwitchClassCounts { tally, supported, ..*self }
+        SwitchClassCounts { tally: self.tally.clone(), supported: None, ..*self }
     }
 
     /// The same, counted by this unit too.
@@ -281,11 +271,9 @@ impl SwitchClassCounts {
         counterfactuals: &[ClassCounterfactual<'_>],
     ) {
         let all = counterfactuals.iter().all(|cf| cf.unsupported == 0);
-        let mut supported = std::mem::take(&mut self.supported);
-        if let Some(part) = supported.part(all, || self.so_far()) {
+        if let Some(part) = self.supported_part(all) {
             part.add_cells(key, person, counterfactuals.iter().filter(|cf| cf.unsupported == 0));
         }
-        self.supported = supported;
         self.add_cells(key, person, counterfactuals.iter());
     }
 

@@ -211,9 +211,12 @@ impl PreparedFlipTest {
         let trees = trees.collect();
         let runs: Vec<_> = (0..groups).map(|group| points.runs(of(1, group))).collect();
         let mut nobody = FlipTestResult {
-            eligible: sample.eligible,
-            looked_at: sample.people.len() as u64,
-            missing: sample.missing,
+            search: FlipSearch {
+                eligible: sample.eligible,
+                looked_at: sample.people.len() as u64,
+                missing: sample.missing,
+                neighbours: knobs.neighbours.get(),
+            },
             facets: Vec::new(),
             weighted: unit.weighted,
             persons: unit.persons.then(PersonCells::new),
@@ -310,12 +313,8 @@ pub(crate) struct FlipVotes {
 /// What the test found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FlipTestResult {
-    /// People of a declared group with a prediction and a value of every feature.
-    pub eligible: u64,
-    /// Those of them who were looked at.
-    pub looked_at: u64,
-    /// Those without a value of some feature.
-    pub missing: u64,
+    /// Whom it found them in, with as many neighbours as were asked for.
+    pub(crate) search: FlipSearch,
     /// By comparison.
     pub(crate) facets: Vec<FacetFlips>,
     /// Whether rows have weights.
@@ -328,7 +327,7 @@ pub(crate) struct FlipTestResult {
 /// How a value of the test was found: its arguments in the table of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FlipSearch {
-    /// People who could be looked at.
+    /// People of a declared group with a prediction and a value of every feature.
     pub(crate) eligible: u64,
     /// Those of them who were.
     pub(crate) looked_at: u64,
@@ -452,7 +451,10 @@ mod tests {
             &knobs(3, 100),
             true,
         );
-        assert_eq!((flips.eligible, flips.looked_at, flips.missing), (11, 11, 1));
+        assert_eq!(
+            (flips.search.eligible, flips.search.looked_at, flips.search.missing),
+            (11, 11, 1)
+        );
         for scope in [MetricScope::Pair(0, 1), MetricScope::RestVsOne(1)] {
             let (facet, units) = flips.facet(scope).unwrap();
             assert_eq!(
@@ -500,7 +502,7 @@ mod tests {
                 done(all, 3, &facets, &knobs, true)
             };
             let whole = gathered(1);
-            assert_eq!((whole.eligible, whole.looked_at), (900, most.min(900)));
+            assert_eq!((whole.search.eligible, whole.search.looked_at), (900, most.min(900)));
             assert_eq!(gathered(2), whole);
             assert_eq!(gathered(7), whole);
         }

@@ -24,8 +24,8 @@ pub(crate) struct GroupFactualCounts {
 }
 
 impl GroupFactualCounts {
-    /// Adds one row with what it weighs, 1 where nobody has a weight: its label and prediction where
-    /// known, and whether its score lies exactly at the threshold.
+    /// Adds one row with what it weighs, 1 where nobody has a weight: its label and prediction
+    /// where known, and whether its score lies exactly at the threshold.
     pub(crate) fn add(
         &mut self,
         label: Option<bool>,

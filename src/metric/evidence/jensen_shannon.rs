@@ -7,9 +7,9 @@
 //! scores hardly move.
 //!
 //! S and C must be known before the first term: [`ShiftPass`](crate::metric::evidence::shift_pass)
-//! is a second pass over the people. Its interval needs the means of both parts of j, `a ln(2a/(a+b))`
-//! and `b ln(2b/(a+b))`, whose difference is a - b and a small rest, the *skew*; as the sums of a
-//! and b are the same, the sums of j and of the skew give both.
+//! is a second pass over the people. Its interval needs the means of both parts of j,
+//! `a ln(2a/(a+b))` and `b ln(2b/(a+b))`, whose difference is a - b and a small rest, the *skew*;
+//! as the sums of a and b are the same, the sums of j and of the skew give both.
 
 use serde::{Deserialize, Serialize};
 

@@ -25,6 +25,5 @@ pub(crate) mod shift;
 pub(crate) mod shift_influence;
 pub(crate) mod shift_pass;
 pub(crate) mod strata;
-pub(crate) mod supported;
 pub(crate) mod units;
 mod waiting_pairs;

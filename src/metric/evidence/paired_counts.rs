@@ -50,7 +50,8 @@ impl PairedCell {
 /// The rows of two models by what both say; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PairedCounts {
-    groups: usize,
+    /// Number of groups.
+    pub(crate) groups: usize,
     weighted: bool,
     /// Rows by the cells that one of them fills, each with how often, ascending.
     #[serde(with = "map_as_list")]
@@ -69,11 +70,6 @@ impl PairedCounts {
             kinds: BTreeMap::new(),
             persons: unit.persons.then(PersonCells::new),
         }
-    }
-
-    /// Number of groups.
-    pub(crate) fn groups(&self) -> usize {
-        self.groups
     }
 
     /// Adds a row that weighs so many units (1 where nobody has a weight). `key` is the person's

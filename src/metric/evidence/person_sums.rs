@@ -190,6 +190,7 @@ pub(crate) fn memory(persons: u64, rows: u64, per_row: u64, threads: usize) -> u
 #[cfg(test)]
 mod tests {
     use super::{PersonCells, memory};
+    use crate::num::additive::Additive;
 
     #[test]
     fn rows_of_a_person_add_up_in_any_order() {
@@ -201,7 +202,7 @@ mod tests {
         };
         let whole = gather(&rows);
         let (mut first, second) = (gather(&rows[3..]), gather(&rows[..3]));
-        first.merge(&second);
+        first.absorb(&second);
         assert_eq!(first, whole);
         let of = |place: Option<usize>| {
             let units = whole.units(|at, cell| place.is_none_or(|of| of == at).then_some(cell));

@@ -1,8 +1,8 @@
 //! What each unit adds to the score metrics of a scope, and the intervals that follow.
 //!
 //! A unit is a row with all its counterfactuals in the scope, or a person with several rows. With W
-//! what the pairs weigh, m the value and, for the two divergences, a = s / mean s, b = c / mean c, a
-//! unit adds the sum over its pairs of w / W times
+//! what the pairs weigh, m the value and, for the two divergences, a = s / mean s, b = c / mean c,
+//! a unit adds the sum over its pairs of w / W times
 //!
 //! - MCD: d - m, d = c - s; MACD: |d| - m; RMSCD: (d^2 - m^2) / (2 m);
 //! - KLD: a ln(a/b) - a (m + 1) + b;
@@ -33,8 +33,8 @@
 use pulp::{Arch, Simd};
 use serde::{Deserialize, Serialize};
 
-use crate::exec::accumulator::merge_present;
 use crate::metric::catalog::shift::METRICS;
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::chunk::{BalancedTerms, CHUNK, LogTerms, PairChunk};
 use crate::metric::evidence::jensen_shannon_sums::DivergenceSums;
 use crate::metric::evidence::person_sums::PersonCells;
@@ -71,8 +71,8 @@ const PRODUCTS: [(usize, usize); DIRECT + 6] =
 /// How many [`products_of_products`] are.
 const FOURTHS: usize = DIRECT + 15;
 
-/// Products of two of [`PRODUCTS`] by their numbers: the fourth powers of the first four terms, then
-/// every monomial of degree 4 of f, a and b once, as a square times a product.
+/// Products of two of [`PRODUCTS`] by their numbers: the fourth powers of the first four terms,
+/// then every monomial of degree 4 of f, a and b once, as a square times a product.
 fn products_of_products() -> impl Iterator<Item = (usize, usize)> {
     let with = |one: usize| one..if one < DIRECT { one + 1 } else { PRODUCTS.len() };
     (0..DIRECT + 3).flat_map(move |one| with(one).map(move |other| (one, other)))
@@ -154,14 +154,7 @@ struct InfluenceSums {
 /// A term of the pairs of a chunk.
 type UnitColumn = [f64; CHUNK];
 
-impl InfluenceSums {
-    fn merge(&mut self, other: &InfluenceSums) {
-        self.units += other.units;
-        let mine = self.products.iter_mut().chain(&mut self.fourths);
-        let theirs = other.products.iter().chain(&other.fourths);
-        mine.zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
-    }
-}
+additive!(InfluenceSums { units, products, fourths });
 
 /// Adds units by their terms, filled up with 0 to a multiple of [`LANES`].
 impl VectorJob for (&mut InfluenceSums, UnitTerms<&[f64]>) {
@@ -371,16 +364,8 @@ impl ShiftInfluences {
         rows.clear();
     }
 
-    /// Adds other rows of the same pass.
-    pub(crate) fn merge(&mut self, other: ShiftInfluences) {
-        merge_present(&mut self.rows, other.rows, |mine, theirs| mine.merge(&theirs));
-        if let (Some(mine), Some(theirs)) = (&mut self.units, &other.units) {
-            mine.merge(theirs);
-        }
-    }
-
-    /// What each unit adds to each metric, by scope and ascending by key; nobody where rows were not
-    /// added up by key. `factors` are those of the scopes.
+    /// What each unit adds to each metric, by scope and ascending by key; nobody where rows were
+    /// not added up by key. `factors` are those of the scopes.
     pub(crate) fn of_units(&self, factors: &[ScopeFactors]) -> Vec<Vec<(u64, Influences)>> {
         let Some(units) = &self.units else { return vec![Vec::new(); factors.len()] };
         let of_place = |(units, factors): (Vec<(u64, UnitTerms<FixedSum>)>, &ScopeFactors)| {
@@ -390,6 +375,8 @@ impl ShiftInfluences {
         units.by_place(factors.len()).into_iter().zip(factors).map(of_place).collect()
     }
 }
+
+additive!(ShiftInfluences { rows, units });
 
 /// What is known of a scope after the second pass.
 #[derive(Debug, Clone, Copy)]
@@ -445,8 +432,8 @@ impl ScopeFactors {
         powers
     }
 
-    /// The sum of a power of f - a A - b B from those of its monomials, each with its terms by their
-    /// numbers; 0 where nothing is left of these.
+    /// The sum of a power of f - a A - b B from those of its monomials, each with its terms by
+    /// their numbers; 0 where nothing is left of these.
     fn polynomial(&self, sums: &[(Vec<usize>, &WideSum)]) -> f64 {
         let factorial = |n: usize| (1..=n).product::<usize>();
         let mut monomials: Vec<(usize, f64)> = Vec::new();

@@ -5,7 +5,7 @@
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
-use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::chunk::{BalancedTerms, PairChunk};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::jensen_shannon_sums::DivergenceSums;
@@ -157,17 +157,4 @@ impl ShiftPass {
     }
 }
 
-impl Accumulator for ShiftPass {
-    fn merge(&mut self, mut other: ShiftPass) {
-        self.settle();
-        other.settle();
-        self.sums.absorb(&other.sums);
-        if let (Some(mine), Some(theirs)) = (&mut self.influences, other.influences) {
-            mine.merge(theirs);
-        }
-    }
-
-    fn settle(&mut self) {
-        ShiftPass::settle(self);
-    }
-}
+additive!(settled ShiftPass { sums, influences, waiting });

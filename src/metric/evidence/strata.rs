@@ -300,6 +300,6 @@ mod tests {
         assert_eq!(written, serde_json::to_string(&merged).unwrap());
         let (a, d) = (GroupSelection::One(0), GroupSelection::Rest(0));
         assert_eq!(whole.facets(WeightSums::sum, a, d), plain.facets(WeightSums::people, a, d));
-        assert!(!plain.units(|_| true).are_weighted() && plain.n_missing(0) > 50);
+        assert!(!plain.units(|_| true).weighted && plain.n_missing(0) > 50);
     }
 }

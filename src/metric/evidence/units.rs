@@ -119,12 +119,6 @@ impl UnitKind {
         UnitKind { key, cells: vec![(cell, 1)], sums }
     }
 
-    /// From what one of them fills of all cells.
-    pub(crate) fn new(key: u64, cells: &[u64], sums: WeightSums) -> Self {
-        let filled = cells.iter().copied().enumerate().filter(|(_, n)| *n > 0);
-        UnitKind { key, cells: filled.collect(), sums }
-    }
-
     /// All cells, filled or not.
     pub(crate) fn all<const N: usize>(&self) -> [u64; N] {
         let mut all = [0; N];
@@ -162,7 +156,8 @@ pub(crate) struct UnitSums {
     rows: Vec<WeightSums>,
     of_rows: Vec<UnitKind>,
     of_persons: Option<Vec<UnitKind>>,
-    weighted: bool,
+    /// Whether rows have weights.
+    pub(crate) weighted: bool,
 }
 
 impl UnitSums {
@@ -201,11 +196,6 @@ impl UnitSums {
     /// Whether a unit is a person with all rows.
     pub(crate) fn are_persons(&self) -> bool {
         self.of_persons.is_some()
-    }
-
-    /// Whether rows have weights.
-    pub(crate) fn are_weighted(&self) -> bool {
-        self.weighted
     }
 
     /// Whether each row is a person who counts as one.

@@ -218,7 +218,7 @@ fn several_classes() {
                 None => (MetricScope::Total, MetricScope::Total),
             };
             let rows = |number: fn(WeightSums) -> u64| -> Vec<Vec<u64>> {
-                let units = found.factual.units(who);
+                let units = found.factual.units()(who);
                 let rows = units.rows().chunks_exact(classes.len());
                 rows.map(|row| row.iter().map(|sums| number(*sums)).collect()).collect()
             };

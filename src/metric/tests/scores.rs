@@ -143,7 +143,7 @@ fn values_and_intervals_are_those_of_the_definitions() {
                 near(bin.scores.1, &told["score_hi"], 1e-15, &what);
                 near(bin.mean_score, &told["mean_score"], 1e-12, &what);
                 near(bin.observed, &told["observed"], 1e-12, &what);
-                // Of weights of persons the other program takes Kish's number where each has one row.
+                // Of weights of persons the other program takes Kish's number where each has a row.
                 if !(name.contains("weights") && name.contains("persons")) {
                     check_ends(bin.ends, &[&told["lo"], &told["hi"]], &what);
                 }

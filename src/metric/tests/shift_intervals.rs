@@ -294,8 +294,8 @@ fn why_there_is_no_interval() {
 
 const IDS: [&str; 4] = ["mcd", "rmscd", "jscd", "kld"];
 
-/// For 10, 30 and 300 people, by [`IDS`]: the share of intervals that hold, and the share of samples
-/// with one.
+/// For 10, 30 and 300 people, by [`IDS`]: the share of intervals that hold, and the share of
+/// samples with one.
 type StatedShifts = [[IntervalCoverage; 4]; 3];
 
 /// Everybody's score moves.

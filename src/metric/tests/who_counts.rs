@@ -494,7 +494,9 @@ fn check_clarify(
                 assert_eq!(of("ft").n_rows, n("n_a") + n("n_d"));
                 assert_eq!(of("ft").flips.map(|of| of.neighbours), Some(n("k")));
             }
-            "FT_missing_feature" => assert_eq!(found.flips.as_ref().unwrap().missing, n(name)),
+            "FT_missing_feature" => {
+                assert_eq!(found.flips.as_ref().unwrap().search.missing, n(name))
+            }
             _ => {
                 let m = of(&id(name));
                 near(m, value, 1e-12 * m.value.map_or(1.0, |value| value.abs().max(1.0)));

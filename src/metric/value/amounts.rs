@@ -209,8 +209,11 @@ impl AmountSample {
             value: weights.value(),
             rate: Some(people),
             weights: self.basis.weighted.then_some(weights),
-            n: self.n(),
-            basis: self.person_basis(share.as_ref()),
+            people: SubjectPeople {
+                cases: Some(people.denominator),
+                persons: self.person_basis(share.as_ref()),
+                ..self.people()
+            },
             share,
         }
     }

@@ -121,7 +121,7 @@ impl MeasureContext<'_> {
         });
         let people = ValuePeople::of_facets([n_a, n_d], persons);
         self.measured_facets(metric, scope, value, people, (interval, ci_method))
-            .with_rate(counted, rate(&cells).filter(|_| units.are_weighted()))
+            .with_rate(counted, rate(&cells).filter(|_| units.weighted))
     }
 
     /// The flip test of two facets.
@@ -164,10 +164,9 @@ impl MeasureContext<'_> {
             ValuePeople::of_facets([facet.n_a, facet.n_d], facet.persons),
             (interval, ci_method),
         );
-        let FlipTestResult { eligible, looked_at, missing, .. } = *flips;
-        let neighbours = facet.neighbours;
-        measured.flips = Some(FlipSearch { eligible, looked_at, missing, neighbours });
-        measured.flags.extend((looked_at < eligible).then_some(SAMPLED));
+        let search = FlipSearch { neighbours: facet.neighbours, ..flips.search };
+        measured.flips = Some(search);
+        measured.flags.extend((search.looked_at < search.eligible).then_some(SAMPLED));
         Some(measured)
     }
 }

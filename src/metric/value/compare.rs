@@ -19,8 +19,8 @@
 //! Two models are also compared by how well their scores rank people, see
 //! [`scores`](crate::metric::value::scores).
 //!
-//! Not done here: score metrics, see [`paired_scores`](crate::metric::value::paired_scores), and the
-//! family clarify.
+//! Not done here: score metrics, see [`paired_scores`](crate::metric::value::paired_scores), and
+//! the family clarify.
 
 use rayon::prelude::*;
 
@@ -102,7 +102,7 @@ impl<S: Subject> ComparedSubject<S> {
     ) -> ComparedValue {
         let found = self.sides.each_ref().map(|side| side.read(of));
         let values = found.each_ref().map(|found| found.value);
-        let n_rows = found[0].n.min(found[1].n);
+        let n_rows = found[0].people.n.min(found[1].people.n);
         compared(context, (metric, scope), values, n_rows, || {
             self.paired_rates(of, label_of).or_else(|| {
                 let side = |m: usize| self.sides[m].estimate(of, &found[m]);
@@ -147,7 +147,7 @@ pub(crate) fn compare_rows(
     counts: &PairedCounts,
     settings: &MeasureSettings,
 ) -> Vec<ComparedValue> {
-    let (context, n) = (MeasureContext::new(settings), counts.groups());
+    let (context, n) = (MeasureContext::new(settings), counts.groups);
     let subjects = GroupSubjects::new(n, true, |who| {
         let units = counts.units(|place| who.holds(place));
         ComparedSubject::new(units, CONFUSION_CELLS, FactualSubject::new)
@@ -195,7 +195,7 @@ pub(crate) fn compare_switches(
     settings: &MeasureSettings,
 ) -> Vec<ComparedValue> {
     let context = MeasureContext::new(settings);
-    let scopes = ScopeIndex::new(counts.groups());
+    let scopes = ScopeIndex { groups: counts.groups };
     let units_of = |place: usize| {
         let held = scopes.numbers_of(place);
         let units = counts.units(|direction| held.contains(&direction));
@@ -204,7 +204,7 @@ pub(crate) fn compare_switches(
         })
     };
     let total = units_of(scopes.total());
-    let labelled = total.sides.iter().any(|side| side.cells().n_rows(has_label) > 0);
+    let labelled = total.sides.iter().any(|side| side.units.n_rows(has_label) > 0);
     let is_compared = |metric: &&'static Metric| {
         let is_of_cells = switch_rate(metric, settings).is_some()
             || matches!(metric.reads, Reads::SwitchScore(_));

@@ -13,8 +13,8 @@ use crate::metric::evidence::units::UnitSums;
 use crate::metric::interval::ValueInterval;
 use crate::metric::student_interval::{degrees_of_freedom, student};
 
-/// CDDPL of a comparison, its value being known, with its interval, from the strata and the units of
-/// the people compared; `swapped` says that the negative prediction is the favourable one, `all`
+/// CDDPL of a comparison, its value being known, with its interval, from the strata and the units
+/// of the people compared; `swapped` says that the negative prediction is the favourable one, `all`
 /// that strata that lack one of the two predictions count. `place` is of a cell of the units the
 /// stratum and whether it is of the second facet; even cells are those of negative predictions.
 pub(crate) fn cddpl(
@@ -65,8 +65,8 @@ pub(crate) fn cddpl(
     Estimate::other(value, influence, Rc::new(at))
 }
 
-/// The rows of a stratum times the difference of its two shares, with the derivatives by the four cells: of
-/// a negative and positive, of d negative and positive.
+/// The rows of a stratum times the difference of its two shares, with the derivatives by the four
+/// cells: of a negative and positive, of d negative and positive.
 fn term(stratum: &FacetStratum) -> Dual {
     let cells = [stratum.a[0], stratum.a[1], stratum.d[0], stratum.d[1]];
     let [a0, a1, d0, d1] = Dual::cells(cells.map(|cell| cell as f64));

@@ -43,8 +43,8 @@ impl MeasureContext<'_> {
         let is_smaller = metric.of_favourable() == Some(GapTransform::SmallerOverLarger);
         let people = found.each_ref().map(|found| match is_smaller {
             // The smaller over the larger is no ratio of these two.
-            true => found.people().without_rate(),
-            false => found.people(),
+            true => found.people.without_rate(),
+            false => found.people,
         });
         let people = ValuePeople::of(&people, n_together(of, [of_a, of_b]));
         let is_one = |rate: Rate| rate.numerator > 0 && rate.is_boundary();

@@ -1,13 +1,14 @@
 //! Rates of people who switch, where an unrecorded cause of a given strength moves every score.
 //!
-//! In a linear world everybody of a group moves by one number h in units of the score. A person with
-//! the margin m, the score less the threshold, is positive if m + h is above 0 (at or above, by the
-//! rule of the threshold); so a rate is a search in sorted margins. A hidden cause of strength s
-//! puts h anywhere in [min(h, h_reg) - g unit, max(h, h_reg) + g unit], g(s) = s / sqrt(1 - s), see
-//! `causal::hidden_cause`; at s = 0 it is h alone. Its sign is unknown: *up* takes the highest h in
-//! every world, *down* the lowest. Of the rate of all switches, which is no monotone function of h,
-//! up takes the highest rate in the range and down the lowest, at the point nearest to 0. So every
-//! rate is monotone in s, and what is decided by rates turns at most once for each push.
+//! In a linear world everybody of a group moves by one number h in units of the score. A person
+//! with the margin m, the score less the threshold, is positive if m + h is above 0 (at or above,
+//! by the rule of the threshold); so a rate is a search in sorted margins. A hidden cause of
+//! strength s puts h anywhere in [min(h, h_reg) - g unit, max(h, h_reg) + g unit], g(s) = s /
+//! sqrt(1 - s), see `causal::hidden_cause`; at s = 0 it is h alone. Its sign is unknown: *up* takes
+//! the highest h in every world, *down* the lowest. Of the rate of all switches, which is no
+//! monotone function of h, up takes the highest rate in the range and down the lowest, at the point
+//! nearest to 0. So every rate is monotone in s, and what is decided by rates turns at most once
+//! for each push.
 //!
 //! The interval over people is that of a mean over worlds: each graph is one more row of a person.
 //! Choice: a turning point is searched below s = 0.99. Cost: a search per world; the interval a
@@ -18,10 +19,10 @@ use std::collections::BTreeMap;
 
 use crate::metric::catalog::ccm::{HARM, switch_rate_by};
 use crate::metric::catalog::find;
-use crate::metric::estimate::share::{RowsBelow, Share};
+use crate::metric::estimate::share::Share;
 use crate::metric::evidence::person::{Eccm, cell_index};
 use crate::metric::evidence::units::{WeightSums, alone};
-use crate::metric::rate::{Rate, Undefined};
+use crate::metric::rate::Rate;
 use crate::metric::value::settings::FavourableClass;
 use crate::num::summary::{SampleSpread, WeightedValue};
 
@@ -264,20 +265,14 @@ impl GroupMargins {
                 (from, left) = (upto, left - copies);
             }
         }
-        let rate = |numerator, denominator| Rate {
-            numerator,
-            denominator,
-            empty: Undefined::OperandMissing,
-        };
         let rows = self.people(of) * graphs;
-        let below = RowsBelow { n: rows, kish: rows as f64, are_even: true };
-        let alike = alike
-            .into_iter()
-            .map(|(switched, n)| (switched, rate(switched, graphs), WeightSums::ones(n)));
-        let persons = persons
-            .into_iter()
-            .map(|(key, (switched, all))| (key, rate(switched, all), WeightSums::ones(1)));
-        Share::of_units(rate(switches, rows), below, alike.chain(persons))
+        let below = WeightSums::ones(rows).into();
+        let alike = alike.into_iter().map(|(switched, n)| (switched, (switched, graphs), n));
+        let persons = persons.into_iter().map(|(key, counts)| (key, counts, 1));
+        let units = alike
+            .chain(persons)
+            .map(|(key, (switched, all), n)| (key, Rate::of(switched, all), WeightSums::ones(n)));
+        Share::of_units(Rate::of(switches, rows), below, units)
     }
 
     /// For each world the smallest strength at which its own rate leaves the side of a limit on

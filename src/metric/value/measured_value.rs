@@ -292,14 +292,13 @@ pub(crate) trait Subject {
         let below = |share: &Share| if units.are_persons() { share.n_units } else { share.n_rows };
         let denominator = rate.map(|_| share.as_ref().map_or(0, below));
         let basis = || PersonBasis { n: units.n_units(counted), denominator };
-        SubjectValue {
-            value: self.value(of),
-            rate,
-            weights: weights.filter(|_| units.are_weighted()),
-            share,
+        let people = SubjectPeople {
             n: units.n_rows(counted),
-            basis: (!units.is_plain()).then(basis),
-        }
+            cases: rate.map(|rate| rate.denominator),
+            persons: (!units.is_plain()).then(basis),
+        };
+        let weights = weights.filter(|_| units.weighted);
+        SubjectValue { value: self.value(of), rate, weights, share, people }
     }
 
     /// What is read in a scope, with its interval.
@@ -334,19 +333,11 @@ pub(crate) struct SubjectValue {
     pub(crate) weights: Option<Rate>,
     /// The rate with its effective size; none where nothing is below it.
     pub(crate) share: Option<Share>,
-    /// People whom it counts; their rows where a person may have several.
-    pub(crate) n: u64,
-    /// Those who carry it; none where each row is a person who counts as one.
-    pub(crate) basis: Option<PersonBasis>,
+    /// The people behind it.
+    pub(crate) people: SubjectPeople,
 }
 
 impl SubjectValue {
-    /// The people behind it.
-    pub(crate) fn people(&self) -> SubjectPeople {
-        let cases = self.rate.map(|rate| rate.denominator);
-        SubjectPeople { n: self.n, cases, persons: self.basis }
-    }
-
     /// It with its interval, or why there is none.
     pub(crate) fn measured(
         &self,
@@ -354,15 +345,9 @@ impl SubjectValue {
         of: (&'static Metric, MetricScope),
         interval: (Option<ValueInterval>, String),
     ) -> MeasuredValue {
-        MeasuredValue::new(
-            context,
-            of,
-            self.value,
-            interval,
-            ValuePeople::of(&[self.people()], None),
-        )
-        .with_rate(self.rate, self.weights)
-        .with_size(self.share.as_ref())
+        MeasuredValue::new(context, of, self.value, interval, ValuePeople::of(&[self.people], None))
+            .with_rate(self.rate, self.weights)
+            .with_size(self.share.as_ref())
     }
 }
 
@@ -378,5 +363,5 @@ pub(crate) fn people_of_two<S: Subject>(
     of: S::Reading,
     [(a, of_a), (b, of_b)]: [(&S, &SubjectValue); 2],
 ) -> ValuePeople {
-    ValuePeople::of(&[of_a.people(), of_b.people()], n_together(of, [a, b]))
+    ValuePeople::of(&[of_a.people, of_b.people], n_together(of, [a, b]))
 }

@@ -22,8 +22,8 @@ use crate::metric::{ImpairedGroupRule, Metric, Reads, WorseEnd};
 
 /// The people of one scope.
 pub(crate) struct ScopePeople<'a> {
-    /// The units of the scope.
-    units: UnitSums,
+    /// The units of the scope by the cells of the extended matrix.
+    pub(crate) units: UnitSums,
     /// The same by whether anything switches; none where the cells say it.
     pub(crate) any: Option<UnitSums>,
     /// Their scores; none where the family shift is not asked for.
@@ -87,11 +87,6 @@ impl<'a> ScopePeople<'a> {
         settings: &'a MeasureSettings,
     ) -> Self {
         ScopePeople { units, any, shift: None, settings }
-    }
-
-    /// The units by the cells of the extended matrix.
-    pub(crate) fn cells(&self) -> &UnitSums {
-        &self.units
     }
 
     /// A rate of the cells.

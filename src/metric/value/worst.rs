@@ -61,8 +61,8 @@ fn first_largest(values: &[MetricValue], of: impl Fn(f64) -> f64) -> Option<(usi
     most.filter(|_| each().count() > 1)
 }
 
-/// The difference of the highest and the lowest of these values of groups, or the ratio of the lowest
-/// to the highest, with the groups that hold it.
+/// The difference of the highest and the lowest of these values of groups, or the ratio of the
+/// lowest to the highest, with the groups that hold it.
 fn furthest_value(values: &[MetricValue], is_ratio: bool) -> WorstValue {
     let none = WorstValue::none(values);
     let ends = first_largest(values, |value| value).zip(first_largest(values, |value| -value));
@@ -177,14 +177,14 @@ impl MeasureContext<'_> {
         };
         // Where nobody holds a value no rate is behind it.
         let held = furthest.highest.into_iter().chain(furthest.lowest);
-        let mut behind: Vec<SubjectPeople> = held.map(|group| each[group].people()).collect();
+        let mut behind: Vec<SubjectPeople> = held.map(|group| each[group].people).collect();
         if behind.is_empty() {
-            behind = each.iter().map(|found| found.people().without_rate()).collect();
+            behind = each.iter().map(|found| found.people.without_rate()).collect();
         }
         let all = UnitSums::n_together(groups.iter().map(|subject| &subject.units), |cell| {
             groups.first().is_some_and(|first| first.counts(of, cell))
         });
-        let n = each.iter().map(|found| found.n).sum();
+        let n = each.iter().map(|found| found.people.n).sum();
         let people = ValuePeople { n, ..ValuePeople::of(&behind, all) };
         let of = (metric, MetricScope::WorstCase);
         let measured = MeasuredValue::new(self, of, value, interval, people);

@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::param::key_word;
-
 /// An objection to a model that leaves gates on it inconclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -15,11 +13,4 @@ pub enum AcceptedOfModel {
     InvertedScores,
     /// It scores the same rows differently when it is asked twice.
     NotRepeatable,
-}
-
-impl AcceptedOfModel {
-    /// The code, as the job writes it.
-    pub(crate) fn word(self) -> String {
-        key_word(&self)
-    }
 }

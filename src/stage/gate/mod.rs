@@ -20,6 +20,7 @@ use crate::gate::question::{GateQuantity, GateQuestion, GateTables};
 use crate::gate::reason::{GateCount, GateReason, GateStatus};
 use crate::job::check::CheckedJob;
 use crate::job::{self, OnInconclusive};
+use crate::param::key_word;
 use crate::stage::artifact::{GATE_OUTCOME, GateOutcome};
 use crate::stage::kinds::{BaselineStage, PopulationStage};
 use crate::stage::report::inputs::MeasuredTables;
@@ -117,12 +118,12 @@ pub(crate) fn judge(
 }
 
 /// The objections to the model and the set of a question that the job accepts by name.
-fn accepted(job: &job::Job, question: &GateQuestion) -> Vec<&'static str> {
+fn accepted(job: &job::Job, question: &GateQuestion) -> Vec<String> {
     let model = job.models.iter().find(|(name, _)| name.as_str() == question.model);
-    let of_model = model.into_iter().flat_map(|(_, model)| &model.accept).map(|code| code.word());
+    let of_model = model.into_iter().flat_map(|(_, model)| &model.accept).map(key_word);
     let sets = job.sets();
     let set = sets.iter().find(|(name, _)| *name == question.counterfactual);
-    let of_set = set.into_iter().flat_map(|(_, set)| &set.accept).map(|code| code.word());
+    let of_set = set.into_iter().flat_map(|(_, set)| &set.accept).map(key_word);
     of_model.chain(of_set).collect()
 }
 

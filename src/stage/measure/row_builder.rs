@@ -176,7 +176,7 @@ impl RowBuilder<'_> {
 
     /// The directions between its groups.
     pub(crate) fn directions(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        ScopeIndex::new(self.n_groups()).directions()
+        ScopeIndex { groups: self.n_groups() }.directions()
     }
 
     /// Whether a slice of so many people is large enough; if not, it is named.
@@ -666,7 +666,8 @@ impl RowBuilder<'_> {
             tables,
         );
         self.missing_scores(counts, tables);
-        self.population_of_set(|from, to| rows.direction(from, to).n_rows(|_| true), tables);
+        let people = |from, to| rows[places.direction(from, to)].n_rows(|_| true);
+        self.population_of_set(people, tables);
     }
 
     /// The groups table names, per group, the counterfactuals without a score over all sets.

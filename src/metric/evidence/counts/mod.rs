@@ -9,8 +9,8 @@
 //! needed for everything: the factual one, and for counterfactuals both.
 //!
 //! Of the rows of each cell their number is known, what they weigh in whole units (1 each where
-//! nobody has a weight), and the squares ([`units`](crate::metric::evidence::units)). Rows of weight
-//! 0 are in no cell.
+//! nobody has a weight), and the squares ([`units`](crate::metric::evidence::units)). Rows of
+//! weight 0 are in no cell.
 
 mod switches;
 

@@ -1,17 +1,17 @@
-//! The first pass over people with their counterfactuals: counts by what is predicted of them and of
-//! the person as is, and sums of their scores.
+//! The first pass over people with their counterfactuals: counts by what is predicted of them and
+//! of the person as is, and sums of their scores.
 //!
 //! People with a pair of scores wait, sorted by group, and their pairs are computed in chunks (see
-//! [`chunk`](crate::metric::evidence::chunk)), whose sums are made in registers and added to those of
-//! the direction once. A sum is the same regardless of the order of the people and however they are
-//! divided. Weights, comparisons and patterns of people are added person by person.
+//! [`chunk`](crate::metric::evidence::chunk)), whose sums are made in registers and added to those
+//! of the direction once. A sum is the same regardless of the order of the people and however they
+//! are divided. Weights, comparisons and patterns of people are added person by person.
 
 use std::collections::BTreeMap;
 
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
-use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::exec::accumulator::map_as_list;
 use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::ccm_cells::PatternTally;
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
@@ -24,7 +24,6 @@ use crate::metric::evidence::score_bins::SwitchScoreBins;
 use crate::metric::evidence::score_grid::{ScoreGrid, SwitchGridCounts};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::ShiftPass;
-use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::evidence::waiting_pairs::WaitingPairs;
 #[cfg(test)]
@@ -63,8 +62,8 @@ pub(crate) struct CounterfactualCounts {
     #[serde(default, with = "map_as_list", skip_serializing_if = "BTreeMap::is_empty")]
     unsupported: BTreeMap<(usize, u32), SwitchCells>,
     /// The same people by their supported counterfactuals alone, without scores and curves.
-    #[serde(default, skip_serializing_if = "SupportedOnly::is_all")]
-    supported: SupportedOnly<CounterfactualCounts>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    supported: Option<Box<CounterfactualCounts>>,
     /// People with a pair of scores.
     pub(crate) n_scored: u64,
     /// Nobody, once it is settled.
@@ -86,7 +85,7 @@ impl CounterfactualCounts {
             bins: None,
             rounded: Vec::new(),
             unsupported: BTreeMap::new(),
-            supported: SupportedOnly::default(),
+            supported: None,
             n_scored: 0,
             waiting: WaitingPairs::default(),
         }
@@ -101,11 +100,6 @@ impl CounterfactualCounts {
             persons: unit.persons.then(PersonSwitchCounts::new),
             ..self
         }
-    }
-
-    /// The same people by their supported counterfactuals alone; none where all are supported.
-    pub(crate) fn supported(&self) -> Option<&CounterfactualCounts> {
-        self.supported.get()
     }
 
     /// The cells of the counterfactuals of a direction with an unsupported value, by its bit.
@@ -140,11 +134,10 @@ impl CounterfactualCounts {
     ) {
         let is_supported = |cf: &&ScoredCounterfactual| cf.unsupported == 0;
         let all = counterfactuals.iter().all(|cf| is_supported(&cf));
-        if all && self.supported.is_all() {
+        if all && self.supported.is_none() {
             return;
         }
-        let mut supported = std::mem::take(&mut self.supported);
-        if let Some(part) = supported.part(all, || self.without_scores()) {
+        if let Some(part) = self.supported_part(all) {
             if all {
                 part.add_people_cells(key, person, counterfactuals);
             } else {
@@ -152,7 +145,6 @@ impl CounterfactualCounts {
                 part.add_people_cells(key, person, &kept);
             }
         }
-        self.supported = supported;
         for moved in counterfactuals.iter().filter(|moved| moved.unsupported != 0) {
             let Some((direction, cell)) = self.place_of(person, moved) else { continue };
             let mut bits = moved.unsupported;
@@ -330,8 +322,8 @@ impl CounterfactualCounts {
         Some(&self.settled().weighed.as_ref()?[from * self.groups + to])
     }
 
-    /// The people of every scope, by its number, by the cells of the extended matrix, as rows. Walks
-    /// over all patterns: ask once.
+    /// The people of every scope, by its number, by the cells of the extended matrix, as rows.
+    /// Walks over all patterns: ask once.
     pub(crate) fn cell_profiles(&self) -> Vec<UnitSums> {
         let cell = |label: Option<usize>, before, after| {
             cell_index(label.map(|label| label == 1), before == 1, after == 1)
@@ -405,15 +397,7 @@ additive!(supported CounterfactualCounts {
     people, shifts, weighed, persons, grid, bins, rounded, unsupported, n_scored, waiting
 } or without_scores);
 
-impl Accumulator for CounterfactualCounts {
-    fn merge(&mut self, other: Self) {
-        self.absorb(&other);
-    }
-
-    fn settle(&mut self) {
-        CounterfactualCounts::settle(self);
-    }
-}
+additive!(settled CounterfactualCounts);
 
 #[cfg(test)]
 mod tests {

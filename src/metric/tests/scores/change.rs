@@ -125,7 +125,7 @@ fn other_people_have_the_interval_of_two_groups() {
         }
         let told = &object(&case["pairs"])["A - B"]["auc_difference"];
         let (_, [whole, _]) = case_of(case);
-        let scores = whole.scores().unwrap();
+        let scores = whole.scores.as_ref().unwrap();
         let runs = [0, 1].map(|group| {
             let none = LabelledScores::new(ScoreScale::default(), scores.basis);
             let mut counts = FactualCounts::new(1).with_scores(none);

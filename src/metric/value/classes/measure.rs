@@ -63,10 +63,11 @@ pub(crate) fn measure_factual_classes(
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
     let ask = MeasureContext::new(settings);
-    let subject = |who: GroupSelection| ClassSubject {
-        classes: counts.classes(),
-        units: counts.units(who),
-        empty: counts.people(who).or_empty(Undefined::EmptyGroup),
+    let (classes, units) = (counts.classes(), counts.units());
+    let subject = |who: GroupSelection| {
+        // Whom one class leaves out, all leave out.
+        let people = counts.one_vs_rest.first().map(|one| one.confusion(who)).unwrap_or_default();
+        ClassSubject { classes, units: units(who), empty: people.or_empty(Undefined::EmptyGroup) }
     };
     let subjects = GroupSubjects::new(counts.groups, false, subject);
     let measured = |(id, of_gap, of): (&str, &str, MatrixReading)| {

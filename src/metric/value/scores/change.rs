@@ -77,8 +77,8 @@ impl ScoreSample {
 }
 
 impl FoundScore<'_> {
-    /// What each row adds, scaled, see [`scaled`]; none where a side has one person, or the value is
-    /// undefined or no sum over rows.
+    /// What each row adds, scaled, see [`scaled`]; none where a side has one person, or the value
+    /// is undefined or no sum over rows.
     fn added(&self) -> Option<Vec<UnitTerm>> {
         self.value.ok()?;
         let known = self.known_aucs();

@@ -30,13 +30,9 @@ use crate::metric::value::measured_value::{CellNumbers, PersonBasis, Subject, Su
 use crate::metric::value::scope_people::{ScopePeople, any_groups};
 use crate::metric::value::settings::MeasureSettings;
 
-/// The kind of a row: by label (no, yes, not known) and prediction, at 2 label + prediction.
-pub(super) fn kind(label: Option<bool>, predicted: bool) -> usize {
-    2 * label.map_or(2, usize::from) + usize::from(predicted)
-}
-
 /// What rows have in common that are alike in a scope: its number, their number of counterfactuals
-/// there, their kind, and how often these switch over all graphs.
+/// there, their kind, which is the cell of the extended matrix where they stay, and how often these
+/// switch over all graphs. The cell where they switch is next to that, see [`switch_cell`].
 type AlikeRows = (usize, u64, usize, u64);
 
 /// The switches of one row into one target group over graphs.
@@ -69,7 +65,7 @@ pub(super) struct GraphCases {
 impl GraphCases {
     /// Nobody yet, of so many groups; `graphs` is in how many graphs a scope may have a value.
     pub(super) fn new(groups: usize, graphs: impl Fn(MetricScope) -> u64) -> Self {
-        let places = ScopeIndex::new(groups);
+        let places = ScopeIndex { groups };
         let mut by_place = vec![0; places.len()];
         for (place, scope) in places.scopes() {
             by_place[place] = graphs(scope);
@@ -124,14 +120,14 @@ impl GraphCases {
             let both = [(0, self.graphs[direction], target.in_both), (sums_at, all, target.in_all)];
             for (first, graphs, cases) in both.into_iter().take(1 + usize::from(sums_at > 0)) {
                 let cells = persons.cells.at(key, first + direction);
-                cells[switch_cell(kind, false)] += graphs * target.n - cases;
-                cells[switch_cell(kind, true)] += cases;
+                cells[kind] += graphs * target.n - cases;
+                cells[switch_cell(kind)] += cases;
             }
         }
         if places.has_rest() {
             let cells = persons.any.at(key, from);
-            cells[any_cell(kind, false) - UNLABELLED] += all - any;
-            cells[any_cell(kind, true) - UNLABELLED] += any;
+            cells[kind % 4] += all - any;
+            cells[switch_cell(kind % 4)] += any;
         }
     }
 
@@ -142,26 +138,27 @@ impl GraphCases {
         settings: &'a MeasureSettings,
     ) -> ScopeCases<'a> {
         let (places, graphs) = (self.places, self.graphs[place]);
-        let kinds = |held: Range<usize>, cell: fn(usize, bool) -> usize| {
+        let kinds = |held: Range<usize>, stays: fn(usize) -> usize| {
             let rows = self.rows.range((held.start, 0, 0, 0)..(held.end, 0, 0, 0));
             // No kind of another scope has such a number.
             let kinds = ((place as u64) << 32..).zip(rows);
             let kinds = kinds.map(|(key, (&(_, n, kind, cases), &rows))| {
-                let mut cells = [0; ECCM_CELLS];
-                cells[cell(kind, false)] = graphs * n - cases;
-                cells[cell(kind, true)] = cases;
-                UnitKind::new(key, &cells, WeightSums::ones(rows))
+                let stays = stays(kind);
+                let mut cells = vec![(stays, graphs * n - cases), (switch_cell(stays), cases)];
+                cells.retain(|(_, n)| *n > 0);
+                cells.sort_unstable();
+                UnitKind { key, cells, sums: WeightSums::ones(rows) }
             });
             kinds.collect::<Vec<UnitKind>>()
         };
         let first = if matches!(scope, MetricScope::Direction(..)) { 0 } else { self.sums_at() };
         let held: Vec<usize> = places.numbers_of(place).iter().map(|n| first + n).collect();
         let persons = self.persons.as_ref().map(|of| of.units(&held));
-        let units = UnitSums::new(ECCM_CELLS, false, kinds(place..place + 1, switch_cell), persons);
+        let units = UnitSums::new(ECCM_CELLS, false, kinds(place..place + 1, |kind| kind), persons);
         let any = any_groups(places, scope).map(|groups| {
             let persons = self.persons.as_ref().map(|of| of.any_units(&groups));
             let rows = places.len() + groups.start..places.len() + groups.end;
-            UnitSums::new(ECCM_CELLS, false, kinds(rows, any_cell), persons)
+            UnitSums::new(ECCM_CELLS, false, kinds(rows, |kind| UNLABELLED + kind % 4), persons)
         });
         ScopeCases { graphs, people: ScopePeople::of_units(units, any, settings) }
     }
@@ -169,15 +166,9 @@ impl GraphCases {
 
 additive!(GraphCases { rows, persons });
 
-/// The cell of the extended matrix of a counterfactual of a row of this kind; the one where it
-/// switches is next to the one where it stays.
-fn switch_cell(kind: usize, switches: bool) -> usize {
-    2 * kind + ((kind % 2) ^ usize::from(switches))
-}
-
-/// The same by whether anything switches.
-fn any_cell(kind: usize, switches: bool) -> usize {
-    switch_cell(4 + kind % 2, switches)
+/// The cell of a counterfactual that switches, next to the one where it stays.
+fn switch_cell(stays: usize) -> usize {
+    stays ^ 1
 }
 
 /// The people of one scope over graphs, each graph being one more row of everybody.
@@ -215,7 +206,7 @@ impl ScopeCases<'_> {
             let held = kind.cells.iter().filter(|(cell, _)| self.people.counts(metric, *cell));
             held.map(|(_, n)| n).sum::<u64>() / graphs
         };
-        let units = self.people.cells();
+        let units = &self.people.units;
         let each = || units.kinds().iter().map(rows).filter(|n| *n > 0);
         let most = units.are_persons().then(|| each().fold(1, u64::max))?;
         let n = each().count() as u64;
@@ -230,7 +221,7 @@ impl ScopeCases<'_> {
 
     /// The different persons whom a metric counts here or there; none where each row is a person.
     pub(super) fn persons_with(&self, other: &Self, metric: &'static Metric) -> Option<u64> {
-        let units = [self, other].map(|of| of.people.cells());
+        let units = [self, other].map(|of| &of.people.units);
         UnitSums::n_together(units.into_iter(), |cell| self.people.counts(metric, cell))
     }
 }

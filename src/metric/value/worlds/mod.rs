@@ -36,15 +36,13 @@ use serde::{Deserialize, Serialize};
 
 use self::cases::{GraphCases, ScopeCases, TargetSwitches};
 use super::switches::{impaired, measure_counterfactual, taught};
-use crate::exec::accumulator::Accumulator;
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, cell_index};
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
-use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::interval::ValueInterval;
 use crate::metric::noise::repeats::SetRepeat;
 use crate::metric::rate::MetricValue;
@@ -115,8 +113,8 @@ pub(crate) struct WorldCounts {
     /// The worlds, then their graphs fitted on all training rows.
     of_world: Vec<SetRepeat>,
     /// The same people by their supported counterfactuals alone, without scores.
-    #[serde(default, skip_serializing_if = "SupportedOnly::is_all")]
-    supported: SupportedOnly<WorldCounts>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    supported: Option<Box<WorldCounts>>,
 }
 
 /// One metric across worlds.
@@ -207,8 +205,8 @@ impl WorldCounts {
             untaught: absent.get(w).cloned().unwrap_or_default(),
         };
         let of_world = (0..worlds.len() + on_all_rows).map(nobody).collect();
-        let supported = SupportedOnly::default();
-        let mut counts = WorldCounts { worlds, groups, sampled, cases: None, of_world, supported };
+        let (cases, supported) = (None, None);
+        let mut counts = WorldCounts { worlds, groups, sampled, cases, of_world, supported };
         counts.cases = (counts.worlds.len() > 1).then(|| {
             let graphs = |scope| {
                 let is_seen = |of: &SetRepeat| {
@@ -222,11 +220,6 @@ impl WorldCounts {
         counts
     }
 
-    /// The same people by their supported counterfactuals alone; none where all are supported.
-    pub(crate) fn supported(&self) -> Option<&WorldCounts> {
-        self.supported.get()
-    }
-
     /// What supported counterfactuals alone give while all are supported: nothing of scores.
     fn without_scores(&self) -> WorldCounts {
         let of_world = self.of_world.iter().map(|world| SetRepeat {
@@ -238,7 +231,7 @@ impl WorldCounts {
             worlds: self.worlds.clone(),
             cases: self.cases.clone(),
             of_world: of_world.collect(),
-            supported: SupportedOnly::default(),
+            supported: None,
             ..*self
         }
     }
@@ -277,14 +270,12 @@ impl WorldCounts {
         }
         let is_supported = |cf: &&ScoredCounterfactual| cf.unsupported == 0;
         let all = counterfactuals.iter().all(|cf| is_supported(&cf));
-        let mut supported = std::mem::take(&mut self.supported);
-        if let Some(part) = supported.part(all, || self.without_scores()) {
+        if let Some(part) = self.supported_part(all) {
             let without_score =
                 |cf: &_| ScoredCounterfactual { score: None, rounded: false, ..*cf };
             let kept = counterfactuals.iter().filter(is_supported).map(without_score);
             part.add(key, person, &kept.collect::<Vec<_>>());
         }
-        self.supported = supported;
         for (world, of) in self.of_world.iter_mut().zip(counterfactuals.chunks_exact(targets)) {
             world.counts.add_all(key, person, of, WAITING);
         }
@@ -319,8 +310,13 @@ impl WorldCounts {
             }
             any_in_all += if any && absent.is_empty() { world.copies } else { 0 };
         }
-        let kind = cases::kind(person.label, predicted);
+        let kind = cell_index(person.label, predicted, predicted);
         cases.add((key, person.group, kind), &row, any_in_all);
+    }
+
+    /// Lets nobody wait.
+    pub(crate) fn settle(&mut self) {
+        self.of_world.iter_mut().for_each(|world| world.counts.settle());
     }
 
     /// The second pass of every world, of nobody yet.
@@ -339,15 +335,7 @@ impl WorldCounts {
 
 additive!(supported WorldCounts { cases, of_world } or without_scores);
 
-impl Accumulator for WorldCounts {
-    fn merge(&mut self, other: Self) {
-        self.absorb(&other);
-    }
-
-    fn settle(&mut self) {
-        self.of_world.iter_mut().for_each(|world| world.counts.settle());
-    }
-}
+additive!(settled WorldCounts);
 
 /// Adds a person to the second pass of every world.
 pub(crate) fn add_second(
@@ -498,7 +486,7 @@ impl<'a> OverGraphs<'a> {
         settings: &'a MeasureSettings,
     ) -> Self {
         let of_scope = |cases: &'_ GraphCases| {
-            let places = ScopeIndex::new(counts.groups).scopes();
+            let places = ScopeIndex { groups: counts.groups }.scopes();
             places.map(|of| (of.1, cases.of_scope(of, settings))).collect::<BTreeMap<_, _>>()
         };
         let at = worlds.first().into_iter().flatten().enumerate();

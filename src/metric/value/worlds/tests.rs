@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cases::{self, GraphCases, TargetSwitches};
+use super::cases::{GraphCases, TargetSwitches};
 use super::{
     AcrossWorldsValue, GraphWorld, SAMPLED, SpreadParts, WorldCounts, add_second, measure_worlds,
 };
@@ -11,7 +11,7 @@ use crate::metric::MetricFamily;
 use crate::metric::catalog::find as find_metric;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, cell_index};
 use crate::metric::interval::z_of_level;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::{MetricScope, ScopeIndex};
@@ -66,6 +66,7 @@ fn add<'a>(counts: &mut WorldCounts, people: impl Iterator<Item = (u64, &'a Worl
         let person = person(*group, *score);
         counts.add(key, &person, &moved(&person, scores));
     }
+    counts.settle();
 }
 
 /// Adds people with the score in every world, and keeps the second pass.
@@ -484,6 +485,7 @@ fn count_three(rows: &[ThreeRow], by_person: bool) -> WorldCounts {
     let counts = WorldCounts::new(worlds(&THREE), 3, absent, false);
     let mut counts = if by_person { counts.with_persons() } else { counts };
     rows.iter().for_each(|row| counts.add(row.key, &row.person, &row.cfs));
+    counts.settle();
     counts
 }
 
@@ -612,7 +614,7 @@ fn intervals_over_graphs_are_those_of_rows() {
             let has = |scope: &MetricScope| {
                 !kind.1 || matches!(scope, MetricScope::OneToRest(_) | MetricScope::Total)
             };
-            for scope in ScopeIndex::new(3).scopes().map(|(_, scope)| scope).filter(has) {
+            for (_, scope) in (ScopeIndex { groups: 3 }).scopes().filter(|(_, scope)| has(scope)) {
                 let units = units_by_hand(&rows, scope, kind);
                 let (p, lo, hi) = share_by_hand(&units);
                 near(metric, scope, lo, hi);
@@ -760,11 +762,11 @@ impl GraphDesign {
             for _ in 0..self.rows {
                 let switches = self.switches(of_person, stream);
                 let target = TargetSwitches { n: 1, in_both: switches, in_all: switches };
-                let kind = cases::kind(None, false);
+                let kind = cell_index(None, false, false);
                 cases.add((person, 0, kind), &[TargetSwitches::default(), target], switches);
             }
         }
-        let place = ScopeIndex::new(2).direction(0, 1);
+        let place = ScopeIndex { groups: 2 }.direction(0, 1);
         let settings = settings(None);
         let all = cases.of_scope((place, scope), &settings);
         all.share(psr, self.persons * self.rows).unwrap()
