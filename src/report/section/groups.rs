@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use minijinja::context;
 use minijinja::value::Value;
 
+use crate::metric::GapTransform;
 use crate::metric::catalog::clarify::BiasChange;
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
