@@ -20,7 +20,7 @@ use crate::exec::{PlannedStage, StageContext, StageWork, files, misfit};
 use crate::folder::manifest::InputFile;
 use crate::job::Job;
 use crate::stage::applied_set::key_text;
-use crate::stage::kinds::{LabelStage, ReportStage, Stage};
+use crate::stage::kinds::{KnownStage, LabelStage, ReportStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::settings::CODE;
@@ -36,6 +36,12 @@ pub(crate) type Opens<'a, T> = Box<dyn Fn(&StageContext<'_>) -> Result<T> + Sync
 /// The same where it belongs to rows.
 pub(crate) type OpensOfRows<'a, T> =
     Box<dyn Fn(&StageContext<'_>, RowContext<'_>) -> Result<T> + Sync + 'a>;
+
+/// How a stage is planned. A new one is its row in [`kinds`](crate::stage::kinds), its word in
+/// [`UnitKind`], and its readers.
+pub(crate) trait Stage: KnownStage {
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a>;
+}
 
 /// The right to read a stage. Only a builder makes one, for the stage that is being planned.
 #[derive(Debug)]

@@ -104,7 +104,7 @@ impl Projection {
     /// Everything but features.
     pub const NO_FEATURES: Projection = Projection { features: false, ..Projection::ALL };
 
-    /// Keys alone.
+    /// Only the keys.
     pub const KEYS: Projection =
         Projection { keys: true, features: false, outcomes: false, carried: false };
 

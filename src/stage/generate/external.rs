@@ -36,7 +36,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::program::RowProgram;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::stage_builder::{Planned, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageInput};
 use crate::unit::AuditUnit;
 
 /// File of the stage `external`.
@@ -92,38 +92,43 @@ impl<'a> ExternalInput<'a> {
     }
 }
 
-pub(crate) fn plan_external<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
-    let plan = b.plan;
-    let applied = plan.set_of(unit)?;
-    let Some(program) = plan.external_program(applied.set, applied.block) else {
-        return Err(misfit(format!("no program makes the set `{}`", applied.set)));
-    };
-    let rows = RowInputs::of_job(b)?;
-    b.texts(program.inputs(plan.secret.as_deref())?);
-    b.files(&external_what(applied.set));
-    let everybody = b.value("everybody", !plan.job.experiments.is_empty());
-    rows.work(1, move |ctx, row_context| {
-        let asked = (row_context, applied.position, everybody);
-        let answer = ctx.out().join(ANSWER);
-        let (n, ended) = program.ask(ctx, &answer, |input| send_people(asked, input))?;
-        if n > 0 {
-            // An answer that does not fit is not kept: the program would not be asked
-            // again once it is corrected.
-            let fits =
-                plan.external_rows(row_context, (&applied, &answer), (&RowClasses::Label, false));
-            return match fits {
-                Err(Error::Data(fault)) => {
-                    let fault = ended.complete(*fault).in_file("its standard output");
-                    let place = plan.checked.places.at(&program.at);
-                    Err(Error::from(fault).asked_at(place))
-                }
-                other => other.map(|_| ()),
-            };
-        }
-        let fault = ended.fault("bad-output", "wrote no counterfactual");
-        let hint = "write a row for each row that the program gets, with its key";
-        Err(Error::from(fault.hint(hint)).asked_at(plan.checked.places.at(&program.at)))
-    })
+impl Stage for ExternalStage {
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+        let plan = b.plan;
+        let applied = plan.set_of(unit)?;
+        let Some(program) = plan.external_program(applied.set, applied.block) else {
+            return Err(misfit(format!("no program makes the set `{}`", applied.set)));
+        };
+        let rows = RowInputs::of_job(b)?;
+        b.texts(program.inputs(plan.secret.as_deref())?);
+        b.files(&external_what(applied.set));
+        let everybody = b.value("everybody", !plan.job.experiments.is_empty());
+        rows.work(1, move |ctx, row_context| {
+            let asked = (row_context, applied.position, everybody);
+            let answer = ctx.out().join(ANSWER);
+            let (n, ended) = program.ask(ctx, &answer, |input| send_people(asked, input))?;
+            if n > 0 {
+                // An answer that does not fit is not kept: the program would not be asked
+                // again once it is corrected.
+                let fits = plan.external_rows(
+                    row_context,
+                    (&applied, &answer),
+                    (&RowClasses::Label, false),
+                );
+                return match fits {
+                    Err(Error::Data(fault)) => {
+                        let fault = ended.complete(*fault).in_file("its standard output");
+                        let place = plan.checked.places.at(&program.at);
+                        Err(Error::from(fault).asked_at(place))
+                    }
+                    other => other.map(|_| ()),
+                };
+            }
+            let fault = ended.fault("bad-output", "wrote no counterfactual");
+            let hint = "write a row for each row that the program gets, with its key";
+            Err(Error::from(fault.hint(hint)).asked_at(plan.checked.places.at(&program.at)))
+        })
+    }
 }
 
 /// Sends a row for each person with a group of an attribute, who is audited or need not be, and each

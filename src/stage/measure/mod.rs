@@ -12,7 +12,7 @@ mod quality_map;
 mod row_builder;
 mod score_rows;
 mod spread;
-pub(crate) mod stage;
+mod stage;
 pub(crate) mod support;
 mod worlds;
 

@@ -21,7 +21,7 @@ use crate::recourse::overview::{agreement, analysis};
 use crate::recourse::rank::{DefinitionRanking, SubgroupVerdict};
 use crate::recourse::sentence::{ActionLine, GroupSentence};
 use crate::recourse::steps::COST_UNIT;
-use crate::stage::recourse::RecourseInputs;
+use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::may_move;
 use crate::table::file::{RowWriter, write_rows};
 use crate::table::recourse::{

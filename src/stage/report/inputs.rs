@@ -1,17 +1,23 @@
 //! What the output folder is put together from, as stages need and open it.
 
+use std::path::Path;
+
+use crate::data::prepare::params::PrepareParams;
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::job::ModelBlock;
+use crate::job::check::CheckedJob;
 use crate::stage::applied_set::key_text;
+use crate::stage::input::JobInputs;
 use crate::stage::kinds::{
     BaselineStage, GateStage, MeasureStage, PopulationStage, ScoreStage, TablesStage, WorldsStage,
 };
 use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
-use crate::stage::report::origins::FolderOrigins;
+use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::levels::{SettledModel, settled_models};
+use crate::stage::settings::RunSettings;
 use crate::stage::stage_builder::{Opens, Planned, StageBuilder, StageFolders, StageInput};
 use crate::unit::AuditUnit;
 
@@ -94,6 +100,30 @@ pub(crate) fn folder_inputs(plan: &StagePlan<'_>) -> Result<Vec<(String, String)
     Ok(inputs)
 }
 
+/// The format of manifests and summaries.
+pub(crate) const FORMAT: u32 = 1;
+
+/// What a folder says about its origins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FolderOrigins<'a> {
+    /// The job.
+    pub checked: &'a CheckedJob,
+    /// How it is run.
+    pub settings: &'a RunSettings,
+    /// What it depends on.
+    pub input: &'a JobInputs,
+    /// The id of the run.
+    pub run: &'a str,
+    /// The prepared rows.
+    pub context: RowContext<'a>,
+    /// What preparing had to know for those who read the rows; it may know more.
+    pub params: &'a PrepareParams,
+    /// The folder of what preparing wrote.
+    pub prepared: &'a Path,
+    /// The folder of the population whatever the model.
+    pub population: &'a Path,
+}
+
 /// Where a folder comes from, to be opened.
 pub(crate) struct OriginInputs<'a> {
     plan: &'a StagePlan<'a>,
@@ -109,7 +139,7 @@ impl<'a> OriginInputs<'a> {
         Ok(OriginInputs { plan, rows: RowInputs::of_job(b)?, population })
     }
 
-    /// The work of a stage that is told where its folder comes from.
+    /// The work of a stage that writes a folder, given where this comes from.
     pub(crate) fn work(
         self,
         run: impl Fn(&StageContext<'_>, &FolderOrigins<'_>) -> Result<()> + Sync + 'a,

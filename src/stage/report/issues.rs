@@ -17,7 +17,7 @@ use crate::stage::generate::rows::GeneratedEffects;
 use crate::stage::generate::support::told_in_words;
 use crate::stage::measure::labels::SelectiveLabels;
 use crate::stage::models::FewerTrees;
-use crate::stage::report::origins::FolderOrigins;
+use crate::stage::report::inputs::FolderOrigins;
 use crate::stage::score::expect::ExpectedScores;
 use crate::stage::score::levels::SettledModel;
 use crate::stage::selective::{self, WITHOUT_LABEL};

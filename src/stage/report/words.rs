@@ -32,7 +32,7 @@ use crate::param::{ColumnName, Name, Word};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::stage::input::JobInputs;
 use crate::stage::measure::catalog;
-use crate::stage::report::origins::{FORMAT, FolderOrigins};
+use crate::stage::report::inputs::{FORMAT, FolderOrigins};
 use crate::stage::row_context::RowContext;
 use crate::stage::settings::RunSettings;
 use crate::table::FilterRow;
