@@ -1,12 +1,13 @@
 //! Which changes between two runs are shown, and in which order: clear ones first, of these the
 //! clearest; what could not be compared last.
 //!
-//! | Where | Which |
-//! | --- | --- |
-//! | text and Markdown of `cfaudit diff` | clear ones; with `--all` all that have a value in both runs |
-//! | its JSON | clear ones; with `--all` every row of the table |
-//! | its page, and the annex of a run with `against` | the first clear ones, and in drawings each direction of which a rate differs |
-//! | `report.html` of such a run | rates of harm and accuracy, worse ones first: `evidence/against.rs` |
+//! - Text and Markdown of `cfaudit diff`: clear ones; with `--all` all that have a value in both
+//!   runs.
+//! - Its JSON: clear ones; with `--all` every row of the table.
+//! - Its page, and the annex of a run with `against`: the first clear ones, and in drawings each
+//!   direction of which a rate differs.
+//! - `report.html` of such a run: rates of harm and accuracy, worse ones first
+//!   (`evidence/against.rs`).
 
 use crate::table::ChangeRow;
 
