@@ -15,7 +15,7 @@ use crate::data::rows::reference::ReferenceBatch;
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, map_as_list};
 use crate::num::additive::{Additive, absorb_map, additive};
-use crate::num::eigen::eigen;
+use crate::num::eigen::{dot, eigen};
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
 use serde::{Deserialize, Serialize};
@@ -184,7 +184,6 @@ impl FilterReference<'_> {
         let large = sections.into_iter().filter(|(_, sums)| sums.n() >= self.min_section);
         let section = |((group, class), sums): (SectionKey, MomentSums)| {
             let (means, products) = frame.mean_products(&sums, space);
-            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
             let variance = |w: &Vec<f64>| {
                 let row = |i: usize| -> f64 {
                     let covariance = |j: usize| {

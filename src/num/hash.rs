@@ -9,6 +9,12 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A map from small keys.
 pub(crate) type FastMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
+/// The bits of a number as a key: the same for all NaN, and the same for both zeros.
+#[inline]
+pub(crate) fn equal_bits(x: f64) -> u64 {
+    if x.is_nan() { f64::NAN.to_bits() } else { (x + 0.0).to_bits() }
+}
+
 /// Multiplies and folds, eight bytes at a time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FastHasher(u64);

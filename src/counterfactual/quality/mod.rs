@@ -45,13 +45,13 @@ impl QualityReference {
 
 /// Values by the names of their measures; none where there is nothing to average, the reference
 /// does not vary, or no filter runs.
-pub(crate) type QualityValues = Vec<(&'static str, Option<f64>)>;
+pub(crate) type QualityFigures = Vec<(&'static str, Option<f64>)>;
 
 /// The quality of the counterfactuals of a pair of groups, or of all.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CounterfactualQuality {
     /// Its values.
-    pub values: QualityValues,
+    pub values: QualityFigures,
     /// The quality of each variable; empty in total.
     pub variables: Vec<VariableQuality>,
 }
@@ -66,7 +66,7 @@ pub(crate) struct VariableQuality {
     /// Whether the variable varies in the reference.
     pub varies: bool,
     /// Its values.
-    pub values: QualityValues,
+    pub values: QualityFigures,
 }
 
 impl VariableQuality {

@@ -6,7 +6,7 @@ use crate::counterfactual::conditional::{StratumClass, StratumTable};
 use crate::counterfactual::joint::{LevelCounts, share_gaps};
 use crate::counterfactual::quality::sums::{PairSums, QualitySums, VariableSums, change_unit};
 use crate::counterfactual::quality::{
-    CounterfactualQuality, QualityReference, QualityValues, VariableQuality,
+    CounterfactualQuality, QualityFigures, QualityReference, VariableQuality,
 };
 use crate::counterfactual::space::SpaceAxis;
 use crate::num::additive::Additive;
@@ -146,7 +146,7 @@ struct VariableTotals {
 }
 
 impl VariableTotals {
-    fn values(&self, unit: f64, is_number: bool, varies: bool) -> QualityValues {
+    fn values(&self, unit: f64, is_number: bool, varies: bool) -> QualityFigures {
         let [[dist_before, dist_after], [w1_before, w1_after]] =
             [&self.distances, &self.areas].map(|of| [of[0].mean(), of[1].mean()]);
         vec![
@@ -164,7 +164,7 @@ impl VariableTotals {
     }
 }
 
-fn overall(pair: &PairSums, real: Option<[f64; 3]>) -> QualityValues {
+fn overall(pair: &PairSums, real: Option<[f64; 3]>) -> QualityFigures {
     let of_valid = |sum: u64| mean_per(sum as f64, pair.n_valid);
     let at = |of: Option<[f64; 3]>, k: usize| of.map(|quantiles| quantiles[k]);
     let made = quantiles(&pair.plausibility);

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::counterfactual::SampleBatch;
 use crate::counterfactual::variable::{StrategyVariable, VariableScale};
 use crate::data::FeatureRows;
+use crate::num::hash::equal_bits;
 use crate::num::moments::mean_and_sd;
+use crate::num::summary::ascending;
 
 /// The distance of two rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,16 +70,11 @@ impl TransportDistance {
         let steps = variables
             .iter()
             .map(|variable| {
-                let mut steps = Vec::new();
-                if variable.scale == (VariableScale::Ordinal {}) {
-                    steps.extend(
-                        (0..reference.n)
-                            .map(|i| variable.value(reference, i))
-                            .filter(|x| !x.is_nan()),
-                    );
-                    steps.sort_by(f64::total_cmp);
-                    steps.dedup();
-                }
+                let is_ordered = variable.scale == (VariableScale::Ordinal {});
+                let n = if is_ordered { reference.n } else { 0 };
+                let values: Vec<f64> = (0..n).map(|i| variable.value(reference, i)).collect();
+                let mut steps = ascending(&values);
+                steps.dedup();
                 steps
             })
             .collect();
@@ -190,19 +187,15 @@ impl WeightedPoints {
         let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
         for k in order {
             let row = at[k];
-            let value = |variable: &StrategyVariable| variable.value(side.rows, row);
+            let variables = distance.variables.iter();
+            let values: Vec<f64> = variables.map(|of| of.value(side.rows, row)).collect();
             let next = points.first_row.len() as u32;
-            let point = *known
-                .entry(distance.variables.iter().map(|variable| bits(value(variable))).collect())
-                .or_insert(next);
+            let point =
+                *known.entry(values.iter().copied().map(equal_bits).collect()).or_insert(next);
             if point == next {
                 points.first_row.push(row);
                 points.weight.push(0);
-                points
-                    .values
-                    .iter_mut()
-                    .zip(&distance.variables)
-                    .for_each(|(values, variable)| values.push(value(variable)));
+                points.values.iter_mut().zip(values).for_each(|(all, value)| all.push(value));
             }
             points.weight[point as usize] += 1;
             points.point_of[k] = point;
@@ -214,9 +207,4 @@ impl WeightedPoints {
     pub(super) fn len(&self) -> usize {
         self.first_row.len()
     }
-}
-
-/// The bits of a number: the same for equal numbers, and the same for every NaN.
-fn bits(x: f64) -> u64 {
-    if x.is_nan() { f64::NAN.to_bits() } else { (x + 0.0).to_bits() }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Feature, FeatureColumn, FeatureRows, MISSING};
 use crate::exec::accumulator::Accumulator;
+use crate::num::hash::equal_bits;
 use crate::num::seed::{h, named_seed};
 
 /// Seeds of the two sums.
@@ -44,10 +45,10 @@ impl ContentHash {
                 let name = named_seed(seed, &feature.name);
                 match &rows.columns[column] {
                     FeatureColumn::Number(values) => {
-                        let table = whole_table(values, |value| h(name, bits(value), 0));
+                        let table = whole_table(values, |value| h(name, equal_bits(value), 0));
                         let of = |&value: &f64| match &table {
                             Some((least, hashes)) => hashes[(value - least) as usize],
-                            None => h(name, bits(value), 0),
+                            None => h(name, equal_bits(value), 0),
                         };
                         of_rows
                             .iter_mut()
@@ -105,11 +106,6 @@ fn whole_table(values: &[f64], of: impl Fn(f64) -> u64) -> Option<(f64, Vec<u64>
     let whole = few && values.iter().all(|&x| x as i64 as f64 == x);
     let n = || (largest - least) as usize + 1;
     whole.then(|| (least, (0..n()).map(|step| of(least + step as f64)).collect()))
-}
-
-/// A number as bits: the same for all NaN, and the same for both zeros.
-fn bits(value: f64) -> u64 {
-    if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() }
 }
 
 #[cfg(test)]
