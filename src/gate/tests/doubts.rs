@@ -29,21 +29,21 @@ fn graphs_decide_where_the_gate_asks_them() {
 /// that few bootstraps are few, and that the mean lies outside of it.
 #[test]
 fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
-    let row = nsr().with("level=0.9, world_level=0.95, world_lo=0.12, world_hi=0.14");
+    let row = [nsr().with("level=0.9, world_level=0.95, world_lo=0.12, world_hi=0.14")];
     let plain = "<= 0.15, worlds | pass | =the whole 95 % interval over graphs and refits keeps \
                  the limit";
     for n in [40, 100] {
-        check(&of_bootstraps(n), by(&[row.clone()]), plain);
+        check(&of_bootstraps(n), by(&row), plain);
     }
     let few = "; it is based on 10 bootstraps, fewer than 40, so another seed may change its ends \
                greatly";
-    check(&of_bootstraps(10), by(&[row.clone()]), &format!("{plain}{few}"));
+    check(&of_bootstraps(10), by(&row), &format!("{plain}{few}"));
     let people = "<= 0.15 | inconclusive | =the limit lies inside the interval";
-    check(&of_bootstraps(10), by(&[row.clone()]), people);
+    check(&of_bootstraps(10), by(&row), people);
     // The value is 0.131.
     let outside = "; the mean over graphs lies outside it, because a few graphs differ greatly \
                    from the others";
-    let at_0 = [row.with("world_lo=0, world_hi=0")];
+    let at_0 = [row[0].with("world_lo=0, world_hi=0")];
     check(&of_bootstraps(100), by(&at_0), &format!("{plain}{outside}"));
 }
 

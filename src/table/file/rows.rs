@@ -445,8 +445,7 @@ mod tests {
     #[test]
     fn what_a_row_cannot_hold_is_refused() {
         let own = IssueRow::TABLE.version;
-        let read = |change: &dyn Fn(&mut Vec<(&str, ArrayRef)>)| read_changed(own, change);
-        assert_eq!(read(&|_| ()).unwrap()[0].r#where, "w");
+        assert_eq!(read_changed(own, |_| ()).unwrap()[0].r#where, "w");
         for version in [own - 1, own + 1] {
             let other = read_changed(version, |_| ()).unwrap_err();
             other.says(&[
@@ -454,13 +453,13 @@ mod tests {
                 "hint: run the approved job again",
             ]);
         }
-        let lacks = read(&|columns| columns.truncate(6)).unwrap_err();
+        let lacks = read_changed(own, |columns| columns.truncate(6)).unwrap_err();
         lacks.says(&["column `args` is missing"]);
         let real = Arc::new(Float64Array::from(vec![1.0])) as ArrayRef;
-        let other = read(&|columns| columns[3].1 = Arc::clone(&real)).unwrap_err();
+        let other = read_changed(own, |columns| columns[3].1 = Arc::clone(&real)).unwrap_err();
         other.says(&["column `n` holds invalid values"]);
         let null = Arc::new(StringArray::from(vec![None::<&str>])) as ArrayRef;
-        let empty = read(&|columns| columns[2].1 = Arc::clone(&null)).unwrap_err();
+        let empty = read_changed(own, |columns| columns[2].1 = Arc::clone(&null)).unwrap_err();
         empty.says(&["column `where` holds invalid values"]);
     }
 
