@@ -2,8 +2,9 @@
 //! template says; and columns of plain text.
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 use minijinja::{Environment, UndefinedBehavior};
+use serde::Serialize;
 
 /// What is said where a template fails.
 pub(crate) const TESTED: &str =
@@ -29,6 +30,11 @@ pub(crate) fn said(
     let template = environment.get_template(template).expect(TESTED);
     let mut captured = template.render_captured(()).expect(TESTED);
     captured.with_state_mut(|state| state.call_macro(name, arguments)).expect(TESTED)
+}
+
+/// A text whose facts are filled in.
+pub(crate) fn filled(template: &str, facts: &impl Serialize) -> String {
+    environment().render_str(template, Value::from(Serde(facts))).expect(TESTED)
 }
 
 /// Lines of cells as text, in columns two blanks apart that are as wide as their widest cell, and

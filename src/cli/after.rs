@@ -230,16 +230,9 @@ fn as_json(diff: &FolderDiff, all: bool) -> Value {
             "version": manifest.words.version, "rows": manifest.rows.audited,
             "stand_in": manifest.stand_in})
     };
-    let rows: Vec<Value> =
-        diff.ordered().iter().filter(|row| all || row.clear == 1).map(|row| json!(row)).collect();
-    let n = |clear: bool| {
-        diff.changes
-            .iter()
-            .filter(|row| {
-                row.status == "compared" && row.difference.is_some() && (!clear || row.clear == 1)
-            })
-            .count()
-    };
+    let rows: Vec<Value> = diff.shown().listed(all).map(|row| json!(row)).collect();
+    let judged_changes = || diff.changes.iter().filter(|row| row.is_judged());
+    let n_clear = judged_changes().filter(|row| row.is_clear()).count();
     let judged: Vec<Value> = diff
         .before_and_after()
         .into_iter()
@@ -250,6 +243,6 @@ fn as_json(diff: &FolderDiff, all: bool) -> Value {
         "comparable": diff.compared.comparable, "forced": diff.compared.forced,
         "pairing": diff.compared.pairing, "people_in_both": diff.compared.people_in_both,
         "differs": diff.compared.differs,
-        "n_changes": n(false), "n_clear": n(true), "n_refitted": refitted, "changes": rows,
+        "n_changes": judged_changes().count(), "n_clear": n_clear, "n_refitted": refitted, "changes": rows,
         "gates_before_and_after": judged, "gates": diff.gates, "exit": diff.exit})
 }

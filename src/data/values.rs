@@ -379,22 +379,18 @@ impl SourceValues {
 
     /// The values at these positions, in this order; missing where there is none.
     pub(crate) fn at(&self, positions: impl Iterator<Item = Option<usize>>) -> SourceValues {
-        fn of<A: Array, T>(a: &A, i: Option<usize>, value: impl Fn(usize) -> T) -> Option<T> {
-            i.filter(|&i| a.is_valid(i)).map(value)
+        fn of<A: Array + FromIterator<Option<T>>, T>(
+            a: &A,
+            positions: impl Iterator<Item = Option<usize>>,
+            value: impl Fn(usize) -> T,
+        ) -> A {
+            positions.map(|i| i.filter(|&i| a.is_valid(i)).map(&value)).collect()
         }
         match self {
-            SourceValues::Int(a) => {
-                SourceValues::Int(positions.map(|i| of(a, i, |i| a.value(i))).collect())
-            }
-            SourceValues::Float(a) => {
-                SourceValues::Float(positions.map(|i| of(a, i, |i| a.value(i))).collect())
-            }
-            SourceValues::Bool(a) => {
-                SourceValues::Bool(positions.map(|i| of(a, i, |i| a.value(i))).collect())
-            }
-            SourceValues::Text(a) => {
-                SourceValues::Text(positions.map(|i| of(a, i, |i| a.value(i))).collect())
-            }
+            SourceValues::Int(a) => SourceValues::Int(of(a, positions, |i| a.value(i))),
+            SourceValues::Float(a) => SourceValues::Float(of(a, positions, |i| a.value(i))),
+            SourceValues::Bool(a) => SourceValues::Bool(of(a, positions, |i| a.value(i))),
+            SourceValues::Text(a) => SourceValues::Text(of(a, positions, |i| a.value(i))),
             SourceValues::Named(a) => {
                 let ids = positions.map(|i| i.map_or(0, |i| a.ids[i])).collect();
                 SourceValues::Named(NamedValues { names: a.names.clone(), ids })

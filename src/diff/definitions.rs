@@ -182,23 +182,20 @@ impl DefinitionChanges {
             old.keys().chain(new.keys()).filter_map(of).collect()
         };
         let graphs = set_with(StrategyRecord::follows_graphs);
-        let [before, after] = rules.map(|rules| rules.policies);
-        for (name, old, new, breaks, is_there) in [
-            (
-                "who_counts",
-                before.who_counts,
-                after.who_counts,
-                DefinitionBreak::WhoCounts,
-                rules.iter().any(|rules| rules.lacks_labels),
-            ),
-            ("intervals", before.intervals, after.intervals, DefinitionBreak::Ends, true),
-            ("starts", before.starts, after.starts, DefinitionBreak::Graphs, !graphs.is_empty()),
-        ] {
-            if old != new {
-                let breaks = if is_there { vec![breaks] } else { Vec::new() };
-                let versions = [old, new].map(|version| Some(version.to_string()));
-                add(format!("policies.{name}"), versions, breaks);
+        let lacks_labels = rules.iter().any(|rules| rules.lacks_labels);
+        let [before, after] = rules.map(|rules| serde_json::json!(rules.policies));
+        for (name, old) in before.as_object().into_iter().flatten() {
+            if *old == after[name] {
+                continue;
             }
+            let breaks = match name.as_str() {
+                "who_counts" if lacks_labels => vec![DefinitionBreak::WhoCounts],
+                "intervals" => vec![DefinitionBreak::Ends],
+                "starts" if !graphs.is_empty() => vec![DefinitionBreak::Graphs],
+                _ => Vec::new(),
+            };
+            let versions = [old, &after[name]].map(|version| Some(version.to_string()));
+            add(format!("policies.{name}"), versions, breaks);
         }
         differences.sort_by_key(|(_, breaks)| breaks.is_empty());
         DefinitionChanges {

@@ -255,7 +255,7 @@ fn row(
     decides: bool,
 ) -> GateRow {
     let seen = &ruling.observation;
-    let [bounds, by] = question.rule();
+    let (bounds, decides_by) = question.rule();
     let (reason_code, reason_args) = ruling.findings.code_and_args();
     GateRow {
         gate: question.name.as_str().into(),
@@ -274,7 +274,7 @@ fn row(
         lo: seen.row.lo.and_then(finite),
         hi: seen.row.hi.and_then(finite),
         limit: question.stated_limit(),
-        rule: format!("{bounds}, {by}").into(),
+        rule: format!("{bounds}, {decides_by}").into(),
         numerator: seen.row.numerator,
         denominator: seen.row.denominator,
         unfair_to_from: seen.unfair.map(|unfair| unfair[0]),

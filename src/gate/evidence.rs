@@ -1,10 +1,11 @@
 //! What is behind a value that a gate judges: rates of people, of rows that are less sure than as
 //! many people (a person has several, weights, several counterfactuals of a row), or an interval.
 
-use crate::gate::people::{PeopleTables, confusion_of};
+use crate::gate::people::PeopleTables;
 use crate::gate::question::GateCase;
 use crate::metric::GapTransform;
 use crate::metric::catalog::find;
+use crate::metric::evidence::person::Confusion;
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, mover_ratio, wilson_of_share, z_of_level,
 };
@@ -202,8 +203,8 @@ fn pairs_of_people(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)>
         return Some((is_ratio, vec![rates]));
     }
     let of = PeopleTables::new(case);
-    let a = confusion_of(&of.side(from, to)?.measured().0);
-    let b = confusion_of(&of.side(to, from)?.measured().0);
+    let a = Confusion::from_states(of.side(from, to)?.rows);
+    let b = Confusion::from_states(of.side(to, from)?.rows);
     let of_people =
         |rate: Rate| Some(RateEvidence::of_people(rate.value().ok()?, rate.denominator));
     // The gate may ask for the groups in another order than the metric has them.

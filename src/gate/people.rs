@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::gate::question::GateCase;
 use crate::metric::Metric;
 use crate::metric::catalog::ccm::SWITCH_RATE;
-use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, cell_index};
+use crate::metric::evidence::person::{self, CONFUSION_CELLS, Confusion, ECCM_CELLS, cell_index};
 use crate::table::population::AUDITED;
 use crate::table::{CountRow, NO_GROUP, PopulationRow};
 
@@ -59,21 +59,19 @@ impl StatePeople {
     }
 }
 
-/// The cell of a confusion by label and prediction, each unknown 0, no 1 or yes 2.
+/// A label as it is counted: unknown 0, no 1 or yes 2.
+fn label_of(state: usize) -> Option<bool> {
+    (state > 0).then_some(state == 2)
+}
+
+/// The cell of a confusion by label (unknown 0, no 1 or yes 2) and prediction.
 pub(super) fn confusion_cell(label: usize, positive: bool) -> usize {
-    match (label, positive) {
-        (2, true) => 0,
-        (1, true) => 1,
-        (2, false) => 2,
-        (1, false) => 3,
-        (_, true) => 4,
-        (_, false) => 5,
-    }
+    person::confusion_cell(label_of(label), positive)
 }
 
 /// The cell of an extended matrix by label (unknown 0, no 1 or yes 2) and predictions.
 pub(super) fn switch_cell(label: usize, positive: bool, positive_cf: bool) -> usize {
-    cell_index((label > 0).then_some(label == 2), positive, positive_cf)
+    cell_index(label_of(label), positive, positive_cf)
 }
 
 /// The tables of a question about one attribute.

@@ -36,10 +36,7 @@ impl GateLimit {
 
     /// Whether a value keeps it; one at the limit does.
     pub(crate) fn kept_by(self, value: f64) -> bool {
-        match self {
-            GateLimit::AtMost(limit) => value <= limit,
-            GateLimit::AtLeast(limit) => value >= limit,
-        }
+        self.excess(value) <= 0.0
     }
 
     /// The end of a range that breaks it first.
@@ -52,13 +49,10 @@ impl GateLimit {
 
     /// The one of two values that breaks it first.
     pub(crate) fn worse(self, a: f64, b: f64) -> f64 {
-        match self {
-            GateLimit::AtMost(_) => a.max(b),
-            GateLimit::AtLeast(_) => a.min(b),
-        }
+        self.facing((a.min(b), a.max(b)))
     }
 
-    /// How far the value is on the wrong side; negative where the limit is kept.
+    /// How far the value is on the wrong side; not above 0 where the limit is kept.
     pub(crate) fn excess(self, value: f64) -> f64 {
         match self {
             GateLimit::AtMost(limit) => value - limit,
@@ -206,21 +200,20 @@ impl GateQuestion {
 
     /// Whether the job decides it in spite of an objection.
     pub(super) fn accepts(&self, objection: &GateReason) -> bool {
-        self.accepts.iter().any(|code| code == objection.code().as_str())
+        self.accepts.contains(&objection.code())
     }
 
-    /// The columns `rule`: what the limit bounds, and what decides.
-    pub(super) fn rule(&self) -> [&'static str; 2] {
+    /// What the column `rule` says: what the limit bounds, and what decides.
+    pub(super) fn rule(&self) -> (&'static str, String) {
         let bounds = match (self.quantity, self.limit) {
             (GateQuantity::Value, GateLimit::AtMost(_)) => "at_most",
             (GateQuantity::Value, GateLimit::AtLeast(_)) => "at_least",
             (GateQuantity::Change, GateLimit::AtMost(_)) => "rise_at_most",
             (GateQuantity::Change, GateLimit::AtLeast(_)) => "fall_at_most",
         };
-        match self.decide_by {
-            GateDecideBy::Interval if self.holm => [bounds, "interval, holm"],
-            by => [bounds, by.word()],
-        }
+        let is_joint = self.holm && self.decide_by == GateDecideBy::Interval;
+        let family = if is_joint { ", holm" } else { "" };
+        (bounds, format!("{}{family}", self.decide_by.word()))
     }
 
     /// The number of the limit as the job states it.

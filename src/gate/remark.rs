@@ -97,7 +97,7 @@ fn audited_model(case: GateCase<'_>, own: &[GateRuling]) -> GateRemark {
             value: row.value,
             ends: row.lo.zip(row.hi),
             limit: question.stated_limit(),
-            decides: question.rule()[1].to_owned(),
+            decides: question.rule().1,
             verdict: own.verdict().word().to_owned(),
             findings: own.findings.clone(),
         })

@@ -16,7 +16,7 @@ use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{ComparedPart, GateBoundSide, GateReason, GateStatus, WithoutRounding};
 use crate::metric::catalog::ccm::switch_rate_by;
 use crate::metric::catalog::find;
-use crate::metric::evidence::person::{CELLS, ECCM_CELLS, Eccm};
+use crate::metric::evidence::person::{ECCM_CELLS, Eccm, cell_index};
 use crate::metric::{Metric, Reads};
 use crate::table::{AuditKey, CountRow, MetricRow, finite};
 
@@ -62,9 +62,7 @@ fn of_scope(key: &AuditKey, rows: &[&CountRow]) -> Option<RoundedSwitches> {
     for row in rows {
         let (label, predicted) = (side(&row.label)?, side(&row.predicted)??);
         let predicted_cf = side(&row.predicted_cf)??;
-        let at = CELLS.iter().position(|cell| {
-            (cell.label, cell.predicted, cell.predicted_cf) == (label, predicted, predicted_cf)
-        })?;
+        let at = cell_index(label, predicted, predicted_cf);
         let n_rounded = row.n_rounded.unwrap_or(0).unsigned_abs();
         let [cases, rounded] = match row.weight {
             Some(weight) => [weight, row.weight_rounded.unwrap_or(0.0)].map(units),

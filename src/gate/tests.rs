@@ -22,15 +22,15 @@ use crate::table::{ChangeRow, GateRow, MetricRow};
 use crate::tests::{Says, TextRow};
 
 /// What a gate is judged by: tables, and an earlier run.
-type JudgedBy<'a> = (GateTables<'a>, Option<&'a GateBaseline<'a>>);
+type TablesBy<'a> = (GateTables<'a>, Option<&'a GateBaseline<'a>>);
 
 /// The table of metrics alone.
-fn by(metrics: &[MetricRow]) -> JudgedBy<'_> {
+fn by(metrics: &[MetricRow]) -> TablesBy<'_> {
     (GateTables { metrics, ..GateTables::default() }, None)
 }
 
 /// The rows of a gate.
-fn judged(q: &GateQuestion, (tables, baseline): JudgedBy<'_>) -> Vec<GateRow> {
+fn judged(q: &GateQuestion, (tables, baseline): TablesBy<'_>) -> Vec<GateRow> {
     super::judge(std::slice::from_ref(q), tables, baseline, &[]).table
 }
 
@@ -38,7 +38,7 @@ fn judged(q: &GateQuestion, (tables, baseline): JudgedBy<'_>) -> Vec<GateRow> {
 /// decides holds (its verdict, or its cells), and what its reason says. A rule that is left out is
 /// that of the line before, at first that of the question.
 #[track_caller]
-fn check(q: &GateQuestion, by: JudgedBy<'_>, lines: &str) {
+fn check(q: &GateQuestion, by: TablesBy<'_>, lines: &str) {
     let mut asked = q.clone();
     for line in lines.lines().filter(|line| !line.trim().is_empty()) {
         let mut parts = line.splitn(3, '|').map(str::trim);
@@ -69,7 +69,7 @@ fn asked_by(q: &GateQuestion, rule: &str) -> GateQuestion {
 
 /// Checks each row of a gate by a line: what it holds, and what its reason says.
 #[track_caller]
-fn check_rows(q: &GateQuestion, by: JudgedBy<'_>, lines: &str) {
+fn check_rows(q: &GateQuestion, by: TablesBy<'_>, lines: &str) {
     let rows = judged(q, by);
     let lines: Vec<&str> = lines.lines().filter(|line| !line.trim().is_empty()).collect();
     assert_eq!(rows.len(), lines.len(), "{rows:?}");

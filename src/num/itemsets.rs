@@ -111,10 +111,15 @@ impl<'a, C: LevelColumn> ItemIndex<'a, C> {
         self.first[feature as usize] + self.features[feature as usize].codes()[row as usize]
     }
 
+    /// The column of an item.
+    pub(crate) fn column(&self, item: u32) -> &'a C {
+        self.features[self.feature(item) as usize]
+    }
+
     /// The name of the column of an item, and the text of its level.
     pub(crate) fn column_and_level(&self, item: u32) -> (&'a str, &'a str) {
-        let feature = self.features[self.feature(item) as usize];
-        (feature.name(), &feature.levels()[self.level(item) as usize])
+        let column = self.column(item);
+        (column.name(), &column.levels()[self.level(item) as usize])
     }
 
     /// The item as text: `name = level`, or `name >= level`.

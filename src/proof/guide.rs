@@ -1,115 +1,79 @@
-//! The guide to an archive: plain text for somebody who has never seen an audit of cfaudit.
+//! The guide to an archive: plain text for somebody who has never seen an audit of cfaudit, by the
+//! template `guide.txt`.
 
-use std::fmt::Write;
+use serde_json::json;
 
 use crate::folder::manifest::RunSummary;
 use crate::proof::verify::{FolderProof, is_removable};
+use crate::text;
 
-/// What an audit folder contains: the beginning of a path, and what it is.
-const CONTENTS: &[(&str, &str)] = &[
-    ("report.html", "the page to read and sign; any browser shows it, without a network"),
-    ("annex.html", "every value with its counts and interval, the method, a glossary"),
-    ("job.resolved.yaml", "the job as it was run, with all defaults"),
-    ("summary.json", "the verdict and a few values, for programs"),
-    ("tables/", "all values as Parquet; `cfaudit schema tables` describes every column"),
-    ("exports/", "the same for other tools, such as causal graphs and a model card"),
-];
-
-/// The text of the guide; `n_cases` is the number of cases of single people in the archive,
-/// `n_places` that of rows on maps, and `signed` whether it holds a statement to be signed.
+/// The text of the guide; `cases` is the number of cases of single people in the archive, `places`
+/// that of rows on maps, and `signed` whether it holds a statement to be signed.
 pub(super) fn text(
     proof: &FolderProof,
     summary: &RunSummary,
-    [n_cases, n_places]: [usize; 2],
+    [cases, places]: [usize; 2],
     signed: bool,
 ) -> String {
     let manifest = &proof.manifest;
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let version = manifest.words.version.as_deref().map(one_line);
-    let version = version.map_or_else(String::new, |version| format!(", model version {version}"));
-    let people = if manifest.rows.audited == 1 { "person" } else { "people" };
-    let mut text = format!(
-        "{}\n\nAudit for counterfactual fairness: job {}, run {}{version}.\nWritten by cfaudit {}; \
-         {} {people} audited.\n",
-        one_line(&manifest.words.title),
-        manifest.job,
-        manifest.run,
-        manifest.program,
-        manifest.rows.audited
-    );
-    if manifest.stand_in.is_some() {
-        text += "\nSTAND-IN DATA: no number in this archive is about real people.\n";
+    let facts = json!({
+        "title": one_line(&manifest.words.title),
+        "job": manifest.job,
+        "run": manifest.run,
+        "version": manifest.words.version.as_deref().map(one_line),
+        "program": manifest.program,
+        "people": manifest.rows.audited,
+        "stand_in": manifest.stand_in.is_some(),
+        "verdict": summary.verdict,
+        "gates": proof.verdicts,
+        "files": manifest.files.keys().collect::<Vec<_>>(),
+        "cases": cases,
+        "places": places,
+        "removed": manifest.files.keys().filter(|name| is_removable(name)).count(),
+        "signed": signed,
+        "fingerprint": proof.fingerprint,
+        "name": proof.archive_name(),
+    });
+    text::filled(include_str!("guide.txt"), &facts) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+    use crate::folder::manifest::{Manifest, RunSummary};
+    use crate::proof::verify::FolderProof;
+    use crate::tests::Says;
+
+    #[test]
+    fn every_part_is_where_there_is_something_to_tell() {
+        let mut proof = FolderProof {
+            manifest: Manifest::default(),
+            fingerprint: "00ff".to_owned(),
+            n_sound: 0,
+            problems: Vec::new(),
+            unchecked: None,
+            notes: Vec::new(),
+            verdicts: vec![("g".to_owned(), "pass".to_owned())],
+        };
+        let summary = RunSummary { verdict: "pass".to_owned(), ..RunSummary::default() };
+        let least = text(&proof, &summary, [0, 0], false);
+        least.lacks(&["model version", "STAND-IN", "single people", "5. ", "\n\n\n"]);
+        least.says(&["\nVerdict: pass\n  g: pass\n\nWhat is here\n\n  audit/manifest.json  "]);
+        let Manifest { words, rows, stand_in, files, .. } = &mut proof.manifest;
+        (words.title, words.version) = ("a\n b".to_owned(), Some("v 1".to_owned()));
+        (rows.audited, *stand_in) = (1, Some("adult".to_owned()));
+        files.extend(["tables/a", "rows/b"].map(|name| (name.to_owned(), String::new())));
+        let most = text(&proof, &summary, [1, 2], true);
+        most.says(&[
+            "a b\n\nAudit for counterfactual fairness: job , run , model version v 1.\n",
+            "; 1 person audited.\n\nSTAND-IN DATA: no number in this archive is about real people.\n",
+            "What is here\n\n  audit/tables/             all values as Parquet; ",
+            "SHA-256\n\nWhat is here of single people\n\n  1 case, because the job asks for them",
+            "report.html.\n  Places of 2 rows and",
+            "Logs and run times.\n  1 file(s) below rows/",
+            "can compute.\n\n5. statement.intoto.json names",
+            "sigstore.json\n\nHow to go on\n",
+        ]);
     }
-    let _ = write!(text, "\nVerdict: {}\n", summary.verdict);
-    for (gate, verdict) in &proof.verdicts {
-        let _ = writeln!(text, "  {gate}: {verdict}");
-    }
-    text += "\nWhat is here\n\n";
-    let mut line = |name: &str, what: &str| {
-        let _ = writeln!(text, "  {:<25} {what}", format!("audit/{name}"));
-    };
-    for (name, what) in CONTENTS {
-        if manifest.files.keys().any(|file| file.starts_with(name)) {
-            line(name, what);
-        }
-    }
-    line("manifest.json", "inputs and files with their SHA-256");
-    if n_cases + n_places > 0 {
-        text += "\nWhat is here of single people\n\n";
-    }
-    if n_cases > 0 {
-        let cases = if n_cases == 1 { "case" } else { "cases" };
-        let _ = write!(
-            text,
-            "  {n_cases} {cases}, because the job asks for them (report.cases): features, scores\n  \
-             and decisions of people who switch, without their ids, in\n  \
-             audit/tables/cf_examples.parquet and on audit/report.html.\n"
-        );
-    }
-    if n_places > 0 {
-        let rows = if n_places == 1 { "row" } else { "rows" };
-        let _ = writeln!(
-            text,
-            "  Places of {n_places} {rows} and their counterfactuals on maps, because the job asks \
-             for them\n  (report.map), without ids and features, in audit/tables/cf_map.parquet \
-             and on\n  audit/annex.html."
-        );
-    }
-    let removed = manifest.files.keys().filter(|name| is_removable(name)).count();
-    text += "\nWhat is not here\n\n  Logs and run times.\n";
-    if removed > 0 {
-        let _ = writeln!(
-            text,
-            "  {removed} file(s) below rows/ and to-score/ with rows of single people, which \
-             manifest.json lists.\n  No table, page or verdict needs them."
-        );
-    }
-    let fingerprint = &proof.fingerprint;
-    let signing = if signed {
-        "5. statement.intoto.json names the verdict and these files, for a signature:\n\n     \
-         cosign attest-blob --statement statement.intoto.json --bundle audit.sigstore.json\n\n"
-    } else {
-        ""
-    };
-    let _ = write!(
-        text,
-        "\nHow to check it\n\n\
-         1. The SHA-256 of audit/manifest.json is the fingerprint of this audit:\n\n     \
-         {fingerprint}\n\n   Compare it with the one that was noted at sign-off. An archive cannot \
-         vouch for itself.\n\n\
-         2. Every other file, with standard tools, in this folder:\n\n     \
-         sha256sum --check SHA256SUMS\n\n\
-         3. Files, table versions, and the verdicts judged again from the tables:\n\n     \
-         cfaudit verify audit --fingerprint {fingerprint}\n\n\
-         4. Without cfaudit: open judge.html, taken from a source that you trust, and drop this\n   \
-         archive on it. It judges the gates again whose rates it can compute.\n\n{signing}\
-         How to go on\n\n  \
-         cfaudit explain nsr --in audit          what a metric means, with its values here\n  \
-         cfaudit diff audit OTHER-FOLDER         what has changed since or before\n  \
-         cfaudit report audit                    the pages again, from the tables\n  \
-         duckdb -c \"from 'audit/tables/metrics.parquet'\"\n"
-    );
-    let _ =
-        write!(text, "\nThis folder is named {} after its job and run.\n", proof.archive_name());
-    text
 }

@@ -309,22 +309,13 @@ fn check_summary(folder: &Path, proof: &mut FolderProof, judged: Option<GateOutc
 
 /// The keys of the manifest that follow from the job, and do not.
 fn words_not_of_job(found: &Manifest, job: &Manifest) -> Vec<&'static str> {
+    const KEYS: [&str; 8] =
+        ["job", "words", "favourable_without_label", "names", "families", "level", "seed", "split"];
     // `report --title` sets the title.
     let words = ReportWords { title: found.words.title.clone(), ..job.words.clone() };
-    let same = [
-        ("job", found.job == job.job),
-        ("words", found.words == words),
-        (
-            "favourable_without_label",
-            found.favourable_without_label == job.favourable_without_label,
-        ),
-        ("names", found.names == job.names),
-        ("families", found.families == job.families),
-        ("level", found.level == job.level),
-        ("seed", found.seed == job.seed),
-        ("split", found.split == job.split),
-    ];
-    same.into_iter().filter(|(_, is_same)| !is_same).map(|(key, _)| key).collect()
+    let job = Manifest { words, ..job.clone() };
+    let [found, job] = [found, &job].map(|of| serde_json::json!(of));
+    KEYS.into_iter().filter(|key| found[key] != job[key]).collect()
 }
 
 /// Whether the pages are what the tables give.

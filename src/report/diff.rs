@@ -11,8 +11,9 @@ use crate::report::export::{deciding, gate_sentence_in_units, printed};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::{PageSection, SectionPage};
-use crate::report::section::against::{self, ComparisonTally, apart, is_clear, ordered, reading};
+use crate::report::section::against::{self, ComparisonTally, apart, reading};
 use crate::report::section::models::place;
+use crate::report::shown_changes::ShownChanges;
 use crate::report::visible::visible;
 use crate::table::{ChangeRow, GateRow, TableRow};
 use crate::text::aligned;
@@ -126,17 +127,13 @@ impl FolderDiff {
                 n => m.rows.audited,
             }
         };
-        let ordered = ordered(&self.changes);
-        let is_printed = |row: &&&ChangeRow| {
-            is_clear(row) || all && ["compared", "refitted"].contains(&row.status.as_str())
-        };
-        let lines: Vec<[String; 9]> =
-            ordered.iter().filter(is_printed).map(|row| line(row)).collect();
+        let shown_changes = self.shown();
+        let lines: Vec<[String; 9]> = shown_changes.printed(all).map(line).collect();
         let verdicts: Vec<[&str; 3]> =
             deciding(&self.gates).map(|row| [&*row.gate, &*row.verdict, &*row.reason]).collect();
         let facts = context! {
             old => side(&self.old), new => side(&self.new), pairing => &self.compared.pairing,
-            tally => Value::from(Serde(&ComparisonTally::of(&self.compared, &ordered))),
+            tally => Value::from(Serde(&ComparisonTally::of(&self.compared, &shown_changes))),
             stand_in => self.stand_in(), shows_all => all,
             tables => self.other_tables().into_iter().collect::<Value>(),
             differs => Value::from(Serde(&self.compared.differs)), heads => HEAD.to_vec(),
@@ -161,9 +158,9 @@ impl FolderDiff {
         gates.into_iter().map(|(gate, [before, after])| [gate.to_owned(), before, after]).collect()
     }
 
-    /// Changes as the JSON form lists them: every row of the table, clear changes first.
-    pub(crate) fn ordered(&self) -> Vec<&ChangeRow> {
-        ordered(&self.changes)
+    /// Its changes as they are shown.
+    pub(crate) fn shown(&self) -> ShownChanges<'_> {
+        ShownChanges::of(&self.changes)
     }
 }
 

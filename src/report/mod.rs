@@ -28,6 +28,7 @@ pub(crate) mod page;
 mod read;
 mod section;
 pub(crate) mod selective;
+mod shown_changes;
 #[cfg(test)]
 mod tests;
 mod visible;

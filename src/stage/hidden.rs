@@ -36,7 +36,7 @@ use crate::stage::linear_rates::{
 };
 use crate::stage::row_context::RowContext;
 use crate::stage::score::encoded_worlds::EncodedWorlds;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageFolders};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey, MetricRow, finite};
 use crate::unit::AuditUnit;
@@ -55,22 +55,20 @@ pub(crate) fn rows(ctx: &StageContext<'_>, of: &StageFolders) -> Result<Vec<Hidd
     Ok(rows.collect::<Result<Vec<_>>>()?.concat())
 }
 
-impl Stage for HiddenStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let graphs = b.plan.set_of(unit)?.its_graphs()?;
-        let (rows, rates) = linear_rates(b, unit, AppliedSet::graphs_unit)?;
-        let Some(asked) = graphs.hidden_cause() else {
-            return Err(misfit(format!("the set `{}` asks about no hidden cause", unit.set)));
-        };
-        b.value("hidden cause", asked);
-        rows.work(1, move |ctx, row_context| {
-            let rates = &rates(ctx, row_context)?;
-            let scenario = rates.applied.scenario().1;
-            let set = rates.scenario(ctx, rates.applied.set, scenario)?;
-            let asking = HiddenAsking { asked, scenario, set: &set, rates, row_context };
-            write_rows(ctx.out(), &asking.rows(ctx)?)
-        })
-    }
+pub(crate) fn plan_hidden<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let graphs = b.plan.set_of(unit)?.its_graphs()?;
+    let (rows, rates) = linear_rates(b, unit, AppliedSet::graphs_unit)?;
+    let Some(asked) = graphs.hidden_cause() else {
+        return Err(misfit(format!("the set `{}` asks about no hidden cause", unit.set)));
+    };
+    b.value("hidden cause", asked);
+    rows.work(1, move |ctx, row_context| {
+        let rates = &rates(ctx, row_context)?;
+        let scenario = rates.applied.scenario().1;
+        let set = rates.scenario(ctx, rates.applied.set, scenario)?;
+        let asking = HiddenAsking { asked, scenario, set: &set, rates, row_context };
+        write_rows(ctx.out(), &asking.rows(ctx)?)
+    })
 }
 
 /// What is asked of one model and set.

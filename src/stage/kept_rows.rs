@@ -22,7 +22,7 @@ use crate::stage::kinds::KeptRowsStage;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::row_parts::{link_parts, write_lists};
-use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder};
+use crate::stage::stage_builder::{Opens, Planned, StageBuilder};
 use crate::unit::AuditUnit;
 
 /// How many parts there are.
@@ -58,25 +58,23 @@ pub(crate) fn kept_rows<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a, ()
     }))
 }
 
-impl Stage for KeptRowsStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let rows = RowInputs::of_job(b)?;
-        let made = made_of_set(b, &unit.set)?;
-        let passes = b.passes();
-        rows.work(1, move |ctx, row_context| {
-            let opened = made(ctx, row_context)?;
-            let schema = SentRows::Kept.schema(row_context.rows.layout());
-            let written = write_lists(
-                (ctx, passes, row_context),
-                1,
-                |_, path| RowSink::file(path, &schema),
-                |_| Ok(PartsWriter::new(ctx.out(), schema.clone(), row_context.workers)),
-                |_, g| kept_part(row_context, &opened, g),
-            )?;
-            let mut written = written.into_iter().flatten();
-            written.try_for_each(|parts| write_json(&ctx.out().join(PARTS), &KeptParts { parts }))
-        })
-    }
+pub(crate) fn plan_kept_rows<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let rows = RowInputs::of_job(b)?;
+    let made = made_of_set(b, &unit.set)?;
+    let passes = b.passes();
+    rows.work(1, move |ctx, row_context| {
+        let opened = made(ctx, row_context)?;
+        let schema = SentRows::Kept.schema(row_context.rows.layout());
+        let written = write_lists(
+            (ctx, passes, row_context),
+            1,
+            |_, path| RowSink::file(path, &schema),
+            |_| Ok(PartsWriter::new(ctx.out(), schema.clone(), row_context.workers)),
+            |_, g| kept_part(row_context, &opened, g),
+        )?;
+        let mut written = written.into_iter().flatten();
+        written.try_for_each(|parts| write_json(&ctx.out().join(PARTS), &KeptParts { parts }))
+    })
 }
 
 /// All counterfactuals of a row group over the attributes of a set.

@@ -30,7 +30,7 @@ use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::scenarios::DiscoveryInputs;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::gate::questions::questions;
-use crate::stage::kinds::{DiscoverStage, MeasureStage, ScoreStage, TrainStage};
+use crate::stage::kinds::{DiscoverStage, MeasureStage, ScoreStage, Stage, TrainStage};
 use crate::stage::memory;
 use crate::stage::memory::refuse_memory;
 use crate::stage::plan::StagePlan;
@@ -38,7 +38,7 @@ use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
-use crate::stage::stage_builder::{OpensOfRows, Stage, StageBuilder, StageFolders, StageInput};
+use crate::stage::stage_builder::{OpensOfRows, StageBuilder, StageFolders, StageInput};
 use crate::table::{MetricRow, MetricTable};
 use crate::unit::AuditUnit;
 

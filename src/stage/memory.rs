@@ -77,7 +77,7 @@ pub(crate) fn check_memory(
         "merge levels of `{name}` by `data.derive` (`map`), list it under `omit` of the \
          model, or allow more with `--memory`"
     );
-    Err(Fault::new("too-large-model", what).in_column(name).hint(hint).into())
+    Fault::new("too-large-model", what).in_column(name).fail(hint)
 }
 
 /// Fails with this code where more is needed than a run may take; `what` puts both in words.
@@ -94,7 +94,7 @@ pub(crate) fn refuse_memory(
         return Ok(());
     }
     let what = what(memory_in_words(needed), memory_in_words(allowed));
-    Err(Fault::new(code, what).hint(hint).into())
+    Fault::new(code, what).fail(hint)
 }
 
 /// Megabytes, from a thousand of them on gigabytes.

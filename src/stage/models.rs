@@ -257,7 +257,10 @@ impl<'a> UnitModels<'a> {
             return files::write_json(&path, &trainer.fit(rows)?.to_json());
         }
         match self.call() {
-            Some(call) => call.train_on(ctx, layout, rows, (number, &self.contract(ctx)?)),
+            Some(call) => {
+                let trained = call.train_on(ctx, layout, rows, (number, &self.contract(ctx)?));
+                trained.map_err(|error| call.with_place(error, "train"))
+            }
             None => {
                 let what = format!("the model `{}` cannot be trained", self.name);
                 Err(Fault::new("no-training", what).into())
@@ -408,9 +411,9 @@ impl OpenModels<'_> {
         let scorers = match self {
             OpenModels::Program(call, files) => {
                 let mut blocks = 0..;
-                return call.score_into(ctx, row_context, scored, files, &mut |scores| {
-                    take(make(blocks.next().unwrap_or_default(), scores)?)
-                });
+                let mut take = |scores| take(make(blocks.next().unwrap_or_default(), scores)?);
+                let scored = call.score_into(ctx, row_context, scored, files, &mut take);
+                return scored.map_err(|error| call.with_place(error, "score"));
             }
             OpenModels::Here(scorers) => scorers,
         };

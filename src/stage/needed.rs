@@ -22,7 +22,7 @@ use crate::stage::linear_rates::{
     LinearRates, RateNumbers, linear_rates, moved_verdict, rate_folders,
 };
 use crate::stage::row_context::RowContext;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageFolders};
 use crate::table::file::write_rows;
 use crate::table::{JudgedRateKey, MetricRow, NeededKnowledgeRow, has_flag};
 use crate::unit::AuditUnit;
@@ -38,38 +38,36 @@ pub(crate) fn needed_folders(b: &mut StageBuilder<'_, '_>) -> Result<StageFolder
     })
 }
 
-impl Stage for NeededStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let graphs = b.plan.set_of(unit)?.its_graphs()?;
-        let (rows, rates) = linear_rates(b, unit, AppliedSet::needed_unit)?;
-        if !graphs.necessary {
-            return Err(misfit(format!("the set `{}` leaves out no statement", unit.set)));
-        }
-        let statements = graphs.statements(b.plan.set_of(unit)?.scenario().1).into_keys();
-        let statements: Vec<String> = statements.collect();
-        b.value("statements", &statements);
-        rows.work(1, move |ctx, row_context| {
-            let rates = &rates(ctx, row_context)?;
-            let stated = |row: &MetricRow| {
-                let follows = has_flag(&row.flags, ATTRIBUTE_FOLLOWS);
-                let verdict = |question: &GateQuestion| judging::verdict(question, row, None);
-                let measured = match row.value {
-                    Some(_) => Ok(RateNumbers::measured(row)),
-                    None => Err(row.undefined.as_str()),
-                };
-                judged(rates, row, ("", follows), measured, verdict)
-            };
-            let mut table: Vec<NeededKnowledgeRow> = rates.rows().flat_map(stated).collect();
-            // The rows of a set are encoded alike under all knowledge.
-            let mut people = None;
-            for (i, statement) in statements.iter().enumerate() {
-                ctx.check()?;
-                let set = rates.scenario(ctx, statement, &i.to_string())?;
-                table.extend(without((rates, row_context), &set, &mut people)?);
-            }
-            write_rows(ctx.out(), &table)
-        })
+pub(crate) fn plan_needed<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let graphs = b.plan.set_of(unit)?.its_graphs()?;
+    let (rows, rates) = linear_rates(b, unit, AppliedSet::needed_unit)?;
+    if !graphs.necessary {
+        return Err(misfit(format!("the set `{}` leaves out no statement", unit.set)));
     }
+    let statements = graphs.statements(b.plan.set_of(unit)?.scenario().1).into_keys();
+    let statements: Vec<String> = statements.collect();
+    b.value("statements", &statements);
+    rows.work(1, move |ctx, row_context| {
+        let rates = &rates(ctx, row_context)?;
+        let stated = |row: &MetricRow| {
+            let follows = has_flag(&row.flags, ATTRIBUTE_FOLLOWS);
+            let verdict = |question: &GateQuestion| judging::verdict(question, row, None);
+            let measured = match row.value {
+                Some(_) => Ok(RateNumbers::measured(row)),
+                None => Err(row.undefined.as_str()),
+            };
+            judged(rates, row, ("", follows), measured, verdict)
+        };
+        let mut table: Vec<NeededKnowledgeRow> = rates.rows().flat_map(stated).collect();
+        // The rows of a set are encoded alike under all knowledge.
+        let mut people = None;
+        for (i, statement) in statements.iter().enumerate() {
+            ctx.check()?;
+            let set = rates.scenario(ctx, statement, &i.to_string())?;
+            table.extend(without((rates, row_context), &set, &mut people)?);
+        }
+        write_rows(ctx.out(), &table)
+    })
 }
 
 /// The rows of all rates in the graphs without the statement that a set is called by. The `people`

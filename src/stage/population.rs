@@ -14,11 +14,10 @@ use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::num::additive::Additive;
 use crate::stage::count::evidence::words_of_ungrouped;
-use crate::stage::kinds::PopulationStage;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder};
+use crate::stage::stage_builder::{Planned, StageBuilder};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::population::AUDITED;
 use crate::table::{PopulationRow, SharedText, whole};
@@ -131,20 +130,18 @@ pub(crate) fn row(
 
 additive!(accumulated KeptPopulation { attributes, persons });
 
-impl Stage for PopulationStage {
-    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let (plan, rows, passes) = (b.plan, RowInputs::of_job(b)?, b.passes());
-        let prepared = rows.prepared().clone();
-        rows.work(1, move |ctx, row_context| {
-            let layout = row_context.rows.layout();
-            plan.check_person_memory(row_context, layout.attributes.len() as u64)?;
-            let kept = passes.gather_one(ctx, ShardPass::Count, || gather(row_context))?;
-            let Some(kept) = kept else { return Ok(()) };
-            let mut all = read_rows::<PopulationRow>(prepared.folder(ctx))?;
-            all.extend(kept.rows(layout));
-            write_rows(ctx.out(), &all)
-        })
-    }
+pub(crate) fn plan_population<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let (plan, rows, passes) = (b.plan, RowInputs::of_job(b)?, b.passes());
+    let prepared = rows.prepared().clone();
+    rows.work(1, move |ctx, row_context| {
+        let layout = row_context.rows.layout();
+        plan.check_person_memory(row_context, layout.attributes.len() as u64)?;
+        let kept = passes.gather_one(ctx, ShardPass::Count, || gather(row_context))?;
+        let Some(kept) = kept else { return Ok(()) };
+        let mut all = read_rows::<PopulationRow>(prepared.folder(ctx))?;
+        all.extend(kept.rows(layout));
+        write_rows(ctx.out(), &all)
+    })
 }
 
 /// Counts the kept rows.

@@ -25,11 +25,11 @@ use crate::param::Word;
 use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::ROLES;
 use crate::stage::input::{self, RowImport};
-use crate::stage::kinds::{PrepareStage, ReferenceStage, SourceStage, SplitStage, SurveyStage};
+use crate::stage::kinds::{PrepareStage, ReferenceStage, SourceStage, SurveyStage};
 use crate::stage::params::prepare_params;
 use crate::stage::plan::StagePlan;
 use crate::stage::sharding::share::{ShardPass, StagePasses};
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageInput, work};
 use crate::stage::{experiment, measure, memory};
 use crate::unit::AuditUnit;
 
@@ -39,81 +39,72 @@ const SIDE_TABLE: &str = "side-table.parquet";
 /// File of what was seen of a shard, with the codes of its own rows, within the folder of `survey`.
 const SURVEYED: &str = "surveyed.json";
 
-impl Stage for SourceStage {
-    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let Some(import) = plan.input.import.as_ref() else {
-            return Err(misfit("the rows are Parquet already".to_owned()));
+pub(crate) fn plan_source<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let Some(import) = plan.input.import.as_ref() else {
+        return Err(misfit("the rows are Parquet already".to_owned()));
+    };
+    let params = plan.prepare_params();
+    b.texts(import.fingerprint(&params.columns(), &params.declared)?);
+    work(move |ctx| {
+        let out = ctx.out().join(input::SOURCE);
+        with_watch(ctx, |watch| {
+            let columns = (params.columns(), &params.declared);
+            import.write((&columns.0, columns.1), &out, plan.batch_rows, plan.workers, watch)
+        })
+    })
+}
+
+pub(crate) fn plan_reference<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let params = reference_params(plan.job);
+    b.fields("data", &params);
+    let Some(reference) = b.input("data.reference", |job| job.data.reference.as_ref()) else {
+        return Err(misfit("the job has no reference".to_owned()));
+    };
+    b.value("label of the rows", plan.job.data.label.column().is_some());
+    b.files(input::REFERENCE);
+    work(move |ctx| {
+        let work = || {
+            let columns = params.columns();
+            let source = ParquetSource::parquet(&reference.parquet, &columns, &params.declared)?;
+            ctx.set_total(params.passes() * source.n_rows());
+            let prepared = with_watch(ctx, |watch| {
+                prepare(&source, &params, ctx.out(), plan.batch_rows, plan.workers, watch)
+            })?;
+            check_reference_label(&prepared.layout, reference, plan.job)
         };
-        let params = plan.prepare_params();
-        b.texts(import.fingerprint(&params.columns(), &params.declared)?);
-        work(move |ctx| {
-            let out = ctx.out().join(input::SOURCE);
-            with_watch(ctx, |watch| {
-                let columns = (params.columns(), &params.declared);
-                import.write((&columns.0, columns.1), &out, plan.batch_rows, plan.workers, watch)
-            })
-        })
-    }
+        work().map_err(|error| plan.with_model_place(error, &["data", "reference"]))
+    })
 }
 
-impl Stage for ReferenceStage {
-    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let params = reference_params(plan.job);
-        b.fields("data", &params);
-        let Some(reference) = b.input("data.reference", |job| job.data.reference.as_ref()) else {
-            return Err(misfit("the job has no reference".to_owned()));
-        };
-        b.value("label of the rows", plan.job.data.label.column().is_some());
-        b.files(input::REFERENCE);
-        work(move |ctx| {
-            let work = || {
-                let columns = params.columns();
-                let source =
-                    ParquetSource::parquet(&reference.parquet, &columns, &params.declared)?;
-                ctx.set_total(params.passes() * source.n_rows());
-                let prepared = with_watch(ctx, |watch| {
-                    prepare(&source, &params, ctx.out(), plan.batch_rows, plan.workers, watch)
-                })?;
-                check_reference_label(&prepared.layout, reference, plan.job)
-            };
-            work().map_err(|error| plan.with_model_place(error, &["data", "reference"]))
+pub(crate) fn plan_survey<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let passes = b.rows_alone();
+    // Without a cache nobody finds them again: the pass only looks at the rows.
+    let keeps = passes.writes_rows() || b.plan.settings.cache.is_some();
+    let keeps = b.value("rows are kept", keeps);
+    // Their hashes are known after the pass `survey` alone, and would give another key.
+    let versions = b.plan.input.versions_of_rows();
+    b.texts(versions.map(|(file, version)| (format!("version of {}", file.path), version)));
+    let inputs = PrepareInputs::need(unit, b, passes)?;
+    work(move |ctx| {
+        inputs.with(ctx, |preparation| {
+            let own = preparation.gather(keeps.then_some(ctx.out()))?;
+            files::write_json(&ctx.out().join(SURVEYED), &own)
         })
-    }
+    })
 }
 
-impl Stage for SurveyStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let passes = b.rows_alone();
-        // Without a cache nobody finds them again: the pass only looks at the rows.
-        let keeps = passes.writes_rows() || b.plan.settings.cache.is_some();
-        let keeps = b.value("rows are kept", keeps);
-        // Their hashes are known after the pass `survey` alone, and would give another key.
-        let versions = b.plan.input.versions_of_rows();
-        b.texts(versions.map(|(file, version)| (format!("version of {}", file.path), version)));
-        let inputs = PrepareInputs::need(unit, b, passes)?;
-        work(move |ctx| {
-            inputs.with(ctx, |preparation| {
-                let own = preparation.gather(keeps.then_some(ctx.out()))?;
-                files::write_json(&ctx.out().join(SURVEYED), &own)
-            })
-        })
+pub(crate) fn plan_prepare<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let passes = b.row_passes();
+    let inputs = PrepareInputs::need(unit, b, passes)?;
+    if inputs.import.is_none() {
+        b.files(input::DATA);
     }
-}
-
-impl Stage for PrepareStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let passes = b.row_passes();
-        let inputs = PrepareInputs::need(unit, b, passes)?;
-        if inputs.import.is_none() {
-            b.files(input::DATA);
-        }
-        let shard = passes.is_shard().then(|| b.need::<SurveyStage>(unit)).transpose()?;
-        work(move |ctx| {
-            inputs.with(ctx, |preparation| prepare_rows(ctx, preparation, passes, shard.as_ref()))
-        })
-    }
+    let shard = passes.is_shard().then(|| b.need::<SurveyStage>(unit)).transpose()?;
+    work(move |ctx| {
+        inputs.with(ctx, |preparation| prepare_rows(ctx, preparation, passes, shard.as_ref()))
+    })
 }
 
 /// Prepares the rows of a source: all, those of a shard, or none where their survey is merged.
@@ -226,29 +217,27 @@ impl<'a> PrepareInputs<'a> {
     }
 }
 
-impl Stage for SplitStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        if !unit.experiment.is_empty() {
-            return experiment::plan_folds(unit, b);
-        }
-        let plan = b.plan;
-        let rule = plan.ranked_split();
-        b.texts([("data.split".to_owned(), format!("{rule:?}"))]);
-        if rule.is_some() {
-            b.seed();
-        }
-        let (rows, seed) = (b.need::<PrepareStage>(unit)?, plan.job.run.seed.0);
-        work(move |ctx| {
-            let (rows, out) = (rows.open(ctx)?, ctx.out().join(ROLES));
-            with_watch(ctx, |watch| match rule {
-                None => split::write_note(&out, &rows, plan.workers, watch),
-                Some(rule) => {
-                    let draw = RankDraw::new(seed, ctx.out());
-                    split::assign_roles(&rows, rule, draw, plan.workers, watch)?.write(&out, &rows)
-                }
-            })
-        })
+pub(crate) fn plan_split<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    if !unit.experiment.is_empty() {
+        return experiment::plan_folds(unit, b);
     }
+    let plan = b.plan;
+    let rule = plan.ranked_split();
+    b.texts([("data.split".to_owned(), format!("{rule:?}"))]);
+    if rule.is_some() {
+        b.seed();
+    }
+    let (rows, seed) = (b.need::<PrepareStage>(unit)?, plan.job.run.seed.0);
+    work(move |ctx| {
+        let (rows, out) = (rows.open(ctx)?, ctx.out().join(ROLES));
+        with_watch(ctx, |watch| match rule {
+            None => split::write_note(&out, &rows, plan.workers, watch),
+            Some(rule) => {
+                let draw = RankDraw::new(seed, ctx.out());
+                split::assign_roles(&rows, rule, draw, plan.workers, watch)?.write(&out, &rows)
+            }
+        })
+    })
 }
 
 impl<'a> StagePlan<'a> {
@@ -364,7 +353,7 @@ fn check_reference_label(layout: &Layout, reference: &ReferenceBlock, job: &Job)
             );
             let hint = "specify which values are positive: `reference: {parquet: PATH, label: COL, \
                         positive: [...]}`";
-            Err(Fault::new("reference-label", what).in_column(&label.column).hint(hint).into())
+            Fault::new("reference-label", what).in_column(&label.column).fail(hint)
         }
         _ => Ok(()),
     }

@@ -168,11 +168,7 @@ impl DecisionRule {
                 hint,
             )
         };
-        Err(Fault::new(code, what)
-            .at_row(format!("row {}", batch.row[i]))
-            .in_column(name)
-            .hint(hint)
-            .into())
+        Fault::new(code, what).at_row(format!("row {}", batch.row[i])).in_column(name).fail(hint)
     }
 
     /// A threshold in the precision in which scores are compared with it.

@@ -10,7 +10,7 @@ use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::kinds::{PrepareStage, ReferenceStage, SplitStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
-use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageInput, work};
 use crate::unit::AuditUnit;
 
 /// The prepared rows with their roles, to be opened.
@@ -65,7 +65,7 @@ impl<'a> RowInputs<'a> {
         self,
         passes: u64,
         run: impl Fn(&StageContext<'_>, RowContext<'_>) -> Result<()> + Sync + 'a,
-    ) -> Result<PlannedWork<'a>> {
+    ) -> Planned<'a> {
         work(move |ctx| self.with(ctx, passes, |row_context| run(ctx, row_context)))
     }
 

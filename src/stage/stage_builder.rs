@@ -20,15 +20,15 @@ use crate::exec::{PlannedStage, StageContext, StageWork, files, misfit};
 use crate::folder::manifest::InputFile;
 use crate::job::Job;
 use crate::stage::applied_set::key_text;
-use crate::stage::kinds::{KnownStage, LabelStage, ReportStage};
+use crate::stage::kinds::{LabelStage, ReportStage, Stage};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::settings::CODE;
 use crate::stage::sharding::share::{StagePasses, StageRows};
 use crate::unit::{AuditUnit, StageKind, StageUnit, UnitKind, is_forced};
 
-/// The work of a planned stage.
-pub(crate) type PlannedWork<'a> = Box<StageWork<'a>>;
+/// The work of a planned stage, unless it cannot be.
+pub(crate) type Planned<'a> = Result<Box<StageWork<'a>>>;
 
 /// What a stage has asked others for, opened where its work runs.
 pub(crate) type Opens<'a, T> = Box<dyn Fn(&StageContext<'_>) -> Result<T> + Sync + 'a>;
@@ -36,12 +36,6 @@ pub(crate) type Opens<'a, T> = Box<dyn Fn(&StageContext<'_>) -> Result<T> + Sync
 /// The same where it belongs to rows.
 pub(crate) type OpensOfRows<'a, T> =
     Box<dyn Fn(&StageContext<'_>, RowContext<'_>) -> Result<T> + Sync + 'a>;
-
-/// How a stage is planned. A new one is its row in [`kinds`](crate::stage::kinds), its word in
-/// [`UnitKind`], and its readers.
-pub(crate) trait Stage: KnownStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>>;
-}
 
 /// The right to read a stage. Only a builder makes one, for the stage that is being planned.
 #[derive(Debug)]
@@ -161,9 +155,7 @@ pub(crate) struct StageBuilder<'b, 'a> {
 }
 
 /// The work of a stage from a closure.
-pub(crate) fn work<'a>(
-    run: impl Fn(&StageContext<'_>) -> Result<()> + Sync + 'a,
-) -> Result<PlannedWork<'a>> {
+pub(crate) fn work<'a>(run: impl Fn(&StageContext<'_>) -> Result<()> + Sync + 'a) -> Planned<'a> {
     Ok(Box::new(run))
 }
 
@@ -353,7 +345,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
     }
 
     /// The stage cannot run before a file of scores is there.
-    pub(crate) fn wait(&mut self) -> Result<PlannedWork<'a>> {
+    pub(crate) fn wait(&mut self) -> Planned<'a> {
         self.waits = true;
         work(|_| Ok(()))
     }

@@ -45,7 +45,7 @@ use crate::stage::report::inputs::{MeasuredParts, OriginInputs};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::row_parts::{link_parts, write_lists};
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder};
+use crate::stage::stage_builder::{Planned, StageBuilder};
 use crate::unit::{AuditUnit, UnitKind};
 
 /// What was asked, in addition to the parts.
@@ -105,59 +105,55 @@ impl StagePlan<'_> {
     }
 }
 
-impl Stage for ToScoreStage {
-    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let rows = RowInputs::of_job(b)?;
-        recheck_inputs(b);
-        let mut sets: Vec<&'a str> =
-            plan.applied_sets().iter().map(|applied| applied.set).collect();
-        sets.dedup();
-        let mut asked = Vec::new();
-        let factual = plan.awaits(None).then_some(None);
-        for set in factual.into_iter().chain(sets.into_iter().map(Some)) {
-            if set.is_some() && !plan.awaits(set) {
-                continue;
-            }
-            let sources = set.map(|set| request_sources(b, set)).transpose()?;
-            asked.push((folder_of(set), b.need::<RequestStage>(&request_unit(set))?, sources));
+pub(crate) fn plan_to_score<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let rows = RowInputs::of_job(b)?;
+    recheck_inputs(b);
+    let mut sets: Vec<&'a str> = plan.applied_sets().iter().map(|applied| applied.set).collect();
+    sets.dedup();
+    let mut asked = Vec::new();
+    let factual = plan.awaits(None).then_some(None);
+    for set in factual.into_iter().chain(sets.into_iter().map(Some)) {
+        if set.is_some() && !plan.awaits(set) {
+            continue;
         }
-        let passes = b.passes();
-        rows.work(asked.len() as u64, move |ctx, row_context| {
-            let opened = asked.iter().map(|(.., sources)| {
-                sources.as_ref().map(|sources| sources(ctx, row_context)).transpose()
-            });
-            let opened: Vec<Option<Vec<RequestSource>>> = opened.collect::<Result<_>>()?;
-            let part =
-                |list: usize, g: usize| request_part(row_context, opened[list].as_deref(), g);
-            let schema = |list: usize| {
-                let sent = sent_rows(opened[list].as_deref());
-                (sent.schema(row_context.rows.layout()), sent.n_keys())
-            };
-            let writer = |list: usize| {
-                let ((folder, request, _), (schema, n_keys)) = (&asked[list], schema(list));
-                let (id, to) = (request.open(ctx)?.id, ctx.out().join(folder));
-                make_folder(&to)?;
-                Ok(PartsWriter::to_score(&to, (&schema, n_keys), &id, row_context.workers))
-            };
-            let create = |list: usize, path: &Path| RowSink::file(path, &schema(list).0);
-            let of = (ctx, passes, row_context);
-            let Some(parts) = write_lists(of, asked.len(), create, writer, part)? else {
-                return Ok(());
-            };
-            let mut written = Vec::new();
-            for ((folder, request, _), parts) in asked.iter().zip(parts) {
-                let (folder, request) = (folder.clone(), request.open(ctx)?.id);
-                written.push(WrittenRequest { folder, request, parts });
-            }
-            write_json(&ctx.out().join(REQUESTS), &written)
-        })
+        let sources = set.map(|set| request_sources(b, set)).transpose()?;
+        asked.push((folder_of(set), b.need::<RequestStage>(&request_unit(set))?, sources));
     }
+    let passes = b.passes();
+    rows.work(asked.len() as u64, move |ctx, row_context| {
+        let opened = asked.iter().map(|(.., sources)| {
+            sources.as_ref().map(|sources| sources(ctx, row_context)).transpose()
+        });
+        let opened: Vec<Option<Vec<RequestSource>>> = opened.collect::<Result<_>>()?;
+        let part = |list: usize, g: usize| request_part(row_context, opened[list].as_deref(), g);
+        let schema = |list: usize| {
+            let sent = sent_rows(opened[list].as_deref());
+            (sent.schema(row_context.rows.layout()), sent.n_keys())
+        };
+        let writer = |list: usize| {
+            let ((folder, request, _), (schema, n_keys)) = (&asked[list], schema(list));
+            let (id, to) = (request.open(ctx)?.id, ctx.out().join(folder));
+            make_folder(&to)?;
+            Ok(PartsWriter::to_score(&to, (&schema, n_keys), &id, row_context.workers))
+        };
+        let create = |list: usize, path: &Path| RowSink::file(path, &schema(list).0);
+        let of = (ctx, passes, row_context);
+        let Some(parts) = write_lists(of, asked.len(), create, writer, part)? else {
+            return Ok(());
+        };
+        let mut written = Vec::new();
+        for ((folder, request, _), parts) in asked.iter().zip(parts) {
+            let (folder, request) = (folder.clone(), request.open(ctx)?.id);
+            written.push(WrittenRequest { folder, request, parts });
+        }
+        write_json(&ctx.out().join(REQUESTS), &written)
+    })
 }
 
 /// The output folder of a run that waits: page, `to-score/`, tables of the rows and of what can be
 /// measured. All sets are generated, also those whose scores are there.
-pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
     let plan = b.plan;
     let origins = OriginInputs::need(b)?;
     let to_score = b.need::<ToScoreStage>(&AuditUnit::default())?;

@@ -8,7 +8,7 @@ pub(crate) const CONFIRMED_PATTERNS: &str = "confirmed_patterns";
 
 table! {
     /// `switch_patterns`: who switches more often than the others.
-    pub struct SwitchPatternRow in "switch_patterns", version 2, key 3,
+    pub struct SwitchPatternRow in "switch_patterns", version 3, key 3,
     one row per "block of `why`, pattern and half of the people", written by "why",
     read by "gate, report" {
         /// name of the block in the job
@@ -33,6 +33,10 @@ table! {
         /// who is looked at and what is a switch: sr, nsr, psr, denied_by_group, favoured_by_group,
         /// fpr, fnr
         metric: SharedText,
+        /// the traits as a JSON list of objects: `column`, `level`, and how the level is read
+        /// behind the column as `reading`: is, within (a range with two ends) or beyond (a range
+        /// with one); empty = everybody
+        traits: SharedText,
         /// place by the lower end of the excess on the first half, from 1; 0 = everybody
         rank: i64,
         /// traits of the pattern

@@ -6,12 +6,37 @@
 //! digits and still cuts the same people ([`short_text`]). Missing values, numbers outside all bins
 //! and undeclared groups are the level `missing`.
 
+use serde::Serialize;
+
 use crate::data::MISSING_LEVEL;
 use crate::data::prepare::derive::DerivedBin;
 use crate::data::values::float_text;
 use crate::num::itemsets::LevelColumn;
 use crate::num::short_number::short_text;
 use crate::num::summary::{ascending, equal_cuts};
+
+/// How a level reads behind the name of its column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LevelReading {
+    /// A word or a number: `sex = Male`.
+    Is,
+    /// A range with two ends: `age in (25, 35]`.
+    Within,
+    /// A range with one: `age above 60`.
+    Beyond,
+}
+
+/// A trait of a pattern: a column with a level.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct PatternTrait {
+    /// The column.
+    pub column: String,
+    /// How the level reads behind it.
+    pub reading: LevelReading,
+    /// The level.
+    pub level: String,
+}
 
 /// A column of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +45,8 @@ pub(crate) struct PatternColumn {
     pub name: String,
     /// The texts of its levels.
     pub levels: Vec<String>,
+    /// How each of them reads; without one, as a word.
+    pub readings: Vec<LevelReading>,
     /// The level of each person.
     pub codes: Vec<u32>,
 }
@@ -52,7 +79,13 @@ impl PatternColumn {
             }
         };
         let codes = codes.iter().map(|&code| if code < known { code } else { missing }).collect();
-        PatternColumn { name: name.to_owned(), levels, codes }
+        PatternColumn { name: name.to_owned(), levels, readings: Vec::new(), codes }
+    }
+
+    /// The trait of a level.
+    pub(crate) fn trait_of(&self, level: usize) -> PatternTrait {
+        let reading = self.readings.get(level).copied().unwrap_or(LevelReading::Is);
+        PatternTrait { column: self.name.clone(), reading, level: self.levels[level].clone() }
     }
 
     /// A column of numbers in bins; NaN and numbers outside all bins are missing.
@@ -63,7 +96,8 @@ impl PatternColumn {
             place.map_or(u32::MAX, |place| place as u32)
         };
         let codes: Vec<u32> = numbers.iter().map(code).collect();
-        PatternColumn::of_words(name, &levels, &codes)
+        let readings = vec![LevelReading::Within; levels.len()];
+        PatternColumn { readings, ..PatternColumn::of_words(name, &levels, &codes) }
     }
 
     /// A column of numbers in quartiles; NaN is missing.
@@ -88,13 +122,30 @@ impl PatternColumn {
             if x.is_nan() { u32::MAX } else { edges.partition_point(|&edge| edge < x) as u32 }
         };
         let codes: Vec<u32> = numbers.iter().map(code).collect();
-        PatternColumn::of_words(name, &levels, &codes)
+        let mut readings = vec![LevelReading::Within; texts.len().saturating_sub(1)];
+        if !texts.is_empty() {
+            readings.insert(0, LevelReading::Beyond);
+            readings.push(LevelReading::Beyond);
+        }
+        PatternColumn { readings, ..PatternColumn::of_words(name, &levels, &codes) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::LevelReading::{Beyond, Is, Within};
     use super::PatternColumn;
+
+    #[test]
+    fn ranges_read_by_their_ends() {
+        let readings = |numbers: &[f64]| {
+            let column = PatternColumn::of_quartiles("income", numbers);
+            (0..column.levels.len()).map(|level| column.trait_of(level).reading).collect::<Vec<_>>()
+        };
+        assert_eq!(readings(&[1.0, 2.0, 3.0, 4.0]), [Beyond, Within, Within, Beyond, Is]);
+        assert_eq!(readings(&[1.0, 2.0]), [Beyond, Beyond, Is]);
+        assert_eq!(readings(&[1.0, 1.0]), [Is, Is], "a number that never varies is present");
+    }
 
     #[test]
     fn edges_have_few_digits_and_cut_the_same_people() {

@@ -29,7 +29,7 @@ use crate::num::decimal::Decimal;
 use crate::num::fisher::fisher_exact;
 use crate::num::hash::FastMap;
 use crate::num::itemsets::{FrequentSearch, ItemIndex, ItemRows, ItemSets, LeastCounts};
-use crate::why::levels::PatternColumn;
+use crate::why::levels::{PatternColumn, PatternTrait};
 
 /// Patterns that are carried over to the second half.
 const CARRIED_AT_MOST: usize = 50;
@@ -131,8 +131,8 @@ impl PatternHalf {
 pub(crate) struct CarriedPattern {
     /// `a = x, b = y`, columns by their bytes.
     pub text: String,
-    /// Its items: column and level.
-    pub items: Vec<(String, String)>,
+    /// Its traits.
+    pub traits: Vec<PatternTrait>,
     /// Both halves.
     pub halves: [PatternHalf; 2],
     /// Holm's p on the second half.
@@ -416,13 +416,11 @@ fn confirm(
                 told_people = both;
             }
         }
-        let item = |&item: &u32| {
-            let (column, level) = search.items.column_and_level(item);
-            (column.to_owned(), level.to_owned())
-        };
+        let of_item =
+            |&item: &u32| search.items.column(item).trait_of(search.items.level(item) as usize);
         patterns.push(CarriedPattern {
             text: candidate.text.clone(),
-            items: items.iter().map(item).collect(),
+            traits: items.iter().map(of_item).collect(),
             halves,
             p_holm,
             confirmed,

@@ -131,7 +131,7 @@ fn check_pattern(found: &CarriedPattern, rows: &[&Json; 2], rank: usize) {
         assert_eq!(row["pattern"], found.text.as_str());
         assert_eq!(
             (row["rank"].as_u64(), row["items"].as_u64()),
-            (Some(rank as u64), Some(found.items.len() as u64)),
+            (Some(rank as u64), Some(found.traits.len() as u64)),
             "{what}"
         );
         check_half(half, row, what);

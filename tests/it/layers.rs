@@ -38,7 +38,7 @@ explain: text num::short_number table folder metric job data
 stage: param unit num table folder data causal counterfactual model augment metric recourse why
 stage: gate diff job exec report explain
 rejudge: table folder gate diff job exec report stage
-proof: table folder exec report stage rejudge
+proof: text table folder exec report stage rejudge
 cli: text table folder data job exec report explain stage rejudge proof";
 
 /// Crate, and the modules that may name it.

@@ -6,7 +6,7 @@ use crate::counterfactual::conditional::{StratumClass, StratumTable};
 use crate::counterfactual::joint::{LevelCounts, share_gaps};
 use crate::counterfactual::quality::sums::{PairSums, QualitySums, VariableSums, change_unit};
 use crate::counterfactual::quality::{
-    CounterfactualQuality, QualityReference, QualityFigures, VariableQuality,
+    CounterfactualQuality, QualityFigures, QualityReference, VariableQuality,
 };
 use crate::counterfactual::space::SpaceAxis;
 use crate::num::additive::Additive;

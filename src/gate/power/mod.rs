@@ -202,16 +202,15 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
         return Some("other_reason");
     }
     let Some((lo, hi)) = seen.row.lo.zip(seen.row.hi) else { return Some("no_interval") };
-    let one_side = question.limit.kept_by(lo) == question.limit.kept_by(hi);
-    let few = inconclusive_reason(question, seen).is_some();
-    // The search would take the rate of 1 as certain, too.
-    if ruling.verdict() == GateStatus::Inconclusive
-        && !few
-        && has_flag(&seen.row.flags, RATE_OF_ONE)
+    if ruling.verdict() != GateStatus::Inconclusive || inconclusive_reason(question, seen).is_some()
     {
+        return None;
+    }
+    // The search would take the rate of 1 as certain, too.
+    if has_flag(&seen.row.flags, RATE_OF_ONE) {
         return Some("boundary");
     }
-    (ruling.verdict() == GateStatus::Inconclusive && one_side && !few).then_some("other_reason")
+    (question.limit.kept_by(lo) == question.limit.kept_by(hi)).then_some("other_reason")
 }
 
 /// How many people would decide one row of a gate.

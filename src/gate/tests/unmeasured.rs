@@ -2,7 +2,7 @@
 //! change that a scorer was shown.
 
 use super::{
-    JudgedBy, against, asked, baseline_of, by, change, check, direction, gap, gap_near, pair,
+    TablesBy, against, asked, baseline_of, by, change, check, direction, gap, gap_near, pair,
     question,
 };
 use crate::gate::question::{GateSubject, GateTables};
@@ -78,7 +78,7 @@ fn of_people<'a>(
     row: &'a MetricRow,
     counts: &'a [CountRow],
     population: &'a [PopulationRow],
-) -> JudgedBy<'a> {
+) -> TablesBy<'a> {
     let metrics = std::slice::from_ref(row);
     (GateTables { metrics, population, counts, ..GateTables::default() }, None)
 }

@@ -30,11 +30,11 @@ pub(crate) fn not_shown(
     };
     let of_kind = |kind: &str| m.models.iter().any(|model| model.kind == kind);
     let is_tested =
-        |name: &str| audit.measures.keys().any(|key| key.attribute == name && !key.set.is_empty());
+        |name: &str| audit.measures().any(|(key, _)| key.attribute == name && !key.set.is_empty());
     let untested = m.attributes.iter().filter(|a| !results.is_empty() && !is_tested(&a.name));
     let kinds = ["logistic", "boosting", "forest"];
     let trained = m.models.iter().filter(|model| kinds.contains(&model.kind.as_str()));
-    let mut values = audit.measures.values().flat_map(BTreeMap::values);
+    let mut values = audit.measures().flat_map(|(_, values)| values.values());
     let issues = &audit.issues;
     let scenarios = audit.graphs.scenarios.iter();
     let contradictions: Vec<_> = scenarios.filter_map(|of| of.causes_of_the_attribute()).collect();
@@ -43,7 +43,7 @@ pub(crate) fn not_shown(
         no_test => results.is_empty(),
         untested => untested.map(|a| voice.attribute(&a.name)).collect::<Value>(),
         unscored => m.models.iter().filter_map(|of| unscored(audit, of, voice)).collect::<Value>(),
-        trained_again => values.any(|of| of.training.is_some()),
+        trained_again => values.any(|of| of.over_trainings().is_some()),
         narrow => is_narrow(m.rows.audited), excluded => excluded(audit, results),
         overturning => hidden_cause::weakest(audit).map(|row| Value::from(Serde(row))),
         graphs => has(&["graph-uncertain"]), features => has(&["greedy", "plausible", "transport"]),

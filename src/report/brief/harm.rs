@@ -5,7 +5,7 @@
 //! speaks for a model, set and attribute: that of the reference group, unless another harms twice
 //! as many. A group is called worse off only where the tables name it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
@@ -20,7 +20,8 @@ use crate::report::draw::plot::{PlotPoint, SwitchSide};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::grouped::grouped;
 use crate::report::read::judged::JudgedValue;
-use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::read::panel::{MetricValues, ResultKey};
+use crate::table::MetricRow;
 use crate::table::deciding_range::DecidingRange;
 
 /// The share of some people of a group who would be decided otherwise as members of another.
@@ -73,7 +74,7 @@ impl HarmResult {
 
     /// The value that a limit on it judges.
     pub(crate) fn judged(&self) -> JudgedValue {
-        JudgedValue::plain(&self.key, self.metric)
+        JudgedValue::of(self.key.clone(), self.metric)
     }
 
     /// How many people would switch; of graphs the mean, rounded as the page prints it.
@@ -132,19 +133,16 @@ pub(crate) fn result(
     voice: &AuditVoice<'_>,
     key: &ResultKey,
     (metric, side): (&'static str, SwitchSide),
-    measure: &ReportedValue,
+    measure: &MetricRow,
 ) -> Option<HarmResult> {
     let point = point(measure)?;
-    let whole = measure
-        .counts
-        .map(|(_, whole)| whole)
-        .or_else(|| measure.across.as_ref()?.whole)
-        .filter(|whole| *whole > 0)?;
-    let placebo = measure.placebo.filter(|(lo, hi)| lo < hi);
-    let least = measure.interval.map_or(0.0, |(lo, _)| lo);
+    let has_whole = measure.numerator.is_some() || measure.n_worlds.is_some();
+    let whole = measure.denominator.filter(|whole| has_whole && *whole > 0)?;
+    let placebo = measure.placebo().filter(|(lo, hi)| lo < hi);
+    let least = measure.ends().map_or(0.0, |(lo, _)| lo);
     let noise = placebo.map_or(0.0, |(_, hi)| hi);
-    let impaired = measure.impaired.as_str();
-    let is_named = !impaired.is_empty() && metric != "sr" && !measure.small;
+    let impaired = measure.impaired_group.as_str();
+    let is_named = !impaired.is_empty() && metric != "sr" && !measure.is_small();
     let group = |name: &str| voice.called_group(&key.attribute, name);
     Some(HarmResult {
         model: voice.called_model(&key.model),
@@ -157,19 +155,19 @@ pub(crate) fn result(
         side,
         point,
         second: measure.second().map(|second| second.1),
-        counts: measure.counts,
+        counts: measure.counts(),
         whole,
         placebo,
         worse: is_named.then(|| group(impaired)),
-        nobody: point.value == 0.0 && measure.counts.is_none_or(|(part, _)| part == 0),
+        nobody: point.value == 0.0 && measure.counts().is_none_or(|(part, _)| part == 0),
         harmed: if least > noise { least * whole as f64 } else { 0.0 },
-        weighted: measure.weights.is_some(),
+        weighted: measure.is_weighted(),
         level: measure.level,
-        cases: match measure.method.as_str() {
+        cases: match measure.interval.as_str() {
             method if method == IntervalProcedure::Wilson.as_str() => {
-                measure.counts.map(|(_, whole)| whole as f64)
+                measure.counts().map(|(_, whole)| whole as f64)
             }
-            method if method == IntervalProcedure::WilsonEffective.as_str() => measure.effective,
+            method if method == IntervalProcedure::WilsonEffective.as_str() => measure.n_eff,
             _ => None,
         },
         number: 0,
@@ -179,7 +177,7 @@ pub(crate) fn result(
 /// All results of the plain audit, numbered in the order of the tables: measured for whole classes,
 /// where there are any, the metric stands with them.
 pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<HarmResult> {
-    let mut found = of_measures(voice, &metrics(audit, voice), &audit.measures);
+    let mut found = of_measures(voice, &metrics(audit, voice), audit.measures());
     found.iter_mut().zip(0..).for_each(|(result, number)| result.number = number);
     found
 }
@@ -188,10 +186,10 @@ pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<HarmResult
 pub(crate) fn of_measures<'m>(
     voice: &AuditVoice<'_>,
     metrics: &[(&'static str, SwitchSide)],
-    measures: impl IntoIterator<Item = (&'m ResultKey, &'m BTreeMap<String, ReportedValue>)>,
+    measures: impl Iterator<Item = (&'m ResultKey, &'m MetricValues)>,
 ) -> Vec<HarmResult> {
     let mut found: Vec<HarmResult> = Vec::new();
-    for (key, values) in measures.into_iter().filter(|(key, _)| key.scope == "direction") {
+    for (key, values) in measures.filter(|(key, _)| key.scope == "direction") {
         for of in metrics {
             found.extend(values.get(of.0).and_then(|measure| result(voice, key, *of, measure)));
         }
@@ -200,9 +198,9 @@ pub(crate) fn of_measures<'m>(
 }
 
 /// A value with its intervals, as it is drawn; none where it is undefined.
-pub(crate) fn point(of: &ReportedValue) -> Option<PlotPoint> {
+pub(crate) fn point(of: &MetricRow) -> Option<PlotPoint> {
     let second = of.second().map(|second| second.0);
-    Some(PlotPoint { value: of.value?, interval: of.interval, second })
+    Some(PlotPoint { value: of.value?, interval: of.ends(), second })
 }
 
 /// What the second intervals of results are over; empty where none has one.

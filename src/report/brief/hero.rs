@@ -194,7 +194,7 @@ impl<'a> BriefInputs<'a> {
         let mut found: Vec<HeroSubject<'a>> = Vec::new();
         let plain = limit.arm.is_empty() && limit.class.is_empty() && !limit.of_change;
         for (i, part) in limit.parts.iter().enumerate().filter(|_| plain) {
-            let JudgedValue { key, metric, .. } = &part.judged;
+            let JudgedValue { key, metric } = &part.judged;
             let result = self.results.iter().find(|result| result.judged() == part.judged);
             if i > 0 {
                 let broken = limit.verdict == "fail" && part.breaks;
@@ -328,19 +328,16 @@ impl<'a> BriefInputs<'a> {
 
     fn nobody(&self) -> HeroFacts<'_> {
         let totals = || {
-            let totals = self.audit.measures.iter().filter(|(key, _)| key.scope == "total");
+            let totals = self.audit.measures().filter(|(key, _)| key.scope == "total");
             totals.filter_map(|(key, values)| Some((key, values.get("sr")?)))
         };
-        let whole = totals().filter_map(|(_, of)| of.counts).map(|(_, whole)| whole).max();
+        let whole = totals().filter_map(|(_, of)| of.counts()).map(|(_, whole)| whole).max();
         let all = || self.results.iter().map(|result| result.whole).max();
         let of_sets = totals().filter(|(key, _)| !key.set.is_empty());
         HeroFacts::Nobody {
             attribute: self.results.first().map(|result| &result.attribute),
             whole: whole.or_else(all).unwrap_or(0),
-            highest: of_sets
-                .filter_map(|(_, of)| of.interval)
-                .map(|ends| ends.1)
-                .fold(0.0, f64::max),
+            highest: of_sets.filter_map(|(_, of)| of.ends()).map(|ends| ends.1).fold(0.0, f64::max),
             only_entry: self.only_entry(),
         }
     }
@@ -354,9 +351,9 @@ impl<'a> BriefInputs<'a> {
     /// Of a limit on the groups that are furthest apart, the highest and the lowest; none of
     /// others.
     fn furthest(&self, limit: &AuditLimit) -> Option<[CalledGroup; 2]> {
-        let JudgedValue { key, metric, .. } = &limit.parts.first()?.judged;
+        let JudgedValue { key, metric } = &limit.parts.first()?.judged;
         let measure = self.audit.measure(key, metric).filter(|_| key.scope == "worst_case")?;
-        let ends = [&measure.highest, &measure.lowest];
+        let ends = [&measure.highest_group, &measure.lowest_group];
         let named = ends.iter().all(|group| !group.is_empty());
         named.then(|| ends.map(|group| self.voice.called_group(&key.attribute, group)))
     }

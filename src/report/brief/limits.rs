@@ -292,7 +292,7 @@ impl<'a> GateShape<'a> {
                 && has_interval
                 && audit
                     .measure(&row.key(), &row.metric)
-                    .is_some_and(|measure| measure.is_trained_again),
+                    .is_some_and(|measure| measure.training_repeats.is_some()),
             parts,
         }
     }
@@ -383,11 +383,11 @@ impl<'a> GateShape<'a> {
         let measure = self
             .audit
             .measure(&row.key(), &row.metric)
-            .filter(|measure| measure.across.is_some() || measure.second().is_some());
+            .filter(|measure| measure.n_worlds.is_some() || measure.second().is_some());
         match measure.filter(|_| is_plain) {
             Some(measure) => PlotPoint {
                 value,
-                interval: measure.interval,
+                interval: measure.ends(),
                 second: match self.decides {
                     // What decides is drawn, and not the first of several doubts.
                     "fit" | "training" | "all" => interval,
@@ -420,7 +420,7 @@ impl<'a> GateShape<'a> {
         let of_value = terms::kind(&row.metric, &row.scope);
         let breaks = self.breaks(row);
         LimitPart {
-            judged: JudgedValue::of_row(row, &row.metric, &row.class),
+            judged: JudgedValue::of(row.key(), &row.metric),
             subject: self.subject(row),
             set: voice.called_set(&row.counterfactual),
             attribute: voice.called_attribute(attribute),

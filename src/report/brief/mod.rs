@@ -28,8 +28,7 @@ use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits::LimitTally;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::evidence;
-use crate::report::page::words::capital;
-use crate::report::page::{self, PageSection, number};
+use crate::report::page::{self, PageSection};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words;
 use crate::report::selective;
@@ -76,24 +75,15 @@ fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
     let codes = ["rounding-at-threshold", "inverted-scores", "one-decision"];
     let others = audit.issues.iter().map(|issue| (issue, issue.code.as_str()));
     let told = worst_selective(audit).into_iter().chain(others.filter(|of| codes.contains(&of.1)));
-    let boxed = |(issue, what): (&IssueRow, &str)| context!(what, text => issue_sentence(&issue.text), selective => selective::facts(issue, voice));
+    let boxed = |(issue, what): (&IssueRow, &str)| context!(what, text => issue.text.as_str(), selective => selective::facts(issue, voice));
     told.map(boxed).collect()
-}
-
-/// The text of an issue as a sentence without its end, with numbers as the page prints them and
-/// names without backticks.
-fn issue_sentence(text: &str) -> String {
-    capital(&number::grouped_in(text).replace('`', "")).trim_end_matches('.').to_owned()
 }
 
 /// Caveats about the scores that a reader of the verdict must know.
 fn doubts(audit: &AuditFolder) -> Value {
     let codes = ["no-recheck", "not-repeatable", "unexpected-scores"];
     let told = audit.issues.iter().filter(|issue| codes.contains(&issue.code.as_str()));
-    let boxed = |issue: &IssueRow| {
-        let text = issue_sentence(&issue.text);
-        context!(what => issue.code.as_str(), text, selective => ())
-    };
+    let boxed = |issue: &IssueRow| context!(what => issue.code.as_str(), text => issue.text.as_str(), selective => ());
     told.map(boxed).collect()
 }
 
@@ -138,15 +128,4 @@ fn waiting(inputs: &BriefInputs<'_>) -> PageSection {
         annex => inputs.annex,
     };
     PageSection::told("verdict", "waits.html", facts)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::issue_sentence;
-
-    #[test]
-    fn numbers_of_issues_are_grouped() {
-        let told = issue_sentence("2.5 % of the rows of group `f` (404 of 16192), 1234 of `m`.");
-        assert_eq!(told, "2.5 % of the rows of group f (404 of 16\u{202f}192), 1234 of m");
-    }
 }

@@ -109,7 +109,7 @@ fn share(
     let (model, attribute) = (of.model.name.as_str(), of.attribute.name.as_str());
     let key = ResultKey::new([model, "", attribute], "group", [group, ""]);
     let measure = audit.measure(&key, "pprev")?;
-    let (part, whole) = measure.counts?;
+    let (part, whole) = measure.counts()?;
     let value = measure.value?;
     let turn = |value: f64| if turned { 1.0 - value } else { value };
     let row = audit.group_rows(attribute, group).find(|row| row.model == *model);
@@ -123,11 +123,11 @@ fn share(
         anchor: groups::anchor(audit, &key),
         point: PlotPoint::new(
             turn(value),
-            measure.interval.map(|(lo, hi)| if turned { (1.0 - hi, 1.0 - lo) } else { (lo, hi) }),
+            measure.ends().map(|(lo, hi)| if turned { (1.0 - hi, 1.0 - lo) } else { (lo, hi) }),
         ),
         counts: (if turned { whole - part } else { part }, whole),
         labelled,
-        is_small: measure.small,
+        is_small: measure.is_small(),
     })
 }
 
@@ -148,7 +148,7 @@ impl ModelShares {
             // Where the job does not measure the difference, intervals that do not meet are clear.
             let apart = low.point.interval.zip(high.point.interval);
             let apart = apart.map(|((_, below), (above, _))| above - below);
-            match (difference.and_then(|m| m.interval), apart) {
+            match (difference.and_then(|m| m.ends()), apart) {
                 (Some((lo, hi)), _) => lo.max(-hi).max(0.0),
                 (None, apart) => apart.unwrap_or(0.0).max(0.0),
             }

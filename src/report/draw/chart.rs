@@ -1,25 +1,13 @@
-//! Small drawings next to the numbers of the annex: marks of verdicts, values with their intervals.
+//! Small drawings next to the numbers of the annex: values with their intervals.
+
+use minijinja::context;
+use minijinja::value::Value;
 
 use crate::report::draw::panel::cases;
 use crate::report::draw::plot::{PlotPoint, PlotScale};
 use crate::report::draw::svg::{Percent, Svg};
 use crate::report::page::number::{self, three_digits};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
-
-/// The mark of a verdict: a cross where a limit is broken, a tick where it is kept, a question mark
-/// where neither can be decided, else a dash. It repeats the word next to it, so it is hidden from
-/// screen readers.
-pub(crate) fn verdict(class: &str, css: &str) -> String {
-    let icon = match class {
-        "pass" => "i-pass",
-        "fail" => "i-fail",
-        "inconclusive" | "warn" => "i-unsure",
-        _ => "i-none",
-    };
-    format!(
-        r##"<svg class="{css}" viewBox="0 0 20 20" aria-hidden="true"><use href="#{icon}"/></svg>"##
-    )
-}
 
 /// A tick without needless zeros.
 pub(crate) fn tick(value: f64) -> String {
@@ -71,59 +59,28 @@ pub(crate) fn dumbbell(old: f64, new: f64, end: f64) -> String {
     svg.hidden("whisker")
 }
 
-/// What a histogram of changes shows, in words: shares (by weight where cases are `weighted`) that
-/// fall, stay within one bin of zero, and rise.
-pub(crate) fn change_in_words(bins: &[HistogramBin], weighted: bool) -> String {
+/// What a histogram of changes shows: how many fall, stay within one bin of zero, and rise, with
+/// their shares, and the width of a bin.
+pub(crate) fn moves(bins: &[HistogramBin], weighted: bool) -> Value {
     let all = cases(bins);
     let part = |test: &dyn Fn(&HistogramBin) -> bool| {
-        bins.iter().filter(|b| test(b)).fold(WeightedCount::default(), |sum, bin| sum.plus(bin.2))
+        let part = bins.iter().filter(|b| test(b));
+        let part = part.fold(WeightedCount::default(), |sum, bin| sum.plus(bin.2));
+        context!(n => part.n, share => number::share(part, all, weighted))
     };
     let near = |b: &HistogramBin| (b.0 + b.1).abs() / 2.0 <= b.1 - b.0;
     let falls = |b: &HistogramBin| !near(b) && b.1 <= 0.0;
-    let (rises, falls, stays) = (part(&|b| !near(b) && !falls(b)), part(&falls), part(&near));
     let width = bins.iter().find(|b| near(b)).map_or(0.0, |b| b.1 - b.0);
-    let share = |part| number::share(part, all, weighted).unwrap_or_else(|| "none".to_owned());
-    format!(
-        "of {} score changes {} ({}) are within {} of zero, {} ({}) are falls and {} ({}) are \
-         rises beyond that",
-        number::count(all.n),
-        number::count(stays.n),
-        share(stays),
-        tick(width),
-        number::count(falls.n),
-        share(falls),
-        number::count(rises.n),
-        share(rises),
-    )
+    context! {
+        all => all.n, stays => part(&near), falls => part(&falls),
+        rises => part(&|b| !near(b) && !falls(b)), width => tick(width),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PlotPoint, change_in_words, dumbbell, verdict, whiskers};
-    use crate::report::read::tally::WeightedCount;
+    use super::{PlotPoint, dumbbell, whiskers};
     use crate::tests::Says;
-
-    #[test]
-    fn changes_in_words_add_up() {
-        let mut bins = [(-0.05, -0.025, 1), (-0.025, 0.0, 2), (0.0, 0.025, 6), (0.025, 0.05, 1)]
-            .map(|(lo, hi, n)| (lo, hi, WeightedCount::new(n, None)));
-        let words = change_in_words(&bins, false).replace('\u{202f}', " ");
-        assert_eq!(
-            words,
-            "of 10 score changes 8 (80.0 %) are within 0.025 of zero, 1 (10.0 %) are falls and 1 \
-             (10.0 %) are rises beyond that"
-        );
-        bins[0].2.weight = 11.0;
-        change_in_words(&bins, true).says(&["1 (weighted 55.0\u{202f}%) are falls"]);
-        assert!(change_in_words(&[], false).starts_with("of 0 score changes 0 (none)"));
-    }
-
-    #[test]
-    fn verdicts_have_marks_of_their_own() {
-        let marks: std::collections::BTreeSet<String> =
-            ["pass", "fail", "inconclusive", "done"].iter().map(|v| verdict(v, "")).collect();
-        assert_eq!(marks.len(), 4);
-    }
 
     #[test]
     fn values_stand_where_the_scale_says() {

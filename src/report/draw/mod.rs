@@ -7,6 +7,7 @@ pub(crate) mod panel;
 pub(crate) mod plot;
 pub(crate) mod reach;
 pub(crate) mod score_track;
+pub(crate) mod spec;
 pub(crate) mod svg;
 pub(crate) mod thresholds;
 pub(crate) mod trend;

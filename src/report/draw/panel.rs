@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::report::draw::plot::{
-    AxisUnit, Plot, PlotPoint, PlotScale, SwitchSide, axis_numbers, second_whisker,
+    AxisUnit, DrawnLimit, Plot, PlotPoint, PlotScale, SwitchSide, axis_numbers, second_whisker,
 };
 use crate::report::draw::svg::{Percent, Svg};
 use crate::report::page::number::{count, on_axis, three_digits};
@@ -215,8 +215,7 @@ pub(crate) fn ladder(
     title: &str,
     blocks: &[LadderBlock],
     side: SwitchSide,
-    limit: Option<(f64, &str)>,
-    unit: AxisUnit,
+    limit: Option<&DrawnLimit>,
 ) -> String {
     let (shape, hue) = side.mark();
     // Room for each value behind its whisker, by its letters, also on a phone.
@@ -226,22 +225,21 @@ pub(crate) fn ladder(
     };
     let rungs = blocks.iter().flat_map(|block| &block.rungs);
     let ends = rungs.flat_map(|(_, point, words)| point.extent().map(move |v| v * room(words)));
-    let scale = PlotScale::from_zero(ends.chain(limit.map(|(v, _)| v * 1.2)), f64::INFINITY);
+    let scale = PlotScale::from_zero(ends.chain(limit.map(|of| of.drawn * 1.2)), f64::INFINITY);
     let names = names_width(blocks);
     let place = |v: f64| Percent(names + (100.0 - names) / 100.0 * scale.at(v));
     let rows: usize = blocks.iter().map(|block| block.rungs.len()).sum();
     let bottom = 24.0 + 20.0 * blocks.len() as f64 + RUNG * rows as f64;
     let mut svg = Svg::default();
     // Behind 100 % there is room for values, but no share.
-    let most = if unit == AxisUnit::Percent { 1.0 } else { f64::INFINITY };
-    let ticks: Vec<f64> = scale.ticks().into_iter().filter(|tick| *tick <= most).collect();
+    let ticks: Vec<f64> = scale.ticks().into_iter().filter(|tick| *tick <= 1.0).collect();
     for (i, tick) in ticks.iter().enumerate() {
         svg.down(if i == 0 { "z" } else { "g" }, place(*tick), [18.0, bottom]);
     }
-    if let Some((limit, _)) = limit {
-        svg.down("lim", place(limit), [18.0, bottom]);
+    if let Some(limit) = limit {
+        svg.down("lim", place(limit.drawn), [18.0, bottom]);
     }
-    axis_numbers(&mut svg, unit, &ticks, (place, bottom + 14.0), limit, "t.en");
+    axis_numbers(&mut svg, AxisUnit::Percent, &ticks, (place, bottom + 14.0), limit, "t.en");
     let (mut y, mut desc) = (18.0, Vec::new());
     for block in blocks {
         svg.text("hd.halo", "0", y + 14.0, &block.model);
@@ -390,7 +388,7 @@ fn outline(bins: &[HistogramBin], scale: PlotScale, top: f64) -> String {
 /// which the decision is taken.
 pub(crate) fn score_bars(
     title: &str,
-    (original, counterfactual): (&[HistogramBin], &[HistogramBin]),
+    [original, counterfactual]: &[Vec<HistogramBin>; 2],
     scale: PlotScale,
     top: f64,
     cut_offs: &[(f64, String)],
@@ -423,10 +421,9 @@ pub(crate) struct TradeOffArm {
 
 /// Switch rate across, people who are judged right up: the first arm is the model as it was, an
 /// arrow leads from it to each other arm.
-pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &str)>) -> String {
+pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<&DrawnLimit>) -> String {
     let ends = arms.iter().flat_map(|arm| arm.rate.extent());
-    let across =
-        PlotScale::from_zero(ends.chain(limit.map(|(limit, _)| limit * 1.25)), f64::INFINITY);
+    let across = PlotScale::from_zero(ends.chain(limit.map(|of| of.drawn * 1.25)), f64::INFINITY);
     let (lo, hi) = arms
         .iter()
         .flat_map(|arm| arm.right.extent())
@@ -435,11 +432,11 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
     let up = PlotScale::new((lo / point).floor() * point, (hi / point).ceil() * point);
     let mut plot = Plot { left: 9.0, ..Plot::new(across, up, [16.0, 200.0]) };
     let [top, bottom] = plot.ends();
-    if let Some((limit, label)) = limit {
-        let x = plot.x(limit);
+    if let Some(limit) = limit {
+        let x = plot.x(limit.drawn);
         plot.svg.rect("no", [x, Percent(100.0 - x.0)], [top, bottom - top]);
         plot.svg.down("lim", x, [top, bottom]);
-        plot.svg.text("lt.mid", x, 11.0, label);
+        plot.svg.text("lt.mid", x, 11.0, &limit.label());
     }
     let ticks = across.ticks();
     for (i, (tick, label)) in AxisUnit::Percent.labelled(&ticks).enumerate() {
@@ -502,12 +499,19 @@ mod tests {
         LadderBlock, SwitchCounts, TradeOffArm, central, change_bars, ladder, mosaic, score_bars,
         share_bars, trade_off,
     };
-    use crate::report::draw::plot::{AxisUnit, PlotPoint, PlotScale, SwitchSide};
+    use crate::report::draw::plot::{
+        AxisUnit, DrawnLimit, ForbiddenSide, PlotPoint, PlotScale, SwitchSide,
+    };
     use crate::report::read::tally::{HistogramBin, WeightedCount};
     use crate::tests::Says;
 
     fn counts(keep: i64, lose: i64, gain: i64, without: i64) -> SwitchCounts {
         SwitchCounts { keep, lose, gain, without }
+    }
+
+    fn limit() -> DrawnLimit {
+        let (forbidden, unit) = (ForbiddenSide::Above, AxisUnit::Percent);
+        DrawnLimit { drawn: 0.1, forbidden, unit, amount: "10 %".to_owned() }
     }
 
     #[test]
@@ -558,13 +562,7 @@ mod tests {
             model: model.to_owned(),
             rungs: (0..n).map(|i| rung(&format!("<set {i}>"))).collect(),
         };
-        let svg = ladder(
-            "Who",
-            &[block("a", 3), block("b", 1)],
-            SwitchSide::Lost,
-            Some((0.1, "limit 10 %")),
-            AxisUnit::Percent,
-        );
+        let svg = ladder("Who", &[block("a", 3), block("b", 1)], SwitchSide::Lost, Some(&limit()));
         assert_eq!((svg.matches("#dn").count(), svg.matches("mutl").count()), (4, 2));
         svg.says(&["&lt;set 0&gt;"]);
         svg.lacks(&["<set"]);
@@ -574,13 +572,13 @@ mod tests {
         let right = |x: &str| x.parse::<f64>().is_ok_and(|x| x >= 38.0);
         let marks = svg.split("class=\"m lost\" x=\"").skip(1);
         assert!(marks.filter_map(|rest| rest.split_once('%')).all(|(x, _)| right(x)), "{svg}");
-        let empty = ladder("x", &[], SwitchSide::Gained, None, AxisUnit::Percent);
+        let empty = ladder("x", &[], SwitchSide::Gained, None);
         empty.lacks(&["NaN"]);
-        let many = ladder("x", &[block("m", 20)], SwitchSide::Gained, None, AxisUnit::Percent);
+        let many = ladder("x", &[block("m", 20)], SwitchSide::Gained, None);
         assert_eq!(many.matches("#up").count(), 20);
         // A long name pushes the axis to the right, and is cut before it reaches the marks.
         let long = LadderBlock { model: "m".to_owned(), rungs: vec![rung(&"x".repeat(40))] };
-        let svg = ladder("x", &[long], SwitchSide::Lost, None, AxisUnit::Percent);
+        let svg = ladder("x", &[long], SwitchSide::Lost, None);
         svg.says(&[&format!(">{}\u{2026}<", "x".repeat(28)), "class=\"z\" x1=\"53.25%\""]);
     }
 
@@ -606,8 +604,13 @@ mod tests {
         let svg = change_bars("x", &shown, PlotScale::new(-0.2, 0.2), 0.05, Some(-0.09));
         assert!(svg.contains("mean \u{2212}0.09") && svg.matches("stay sl").count() == 40, "{svg}");
         assert!(svg.len() < 5000, "{}", svg.len());
-        let scores =
-            score_bars("x", (&bins, &[]), PlotScale::new(0.0, 1.0), 0.05, &[(0.5, "0.5".into())]);
+        let scores = score_bars(
+            "x",
+            &[bins, Vec::new()],
+            PlotScale::new(0.0, 1.0),
+            0.05,
+            &[(0.5, "0.5".into())],
+        );
         scores.says(&["area ve"]);
         scores.lacks(&["NaN"]);
         let none = change_bars("x", &[], PlotScale::new(0.0, 0.0), 0.0, None);
@@ -625,7 +628,7 @@ mod tests {
         let svg = trade_off(
             "x",
             &[arm("base", 0.16, 0.854), arm("<all>", 0.04, 0.846), arm("near", 0.041, 0.846)],
-            Some((0.1, "limit 10 %")),
+            Some(&limit()),
         );
         assert_eq!((svg.matches("#dot").count(), svg.matches("#ring").count()), (2, 1));
         assert_eq!(svg.matches("mutl").count(), 2);

@@ -201,6 +201,26 @@ pub(crate) enum ForbiddenSide {
     Below,
 }
 
+/// A limit as charts draw it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct DrawnLimit {
+    /// Where it lies.
+    pub(crate) drawn: f64,
+    /// The side on which values must not lie.
+    pub(crate) forbidden: ForbiddenSide,
+    /// Its unit.
+    pub(crate) unit: AxisUnit,
+    /// As it is printed: `10 %`.
+    pub(crate) amount: String,
+}
+
+impl DrawnLimit {
+    /// What is next to its line.
+    pub(crate) fn label(&self) -> String {
+        format!("limit {}", self.amount)
+    }
+}
+
 /// A mark in a row of a chart; without a place it is not there. Macros of `charts.html` say which
 /// marks a row has.
 #[derive(Debug, Clone, Deserialize)]
@@ -279,7 +299,7 @@ pub(crate) fn second_whisker(svg: &mut Svg, x: [Percent; 2], y: impl MarkPlace, 
 }
 
 /// The numbers below, or above, the rows of a table.
-pub(crate) fn axis(scale: PlotScale, unit: AxisUnit, limit: Option<(f64, &str)>) -> String {
+pub(crate) fn axis(scale: PlotScale, unit: AxisUnit, limit: Option<&DrawnLimit>) -> String {
     let mut svg = Svg::default();
     axis_numbers(&mut svg, unit, &scale.ticks(), (|v| scale.x(v), 12.0), limit, "t");
     svg.hidden("")
@@ -292,12 +312,12 @@ pub(crate) fn axis_numbers(
     unit: AxisUnit,
     ticks: &[f64],
     (place, y): (impl Fn(f64) -> Percent, f64),
-    limit: Option<(f64, &str)>,
+    limit: Option<&DrawnLimit>,
     last: &str,
 ) {
-    let limit = limit.map(|(limit, label)| (place(limit), label));
+    let limit = limit.map(|limit| (place(limit.drawn), limit.label()));
     let is_free = |x: Percent| {
-        limit.is_none_or(|(at, label)| {
+        limit.as_ref().is_none_or(|(at, label)| {
             (x.0 - at.0).abs() >= 12.0 + 1.1 * label.chars().count() as f64
         })
     };
@@ -310,7 +330,7 @@ pub(crate) fn axis_numbers(
     }
     if let Some((x, label)) = limit {
         let anchor = Some(anchor(x, 8.0)).filter(|of| *of != "mid").unwrap_or_default();
-        svg.text(&format!("t.lt.{anchor}"), x, y, label);
+        svg.text(&format!("t.lt.{anchor}"), x, y, &label);
     }
 }
 
@@ -361,9 +381,9 @@ impl Plot {
     }
 
     /// The side of a limit on which values must not lie.
-    pub(crate) fn forbid(&mut self, limit: f64, side: ForbiddenSide) {
-        let (line, [top, bottom]) = (self.y(limit), self.ends());
-        let (top, bottom) = match side {
+    pub(crate) fn forbid(&mut self, limit: &DrawnLimit) {
+        let (line, [top, bottom]) = (self.y(limit.drawn), self.ends());
+        let (top, bottom) = match limit.forbidden {
             ForbiddenSide::Above => (top, line),
             ForbiddenSide::Below => (line, bottom),
         };
@@ -371,11 +391,11 @@ impl Plot {
     }
 
     /// A limit as a line across, with its label.
-    pub(crate) fn limit(&mut self, limit: f64, label: &str) {
-        let line = self.y(limit);
+    pub(crate) fn limit(&mut self, limit: &DrawnLimit) {
+        let line = self.y(limit.drawn);
         self.svg.across("lim", line);
         let y = if line < self.top + 12.0 { line + 13.0 } else { line - 4.0 };
-        self.svg.text_beside("t.lt.st.halo", ("0", 3.0), y, label);
+        self.svg.text_beside("t.lt.st.halo", ("0", 3.0), y, &limit.label());
     }
 
     /// A line across at a value, and the upper end of the scale.
@@ -446,9 +466,14 @@ fn stretches(n: usize, has: impl Fn(usize) -> bool) -> Vec<std::ops::Range<usize
 
 #[cfg(test)]
 mod tests {
-    use super::{AxisUnit, DEFS, PlotScale, axis, plot_cell, round_up};
+    use super::{AxisUnit, DEFS, DrawnLimit, ForbiddenSide, PlotScale, axis, plot_cell, round_up};
     use crate::report::draw::svg::MarkPlace as _;
     use crate::tests::Says;
+
+    fn limit(drawn: f64, amount: &str) -> DrawnLimit {
+        let (forbidden, unit) = (ForbiddenSide::Above, AxisUnit::Percent);
+        DrawnLimit { drawn, forbidden, unit, amount: amount.to_owned() }
+    }
 
     #[test]
     fn scales_end_at_round_numbers() {
@@ -501,10 +526,10 @@ mod tests {
 
     #[test]
     fn the_label_of_the_limit_wins() {
-        let drawn = axis(PlotScale::new(0.0, 0.6), AxisUnit::Percent, Some((0.1, "limit 10 %")));
+        let drawn = axis(PlotScale::new(0.0, 0.6), AxisUnit::Percent, Some(&limit(0.1, "10 %")));
         drawn.lacks(&[">0<", ">20<"]);
         drawn.says(&[">40<", ">60\u{a0}%<"]);
-        let at_zero = axis(PlotScale::new(0.0, 0.6), AxisUnit::Percent, Some((0.0, "limit 0 %")));
+        let at_zero = axis(PlotScale::new(0.0, 0.6), AxisUnit::Percent, Some(&limit(0.0, "0 %")));
         at_zero.says(&["lt st"]);
         axis(PlotScale::new(0.0, 1.0), AxisUnit::Number, None).says(&[">0.25<"]);
     }

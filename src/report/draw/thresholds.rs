@@ -3,22 +3,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::draw::plot::{AxisUnit, ForbiddenSide, Plot, PlotPoint, PlotScale, SwitchSide};
+use crate::report::draw::plot::{AxisUnit, DrawnLimit, Plot, PlotPoint, PlotScale, SwitchSide};
 use crate::report::draw::svg::Svg;
 use crate::report::page::number::on_axis;
 
 /// Pixels above the plot, and of the plot.
 const SIZE: [f64; 2] = [22.0, 120.0];
 
-/// A limit with its label.
-type LabelledLimit<'a> = Option<(f64, ForbiddenSide, &'a str)>;
-
 /// A plot with a limit as a line across.
-fn limited(across: PlotScale, up: PlotScale, limit: LabelledLimit<'_>) -> Plot {
+fn limited(across: PlotScale, up: PlotScale, limit: Option<&DrawnLimit>) -> Plot {
     let mut plot = Plot::new(across, up, SIZE);
-    if let Some((limit, side, label)) = limit {
-        plot.forbid(limit, side);
-        plot.limit(limit, label);
+    if let Some(limit) = limit {
+        plot.forbid(limit);
+        plot.limit(limit);
     }
     plot
 }
@@ -37,18 +34,18 @@ pub(crate) fn threshold_curve(
     words: (&str, &str),
     points: &[(f64, Option<PlotPoint>)],
     side: SwitchSide,
-    job: Option<(f64, &str)>,
-    limit: LabelledLimit<'_>,
+    job: Option<&(f64, String)>,
+    limit: Option<&DrawnLimit>,
 ) -> String {
     let ends = points.first().zip(points.last()).map(|(first, last)| (first.0, last.0));
     let (lo, hi) = ends.unwrap_or((0.0, 1.0));
     let values = points.iter().filter_map(|(_, point)| *point).map(|point| point.value);
-    let up = PlotScale::from_zero(values.chain(limit.map(|(limit, ..)| limit * 1.25)), 1.0);
+    let up = PlotScale::from_zero(values.chain(limit.map(|of| of.drawn * 1.25)), 1.0);
     let mut plot = limited(PlotScale::new(lo, hi), up, limit);
     plot.stretched(&plot.curve(points, "ln.ve"));
     if let Some((at, label)) = job {
-        plot.guide("ln.thin", at, label);
-        let near = |(x, point): &(f64, Option<PlotPoint>)| Some(((x - at).abs(), *x, (*point)?));
+        plot.guide("ln.thin", *at, label);
+        let near = |(x, point): &(f64, Option<PlotPoint>)| Some(((x - *at).abs(), *x, (*point)?));
         let nearest = points.iter().filter_map(near).min_by(|a, b| a.0.total_cmp(&b.0));
         if let Some((_, x, point)) = nearest {
             let (shape, hue) = side.mark();
@@ -63,19 +60,19 @@ pub(crate) fn threshold_curve(
 /// down, and that of a recorded column as a mark on the axis.
 pub(crate) fn strength_curves(
     words: (&str, &str),
-    [up, down]: [&[(f64, Option<PlotPoint>)]; 2],
-    limit: LabelledLimit<'_>,
-    turns: Option<(f64, &str)>,
+    [up, down]: &[Vec<(f64, Option<PlotPoint>)>; 2],
+    limit: Option<&DrawnLimit>,
+    turns: Option<&(f64, String)>,
     recorded: Option<f64>,
 ) -> String {
     let points = || up.iter().chain(down);
     let most = points().map(|of| of.0).fold(0.0, f64::max);
     let values = points().filter_map(|of| of.1).flat_map(PlotPoint::extent);
-    let scale = PlotScale::from_zero(values.chain(limit.map(|of| of.0 * 1.25)), 1.0);
+    let scale = PlotScale::from_zero(values.chain(limit.map(|of| of.drawn * 1.25)), 1.0);
     let mut plot = limited(PlotScale::new(0.0, most), scale, limit);
     plot.stretched(&(plot.curve(down, "ln.dash.ve") + &plot.curve(up, "ln.ve")));
     if let Some((at, label)) = turns.filter(|(at, _)| *at <= most) {
-        plot.guide("ln.thin", at, label);
+        plot.guide("ln.thin", *at, label);
     }
     if let Some(at) = recorded.filter(|at| *at <= most) {
         plot.svg.mark("dot", "m.open", plot.x(at), plot.ends()[1]);
@@ -119,11 +116,16 @@ pub(crate) fn reliability(words: (&str, &str), dots: &[ReliabilityDot], most: f6
 #[cfg(test)]
 mod tests {
     use super::{ReliabilityDot, reliability, strength_curves, threshold_curve};
-    use crate::report::draw::plot::{ForbiddenSide, PlotPoint, SwitchSide};
+    use crate::report::draw::plot::{AxisUnit, DrawnLimit, ForbiddenSide, PlotPoint, SwitchSide};
     use crate::tests::Says;
 
     fn point(value: f64) -> PlotPoint {
         PlotPoint { value, interval: Some((value - 0.01, value + 0.01)), second: None }
+    }
+
+    fn limit(drawn: f64, amount: &str) -> DrawnLimit {
+        let (forbidden, unit) = (ForbiddenSide::Above, AxisUnit::Percent);
+        DrawnLimit { drawn, forbidden, unit, amount: amount.to_owned() }
     }
 
     #[test]
@@ -135,8 +137,8 @@ mod tests {
             ("<of women>", "x"),
             &points,
             SwitchSide::Lost,
-            Some((0.5, "cut-off 0.5")),
-            Some((0.05, ForbiddenSide::Above, "limit 5 %")),
+            Some(&(0.5, "cut-off 0.5".to_owned())),
+            Some(&limit(0.05, "5 %")),
         );
         assert_eq!(svg.matches(r#"class="ln ve""#).count(), 2, "a gap: {svg}");
         assert_eq!(svg.matches(r#"class="area ve""#).count(), 2);
@@ -152,10 +154,10 @@ mod tests {
         let points = |sign: f64| -> Vec<(f64, Option<PlotPoint>)> {
             [0.0, 0.1, 0.2].map(|s| (s, Some(point(0.3 + sign * s)))).to_vec()
         };
-        let (up, down) = (points(1.0), points(-1.0));
-        let limit = Some((0.25, ForbiddenSide::Above, "limit 25 %"));
-        let turns = Some((0.05, "turns at 5 %"));
-        let svg = strength_curves(("<t>", "x"), [&up, &down], limit, turns, Some(0.1));
+        let both = [points(1.0), points(-1.0)];
+        let turns = (0.05, "turns at 5 %".to_owned());
+        let limit = limit(0.25, "25 %");
+        let svg = strength_curves(("<t>", "x"), &both, Some(&limit), Some(&turns), Some(0.1));
         assert_eq!(svg.matches(r#"class="area ve""#).count(), 2, "{svg}");
         svg.says(&[
             r#"class="ln dash ve""#,
@@ -164,7 +166,7 @@ mod tests {
             "turns at 5 %",
         ]);
         assert!(svg.contains(r##"href="#dot" class="m open" x="50%""##), "{svg}");
-        let none = strength_curves(("x", "x"), [&[], &[]], None, turns, Some(0.5));
+        let none = strength_curves(("x", "x"), &[vec![], vec![]], None, Some(&turns), Some(0.5));
         none.lacks(&["NaN", "turns"]);
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::draw::plot::{AxisUnit, ForbiddenSide, Plot, PlotPoint, PlotScale};
+use crate::report::draw::plot::{DrawnLimit, Plot, PlotPoint, PlotScale};
 
 /// Pixels between the limit and the value of the last run below which the value is printed under
 /// its mark.
@@ -19,19 +19,6 @@ pub(crate) struct TrendRun {
     pub(crate) version: String,
 }
 
-/// A limit as a trend shows it, of the facts of a limit.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct TrendLimit {
-    /// Where it lies.
-    pub(crate) drawn: f64,
-    /// The side on which values must not lie.
-    pub(crate) forbidden: ForbiddenSide,
-    /// Its unit.
-    pub(crate) unit: AxisUnit,
-    /// As it is printed: `10 %`.
-    pub(crate) amount: String,
-}
-
 /// The trend of a value over the runs of a job, the last of them this one: runs are at equal
 /// distances in their order. A square is a run that broke its limit; `last` is the value of the
 /// last run in words, and what the run is called; a dashed line is before the first run of a
@@ -39,7 +26,7 @@ pub(crate) struct TrendLimit {
 pub(crate) fn trend(
     words: (&str, &str),
     runs: &[TrendRun],
-    limit: &TrendLimit,
+    limit: &DrawnLimit,
     (last, this_run): (&str, &str),
 ) -> String {
     let ends = || runs.iter().filter_map(|run| run.point).flat_map(PlotPoint::extent);
@@ -52,11 +39,11 @@ pub(crate) fn trend(
     let place = |run: usize| run as f64 + 0.5;
     let mut plot = Plot::new(PlotScale::new(0.0, runs.len() as f64), up, [18.0, 110.0]);
     let [top, bottom] = plot.ends();
-    plot.forbid(limit.drawn, limit.forbidden);
+    plot.forbid(limit);
     let points: Vec<(f64, Option<PlotPoint>)> =
         runs.iter().enumerate().map(|(i, run)| (place(i), run.point)).collect();
     plot.stretched(&plot.curve(&points, "ln.ve"));
-    plot.limit(limit.drawn, &format!("limit {}", limit.amount));
+    plot.limit(limit);
     plot.base(0.0, limit.unit);
     versions(&mut plot, runs);
     let line = plot.y(limit.drawn);
@@ -105,8 +92,8 @@ fn versions(plot: &mut Plot, runs: &[TrendRun]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{TrendLimit, TrendRun, trend};
-    use crate::report::draw::plot::{AxisUnit, ForbiddenSide, PlotPoint};
+    use super::{TrendRun, trend};
+    use crate::report::draw::plot::{AxisUnit, DrawnLimit, ForbiddenSide, PlotPoint};
     use crate::tests::Says;
 
     fn run(value: Option<f64>, broken: bool, version: &str) -> TrendRun {
@@ -117,7 +104,7 @@ mod tests {
 
     fn drawn(runs: &[TrendRun], at: f64) -> String {
         let (forbidden, unit) = (ForbiddenSide::Above, AxisUnit::Percent);
-        let limit = TrendLimit { drawn: at, forbidden, unit, amount: "10 %".to_owned() };
+        let limit = DrawnLimit { drawn: at, forbidden, unit, amount: "10 %".to_owned() };
         trend(("Refused as men", "last 9 %"), runs, &limit, ("9 %", "this run"))
     }
 

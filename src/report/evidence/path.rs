@@ -22,7 +22,8 @@ use crate::report::evidence::why::{self, WhyFeature, WhyQuestion};
 use crate::report::page::PageSection;
 use crate::report::page::number::{self, NumberFormat, ends_text, value_text};
 use crate::report::page::words::short;
-use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::read::panel::ResultKey;
+use crate::table::MetricRow;
 use crate::table::why::SwitchPatternRow;
 
 /// The outcome of a step, and what its line says.
@@ -91,7 +92,7 @@ impl<'a> PathWalk<'a> {
     /// The share of decisions that switch, of the largest of all models, sets and attributes.
     fn consistency(&self) -> Option<StepFacts> {
         let (inputs, finding) = (self.inputs, self.finding?);
-        let totals = inputs.audit.measures.iter().filter(|(key, values)| {
+        let totals = inputs.audit.measures().filter(|(key, values)| {
             let is_there = values.get("sr").is_some_and(|sr| sr.value.is_some());
             key.scope == "total" && !key.set.is_empty() && is_there
         });
@@ -219,7 +220,7 @@ impl<'a> PathWalk<'a> {
         let others = others
             .map(|(k, n)| value_text(NumberFormat::Share, k as f64 / n as f64, row.lo.zip(row.hi)));
         let facts = context! {
-            traits => row.pattern.as_str(), counts => number::of(row.k, row.n),
+            traits => row.traits.as_str(), counts => number::of(row.k, row.n),
             share => number(NumberFormat::Share, rate, Some(ends), compared), others, ..people
         };
         Some(("traits", facts))
@@ -257,20 +258,20 @@ impl<'a> PathWalk<'a> {
 
     /// A gap between two groups as they are, by a metric of pairs, where enough people are behind
     /// it.
-    fn gap_of(&self, key: &ResultKey, metric: &str) -> Option<(&'a ReportedValue, f64)> {
-        let measure = self.inputs.audit.measure(key, metric).filter(|of| !of.small)?;
+    fn gap_of(&self, key: &ResultKey, metric: &str) -> Option<(&'a MetricRow, f64)> {
+        let measure = self.inputs.audit.measure(key, metric).filter(|of| !of.is_small())?;
         Some((measure, measure.value?))
     }
 
     /// Whether the labels of a pair of groups differ, as the largest of so many.
     fn label_gap(&self, key: &ResultKey, of: usize) -> Option<StepFacts> {
         let (measure, value) = self.gap_of(key, "prev_difference")?;
-        let (lo, hi) = joint_ends(value, measure.interval?, self.level(), of);
+        let (lo, hi) = joint_ends(value, measure.ends()?, self.level(), of);
         let (voice, attribute) = (self.inputs.voice, &key.attribute);
         let turned = value < 0.0;
         let groups = if turned { [&key.to, &key.from] } else { [&key.from, &key.to] };
         // The inner end is that of the largest of many, the outer one the ordinary one.
-        let own = measure.interval?;
+        let own = measure.ends()?;
         let ends = if turned { (-hi, -own.0) } else { (lo, own.1) };
         let [more, less] = groups.map(|group| voice.people(attribute, group));
         let gap = number(NumberFormat::Points, value.abs(), Some(ends), of);
@@ -288,8 +289,8 @@ impl<'a> PathWalk<'a> {
         let both = [pair(&finding.from, &finding.to), pair(&finding.to, &finding.from)];
         let (key, (code, facts)) =
             both.iter().find_map(|key| Some((key, self.label_gap(key, 1)?)))?;
-        let decisions = self.gap_of(key, "pprev_difference").and_then(|(of, _)| of.interval);
-        let labels = self.gap_of(key, "prev_difference").and_then(|(of, _)| of.interval);
+        let decisions = self.gap_of(key, "pprev_difference").and_then(|(of, _)| of.ends());
+        let labels = self.gap_of(key, "prev_difference").and_then(|(of, _)| of.ends());
         let code = match labels.zip(decisions).filter(|_| code == "differ") {
             Some((labels, decisions)) => against_decisions(labels, decisions),
             None => code,
@@ -299,13 +300,14 @@ impl<'a> PathWalk<'a> {
 
     /// The two groups whose labels differ most.
     fn base_rates(&self) -> Option<StepFacts> {
-        let pairs = self.inputs.audit.measures.keys().filter(|key| key.scope == "pair");
+        let pairs =
+            self.inputs.audit.measures().map(|(key, _)| key).filter(|key| key.scope == "pair");
         let pairs: Vec<&ResultKey> =
             pairs.filter(|key| self.gap_of(key, "prev_difference").is_some()).collect();
         // Labels do not depend on the model.
         let own: Vec<_> = pairs.iter().filter(|key| key.model == pairs[0].model).collect();
         let least = |key: &ResultKey| {
-            let interval = self.gap_of(key, "prev_difference").and_then(|(of, _)| of.interval);
+            let interval = self.gap_of(key, "prev_difference").and_then(|(of, _)| of.ends());
             interval.map_or(0.0, |(lo, hi)| lo.max(-hi))
         };
         let widest = own.iter().max_by(|a, b| least(a).total_cmp(&least(b)))?;

@@ -122,9 +122,9 @@ fn group(inputs: &BriefInputs<'_>, key: &ResultKey, name: &str) -> CalledGroup {
 fn lead(inputs: &BriefInputs<'_>, all: &[RankedGroups<'_>]) -> RankingLead {
     let audit = inputs.audit;
     let mut widest: Option<(f64, &ResultKey, f64)> = None;
-    for (pair, values) in audit.measures.iter().filter(|(key, _)| key.scope == "pair") {
+    for (pair, values) in audit.measures().filter(|(key, _)| key.scope == "pair") {
         let Some(gap) = values.get("auc_difference") else { continue };
-        let (Some(value), Some((lo, hi))) = (gap.value, gap.interval) else { continue };
+        let (Some(value), Some((lo, hi))) = (gap.value, gap.ends()) else { continue };
         let least = lo.max(-hi);
         if least > 0.0 && widest.is_none_or(|(most, ..)| least > most) {
             widest = Some((least, pair, value));

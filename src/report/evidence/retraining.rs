@@ -16,8 +16,8 @@ use crate::report::page::PageSection;
 use crate::report::page::number::NumberFormat;
 use crate::report::page::terms;
 use crate::report::page::words::short;
-use crate::report::read::audit::ArmNumbers;
 use crate::report::read::grouped::grouped;
+use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{TrainingChanges, is_clear_change, is_clear_of_zero};
 use crate::table::deciding_range::DecidingRange;
 
@@ -121,25 +121,28 @@ fn word(
 /// The harm of the first arm that is largest.
 fn worst_rate(
     inputs: &BriefInputs<'_>,
-    base: &ArmNumbers,
+    base: &ArmWords,
     words: &ExperimentWords,
 ) -> Option<HarmResult> {
     // Where the job names a favourable side, the two rates that tell of harm.
     let has_harm = inputs.results.iter().any(|of| HARM.contains(&of.metric));
     let metrics: &[&'static str] = if has_harm { &HARM } else { &["sr"] };
     let metrics: Vec<_> = metrics.iter().map(|metric| (*metric, side_of(metric))).collect();
-    let of_set = base.measures.iter().filter(|(key, _)| key.set == words.counterfactual);
+    let of_base = inputs.audit.of_arm(words.in_tables(&base.name));
+    let of_set = of_base.filter(|(key, _)| key.set == words.counterfactual);
     let counted = of_measures(inputs.voice, &metrics, of_set).into_iter();
     let counted = counted.filter(|result| result.counts.is_some());
     counted.reduce(|worst, next| if next.harmed > worst.harmed { next } else { worst })
 }
 
-fn numbers<'a>(
-    inputs: &BriefInputs<'a>,
-    words: &ExperimentWords,
-    arm: &ArmWords,
-) -> Option<&'a ArmNumbers> {
-    inputs.audit.arms.get(&words.in_tables(&arm.name))
+/// What a result is in an arm.
+fn point_in(
+    inputs: &BriefInputs<'_>,
+    of: &HarmResult,
+    (words, arm): (&ExperimentWords, &ArmWords),
+) -> Option<PlotPoint> {
+    let key = of.key.in_arm(&words.in_tables(&arm.name));
+    inputs.audit.measure(&key, of.metric).and_then(point)
 }
 
 /// The arms of an experiment that added no rows, so that their models are the one before.
@@ -163,11 +166,9 @@ pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<Value> {
     if !empty.is_empty() && empty.len() == others.len() {
         return Some(context!(empty => empty.into_iter().collect::<Value>()));
     }
-    let rate = worst_rate(inputs, numbers(inputs, words, first)?, words)?;
+    let rate = worst_rate(inputs, first, words)?;
     let measured = |arm: &ArmWords| {
-        let numbers = numbers(inputs, words, arm)?;
-        let rate = numbers.measure(&rate.key, rate.metric).and_then(point)?;
-        Some((short(&arm.name).into_owned(), rate))
+        Some((short(&arm.name).into_owned(), point_in(inputs, &rate, (words, arm))?))
     };
     let arms = others.iter().filter(|arm| !empty.contains(&arm.name.as_str()));
     let arms: Vec<(String, PlotPoint)> = arms.filter_map(measured).collect();
@@ -253,29 +254,24 @@ fn experiment<'a>(
     words: &'a ExperimentWords,
     changes: &'a [ArmRateChange],
 ) -> Option<ToldExperiment<'a>> {
-    let arms: Vec<(&str, &ArmNumbers)> = words
-        .arms
-        .iter()
-        .filter_map(|arm| Some((arm.name.as_str(), numbers(inputs, words, arm)?)))
-        .collect();
-    let rate = worst_rate(inputs, arms.first()?.1, words);
+    let rate = worst_rate(inputs, words.arms.first()?, words);
     let empty = without_rows(inputs, words);
     let limit = rate.as_ref().and_then(|rate| {
-        let judged = |arm: &str| rate.judged().of_arm(&words.in_tables(arm));
-        limits::common(inputs.limits, arms.iter().map(|(arm, _)| judged(arm)))
+        let key = |arm: &ArmWords| rate.key.in_arm(&words.in_tables(&arm.name));
+        let judged = words.arms.iter().map(|arm| JudgedValue::of(key(arm), rate.metric));
+        limits::common(inputs.limits, judged)
     });
-    let right = |numbers: &ArmNumbers| {
-        let totals = numbers.measures.iter().filter(|(key, _)| key.scope == "total");
-        totals.filter_map(|(_, values)| point(values.get("acc")?)).next()
+    let right = |arm: &ArmWords| {
+        let mut values = inputs.audit.of_arm(words.in_tables(&arm.name));
+        values.find_map(|(key, of)| point(of.get("acc").filter(|_| key.scope == "total")?))
     };
-    let drawn = |(name, numbers): &(&str, &ArmNumbers)| {
-        let rate = rate.as_ref()?;
-        let of = numbers.measure(&rate.key, rate.metric).and_then(point);
-        let name = short(name).into_owned();
-        Some(TradeOffArm { name, rate: of?, right: right(numbers)? })
+    let drawn_arm = |arm: &ArmWords| {
+        let of = point_in(inputs, rate.as_ref()?, (words, arm));
+        let name = short(&arm.name).into_owned();
+        Some(TradeOffArm { name, rate: of?, right: right(arm)? })
     };
-    let drawn = arms.iter().filter(|(name, _)| !empty.contains(name)).filter_map(drawn);
-    let drawn: Vec<TradeOffArm> = drawn.collect();
+    let drawn = words.arms.iter().filter(|arm| !empty.contains(&arm.name.as_str()));
+    let drawn: Vec<TradeOffArm> = drawn.filter_map(drawn_arm).collect();
     let changes = || changes.iter().filter(|change| !empty.contains(&change.arm.as_str()));
     let harms = || changes().filter(|change| change.is_harm);
     let mut larger: Vec<&ArmRateChange> =

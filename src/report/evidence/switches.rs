@@ -46,17 +46,17 @@ fn switched<'a>(inputs: &BriefInputs<'a>) -> Vec<SwitchedDirection<'a>> {
 
 /// Models and sets in which nobody switches.
 fn still(inputs: &BriefInputs<'_>) -> Vec<StillSet> {
-    let (voice, totals) = (inputs.voice, inputs.audit.measures.iter());
+    let (voice, totals) = (inputs.voice, inputs.audit.measures());
     let totals = totals.filter(|(key, _)| key.scope == "total" && !key.set.is_empty());
     let found = totals.filter_map(|(key, values)| {
         let sr = values.get("sr")?;
-        let (_, whole) = sr.counts.filter(|(part, whole)| *part == 0 && *whole > 0)?;
+        let (_, whole) = sr.counts().filter(|(part, whole)| *part == 0 && *whole > 0)?;
         Some(StillSet {
             model: voice.called_model(&key.model),
             set: voice.called_set(&key.set),
             attribute: voice.called_attribute(&key.attribute),
             whole,
-            most: sr.interval.map(|(_, hi)| hi),
+            most: sr.ends().map(|(_, hi)| hi),
         })
     });
     found.collect()

@@ -11,6 +11,7 @@ use crate::report::draw::plot::PlotPoint;
 use crate::report::draw::trend::TrendRun;
 use crate::report::page::PageSection;
 use crate::report::read::judged::JudgedValue;
+use crate::report::read::panel::KeyedRow;
 use crate::table::HistoryRow;
 
 /// Charts on the page; the numbers of all limits are in the table `history`.
@@ -29,8 +30,7 @@ struct LimitTrend<'a> {
 fn runs(inputs: &BriefInputs<'_>, limit: &AuditLimit, part: &LimitPart) -> Vec<TrendRun> {
     let manifest = &inputs.audit.manifest;
     let is_same = |row: &&HistoryRow| {
-        row.gate.as_str() == limit.name
-            && JudgedValue::of_row(*row, &row.metric, &row.class) == part.judged
+        row.gate.as_str() == limit.name && JudgedValue::of(row.key(), &row.metric) == part.judged
     };
     let point = |value: Option<f64>, interval| {
         value.filter(|value| value.is_finite()).map(|value| PlotPoint::new(value, interval))

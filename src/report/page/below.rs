@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::report::read::panel::ReportedValue;
+use crate::table::MetricRow;
 
 /// What is below the values of a table: counts, intervals and their level, if there are any.
 #[derive(Debug, Default, Serialize)]
@@ -16,14 +16,16 @@ pub(crate) struct Below {
 
 impl Below {
     /// Of a cell that shows this.
-    pub(crate) fn of(measure: &ReportedValue) -> Self {
+    pub(crate) fn of(measure: &MetricRow) -> Self {
         let is_there = measure.value.is_some();
-        let level = measure.level.filter(|_| is_there && measure.interval.is_some());
+        let level = measure.level.filter(|_| is_there && measure.ends().is_some());
         Below {
             levels: level.into_iter().collect(),
-            counted: is_there && measure.counts.is_some(),
-            weighted: is_there && measure.weights.is_some(),
-            repeats: measure.repeats.filter(|_| measure.placebo.is_some_and(|(lo, hi)| lo < hi)),
+            counted: is_there && measure.counts().is_some(),
+            weighted: is_there && measure.is_weighted(),
+            repeats: measure
+                .placebo_repeats
+                .filter(|_| measure.placebo().is_some_and(|(lo, hi)| lo < hi)),
         }
     }
 

@@ -7,33 +7,34 @@ use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
 use crate::report::page::{DASH, PageCell, PageTable, ReportRow, terms};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::read::panel::ResultKey;
+use crate::table::MetricRow;
 
 /// A value with counts and interval as a cell.
-pub(crate) fn cell(measure: Option<&ReportedValue>, kind: NumberFormat) -> PageCell {
+pub(crate) fn cell(measure: Option<&MetricRow>, kind: NumberFormat) -> PageCell {
     let Some(measure) = measure else { return DASH.into() };
     let below = Below::of(measure);
     let Some(value) = measure.value else {
         return PageCell { below, ..PageCell::new("undefined", [terms::why(measure)]) };
     };
-    let counts = measure.counts.map(|(part, whole)| number::of(part, whole));
-    let interval = measure.interval.map(|(lo, hi)| kind.interval(value, lo, hi));
-    let few = measure.small.then(|| "few cases".to_owned());
+    let counts = measure.counts().map(|(part, whole)| number::of(part, whole));
+    let interval = measure.ends().map(|(lo, hi)| kind.interval(value, lo, hi));
+    let few = measure.is_small().then(|| "few cases".to_owned());
     let small = counts.into_iter().chain(interval).chain(few).map(RichText::from);
     // How it was found, where that is not obvious.
-    let small = small.chain(measure.flips.map(|of| RichText::new().flips(of)));
+    let small = small.chain(measure.flips().map(|of| RichText::new().flips(of)));
     PageCell { below, ..PageCell::new(kind.value(value), small) }
 }
 
 /// A value with counts and interval, and the band of the placebo and the range of other fits and
 /// trainings where there are such.
-pub(crate) fn cell_with_placebo(measure: Option<&ReportedValue>, kind: NumberFormat) -> PageCell {
+pub(crate) fn cell_with_placebo(measure: Option<&MetricRow>, kind: NumberFormat) -> PageCell {
     let mut shown = cell(measure, kind);
     let Some((measure, value)) = measure.and_then(|of| Some((of, of.value?))) else { return shown };
     for (what, ends) in [
-        ("noise", measure.placebo),
-        ("other fits", measure.fit),
-        ("other trainings", measure.training),
+        ("noise", measure.placebo()),
+        ("other fits", measure.over_fits()),
+        ("other trainings", measure.over_trainings()),
     ] {
         let words = ends.map(|(lo, hi)| format!("{what} {}", terms::noise(kind, value, lo, hi)));
         shown.small.extend(words.map(RichText::from));
@@ -43,12 +44,12 @@ pub(crate) fn cell_with_placebo(measure: Option<&ReportedValue>, kind: NumberFor
 
 /// The marks of values on an axis from 0 to `end`; empty where not all of them have one.
 pub(crate) fn whiskers(
-    measures: &[Option<&ReportedValue>],
+    measures: &[Option<&MetricRow>],
     end: f64,
-    noise: fn(&ReportedValue) -> Option<(f64, f64)>,
+    noise: fn(&MetricRow) -> Option<(f64, f64)>,
 ) -> PageCell {
-    let mark = |of: &ReportedValue| {
-        Some(PlotPoint { second: noise(of), ..PlotPoint::new(of.value?, of.interval) })
+    let mark = |of: &MetricRow| {
+        Some(PlotPoint { second: noise(of), ..PlotPoint::new(of.value?, of.ends()) })
     };
     let drawn: Option<Vec<PlotPoint>> = measures.iter().map(|of| mark((*of)?)).collect();
     let drawing = drawn.map(|drawn| RichText::new().drawing(chart::whiskers(&drawn, end)));
@@ -56,69 +57,44 @@ pub(crate) fn whiskers(
 }
 
 /// How the cells of a table of values are made.
-type CellFn = fn(Option<&ReportedValue>, NumberFormat) -> PageCell;
-
-/// The value of a key and a metric.
-type ValueFn<'t, 'a, K> = Box<dyn Fn(&K, &str) -> Option<&'a ReportedValue> + 't>;
-
-/// Where the values of a row are.
-pub(crate) trait CellPlace {
-    /// The scope of what they are about.
-    fn scope(&self) -> &str;
-}
-
-impl CellPlace for ResultKey {
-    fn scope(&self) -> &str {
-        &self.scope
-    }
-}
-
-/// A class, one against all others.
-impl CellPlace for (&str, &ResultKey) {
-    fn scope(&self) -> &str {
-        &self.1.scope
-    }
-}
+type CellFn = fn(Option<&MetricRow>, NumberFormat) -> PageCell;
 
 /// Values with a row per key and a column per metric.
-pub(crate) struct ValuesByKey<'t, 'a, K> {
+pub(crate) struct ValuesByKey<'t> {
+    pub(crate) audit: &'t AuditFolder,
     /// The head over the heads of rows.
     pub(crate) first: &'t str,
     /// The head and the key of each row.
-    pub(crate) keys: &'t [(RichText, K)],
+    pub(crate) keys: &'t [(RichText, ResultKey)],
     /// The metrics; those of which no key has a value are left out.
     pub(crate) metrics: &'t [&'static str],
     /// How a value is shown.
     pub(crate) cell: CellFn,
     /// What anchors of cells begin with, and how many rows have them.
     pub(crate) anchors: (&'t str, usize),
-    /// Where values come from.
-    pub(crate) at: ValueFn<'t, 'a, K>,
 }
 
-impl<'t, 'a: 't> ValuesByKey<'t, 'a, ResultKey> {
+impl<'t> ValuesByKey<'t> {
     /// Values of an audit.
     pub(crate) fn of(
-        audit: &'a AuditFolder,
+        audit: &'t AuditFolder,
         first: &'t str,
         keys: &'t [(RichText, ResultKey)],
         metrics: &'t [&'static str],
     ) -> Self {
-        let at = Box::new(|key: &ResultKey, metric: &str| audit.measure(key, metric));
-        ValuesByKey { first, keys, metrics, cell, anchors: ("", 0), at }
+        ValuesByKey { audit, first, keys, metrics, cell, anchors: ("", 0) }
     }
-}
 
-impl<K: CellPlace> ValuesByKey<'_, '_, K> {
     /// The table; none where no key has a value. `head` gives the head of a metric's column.
     pub(crate) fn table(&self, head: &mut dyn FnMut(&str) -> RichText) -> Option<PageTable> {
-        let there = |metric: &&str| self.keys.iter().any(|(_, k)| (self.at)(k, metric).is_some());
+        let there =
+            |metric: &&str| self.keys.iter().any(|(_, k)| self.audit.measure(k, metric).is_some());
         let metrics: Vec<&str> = self.metrics.iter().copied().filter(there).collect();
         let heads: Vec<RichText> = metrics.iter().map(|metric| head(metric)).collect();
-        let row = |(i, (name, key)): (usize, &(RichText, K))| {
+        let row = |(i, (name, key)): (usize, &(RichText, ResultKey))| {
             let cell = |metric: &&str| {
-                let measure = (self.at)(key, metric);
-                let cell = (self.cell)(measure, terms::kind(metric, key.scope()));
+                let measure = self.audit.measure(key, metric);
+                let cell = (self.cell)(measure, terms::kind(metric, &key.scope));
                 let (id, n) = self.anchors;
                 cell.at(if i < n { format!("{id}-{i}-{metric}") } else { String::new() })
             };

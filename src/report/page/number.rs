@@ -413,6 +413,11 @@ pub(crate) fn grouped_in(text: &str) -> String {
     shown.collect::<Vec<_>>().join("`")
 }
 
+/// The same without the backticks, for sentences in which no word is set apart.
+pub(crate) fn grouped_unmarked(text: &str) -> String {
+    grouped_in(text).replace('`', "")
+}
+
 fn grouped_counts(text: &str) -> String {
     let mut shown = String::with_capacity(text.len() + 8);
     let mut rest = text;
@@ -475,8 +480,8 @@ pub(crate) fn level(level: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        NumberFormat, count, count_of, ends_text, grouped_in, level, on_axis, people, three_digits,
-        value_text,
+        NumberFormat, count, count_of, ends_text, grouped_in, grouped_unmarked, level, on_axis,
+        people, three_digits, value_text,
     };
 
     fn plain(text: &str) -> String {
@@ -633,6 +638,7 @@ mod tests {
             "paired: 16 281 people, 1200 of them in run-123456 and 0.123456"
         );
         // A group may be called by digits.
+        assert_eq!(plain(&grouped_unmarked("`90210` has 90210 rows")), "90210 has 90 210 rows",);
         assert_eq!(
             plain(&grouped_in("`90210` has 90210 rows, `10115` none")),
             "`90210` has 90 210 rows, `10115` none"

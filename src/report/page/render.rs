@@ -8,20 +8,10 @@ use minijinja::{AutoEscape, Environment, context, escape_formatter};
 use serde::Deserialize;
 
 use crate::counterfactual::strategy::{self, StrategyRecord};
-use crate::report::draw::chart;
-use crate::report::draw::pair_map::pair_map;
-use crate::report::draw::panel::{
-    LadderBlock, SwitchCounts, TradeOffArm, change_bars, ladder, mosaic, score_bars, share_bars,
-    trade_off,
-};
-use crate::report::draw::plot::{
-    AxisUnit, ForbiddenSide, PlotPoint, PlotScale, RowMark, SwitchSide, axis, plot_cell,
-};
-use crate::report::draw::thresholds::{ReliabilityDot, reliability, threshold_curve};
-use crate::report::draw::trend::{TrendLimit, TrendRun, trend};
+use crate::report::draw::plot::{AxisUnit, DrawnLimit, PlotScale, axis};
+use crate::report::draw::spec::ChartSpec;
 use crate::report::page::number::{self, NumberFormat, ends_text, value_text};
 use crate::report::page::words::{breakable, capital, entry_anchor, short};
-use crate::report::read::tally::HistogramBin;
 use crate::report::visible::visible;
 use crate::table::REFITTED;
 use crate::text::{self, TESTED};
@@ -37,7 +27,7 @@ macro_rules! templates {
 
 /// Every template of the folders, by name.
 pub(crate) const TEMPLATES: &[(&str, &str)] = templates![
-    "page": report sections blocks charts words voice,
+    "page": report sections head blocks charts words voice,
     "brief": closing forest hero knowledge limit limits selective shares waits,
     "evidence": arms as_they_are cases class_moves changes ladder mosaics path pattern ranking
         reach retraining scores trend why worlds,
@@ -110,7 +100,12 @@ fn bare() -> Environment<'static> {
         },
     );
     environment.add_filter("grouped", |text: &str| number::grouped_in(text));
+    environment.add_filter("unmarked", |text: &str| number::grouped_unmarked(text));
     environment.add_filter("without_end", |text: &str| text.trim_end_matches('.').to_owned());
+    // A cell of a table that holds JSON.
+    environment.add_filter("parsed", |json: &str| {
+        Value::from(Serde(&serde_json::from_str::<serde_json::Value>(json).unwrap_or_default()))
+    });
     // As the job writes it.
     environment.add_filter("as_written", |v: f64| v.to_string());
     environment
@@ -158,138 +153,17 @@ pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
     environment
 }
 
-/// A limit that is drawn across, of the facts of a limit.
-#[derive(Deserialize)]
-struct LimitAcross {
-    limit: f64,
-    drawn: f64,
-    forbidden: ForbiddenSide,
-    amount: String,
-}
-
-fn label_of(limit: &Option<LimitAcross>) -> String {
-    limit.as_ref().map_or_else(String::new, |limit| format!("limit {}", limit.amount))
-}
-
-/// Drawings, whose titles templates say.
+/// Drawings, whose words templates say.
 fn add_drawings(environment: &mut Environment<'static>) {
-    type On = Serde<PlotScale>;
-    let drawn = Value::from_safe_string;
-    environment.add_function(
-        "plot_cell",
-        move |on: On, marks: Serde<Vec<RowMark>>, title: Value| {
-            drawn(plot_cell(on.0, &marks.0, &plain(&title)))
-        },
-    );
-    environment.add_function(
-        "share_bars",
-        move |name: Value, counts: Serde<SwitchCounts>, top: f64| {
-            drawn(share_bars(&plain(&name), counts.0, top))
-        },
-    );
-    environment.add_function(
-        "axis",
-        move |on: On, unit: Serde<AxisUnit>, at: Option<f64>, label: Option<Value>| {
-            let label = label.map(|label| plain(&label)).unwrap_or_default();
-            drawn(axis(on.0, unit.0, at.map(|at| (at, label.as_str()))))
-        },
-    );
-    environment.add_function(
-        "trend",
-        move |runs: Serde<Vec<TrendRun>>,
-              limit: Serde<TrendLimit>,
-              last: Serde<(Option<String>, String)>,
-              title: Value,
-              desc: Value| {
-            drawn(trend(
-                (&plain(&title), &plain(&desc)),
-                &runs.0,
-                &limit.0,
-                (last.0.0.as_deref().unwrap_or_default(), &last.0.1),
-            ))
-        },
-    );
-    type Words = Vec<Value>;
-    type Points = Serde<Vec<(f64, Option<PlotPoint>)>>;
-    type Across = Serde<Option<LimitAcross>>;
-    environment.add_function(
-        "change_bars",
-        move |bins: Serde<Vec<HistogramBin>>, on: On, top: f64, mean: Option<f64>, title: Value| {
-            drawn(change_bars(&plain(&title), &bins.0, on.0, top, mean))
-        },
-    );
-    environment.add_function(
-        "score_bars",
-        move |both: Serde<[Vec<HistogramBin>; 2]>,
-              on: On,
-              top: f64,
-              cut_offs: Serde<Vec<(f64, String)>>,
-              title: Value| {
-            let [before, after] = &both.0;
-            drawn(score_bars(&plain(&title), (before, after), on.0, top, &cut_offs.0))
-        },
-    );
-    environment.add_function(
-        "reliability",
-        move |dots: Serde<Vec<ReliabilityDot>>, most: f64, title: Value, desc: Value| {
-            drawn(reliability((&plain(&title), &plain(&desc)), &dots.0, most))
-        },
-    );
-    environment.add_function(
-        "threshold_curve",
-        move |points: Points,
-              side: Serde<SwitchSide>,
-              job: Serde<Option<(f64, String)>>,
-              limit: Across,
-              words: Words| {
-            let [title, desc] = [0, 1].map(|i| words.get(i).map(plain).unwrap_or_default());
-            let label = label_of(&limit.0);
-            drawn(threshold_curve(
-                (&title, &desc),
-                &points.0,
-                side.0,
-                job.0.as_ref().map(|(at, label)| (*at, label.as_str())),
-                limit.0.as_ref().map(|of| (of.drawn, of.forbidden, label.as_str())),
-            ))
-        },
-    );
-    environment.add_function(
-        "ladder",
-        move |blocks: Serde<Vec<LadderBlock>>,
-              side: Serde<SwitchSide>,
-              limit: Across,
-              title: Value| {
-            let label = label_of(&limit.0);
-            let limit = limit.0.map(|of| (of.limit, label.as_str()));
-            drawn(ladder(&plain(&title), &blocks.0, side.0, limit, AxisUnit::Percent))
-        },
-    );
-    environment.add_function(
-        "trade_off",
-        move |arms: Serde<Vec<TradeOffArm>>, limit: Across, title: Value| {
-            let label = label_of(&limit.0);
-            let limit = limit.0.map(|of| (of.limit, label.as_str()));
-            drawn(trade_off(&plain(&title), &arms.0, limit))
-        },
-    );
-    environment.add_function("mosaic", move |counts: Serde<SwitchCounts>, title: Value| {
-        drawn(mosaic(&plain(&title), counts.0))
-    });
-    environment.add_function(
-        "pair_map",
-        move |pairs: Serde<Vec<[f64; 4]>>,
-              ends: Serde<[[f64; 2]; 2]>,
-              id: String,
-              title: Value,
-              desc: Value| {
-            drawn(pair_map(&pairs.0, ends.0, &id, (&plain(&title), &plain(&desc))))
-        },
-    );
-    environment.add_function("verdict_mark", move |verdict: &str| {
-        let known = ["fail", "pass", "inconclusive", "skipped"];
-        let verdict = known.into_iter().find(|of| *of == verdict).unwrap_or_default();
-        drawn(chart::verdict(verdict, &format!("mark {verdict}")))
-    });
+    let axis = |on: Serde<PlotScale>, unit: Serde<AxisUnit>, limit: Serde<Option<DrawnLimit>>| {
+        Value::from_safe_string(axis(on.0, unit.0, limit.0.as_ref()))
+    };
+    environment.add_function("axis", axis);
+    let chart = |of: Serde<ChartSpec>, title: Value, desc: Option<Value>| {
+        let desc = desc.as_ref().map(plain).unwrap_or_default();
+        Value::from_safe_string(of.0.drawn((&plain(&title), &desc)))
+    };
+    environment.add_function("draw", chart);
 }
 
 /// All templates; of pages that use the words of a job, these.

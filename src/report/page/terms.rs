@@ -13,8 +13,8 @@ use crate::report::page::PageBlock;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
-use crate::report::read::panel::{AuditPanel, ReportedValue};
-use crate::table::{ComparisonRow, has_flag};
+use crate::report::read::panel::AuditPanel;
+use crate::table::{ComparisonRow, MetricRow, has_flag};
 
 /// The metrics of the catalog, and which of them the page has shown.
 pub(crate) struct PageGlossary<'a> {
@@ -111,11 +111,20 @@ pub(crate) fn kind(metric: &str, scope: &str) -> NumberFormat {
 /// `second` are what the groups are called; empty for what is not a ratio, because a difference is
 /// the first minus the second.
 pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String {
-    match find(metric).and_then(Metric::transform) {
-        Some(GapTransform::SmallerOverLarger) => " lower over higher".to_owned(),
-        Some(GapTransform::Ratio) => format!(" {first} over {second}"),
-        Some(GapTransform::Inverse) => format!(" {second} over {first}"),
-        _ => String::new(),
+    if find(metric).and_then(Metric::transform) == Some(GapTransform::SmallerOverLarger) {
+        return " lower over higher".to_owned();
+    }
+    let sides = ratio_sides(metric, [first, second]);
+    sides.map_or_else(String::new, |[above, below]| format!(" {above} over {below}"))
+}
+
+/// The one of two groups that is above in a ratio, and the other; none of what is no ratio of a group
+/// over another.
+pub(crate) fn ratio_sides<T>(metric: &str, [first, second]: [T; 2]) -> Option<[T; 2]> {
+    match find(metric)?.transform()? {
+        GapTransform::Ratio => Some([first, second]),
+        GapTransform::Inverse => Some([second, first]),
+        _ => None,
     }
 }
 
@@ -144,7 +153,7 @@ pub(crate) fn reason(code: &str) -> &str {
 
 /// Why a measure is undefined: of counterfactuals there is nobody where none of them is valid,
 /// though the group may be large.
-pub(crate) fn why(measure: &ReportedValue) -> &str {
+pub(crate) fn why(measure: &MetricRow) -> &str {
     match (measure.undefined.as_str(), measure.family.as_str()) {
         ("empty_group", "ccm" | "eccm" | "shift") => "there is no valid counterfactual",
         (code, _) => reason(code),

@@ -13,8 +13,7 @@ use crate::metric::catalog::shift;
 use crate::report::read::classes::ClassResults;
 use crate::report::read::graphs::{GraphEvidence, ScenarioGraphs};
 use crate::report::read::panel::{
-    AuditPanel, EccmTallies, KeyedRow, PanelDirection, ReportedValue, ResultKey, is_plain_audit,
-    measure,
+    AuditPanel, EccmTallies, KeyedRow, MetricValues, PanelDirection, ResultKey, is_plain_audit,
 };
 use crate::report::read::quality::{DirectionQuality, QualityTables, SetQuality};
 use crate::report::read::recourse;
@@ -57,10 +56,8 @@ pub(crate) struct AuditFolder {
     pub(crate) manifest: Manifest,
     /// `job.resolved.yaml`; empty where the folder has none.
     pub(crate) job: String,
-    /// Values by key and metric.
-    pub(crate) measures: BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>,
-    /// The same of each slice.
-    pub(crate) slices: BTreeMap<String, BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>>,
+    /// Values by key and metric: of the audit, its classes, its slices and the arms.
+    values: BTreeMap<ResultKey, MetricValues>,
     /// What the label of several classes adds.
     pub(crate) classes: ClassResults,
     cells: BTreeMap<ResultKey, EccmTallies>,
@@ -86,8 +83,6 @@ pub(crate) struct AuditFolder {
     pub(crate) comparisons: Vec<ComparisonRow>,
     /// `thresholds`.
     pub(crate) thresholds: Vec<ThresholdRow>,
-    /// Numbers of the arms of experiments, by experiment and arm.
-    pub(crate) arms: BTreeMap<String, ArmNumbers>,
     /// `arms`.
     pub(crate) added: Vec<ArmRow>,
     /// `arm_folds`.
@@ -118,22 +113,6 @@ pub(crate) struct AuditFolder {
     pub(crate) issues: Vec<IssueRow>,
 }
 
-/// The numbers of one arm of an experiment.
-#[derive(Default)]
-pub(crate) struct ArmNumbers {
-    /// Values by key and metric.
-    pub(crate) measures: BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>,
-    /// Counts of counterfactuals.
-    pub(crate) cells: BTreeMap<ResultKey, EccmTallies>,
-}
-
-impl ArmNumbers {
-    /// A value.
-    pub(crate) fn measure(&self, key: &ResultKey, metric: &str) -> Option<&ReportedValue> {
-        self.measures.get(key)?.get(metric)
-    }
-}
-
 /// Place of a set of an attribute on the page: position and name of attribute and set.
 type SetPlace<'a> = (usize, &'a str, usize, &'a str);
 
@@ -154,7 +133,7 @@ fn read_text(path: &Path) -> Result<String> {
 impl AuditFolder {
     /// Whether anything is measured: not where a run waits for the scores of all models.
     pub(crate) fn is_measured(&self) -> bool {
-        !self.measures.is_empty() || !self.amounts.is_empty()
+        self.measures().next().is_some() || !self.amounts.is_empty()
     }
 
     /// The scenarios of each attribute, both in the order of the manifest, numbered.
@@ -207,25 +186,12 @@ impl AuditFolder {
         let metrics = MetricTable::read(&tables)?.all;
         let counts = read_rows::<CountRow>(&tables)?;
         let names = manifest.label.as_ref().map_or_else(Vec::new, |label| label.classes.clone());
-        let classes = ClassResults::of(names, &metrics, &counts, &read_rows(&tables)?);
-        let arms = manifest
-            .experiments
-            .iter()
-            .flat_map(|of| of.arms.iter().map(|arm| of.in_tables(&arm.name)));
-        let whole = |arm: &str| {
-            measures(metrics.iter().filter(|row| row.is_of_arm(arm) && row.class.is_empty()))
-        };
-        let of_arm = |arm: String| {
-            let numbers = ArmNumbers { measures: whole(&arm), cells: cells(&counts, &arm) };
-            (arm, numbers)
-        };
+        let classes = ClassResults::of(names, &counts, &read_rows(&tables)?);
         Ok(AuditFolder {
-            measures: whole(""),
-            slices: slices(&metrics),
+            values: values(metrics),
             // Classes may be called 0 and 1 as well.
-            cells: if classes.are_there() { BTreeMap::new() } else { cells(&counts, "") },
+            cells: if classes.are_there() { BTreeMap::new() } else { cells(&counts) },
             classes,
-            arms: arms.map(of_arm).collect(),
             added: sorted(&tables)?,
             spreads: sorted(&tables)?,
             histograms: histograms(&read_rows(&tables)?),
@@ -295,23 +261,44 @@ impl AuditFolder {
         usize::try_from(self.manifest.words.rows_shown).unwrap_or(usize::MAX).clamp(1, 100)
     }
 
+    /// The values of a key.
+    pub(crate) fn at(&self, key: &ResultKey) -> Option<&MetricValues> {
+        self.values.get(key)
+    }
+
     /// A value.
-    pub(crate) fn measure(&self, key: &ResultKey, metric: &str) -> Option<&ReportedValue> {
-        self.measures.get(key)?.get(metric)
+    pub(crate) fn measure(&self, key: &ResultKey, metric: &str) -> Option<&MetricRow> {
+        self.at(key)?.get(metric)
+    }
+
+    /// The values of the audit, of its classes and of its slices.
+    pub(crate) fn without_arms(&self) -> impl Iterator<Item = (&ResultKey, &MetricValues)> + Clone {
+        // In the order of keys these come first.
+        self.values.iter().take_while(|(key, _)| key.arm.is_empty())
+    }
+
+    /// The values of the audit and of its classes, over all rows.
+    pub(crate) fn of_all_rows(&self) -> impl Iterator<Item = (&ResultKey, &MetricValues)> + Clone {
+        self.without_arms().take_while(|(key, _)| key.slice.is_empty())
+    }
+
+    /// The values of the audit, over all rows and classes.
+    pub(crate) fn measures(&self) -> impl Iterator<Item = (&ResultKey, &MetricValues)> + Clone {
+        self.values.iter().take_while(|(key, _)| key.arm.is_empty() && key.is_plain())
+    }
+
+    /// The values of an arm.
+    pub(crate) fn of_arm(&self, arm: String) -> impl Iterator<Item = (&ResultKey, &MetricValues)> {
+        let first = ResultKey { arm, ..ResultKey::default() };
+        let is_own = |key: &ResultKey, arm: &str| key.arm == arm && key.is_plain();
+        let from = self.values.range(first.clone()..);
+        from.take_while(move |(key, _)| is_own(key, &first.arm))
     }
 
     /// Of the metrics that are 0 only where no score moves the values that were measured.
     pub(crate) fn score_moves(&self, key: &ResultKey) -> impl Iterator<Item = Option<f64>> {
         let telling = shift::METRICS.iter().filter(|metric| metric.shows_every_move);
         telling.filter_map(move |metric| Some(self.measure(key, metric.id)?.value))
-    }
-
-    /// All values.
-    pub(crate) fn all_measures(&self) -> impl Iterator<Item = &ReportedValue> {
-        self.measures
-            .values()
-            .chain(self.classes.measures().map(|(.., metrics)| metrics))
-            .flat_map(|metrics| metrics.values())
     }
 
     /// The counts of a direction or total; none where the folder has none.
@@ -334,7 +321,7 @@ impl AuditFolder {
         }
         let known: BTreeSet<&str> = groups.iter().map(String::as_str).collect();
         let mut others = BTreeSet::new();
-        for key in self.measures.keys().filter(|k| k.attribute == attribute) {
+        for (key, _) in self.measures().filter(|(key, _)| key.attribute == attribute) {
             others.extend(
                 [&key.from, &key.to]
                     .into_iter()
@@ -382,8 +369,8 @@ impl AuditFolder {
     /// first.
     pub(crate) fn panels(&self) -> Vec<AuditPanel> {
         let mut found: BTreeMap<_, Vec<PanelDirection>> = BTreeMap::new();
-        let measured = self.measures.keys();
-        let counted = self.cells.keys().filter(|key| !self.measures.contains_key(*key));
+        let measured = self.measures().map(|(key, _)| key);
+        let counted = self.cells.keys().filter(|key| key.arm.is_empty() && self.at(key).is_none());
         for key in measured.chain(counted).filter(|key| key.scope == "direction") {
             let models = self.manifest.models.iter().map(|model| &model.name);
             let model = (Self::position(models, &key.model), key.model.as_str());
@@ -450,39 +437,25 @@ impl AuditFolder {
     }
 }
 
-fn slices(
-    metrics: &[MetricRow],
-) -> BTreeMap<String, BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>> {
-    let mut rows: BTreeMap<String, Vec<&MetricRow>> = BTreeMap::new();
-    for row in metrics.iter().filter(|row| row.key.arm.is_empty() && !row.key.slice.is_empty()) {
-        rows.entry(row.key.slice.to_string()).or_default().push(row);
+fn values(rows: Vec<MetricRow>) -> BTreeMap<ResultKey, MetricValues> {
+    let mut values: BTreeMap<ResultKey, MetricValues> = BTreeMap::new();
+    for row in rows {
+        let value = row.value.filter(|value| value.is_finite());
+        let of_key = values.entry(row.key()).or_default();
+        of_key.insert(row.metric.clone(), MetricRow { value, ..row });
     }
-    rows.into_iter().map(|(slice, rows)| (slice, measures(rows.into_iter()))).collect()
+    values
 }
 
-fn measures<'a>(
-    rows: impl Iterator<Item = &'a MetricRow>,
-) -> BTreeMap<ResultKey, BTreeMap<String, ReportedValue>> {
-    let mut measures: BTreeMap<ResultKey, BTreeMap<String, ReportedValue>> = BTreeMap::new();
-    let rows: Vec<&MetricRow> = rows.collect();
-    // Rows of a key mostly follow one another.
-    for same in rows.chunk_by(|a, b| a.key == b.key) {
-        let values = measures.entry(same[0].key()).or_default();
-        values.extend(same.iter().map(|row| (row.metric.to_string(), measure(row))));
-    }
-    measures
-}
-
-fn cells(counts: &[CountRow], arm: &str) -> BTreeMap<ResultKey, EccmTallies> {
+fn cells(counts: &[CountRow]) -> BTreeMap<ResultKey, EccmTallies> {
     let mut cells: BTreeMap<ResultKey, EccmTallies> = BTreeMap::new();
     let side = |text: &str| match text {
         "0" => Some(0),
         "1" => Some(1),
         _ => None,
     };
-    for row in
-        counts.iter().filter(|row| row.is_of_arm(arm)).filter(|r| !r.key.counterfactual.is_empty())
-    {
+    let is_shown = |row: &&CountRow| row.key.slice.is_empty() && !row.key.counterfactual.is_empty();
+    for row in counts.iter().filter(is_shown) {
         let label = side(row.label.as_str()).map_or(0, |l: usize| l + 1);
         if let (Some(f), Some(c)) = (side(row.predicted.as_str()), side(row.predicted_cf.as_str()))
         {

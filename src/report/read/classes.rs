@@ -1,8 +1,8 @@
 //! What the tables hold of a label of several classes.
 
-use crate::report::read::panel::{KeyedRow, ReportedValue, ResultKey, is_plain_audit, measure};
+use crate::report::read::panel::{KeyedRow, ResultKey, is_plain_audit};
 use crate::report::read::tally::WeightedCount;
-use crate::table::{CountRow, MetricRow, TransitionRow};
+use crate::table::{CountRow, TransitionRow};
 use std::collections::BTreeMap;
 
 /// The class before and the class after, or the label and the prediction.
@@ -16,8 +16,6 @@ pub(crate) type ClassTallies = BTreeMap<ClassPair, WeightedCount>;
 pub(crate) struct ClassResults {
     /// Their names, in the order of the job; empty where the label has two sides.
     pub(crate) names: Vec<String>,
-    /// Values of a class against all others, by class.
-    pub(crate) measures: BTreeMap<String, BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>>,
     /// By factual and counterfactual prediction, or by label and prediction where no set is
     /// involved.
     pub(crate) matrices: BTreeMap<ResultKey, ClassTallies>,
@@ -29,17 +27,12 @@ impl ClassResults {
     /// Reads the tables; nothing where the label has two sides.
     pub(crate) fn of(
         names: Vec<String>,
-        metrics: &[MetricRow],
         counts: &[CountRow],
         transitions: &[TransitionRow],
     ) -> Self {
         let mut all = ClassResults { names, ..ClassResults::default() };
         if all.names.is_empty() {
             return all;
-        }
-        for row in metrics.iter().filter(is_plain_audit).filter(|row| !row.class.is_empty()) {
-            let of_class = all.measures.entry(row.class.to_string()).or_default();
-            of_class.entry(row.key()).or_default().insert(row.metric.to_string(), measure(row));
         }
         // Who has no score is in no matrix.
         let is_scored = |row: &&CountRow| !row.predicted.is_empty();
@@ -65,23 +58,5 @@ impl ClassResults {
     /// Whether the label has several classes.
     pub(crate) fn are_there(&self) -> bool {
         !self.names.is_empty()
-    }
-
-    /// Every value of a class against all others, with the class.
-    pub(crate) fn measures(
-        &self,
-    ) -> impl Iterator<Item = (&str, &ResultKey, &BTreeMap<String, ReportedValue>)> + Clone {
-        self.measures.iter().flat_map(|(class, keys)| {
-            keys.iter().map(move |(key, metrics)| (class.as_str(), key, metrics))
-        })
-    }
-
-    pub(crate) fn measure(
-        &self,
-        class: &str,
-        key: &ResultKey,
-        metric: &str,
-    ) -> Option<&ReportedValue> {
-        self.measures.get(class)?.get(key)?.get(metric)
     }
 }

@@ -7,45 +7,22 @@ use crate::table::GateRow;
 /// One value, as gates and the tables of values both name it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct JudgedValue {
-    /// Model, set, attribute, scope and groups.
+    /// Whose decisions, of which people.
     pub(crate) key: ResultKey,
     /// The metric.
     pub(crate) metric: String,
-    /// Experiment and arm; empty for the plain audit.
-    pub(crate) arm: String,
-    /// The class against all others; empty = all, and a label of two sides.
-    pub(crate) class: String,
-    /// The slice; empty = all rows.
-    pub(crate) slice: String,
 }
 
 impl JudgedValue {
-    /// A value of the plain audit, of all rows and all classes together.
-    pub(crate) fn plain(key: &ResultKey, metric: &str) -> Self {
-        JudgedValue { key: key.clone(), metric: metric.to_owned(), ..JudgedValue::default() }
-    }
-
-    /// The same of an arm.
-    pub(crate) fn of_arm(self, arm: &str) -> Self {
-        JudgedValue { arm: arm.to_owned(), ..self }
+    /// A value of a key.
+    pub(crate) fn of(key: ResultKey, metric: &str) -> Self {
+        JudgedValue { key, metric: metric.to_owned() }
     }
 
     /// What a row of gates judges; none of the change of a value.
     pub(crate) fn of_gate(row: &GateRow) -> Option<Self> {
         let is_on_the_value = ["at_most", "at_least"].contains(&row.rule_words().0);
-        is_on_the_value.then(|| JudgedValue::of_row(row, &row.metric, &row.class))
-    }
-
-    /// The value that a row is about, or whose change it is about.
-    pub(crate) fn of_row(row: &impl KeyedRow, metric: &str, class: &str) -> Self {
-        let audit = row.audit();
-        JudgedValue {
-            key: audit.as_ref().into(),
-            metric: metric.to_owned(),
-            arm: audit.arm.to_string(),
-            class: class.to_owned(),
-            slice: audit.slice.to_string(),
-        }
+        is_on_the_value.then(|| JudgedValue::of(row.key(), &row.metric))
     }
 }
 
@@ -85,6 +62,9 @@ mod tests {
             let text = |word: &crate::table::SharedText| word.to_string();
             let value = JudgedValue {
                 key: ResultKey {
+                    arm: text(&gate.arm),
+                    slice: String::new(),
+                    class: text(&gate.class),
                     model: text(&gate.model),
                     set: text(&gate.counterfactual),
                     attribute: text(&gate.sensitive),
@@ -93,9 +73,6 @@ mod tests {
                     to: text(&gate.to_group),
                 },
                 metric: text(&gate.metric),
-                arm: text(&gate.arm),
-                class: text(&gate.class),
-                slice: String::new(),
             };
             let judged = |value: &JudgedValue| -> Vec<&GateRow> {
                 gates
@@ -106,11 +83,12 @@ mod tests {
             let own = judged(&value);
             assert_eq!(own.len(), 1, "{value:?}");
             assert!(own[0].rule == *"at_most, interval");
-            let sliced = JudgedValue { slice: "region=north".to_owned(), ..value.clone() };
-            assert!(judged(&sliced).is_empty());
-            let plain = JudgedValue::plain(&value.key, &value.metric);
-            assert_eq!(plain == value, value.arm.is_empty() && value.class.is_empty());
-            assert_eq!(plain.of_arm(&value.arm) == value, value.class.is_empty());
+            let sliced = ResultKey { slice: "region=north".to_owned(), ..value.key.clone() };
+            assert!(judged(&JudgedValue::of(sliced, &value.metric)).is_empty());
+            let plain = value.key.of_class("").in_arm("");
+            let is_plain = value.key.arm.is_empty() && value.key.class.is_empty();
+            assert_eq!(plain == value.key, is_plain);
+            assert_eq!(plain.in_arm(&value.key.arm) == value.key, value.key.class.is_empty());
         }
     }
 }

@@ -1,7 +1,9 @@
-//! A panel of the page: the values of one attribute, set and model.
+//! What values belong to, what the rows of the table `metrics` say, and a panel of the page: the
+//! values of one attribute, set and model.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -13,12 +15,19 @@ use crate::report::read::tally::WeightedCount;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::{
     AuditKey, ComparisonRow, CountRow, CurveRow, GateRow, HistoryRow, MetricRow, ScoreShiftRow,
-    TransitionRow, has_flag,
+    SharedText, TransitionRow, has_flag,
 };
 
-/// What a value belongs to: model, set, attribute, scope and groups.
+/// What a value belongs to: whose decisions, of which people. In order the plain audit of all rows
+/// and classes comes first, then its classes, its slices, the arms.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct ResultKey {
+    /// Experiment and arm; empty for the plain audit.
+    pub(crate) arm: String,
+    /// The slice; empty = all rows.
+    pub(crate) slice: String,
+    /// The class against all others; empty = all, and a label of two sides.
+    pub(crate) class: String,
     /// The model.
     pub(crate) model: String,
     /// The counterfactual set; empty where none is involved.
@@ -35,7 +44,7 @@ pub(crate) struct ResultKey {
 }
 
 impl ResultKey {
-    /// The key of a value of a model, set and attribute.
+    /// The key of a value of a model, set and attribute in the plain audit.
     pub(crate) fn new(
         [model, set, attribute]: [&str; 3],
         scope: &str,
@@ -43,7 +52,22 @@ impl ResultKey {
     ) -> Self {
         let [model, set, attribute, scope, from, to] =
             [model, set, attribute, scope, from, to].map(str::to_owned);
-        ResultKey { model, set, attribute, scope, from, to }
+        ResultKey { model, set, attribute, scope, from, to, ..ResultKey::default() }
+    }
+
+    /// The same in an arm.
+    pub(crate) fn in_arm(&self, arm: &str) -> Self {
+        ResultKey { arm: arm.to_owned(), ..self.clone() }
+    }
+
+    /// The same of a class against all others.
+    pub(crate) fn of_class(&self, class: &str) -> Self {
+        ResultKey { class: class.to_owned(), ..self.clone() }
+    }
+
+    /// Whether it is about all rows and classes.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.slice.is_empty() && self.class.is_empty()
     }
 
     /// Whether it is about this model, set and attribute.
@@ -52,77 +76,8 @@ impl ResultKey {
     }
 }
 
-/// One value of `metrics`.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct ReportedValue {
-    /// The family.
-    pub(crate) family: String,
-    /// The value; none where undefined.
-    pub(crate) value: Option<f64>,
-    /// Why it is undefined.
-    pub(crate) undefined: String,
-    /// Count on top and count below.
-    pub(crate) counts: Option<(i64, i64)>,
-    /// What these weigh; none where the job has no weights.
-    pub(crate) weights: Option<(f64, f64)>,
-    /// Effective number of cases below a rate; none where each row is a case that counts as one.
-    pub(crate) effective: Option<f64>,
-    /// People behind it.
-    pub(crate) n_rows: i64,
-    /// The interval.
-    pub(crate) interval: Option<(f64, f64)>,
-    /// Its level.
-    pub(crate) level: Option<f64>,
-    /// Its method; empty where there is none.
-    pub(crate) method: String,
-    /// How the value of a flip test was found; none of other metrics.
-    pub(crate) flips: Option<FlipSearch>,
-    /// What noise gives; none where no placebo was asked for or its repeats give no value.
-    pub(crate) placebo: Option<(f64, f64)>,
-    /// What causal graphs say about it; none where there are none.
-    pub(crate) across: Option<GraphSpread>,
-    /// What other rows to learn from give; none where the set was not fitted again.
-    pub(crate) fit: Option<(f64, f64)>,
-    /// What other trainings of the model give; none where it was not trained again.
-    pub(crate) training: Option<(f64, f64)>,
-    /// Whether the model was trained again, even if too few of the trainings give a value.
-    pub(crate) is_trained_again: bool,
-    /// Repeats of the placebo; none where no placebo was asked for.
-    pub(crate) repeats: Option<i64>,
-    /// Whether the tables flag it as resting on few cases.
-    pub(crate) small: bool,
-    /// The group at a disadvantage.
-    pub(crate) impaired: String,
-    /// Of the groups that are furthest apart the highest, or the one furthest from all; empty
-    /// elsewhere.
-    pub(crate) highest: String,
-    /// Of the groups that are furthest apart the lowest; empty elsewhere.
-    pub(crate) lowest: String,
-    /// Groups that do not take part in it for lack of a value; none elsewhere.
-    pub(crate) without: Option<i64>,
-}
-
-/// A value over causal graphs.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct GraphSpread {
-    /// Percentiles; none of a single graph.
-    pub(crate) ends: Option<(f64, f64)>,
-    /// Level of the percentiles.
-    pub(crate) level: Option<f64>,
-    /// Those of other graphs, coefficients apart; none as `ends`, or in part of the graphs
-    /// undefined.
-    pub(crate) between: Option<(f64, f64)>,
-    /// Those of refits of the coefficients, graphs apart; none as `between`, and of one bootstrap.
-    pub(crate) within: Option<(f64, f64)>,
-    /// Variances of the two; none as their percentiles.
-    pub(crate) variances: [Option<f64>; 2],
-    /// The mean in which every bootstrap weighs the same.
-    pub(crate) even: Option<f64>,
-    /// Graphs in which it is undefined.
-    pub(crate) n_undefined: i64,
-    /// Cases below a rate, where they are the same in all graphs.
-    pub(crate) whole: Option<i64>,
-}
+/// The values of a key by metric.
+pub(crate) type MetricValues = BTreeMap<SharedText, MetricRow>;
 
 /// Counterfactuals by label (0: none, 1: negative, 2: positive), factual and counterfactual
 /// prediction.
@@ -226,6 +181,9 @@ impl AuditPanel {
 impl From<&AuditKey> for ResultKey {
     fn from(audit: &AuditKey) -> Self {
         ResultKey {
+            arm: audit.arm.to_string(),
+            slice: audit.slice.to_string(),
+            class: String::new(),
             model: audit.model.to_string(),
             set: audit.counterfactual.to_string(),
             attribute: audit.sensitive.to_string(),
@@ -241,36 +199,37 @@ pub(crate) trait KeyedRow {
     /// Whose numbers it holds.
     fn audit(&self) -> Cow<'_, AuditKey>;
 
-    /// What it belongs to.
-    fn key(&self) -> ResultKey {
-        self.audit().as_ref().into()
+    /// The class against all others; empty where a row is about none.
+    fn class(&self) -> &str {
+        ""
     }
 
-    /// Whether it is of an arm, or of the plain audit, over all rows: slices have pages of their
-    /// own.
-    fn is_of_arm(&self, arm: &str) -> bool {
-        let audit = self.audit();
-        audit.arm == *arm && audit.slice.is_empty()
+    /// What it belongs to.
+    fn key(&self) -> ResultKey {
+        ResultKey::from(self.audit().as_ref()).of_class(self.class())
     }
 }
 
 macro_rules! keyed_rows {
-    ($($row:ident $(by $audit_key:ident)?),+) => {
+    ($($row:ident $(by $audit_key:ident)? $(of $class:ident)?),+) => {
         $(
             impl KeyedRow for $row {
                 fn audit(&self) -> Cow<'_, AuditKey> {
                     keyed_rows!(@key self $($audit_key)?)
                 }
+
+                $(fn class(&self) -> &str {
+                    &self.$class
+                })?
             }
         )+
     };
     (@key $row:ident $audit_key:ident) => { Cow::Owned($row.$audit_key()) };
     (@key $row:ident) => { Cow::Borrowed(&$row.key) };
 }
-
 keyed_rows!(
-    MetricRow, CountRow, ScoreShiftRow, TransitionRow, CurveRow, ComparisonRow by audit_key,
-    GateRow by audit_key, HistoryRow by audit_key
+    MetricRow of class, CountRow, ScoreShiftRow of class, TransitionRow, CurveRow of class,
+    ComparisonRow by audit_key, GateRow by audit_key of class, HistoryRow by audit_key of class
 );
 
 /// The changes of an arm that other trainings of the model give.
@@ -323,10 +282,56 @@ pub(crate) fn is_clear_change(interval: Option<(f64, f64)>, trainings: TrainingC
 
 /// The plain audit over all rows; slices have pages of their own.
 pub(crate) fn is_plain_audit(row: &&impl KeyedRow) -> bool {
-    row.is_of_arm("")
+    let audit = row.audit();
+    audit.arm.is_empty() && audit.slice.is_empty()
 }
 
-impl ReportedValue {
+impl MetricRow {
+    /// Count on top and count below.
+    pub(crate) fn counts(&self) -> Option<(i64, i64)> {
+        self.numerator.zip(self.denominator)
+    }
+
+    /// The interval over people.
+    pub(crate) fn ends(&self) -> Option<(f64, f64)> {
+        self.lo.zip(self.hi)
+    }
+
+    /// Whether it is a weighted share.
+    pub(crate) fn is_weighted(&self) -> bool {
+        self.weight_numerator.is_some() && self.weight_denominator.is_some()
+    }
+
+    /// How the value of a flip test was found; none of other metrics.
+    pub(crate) fn flips(&self) -> Option<FlipSearch> {
+        serde_json::from_str(&self.args).ok()
+    }
+
+    /// What noise gives; none where no placebo was asked for or its repeats give no value.
+    pub(crate) fn placebo(&self) -> Option<(f64, f64)> {
+        self.placebo_lo.zip(self.placebo_hi)
+    }
+
+    /// What causal graphs give; none of a single graph, and where there are none.
+    pub(crate) fn over_graphs(&self) -> Option<(f64, f64)> {
+        self.world_lo.zip(self.world_hi)
+    }
+
+    /// What other rows to learn from give; none where the set was not fitted again.
+    pub(crate) fn over_fits(&self) -> Option<(f64, f64)> {
+        self.fit_lo.zip(self.fit_hi)
+    }
+
+    /// What other trainings of the model give; none where it was not trained again.
+    pub(crate) fn over_trainings(&self) -> Option<(f64, f64)> {
+        self.training_lo.zip(self.training_hi)
+    }
+
+    /// Whether the tables flag it as resting on few cases.
+    pub(crate) fn is_small(&self) -> bool {
+        SMALL.iter().any(|flag| has_flag(&self.flags, flag))
+    }
+
     /// The interval of the doubt next to people, and what it is over; none where there is none. Of
     /// several that of graphs, else the wider of fits and trainings.
     pub(crate) fn second(&self) -> Option<((f64, f64), DecidingRange)> {
@@ -341,48 +346,11 @@ impl ReportedValue {
 
     /// The intervals of all doubts next to people: graphs, fits and trainings.
     pub(crate) fn doubts(&self) -> [Option<((f64, f64), DecidingRange)>; 3] {
-        let graphs = self.across.as_ref().and_then(|across| across.ends);
         [
-            graphs.map(|ends| (ends, DecidingRange::GRAPHS)),
-            self.fit.map(|ends| (ends, DecidingRange::FITS)),
-            self.training.map(|ends| (ends, DecidingRange::TRAININGS)),
+            self.over_graphs().map(|ends| (ends, DecidingRange::GRAPHS)),
+            self.over_fits().map(|ends| (ends, DecidingRange::FITS)),
+            self.over_trainings().map(|ends| (ends, DecidingRange::TRAININGS)),
         ]
-    }
-}
-
-pub(crate) fn measure(row: &MetricRow) -> ReportedValue {
-    ReportedValue {
-        family: row.family.to_string(),
-        value: row.value.filter(|v| v.is_finite()),
-        undefined: row.undefined.to_string(),
-        counts: row.numerator.zip(row.denominator),
-        weights: row.weight_numerator.zip(row.weight_denominator),
-        effective: row.n_eff,
-        n_rows: row.n_rows,
-        interval: row.lo.zip(row.hi),
-        level: row.level,
-        method: row.interval.to_string(),
-        placebo: row.placebo_lo.zip(row.placebo_hi),
-        across: row.n_worlds.map(|_| GraphSpread {
-            ends: row.world_lo.zip(row.world_hi),
-            level: row.world_level,
-            between: row.between_lo.zip(row.between_hi),
-            within: row.within_lo.zip(row.within_hi),
-            variances: [row.between_var, row.within_var],
-            even: row.world_even,
-            n_undefined: row.n_worlds_undefined.unwrap_or(0),
-            whole: row.denominator,
-        }),
-        fit: row.fit_lo.zip(row.fit_hi),
-        training: row.training_lo.zip(row.training_hi),
-        is_trained_again: row.training_repeats.is_some(),
-        repeats: row.placebo_repeats,
-        small: SMALL.iter().any(|flag| has_flag(&row.flags, flag)),
-        impaired: row.impaired_group.to_string(),
-        flips: serde_json::from_str(&row.args).ok(),
-        highest: row.highest_group.to_string(),
-        lowest: row.lowest_group.to_string(),
-        without: row.groups_undefined,
     }
 }
 

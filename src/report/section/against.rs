@@ -17,7 +17,8 @@ use crate::report::draw::plot::round_up;
 use crate::report::page::PageSection;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::section::models::{clearness, kinds, place};
+use crate::report::section::models::{kinds, place};
+use crate::report::shown_changes::ShownChanges;
 use crate::table::{ChangeRow, RefitReason, WITH_FITS};
 
 /// Drawings on one page.
@@ -33,48 +34,21 @@ pub(crate) fn section(
     rows_shown: usize,
     glossary: &mut PageGlossary<'_>,
 ) -> PageSection {
-    let rows = ordered(changes);
-    let clear: Vec<&ChangeRow> = rows.iter().copied().filter(|row| is_clear(row)).collect();
-    let all_clear = clear.len();
-    let clear = clear.into_iter().take(rows_shown).map(|row| told(row, glossary));
+    let shown = ShownChanges::of(changes);
+    let all_clear = shown.printed(false).count();
+    let clear = shown.printed(false).take(rows_shown).map(|row| told(row, glossary));
     let clear: Vec<Value> = clear.collect();
     let (panels, same, more_same) = drawn(changes, glossary);
     let differs = &compared.differs[..compared.differs.len().min(JOB_AT_MOST)];
     let facts = context! {
         job => &compared.job, run => &compared.run, version => &compared.version,
         rows => compared.rows,
-        tally => Value::from(Serde(&ComparisonTally::of(compared, &rows))),
+        tally => Value::from(Serde(&ComparisonTally::of(compared, &shown))),
         pairing => number::grouped_in(&compared.pairing), all_differs => compared.differs.len(),
         differs => Value::from(Serde(differs)), clear, all_clear, panels, same, more_same,
-        methods => methods(&rows),
+        methods => methods(&shown),
     };
     PageSection::of_facts(("against", "Against the last version"), "against.html", facts)
-}
-
-/// Changes as they are shown: clear ones first, of these the clearest; what could not be compared
-/// last.
-pub(crate) fn ordered(changes: &[ChangeRow]) -> Vec<&ChangeRow> {
-    let mut rows: Vec<&ChangeRow> = changes.iter().collect();
-    let rank = |row: &&ChangeRow| {
-        if row.status == "compared" { clearness_of(row) } else { -2.0 }
-    };
-    // The sort is stable, so what is equally clear keeps the order of the table.
-    rows.sort_by(|x, y| rank(y).total_cmp(&rank(x)));
-    rows
-}
-
-fn clearness_of(row: &ChangeRow) -> f64 {
-    clearness(row.difference, row.lo.zip(row.hi))
-}
-
-/// Whether a change is clear.
-pub(crate) fn is_clear(row: &ChangeRow) -> bool {
-    row.clear == 1
-}
-
-/// Whether it is known if a change is clear.
-fn is_judged(row: &ChangeRow) -> bool {
-    row.status == "compared" && row.difference.is_some()
 }
 
 /// What the sentences about a comparison depend on; `compared.html` has them.
@@ -97,13 +71,14 @@ pub(crate) struct ComparisonTally<'a> {
 
 impl<'a> ComparisonTally<'a> {
     /// Of these changes.
-    pub(crate) fn of(compared: &RunComparison, rows: &[&'a ChangeRow]) -> Self {
-        let n = |status: &str| rows.iter().filter(|row| row.status == status).count();
+    pub(crate) fn of(compared: &RunComparison, shown: &ShownChanges<'a>) -> Self {
+        let rows = || shown.all();
+        let n = |status: &str| rows().filter(|row| row.status == status).count();
         let mut by_reason: BTreeMap<RefitReason, Vec<&str>> = BTreeMap::new();
-        for (row, why) in rows.iter().filter_map(|row| Some((row, row.refit_reason()?))) {
+        for (row, why) in rows().filter_map(|row| Some((row, row.refit_reason()?))) {
             by_reason.entry(why).or_default().push(&row.key.counterfactual);
         }
-        let undefined = rows.iter().filter(|r| r.status == "compared" && r.difference.is_none());
+        let undefined = rows().filter(|r| r.status == "compared" && r.difference.is_none());
         let status = match (n("compared"), n("refitted"), n("not_comparable")) {
             (1.., ..) => "judged",
             (_, 1.., _) => "refitted",
@@ -123,9 +98,9 @@ impl<'a> ComparisonTally<'a> {
                 (false, true) => "forced",
             },
             status,
-            clear: rows.iter().filter(|row| is_clear(row)).count(),
-            all: rows.iter().filter(|row| is_judged(row)).count(),
-            level: rows.iter().find_map(|row| row.level),
+            clear: rows().filter(|row| row.is_clear()).count(),
+            all: rows().filter(|row| row.is_judged()).count(),
+            level: rows().find_map(|row| row.level),
             refitted: by_reason.into_iter().map(of_reason).collect(),
             left_out,
         }
@@ -145,13 +120,13 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
         }
     }
     for rows in panels.values_mut() {
-        rows.sort_by(|x, y| clearness_of(y).total_cmp(&clearness_of(x)));
+        rows.sort_by(|x, y| y.clearness().total_cmp(&x.clearness()));
     }
     let is_same = |rows: &[&ChangeRow]| rows.iter().all(|row| row.difference == Some(0.0));
     let (same, mut differing): (Vec<_>, Vec<_>) =
         panels.into_iter().partition(|(_, rows)| is_same(rows));
     // The clearest change first; the sort is stable, so what is equally clear stays in order.
-    let clearest = |rows: &[&ChangeRow]| rows.first().map_or(-1.0, |row| clearness_of(row));
+    let clearest = |rows: &[&ChangeRow]| rows.first().map_or(-1.0, |row| row.clearness());
     differing.sort_by(|x, y| clearest(&y.1).total_cmp(&clearest(&x.1)));
     let (mut found, mut left) = (Vec::new(), DRAWN_AT_MOST);
     for ([set, attribute, model], mut rows) in differing {
@@ -208,7 +183,7 @@ pub(crate) fn reading(row: &ChangeRow) -> String {
 }
 
 /// How the intervals of changes are made, and of how many.
-fn methods(rows: &[&ChangeRow]) -> Value {
+fn methods(shown: &ShownChanges<'_>) -> Value {
     // Of two values or shares: with what the same people add to both, or as if of other people.
     let methods = [
         ("paired", None, ["paired", "paired-people"].as_slice()),
@@ -221,7 +196,7 @@ fn methods(rows: &[&ChangeRow]) -> Value {
         ("fits", None, &[WITH_FITS]),
     ];
     let n = |paired: Option<i64>, of: &[&str]| {
-        let found = rows.iter().filter(|row| paired.is_none_or(|paired| row.paired == paired));
+        let found = shown.all().filter(|row| paired.is_none_or(|paired| row.paired == paired));
         found.filter(|row| of.contains(&row.interval.as_str())).count()
     };
     let counted = methods.into_iter().map(|(id, paired, of)| (id, n(paired, of)));

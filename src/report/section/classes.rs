@@ -12,7 +12,7 @@ use minijinja::value::Value;
 
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::palette;
-use crate::report::page::cells::{ValuesByKey, cell};
+use crate::report::page::cells::ValuesByKey;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
@@ -96,49 +96,48 @@ impl ClassResults {
             share => number::share(other, all, weighted), table => PageTable::new(head, rows),
         }
     }
+}
 
-    /// A row per class, with what it is against all others; none where no class has any value.
-    fn one_vs_all<'k>(
-        &self,
-        key: &'k ResultKey,
-        (shown, metrics): (&[&'k str], &[&'static str]),
-        of: RichText,
-        glossary: &mut PageGlossary<'_>,
-    ) -> Option<Value> {
-        let named = |class: &&'k str| (RichText::new().name(*class), (*class, key));
-        let keys: Vec<_> = shown.iter().map(named).collect();
-        let at = |of: &(&str, &ResultKey), metric: &str| self.measure(of.0, of.1, metric);
-        let (first, anchors, at) = ("Class", ("", 0), Box::new(at));
-        let values = ValuesByKey { first, keys: &keys, metrics, cell, anchors, at };
-        let table = values.table(&mut |metric| glossary.head(metric))?;
-        Some(context!(of, table))
-    }
+/// A row per class, with what it is against all others; none where no class has any value.
+fn one_vs_all(
+    audit: &AuditFolder,
+    key: &ResultKey,
+    (shown, metrics): (&[&str], &[&'static str]),
+    of: RichText,
+    glossary: &mut PageGlossary<'_>,
+) -> Option<Value> {
+    let named = |class: &&str| (RichText::new().name(*class), key.of_class(class));
+    let keys: Vec<_> = shown.iter().map(named).collect();
+    let values = ValuesByKey::of(audit, "Class", &keys, metrics);
+    let table = values.table(&mut |metric| glossary.head(metric))?;
+    Some(context!(of, table))
+}
 
-    /// The matrices of these keys, of labels and predictions also that of all, and the classes one
-    /// by one.
-    fn block(
-        &self,
-        told: &[(RichText, ResultKey)],
-        (total, groups): (&ResultKey, usize),
-        weighted: bool,
-        glossary: &mut PageGlossary<'_>,
-    ) -> PageBlock {
-        let shown = self.shown(total);
-        let is_of_labels = total.set.is_empty();
-        let list = if is_of_labels { PageList::ClassGroups } else { PageList::ClassSwitches };
-        let all = is_of_labels.then(|| ("All groups".into(), total.clone()));
-        let matrices = told.iter().cloned().chain(all);
-        let matrices = matrices.map(|(of, key)| self.matrix(&key, &shown, of, weighted));
-        let matrices: Value = matrices.collect();
-        let one = |(of, key): &(RichText, ResultKey)| {
-            self.one_vs_all(key, (&shown, list.ids()), of.clone(), glossary)
-        };
-        let facts = context! {
-            all => self.names.len(), shown => shown.len(), is_of_labels, told => told.len(),
-            groups, matrices, classes => told.iter().filter_map(one).collect::<Value>(),
-        };
-        PageBlock("classes.html", facts)
-    }
+/// The matrices of these keys, of labels and predictions also that of all, and the classes one by
+/// one; none of a label of two sides.
+fn block(
+    audit: &AuditFolder,
+    told: &[(RichText, ResultKey)],
+    (total, groups): (&ResultKey, usize),
+    glossary: &mut PageGlossary<'_>,
+) -> Option<PageBlock> {
+    let classes = Some(&audit.classes).filter(|classes| classes.are_there())?;
+    let weighted = audit.manifest.weight.is_some();
+    let shown = classes.shown(total);
+    let is_of_labels = total.set.is_empty();
+    let list = if is_of_labels { PageList::ClassGroups } else { PageList::ClassSwitches };
+    let all = is_of_labels.then(|| ("All groups".into(), total.clone()));
+    let matrices = told.iter().cloned().chain(all);
+    let matrices = matrices.map(|(of, key)| classes.matrix(&key, &shown, of, weighted));
+    let matrices: Value = matrices.collect();
+    let one = |(of, key): &(RichText, ResultKey)| {
+        one_vs_all(audit, key, (&shown, list.ids()), of.clone(), glossary)
+    };
+    let facts = context! {
+        all => classes.names.len(), shown => shown.len(), is_of_labels, told => told.len(),
+        groups, matrices, classes => told.iter().filter_map(one).collect::<Value>(),
+    };
+    Some(PageBlock("classes.html", facts))
 }
 
 /// The matrices of the directions that are drawn, and the classes one by one.
@@ -147,11 +146,9 @@ pub(crate) fn of_panel(
     panel: &AuditPanel,
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
-    let classes = Some(&audit.classes).filter(|classes| classes.are_there())?;
     let named = |d: &PanelDirection| (RichText::direction(&d.from, &d.to), panel.direction(d));
     let drawn: Vec<_> = panel.directions.iter().take(panel.drawn).map(named).collect();
-    let weighted = audit.manifest.weight.is_some();
-    Some(classes.block(&drawn, (&panel.total(), 0), weighted, glossary))
+    block(audit, &drawn, (&panel.total(), 0), glossary)
 }
 
 /// The values of two facets class by class, of the metrics of two lists; none where no class has
@@ -163,12 +160,11 @@ pub(crate) fn of_facets(
     lists: [PageList; 2],
     glossary: &mut PageGlossary<'_>,
 ) -> Option<Value> {
-    let classes = &audit.classes;
     let metrics = lists.map(PageList::ids).concat();
-    let mut shown = classes.shown(total);
+    let mut shown = audit.classes.shown(total);
     // The family may be measured of one class alone.
-    shown.retain(|class| classes.measure(class, key, "dppl").is_some());
-    classes.one_vs_all(key, (shown.as_slice(), metrics.as_slice()), sides, glossary)
+    shown.retain(|class| audit.measure(&key.of_class(class), "dppl").is_some());
+    one_vs_all(audit, key, (shown.as_slice(), metrics.as_slice()), sides, glossary)
 }
 
 /// The matrices of labels and predictions of the groups, and the classes one by one; `at` makes the
@@ -179,9 +175,7 @@ pub(crate) fn of_groups(
     at: &dyn Fn(&str, &str, &str) -> ResultKey,
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
-    let classes = Some(&audit.classes).filter(|classes| classes.are_there())?;
     let named = |group: &String| (RichText::new().name(group), at("group", group, ""));
     let told: Vec<_> = groups.iter().take(GROUPS_AT_MOST).map(named).collect();
-    let weighted = audit.manifest.weight.is_some();
-    Some(classes.block(&told, (&at("total", "", ""), groups.len()), weighted, glossary))
+    block(audit, &told, (&at("total", "", ""), groups.len()), glossary)
 }

@@ -17,12 +17,12 @@ use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
-use crate::report::read::audit::{ArmNumbers, AuditFolder};
+use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{
-    EccmTallies, KeyedRow, ReportedValue, ResultKey, TrainingChanges, is_clear_change,
+    EccmTallies, KeyedRow, ResultKey, TrainingChanges, is_clear_change,
 };
 use crate::report::section::switches::ECCM;
-use crate::table::{ArmFoldRow, ArmRow, ComparisonRow};
+use crate::table::{ArmFoldRow, ArmRow, ComparisonRow, MetricRow};
 
 /// Pairs or directions of an attribute in one table.
 const PAIRS_AT_MOST: usize = 12;
@@ -125,7 +125,8 @@ fn in_size(before: f64, after: f64, kind: NumberFormat) -> Option<&'static str> 
 /// An arm, and what the tables hold of it.
 struct ComparedArm<'a> {
     name: &'a str,
-    numbers: &'a ArmNumbers,
+    /// Its name in tables.
+    full: String,
     changes: BTreeMap<(ResultKey, &'a str), ArmChange<'a>>,
 }
 
@@ -162,14 +163,24 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
 impl<'a> ExperimentNumbers<'a> {
     fn of(audit: &'a AuditFolder, words: &'a ExperimentWords) -> Self {
         let arm = |arm: &'a ArmWords| {
-            let (name, full) = (arm.name.as_str(), words.in_tables(&arm.name));
-            let numbers = audit.arms.get(&full)?;
-            let rows = audit.comparisons.iter().filter(|row| *row.arm == *full);
+            let full = words.in_tables(&arm.name);
+            let rows = audit.comparisons.iter().filter(|row| row.arm == full);
             let change =
                 |row: &'a ComparisonRow| Some(((row.key(), &*row.metric), ArmChange::of(row)?));
-            Some(ComparedArm { name, numbers, changes: rows.filter_map(change).collect() })
+            let changes = rows.filter_map(change).collect();
+            ComparedArm { name: arm.name.as_str(), full, changes }
         };
-        ExperimentNumbers { audit, words, arms: words.arms.iter().filter_map(arm).collect() }
+        ExperimentNumbers { audit, words, arms: words.arms.iter().map(arm).collect() }
+    }
+
+    /// A value in an arm.
+    fn measure(
+        &self,
+        arm: &ComparedArm<'_>,
+        key: &ResultKey,
+        metric: &str,
+    ) -> Option<&'a MetricRow> {
+        self.audit.measure(&key.in_arm(&arm.full), metric)
     }
 
     fn key(&self, attribute: &str, with_set: bool, scope: &str, ends: [&str; 2]) -> ResultKey {
@@ -211,14 +222,17 @@ impl<'a> ExperimentNumbers<'a> {
         let totals: Vec<ResultKey> =
             self.audit.manifest.attributes.iter().map(|a| self.total(&a.name, false)).collect();
         let measures = self.arms.iter().flat_map(|arm| {
-            totals.iter().filter_map(|key| arm.numbers.measures.get(key)).flat_map(BTreeMap::values)
+            totals
+                .iter()
+                .filter_map(|key| self.audit.at(&key.in_arm(&arm.full)))
+                .flat_map(BTreeMap::values)
         });
         let n = u64::try_from(measures.map(|m| m.n_rows).max()?).ok()?;
         (n != rows.audited).then(|| context!(n, kept => rows.kept, audited => rows.audited))
     }
 
     fn has(&self, key: &ResultKey) -> bool {
-        self.arms.iter().any(|arm| arm.numbers.measures.contains_key(key))
+        self.arms.iter().any(|arm| self.audit.at(&key.in_arm(&arm.full)).is_some())
     }
 
     /// What every arm was trained on, a fold on average.
@@ -274,7 +288,7 @@ impl<'a> ExperimentNumbers<'a> {
             let change = |(metric, by, key): &(&'static str, &str, Option<ResultKey>)| {
                 let metric_name = glossary.show(metric).name;
                 let key = key.as_ref()?;
-                let change = arm.changes.get(&(key.clone(), *metric))?;
+                let change = arm.changes.get(&(key.in_arm(&arm.full), *metric))?;
                 let base = self.base(key, metric).filter(|_| key.scope == "pair");
                 Some(context! {
                     metric => metric_name, by => *by, clear => change.clear(),
@@ -291,7 +305,7 @@ impl<'a> ExperimentNumbers<'a> {
     /// A table with the arms in columns; none where no arm has any of the values.
     fn table(&self, head: &str, rows: Vec<ArmTableRow<'_>>) -> Option<PageTable> {
         let row = |(head, key, metric): ArmTableRow<'_>| {
-            let measure = |arm: &ComparedArm<'a>| arm.numbers.measure(&key, metric);
+            let measure = |arm: &ComparedArm<'a>| self.measure(arm, &key, metric);
             let has_any = self.arms.iter().any(|arm| measure(arm).is_some());
             let cells = self.arms.iter().map(|arm| self.cell(arm, measure(arm), &key, metric));
             has_any.then(|| ReportRow::new(head, cells))
@@ -308,7 +322,7 @@ impl<'a> ExperimentNumbers<'a> {
     fn cell(
         &self,
         arm: &ComparedArm<'_>,
-        measure: Option<&ReportedValue>,
+        measure: Option<&MetricRow>,
         key: &ResultKey,
         metric: &str,
     ) -> PageCell {
@@ -316,7 +330,7 @@ impl<'a> ExperimentNumbers<'a> {
         let mut cell = cell_with_placebo(measure, kind);
         let both = measure.and_then(|m| m.value).zip(self.base(key, metric));
         let both = both.filter(|_| arm.name != "base");
-        if let Some(change) = arm.changes.get(&(key.clone(), metric)) {
+        if let Some(change) = arm.changes.get(&(key.in_arm(&arm.full), metric)) {
             cell.small.extend(change.lines());
         } else if let Some((value, base)) = both {
             // Of score metrics only the difference is known.
@@ -329,7 +343,7 @@ impl<'a> ExperimentNumbers<'a> {
     }
 
     fn base(&self, key: &ResultKey, metric: &str) -> Option<f64> {
-        self.arms.first().and_then(|arm| arm.numbers.measure(key, metric)?.value)
+        self.arms.first().and_then(|arm| self.measure(arm, key, metric)?.value)
     }
 
     /// The gaps of the pairs of an attribute.
@@ -385,7 +399,7 @@ impl<'a> ExperimentNumbers<'a> {
 
     /// The ECCM of a direction, a row per cell and a column per arm.
     fn matrix(&self, key: &ResultKey) -> Option<Value> {
-        let arms = self.arms.iter().map(|arm| arm.numbers.cells.get(key));
+        let arms = self.arms.iter().map(|arm| self.audit.cells(&key.in_arm(&arm.full)));
         let arms: Vec<Option<&EccmTallies>> = arms.collect();
         if !arms.iter().flatten().any(|cells| cells.labelled()) {
             return None;

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use minijinja::context;
 use minijinja::value::Value;
 
+use crate::metric::GapTransform;
 use crate::metric::catalog::clarify::BiasChange;
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
-use crate::metric::{GapTransform, Metric};
 use crate::report::brief::voice::AuditVoice;
 use crate::report::page::cells::{ValuesByKey, cell, whiskers};
 use crate::report::page::number::{self, NumberFormat};
@@ -43,7 +43,7 @@ fn subjects(audit: &AuditFolder) -> Vec<(&str, &str)> {
         let attribute = AuditFolder::position(m.attributes.iter().map(|a| &a.name), &k.attribute);
         (attribute, AuditFolder::position(m.models.iter().map(|x| &x.name), &k.model))
     };
-    let keys = audit.measures.keys().chain(audit.classes.measures().map(|(_, key, _)| key));
+    let keys = audit.of_all_rows().map(|(key, _)| key);
     let of_groups = keys.filter(|k| k.set.is_empty() && !k.attribute.is_empty());
     let found: BTreeSet<(usize, &str, usize, &str)> = of_groups
         .map(|k| (place(k).0, k.attribute.as_str(), place(k).1, k.model.as_str()))
@@ -156,7 +156,8 @@ impl<'a> GroupsSubject<'a> {
         head: &mut dyn FnMut(&str) -> RichText,
     ) -> PageTable {
         let row = |metric: &&str| {
-            let impaired = self.audit.measure(key, metric).map_or("", |m| m.impaired.as_str());
+            let impaired =
+                self.audit.measure(key, metric).map_or("", |m| m.impaired_group.as_str());
             ReportRow::new(head(metric), [self.value(key, metric), PageCell::name(impaired)])
         };
         PageTable::new(["Metric", "Value", "Group at a disadvantage"], metrics.iter().map(row))
@@ -211,8 +212,8 @@ impl<'a> GroupsSubject<'a> {
         let attributes = &self.audit.manifest.attributes;
         let derived = attributes.iter().any(|a| a.name == self.attribute && a.made_of.is_some());
         let keys = self.keys("group");
-        let mut values = keys.iter().filter_map(|key| self.audit.measures.get(key));
-        let few = values.any(|metrics| metrics.values().any(|m| m.small));
+        let mut values = keys.iter().filter_map(|key| self.audit.at(key));
+        let few = values.any(|metrics| metrics.values().any(|m| m.is_small()));
         let sized = |group: &'_ String| Some((self.people(group)?, group.clone()));
         let mut sizes: Vec<(i64, String)> = self.groups.iter().filter_map(sized).collect();
         if sizes.len() < 3 || !(derived || few) {
@@ -231,7 +232,7 @@ impl<'a> GroupsSubject<'a> {
         let audit = self.audit;
         let pairs = self.groups.iter().flat_map(|a| self.groups.iter().map(move |b| (a, b)));
         let keys = pairs.map(|(a, b)| self.at("pair", a, b));
-        let keys = keys.filter(|key| audit.measures.contains_key(key));
+        let keys = keys.filter(|key| audit.at(key).is_some());
         let mut pairs: Vec<_> = keys.map(|key| (place_of(&key), key)).collect();
         let gap = |key: &ResultKey| {
             audit.measure(key, "demp_difference").and_then(|m| m.value).map_or(-1.0, f64::abs)
@@ -262,7 +263,7 @@ impl<'a> GroupsSubject<'a> {
             let Some(value) = JudgedValue::of_gate(gate) else { continue };
             let (metric, from, to) =
                 (gate.metric.as_str(), gate.from_group.as_str(), gate.to_group.as_str());
-            let same = value == JudgedValue::plain(&self.at("pair", from, to), metric);
+            let same = value == JudgedValue::of(self.at("pair", from, to), metric);
             // Here only one order of a pair is shown.
             let shown = PageList::PairGaps.shows(metric)
                 && self.audit.measure(&self.at("pair", to, from), metric).is_some();
@@ -283,14 +284,16 @@ impl<'a> GroupsSubject<'a> {
         let row = |metric: &&str| {
             let measure = self.audit.measure(&key, metric);
             let mut value = self.value(&key, metric);
-            let without = measure.and_then(|m| m.without).filter(|n| *n > 0);
+            let without = measure.and_then(|m| m.groups_undefined).filter(|n| *n > 0);
             let without = without.map(|n| number::count_of(n, "group", "groups"));
             value.small.extend(without.map(|n| RichText::from(format!("{n} without a value"))));
-            let ends = measure.map_or(["", ""], |m| [m.highest.as_str(), m.lowest.as_str()]);
+            let ends =
+                measure.map_or(["", ""], |m| [m.highest_group.as_str(), m.lowest_group.as_str()]);
             let distance = distance_to_all(metric).and_then(|metric| {
-                let highest = &self.audit.measure(&key, &metric)?.highest;
+                let highest = &self.audit.measure(&key, &metric)?.highest_group;
                 let mut cell = self.value(&key, &metric);
-                cell.small.extend((!highest.is_empty()).then(|| RichText::new().name(highest)));
+                cell.small
+                    .extend((!highest.is_empty()).then(|| RichText::new().name(highest.as_str())));
                 Some(cell)
             });
             let [highest, lowest] = ends.map(PageCell::name);
@@ -306,7 +309,7 @@ impl<'a> GroupsSubject<'a> {
         let named = |key: ResultKey| (RichText::new().name(&key.from), key);
         let mut keys: Vec<(RichText, ResultKey)> =
             self.keys("one_vs_rest").into_iter().map(named).collect();
-        keys.retain(|(_, key)| self.audit.measures.contains_key(key));
+        keys.retain(|(_, key)| self.audit.at(key).is_some());
         let all = keys.len();
         keys.truncate(self.audit.rows_shown().max(COMPARISONS_AT_MOST));
         let table = self.by_key("Group", &keys, PageList::PairGaps, &mut |m| {
@@ -323,7 +326,7 @@ impl<'a> GroupsSubject<'a> {
         let rests = groups.iter().map(|d| self.at("one_vs_rest", "", d));
         let gap = |key: &ResultKey| {
             let names = audit.classes.names.iter();
-            let of_classes = names.filter_map(|class| audit.classes.measure(class, key, "dppl"));
+            let of_classes = names.filter_map(|class| audit.measure(&key.of_class(class), "dppl"));
             let all = audit.measure(key, "dppl").into_iter().chain(of_classes);
             all.map(|m| m.value.map_or(-1.0, f64::abs)).reduce(f64::max)
         };
@@ -381,7 +384,7 @@ impl<'a> GroupsSubject<'a> {
         let changes = found.iter().filter_map(|(sides, key)| {
             let [dpl, change] = ["dpl", "bias_change"].map(|metric| audit.measure(key, metric));
             let (dpl, change) = (dpl?, change?);
-            let change = match BiasChange::new(dpl.value?, dpl.interval, change.interval)? {
+            let change = match BiasChange::new(dpl.value?, dpl.ends(), change.ends())? {
                 BiasChange::Amplified => "amplified",
                 BiasChange::Reduced => "reduced",
                 BiasChange::NotDistinguishable => "not_distinguishable",
@@ -396,14 +399,10 @@ impl<'a> GroupsSubject<'a> {
 
 /// Which of the two groups is above in a ratio, with their names.
 fn turned_by_name(metric: &str, key: &ResultKey) -> RichText {
-    let over =
-        |above: &str, below: &str| RichText::from(", ").name(above).text(" over ").name(below);
-    match find(metric).and_then(Metric::transform) {
-        Some(GapTransform::Ratio) => over(&key.from, &key.to),
-        Some(GapTransform::Inverse) => over(&key.to, &key.from),
-        // The name of the metric of the lower over the higher says it.
-        _ => RichText::new(),
-    }
+    let sides = terms::ratio_sides(metric, [&key.from, &key.to]);
+    sides.map_or_else(RichText::new, |[above, below]| {
+        RichText::from(", ").name(above).text(" over ").name(below)
+    })
 }
 
 /// The distance to all that is in the row of a gap: that of the metric whose difference it is.

@@ -14,10 +14,9 @@ use minijinja::value::{Serde, Value};
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::rate::Undefined;
 use crate::metric::value::hidden_cause::HiddenPush;
-use crate::report::draw::plot::{ForbiddenSide, PlotPoint};
-use crate::report::draw::thresholds::strength_curves;
+use crate::report::draw::plot::PlotPoint;
 use crate::report::page::PageSection;
-use crate::report::page::number::{NumberFormat, three_digits};
+use crate::report::page::number::three_digits;
 use crate::report::page::terms::PageGlossary;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::ScenarioGraphs;
@@ -167,10 +166,6 @@ impl<'a> HiddenFinding<'a> {
     }
 }
 
-fn share(value: f64) -> String {
-    NumberFormat::Share.value(value)
-}
-
 /// What the page says about a finding.
 fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option<Value> {
     let first = finding.of(ANY_TARGET, "up").next()?;
@@ -183,7 +178,7 @@ fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option
         clause => Undefined::of_code(&first.undefined).map_or("", Undefined::clause),
         turning => finding.turning(ANY_TARGET).map(|(_, row)| Value::from(Serde(row))),
         columns => columns(finding), strengths => Value::from(Serde(&strengths(finding))),
-        drawing => drawing(finding),
+        curves => curves(finding),
     })
 }
 
@@ -211,7 +206,8 @@ fn strengths<'a>(
     rows.map(|down| (down, up(down))).collect()
 }
 
-fn drawing(finding: &HiddenFinding<'_>) -> Option<String> {
+/// The curves of both pushes, as the chart takes them; none without any.
+fn curves(finding: &HiddenFinding<'_>) -> Option<Value> {
     let points = |push| -> Vec<(f64, Option<PlotPoint>)> {
         let rows = finding.of(ANY_TARGET, push).filter(|row| row.undefined.is_empty());
         let point = |row: &HiddenCauseRow| {
@@ -220,28 +216,6 @@ fn drawing(finding: &HiddenFinding<'_>) -> Option<String> {
         };
         rows.map(|row| (row.strength, point(row))).collect()
     };
-    let (up, down) = (points("up"), points("down"));
-    let first = finding.of(ANY_TARGET, "up").next()?;
-    if up.is_empty() {
-        return None;
-    }
-    let label = finding.gate.map(|gate| format!("limit {}", share(gate.limit)));
-    let limit = finding.gate.zip(label.as_deref()).map(|(gate, label)| {
-        let side = match gate.rule_words().0 {
-            "at_least" => ForbiddenSide::Below,
-            _ => ForbiddenSide::Above,
-        };
-        (gate.limit, side, label)
-    });
-    let turns = finding.turning(ANY_TARGET).map(|(at, _)| at);
-    let turns_label = turns.map(|at| format!("turns at {}", share(at)));
-    let key = &first.key;
-    let title = format!("{}, {} to {}", key.metric, key.from_group, key.to_group);
-    let desc = format!(
-        "The rate by the strength of a hidden cause, pushed up and down; without one {}.",
-        first.value.map_or_else(|| "undefined".to_owned(), share)
-    );
-    let turns = turns.zip(turns_label.as_deref());
-    let recorded = first.benchmark_equal.filter(|_| !first.benchmark.is_empty());
-    Some(strength_curves((&title, &desc), [&up, &down], limit, turns, recorded))
+    let both = [points("up"), points("down")];
+    (!both[0].is_empty()).then(|| Value::from(Serde(&both)))
 }

@@ -13,7 +13,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::grouped::grouped;
-use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::{DirectionQuality, QualityValues, value, whole};
 use crate::report::section::{models, recourse};
 use crate::table::GroupRow;
@@ -89,16 +89,11 @@ fn counterfactuals(audit: &AuditFolder) -> Vec<Value> {
 }
 
 /// The people of the group of a direction, and how many of them it counts where these are fewer.
-fn undercount(
-    measures: &BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>,
-    direction: &ResultKey,
-) -> Option<(i64, i64)> {
+fn undercount(audit: &AuditFolder, direction: &ResultKey) -> Option<(i64, i64)> {
     let ResultKey { model, attribute, from, .. } = direction;
     let group = ResultKey::new([model, "", attribute], "group", [from, ""]);
-    let n_rows = |key: &ResultKey, metric: &str| {
-        measures.get(key).and_then(|of| of.get(metric)).map(|measure| measure.n_rows)
-    };
-    n_rows(&group, "pprev")
+    let n_rows = |key: &ResultKey, metric: &str| audit.measure(key, metric).map(|of| of.n_rows);
+    n_rows(&group.in_arm(&direction.arm), "pprev")
         .zip(n_rows(direction, "sr"))
         .filter(|(people, counted)| people > counted)
 }
@@ -111,13 +106,16 @@ fn not_counted(audit: &AuditFolder) -> Vec<Value> {
         audit.quality.values(&ResultKey::of_set(&key.set, &key.attribute)).is_some()
     };
     // What the audit and the arms say, in the order of the manifest.
-    let arms = audit.arms.values().map(|numbers| (false, &numbers.measures));
+    let of = audit.manifest.experiments.iter();
+    let arms = of.flat_map(|of| of.arms.iter().map(|arm| of.in_tables(&arm.name)));
+    let mut names: Vec<String> = arms.chain([String::new()]).collect();
+    names.sort();
     let mut found = Vec::new();
-    for (is_audit, measures) in std::iter::once((true, &audit.measures)).chain(arms) {
-        for key in measures.keys().filter(|key| key.scope == "direction" && !quality(key)) {
-            let Some(counts) = undercount(measures, key) else { continue };
+    for (key, _) in names.into_iter().flat_map(|arm| audit.of_arm(arm)) {
+        if key.scope == "direction" && !quality(key) {
+            let Some(counts) = undercount(audit, key) else { continue };
             let direction = [&key.set, &key.attribute, &key.from, &key.to];
-            found.push(((direction, counts), (&key.model, is_audit)));
+            found.push(((direction, counts), (&key.model, key.arm.is_empty())));
         }
     }
     let place =
@@ -153,11 +151,10 @@ fn undefined(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<Value>
     type Counted = (usize, RichText);
     let mut found: BTreeMap<[&str; 4], Counted> = BTreeMap::new();
     let mut gone: BTreeMap<(&str, &str, i64), Counted> = BTreeMap::new();
-    let of_all = audit.measures.iter().map(|(key, metrics)| ("", key, metrics));
-    for (class, key, metrics) in of_all.chain(audit.classes.measures()) {
+    for (key, metrics) in audit.of_all_rows() {
         let none_valid = none_valid(audit, key);
         for (metric, measure) in metrics.iter().filter(|(_, measure)| measure.value.is_none()) {
-            let of = [&*measure.family, metric, class, terms::why(measure)];
+            let of = [&*measure.family, metric, &key.class, terms::why(measure)];
             let none = || (0, place(key));
             let (n, _) = match none_valid {
                 Some(made) => gone.entry((&key.set, &key.attribute, made)).or_insert_with(none),

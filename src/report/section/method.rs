@@ -1,7 +1,7 @@
 //! Section "How it was done": sets, models, rows, intervals, and the formula of every metric the
 //! page shows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -20,8 +20,7 @@ use crate::table::ThresholdRow;
 /// The section; comes after every section that shows metrics.
 pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageSection {
     let m = &audit.manifest;
-    let slices = audit.slices.values().flat_map(BTreeMap::values);
-    let values = || audit.all_measures().chain(slices.clone().flat_map(BTreeMap::values));
+    let mut values = audit.without_arms().flat_map(|(_, values)| values.values());
     let facts = context! {
         m => Value::from(Serde(m)), sets => m.counterfactuals.iter().map(set).collect::<Value>(),
         recourse => recourse::is_there(audit), classes => audit.classes.are_there(),
@@ -30,7 +29,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
         persons => words::persons(audit), weights => words::weights(audit),
         unweighted_fit => audit.issues.iter().any(|issue| issue.code == "unweighted-fit"),
         quality => !audit.quality.is_empty(), intervals => intervals(audit),
-        few_cases => values().any(|measure| measure.small), glossary => !glossary.shown.is_empty(),
+        few_cases => values.any(|measure| measure.is_small()), glossary => !glossary.shown.is_empty(),
         clarify => glossary.shown.iter().any(|entry| entry.family == "clarify"),
     };
     let mut blocks = vec![PageBlock("method.html", facts)];
@@ -66,12 +65,11 @@ fn thresholds(audit: &AuditFolder) -> Value {
 
 /// How intervals are made.
 fn intervals(audit: &AuditFolder) -> Value {
-    let all = || audit.all_measures().filter(|m| m.interval.is_some());
-    let methods: BTreeSet<&str> = all().map(|m| m.method.as_str()).collect();
-    let slices = audit.slices.values().flat_map(BTreeMap::values).flat_map(BTreeMap::values);
-    let n = all().count()
-        + slices.filter(|m| m.interval.is_some()).count()
-        + audit.comparisons.iter().filter(|row| row.lo.is_some()).count();
+    let all = audit.without_arms().flat_map(|(key, of)| of.values().map(move |of| (key, of)));
+    let all = || all.clone().filter(|(_, of)| of.ends().is_some());
+    let methods = all().filter(|(key, _)| key.slice.is_empty()).map(|(_, of)| of.interval.as_str());
+    let methods: BTreeSet<&str> = methods.collect();
+    let n = all().count() + audit.comparisons.iter().filter(|row| row.lo.is_some()).count();
     let said = |(code, _): &&(&str, &str)| methods.contains(code);
     let meanings: Value = INTERVAL_METHODS.iter().filter(said).map(|(_, words)| *words).collect();
     context!(n, meanings)

@@ -11,6 +11,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageSection, terms};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
+use crate::report::shown_changes::clearness;
 use crate::table::ComparisonRow;
 
 /// Tables on one page: two models, set and attribute.
@@ -33,24 +34,6 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     let pairs: Value = pairs.map(|(of, rows)| pair(audit, of, rows, glossary)).collect();
     let facts = context!(pairs, all, more => all.saturating_sub(TABLES_AT_MOST));
     Some(PageSection::of_facts(("models", "One model against another"), "models.html", facts))
-}
-
-/// How far zero lies outside the interval, in halves of its width; below 1 where it lies inside.
-pub(crate) fn clearness(difference: Option<f64>, ends: Option<(f64, f64)>) -> f64 {
-    match (difference, ends) {
-        (Some(difference), Some((lo, hi))) => {
-            if difference == 0.0 {
-                return 0.0;
-            }
-            let facing = if difference > 0.0 { difference - lo } else { hi - difference };
-            match facing > 0.0 {
-                _ if difference == 0.0 => 0.0,
-                true => difference.abs() / facing,
-                false => f64::MAX,
-            }
-        }
-        _ => -1.0,
-    }
 }
 
 fn pair(

@@ -2,7 +2,7 @@
 //! distances between them.
 
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
 use crate::folder::manifest::ModelWords;
 use crate::metric::catalog::place::PageList;
@@ -50,7 +50,7 @@ pub(crate) fn section(
         };
         blocks.push(PageBlock("shift.html", facts));
     }
-    if audit.measures.values().any(|m| m.contains_key("jscd")) {
+    if audit.measures().any(|(_, of)| of.contains_key("jscd")) {
         let symbol = glossary.show("jscd").symbol;
         blocks.push(PageBlock("shift.html", context!(part => "shape", symbol)));
     }
@@ -90,29 +90,24 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Value {
         .filter(|(at, _)| (0.0..=1.0).contains(at))
         .collect();
     let drawing = |(direction, histograms): (&PanelDirection, &ScoreHistograms)| {
-        let title = RichText::direction(&direction.from, &direction.to);
         // A bin has a width: drawn, a change of nothing would be a block next to zero.
         if is_unmoved(audit, panel, direction) {
-            return context!(title, svgs => ());
+            return context!(from => &direction.from, to => &direction.to, moves => ());
         }
         let ScoreHistograms { original, counterfactual, change, .. } = histograms;
         let sr = audit.measure(&panel.direction(direction), "sr");
         let crossing = sr.and_then(|sr| {
-            let (part, whole) = sr.counts?;
-            let share = number::percent_text(sr.value?, sr.weights.is_some());
+            let (part, whole) = sr.counts()?;
+            let share = number::percent_text(sr.value?, sr.is_weighted());
             Some(context!(of => number::of(part, whole), share))
         });
-        let plain = title.plain();
-        let change_title = format!("Change of the score, {plain}");
-        let score_title = format!("Scores before and after, {plain}");
-        let both = (original.as_slice(), counterfactual.as_slice());
-        let svgs = vec![
-            drawn_panel::change_bars(&change_title, change, change_scale, change_top, None),
-            drawn_panel::score_bars(&score_title, both, score_scale, score_top, &thresholds),
-        ];
+        let changes = (change, change_scale, change_top, None::<f64>);
+        let scores = ([original, counterfactual], score_scale, score_top, &thresholds);
         context! {
-            title, svgs, fall => chart::change_in_words(change, audit.manifest.weight.is_some()),
-            crossing, factual => middle(original), counterfactual => middle(counterfactual),
+            from => &direction.from, to => &direction.to, crossing,
+            changes => Value::from(Serde(&changes)), scores => Value::from(Serde(&scores)),
+            moves => chart::moves(change, audit.manifest.weight.is_some()),
+            factual => middle(original), counterfactual => middle(counterfactual),
         }
     };
     drawn.into_iter().map(drawing).collect()
@@ -165,7 +160,7 @@ fn table(
         let gap = panel.difference(a, b);
         keys.push((place_of(&gap), gap));
     }
-    keys.retain(|(_, key)| audit.measures.contains_key(key));
+    keys.retain(|(_, key)| audit.at(key).is_some());
     let values = ValuesByKey::of(audit, "Direction", &keys, PageList::ScoreShifts.ids());
     ValuesByKey { cell: cell_with_placebo, ..values }.table(&mut |m| glossary.head(m))
 }

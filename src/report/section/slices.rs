@@ -1,7 +1,7 @@
 //! Section "Inside slices": the main numbers once more inside each value of the columns that the
 //! job names, widest gap first.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -14,7 +14,8 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageSection, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::read::panel::ResultKey;
+use crate::table::MetricRow;
 
 /// Tables on one page: attribute and model.
 const TABLES_AT_MOST: usize = 12;
@@ -56,6 +57,7 @@ fn columns(
     audit: &AuditFolder,
     attribute: &str,
     model: &str,
+    slices: &[&str],
     glossary: &mut PageGlossary<'_>,
 ) -> Vec<SliceColumn> {
     let groups = audit.groups_of(attribute);
@@ -85,7 +87,7 @@ fn columns(
             .collect::<Vec<_>>()
     });
     let is_there =
-        |column: &SliceColumn| audit.slices.values().any(|slice| at(slice, column).is_some());
+        |column: &SliceColumn| slices.iter().any(|slice| at(audit, slice, column).is_some());
     let mut columns: Vec<_> = as_they_are.chain(of_sets).filter(is_there).collect();
     for column in &mut columns {
         column.head = glossary.title(column.metric).and(std::mem::take(&mut column.head));
@@ -100,11 +102,9 @@ fn in_parts(slice: &str) -> RichText {
     parts.fold(first, |words, part| words.text(" & ").name(part))
 }
 
-fn at<'a>(
-    slice: &'a BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>,
-    column: &SliceColumn,
-) -> Option<&'a ReportedValue> {
-    slice.get(&column.key)?.get(column.metric)
+fn at<'a>(audit: &'a AuditFolder, slice: &str, column: &SliceColumn) -> Option<&'a MetricRow> {
+    let key = ResultKey { slice: slice.to_owned(), ..column.key.clone() };
+    audit.measure(&key, column.metric)
 }
 
 fn table(
@@ -113,30 +113,29 @@ fn table(
     model: &str,
     glossary: &mut PageGlossary<'_>,
 ) -> Option<Value> {
-    let columns = columns(audit, attribute, model, glossary);
+    let all = audit.without_arms().map(|(key, _)| key.slice.as_str());
+    let all: BTreeSet<&str> = all.filter(|slice| !slice.is_empty()).collect();
+    let mut slices: Vec<&str> = all.into_iter().collect();
+    let columns = columns(audit, attribute, model, &slices, glossary);
     let first = columns.first()?;
-    let mut slices: Vec<_> = audit
-        .slices
-        .iter()
-        .filter(|(_, slice)| columns.iter().any(|column| at(slice, column).is_some()))
-        .collect();
-    let (all, width) =
-        (slices.len(), |slice| at(slice, first).and_then(|m| m.value).map_or(-1.0, f64::abs));
+    slices.retain(|slice| columns.iter().any(|column| at(audit, slice, column).is_some()));
+    let all = slices.len();
+    let width = |slice: &str| at(audit, slice, first)?.value.map(f64::abs);
     // The sort is stable, so ties keep the order of the names.
-    slices.sort_by(|(_, x), (_, y)| width(y).total_cmp(&width(x)));
+    slices.sort_by(|x, y| width(y).unwrap_or(-1.0).total_cmp(&width(x).unwrap_or(-1.0)));
     slices.truncate(audit.rows_shown());
     let shown = slices.len();
-    let values = |slice| columns.iter().map(move |column| at(slice, column));
+    let values = |slice| columns.iter().map(move |column| at(audit, slice, column));
     let heads = columns.iter().map(|column| column.head.clone());
     let head = ["Slice", "People"].map(RichText::from).into_iter().chain(heads);
-    let rows = slices.iter().map(|(name, slice)| {
+    let rows = slices.iter().map(|slice| {
         let people = values(slice).flatten().map(|m| m.n_rows).max();
         let people = people.map_or_else(String::new, number::count);
         let cells = columns
             .iter()
             .zip(values(slice))
             .map(|(column, measure)| cell(measure, terms::kind(column.metric, &column.key.scope)));
-        ReportRow::new(in_parts(name), std::iter::once(people.into()).chain(cells))
+        ReportRow::new(in_parts(slice), std::iter::once(people.into()).chain(cells))
     });
     Some(context!(attribute, model, all, shown, table => PageTable::new(head, rows)))
 }

@@ -21,6 +21,7 @@ use crate::report::read::panel::{AuditPanel, EccmTallies, PanelDirection, Result
 use crate::report::read::tally::WeightedCount;
 use crate::report::section::models::place_of;
 use crate::report::section::{classes, graphs, present};
+use crate::table::MetricRow;
 
 /// Groups up to which the overview of all pairs is drawn.
 const OVERVIEW_UP_TO: usize = 24;
@@ -224,13 +225,13 @@ impl SwitchPanel<'_> {
         let both = (keys.len() > 1).then(|| (RichText::from("Both directions"), panel.total()));
         let ends = panel.groups.first().zip(panel.groups.get(1));
         let difference = ends.map(|(a, b)| panel.difference(a, b));
-        let difference = difference.filter(|key| audit.measures.contains_key(key));
+        let difference = difference.filter(|key| audit.at(key).is_some());
         let difference = difference.map(|key| (place_of(&key), key));
         let others: Vec<_> = both.into_iter().chain(difference).collect();
         let of_shares = shown.iter().filter(|m| PageList::SwitchWhiskers.shows(m));
         let of_shares = of_shares.flat_map(|m| keys.iter().filter_map(|k| audit.measure(k, m)));
         let highest = of_shares
-            .flat_map(|m| [m.interval.map_or(m.value, |i| Some(i.1)), m.placebo.map(|p| p.1)]);
+            .flat_map(|m| [m.ends().map_or(m.value, |i| Some(i.1)), m.placebo().map(|p| p.1)]);
         let end = round_up(highest.flatten().fold(0.0, f64::max)).min(1.0);
         let drawn = RichText::from(format!("0 to {}", number::level(end)));
         let head = std::iter::once("Metric".into()).chain(panel.directions.iter().map(direction));
@@ -242,7 +243,7 @@ impl SwitchPanel<'_> {
             let at = |(d, key)| value(key).at(format!("p{}-{d}-{metric}", panel.id));
             let measures: Vec<_> = keys.iter().map(|key| audit.measure(key, metric)).collect();
             let drawn = PageList::SwitchWhiskers.shows(metric);
-            let drawn = drawn.then(|| whiskers(&measures, end, |m| m.placebo));
+            let drawn = drawn.then(|| whiskers(&measures, end, MetricRow::placebo));
             let drawn = drawn.unwrap_or_else(|| RichText::new().into());
             let others = others.iter().map(|(_, key)| value(key));
             let cells = keys.iter().enumerate().map(at).chain([drawn]).chain(others);
@@ -261,7 +262,7 @@ impl SwitchPanel<'_> {
         let directions: Vec<ResultKey> = keys.iter().map(|(_, key)| key.clone()).collect();
         let metrics = present(audit, PageList::SwitchColumns, &directions);
         let total = ("All directions".into(), panel.total());
-        keys.extend(Some(total).filter(|(_, key)| audit.measures.contains_key(key)));
+        keys.extend(Some(total).filter(|(_, key)| audit.at(key).is_some()));
         let id = format!("p{}", panel.id);
         let values = ValuesByKey::of(audit, "Direction", &keys, &metrics);
         let values = ValuesByKey { cell: cell_with_placebo, anchors: (&id, panel.drawn), ..values };
@@ -276,7 +277,7 @@ impl SwitchPanel<'_> {
         let first = metrics.first()?;
         let any = |key: &ResultKey| audit.measure(key, first).and_then(|m| m.value).unwrap_or(-1.0);
         let keys = panel.groups.iter().map(|group| (group, panel.one_to_rest(group)));
-        let mut groups: Vec<_> = keys.filter(|(_, key)| audit.measures.contains_key(key)).collect();
+        let mut groups: Vec<_> = keys.filter(|(_, key)| audit.at(key).is_some()).collect();
         // The sort is stable, so ties stay in order.
         groups.sort_by(|a, b| any(&b.1).total_cmp(&any(&a.1)));
         let (all, shown) = (groups.len(), groups.len().min(panel.drawn));
@@ -330,7 +331,7 @@ impl SwitchPanel<'_> {
             }
             let Some(measure) = measured(from, to) else { return PageCell::none() };
             let Some(rate) = measure.value else { return PageCell::none() };
-            let counts = measure.counts.filter(|_| is_small);
+            let counts = measure.counts().filter(|_| is_small);
             let counts = counts.map(|(part, whole)| number::of(part, whole));
             let digits = NumberFormat::Share.value(rate);
             let shade = palette::step(if highest > 0.0 { rate / highest } else { 0.0 });

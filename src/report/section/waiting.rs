@@ -4,7 +4,6 @@
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 
-use crate::report::draw::chart;
 use crate::report::page::PageSection;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words;
@@ -12,8 +11,7 @@ use crate::report::read::words;
 /// The section.
 pub(crate) fn section(audit: &AuditFolder) -> PageSection {
     let facts = context! {
-        m => Value::from(Serde(&audit.manifest)), drawing => chart::verdict("done", "done"),
-        measured => audit.is_measured(), judged => !audit.gates.is_empty(),
+        m => Value::from(Serde(&audit.manifest)), measured => audit.is_measured(), judged => !audit.gates.is_empty(),
         classes => audit.classes.are_there(), persons => words::persons(audit),
         weights => words::weights(audit),
     };

@@ -417,6 +417,7 @@ fn add_path(folder: &Path, lower_ends: &[f64], other_change: f64) {
     );
     let pattern = SwitchPatternRow {
         rate: Some(1.0 / 3.0),
+        traits: r#"[{"column": "job", "reading": "is", "level": "Sales"}]"#.into(),
         ..all.clone().with(
             "pattern=job = Sales, \
              n=60, k=20, lo=0.227, hi=0.459, n_others=340, k_others=4, difference=0.32, \

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use crate::metric::evidence::flip_test::FlipSearch;
 use crate::metric::rate::Rate;
+use crate::report::draw::chart::moves;
 use crate::report::page::render::{TEMPLATES, environment};
+use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
 use crate::tests::Says;
 
@@ -407,7 +409,9 @@ fn whys() -> Vec<Value> {
         json!({"model": {"name": "m", "ambiguous": false}, "set": sets()[0], "arm": "more",
             "metric": metric, "side": side, "rate": null, "from": group("F"), "to": group("M")})
     };
-    let row = |pattern: &str, others: Value| json!([{"pattern": pattern, "k": 3, "n": 9, "k_others": 1, "n_others": others}, point()]);
+    let traits = json!([{"column": "job", "reading": "is", "level": "a"},
+        {"column": "age", "reading": "within", "level": "(25, 35]"}]);
+    let row = |pattern: &str, others: Value| json!([{"pattern": pattern, "traits": traits.to_string(), "k": 3, "n": 9, "k_others": 1, "n_others": others}, point()]);
     let feature = |entry: Value| {
         json!({"row": {"feature": "job", "undone": null, "n": 4}, "entry": entry,
             "point": point()})
@@ -584,7 +588,7 @@ fn every_branch_of_a_template_is_reached() {
         }
         for (name, facts) in pages {
             let page = format!(
-                "{{% from \"blocks.html\" import table_frame, words %}}{{% from \"words.html\" \
+                "{{% from \"blocks.html\" import mark, table_frame, words %}}{{% from \"words.html\" \
                  import name, named, direction, file, quote %}}{{% include \"{name}\" %}}"
             );
             let context = minijinja::context!(f => minijinja::Value::from(Serde(&facts)));
@@ -672,6 +676,47 @@ fn lost_points_down_and_gained_up() {
     let faint = drawn(&format!("dumbbell_row({scale}, 0.2, 0.1, false, \"x\")"));
     faint.says(&[r#"w faint" x1="10%" x2="20%""#]);
     drawn(&format!("group_row({scale}, {point}, 0.5, \"x\")")).says(&["open grey"]);
+}
+
+#[test]
+fn traits_read_by_their_kind() {
+    let traits = json!([{"column": "sex", "reading": "is", "level": "(x)"},
+        {"column": "age", "reading": "within", "level": "(25, 35]"},
+        {"column": "income", "reading": "beyond", "level": "above 40"}]);
+    let page = "{% from \"pattern.html\" import traits %}{{ traits(f) }}";
+    let context = minijinja::context!(f => traits.to_string());
+    let said = environment(None).render_str(page, context).unwrap();
+    assert_eq!(said, "sex = (x), age in (25, 35], income above 40");
+}
+
+/// What a histogram of changes shows adds up.
+#[test]
+fn changes_in_words_add_up() {
+    let words = |bins: &[HistogramBin], weighted| {
+        let page = "{% from \"words.html\" import score_moves %}{{ score_moves(m) }}";
+        let context = minijinja::context!(m => moves(bins, weighted));
+        environment(None).render_str(page, context).unwrap().replace('\u{202f}', " ")
+    };
+    let mut bins = [(-0.05, -0.025, 1), (-0.025, 0.0, 2), (0.0, 0.025, 6), (0.025, 0.05, 1)]
+        .map(|(lo, hi, n)| (lo, hi, WeightedCount::new(n, None)));
+    words(&bins, false).says(&[
+        "of 10 score changes 8 (80.0 %) are within 0.025 of zero, 1 (10.0 %) are falls and 1 \
+         (10.0 %) are rises beyond that",
+    ]);
+    bins[0].2.weight = 11.0;
+    words(&bins, true).says(&["1 (weighted 55.0 %) are falls"]);
+    words(&[], false).says(&["of 0 score changes 0 (none)"]);
+}
+
+#[test]
+fn verdicts_have_marks_of_their_own() {
+    let mark = |verdict: &str| {
+        let page = format!("{{% from \"blocks.html\" import mark %}}{{{{ mark(\"{verdict}\") }}}}");
+        let drawn = environment(None).render_str(&page, ()).unwrap();
+        drawn.split_once("<use").unwrap().1.to_owned()
+    };
+    let marks: BTreeSet<String> = ["pass", "fail", "inconclusive", "done"].map(mark).into();
+    assert_eq!(marks.len(), 4);
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crate::stage::count::evidence::{CountInputs, ScoredGroup};
 use crate::stage::kinds::CasesStage;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageInput};
 use crate::table::file::write_rows;
 use crate::table::{CfExampleRow, SharedText};
 use crate::unit::AuditUnit;
@@ -37,26 +37,24 @@ impl StageInput<CasesStage> {
     }
 }
 
-impl Stage for CasesStage {
-    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let wanted = b.input("report.cases", |job| job.report.cases);
-        let seed = b.seed();
-        let (rows, mut parts) = (RowInputs::of_job(b)?, Vec::new());
-        for (name, _, applied) in plan.scored_sets().filter(|(.., set)| set.graphs().is_none()) {
-            let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
-            parts.push((name.as_str(), applied.set, sources));
-        }
-        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-        rows.work(parts.len() as u64, move |ctx, row_context| {
-            let mut found = Vec::new();
-            for (model, set, sources) in &parts {
-                let drawing = CaseDrawing { context: row_context, model, set, wanted, seed };
-                found.extend(drawing.rows(&sources.open(ctx, row_context)?)?);
-            }
-            write_rows(ctx.out(), &found)
-        })
+pub(crate) fn plan_cases<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let wanted = b.input("report.cases", |job| job.report.cases);
+    let seed = b.seed();
+    let (rows, mut parts) = (RowInputs::of_job(b)?, Vec::new());
+    for (name, _, applied) in plan.scored_sets().filter(|(.., set)| set.graphs().is_none()) {
+        let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
+        parts.push((name.as_str(), applied.set, sources));
     }
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+    rows.work(parts.len() as u64, move |ctx, row_context| {
+        let mut found = Vec::new();
+        for (model, set, sources) in &parts {
+            let drawing = CaseDrawing { context: row_context, model, set, wanted, seed };
+            found.extend(drawing.rows(&sources.open(ctx, row_context)?)?);
+        }
+        write_rows(ctx.out(), &found)
+    })
 }
 
 /// Where somebody stands who switches: row group, row, counterfactual.

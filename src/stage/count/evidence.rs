@@ -69,7 +69,7 @@ fn check_weight(weight: &WeightColumn, n: u64) -> Result<()> {
         weight.unit.value()
     );
     let hint = "round the weights to whole numbers with few digits, or audit fewer rows";
-    Err(Fault::new("weight-overflow", what).in_column(&weight.column).hint(hint).into())
+    Fault::new("weight-overflow", what).in_column(&weight.column).fail(hint)
 }
 
 /// Units that a row weighs; 1 where the job has no weights.

@@ -5,7 +5,7 @@ pub(crate) mod cases;
 pub(crate) mod classes;
 pub(crate) mod evidence;
 pub(crate) mod flip_test;
-mod pairs;
+pub(crate) mod pairs;
 mod score_memory;
 pub(crate) mod slices;
 pub(crate) mod switches;
@@ -35,9 +35,7 @@ use crate::stage::count::evidence::{
 };
 use crate::stage::count::slices::{AttributeSlices, CountedSlices};
 use crate::stage::count::switches::{CountedParts, CountedSet, ScoredSet, ShiftSettings};
-use crate::stage::kinds::{
-    CountStage, FlipsStage, GenerateStage, OutcomesStage, ScoreStage, WorldsStage,
-};
+use crate::stage::kinds::{GenerateStage, OutcomesStage, ScoreStage, WorldsStage};
 use crate::stage::measure::{self, catalog};
 use crate::stage::memory;
 use crate::stage::memory::refuse_memory;
@@ -47,7 +45,7 @@ use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::shard_rows::each_batch;
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageInput};
 use crate::table::OutcomeRow;
 use crate::table::file::RowWriter;
 use crate::unit::AuditUnit;
@@ -297,89 +295,87 @@ impl StagePlan<'_> {
     }
 }
 
-impl Stage for CountStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let n_folds = plan.counted_folds(unit)?;
-        if !unit.set.is_empty() {
-            return plan_switches(unit, n_folds, b);
-        }
-        let sources = RowScoreInputs::need(unit, false, b)?;
-        let asked = count_settings(unit, b)?;
-        let plain = unit.experiment.is_empty() && unit.repeat.is_none();
-        let (_, model) = plan.model_of(unit)?;
-        let (looks, gives_scores) =
-            (plain && sources.position == 0 && model.amount().is_none(), model.gives_scores());
-        if looks {
-            b.texts([("looks at the labels".to_owned(), "yes".to_owned())]);
-        }
-        let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
-        let passes = b.passes();
-        sources.rows.clone().work(1, move |ctx, row_context| {
-            let RowScoreInputs { scores, position, .. } = &sources;
-            // Of strata the persons of each group too.
-            let strata = u64::from(row_context.rows.layout().strata.is_some());
-            plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
-            plan.check_score_memory(row_context, *position)?;
-            let out = ctx.out().join(EVIDENCE);
-            // Whether scores go with the labels is looked at in any case. The rows of a person
-            // must stay together, so that of many all would be kept: then decisions tell.
-            let layout = row_context.rows.layout();
-            let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
-            let kept = asked.scores || looks && gives_scores && few;
-            let blocks = CountSettings { scores: kept, ..asked };
-            if let Some(n) = plan.n_classes() {
-                let gather = || {
-                    let scores = scores.of_classes(ctx, row_context, n)?;
-                    classes::gather_rows(row_context, &scores, *position, blocks)
-                };
-                let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
-                let Some(counts) = counts else { return Ok(()) };
-                // Whom one class leaves out, all leave out.
-                let mut one = counts.one_vs_rest.iter().take(1);
-                one.try_for_each(|one| evidence::check_rows_counted(row_context, one, *position))?;
-                if looks {
-                    let found = ModelSanity::of_classes(&counts.one_vs_rest);
-                    files::write_json(&ctx.out().join(SANITY), &found)?;
-                }
-                let counts = if asked.scores { counts } else { counts.without_scores() };
-                return files::write_json(&out, &counts);
-            }
-            let slices = sliced.then(|| AttributeSlices::of(layout, *position)).transpose()?;
+pub(crate) fn plan_count<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let n_folds = plan.counted_folds(unit)?;
+    if !unit.set.is_empty() {
+        return plan_switches(unit, n_folds, b);
+    }
+    let sources = RowScoreInputs::need(unit, false, b)?;
+    let asked = count_settings(unit, b)?;
+    let plain = unit.experiment.is_empty() && unit.repeat.is_none();
+    let (_, model) = plan.model_of(unit)?;
+    let (looks, gives_scores) =
+        (plain && sources.position == 0 && model.amount().is_none(), model.gives_scores());
+    if looks {
+        b.texts([("looks at the labels".to_owned(), "yes".to_owned())]);
+    }
+    let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
+    let passes = b.passes();
+    sources.rows.clone().work(1, move |ctx, row_context| {
+        let RowScoreInputs { scores, position, .. } = &sources;
+        // Of strata the persons of each group too.
+        let strata = u64::from(row_context.rows.layout().strata.is_some());
+        plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
+        plan.check_score_memory(row_context, *position)?;
+        let out = ctx.out().join(EVIDENCE);
+        // Whether scores go with the labels is looked at in any case. The rows of a person
+        // must stay together, so that of many all would be kept: then decisions tell.
+        let layout = row_context.rows.layout();
+        let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
+        let kept = asked.scores || looks && gives_scores && few;
+        let blocks = CountSettings { scores: kept, ..asked };
+        if let Some(n) = plan.n_classes() {
             let gather = || {
-                let (rule, scores) = sources.open(ctx, row_context)?;
-                let of = (row_context, &rule, &scores);
-                let slices = slices.as_ref().map(|slices| (slices, asked));
-                evidence::gather_rows(of, *position, (blocks, n_folds), slices)
+                let scores = scores.of_classes(ctx, row_context, n)?;
+                classes::gather_rows(row_context, &scores, *position, blocks)
             };
-            let Some(states) = passes.gather(ctx, ShardPass::Count, gather)? else {
-                return Ok(());
-            };
-            let (slices, folds): (Vec<_>, Vec<_>) =
-                states.into_iter().partition(|(number, _)| *number >= FIRST_SLICE);
-            let folds = folds.into_iter().map(|(_, counts)| counts).collect();
-            let counted = evidence::count_rows(row_context, folds, *position)?;
+            let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
+            let Some(counts) = counts else { return Ok(()) };
+            // Whom one class leaves out, all leave out.
+            let mut one = counts.one_vs_rest.iter().take(1);
+            one.try_for_each(|one| evidence::check_rows_counted(row_context, one, *position))?;
             if looks {
-                let found = ModelSanity::of_sides(&counted.whole, gives_scores);
+                let found = ModelSanity::of_classes(&counts.one_vs_rest);
                 files::write_json(&ctx.out().join(SANITY), &found)?;
             }
-            let counted = if asked.scores {
-                counted
-            } else {
-                let folds = counted.folds.into_iter().map(FactualCounts::without_scores);
-                CountedFolds { whole: counted.whole.without_scores(), folds: folds.collect() }
-            };
-            if sliced {
-                let slices = slices.into_iter();
-                let slices: CountedSlices<FactualCounts> = slices
-                    .filter(|(_, of)| of.confusion(GroupSelection::All).predicted() > 0)
-                    .map(|(number, counts)| ((number - FIRST_SLICE) as usize, counts, None))
-                    .collect();
-                files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
-            }
-            write_counted(ctx, &counted)
-        })
-    }
+            let counts = if asked.scores { counts } else { counts.without_scores() };
+            return files::write_json(&out, &counts);
+        }
+        let slices = sliced.then(|| AttributeSlices::of(layout, *position)).transpose()?;
+        let gather = || {
+            let (rule, scores) = sources.open(ctx, row_context)?;
+            let of = (row_context, &rule, &scores);
+            let slices = slices.as_ref().map(|slices| (slices, asked));
+            evidence::gather_rows(of, *position, (blocks, n_folds), slices)
+        };
+        let Some(states) = passes.gather(ctx, ShardPass::Count, gather)? else {
+            return Ok(());
+        };
+        let (slices, folds): (Vec<_>, Vec<_>) =
+            states.into_iter().partition(|(number, _)| *number >= FIRST_SLICE);
+        let folds = folds.into_iter().map(|(_, counts)| counts).collect();
+        let counted = evidence::count_rows(row_context, folds, *position)?;
+        if looks {
+            let found = ModelSanity::of_sides(&counted.whole, gives_scores);
+            files::write_json(&ctx.out().join(SANITY), &found)?;
+        }
+        let counted = if asked.scores {
+            counted
+        } else {
+            let folds = counted.folds.into_iter().map(FactualCounts::without_scores);
+            CountedFolds { whole: counted.whole.without_scores(), folds: folds.collect() }
+        };
+        if sliced {
+            let slices = slices.into_iter();
+            let slices: CountedSlices<FactualCounts> = slices
+                .filter(|(_, of)| of.confusion(GroupSelection::All).predicted() > 0)
+                .map(|(number, counts)| ((number - FIRST_SLICE) as usize, counts, None))
+                .collect();
+            files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
+        }
+        write_counted(ctx, &counted)
+    })
 }
 
 /// Counts the counterfactuals of a set, with its slices and score metrics.
@@ -387,7 +383,7 @@ fn plan_switches<'a>(
     unit: &AuditUnit,
     n_folds: usize,
     b: &mut StageBuilder<'_, 'a>,
-) -> Result<PlannedWork<'a>> {
+) -> Planned<'a> {
     let plan = b.plan;
     let sources = SetScoreInputs::need(unit, false, b)?;
     let blocks = count_settings(unit, b)?;
@@ -452,42 +448,40 @@ fn write_counted<S: Serialize>(ctx: &StageContext<'_>, counted: &CountedFolds<S>
     files::write_json(&ctx.out().join(EVIDENCE), &counted.whole)
 }
 
-impl Stage for FlipsStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let sources = RowScoreInputs::need(unit, false, b)?;
-        let test = b.input("metrics.clarify.flip_test", Job::flip_test);
-        b.input("metrics.clarify.favoured", |job| {
-            let mut favoured = job.metrics.clarify.iter().flat_map(|of| &of.favoured);
-            favoured.find(|(name, _)| name.as_str() == unit.attribute).map(|(_, of)| of)
-        });
-        let seed = b.seed();
-        let knobs = test.and_then(|test| {
-            Some(FlipTestSettings {
-                neighbours: test.neighbours?,
-                standardise: test.scale == crate::job::blocks::clarify::FeatureScale::Standard,
-                max_people: test.max_rows,
-            })
-        });
-        let Some(knobs) = knobs else {
-            return Err(misfit("the job asks for no flip test".to_owned()));
-        };
-        let passes = b.passes();
-        sources.rows.clone().work(2, move |ctx, row_context| {
-            let position = &sources.position;
-            let drawn = (&knobs, seed);
-            let gather = || {
-                let (rule, scores) = sources.open(ctx, row_context)?;
-                flip_test::gather_people(row_context, &rule, &scores, *position, drawn)
-            };
-            let people = passes.gather_one(ctx, ShardPass::Count, gather)?;
-            let Some(people) = people else { return Ok(()) };
-            let of = &row_context.rows.layout().attributes[*position];
-            let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
-            let flips = flip_test::flip_test(row_context, people, *position, &facets, drawn.0)?;
-            files::write_json(&ctx.out().join(EVIDENCE), &flips)
+pub(crate) fn plan_flips<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let sources = RowScoreInputs::need(unit, false, b)?;
+    let test = b.input("metrics.clarify.flip_test", Job::flip_test);
+    b.input("metrics.clarify.favoured", |job| {
+        let mut favoured = job.metrics.clarify.iter().flat_map(|of| &of.favoured);
+        favoured.find(|(name, _)| name.as_str() == unit.attribute).map(|(_, of)| of)
+    });
+    let seed = b.seed();
+    let knobs = test.and_then(|test| {
+        Some(FlipTestSettings {
+            neighbours: test.neighbours?,
+            standardise: test.scale == crate::job::blocks::clarify::FeatureScale::Standard,
+            max_people: test.max_rows,
         })
-    }
+    });
+    let Some(knobs) = knobs else {
+        return Err(misfit("the job asks for no flip test".to_owned()));
+    };
+    let passes = b.passes();
+    sources.rows.clone().work(2, move |ctx, row_context| {
+        let position = &sources.position;
+        let drawn = (&knobs, seed);
+        let gather = || {
+            let (rule, scores) = sources.open(ctx, row_context)?;
+            flip_test::gather_people(row_context, &rule, &scores, *position, drawn)
+        };
+        let people = passes.gather_one(ctx, ShardPass::Count, gather)?;
+        let Some(people) = people else { return Ok(()) };
+        let of = &row_context.rows.layout().attributes[*position];
+        let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
+        let flips = flip_test::flip_test(row_context, people, *position, &facets, drawn.0)?;
+        files::write_json(&ctx.out().join(EVIDENCE), &flips)
+    })
 }
 
 impl StageInput<OutcomesStage> {
@@ -500,40 +494,38 @@ impl StageInput<OutcomesStage> {
     }
 }
 
-impl Stage for OutcomesStage {
-    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let keep = b.input("run.keep_rows", |job| job.run.keeps_outcomes());
-        let (rows, mut parts) = (RowInputs::of_job(b)?, Vec::new());
-        for (name, _, applied) in plan.scored_sets() {
-            let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
-            parts.push((name.as_str(), applied.set, sources));
-        }
-        let named = keep == Some(true);
-        let passes = b.passes();
-        rows.work(parts.len() as u64, move |ctx, row_context| {
-            if !keeps_rows(keep, row_context.roles.n_audited()) {
-                return Ok(());
-            }
-            let fill = |part: usize, writer: &mut RowWriter<OutcomeRow>| {
-                let (name, set, sources) = &parts[part];
-                let scored = sources.open(ctx, row_context)?;
-                evidence::write_outcomes(row_context, &scored, (name, set), named, writer)
-            };
-            let lists = passes.row_lists(ctx, parts.len(), |part, folder| {
-                let mut writer = RowWriter::<OutcomeRow>::create(folder)?;
-                fill(part, &mut writer)?;
-                writer.finish()
-            })?;
-            let Some(lists) = lists else { return Ok(()) };
-            let mut writer = RowWriter::<OutcomeRow>::create(ctx.out())?;
-            for part in 0..parts.len() {
-                match lists.files(part) {
-                    None => fill(part, &mut writer)?,
-                    Some(files) => each_batch(files, |batch| writer.writer.push_batch(batch))?,
-                }
-            }
-            writer.finish()
-        })
+pub(crate) fn plan_outcomes<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let keep = b.input("run.keep_rows", |job| job.run.keeps_outcomes());
+    let (rows, mut parts) = (RowInputs::of_job(b)?, Vec::new());
+    for (name, _, applied) in plan.scored_sets() {
+        let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
+        parts.push((name.as_str(), applied.set, sources));
     }
+    let named = keep == Some(true);
+    let passes = b.passes();
+    rows.work(parts.len() as u64, move |ctx, row_context| {
+        if !keeps_rows(keep, row_context.roles.n_audited()) {
+            return Ok(());
+        }
+        let fill = |part: usize, writer: &mut RowWriter<OutcomeRow>| {
+            let (name, set, sources) = &parts[part];
+            let scored = sources.open(ctx, row_context)?;
+            evidence::write_outcomes(row_context, &scored, (name, set), named, writer)
+        };
+        let lists = passes.row_lists(ctx, parts.len(), |part, folder| {
+            let mut writer = RowWriter::<OutcomeRow>::create(folder)?;
+            fill(part, &mut writer)?;
+            writer.finish()
+        })?;
+        let Some(lists) = lists else { return Ok(()) };
+        let mut writer = RowWriter::<OutcomeRow>::create(ctx.out())?;
+        for part in 0..parts.len() {
+            match lists.files(part) {
+                None => fill(part, &mut writer)?,
+                Some(files) => each_batch(files, |batch| writer.writer.push_batch(batch))?,
+            }
+        }
+        writer.finish()
+    })
 }

@@ -19,11 +19,10 @@ use crate::stage::count::evidence::{
     CountInputs, ScoredGroup, check_weight_total, counting_unit, label, ranks, weight_units,
 };
 use crate::stage::count::{RowScoreInputs, SetScoreInputs};
-use crate::stage::kinds::PairStage;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::sharding::share::{ShardPass, StagePasses};
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder};
+use crate::stage::stage_builder::{Planned, StageBuilder};
 use crate::unit::AuditUnit;
 
 /// What the model or arm of a unit is compared with, on the same set and attribute.
@@ -41,33 +40,30 @@ fn other_unit(plan: &StagePlan<'_>, unit: &AuditUnit) -> Result<AuditUnit> {
     Ok(AuditUnit { model: other.to_string(), ..unit.clone() })
 }
 
-impl Stage for PairStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let units = [unit.clone(), other_unit(plan, unit)?];
-        let [first, second] = &units;
-        if !unit.set.is_empty() {
-            let sides =
-                [SetScoreInputs::need(first, true, b)?, SetScoreInputs::need(second, true, b)?];
-            let passes = b.passes();
-            let rows = sides[0].rows.clone();
-            return rows.work(1, move |ctx, row_context| {
-                let groups = &row_context.rows.layout().attributes[sides[0].position].groups;
-                plan.check_person_memory(row_context, groups.len() as u64)?;
-                write(ctx, passes, || {
-                    let [first, second] = &sides;
-                    let opened = [first.open(ctx, row_context)?, second.open(ctx, row_context)?];
-                    gather_switches(row_context, &opened)
-                })
-            });
-        }
-        let sides = [RowScoreInputs::need(first, true, b)?, RowScoreInputs::need(second, true, b)?];
+pub(crate) fn plan_pair<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let units = [unit.clone(), other_unit(plan, unit)?];
+    let [first, second] = &units;
+    if !unit.set.is_empty() {
+        let sides = [SetScoreInputs::need(first, true, b)?, SetScoreInputs::need(second, true, b)?];
         let passes = b.passes();
-        sides[0].rows.clone().work(1, move |ctx, row_context| {
-            plan.check_person_memory(row_context, 1)?;
-            write(ctx, passes, || gather_rows(ctx, row_context, &sides))
-        })
+        let rows = sides[0].rows.clone();
+        return rows.work(1, move |ctx, row_context| {
+            let groups = &row_context.rows.layout().attributes[sides[0].position].groups;
+            plan.check_person_memory(row_context, groups.len() as u64)?;
+            write(ctx, passes, || {
+                let [first, second] = &sides;
+                let opened = [first.open(ctx, row_context)?, second.open(ctx, row_context)?];
+                gather_switches(row_context, &opened)
+            })
+        });
     }
+    let sides = [RowScoreInputs::need(first, true, b)?, RowScoreInputs::need(second, true, b)?];
+    let passes = b.passes();
+    sides[0].rows.clone().work(1, move |ctx, row_context| {
+        plan.check_person_memory(row_context, 1)?;
+        write(ctx, passes, || gather_rows(ctx, row_context, &sides))
+    })
 }
 
 /// Writes the evidence, of all shards.

@@ -50,7 +50,7 @@ impl AttributeSlices {
                     format!("the columns of `metrics.by` make more than {SLICES_AT_MOST} slices");
                 let hint = "name fewer columns, or merge their values by `data.derive` with `map` \
                             or `bins`";
-                return Err(Fault::new("too-many-slices", what).hint(hint).into());
+                return Fault::new("too-many-slices", what).fail(hint);
             }
             let word = |column: usize, level: usize| {
                 level_name(&layout.slices[column].column, &layout.slices[column].levels[level])

@@ -23,7 +23,7 @@ use crate::stage::input::graphs_what;
 use crate::stage::kinds::{DiscoverStage, GenerateStage};
 use crate::stage::memory;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Opens, Planned, StageBuilder, StageInput, work};
 use crate::unit::AuditUnit;
 
 /// File of the stage `discover` for a scenario.
@@ -67,49 +67,47 @@ impl StageInput<DiscoverStage> {
     }
 }
 
-impl Stage for DiscoverStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let applied_sets = plan.applied_sets();
-        let found = applied_sets.iter().filter(|applied| applied.scenario().0 == unit.set);
-        let mut found = found.filter_map(|applied| Some((applied, applied.graphs()?)));
-        let Some((applied, graphs)) = found.next() else {
-            return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
+pub(crate) fn plan_discover<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let applied_sets = plan.applied_sets();
+    let found = applied_sets.iter().filter(|applied| applied.scenario().0 == unit.set);
+    let mut found = found.filter_map(|applied| Some((applied, applied.graphs()?)));
+    let Some((applied, graphs)) = found.next() else {
+        return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
+    };
+    // A block is a scenario, of which each statement is left out.
+    let graphs = match unit.block.as_str() {
+        "" => Cow::Borrowed(graphs),
+        scenario => Cow::Owned(graphs.without_each(scenario)),
+    };
+    b.value("counterfactuals", graphs.search_part());
+    b.texts([("attribute".to_owned(), applied.attribute.to_owned())]);
+    let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
+    let (applied, set, position) = (applied.clone(), applied.scenario().0, applied.position);
+    let bag = plan.input.of(&graphs_what(set)).next().map(|file| b.file(file));
+    work(move |ctx| {
+        let graphs = graphs.as_ref();
+        let graphs_of = |path: &Path| {
+            let bytes = files::read_start(path, bag_file::MAX_BYTES + 1)?;
+            bag_file::read_bag(path, &bytes)
         };
-        // A block is a scenario, of which each statement is left out.
-        let graphs = match unit.block.as_str() {
-            "" => Cow::Borrowed(graphs),
-            scenario => Cow::Owned(graphs.without_each(scenario)),
+        let asked_by = |error| {
+            let keys = ["counterfactuals", set, GraphUncertainBlock::WORD];
+            plan.with_model_place(error, &keys)
         };
-        b.value("counterfactuals", graphs.search_part());
-        b.texts([("attribute".to_owned(), applied.attribute.to_owned())]);
-        let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
-        let (applied, set, position) = (applied.clone(), applied.scenario().0, applied.position);
-        let bag = plan.input.of(&graphs_what(set)).next().map(|file| b.file(file));
-        work(move |ctx| {
-            let graphs = graphs.as_ref();
-            let graphs_of = |path: &Path| {
-                let bytes = files::read_start(path, bag_file::MAX_BYTES + 1)?;
-                bag_file::read_bag(path, &bytes)
-            };
-            let asked_by = |error| {
-                let keys = ["counterfactuals", set, GraphUncertainBlock::WORD];
-                plan.with_model_place(error, &keys)
-            };
-            let read = bag.map(graphs_of).transpose().map_err(asked_by)?;
-            rows.with(ctx, 0, |row_context| {
-                let variables = &applied.graph_variables(plan.job, graphs);
-                let memory = memory::allowed(plan.settings);
-                let bag = bag.zip(read.as_deref());
-                let asked = DiscoveryInputs { graphs, variables, position, bag, seed, memory };
-                let found = discover(row_context, &asked).map_err(asked_by)?;
-                refits::write(ctx.out(), &[training_hash(row_context, &asked)?], None)?;
-                found.iter().try_for_each(|scenario| {
-                    files::write_compact(&ctx.out().join(file_of(&scenario.scenario)), scenario)
-                })
+        let read = bag.map(graphs_of).transpose().map_err(asked_by)?;
+        rows.with(ctx, 0, |row_context| {
+            let variables = &applied.graph_variables(plan.job, graphs);
+            let memory = memory::allowed(plan.settings);
+            let bag = bag.zip(read.as_deref());
+            let asked = DiscoveryInputs { graphs, variables, position, bag, seed, memory };
+            let found = discover(row_context, &asked).map_err(asked_by)?;
+            refits::write(ctx.out(), &[training_hash(row_context, &asked)?], None)?;
+            found.iter().try_for_each(|scenario| {
+                files::write_compact(&ctx.out().join(file_of(&scenario.scenario)), scenario)
             })
         })
-    }
+    })
 }
 
 /// What was found of all sets that depend on graphs, with how the rows moved of those that make any.

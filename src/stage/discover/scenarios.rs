@@ -191,7 +191,7 @@ pub(crate) fn discover(
     let EncodedReplicates { encoding, blocks, draws, moments, .. } = &replicates;
     let all_rows = &moments[moments.len() - 1];
     let scenarios = ScenarioSearch::new(asked, &names, encoding, sensitive)?;
-    let mut found: Vec<Vec<BootstrapGraphs>> = vec![Vec::new(); scenarios.knowledge.len()];
+    let mut found: Vec<Vec<BootstrapGraphs>> = vec![Vec::new(); scenarios.scenarios.len()];
     row_context.pieces(drawn.len()).in_turn(
         |b| {
             let n = draws.effective_rows(b).unwrap_or_else(|| drawn[b].n_draws());
@@ -205,28 +205,25 @@ pub(crate) fn discover(
     let untaught: Vec<String> =
         groups.filter(|(_, code)| is_unseen(**code)).map(|(group, _)| group.clone()).collect();
     let mut all = Vec::new();
-    for (s, found) in found.into_iter().enumerate() {
+    for (SearchedScenario { name, knowledge, given }, found) in
+        scenarios.scenarios.iter().zip(found)
+    {
         let (replicates, worlds): (Vec<Option<SearchedReplicate>>, Vec<Vec<CausalWorld>>) =
             found.into_iter().unzip();
-        let bag = match &scenarios.given[s] {
-            None => BagOfDags::from_replicates(
-                names.clone(),
-                sensitive,
-                &replicates.into_iter().flatten().collect::<Vec<_>>(),
-                &scenarios.limits,
-            )?,
-            Some(given) => BagOfDags::from_given(
-                names.clone(),
-                sensitive,
-                given,
-                worlds.len(),
-                &scenarios.limits,
-            )?,
+        let (variables, limits) = (names.clone(), &scenarios.limits);
+        let bag = match given {
+            None => {
+                let found: Vec<SearchedReplicate> = replicates.into_iter().flatten().collect();
+                BagOfDags::from_replicates(variables, sensitive, &found, limits)?
+            }
+            Some(given) => {
+                BagOfDags::from_given(variables, sensitive, given, worlds.len(), limits)?
+            }
         };
         all.push(DiscoveredScenario {
-            scenario: scenarios.names[s].clone(),
+            scenario: name.clone(),
             worlds: CausalWorlds::new(encoding.clone(), bag, worlds, drawn, all_rows),
-            tiers: (0..names.len()).map(|v| scenarios.knowledge[s].tier(v)).collect(),
+            tiers: (0..names.len()).map(|v| knowledge.tier(v)).collect(),
             n_rows,
             n_dropped: blocks.dropped,
             untaught: untaught.clone(),
@@ -250,11 +247,8 @@ fn without_graphs(
                 FeatureColumn::Code(codes) => codes.as_slice(),
                 FeatureColumn::Number(_) => &[],
             };
-            let is_there = |level: &u32| codes.contains(level);
-            (
-                attribute.level_of_group.iter().map(is_there).collect::<Vec<bool>>(),
-                group.rows.n as u64,
-            )
+            let there = attribute.level_of_group.iter().map(|level| codes.contains(level));
+            (there.collect::<Vec<bool>>(), group.rows.n as u64)
         },
         |(part, n)| {
             seen.iter_mut().zip(part).for_each(|(seen, part)| *seen |= part);
@@ -307,14 +301,18 @@ pub(crate) fn training_hash(
 /// Everything that bootstraps are searched with.
 struct ScenarioSearch<'a> {
     inputs: &'a DiscoveryInputs<'a>,
-    names: Vec<String>,
     variables: &'a [String],
     encoding: &'a GraphEncoding,
     sensitive: usize,
-    knowledge: Vec<Knowledge>,
-    /// The graphs where they are given, not searched.
-    given: Vec<Option<GivenGraphs>>,
+    scenarios: Vec<SearchedScenario>,
     limits: DagLimits,
+}
+
+struct SearchedScenario {
+    name: String,
+    knowledge: Knowledge,
+    /// The graphs where they are given, not searched.
+    given: Option<GivenGraphs>,
 }
 
 impl<'a> ScenarioSearch<'a> {
@@ -328,43 +326,32 @@ impl<'a> ScenarioSearch<'a> {
             per_class: asked.graphs.worlds_at_most.size(),
             total: asked.graphs.worlds_total_at_most.size(),
         };
-        let (mut knowledge, mut given, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        let mut scenarios = Vec::new();
         for (name, scenario) in &asked.graphs.knowledge {
-            let known = scenario.to_knowledge(variables).map_err(|wrong| {
+            let knowledge = scenario.to_knowledge(variables).map_err(|wrong| {
                 let wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
-                Fault::new(
-                    "impossible-graph",
-                    format!("the knowledge `{name}` is contradictory: {}", wrong.join("; ")),
-                )
+                let wrong = wrong.join("; ");
+                let what = format!("the knowledge `{name}` is contradictory: {wrong}");
+                Fault::new("impossible-graph", what)
             })?;
-            let class = asked.graphs.given_class(variables, &known).map_err(|bad| {
+            let class = asked.graphs.given_class(variables, &knowledge).map_err(|bad| {
                 Fault::new("impossible-graph", format!("the given graph is not valid: {bad}"))
             })?;
             let mut stream = RandomStream::new(asked.seed.0, &format!("class/{name}"));
-            given.push(match (class, asked.bag) {
+            let given = match (class, asked.bag) {
                 (None, None) => None,
                 (Some(class), _) => {
                     let listed = list_or_sample(&class, limits.per_class, &mut stream);
                     Some(GivenGraphs { n_classes: 1, listed })
                 }
                 (None, Some((path, graphs))) => {
-                    let known = (variables, &known);
+                    let known = (variables, &knowledge);
                     Some(bag_file::given_graphs(path, graphs, known, &limits, &mut stream)?)
                 }
-            });
-            knowledge.push(known);
-            names.push(name.to_string());
+            };
+            scenarios.push(SearchedScenario { name: name.to_string(), knowledge, given });
         }
-        Ok(ScenarioSearch {
-            inputs: asked,
-            names,
-            variables,
-            encoding,
-            sensitive,
-            knowledge,
-            given,
-            limits,
-        })
+        Ok(ScenarioSearch { inputs: asked, variables, encoding, sensitive, scenarios, limits })
     }
 
     /// The worlds of one bootstrap in every scenario; its rows are as sure as `n` independent ones.
@@ -377,7 +364,7 @@ impl<'a> ScenarioSearch<'a> {
         let (knobs, singular) = self.inputs.graphs.search_settings();
         let mut fits = EquationCache::new(self.encoding, moments);
         let mut score = None;
-        let of_scenario = |(knowledge, given): (&Knowledge, &Option<GivenGraphs>)| {
+        let of_scenario = |SearchedScenario { knowledge, given, .. }: &SearchedScenario| {
             let replicate = match given {
                 Some(_) => None,
                 None => {
@@ -399,7 +386,7 @@ impl<'a> ScenarioSearch<'a> {
             let worlds = worlds_of_replicate(&mut fits, self.encoding, b, &dags, self.sensitive);
             Ok((replicate, worlds))
         };
-        self.knowledge.iter().zip(&self.given).map(of_scenario).collect()
+        self.scenarios.iter().map(of_scenario).collect()
     }
 }
 

@@ -22,9 +22,9 @@ use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::{ROLES, keeps_rows};
 use crate::stage::experiment::arm_selection::arm_selection;
 use crate::stage::experiment::fold_roles::FoldRoles;
-use crate::stage::kinds::{MeasureStage, PrepareStage, SelectedStage, SplitStage, TablesStage};
+use crate::stage::kinds::{MeasureStage, PrepareStage, SplitStage};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageInput, work};
 use crate::table::SelectedRow;
 use crate::table::file::RowWriter;
 use crate::table::picked::{gather_rows, join_tables};
@@ -35,10 +35,7 @@ use crate::table::{
 use crate::unit::AuditUnit;
 
 /// Which rows are audited and which train, fold by fold.
-pub(crate) fn plan_folds<'a>(
-    unit: &AuditUnit,
-    b: &mut StageBuilder<'_, 'a>,
-) -> Result<PlannedWork<'a>> {
+pub(crate) fn plan_folds<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
     let plan = b.plan;
     let experiment_plan = plan.experiment_of(unit)?;
     let rows = b.need::<PrepareStage>(unit)?;
@@ -80,66 +77,62 @@ pub(crate) fn plan_folds<'a>(
     })
 }
 
-impl Stage for SelectedStage {
-    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let rows = b.need::<PrepareStage>(&AuditUnit::default())?;
-        let keep = b.input("run.keep_rows", |job| job.run.keeps_outcomes());
-        let mut parts = Vec::new();
-        for experiment_plan in plan.experiments() {
-            let by_fold = RowInputs::of_experiment(b, &experiment_plan.unit())?;
-            // In the order of the table.
-            let mut arms: Vec<ExperimentArm> = experiment_plan
-                .arms()
-                .into_iter()
-                .filter(|&arm| experiment_plan.chosen_as(arm).is_some())
-                .collect();
-            arms.sort_by_cached_key(ExperimentArm::to_string);
-            for arm in arms {
-                let name = experiment_plan.arm_name(arm);
-                for fold in 0..experiment_plan.n_folds {
-                    let prefix = format!("{name}: ");
-                    let of = (fold, arm, None);
-                    let selection = arm_selection(b, &experiment_plan, of, &prefix)?;
-                    let rows = by_fold.in_fold(FoldRoles::Audited, fold);
-                    let block = experiment_plan.block;
-                    let of = (block.model.as_str(), block.from.as_str(), fold);
-                    parts.push((name.clone(), of, rows, selection));
-                }
+pub(crate) fn plan_selected<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let rows = b.need::<PrepareStage>(&AuditUnit::default())?;
+    let keep = b.input("run.keep_rows", |job| job.run.keeps_outcomes());
+    let mut parts = Vec::new();
+    for experiment_plan in plan.experiments() {
+        let by_fold = RowInputs::of_experiment(b, &experiment_plan.unit())?;
+        // In the order of the table.
+        let mut arms: Vec<ExperimentArm> = experiment_plan
+            .arms()
+            .into_iter()
+            .filter(|&arm| experiment_plan.chosen_as(arm).is_some())
+            .collect();
+        arms.sort_by_cached_key(ExperimentArm::to_string);
+        for arm in arms {
+            let name = experiment_plan.arm_name(arm);
+            for fold in 0..experiment_plan.n_folds {
+                let prefix = format!("{name}: ");
+                let of = (fold, arm, None);
+                let selection = arm_selection(b, &experiment_plan, of, &prefix)?;
+                let rows = by_fold.in_fold(FoldRoles::Audited, fold);
+                let block = experiment_plan.block;
+                let of = (block.model.as_str(), block.from.as_str(), fold);
+                parts.push((name.clone(), of, rows, selection));
             }
         }
-        work(move |ctx| {
-            let n_rows = rows.open(ctx)?.layout().n_rows;
-            if !keeps_rows(keep, n_rows) {
-                return Ok(());
-            }
-            let mut writer = RowWriter::<SelectedRow>::create(ctx.out())?;
-            for (name, of, rows, selection) in &parts {
-                rows.with(ctx, 0, |row_context| {
-                    let selection = selection(ctx, row_context)?;
-                    selection.write_selected(row_context, name, *of, &mut writer)
-                })?;
-            }
-            writer.finish()
-        })
     }
+    work(move |ctx| {
+        let n_rows = rows.open(ctx)?.layout().n_rows;
+        if !keeps_rows(keep, n_rows) {
+            return Ok(());
+        }
+        let mut writer = RowWriter::<SelectedRow>::create(ctx.out())?;
+        for (name, of, rows, selection) in &parts {
+            rows.with(ctx, 0, |row_context| {
+                let selection = selection(ctx, row_context)?;
+                selection.write_selected(row_context, name, *of, &mut writer)
+            })?;
+        }
+        writer.finish()
+    })
 }
 
-impl Stage for TablesStage {
-    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
-        let mut trials = b.plan.experiments();
-        // Arms are `NAME/ARM`.
-        trials.sort_by_key(|trial| format!("{}/", trial.name));
-        let mut tables: Vec<StageInput<MeasureStage>> = Vec::new();
-        for trial in &trials {
-            tables.extend(b.want_part(|b| b.need::<MeasureStage>(&trial.unit()))?);
-        }
-        work(move |ctx| {
-            let folders: Vec<&Path> = tables.iter().map(|stage| stage.folder(ctx)).collect();
-            gather_tables(ctx.out(), measured.folder(ctx), &folders)
-        })
+pub(crate) fn plan_tables<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
+    let mut trials = b.plan.experiments();
+    // Arms are `NAME/ARM`.
+    trials.sort_by_key(|trial| format!("{}/", trial.name));
+    let mut tables: Vec<StageInput<MeasureStage>> = Vec::new();
+    for trial in &trials {
+        tables.extend(b.want_part(|b| b.need::<MeasureStage>(&trial.unit()))?);
     }
+    work(move |ctx| {
+        let folders: Vec<&Path> = tables.iter().map(|stage| stage.folder(ctx)).collect();
+        gather_tables(ctx.out(), measured.folder(ctx), &folders)
+    })
 }
 
 /// The tables of the plain audit and of all experiments, in the order of their arms, in one.

@@ -5,7 +5,7 @@ pub(crate) mod blind;
 pub(crate) mod model_issues;
 pub(crate) mod power;
 pub(crate) mod questions;
-mod stage;
+pub(crate) mod stage;
 
 pub(crate) use questions::{counted_questions, questions};
 

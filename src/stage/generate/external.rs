@@ -36,7 +36,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::program::RowProgram;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageInput};
 use crate::unit::AuditUnit;
 
 /// File of the stage `external`.
@@ -92,43 +92,38 @@ impl<'a> ExternalInput<'a> {
     }
 }
 
-impl Stage for ExternalStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let applied = plan.set_of(unit)?;
-        let Some(program) = plan.external_program(applied.set, applied.block) else {
-            return Err(misfit(format!("no program makes the set `{}`", applied.set)));
-        };
-        let rows = RowInputs::of_job(b)?;
-        b.texts(program.inputs(plan.secret.as_deref())?);
-        b.files(&external_what(applied.set));
-        let everybody = b.value("everybody", !plan.job.experiments.is_empty());
-        rows.work(1, move |ctx, row_context| {
-            let asked = (row_context, applied.position, everybody);
-            let answer = ctx.out().join(ANSWER);
-            let (n, ended) = program.ask(ctx, &answer, |input| send_people(asked, input))?;
-            if n > 0 {
-                // An answer that does not fit is not kept: the program would not be asked
-                // again once it is corrected.
-                let fits = plan.external_rows(
-                    row_context,
-                    (&applied, &answer),
-                    (&RowClasses::Label, false),
-                );
-                return match fits {
-                    Err(Error::Data(fault)) => {
-                        let fault = ended.complete(*fault).in_file("its standard output");
-                        let place = plan.checked.places.at(&program.at);
-                        Err(Error::from(fault).asked_at(place))
-                    }
-                    other => other.map(|_| ()),
-                };
-            }
-            let fault = ended.fault("bad-output", "wrote no counterfactual");
-            let hint = "write a row for each row that the program gets, with its key";
-            Err(Error::from(fault.hint(hint)).asked_at(plan.checked.places.at(&program.at)))
-        })
-    }
+pub(crate) fn plan_external<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let applied = plan.set_of(unit)?;
+    let Some(program) = plan.external_program(applied.set, applied.block) else {
+        return Err(misfit(format!("no program makes the set `{}`", applied.set)));
+    };
+    let rows = RowInputs::of_job(b)?;
+    b.texts(program.inputs(plan.secret.as_deref())?);
+    b.files(&external_what(applied.set));
+    let everybody = b.value("everybody", !plan.job.experiments.is_empty());
+    rows.work(1, move |ctx, row_context| {
+        let asked = (row_context, applied.position, everybody);
+        let answer = ctx.out().join(ANSWER);
+        let (n, ended) = program.ask(ctx, &answer, |input| send_people(asked, input))?;
+        if n > 0 {
+            // An answer that does not fit is not kept: the program would not be asked
+            // again once it is corrected.
+            let fits =
+                plan.external_rows(row_context, (&applied, &answer), (&RowClasses::Label, false));
+            return match fits {
+                Err(Error::Data(fault)) => {
+                    let fault = ended.complete(*fault).in_file("its standard output");
+                    let place = plan.checked.places.at(&program.at);
+                    Err(Error::from(fault).asked_at(place))
+                }
+                other => other.map(|_| ()),
+            };
+        }
+        let fault = ended.fault("bad-output", "wrote no counterfactual");
+        let hint = "write a row for each row that the program gets, with its key";
+        Err(Error::from(fault.hint(hint)).asked_at(plan.checked.places.at(&program.at)))
+    })
 }
 
 /// Sends a row for each person with a group of an attribute, who is audited or need not be, and each
@@ -298,17 +293,14 @@ fn check_people(
         );
         let hint = "write a row for each person and each other group; leave people out of the \
                     audit by `data.keep`";
-        return Err(Fault::new("incomplete-counterfactuals", what)
-            .in_file(file.path())
-            .hint(hint)
-            .into());
+        return Fault::new("incomplete-counterfactuals", what).in_file(file.path()).fail(hint);
     }
     if let Some(at) = of_somebody.iter().position(|found| !found) {
         let row = file.describe_row(rows.keys()[at].file_row);
         let fault = Fault::new("unknown-key", "the data have no such row".to_owned());
         let hint = "make the counterfactuals of the rows of this job: `cfaudit run JOB --until \
                     generate --out DIR` with `run.keep_rows: counterfactuals` writes some of them";
-        return Err(fault.in_file(file.path()).at_row(row).hint(hint).into());
+        return fault.in_file(file.path()).at_row(row).fail(hint);
     }
     Ok(())
 }

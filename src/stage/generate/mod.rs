@@ -41,8 +41,7 @@ use crate::stage::generate::repeats::{RepeatInputs, RepeatModel, RepeatedPart};
 use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects, GenerationSums};
 use crate::stage::generate::support::SupportTests;
 use crate::stage::kinds::{
-    DiscoverStage, DoubtStage, FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage,
-    ScoreStage, SplitStage, SupportStage,
+    DiscoverStage, FitStage, GenerateStage, ReferenceStage, ScoreStage, SplitStage, SupportStage,
 };
 use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs, merge_folds};
 use crate::stage::models::AskedModels;
@@ -51,9 +50,7 @@ use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::share::{ShardPass, StagePasses};
-use crate::stage::stage_builder::{
-    Opens, OpensOfRows, PlannedWork, Stage, StageBuilder, StageInput,
-};
+use crate::stage::stage_builder::{Opens, OpensOfRows, Planned, StageBuilder, StageInput};
 use crate::unit::AuditUnit;
 
 /// File of the stage `fit` for a fold.
@@ -389,125 +386,115 @@ fn learning_knobs<'a>(applied: &AppliedSet<'a>) -> Result<StrategyPlan<'a>> {
     applied.block.knobs().ok_or_else(nothing)
 }
 
-impl Stage for FitStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let applied = plan.set_of(unit)?;
-        let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
-        of_set.rows().clone().work(0, move |ctx, row_context| {
-            let basis = of_set.basis(ctx, row_context)?;
-            let layout = row_context.rows.layout();
-            let extras = plan.extras(layout);
-            let variables = knobs.variables(layout, &extras, applied.position);
-            let hash = || {
-                let of = (&variables[..], knobs.condition());
-                refits::reference_hash(layout, of, &basis.classes, applied.position)
-            };
-            let mut read = Vec::new();
-            for fold in 0..basis.n_folds() {
-                let reference = basis.rows(fold).hashed(hash());
-                let learnt = knobs
-                    .learn(layout, &extras, &reference, applied.position)
-                    .map_err(|error| plan.with_set_place(error, &applied))?;
-                files::write_compact(&ctx.out().join(artifact(fold)), &learnt)?;
-                read.push(reference.content());
-            }
-            let external = of_set.external.as_ref().map(|of| of.sha256(ctx)).transpose()?;
-            refits::write(ctx.out(), &read, external)
-        })
-    }
-}
-
-impl Stage for GenerateStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let applied = plan.set_of(unit)?;
-        if let Some(graphs) = applied.graphs().filter(|graphs| graphs.makes_rows()) {
-            return world_rows::plan_world_rows(&applied, graphs, b);
-        }
-        // With a fold the training rows for it get counterfactuals, of what was learnt for it.
-        let of_set = match unit.fold {
-            None => SetInputs::need_tested(b, &applied)?,
-            Some(fold) => {
-                let rows = RowInputs::of_experiment(b, unit)?.in_fold(FoldRoles::Training, fold);
-                SetInputs::on_rows(b, &applied, rows)?
-            }
+pub(crate) fn plan_fit<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let applied = plan.set_of(unit)?;
+    let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
+    of_set.rows().clone().work(0, move |ctx, row_context| {
+        let basis = of_set.basis(ctx, row_context)?;
+        let layout = row_context.rows.layout();
+        let extras = plan.extras(layout);
+        let variables = knobs.variables(layout, &extras, applied.position);
+        let hash = || {
+            let of = (&variables[..], knobs.condition());
+            refits::reference_hash(layout, of, &basis.classes, applied.position)
         };
-        let knobs = applied.block.knobs();
-        let fit = knobs.map(|_| b.need::<FitStage>(&applied.unit())).transpose()?;
-        let graphs = applied.graphs().filter(|_| unit.fold.is_none());
-        let graphs = match graphs {
-            None => None,
-            Some(graphs) => {
-                b.texts([("scenario".to_owned(), applied.scenario().1.to_owned())]);
-                let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
-                Some((b.value("clip", graphs.clip_rule()), found))
-            }
-        };
-        // A reference in a separate file is the same for all folds.
-        let has_reference = plan.job.data.reference.is_some();
-        let learnt_in = unit.fold.map(|fold| if has_reference { 0 } else { fold });
-        b.value("features", plan.features);
-        if knobs.is_some_and(|knobs| knobs.matches_samples()) {
-            b.seed();
+        let mut read = Vec::new();
+        for fold in 0..basis.n_folds() {
+            let reference = basis.rows(fold).hashed(hash());
+            let learnt = knobs
+                .learn(layout, &extras, &reference, applied.position)
+                .map_err(|error| plan.with_set_place(error, &applied))?;
+            files::write_compact(&ctx.out().join(artifact(fold)), &learnt)?;
+            read.push(reference.content());
         }
-        let passes = b.row_passes();
-        of_set.rows().clone().work(1, move |ctx, row_context| {
-            let learnt = |n_folds: usize| match (&fit, learnt_in) {
-                (None, _) => Ok(Vec::new()),
-                (Some(fit), None) => fit.learnt(ctx, n_folds),
-                (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, fold)?]),
-            };
-            let Some((clip, found)) = &graphs else {
-                return of_set.generate(ctx, row_context, passes, learnt);
-            };
-            let found = found.open(ctx, applied.scenario().1)?;
-            of_set.generate_keys(ctx, row_context, (&found.worlds, *clip))
-        })
-    }
+        let external = of_set.external.as_ref().map(|of| of.sha256(ctx)).transpose()?;
+        refits::write(ctx.out(), &read, external)
+    })
 }
 
-impl Stage for QualityStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let applied = plan.set_of(unit)?;
-        let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
-        let (fit, made) = (b.need::<FitStage>(unit)?, b.need::<GenerateStage>(unit)?);
-        let map = b.input("report.map", |job| job.report.map);
-        let map = map.map(|wanted| (wanted, b.seed()));
-        of_set.rows().clone().work(1, move |ctx, row_context| {
-            let basis = of_set.basis(ctx, row_context)?;
-            let learnt = fit.learnt(ctx, basis.n_folds())?;
-            let tallies: Option<TransportTallies> =
-                knobs.matches_samples().then(|| made.read(ctx, TALLIES)).transpose()?;
-            let layout = row_context.rows.layout();
-            let judging = QualityInputs {
-                context: row_context,
-                reference: &basis,
-                classes: &basis.classes,
-                learnt: &learnt,
-                counterfactuals: &made.open(ctx, row_context)?,
-                tallies: tallies.as_ref(),
-                set: applied.set,
-                position: applied.position,
-                least: least_rows(&knobs, layout, basis.n_folds()),
-                map,
-            };
-            judging.write(ctx.out())
-        })
+pub(crate) fn plan_generate<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let applied = plan.set_of(unit)?;
+    if let Some(graphs) = applied.graphs().filter(|graphs| graphs.makes_rows()) {
+        return world_rows::plan_world_rows(&applied, graphs, b);
     }
+    // With a fold the training rows for it get counterfactuals, of what was learnt for it.
+    let of_set = match unit.fold {
+        None => SetInputs::need_tested(b, &applied)?,
+        Some(fold) => {
+            let rows = RowInputs::of_experiment(b, unit)?.in_fold(FoldRoles::Training, fold);
+            SetInputs::on_rows(b, &applied, rows)?
+        }
+    };
+    let knobs = applied.block.knobs();
+    let fit = knobs.map(|_| b.need::<FitStage>(&applied.unit())).transpose()?;
+    let graphs = applied.graphs().filter(|_| unit.fold.is_none());
+    let graphs = match graphs {
+        None => None,
+        Some(graphs) => {
+            b.texts([("scenario".to_owned(), applied.scenario().1.to_owned())]);
+            let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
+            Some((b.value("clip", graphs.clip_rule()), found))
+        }
+    };
+    // A reference in a separate file is the same for all folds.
+    let has_reference = plan.job.data.reference.is_some();
+    let learnt_in = unit.fold.map(|fold| if has_reference { 0 } else { fold });
+    b.value("features", plan.features);
+    if knobs.is_some_and(|knobs| knobs.matches_samples()) {
+        b.seed();
+    }
+    let passes = b.row_passes();
+    of_set.rows().clone().work(1, move |ctx, row_context| {
+        let learnt = |n_folds: usize| match (&fit, learnt_in) {
+            (None, _) => Ok(Vec::new()),
+            (Some(fit), None) => fit.learnt(ctx, n_folds),
+            (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, fold)?]),
+        };
+        let Some((clip, found)) = &graphs else {
+            return of_set.generate(ctx, row_context, passes, learnt);
+        };
+        let found = found.open(ctx, applied.scenario().1)?;
+        of_set.generate_keys(ctx, row_context, (&found.worlds, *clip))
+    })
 }
 
-impl Stage for PlaceboStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        plan_repeats(unit, RepeatedPart::GroupNames, b)
-    }
+pub(crate) fn plan_quality<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let applied = plan.set_of(unit)?;
+    let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
+    let (fit, made) = (b.need::<FitStage>(unit)?, b.need::<GenerateStage>(unit)?);
+    let map = b.input("report.map", |job| job.report.map);
+    let map = map.map(|wanted| (wanted, b.seed()));
+    of_set.rows().clone().work(1, move |ctx, row_context| {
+        let basis = of_set.basis(ctx, row_context)?;
+        let learnt = fit.learnt(ctx, basis.n_folds())?;
+        let tallies: Option<TransportTallies> =
+            knobs.matches_samples().then(|| made.read(ctx, TALLIES)).transpose()?;
+        let layout = row_context.rows.layout();
+        let judging = QualityInputs {
+            context: row_context,
+            reference: &basis,
+            classes: &basis.classes,
+            learnt: &learnt,
+            counterfactuals: &made.open(ctx, row_context)?,
+            tallies: tallies.as_ref(),
+            set: applied.set,
+            position: applied.position,
+            least: least_rows(&knobs, layout, basis.n_folds()),
+            map,
+        };
+        judging.write(ctx.out())
+    })
 }
 
-impl Stage for DoubtStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        plan_repeats(unit, RepeatedPart::ReferenceRows, b)
-    }
+pub(crate) fn plan_placebo<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    plan_repeats(unit, RepeatedPart::GroupNames, b)
+}
+
+pub(crate) fn plan_doubt<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    plan_repeats(unit, RepeatedPart::ReferenceRows, b)
 }
 
 /// Fits, generates, scores and counts a set several times, with one part changed.
@@ -515,7 +502,7 @@ fn plan_repeats<'a>(
     unit: &AuditUnit,
     part: RepeatedPart,
     b: &mut StageBuilder<'_, 'a>,
-) -> Result<PlannedWork<'a>> {
+) -> Planned<'a> {
     let plan = b.plan;
     let applied = plan.set_of(unit)?;
     let of_set = match part {

@@ -27,7 +27,7 @@ use crate::stage::plan::{StagePlan, split_unit};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageInput, work};
 use crate::table::support::is_told;
 use crate::table::whole;
 use crate::unit::AuditUnit;
@@ -50,41 +50,37 @@ impl StagePlan<'_> {
     }
 }
 
-impl Stage for SupportStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let experiment = Some(unit.experiment.as_str()).filter(|name| !name.is_empty());
-        let rows = RowInputs::need(b, &split_unit(experiment))?;
-        let reference = plan.need_reference(b)?;
-        b.input("data.missing.nominal", |job| job.data.missing.nominal);
-        b.input("data.features.onehot", |job| &job.data.features.onehot);
-        b.input("omitted", |job| {
-            job.models.values().map(|model| model.omitted()).collect::<Vec<_>>()
-        });
-        b.value("features", plan.features);
-        let passes = if reference.is_some() { b.row_passes() } else { b.passes() };
-        work(move |ctx| {
-            if !plan.features {
-                return Ok(());
-            }
-            rows.with(ctx, 1, |row_context| {
-                let reference = reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
-                let of_file = reference.is_some();
-                let basis = LearningReference::new(row_context, reference, RowClasses::Label)?;
-                let gather = || count(plan, row_context, &basis);
-                let counts = if of_file {
-                    gather()?
-                } else {
-                    let states = passes.gather(ctx, ShardPass::Learn, || {
-                        Ok((0..).zip(gather()?.into_iter().flatten()).collect())
-                    })?;
-                    let Some(states) = states else { return Ok(()) };
-                    by_attribute(states, basis.n_folds())
-                };
-                files::write_compact(&ctx.out().join(COUNTS), &counts)
-            })
+pub(crate) fn plan_support<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let experiment = Some(unit.experiment.as_str()).filter(|name| !name.is_empty());
+    let rows = RowInputs::need(b, &split_unit(experiment))?;
+    let reference = plan.need_reference(b)?;
+    b.input("data.missing.nominal", |job| job.data.missing.nominal);
+    b.input("data.features.onehot", |job| &job.data.features.onehot);
+    b.input("omitted", |job| job.models.values().map(|model| model.omitted()).collect::<Vec<_>>());
+    b.value("features", plan.features);
+    let passes = if reference.is_some() { b.row_passes() } else { b.passes() };
+    work(move |ctx| {
+        if !plan.features {
+            return Ok(());
+        }
+        rows.with(ctx, 1, |row_context| {
+            let reference = reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
+            let of_file = reference.is_some();
+            let basis = LearningReference::new(row_context, reference, RowClasses::Label)?;
+            let gather = || count(plan, row_context, &basis);
+            let counts = if of_file {
+                gather()?
+            } else {
+                let states = passes.gather(ctx, ShardPass::Learn, || {
+                    Ok((0..).zip(gather()?.into_iter().flatten()).collect())
+                })?;
+                let Some(states) = states else { return Ok(()) };
+                by_attribute(states, basis.n_folds())
+            };
+            files::write_compact(&ctx.out().join(COUNTS), &counts)
         })
-    }
+    })
 }
 
 /// Puts states of all parts together: those of an attribute stand together.
@@ -270,18 +266,8 @@ impl SupportTests {
         bits
     }
 
-    /// Writes the unsupported values of the counterfactuals that follow from the rows.
-    pub(crate) fn write_naive(
-        &self,
-        out: &Path,
-        row_context: RowContext<'_>,
-        position: usize,
-    ) -> Result<SupportSums> {
-        self.write(out, row_context, |g, sums| self.of_people(row_context, position, g, sums))
-    }
-
     /// The unsupported values of the people of a row group as they are, in other groups.
-    fn of_people(
+    pub(crate) fn of_people(
         &self,
         row_context: RowContext<'_>,
         position: usize,

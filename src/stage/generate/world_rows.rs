@@ -43,7 +43,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::worlds::missing_variable;
-use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageInput};
 
 /// File of the stage that says how rows moved.
 const WORLD_ROWS_FILE: &str = "world-rows.json";
@@ -85,7 +85,7 @@ pub(crate) fn plan_world_rows<'a>(
     applied: &AppliedSet<'a>,
     graphs: &'a GraphUncertainBlock,
     b: &mut StageBuilder<'_, 'a>,
-) -> Result<PlannedWork<'a>> {
+) -> Planned<'a> {
     let plan = b.plan;
     let rows = RowInputs::of_job(b)?;
     let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
@@ -380,7 +380,7 @@ impl WorldRowWriting<'_> {
                     (None, None) => {
                         let what = "a person has more than 65,535 different rows in one group";
                         let hint = "take fewer `bootstraps`, or add knowledge";
-                        return Err(Fault::new("too-many-graphs", what).hint(hint).into());
+                        return Fault::new("too-many-graphs", what).fail(hint);
                     }
                 };
                 made.reached.push(index);

@@ -130,7 +130,7 @@ impl PlannedFile {
             format!("`{}` was replaced or written to after the plan was made", path.display());
         let hint = "plan again once the file is whole and stays; copies of a file must keep its \
                     time of writing, as `cp -p` does";
-        Err(Fault::new("input-changed", what).in_file(path).hint(hint).into())
+        Fault::new("input-changed", what).in_file(path).fail(hint)
     }
 }
 

@@ -725,10 +725,9 @@ fn files_at(pattern: &str) -> Result<Vec<PathBuf>> {
     }
     if found.is_empty() {
         let what = format!("the folder `{pattern}` holds no file");
-        return Err(Fault::new("missing-file", what)
+        return Fault::new("missing-file", what)
             .in_file(pattern)
-            .hint("a folder is watched through its files; correct its path")
-            .into());
+            .fail("a folder is watched through its files; correct its path");
     }
     Ok(found)
 }

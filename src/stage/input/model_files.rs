@@ -22,9 +22,8 @@ pub(super) fn weight_files_of(model: &Path) -> Result<BTreeSet<PathBuf>> {
                 "the model stores weights in `{}`, outside its folder",
                 location.escape_debug()
             );
-            return Err(fault(what)
-                .hint("save the model with its weights inside, or in a file next to it")
-                .into());
+            return fault(what)
+                .fail("save the model with its weights inside, or in a file next to it");
         }
         files.insert(model.parent().unwrap_or(Path::new("")).join(parts().collect::<PathBuf>()));
     }

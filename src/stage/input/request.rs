@@ -45,9 +45,7 @@ use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::join::{JoinedScores, RecheckSample};
 use crate::stage::score::score_file::STALE_SCORES_HINT;
 use crate::stage::sharding::share::{RowShare, ShardPass, StagePasses};
-use crate::stage::stage_builder::{
-    Opens, OpensOfRows, PlannedWork, Stage, StageBuilder, StageInput,
-};
+use crate::stage::stage_builder::{Opens, OpensOfRows, Planned, StageBuilder, StageInput};
 use crate::unit::AuditUnit;
 
 /// What a stage says about its request.
@@ -129,16 +127,14 @@ pub(crate) struct RequestSource {
     pub(crate) recheck: Option<RecheckSample>,
 }
 
-impl Stage for RequestStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let (rows, passes) = (RowInputs::of_job(b)?, b.row_passes());
-        let of_set = !unit.set.is_empty();
-        let sources = of_set.then(|| request_sources(b, &unit.set)).transpose()?;
-        rows.work(1, move |ctx, row_context| {
-            let opened = sources.as_ref().map(|sources| sources(ctx, row_context)).transpose()?;
-            write_request(ctx, passes, row_context, opened.as_deref())
-        })
-    }
+pub(crate) fn plan_request<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let (rows, passes) = (RowInputs::of_job(b)?, b.row_passes());
+    let of_set = !unit.set.is_empty();
+    let sources = of_set.then(|| request_sources(b, &unit.set)).transpose()?;
+    rows.work(1, move |ctx, row_context| {
+        let opened = sources.as_ref().map(|sources| sources(ctx, row_context)).transpose()?;
+        write_request(ctx, passes, row_context, opened.as_deref())
+    })
 }
 
 /// Writes the request for the counterfactuals of these sources; without any for the rows as they

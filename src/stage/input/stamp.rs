@@ -170,15 +170,14 @@ impl FileStamp {
             return Ok(());
         }
         let path = self.path.display();
-        Err(Fault::new(
+        Fault::new(
             "input-changed",
             format!("`{path}` was replaced, changed or removed while the run read it"),
         )
         .in_file(&self.path)
-        .hint(
+        .fail(
             "no result of it was stored; run again when the file is complete and no longer changes",
         )
-        .into())
     }
 }
 

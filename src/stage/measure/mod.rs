@@ -12,7 +12,7 @@ mod quality_map;
 mod row_builder;
 mod score_rows;
 mod spread;
-mod stage;
+pub(crate) mod stage;
 pub(crate) mod support;
 mod worlds;
 

@@ -9,15 +9,15 @@ use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::graph_sets;
 use crate::stage::experiment::plan::{ExperimentPlan, arm_name, with_set};
 use crate::stage::kinds::{
-    CountStage, DoubtStage, FlipsStage, GenerateStage, MeasureStage, PairStage, PlaceboStage,
-    QualityStage, ThresholdStage, TrainStage, WorldsStage,
+    CountStage, DoubtStage, FlipsStage, GenerateStage, PairStage, PlaceboStage, QualityStage,
+    ThresholdStage, TrainStage, WorldsStage,
 };
 use crate::stage::measure;
 use crate::stage::measure::amounts::{self, AmountInputs};
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder};
+use crate::stage::stage_builder::{Opens, Planned, StageBuilder};
 use crate::stage::train::repeat::need_repeats;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::gather_rows;
@@ -239,61 +239,59 @@ fn model_tables<'a>(
     }))
 }
 
-impl Stage for MeasureStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let named = !unit.experiment.is_empty();
-        let experiment = named.then(|| plan.experiment_of(unit)).transpose()?;
-        let rows = RowInputs::of_audit(b, unit)?;
-        let (mut graphs, mut quality, mut made) = (None, Vec::new(), Vec::new());
-        let audits = match &experiment {
-            Some(experiment) => AuditInputs::of_experiment(experiment, b)?,
-            None => {
-                graphs = b.want_part(graph_sets)?;
-                let sets = plan.applied_sets();
-                let of_set = |set: &AppliedSet<'a>| (set.clone(), set.unit());
-                let moved = sets.iter().filter(|set| set.block.knobs().is_some());
-                let moved = moved.filter(|_| plan.wants_quality()).map(of_set);
-                quality = b.want_each::<QualityStage, _>(moved)?;
-                made = b.want_each::<GenerateStage, _>(sets.iter().map(of_set))?;
-                AuditInputs::of_job(b)?
-            }
-        };
-        let amounts = if named { Vec::new() } else { AmountInputs::of_job(b)? };
-        let models = model_tables(b, experiment.as_ref())?;
-        let pairs = b.value("compared", compared_pairs(plan, experiment.as_ref()));
-        let pairs = need_pairs(&audits, &pairs, b)?;
-        b.input("metrics", |job| &job.metrics);
-        let maps = b.input("maps", |job| job.report.map.is_some());
-        b.input("data.label", |job| job.data.label.without_words());
-        b.input("data.favourable", |job| &job.data.favourable);
-        b.seed();
-        b.input("models that give points", |job| {
-            let models = job.models.iter().filter(|(_, model)| model.gives_points());
-            models.map(|(name, _)| name).collect::<Vec<_>>()
-        });
-        b.input("fit of knowledge", |job| {
-            let sets = job.counterfactuals.iter();
-            let asked = sets.filter_map(|(name, set)| Some((name, set.graphs()?.fit_reference()?)));
-            asked.collect::<Vec<_>>()
-        });
-        b.input("placebo", |job| {
-            let sets = job.counterfactuals.iter();
-            sets.filter_map(|(name, set)| Some((name, set.placebo?))).collect::<Vec<_>>()
-        });
-        rows.work(0, move |ctx, row_context| {
-            if plan.wants_quality() && !named {
-                measure::gather_quality(ctx, &quality, maps)?;
-            }
-            let graphs = graphs.as_ref().map(|graphs| graphs(ctx)).transpose()?;
-            let graphs = graphs.unwrap_or_default();
-            models(ctx)?;
-            if !amounts.is_empty() {
-                amounts::check_memory(plan.settings, row_context)?;
-            }
-            let audits = (audits.as_slice(), amounts.as_slice());
-            let sets = (graphs.as_slice(), made.as_slice());
-            measure::measure(ctx, plan.checked, row_context, audits, sets, &pairs)
-        })
-    }
+pub(crate) fn plan_measure<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let named = !unit.experiment.is_empty();
+    let experiment = named.then(|| plan.experiment_of(unit)).transpose()?;
+    let rows = RowInputs::of_audit(b, unit)?;
+    let (mut graphs, mut quality, mut made) = (None, Vec::new(), Vec::new());
+    let audits = match &experiment {
+        Some(experiment) => AuditInputs::of_experiment(experiment, b)?,
+        None => {
+            graphs = b.want_part(graph_sets)?;
+            let sets = plan.applied_sets();
+            let of_set = |set: &AppliedSet<'a>| (set.clone(), set.unit());
+            let moved = sets.iter().filter(|set| set.block.knobs().is_some());
+            let moved = moved.filter(|_| plan.wants_quality()).map(of_set);
+            quality = b.want_each::<QualityStage, _>(moved)?;
+            made = b.want_each::<GenerateStage, _>(sets.iter().map(of_set))?;
+            AuditInputs::of_job(b)?
+        }
+    };
+    let amounts = if named { Vec::new() } else { AmountInputs::of_job(b)? };
+    let models = model_tables(b, experiment.as_ref())?;
+    let pairs = b.value("compared", compared_pairs(plan, experiment.as_ref()));
+    let pairs = need_pairs(&audits, &pairs, b)?;
+    b.input("metrics", |job| &job.metrics);
+    let maps = b.input("maps", |job| job.report.map.is_some());
+    b.input("data.label", |job| job.data.label.without_words());
+    b.input("data.favourable", |job| &job.data.favourable);
+    b.seed();
+    b.input("models that give points", |job| {
+        let models = job.models.iter().filter(|(_, model)| model.gives_points());
+        models.map(|(name, _)| name).collect::<Vec<_>>()
+    });
+    b.input("fit of knowledge", |job| {
+        let sets = job.counterfactuals.iter();
+        let asked = sets.filter_map(|(name, set)| Some((name, set.graphs()?.fit_reference()?)));
+        asked.collect::<Vec<_>>()
+    });
+    b.input("placebo", |job| {
+        let sets = job.counterfactuals.iter();
+        sets.filter_map(|(name, set)| Some((name, set.placebo?))).collect::<Vec<_>>()
+    });
+    rows.work(0, move |ctx, row_context| {
+        if plan.wants_quality() && !named {
+            measure::gather_quality(ctx, &quality, maps)?;
+        }
+        let graphs = graphs.as_ref().map(|graphs| graphs(ctx)).transpose()?;
+        let graphs = graphs.unwrap_or_default();
+        models(ctx)?;
+        if !amounts.is_empty() {
+            amounts::check_memory(plan.settings, row_context)?;
+        }
+        let audits = (audits.as_slice(), amounts.as_slice());
+        let sets = (graphs.as_slice(), made.as_slice());
+        measure::measure(ctx, plan.checked, row_context, audits, sets, &pairs)
+    })
 }

@@ -18,14 +18,14 @@ use crate::num::score_scale::ScoreScale;
 use crate::stage::advice::IssueNote;
 use crate::stage::count::evidence::{CountSettings, RowCounting};
 use crate::stage::generate::support::UnsupportedValue;
-use crate::stage::kinds::{LabelStage, SupportStage};
+use crate::stage::kinds::SupportStage;
 use crate::stage::measure::labels::CountedRows;
 use crate::stage::plan::StagePlan;
 use crate::stage::preview::traps;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::rule_of;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
+use crate::stage::stage_builder::{Planned, StageBuilder, work};
 use crate::unit::{AuditUnit, UnitKind};
 
 /// File of the stage `labels`.
@@ -94,45 +94,42 @@ impl RowsLook {
     }
 }
 
-impl Stage for LabelStage {
-    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let (plan, rows) = (b.plan, RowInputs::of_job(b)?);
-        let of_sets = plan.applied_sets();
-        let tested: BTreeSet<usize> = of_sets.iter().map(|set| set.position).collect();
-        let support = !tested.is_empty() && plan.features;
-        let support = support.then(|| b.need::<SupportStage>(&AuditUnit::default())).transpose()?;
-        b.value("tested", &tested);
-        b.value("features", plan.features);
-        b.input("decisions", |job| {
-            let decides = |(name, model): (_, &'a ModelBlock)| {
-                let factual = model.made_elsewhere().map(|scores| scores.factual.clone());
-                let scale = plan.score_scale(model);
-                (name, factual, &model.threshold, model.threshold_rule, scale)
-            };
-            job.models.iter().map(decides).collect::<Vec<_>>()
-        });
-        work(move |ctx| {
-            let look = rows.with(ctx, 1, |row_context| {
-                let (audited, trained) =
-                    (row_context.roles.n_audited(), row_context.roles.n_trained());
-                let counted = count(plan, row_context)?;
-                let (traps, constant) = traps::find(plan, row_context)?;
-                let labels = side_labels(row_context)?;
-                let mut unsupported = BTreeMap::new();
-                for (support, &position) in
-                    support.iter().flat_map(|of| tested.iter().map(move |at| (of, at)))
-                {
-                    let layout = row_context.rows.layout();
-                    let tests = support.tests(ctx, plan, (layout, position))?;
-                    let found = tests.map(|tests| tests.standing(row_context, position));
-                    let name = layout.attributes[position].name.clone();
-                    unsupported.insert(name, found.transpose()?.unwrap_or_default());
-                }
-                Ok(RowsLook { audited, trained, counted, labels, traps, constant, unsupported })
-            })?;
-            files::write_compact(&ctx.out().join(COUNTED), &look)
-        })
-    }
+pub(crate) fn plan_label<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let (plan, rows) = (b.plan, RowInputs::of_job(b)?);
+    let of_sets = plan.applied_sets();
+    let tested: BTreeSet<usize> = of_sets.iter().map(|set| set.position).collect();
+    let support = !tested.is_empty() && plan.features;
+    let support = support.then(|| b.need::<SupportStage>(&AuditUnit::default())).transpose()?;
+    b.value("tested", &tested);
+    b.value("features", plan.features);
+    b.input("decisions", |job| {
+        let decides = |(name, model): (_, &'a ModelBlock)| {
+            let factual = model.made_elsewhere().map(|scores| scores.factual.clone());
+            let scale = plan.score_scale(model);
+            (name, factual, &model.threshold, model.threshold_rule, scale)
+        };
+        job.models.iter().map(decides).collect::<Vec<_>>()
+    });
+    work(move |ctx| {
+        let look = rows.with(ctx, 1, |row_context| {
+            let (audited, trained) = (row_context.roles.n_audited(), row_context.roles.n_trained());
+            let counted = count(plan, row_context)?;
+            let (traps, constant) = traps::find(plan, row_context)?;
+            let labels = side_labels(row_context)?;
+            let mut unsupported = BTreeMap::new();
+            for (support, &position) in
+                support.iter().flat_map(|of| tested.iter().map(move |at| (of, at)))
+            {
+                let layout = row_context.rows.layout();
+                let tests = support.tests(ctx, plan, (layout, position))?;
+                let found = tests.map(|tests| tests.standing(row_context, position));
+                let name = layout.attributes[position].name.clone();
+                unsupported.insert(name, found.transpose()?.unwrap_or_default());
+            }
+            Ok(RowsLook { audited, trained, counted, labels, traps, constant, unsupported })
+        })?;
+        files::write_compact(&ctx.out().join(COUNTED), &look)
+    })
 }
 
 fn side_labels(row_context: RowContext<'_>) -> Result<SideLabels> {

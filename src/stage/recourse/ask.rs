@@ -11,7 +11,7 @@ use crate::model::Scorer;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
 use crate::stage::models::OpenModels;
-use crate::stage::recourse::inputs::RecourseInputs;
+use crate::stage::recourse::RecourseInputs;
 use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::asked_rows::PairedRows;

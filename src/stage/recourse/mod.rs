@@ -7,13 +7,13 @@
 //! the job bounds by `at_most`. Weights of rows do not take part in it: people are counted.
 
 pub(crate) mod ask;
-pub(crate) mod inputs;
 pub(crate) mod people;
 pub(crate) mod tables;
 pub(crate) mod unshared_numbers;
 
 use std::path::Path;
 
+use crate::data::Attribute;
 use crate::error::Result;
 use crate::exec::{StageContext, misfit};
 use crate::num::decimal::Decimal;
@@ -25,21 +25,37 @@ use crate::recourse::chance::p_values;
 use crate::recourse::definition::RecourseCriterion;
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::groups::{GroupPair, pairs};
+use crate::recourse::knobs::RecourseBlock;
 use crate::recourse::rank::DefinitionRanking;
 use crate::stage::kinds::{RecourseStage, ScoreStage};
-use crate::stage::models::AskedModels;
+use crate::stage::models::{AskedModels, OpenModels};
 use crate::stage::plan::StagePlan;
-use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::recourse::tables::{ComparisonResult, RecourseWriter};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageFolders};
 use crate::unit::AuditUnit;
 
 /// Subgroups whose p-values are drawn between two looks at whether the run is to stop.
 const SUBGROUPS_PER_CHECK: usize = 256;
+
+/// What a run of the stage works with.
+pub(crate) struct RecourseInputs<'a> {
+    /// The attribute.
+    pub attribute: &'a Attribute,
+    /// The block of the job.
+    pub recourse: &'a RecourseBlock,
+    /// The audited people.
+    pub people: &'a RecoursePeople,
+    /// The models of all folds.
+    pub models: &'a OpenModels<'a>,
+    /// Whether scoring a row costs less than remembering it.
+    pub linear: bool,
+    /// The seed of the job.
+    pub seed: u64,
+}
 
 /// The stages of all blocks by attribute, in the order of the tables.
 pub(crate) fn recourse_folders(b: &mut StageBuilder<'_, '_>) -> Result<StageFolders> {
@@ -51,47 +67,44 @@ pub(crate) fn recourse_folders(b: &mut StageBuilder<'_, '_>) -> Result<StageFold
     }))
 }
 
-impl Stage for RecourseStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan: &'a StagePlan<'a> = b.plan;
-        let (position, attribute) = plan.attribute_of(unit)?;
-        let path = format!("recourse.{attribute}");
-        let Some(block) = plan.job.recourse.get(attribute) else {
-            return Err(misfit(format!("the job has no block `{path}`")));
-        };
-        let (name, model) = plan.model_of(&AuditUnit::of_model(block.model.as_str()))?;
-        let (rows, scores) =
-            (RowInputs::of_job(b)?, b.need::<ScoreStage>(&AuditUnit::of_model(name))?);
-        let rule = RuleInputs::need(b, name, model)?;
-        b.value(&path, block);
-        b.input("data.bins", |job| &job.data.bins);
-        b.input("data.features.onehot", |job| &job.data.features.onehot);
-        b.input("data.missing", |job| &job.data.missing);
-        b.input("favourable", |job| job.data.favourable_side());
-        if block.chance.is_some() || plan.job.data.person.is_some() {
-            b.seed();
-        }
-        let asked = AskedModels::need(b, &AuditUnit::of_model(name))?;
-        rows.work(0, move |ctx, row_context| {
-            let scores = scores.open(ctx, row_context)?;
-            let rule = rule.open(ctx, row_context, &scores)?;
-            let scored = (&scores, rule);
-            let people = RecoursePeople::read(row_context, plan.job, position, block, scored)?;
-            let layout = row_context.rows.layout();
-            let of = (position, attribute.as_str());
-            unshared_numbers::refuse(plan.checked, layout, of, people.feature_columns())?;
-            let seed = plan.job.run.seed.0;
-            let of = RecourseInputs {
-                attribute: &layout.attributes[position],
-                recourse: block,
-                people: &people,
-                models: &asked.open(ctx, layout)?,
-                linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),
-                seed,
-            };
-            run(ctx, row_context, &of, ctx.out())
-        })
+pub(crate) fn plan_recourse<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan: &'a StagePlan<'a> = b.plan;
+    let (position, attribute) = plan.attribute_of(unit)?;
+    let path = format!("recourse.{attribute}");
+    let Some(block) = plan.job.recourse.get(attribute) else {
+        return Err(misfit(format!("the job has no block `{path}`")));
+    };
+    let (name, model) = plan.model_of(&AuditUnit::of_model(block.model.as_str()))?;
+    let (rows, scores) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(&AuditUnit::of_model(name))?);
+    let rule = RuleInputs::need(b, name, model)?;
+    b.value(&path, block);
+    b.input("data.bins", |job| &job.data.bins);
+    b.input("data.features.onehot", |job| &job.data.features.onehot);
+    b.input("data.missing", |job| &job.data.missing);
+    b.input("favourable", |job| job.data.favourable_side());
+    if block.chance.is_some() || plan.job.data.person.is_some() {
+        b.seed();
     }
+    let asked = AskedModels::need(b, &AuditUnit::of_model(name))?;
+    rows.work(0, move |ctx, row_context| {
+        let scores = scores.open(ctx, row_context)?;
+        let rule = rule.open(ctx, row_context, &scores)?;
+        let scored = (&scores, rule);
+        let people = RecoursePeople::read(row_context, plan.job, position, block, scored)?;
+        let layout = row_context.rows.layout();
+        let of = (position, attribute.as_str());
+        unshared_numbers::refuse(plan.checked, layout, of, people.feature_columns())?;
+        let seed = plan.job.run.seed.0;
+        let of = RecourseInputs {
+            attribute: &layout.attributes[position],
+            recourse: block,
+            people: &people,
+            models: &asked.open(ctx, layout)?,
+            linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),
+            seed,
+        };
+        run(ctx, row_context, &of, ctx.out())
+    })
 }
 
 /// Compares every pair of groups and writes the tables.

@@ -150,13 +150,12 @@ impl RecoursePeople {
         if rows.n >= u32::MAX as usize {
             let what =
                 format!("{} rows are audited, and recourse numbers them with 32 bits", rows.n);
-            return Err(Fault::new("too-many-rows", what)
-                .hint("audit fewer rows, by `data.keep` or `data.split`")
-                .into());
+            let hint = "audit fewer rows, by `data.keep` or `data.split`";
+            return Fault::new("too-many-rows", what).fail(hint);
         }
         let about = attribute_features(layout, attribute);
         let others = decision_strata(layout, &rows, &about, &judged);
-        let (mut features, mut put, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut features, mut encodings, mut columns) = (Vec::new(), Vec::new(), Vec::new());
         let plain = (0..layout.features.len())
             .filter(|&f| is_looked_at(layout, &about, job, f))
             .map(|f| recourse_column(layout, &rows, f, job, recourse));
@@ -164,10 +163,10 @@ impl RecoursePeople {
             let at = members.iter().map(|member| layout.feature(member.as_str()));
             Some(onehot_column(name.as_str(), members, &at.collect::<Option<Vec<_>>>()?, &rows))
         });
-        for RecourseColumn { feature, encoding, kind, outside } in plain.chain(onehot) {
+        for (feature, encoding, outside) in plain.chain(onehot) {
             columns.push(ColumnNotes { outside, rule: rule_in_words(recourse, &feature.name) });
-            features.push(with_rules(feature, recourse, kind)?);
-            put.push(encoding);
+            features.push(with_rules(feature, recourse)?);
+            encodings.push(encoding);
         }
         let audited = AuditedRows {
             features,
@@ -175,7 +174,6 @@ impl RecoursePeople {
             favourable: judged.iter().map(|row| row.favourable).collect(),
             others,
         };
-        let again = WriteBack::derived_only(layout);
         Ok(RecoursePeople {
             audited,
             columns,
@@ -184,8 +182,8 @@ impl RecoursePeople {
             judged,
             rule,
             favourable_is_positive,
-            encodings: put,
-            write_back: again,
+            encodings,
+            write_back: WriteBack::derived_only(layout),
         })
     }
 
@@ -256,20 +254,17 @@ fn fill_numbers(rows: &mut FeatureRows, column: usize, range: std::ops::Range<us
 }
 
 /// What a feature is derived from in the end; itself if it is not derived.
-fn roots(layout: &Layout, feature: usize) -> BTreeSet<usize> {
-    match layout.derivation(feature) {
-        None => BTreeSet::from([feature]),
-        Some(derived) => {
-            derived.parents.iter().flatten().flat_map(|&parent| roots(layout, parent)).collect()
-        }
-    }
+fn roots(layout: &Layout, feature: usize) -> impl Iterator<Item = usize> {
+    let all = layout.with_ancestors(feature).into_iter();
+    all.filter(|&feature| layout.derivation(feature).is_none())
 }
 
 /// The features that are the attribute's column, what it is derived from, or made of that.
 pub(crate) fn attribute_features(layout: &Layout, attribute: usize) -> BTreeSet<usize> {
     let own = layout.attributes[attribute].feature;
-    let of = roots(layout, own);
-    (0..layout.features.len()).filter(|&f| f == own || !roots(layout, f).is_disjoint(&of)).collect()
+    let of: BTreeSet<usize> = roots(layout, own).collect();
+    let is_about = |&f: &usize| f == own || roots(layout, f).any(|root| of.contains(&root));
+    (0..layout.features.len()).filter(is_about).collect()
 }
 
 /// Whether recourse sees a feature by itself: a model reads it, it says nothing of the attribute
@@ -284,8 +279,7 @@ pub(crate) fn is_looked_at(layout: &Layout, about: &BTreeSet<usize>, job: &Job, 
 
 /// Whether a feature is derived from another that models read, and so follows it.
 fn follows(layout: &Layout, feature: usize) -> bool {
-    layout.derivation(feature).is_some()
-        && roots(layout, feature).iter().any(|&root| layout.is_input(root))
+    layout.derivation(feature).is_some() && roots(layout, feature).any(|root| layout.is_input(root))
 }
 
 /// The same number for rows that agree in all that decides about them in addition to the features:
@@ -323,13 +317,9 @@ fn decision_strata(
         .collect()
 }
 
-/// A column as the engine sees it, without rules.
-struct RecourseColumn {
-    feature: RecourseFeature,
-    encoding: LevelEncoding,
-    kind: LevelDistance,
-    outside: u64,
-}
+/// A column as the engine sees it, without rules and weight; how it is written back; and the rows
+/// whose number lies outside of all bins.
+type RecourseColumn = (RecourseFeature, LevelEncoding, u64);
 
 fn recourse_column(
     layout: &Layout,
@@ -345,14 +335,9 @@ fn recourse_column(
         NumberCost::RangeShare => LevelDistance::RangeShare,
         NumberCost::Absolute => LevelDistance::Absolute,
     };
-    let distance = |kind: LevelDistance| cost.unwrap_or(kind);
-    let plain = |levels: Vec<String>, scale, missing, codes, model_numbers| RecourseFeature {
+    let named = |kind: LevelDistance| RecourseFeature {
         name: of.name.clone(),
-        levels,
-        scale,
-        missing,
-        codes,
-        model_numbers,
+        cost: ChangeCost { distance: cost.unwrap_or(kind), ..ChangeCost::default() },
         ..RecourseFeature::default()
     };
     match &rows.columns[f] {
@@ -365,8 +350,9 @@ fn recourse_column(
             let written = order.iter().copied().chain([MISSING]).collect();
             let of_level =
                 job.data.missing.nominal == MissingRule::Level && of.kind == FeatureKind::Nominal;
-            let named = levels.iter().position(|level| level == MISSING_LEVEL).filter(|_| of_level);
-            let missing = named
+            let worded = levels.iter().position(|level| level == MISSING_LEVEL);
+            let missing = worded
+                .filter(|_| of_level)
                 .map(|at| at as u32)
                 .or_else(|| codes.contains(&MISSING).then_some(levels.len() as u32));
             if missing == Some(levels.len() as u32) {
@@ -377,15 +363,12 @@ fn recourse_column(
                 .map(|&code| place.get(code as usize).copied().or(missing).unwrap_or(0))
                 .collect();
             let ordered = of.kind == FeatureKind::OrdinalLevel || is_binned(layout, f);
-            let scale = if ordered { LevelScale::Ordered } else { LevelScale::Nominal };
-            let kind =
-                distance(if ordered { LevelDistance::Positions } else { LevelDistance::Unit });
-            RecourseColumn {
-                feature: plain(levels, scale, missing, codes, None),
-                encoding: LevelEncoding::Code(f, written),
-                kind,
-                outside: 0,
-            }
+            let (scale, kind) = match ordered {
+                true => (LevelScale::Ordered, LevelDistance::Positions),
+                false => (LevelScale::Nominal, LevelDistance::Unit),
+            };
+            let feature = RecourseFeature { levels, scale, missing, codes, ..named(kind) };
+            (feature, LevelEncoding::Code(f, written), 0)
         }
         FeatureColumn::Number(numbers) => {
             let bins: Vec<DerivedBin> = name
@@ -394,20 +377,16 @@ fn recourse_column(
                 .unwrap_or_default();
             if !bins.is_empty() {
                 let cut = bin_numbers(numbers, &bins);
-                let (outside, targets) = (cut.outside, cut.model_numbers.targets.clone());
-                let feature = plain(
-                    cut.levels,
-                    LevelScale::Ordered,
-                    cut.missing,
-                    cut.codes,
-                    Some(cut.model_numbers),
-                );
-                return RecourseColumn {
-                    feature,
-                    encoding: LevelEncoding::Number(f, targets),
-                    kind: distance(LevelDistance::Positions),
-                    outside,
+                let encoding = LevelEncoding::Number(f, cut.model_numbers.targets.clone());
+                let feature = RecourseFeature {
+                    levels: cut.levels,
+                    scale: LevelScale::Ordered,
+                    missing: cut.missing,
+                    codes: cut.codes,
+                    model_numbers: Some(cut.model_numbers),
+                    ..named(LevelDistance::Positions)
                 };
+                return (feature, encoding, cut.outside);
             }
             let mut values = distinct_numbers(numbers);
             let mut levels: Vec<String> = values.iter().map(|&x| float_text(x)).collect();
@@ -423,21 +402,17 @@ fn recourse_column(
             let codes = numbers.iter().map(code).collect();
             values.extend(missing.map(|_| f64::NAN));
             let ordinal = of.kind == FeatureKind::OrdinalNumber;
-            let kind = distance(if ordinal { LevelDistance::Positions } else { by_number });
-            let by_position =
-                ordinal && matches!(kind, LevelDistance::Positions | LevelDistance::Unit);
+            let named = named(if ordinal { LevelDistance::Positions } else { by_number });
+            let by_position = ordinal
+                && matches!(named.cost.distance, LevelDistance::Positions | LevelDistance::Unit);
             // What the model reads is distinguished from the level, because the audit's positions
             // are not numbers.
-            let behind = by_position
+            let model_numbers = by_position
                 .then(|| ModelNumbers { numbers: numbers.clone(), targets: values.clone() });
             let scale =
                 if by_position { LevelScale::Ordered } else { LevelScale::Numbers(values.clone()) };
-            RecourseColumn {
-                feature: plain(levels, scale, missing, codes, behind),
-                encoding: LevelEncoding::Number(f, values),
-                kind,
-                outside: 0,
-            }
+            let feature = RecourseFeature { levels, scale, missing, codes, model_numbers, ..named };
+            (feature, LevelEncoding::Number(f, values), 0)
         }
     }
 }
@@ -500,20 +475,15 @@ fn onehot_column(
         model_numbers: behind,
         ..RecourseFeature::default()
     };
-    let (encoding, kind) = (LevelEncoding::OneHot(at.to_vec()), LevelDistance::Unit);
-    RecourseColumn { feature, encoding, kind, outside: 0 }
+    (feature, LevelEncoding::OneHot(at.to_vec()), 0)
 }
 
 /// The feature with the rules of the job.
-fn with_rules(
-    mut feature: RecourseFeature,
-    recourse: &RecourseBlock,
-    distance: LevelDistance,
-) -> Result<RecourseFeature> {
+fn with_rules(mut feature: RecourseFeature, recourse: &RecourseBlock) -> Result<RecourseFeature> {
     let weight =
         recourse.cost.weights.get(feature.name.as_str()).map_or(1.0, |weight| weight.get());
-    let of_kind = if distance == LevelDistance::Unit { recourse.cost.nominal.get() } else { 1.0 };
-    feature.cost = ChangeCost { distance, weight: weight * of_kind };
+    let is_unit = feature.cost.distance == LevelDistance::Unit;
+    feature.cost.weight = weight * if is_unit { recourse.cost.nominal.get() } else { 1.0 };
     let predicate = recourse.predicates.get(feature.name.as_str());
     feature.predicate = predicate.copied().unwrap_or_default();
     let Some(rule) = recourse.may_change.get(feature.name.as_str()) else { return Ok(feature) };
@@ -527,14 +497,9 @@ fn with_rules(
                  has",
                 feature.name
             );
-            return Err(Fault::new("unknown-level", what)
-                .in_column(&feature.name)
-                .hint(format!(
-                    "its levels: {}{}",
-                    levels.join(", "),
-                    if feature.levels.len() > levels.len() { ", ..." } else { "" }
-                ))
-                .into());
+            let more = if feature.levels.len() > levels.len() { ", ..." } else { "" };
+            let hint = format!("its levels: {}{more}", levels.join(", "));
+            return Fault::new("unknown-level", what).in_column(&feature.name).fail(hint);
         };
         not_to.push(level as u32);
     }

@@ -13,8 +13,7 @@ use crate::recourse::chance::false_discoveries;
 use crate::recourse::definition::{RecourseDefinition, trade_off_bound};
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::exact::ExactRatio;
-use crate::recourse::feature::LevelDistance;
-use crate::recourse::feature::LevelScale;
+use crate::recourse::feature::{LevelDistance, LevelScale};
 use crate::recourse::groups::PairPopulation;
 use crate::recourse::knobs::OverlapRule;
 use crate::recourse::overlap::{ListedSubgroup, merge_overlapping};
@@ -22,7 +21,7 @@ use crate::recourse::overview::{agreement, analysis};
 use crate::recourse::rank::{DefinitionRanking, SubgroupVerdict};
 use crate::recourse::sentence::{ActionLine, GroupSentence};
 use crate::recourse::steps::COST_UNIT;
-use crate::stage::recourse::inputs::RecourseInputs;
+use crate::stage::recourse::RecourseInputs;
 use crate::stage::recourse::people::may_move;
 use crate::table::file::{RowWriter, write_rows};
 use crate::table::recourse::{
@@ -189,11 +188,10 @@ impl<'a> RecourseWriter<'a> {
             let keep = self.block.recourse.keep.per_definition.size();
             let places: Vec<ListedSubgroup> = match self.block.recourse.keep.overlapping {
                 OverlapRule::Merge => merge_overlapping(found.plan, judged, keep),
-                OverlapRule::Keep => judged
-                    .ranked()
-                    .take(keep)
-                    .map(|verdict| ListedSubgroup { subgroup: verdict.subgroup, merged_into: None })
-                    .collect(),
+                OverlapRule::Keep => {
+                    let kept = judged.ranked().take(keep).map(|verdict| verdict.subgroup);
+                    kept.map(|subgroup| ListedSubgroup { subgroup, merged_into: None }).collect()
+                }
             };
             self.verdicts(found, q, &places, &traits)?;
             self.comparatives(found, judged, &places);
@@ -334,11 +332,8 @@ impl<'a> RecourseWriter<'a> {
                     (true, true) => "none_meets",
                     (true, false) => "none_helps",
                 };
-                let lines = if listed.is_empty() {
-                    vec![None]
-                } else {
-                    listed.into_iter().map(Some).collect()
-                };
+                // Without any a line says so.
+                let lines = (0..listed.len().max(1)).map(|number| listed.get(number));
                 for (number, line) in (0_i64..).zip(lines) {
                     let changes = line.map(|line| found.plan.changes_text(line.action));
                     self.comparatives.push(ComparativeRow {
@@ -367,20 +362,13 @@ impl<'a> RecourseWriter<'a> {
         let (pair, criterion) =
             (self.pair(&found.plan.population().names), criterion_words(judged));
         let a = analysis(judged);
-        let rejects =
-            (judged.criterion.definition == RecourseDefinition::FairTradeOff).then(|| {
-                let bound = |subgroup: u32| {
-                    trade_off_bound(
-                        found.plan.n(subgroup as usize),
-                        self.block.recourse.alpha.get(),
-                    )
-                };
-                judged
-                    .verdicts
-                    .iter()
-                    .filter(|verdict| verdict.score >= bound(verdict.subgroup))
-                    .count() as u64
-            });
+        let alpha = self.block.recourse.alpha.get();
+        let rejects = |verdict: &&SubgroupVerdict| {
+            verdict.score >= trade_off_bound(found.plan.n(verdict.subgroup as usize), alpha)
+        };
+        let is_trade_off = judged.criterion.definition == RecourseDefinition::FairTradeOff;
+        let test_rejects =
+            is_trade_off.then(|| whole(judged.verdicts.iter().filter(rejects).count() as u64));
         for other in found.judged.iter().filter(|other| other.criterion != judged.criterion) {
             let value = agreement(judged, other).map(ExactRatio::get);
             let by = criterion_words(other);
@@ -408,7 +396,7 @@ impl<'a> RecourseWriter<'a> {
             top_1: a.top_against[1].into(),
             tied: a.last_tier[0].into(),
             tied_in_top: a.last_tier[1].into(),
-            test_rejects: rejects.map(whole),
+            test_rejects,
         });
     }
 

@@ -12,7 +12,7 @@ use crate::stage::plan::{StagePlan, reads_features};
 use crate::stage::report::origins::FolderOrigins;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::levels::{SettledModel, settled_models};
-use crate::stage::stage_builder::{Opens, PlannedWork, StageBuilder, StageFolders, StageInput};
+use crate::stage::stage_builder::{Opens, Planned, StageBuilder, StageFolders, StageInput};
 use crate::unit::AuditUnit;
 
 /// The tables of everything that is measured, and those of the plain audit.
@@ -113,7 +113,7 @@ impl<'a> OriginInputs<'a> {
     pub(crate) fn work(
         self,
         run: impl Fn(&StageContext<'_>, &FolderOrigins<'_>) -> Result<()> + Sync + 'a,
-    ) -> Result<PlannedWork<'a>> {
+    ) -> Planned<'a> {
         let OriginInputs { plan, rows, population } = self;
         let params = prepare_params(plan.job, reads_features(plan.job));
         let prepared = rows.prepared().clone();

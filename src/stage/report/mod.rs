@@ -10,7 +10,7 @@ mod headline;
 pub(crate) mod inputs;
 mod issues;
 pub(crate) mod origins;
-mod stage;
+pub(crate) mod stage;
 pub(crate) mod words;
 
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ use crate::stage::score::join::RECHECKED;
 use crate::stage::score::levels::SettledModel;
 use crate::stage::score::recheck::rechecks;
 use crate::stage::settings::{CODE, RunSettings};
-use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageFolders, StageInput};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageFolders, StageInput};
 use crate::stage::why::why_folders;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
@@ -194,7 +194,7 @@ pub(crate) fn extras(
 }
 
 /// The output folder of a run, put together from all of its stages.
-pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
     let plan = b.plan;
     let (origins, parts) = (OriginInputs::need(b)?, MeasuredParts::need(b)?);
     let has_chosen = plan.keeps_outcomes() && !plan.job.experiments.is_empty();

@@ -1,18 +1,14 @@
 //! The stage `report`: the output folder of a run, of one that waits for scores, or of one
 //! that ends with counterfactuals.
 
-use crate::error::Result;
-use crate::stage::kinds::ReportStage;
 use crate::stage::plan::publishes_rows;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder};
+use crate::stage::stage_builder::{Planned, StageBuilder};
 use crate::stage::{report, rows_only, waiting};
 use crate::unit::AuditUnit;
 
-impl Stage for ReportStage {
-    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        if publishes_rows(b.plan.job, b.plan.settings) {
-            return rows_only::plan_report(b);
-        }
-        b.want(report::plan_run)?.map_or_else(|| waiting::plan_report(b), Ok)
+pub(crate) fn plan_report<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    if publishes_rows(b.plan.job, b.plan.settings) {
+        return rows_only::plan_report(b);
     }
+    b.want(report::plan_run)?.map_or_else(|| waiting::plan_report(b), Ok)
 }

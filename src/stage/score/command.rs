@@ -166,7 +166,7 @@ impl<'a> CommandCall<'a> {
     }
 
     /// A fault without a place gets that of a part of the command.
-    fn with_place(&self, error: Error, key: &str) -> Error {
+    pub(crate) fn with_place(&self, error: Error, key: &str) -> Error {
         error.asked_at(self.place(key))
     }
 
@@ -254,14 +254,11 @@ impl<'a> CommandCall<'a> {
         let modules: Vec<&str> = ["pyarrow"].into_iter().chain(mlflow).chain(module).collect();
         program.argv.extend(["-c".to_owned(), format!("import {}", modules.join(", "))]);
         let told = child::run(ctx, &program, |_| Ok(()), |_| Ok(()));
+        let hint = "this interpreter must be able to import it: install it there, or name another \
+                    interpreter under `with`";
         told.map(|_| ()).map_err(|error| {
             let error = match error {
-                Error::Data(fault) => fault
-                    .hint(
-                        "this interpreter must be able to import it: install it there, or name \
-                         another interpreter under `with`",
-                    )
-                    .into(),
+                Error::Data(fault) => fault.hint(hint).into(),
                 other => other,
             };
             self.with_place(error, "score")
@@ -278,17 +275,6 @@ impl<'a> CommandCall<'a> {
         &self,
         ctx: &StageContext<'_>,
         layout: &Layout,
-        rows: &TrainingRows<'_>,
-        (fold, contract): (usize, &ModelContract),
-    ) -> Result<()> {
-        self.train_fold(ctx, layout, rows, (fold, contract))
-            .map_err(|e| self.with_place(e, "train"))
-    }
-
-    fn train_fold(
-        &self,
-        ctx: &StageContext<'_>,
-        layout: &Layout,
         training: &TrainingRows<'_>,
         (fold, contract): (usize, &ModelContract),
     ) -> Result<()> {
@@ -296,12 +282,9 @@ impl<'a> CommandCall<'a> {
             (trained_model(ctx.out(), fold), ctx.out().join(SCRATCH).join("rows.parquet"));
         let columns = RawColumns::new(layout, &contract.column_names(), true, HashMap::new());
         if training.is_empty()? {
-            return Err(Fault::new(
-                "one-class",
-                format!("model `{}` has no training rows with a label", self.model),
-            )
-            .hint("check `data.split`, `data.keep` and `data.label`")
-            .into());
+            let what = format!("model `{}` has no training rows with a label", self.model);
+            let hint = "check `data.split`, `data.keep` and `data.label`";
+            return Fault::new("one-class", what).fail(hint);
         }
         let mut feed = |sink: &mut RowSink<'_>| {
             let batch = |group: &TrainingBatch| {
@@ -321,10 +304,9 @@ impl<'a> CommandCall<'a> {
         if !model.exists() {
             let what =
                 format!("ended without a model at `{}`, the path in `{{model}}`", model.display());
-            return Err(ended
+            return ended
                 .fault("bad-output", &what)
-                .hint("write the model to exactly this path, as a file or a folder")
-                .into());
+                .fail("write the model to exactly this path, as a file or a folder");
         }
         Ok(())
     }
@@ -336,18 +318,6 @@ impl<'a> CommandCall<'a> {
     /// The program fails, or gives other scores than one of the scale per row; the rows cannot be
     /// read; the run is to stop.
     pub(crate) fn score_into(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-        scored: &dyn AskedRows,
-        files: &ProgramFiles<'_>,
-        take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
-    ) -> Result<FloatPrecision> {
-        self.score_folds(ctx, row_context, scored, files, take)
-            .map_err(|e| self.with_place(e, "score"))
-    }
-
-    fn score_folds(
         &self,
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
@@ -401,11 +371,8 @@ impl<'a> CommandCall<'a> {
                 (Some(folder), _) => trained_model(folder, p),
                 (None, path) => PathBuf::from(path.as_deref().unwrap_or_default()),
             };
-            answers.push(if n == 0 {
-                None
-            } else {
-                Some(self.run_program(ctx, (&columns, feed), (p, n), &model)?)
-            });
+            let answer = (n > 0).then(|| self.run_program(ctx, (&columns, feed), (p, n), &model));
+            answers.push(answer.transpose()?);
         }
         // Of rows that are asked once the scores so far, by number.
         let mut known: Vec<f64> = Vec::new();

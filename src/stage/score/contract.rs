@@ -21,7 +21,7 @@ use crate::stage::artifact::CONTRACT;
 use crate::stage::kinds::{ContractStage, PrepareStage};
 use crate::stage::models::model_files;
 use crate::stage::plan::StagePlan;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageInput, work};
 use crate::unit::AuditUnit;
 
 impl StageInput<ContractStage> {
@@ -31,33 +31,31 @@ impl StageInput<ContractStage> {
     }
 }
 
-impl Stage for ContractStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let (name, model) = plan.model_of(unit)?;
-        let rows = b.need::<PrepareStage>(&AuditUnit::default())?;
-        let Some((_, knobs)) = model.brought() else {
-            return Err(misfit(format!("the model `{name}` has no contract")));
-        };
-        b.value("terms", &knobs.terms);
-        match knobs.signature {
-            Some(signature) => {
-                b.value("signature", signature);
-            }
-            None => {
-                b.value("onnx", model.onnx.as_ref().map(|onnx| (&onnx.output, &onnx.missing_text)));
-                if let Some(call) = plan.call(name, model) {
-                    b.texts(call.score_inputs()?);
-                }
-                model_files(b, name);
-            }
+pub(crate) fn plan_contract<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let (name, model) = plan.model_of(unit)?;
+    let rows = b.need::<PrepareStage>(&AuditUnit::default())?;
+    let Some((_, knobs)) = model.brought() else {
+        return Err(misfit(format!("the model `{name}` has no contract")));
+    };
+    b.value("terms", &knobs.terms);
+    match knobs.signature {
+        Some(signature) => {
+            b.value("signature", signature);
         }
-        work(move |ctx| {
-            let rows = rows.open(ctx)?;
-            let contract = plan.contract(ctx, name, model, rows.layout())?;
-            files::write_json(&ctx.out().join(CONTRACT), &contract)
-        })
+        None => {
+            b.value("onnx", model.onnx.as_ref().map(|onnx| (&onnx.output, &onnx.missing_text)));
+            if let Some(call) = plan.call(name, model) {
+                b.texts(call.score_inputs()?);
+            }
+            model_files(b, name);
+        }
     }
+    work(move |ctx| {
+        let rows = rows.open(ctx)?;
+        let contract = plan.contract(ctx, name, model, rows.layout())?;
+        files::write_json(&ctx.out().join(CONTRACT), &contract)
+    })
 }
 
 /// What a Python model says about itself.

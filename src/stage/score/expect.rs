@@ -17,7 +17,7 @@ use crate::model::kind::expect_key::ExpectBlock;
 use crate::stage::kinds::{ExpectStage, ScoreStage};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::rows::carried_column;
-use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Opens, Planned, StageBuilder, StageInput};
 use crate::unit::AuditUnit;
 
 /// File of the stage.
@@ -110,42 +110,40 @@ impl ExpectResult {
     }
 }
 
-impl Stage for ExpectStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let (name, model) = plan.model_of(unit)?;
-        let Some(expect) = &model.expect else {
-            return Err(misfit(format!("the model `{name}` expects no scores")));
-        };
-        b.value("expect", expect);
-        let (rows, scored) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
-        rows.work(1, move |ctx, row_context| {
-            let known = carried_column(row_context, expect.column.as_str())?;
-            let scores = scored.open(ctx, row_context)?;
-            let mut found = ExpectResult::new(expect);
-            row_context.row_groups().in_turn(
-                |g| {
-                    let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
-                    let (scores, known) = (scores.read(g)?, &batch.carried[known]);
-                    let mut part = ExpectResult::new(expect);
-                    for i in (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()) {
-                        part.add(batch.row[i], scores[i], known[i]);
-                    }
-                    Ok((batch.row.len() as u64, part))
-                },
-                |part| found.merge(part),
-            )?;
-            if let Some((fault, row)) = found.fault(name) {
-                let fault = match row {
-                    Some(row) => plan.with_source_row(fault, row),
-                    None => fault,
-                };
-                let keys = ["models", name, "expect"];
-                return Err(plan.with_model_place(fault.into(), &keys));
-            }
-            files::write_json(&ctx.out().join(EXPECTED), &found)
-        })
-    }
+pub(crate) fn plan_expect<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let (name, model) = plan.model_of(unit)?;
+    let Some(expect) = &model.expect else {
+        return Err(misfit(format!("the model `{name}` expects no scores")));
+    };
+    b.value("expect", expect);
+    let (rows, scored) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
+    rows.work(1, move |ctx, row_context| {
+        let known = carried_column(row_context, expect.column.as_str())?;
+        let scores = scored.open(ctx, row_context)?;
+        let mut found = ExpectResult::new(expect);
+        row_context.row_groups().in_turn(
+            |g| {
+                let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
+                let (scores, known) = (scores.read(g)?, &batch.carried[known]);
+                let mut part = ExpectResult::new(expect);
+                for i in (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()) {
+                    part.add(batch.row[i], scores[i], known[i]);
+                }
+                Ok((batch.row.len() as u64, part))
+            },
+            |part| found.merge(part),
+        )?;
+        if let Some((fault, row)) = found.fault(name) {
+            let fault = match row {
+                Some(row) => plan.with_source_row(fault, row),
+                None => fault,
+            };
+            let keys = ["models", name, "expect"];
+            return Err(plan.with_model_place(fault.into(), &keys));
+        }
+        files::write_json(&ctx.out().join(EXPECTED), &found)
+    })
 }
 
 /// A model whose scores are known, and what the comparison gave.

@@ -15,49 +15,46 @@ use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{check_weight_total, weight_units};
 use crate::stage::experiment::plan::arm_name;
-use crate::stage::kinds::ThresholdStage;
 use crate::stage::models::AskedModels;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::asked_rows::{AskedPart, PreparedRows};
 use crate::stage::score::rows::{carried_column, training_rows};
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
+use crate::stage::stage_builder::{Planned, StageBuilder, work};
 use crate::table::file::write_rows;
 use crate::table::{ThresholdRow, whole};
 use crate::unit::AuditUnit;
 
-impl Stage for ThresholdStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let (name, model) = plan.model_of(unit)?;
-        let ThresholdBlock::Of(fitted) = &model.threshold else {
-            return Err(misfit(format!("the threshold of `{name}` is not fitted")));
-        };
-        let objective = (fitted, plan.score_scale(model));
-        b.value("scale", objective.1);
-        b.value("threshold", &model.threshold);
-        if let Some(scores) = &model.scores {
-            b.value("scores", &scores.factual);
-        }
-        let asked = AskedModels::need(b, unit)?;
-        let (arm, first) = (arm_name(unit), unit.fold.unwrap_or(0));
-        work(move |ctx| {
-            asked
-                .models
-                .rows
-                .with(ctx, 0, |row_context| {
-                    let fitted = match &model.scores {
-                        None => fit_asked((ctx, row_context), objective, &asked)?,
-                        Some(scores) => {
-                            let column =
-                                scores.factual.column.as_ref().map_or("", |column| column.as_str());
-                            fit_carried(row_context, objective, column)?
-                        }
-                    };
-                    write_rows(ctx.out(), &rows_of((&arm, name), &model.threshold, (first, fitted)))
-                })
-                .map_err(|e| plan.with_model_place(e, &["models", name, "threshold"]))
-        })
+pub(crate) fn plan_threshold<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let (name, model) = plan.model_of(unit)?;
+    let ThresholdBlock::Of(fitted) = &model.threshold else {
+        return Err(misfit(format!("the threshold of `{name}` is not fitted")));
+    };
+    let objective = (fitted, plan.score_scale(model));
+    b.value("scale", objective.1);
+    b.value("threshold", &model.threshold);
+    if let Some(scores) = &model.scores {
+        b.value("scores", &scores.factual);
     }
+    let asked = AskedModels::need(b, unit)?;
+    let (arm, first) = (arm_name(unit), unit.fold.unwrap_or(0));
+    work(move |ctx| {
+        asked
+            .models
+            .rows
+            .with(ctx, 0, |row_context| {
+                let fitted = match &model.scores {
+                    None => fit_asked((ctx, row_context), objective, &asked)?,
+                    Some(scores) => {
+                        let column =
+                            scores.factual.column.as_ref().map_or("", |column| column.as_str());
+                        fit_carried(row_context, objective, column)?
+                    }
+                };
+                write_rows(ctx.out(), &rows_of((&arm, name), &model.threshold, (first, fitted)))
+            })
+            .map_err(|e| plan.with_model_place(e, &["models", name, "threshold"]))
+    })
 }
 
 /// Asks a model for the scores of the training rows, fold after fold.

@@ -426,18 +426,17 @@ impl ScoreFileJoin<'_> {
         lacking: &MissingKeys,
     ) -> Result<()> {
         if n_wanted > 0 && lacking.n == n_wanted {
-            return Err(Fault::new(
+            return Fault::new(
                 "no-scores-found",
                 "the score file has no score for any audited row",
             )
             .in_file(self.file.path())
             .in_column("row_id")
-            .hint(format!(
+            .fail(format!(
                 "{SCORE_KEY_HINT}: row_id must be the job's `data.row_id`, or, without one, \
                  the row number of the source from 0; cf_index must be that of the rows to score; \
                  {STALE_SCORES_HINT}"
-            ))
-            .into());
+            ));
         }
         if file.read_rest()? > 0 {
             // Judged by the whole key, else by the row alone; what is known of a key last counts.

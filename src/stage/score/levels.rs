@@ -23,7 +23,7 @@ use crate::stage::kinds::{ContractStage, LevelsStage};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Opens, Planned, StageBuilder, StageInput};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{ModelContractRow, UnknownLevelRow, whole};
 use crate::unit::AuditUnit;
@@ -198,27 +198,25 @@ impl UnknownValues {
     }
 }
 
-impl Stage for LevelsStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let name = unit.model.clone();
-        let (rows, contract) = (RowInputs::of_job(b)?, b.need::<ContractStage>(unit)?);
-        let passes = b.row_passes();
-        rows.work(1, move |ctx, row_context| {
-            let contract = contract.open(ctx)?;
-            let looked_up = LookedUp::of(row_context, &contract);
-            let count = || {
-                let Some(looked_up) = &looked_up else { return Ok(UnknownValues::default()) };
-                row_context.row_groups().gather(UnknownValues::default, |found, g| {
-                    let batch = row_context.rows.read(g, Projection::ALL)?;
-                    found.merge(looked_up.count(&batch, &row_context.roles.read(g)?)?);
-                    Ok(batch.row.len() as u64)
-                })
-            };
-            let Some(found) = passes.map(ctx, ShardPass::Count, count)? else { return Ok(()) };
-            let rows = looked_up.as_ref().map(|_| found.rows(&name, row_context.rows.layout()));
-            write_rows(ctx.out(), &rows.unwrap_or_default())
-        })
-    }
+pub(crate) fn plan_levels<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let name = unit.model.clone();
+    let (rows, contract) = (RowInputs::of_job(b)?, b.need::<ContractStage>(unit)?);
+    let passes = b.row_passes();
+    rows.work(1, move |ctx, row_context| {
+        let contract = contract.open(ctx)?;
+        let looked_up = LookedUp::of(row_context, &contract);
+        let count = || {
+            let Some(looked_up) = &looked_up else { return Ok(UnknownValues::default()) };
+            row_context.row_groups().gather(UnknownValues::default, |found, g| {
+                let batch = row_context.rows.read(g, Projection::ALL)?;
+                found.merge(looked_up.count(&batch, &row_context.roles.read(g)?)?);
+                Ok(batch.row.len() as u64)
+            })
+        };
+        let Some(found) = passes.map(ctx, ShardPass::Count, count)? else { return Ok(()) };
+        let rows = looked_up.as_ref().map(|_| found.rows(&name, row_context.rows.layout()));
+        write_rows(ctx.out(), &rows.unwrap_or_default())
+    })
 }
 
 /// The contract with a model.

@@ -40,7 +40,7 @@ use crate::stage::score::join::{
     JoinedCounterfactuals, JoinedScores, RecheckAgainst, ScoreFileJoin,
 };
 use crate::stage::score::rows::{blank_unknown, carried_column, check_carried};
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageInput, work};
 use crate::unit::AuditUnit;
 
 impl StagePlan<'_> {
@@ -91,80 +91,78 @@ impl StageInput<ScoreStage> {
     }
 }
 
-impl Stage for ScoreStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let (_, model) = plan.model_of(unit)?;
-        let applied = (!unit.set.is_empty()).then(|| plan.set_of(unit)).transpose()?;
-        if let Some(scores) = model.made_elsewhere() {
-            return plan_made_elsewhere(unit, &scores, applied, b);
-        }
-        let asked = AskedModels::need(b, unit)?;
-        let rows = asked.models.scored_rows(unit);
-        let made = match applied {
-            None => None,
-            Some(applied) => {
-                let of_worlds = applied.graphs().is_some();
-                // Training rows for a fold have counterfactuals of their own.
-                let predicted = !unit.predictions.is_empty();
-                let of = if predicted { unit.clone() } else { applied.unit() };
-                Some((b.need::<GenerateStage>(&of)?, applied.position, of_worlds))
-            }
-        };
-        let passes = plan.n_classes().unwrap_or(1) as u64;
-        let share = b.row_passes();
-        work(move |ctx| {
-            if !share.reads_rows() {
-                return Ok(());
-            }
-            let passes = if asked.are_program() { 1 } else { passes };
-            rows.with(ctx, passes, |row_context| {
-                let layout = row_context.rows.layout();
-                let made = match &made {
-                    None => None,
-                    Some((made, position, of_worlds)) => {
-                        Some((made.open(ctx, row_context)?, *position, *of_worlds))
-                    }
-                };
-                let models = asked.open(ctx, layout)?;
-                let rows = PreparedRows(row_context, AskedPart::Audited);
-                let counterfactuals =
-                    made.as_ref().map(|&(ref made, at, of_worlds)| CounterfactualRows {
-                        context: row_context,
-                        made,
-                        attribute: &layout.attributes[at],
-                        of_worlds,
-                    });
-                let scored: &dyn AskedRows = match &counterfactuals {
-                    Some(counterfactuals) => counterfactuals,
-                    None => &rows,
-                };
-                let known = match (&made, &models) {
-                    (Some((made, at, _)), OpenModels::Here(_)) => {
-                        let known = asked.known_groups(ctx, layout, *at)?;
-                        ctx.set_total(passes * layout.n_rows);
-                        known.iter().flatten().any(|known| !known).then_some((made, known))
-                    }
-                    _ => None,
-                };
-                let (encoder, mut writer) = create_scores(ctx.out())?;
-                let encoded = |g: usize, mut scores: Vec<f64>| {
-                    if let Some((made, known)) = &known {
-                        let (keys, roles) = (made.keys(g)?, row_context.roles.read(g)?);
-                        let fold = |i: usize| roles.audited(keys.parent[i] as usize);
-                        blank_unknown(&mut scores, &keys, known, fold);
-                    }
-                    encoder.scores(scores)
-                };
-                let precision =
-                    models.score_blocks((ctx, row_context), scored, &encoded, &mut |encoded| {
-                        writer.append(encoded)
-                    })?;
-                writer.finish()?;
-                write_precision(ctx.out(), precision)
-            })
-        })
+pub(crate) fn plan_score<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let (_, model) = plan.model_of(unit)?;
+    let applied = (!unit.set.is_empty()).then(|| plan.set_of(unit)).transpose()?;
+    if let Some(scores) = model.made_elsewhere() {
+        return plan_made_elsewhere(unit, &scores, applied, b);
     }
+    let asked = AskedModels::need(b, unit)?;
+    let rows = asked.models.scored_rows(unit);
+    let made = match applied {
+        None => None,
+        Some(applied) => {
+            let of_worlds = applied.graphs().is_some();
+            // Training rows for a fold have counterfactuals of their own.
+            let predicted = !unit.predictions.is_empty();
+            let of = if predicted { unit.clone() } else { applied.unit() };
+            Some((b.need::<GenerateStage>(&of)?, applied.position, of_worlds))
+        }
+    };
+    let passes = plan.n_classes().unwrap_or(1) as u64;
+    let share = b.row_passes();
+    work(move |ctx| {
+        if !share.reads_rows() {
+            return Ok(());
+        }
+        let passes = if asked.are_program() { 1 } else { passes };
+        rows.with(ctx, passes, |row_context| {
+            let layout = row_context.rows.layout();
+            let made = match &made {
+                None => None,
+                Some((made, position, of_worlds)) => {
+                    Some((made.open(ctx, row_context)?, *position, *of_worlds))
+                }
+            };
+            let models = asked.open(ctx, layout)?;
+            let rows = PreparedRows(row_context, AskedPart::Audited);
+            let counterfactuals =
+                made.as_ref().map(|&(ref made, at, of_worlds)| CounterfactualRows {
+                    context: row_context,
+                    made,
+                    attribute: &layout.attributes[at],
+                    of_worlds,
+                });
+            let scored: &dyn AskedRows = match &counterfactuals {
+                Some(counterfactuals) => counterfactuals,
+                None => &rows,
+            };
+            let known = match (&made, &models) {
+                (Some((made, at, _)), OpenModels::Here(_)) => {
+                    let known = asked.known_groups(ctx, layout, *at)?;
+                    ctx.set_total(passes * layout.n_rows);
+                    known.iter().flatten().any(|known| !known).then_some((made, known))
+                }
+                _ => None,
+            };
+            let (encoder, mut writer) = create_scores(ctx.out())?;
+            let encoded = |g: usize, mut scores: Vec<f64>| {
+                if let Some((made, known)) = &known {
+                    let (keys, roles) = (made.keys(g)?, row_context.roles.read(g)?);
+                    let fold = |i: usize| roles.audited(keys.parent[i] as usize);
+                    blank_unknown(&mut scores, &keys, known, fold);
+                }
+                encoder.scores(scores)
+            };
+            let precision =
+                models.score_blocks((ctx, row_context), scored, &encoded, &mut |encoded| {
+                    writer.append(encoded)
+                })?;
+            writer.finish()?;
+            write_precision(ctx.out(), precision)
+        })
+    })
 }
 
 /// Scores in a column of the rows or in a file; waits for a file that is not there.
@@ -173,7 +171,7 @@ fn plan_made_elsewhere<'a>(
     scores: &job::ScoresBlock,
     applied: Option<AppliedSet<'a>>,
     b: &mut StageBuilder<'_, 'a>,
-) -> Result<PlannedWork<'a>> {
+) -> Planned<'a> {
     let plan = b.plan;
     let (name, model) = plan.model_of(unit)?;
     let scale = b.value("scale", plan.score_scale(model));

@@ -19,7 +19,7 @@ use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::asked_rows::{AskedPart, PreparedRows};
 use crate::stage::score::join::{RECHECKED, RecheckSample};
 use crate::stage::sharding::share::ShardPass;
-use crate::stage::stage_builder::{Opens, PlannedWork, Stage, StageBuilder};
+use crate::stage::stage_builder::{Opens, Planned, StageBuilder};
 use crate::table::IssueRow;
 use crate::unit::AuditUnit;
 
@@ -32,55 +32,53 @@ const RECHECK_AT_LEAST: usize = 100;
 /// Two answers for one row that differ by more than this share of the scale are not the same.
 pub(crate) const RECHECK_TOLERANCE: f64 = 1e-6;
 
-impl Stage for RecheckStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let (rows, first) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
-        let seed = b.seed();
-        let asked = AskedModels::need(b, unit)?;
-        let model = plan.model_of(unit)?.1;
-        let tolerance = RECHECK_TOLERANCE * plan.score_scale(model).width();
-        let passes = b.row_passes();
-        rows.work(1, move |ctx, row_context| {
-            let ask = || {
-                let (share, at_least) = (RECHECK_SHARE, RECHECK_AT_LEAST);
-                let again = RecheckSample::draw(row_context, None, seed.0, share, at_least)?;
-                let first = first.open(ctx, row_context)?;
-                let compare = |group: usize, scores: Vec<f64>| {
-                    let RowContext { rows, roles, .. } = row_context;
-                    let (batch, mut part) =
-                        (rows.read(group, Projection::NO_FEATURES)?, SecondAnswers::default());
-                    let asked = again.rows(&batch, &roles.read(group)?, None);
-                    if asked.is_empty() {
-                        return Ok(part);
+pub(crate) fn plan_recheck<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let (rows, first) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
+    let seed = b.seed();
+    let asked = AskedModels::need(b, unit)?;
+    let model = plan.model_of(unit)?.1;
+    let tolerance = RECHECK_TOLERANCE * plan.score_scale(model).width();
+    let passes = b.row_passes();
+    rows.work(1, move |ctx, row_context| {
+        let ask = || {
+            let (share, at_least) = (RECHECK_SHARE, RECHECK_AT_LEAST);
+            let again = RecheckSample::draw(row_context, None, seed.0, share, at_least)?;
+            let first = first.open(ctx, row_context)?;
+            let compare = |group: usize, scores: Vec<f64>| {
+                let RowContext { rows, roles, .. } = row_context;
+                let (batch, mut part) =
+                    (rows.read(group, Projection::NO_FEATURES)?, SecondAnswers::default());
+                let asked = again.rows(&batch, &roles.read(group)?, None);
+                if asked.is_empty() {
+                    return Ok(part);
+                }
+                let first = first.read(group)?;
+                for row in asked {
+                    let hash = again.hash(batch.row_key[row]);
+                    let mut compared = RecheckWords::default();
+                    compared.compare(first[row], scores[row], tolerance);
+                    if again.share_draws(hash) {
+                        part.drawn.absorb(&compared);
                     }
-                    let first = first.read(group)?;
-                    for row in asked {
-                        let hash = again.hash(batch.row_key[row]);
-                        let mut compared = RecheckWords::default();
-                        compared.compare(first[row], scores[row], tolerance);
-                        if again.share_draws(hash) {
-                            part.drawn.absorb(&compared);
-                        }
-                        if again.is_among_lowest(hash) {
-                            part.lowest.push(AnsweredRow { hash, compared });
-                        }
+                    if again.is_among_lowest(hash) {
+                        part.lowest.push(AnsweredRow { hash, compared });
                     }
-                    Ok(part)
-                };
-                let mut answers = SecondAnswers::default();
-                let rows = PreparedRows(row_context, AskedPart::Again(&again));
-                let models = asked.open(ctx, row_context.rows.layout())?;
-                models.score_blocks((ctx, row_context), &rows, &compare, &mut |part| {
-                    answers.merge(part);
-                    Ok(())
-                })?;
-                Ok(answers)
+                }
+                Ok(part)
             };
-            let Some(answers) = passes.map(ctx, ShardPass::Count, ask)? else { return Ok(()) };
-            files::write_json(&ctx.out().join(RECHECKED), &answers.result())
-        })
-    }
+            let mut answers = SecondAnswers::default();
+            let rows = PreparedRows(row_context, AskedPart::Again(&again));
+            let models = asked.open(ctx, row_context.rows.layout())?;
+            models.score_blocks((ctx, row_context), &rows, &compare, &mut |part| {
+                answers.merge(part);
+                Ok(())
+            })?;
+            Ok(answers)
+        };
+        let Some(answers) = passes.map(ctx, ShardPass::Count, ask)? else { return Ok(()) };
+        files::write_json(&ctx.out().join(RECHECKED), &answers.result())
+    })
 }
 
 /// The second answer about one row.

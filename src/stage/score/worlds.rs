@@ -36,7 +36,7 @@ use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageInput};
 use crate::table::file::RowWriter;
 use crate::table::{SharedText, WorldScoreRow, whole};
 use crate::unit::AuditUnit;
@@ -493,75 +493,73 @@ impl StageInput<WorldsStage> {
     }
 }
 
-impl Stage for WorldsStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let ((name, model), applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
-        let graphs = applied.its_graphs()?;
-        let rows = RowInputs::of_job(b)?;
-        let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
-        let scores = b.need::<ScoreStage>(&unit.factual())?;
-        let made = b.need::<GenerateStage>(&applied.unit())?;
-        let (mut scored, mut trained) = (None, None);
-        if graphs.makes_rows() {
-            scored = Some(b.need::<ScoreStage>(unit)?);
-        } else {
-            b.value("clip", graphs.clip_rule());
-            trained = Some(b.need::<TrainStage>(unit)?);
-        }
-        let rule = RuleInputs::need(b, name, model)?;
-        let (position, (set, scenario)) = (applied.position, applied.scenario());
-        b.texts([("scenario".to_owned(), scenario.to_owned())]);
-        let wants_shift = b.value("score metrics", plan.wants_shift());
-        let kept = plan.keeps_world_scores() && unit.repeat.is_none();
-        let kept = kept.then_some((name, applied.set));
-        b.texts(kept.map(|(name, set)| ("rows of people".to_owned(), format!("{name}/{set}"))));
-        rows.work(if wants_shift { 2 } else { 1 }, move |ctx, row_context| {
-            let attribute = &row_context.rows.layout().attributes[position];
-            let groups = attribute.groups.len() as u64;
-            // Of more than two groups sums over all may need sums of their own.
-            let places = if groups > 2 { 2 * (groups - 1) + 1 } else { 1 };
-            plan.check_person_memory(row_context, places)?;
-            let worlds = &found.open(ctx, scenario)?.worlds;
-            let scores = scores.open(ctx, row_context)?;
-            let models = trained.as_ref().map(|stage| stage.models(ctx, model, plan.n_folds()));
-            let models = models.transpose()?;
-            let answers = match (models.as_deref(), &scored) {
-                (Some([model]), _) => {
-                    let asked = (model.as_ref(), graphs.clip_rule());
-                    let drops_incomplete = graphs.missing == MissingRows::Drop;
-                    let encoded = EncodedWorlds::new(worlds, attribute, asked);
-                    WorldAnswers::Encoded(encoded, drops_incomplete)
-                }
-                (None, Some(scored)) => {
-                    WorldAnswers::Rows(WorldRows::open((&made, scored), ctx, row_context)?)
-                }
-                _ => {
-                    let what = "graphs are asked of one model, and folds make several";
-                    return Err(Fault::new("too-many-folds", what).into());
-                }
-            };
-            let codes = attribute.level_of_group.iter();
-            let saw: Vec<Vec<bool>> = codes.map(|&code| worlds.saw(code).collect()).collect();
-            let of_world = |w: usize| saw.iter().map(|of_group| of_group[w]).collect();
-            let scoring = GraphScoring {
-                worlds,
-                answers,
-                rule: rule.open(ctx, row_context, &scores)?,
-                position,
-                ranks: ranks(attribute),
-                saw: (0..worlds.shifts().count()).map(of_world).collect(),
-                keys: CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?,
-                support: made.support(ctx)?,
-                scores,
-                wants_shift,
-                kept,
-            };
-            scoring.write(row_context, ctx.out()).map_err(|e| {
-                plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
-            })
-        })
+pub(crate) fn plan_worlds<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan = b.plan;
+    let ((name, model), applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
+    let graphs = applied.its_graphs()?;
+    let rows = RowInputs::of_job(b)?;
+    let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
+    let scores = b.need::<ScoreStage>(&unit.factual())?;
+    let made = b.need::<GenerateStage>(&applied.unit())?;
+    let (mut scored, mut trained) = (None, None);
+    if graphs.makes_rows() {
+        scored = Some(b.need::<ScoreStage>(unit)?);
+    } else {
+        b.value("clip", graphs.clip_rule());
+        trained = Some(b.need::<TrainStage>(unit)?);
     }
+    let rule = RuleInputs::need(b, name, model)?;
+    let (position, (set, scenario)) = (applied.position, applied.scenario());
+    b.texts([("scenario".to_owned(), scenario.to_owned())]);
+    let wants_shift = b.value("score metrics", plan.wants_shift());
+    let kept = plan.keeps_world_scores() && unit.repeat.is_none();
+    let kept = kept.then_some((name, applied.set));
+    b.texts(kept.map(|(name, set)| ("rows of people".to_owned(), format!("{name}/{set}"))));
+    rows.work(if wants_shift { 2 } else { 1 }, move |ctx, row_context| {
+        let attribute = &row_context.rows.layout().attributes[position];
+        let groups = attribute.groups.len() as u64;
+        // Of more than two groups sums over all may need sums of their own.
+        let places = if groups > 2 { 2 * (groups - 1) + 1 } else { 1 };
+        plan.check_person_memory(row_context, places)?;
+        let worlds = &found.open(ctx, scenario)?.worlds;
+        let scores = scores.open(ctx, row_context)?;
+        let models = trained.as_ref().map(|stage| stage.models(ctx, model, plan.n_folds()));
+        let models = models.transpose()?;
+        let answers = match (models.as_deref(), &scored) {
+            (Some([model]), _) => {
+                let asked = (model.as_ref(), graphs.clip_rule());
+                let drops_incomplete = graphs.missing == MissingRows::Drop;
+                let encoded = EncodedWorlds::new(worlds, attribute, asked);
+                WorldAnswers::Encoded(encoded, drops_incomplete)
+            }
+            (None, Some(scored)) => {
+                WorldAnswers::Rows(WorldRows::open((&made, scored), ctx, row_context)?)
+            }
+            _ => {
+                let what = "graphs are asked of one model, and folds make several";
+                return Err(Fault::new("too-many-folds", what).into());
+            }
+        };
+        let codes = attribute.level_of_group.iter();
+        let saw: Vec<Vec<bool>> = codes.map(|&code| worlds.saw(code).collect()).collect();
+        let of_world = |w: usize| saw.iter().map(|of_group| of_group[w]).collect();
+        let scoring = GraphScoring {
+            worlds,
+            answers,
+            rule: rule.open(ctx, row_context, &scores)?,
+            position,
+            ranks: ranks(attribute),
+            saw: (0..worlds.shifts().count()).map(of_world).collect(),
+            keys: CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?,
+            support: made.support(ctx)?,
+            scores,
+            wants_shift,
+            kept,
+        };
+        scoring.write(row_context, ctx.out()).map_err(|e| {
+            plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
+        })
+    })
 }
 
 /// For each key the position of its first row: both lists are in the order of parents and groups.

@@ -68,32 +68,24 @@ impl Refusals<'_> {
 
     fn rows(&mut self, job: &Job) {
         let data = &job.data;
-        match (data.rows.source(), self.streams) {
-            (Some(RowSource::Parquet(_)), false) => {}
-            (Some(RowSource::Stream(_)), true) => {
-                if data.row_id.is_none() {
-                    self.push(
-                        &["data", "rows"],
-                        "rows that come as streams have no row numbers that could be their ids",
-                        "name a column of unique ids by `data.row_id`",
-                    );
-                }
-            }
-            (Some(RowSource::Stream(_)), false) => self.push(
-                &["data", "rows"],
+        let refused = match (data.rows.source(), self.streams) {
+            (Some(RowSource::Parquet(_)), false) => None,
+            (Some(RowSource::Stream(_)), true) => data.row_id.is_none().then_some((
+                "rows that come as streams have no row numbers that could be their ids",
+                "name a column of unique ids by `data.row_id`",
+            )),
+            (Some(RowSource::Stream(_)), false) => Some((
                 "the rows are a stream, which has no row groups to cut",
                 "plan with `--stream PARTS` in place of `--shards` and `--shard-rows`",
-            ),
-            (_, true) => self.push(
-                &["data", "rows"],
+            )),
+            (_, true) => Some((
                 "`data.rows` is not a stream",
                 "write `data.rows: {stream: NAME}`, or plan with `--shards`",
-            ),
-            (_, false) => self.push(
-                &["data", "rows"],
-                "`data.rows` is not Parquet",
-                "write the rows as Parquet first",
-            ),
+            )),
+            (_, false) => Some(("`data.rows` is not Parquet", "write the rows as Parquet first")),
+        };
+        if let Some((why, hint)) = refused {
+            self.push(&["data", "rows"], why, hint);
         }
         if data.duplicates == DuplicateRule::DropExact {
             self.push(

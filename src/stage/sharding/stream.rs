@@ -87,7 +87,7 @@ impl StreamCopy {
         if self.rows > 0 {
             let what = format!("the stream of the columns has {} rows", self.rows);
             let hint = "pass the schema alone: the workers get the rows";
-            return Err(Fault::new("bad-output", what).hint(hint).into());
+            return Fault::new("bad-output", what).fail(hint);
         }
         Ok(self.path())
     }

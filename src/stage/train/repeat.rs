@@ -14,8 +14,9 @@ use crate::exec::misfit;
 use crate::job::ModelBlock;
 use crate::num::seed::RandomStream;
 use crate::param::Seed;
+use crate::stage::kinds::Stage;
 use crate::stage::plan::StagePlan;
-use crate::stage::stage_builder::{Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::unit::AuditUnit;
 
 /// A further training of a model.

@@ -167,10 +167,12 @@ impl FeatureMixtures<'_> {
                     },
                 };
                 let mut places = mine.into_iter();
-                call.score_into(ctx, row_context, &asked, files, &mut |part| {
+                let mut take = |part: Vec<f64>| {
                     part.into_iter().zip(places.by_ref()).for_each(|(score, i)| scores[i] = score);
                     Ok(())
-                })?;
+                };
+                let given = call.score_into(ctx, row_context, &asked, files, &mut take);
+                given.map_err(|error| call.with_place(error, "score"))?;
             }
             let found = reading.answered(row_context, &people, (&distinct, &scores))?;
             return Ok(ExplainedPeople::of(found, cut));

@@ -19,7 +19,7 @@ use crate::exec::misfit;
 use crate::stage::count::{RowScoreInputs, SetScoreInputs};
 use crate::stage::kinds::WhyStage;
 use crate::stage::plan::StagePlan;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageFolders};
+use crate::stage::stage_builder::{Planned, StageBuilder, StageFolders};
 use crate::stage::why::features::FeatureInputs;
 use crate::stage::why::people::WhyGathering;
 use crate::stage::why::traits::pattern_rows;
@@ -43,73 +43,69 @@ enum WhyScores<'a> {
     Set(SetScoreInputs<'a>, Option<Box<FeatureInputs<'a>>>),
 }
 
-impl Stage for WhyStage {
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan: &'a StagePlan<'a> = b.plan;
-        let path = format!("why.{}", unit.block);
-        let found = plan.job.why.iter().find(|(name, _)| name.as_str() == unit.block);
-        let Some(((name, block), subject)) =
-            found.and_then(|found| Some((found, found.1.subject()?)))
-        else {
-            return Err(misfit(format!("the job has no block `{path}`")));
-        };
-        let (attribute, groups) = subject;
-        let (experiment, arm) = block.experiment_and_arm();
-        let of = AuditUnit {
-            experiment: experiment.to_owned(),
-            arm: arm.to_owned(),
-            attribute: attribute.to_string(),
-            set: block.counterfactual.as_ref().map(ToString::to_string).unwrap_or_default(),
-            ..AuditUnit::of_model(block.model.as_str())
-        };
-        let scores = match block.metric.is_of_errors() {
-            true => WhyScores::Rows(RowScoreInputs::need(&of, false, b)?),
-            false => {
-                let scores = SetScoreInputs::need(&of, false, b)?;
-                WhyScores::Set(scores, FeatureInputs::need((name, block), &of, b)?.map(Box::new))
+pub(crate) fn plan_why<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
+    let plan: &'a StagePlan<'a> = b.plan;
+    let path = format!("why.{}", unit.block);
+    let found = plan.job.why.iter().find(|(name, _)| name.as_str() == unit.block);
+    let Some(((name, block), subject)) = found.and_then(|found| Some((found, found.1.subject()?)))
+    else {
+        return Err(misfit(format!("the job has no block `{path}`")));
+    };
+    let (attribute, groups) = subject;
+    let (experiment, arm) = block.experiment_and_arm();
+    let of = AuditUnit {
+        experiment: experiment.to_owned(),
+        arm: arm.to_owned(),
+        attribute: attribute.to_string(),
+        set: block.counterfactual.as_ref().map(ToString::to_string).unwrap_or_default(),
+        ..AuditUnit::of_model(block.model.as_str())
+    };
+    let scores = match block.metric.is_of_errors() {
+        true => WhyScores::Rows(RowScoreInputs::need(&of, false, b)?),
+        false => {
+            let scores = SetScoreInputs::need(&of, false, b)?;
+            WhyScores::Set(scores, FeatureInputs::need((name, block), &of, b)?.map(Box::new))
+        }
+    };
+    b.value(&path, block);
+    b.input("data.bins", |job| &job.data.bins);
+    b.input("data.features", |job| &job.data.features);
+    b.input("favourable", |job| job.data.favourable_side());
+    b.input("metrics.min_denominator", |job| job.metrics.min_denominator);
+    b.input("metrics.interval.level", |job| job.metrics.interval.level);
+    b.seed();
+    let (rows, passes) = match &scores {
+        WhyScores::Rows(of) => (&of.rows, 1),
+        // Features take two more: who is explained, and the rows of those.
+        WhyScores::Set(of, features) => (&of.rows, if features.is_some() { 3 } else { 1 }),
+    };
+    rows.clone().work(passes, move |ctx, row_context| {
+        let gathering = WhyGathering { row_context, job: plan.job, block, groups };
+        let (people, features) = match &scores {
+            WhyScores::Rows(of) => {
+                let (rule, scores) = of.open(ctx, row_context)?;
+                (gathering.of_rows(&rule, &scores, of.position)?, Vec::new())
+            }
+            WhyScores::Set(of, features) => {
+                let scored = &of.open(ctx, row_context)?;
+                let people = gathering.of_set(scored)?;
+                let explained = features.as_ref().map(|features| {
+                    features.explain(ctx, row_context, scored, &people.places, groups)
+                });
+                (people, explained.transpose()?.unwrap_or_default())
             }
         };
-        b.value(&path, block);
-        b.input("data.bins", |job| &job.data.bins);
-        b.input("data.features", |job| &job.data.features);
-        b.input("favourable", |job| job.data.favourable_side());
-        b.input("metrics.min_denominator", |job| job.metrics.min_denominator);
-        b.input("metrics.interval.level", |job| job.metrics.interval.level);
-        b.seed();
-        let (rows, passes) = match &scores {
-            WhyScores::Rows(of) => (&of.rows, 1),
-            // Features take two more: who is explained, and the rows of those.
-            WhyScores::Set(of, features) => (&of.rows, if features.is_some() { 3 } else { 1 }),
+        ctx.check()?;
+        let settings = PatternSettings {
+            support: block.share().ok_or_else(|| misfit(format!("{path}.support")))?,
+            longest: block.longest.size(),
+            min_denominator: plan.job.metrics.min_denominator.get(),
+            level: plan.job.metrics.interval.level.get(),
         };
-        rows.clone().work(passes, move |ctx, row_context| {
-            let gathering = WhyGathering { row_context, job: plan.job, block, groups };
-            let (people, features) = match &scores {
-                WhyScores::Rows(of) => {
-                    let (rule, scores) = of.open(ctx, row_context)?;
-                    (gathering.of_rows(&rule, &scores, of.position)?, Vec::new())
-                }
-                WhyScores::Set(of, features) => {
-                    let scored = &of.open(ctx, row_context)?;
-                    let people = gathering.of_set(scored)?;
-                    let explained = features.as_ref().map(|features| {
-                        features.explain(ctx, row_context, scored, &people.places, groups)
-                    });
-                    (people, explained.transpose()?.unwrap_or_default())
-                }
-            };
-            ctx.check()?;
-            let settings = PatternSettings {
-                support: block.share().ok_or_else(|| misfit(format!("{path}.support")))?,
-                longest: block.longest.size(),
-                min_denominator: plan.job.metrics.min_denominator.get(),
-                level: plan.job.metrics.interval.level.get(),
-            };
-            let found =
-                row_context.workers.within(|| find_patterns(&people.patterns, &settings))?;
-            let weighed = row_context.rows.layout().weight.is_some();
-            let patterns = pattern_rows(name, block, &found, settings.min_denominator, weighed);
-            write_rows(ctx.out(), &patterns)?;
-            write_rows(ctx.out(), &features)
-        })
-    }
+        let found = row_context.workers.within(|| find_patterns(&people.patterns, &settings))?;
+        let weighed = row_context.rows.layout().weight.is_some();
+        let patterns = pattern_rows(name, block, &found, settings.min_denominator, weighed);
+        write_rows(ctx.out(), &patterns)?;
+        write_rows(ctx.out(), &features)
+    })
 }

@@ -156,7 +156,8 @@ pub(crate) fn pattern_rows(
             rows.push(SwitchPatternRow {
                 pattern: pattern.text.as_str().into(),
                 rank,
-                items: whole(pattern.items.len() as u64),
+                traits: serde_json::json!(pattern.traits).to_string().into(),
+                items: whole(pattern.traits.len() as u64),
                 n: whole(of.own.n),
                 k: whole(of.own.k),
                 rate: share(of.own.k, of.own.n),

@@ -31,9 +31,9 @@ use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::{LEAST, ScenarioGraphs, ends_kind};
 use crate::report::read::grouped::grouped;
-use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::read::panel::ResultKey;
 use crate::report::section::graphs::values::ValueKnobs;
-use crate::table::{GraphRow, NodeRow};
+use crate::table::{GraphRow, MetricRow, NodeRow};
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 12;
@@ -77,7 +77,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
             scenarios.iter().filter_map(|of| of.causes_of_the_attribute()).collect();
         attributes.push(context! {
             id => format!("graphs-{}", scenarios[0].id), attribute => &attribute, middle => &middle,
-            mark => chart::verdict("warn", "mark warn"), enough => ENOUGH_BOOTSTRAPS, overview,
+            enough => ENOUGH_BOOTSTRAPS, overview,
             sampled, values => values::values(audit, scenarios), determined,
             few => of.few_bootstraps(), contradicts => Value::from(Serde(&contradicts)),
             changes => of.changes(), rates, variances, drawings => drawings(scenarios),
@@ -230,7 +230,7 @@ impl<'a> AttributeGraphs<'a> {
             (&*key.model, &key.set, &*key.attribute, &*key.scope)
                 == (model, &first.set, self.attribute, "direction")
         };
-        let keys = self.audit.measures.keys().filter(of_set);
+        let keys = self.audit.measures().map(|(key, _)| key).filter(of_set);
         let moved = keys.flat_map(|key| ["psr", "nsr"].map(|metric| (key, metric)));
         let moved = moved.filter_map(|(key, metric)| {
             let there = ResultKey { set: other.set.clone(), ..key.clone() };
@@ -239,7 +239,8 @@ impl<'a> AttributeGraphs<'a> {
             Some(((after - before).abs(), metric, key, before, after))
         });
         // Of those that differ alike the first.
-        let (gap, metric, key, before, after) = moved.rev().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (gap, metric, key, before, after) =
+            moved.reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         let [before, after] = [before, after].map(|share| NumberFormat::Share.value(share));
         Some(context! {
             model, still => gap < 0.0005, metric => metric.to_uppercase(), from => &key.from,
@@ -282,7 +283,7 @@ impl<'a> AttributeGraphs<'a> {
         }
         let all = found.iter().flat_map(|(.., measures)| measures.iter().flatten());
         let ends = all.flat_map(|m| {
-            [m.value, m.interval.map(|i| i.1), m.across.as_ref().and_then(|a| a.ends).map(|e| e.1)]
+            [m.value, m.ends().map(|ends| ends.1), m.over_graphs().map(|ends| ends.1)]
         });
         let end = round_up(ends.flatten().fold(0.0, f64::max)).min(1.0);
         let row = |(metric, [from, to], measures): GraphRateRow<'_>| {
@@ -380,13 +381,13 @@ fn lacking<'a>(scenario: &'a ScenarioGraphs, variable: &str) -> Vec<&'a str> {
 
 /// Which part of the values of all graphs their intervals hold: "the middle 95 %".
 fn middle(audit: &AuditFolder) -> String {
-    let level = audit.all_measures().find_map(|measure| measure.across?.level);
+    let level = audit.of_all_rows().flat_map(|(_, of)| of.values()).find_map(|of| of.world_level);
     let part = level.map(|level| format!("the middle {}", number::level(level)));
     part.unwrap_or_else(|| "the middle".to_owned())
 }
 
 /// A rate in one direction, with its value in each scenario.
-type GraphRateRow<'a> = (&'a str, &'a [String; 2], Vec<Option<&'a ReportedValue>>);
+type GraphRateRow<'a> = (&'a str, &'a [String; 2], Vec<Option<&'a MetricRow>>);
 
 /// Scenarios as heads of columns.
 fn heads(scenarios: &[&ScenarioGraphs]) -> Vec<Value> {
@@ -394,10 +395,10 @@ fn heads(scenarios: &[&ScenarioGraphs]) -> Vec<Value> {
 }
 
 /// A rate with both intervals.
-fn rate(measure: &ReportedValue, end: f64) -> Value {
-    let across = measure.across.as_ref().and_then(|across| across.ends);
+fn rate(measure: &MetricRow, end: f64) -> Value {
+    let across = measure.over_graphs();
     let drawn = measure.value.map(|value| {
-        let both = [measure.interval, across].map(|ends| PlotPoint::new(value, ends));
+        let both = [measure.ends(), across].map(|ends| PlotPoint::new(value, ends));
         chart::whiskers(&both, end)
     });
     let is_outside = measure.value.zip(across).is_some_and(|(mean, ends)| is_outside(mean, ends));

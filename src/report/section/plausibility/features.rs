@@ -13,7 +13,7 @@ use crate::report::page::words::{RichText, level, short};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::{DirectionQuality, DistributionBar, FeatureQuality};
-use crate::report::section::plausibility::{QualityBudget, mark};
+use crate::report::section::plausibility::QualityBudget;
 
 /// The measures that the tables show.
 const MEASURES: [&str; 8] = [
@@ -49,7 +49,7 @@ pub(super) fn facts(
     room: &QualityBudget,
     glossary: &mut PageGlossary<'_>,
 ) -> Value {
-    let facts = context!(part => "features", from => &pair.from, to => &pair.to, mark => mark());
+    let facts = context!(part => "features", from => &pair.from, to => &pair.to);
     if let Some(n) = audit.quality.none_valid(pair) {
         return context!(nothing => terms::none_valid(n), ..facts);
     }

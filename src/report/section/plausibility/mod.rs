@@ -14,7 +14,6 @@ mod measures;
 use minijinja::context;
 use minijinja::value::Value;
 
-use crate::report::draw::chart;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::{PageBlock, PageSection};
 use crate::report::read::audit::AuditFolder;
@@ -108,7 +107,7 @@ fn set_blocks(
     });
     let facts = context! {
         part => "set", id => format!("w{}", world.id), attribute => &world.key.attribute, set =>
-        &world.key.set, strategy => world.strategy, mark => mark(), nothing, moved, n_farther =>
+        &world.key.set, strategy => world.strategy, nothing, moved, n_farther =>
         found.len(), farther => farther.collect::<Value>(), measures =>
         measures::facts(audit, world, room.directions, glossary), shown => shown.len(), shapes,
         map => map::facts(audit, &world.key, shown),
@@ -120,8 +119,4 @@ fn set_blocks(
         blocks.push(PageBlock("plausibility.html", facts));
     }
     blocks
-}
-
-fn mark() -> String {
-    chart::verdict("warn", "mark warn")
 }

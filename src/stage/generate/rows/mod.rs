@@ -100,27 +100,25 @@ pub(crate) fn generate(
         keys.write(out)?;
         (sums.n_rows, sums.follows) = (keys.n_rows, keys.follows);
         if let Some(tests) = making.support {
-            sums.support = tests.write_naive(out, row_context, making.attribute)?;
+            let of_group =
+                |g, sums: &mut _| tests.of_people(row_context, making.attribute, g, sums);
+            sums.support = tests.write(out, row_context, of_group)?;
         }
         return Ok(sums);
     }
     let layout = row_context.rows.layout();
-    let of = &layout.attributes[making.attribute];
+    let attribute = &layout.attributes[making.attribute];
     let (encoder, mut writer) =
         create_counterfactuals(out, making.with_features.then_some(layout), making.judged)?;
     let support = making.support.map(|_| create_support(out)).transpose()?;
     let (support_encoder, mut support_writer) = support.unzip();
     row_context.row_groups().in_order(
         |g| {
-            let batch = if making.with_features {
-                row_context.rows.read(g, Projection::ALL)?
-            } else {
-                row_context.rows.read(g, Projection::NO_FEATURES)?
-            };
-            let roles = row_context.roles.read(g)?;
+            let of = Projection { features: making.with_features, ..Projection::ALL };
+            let (batch, roles) = row_context.read(g, of)?;
             let classes = making.classes.of_group(g, &batch)?;
             let own = &batch.groups[making.attribute];
-            let made = making.made_group(of, (&batch, &roles), own, &classes);
+            let made = making.made_group(attribute, (&batch, &roles), own, &classes);
             let unsupported = made.unsupported.zip(support_encoder.as_ref());
             let unsupported = unsupported.map(|(bits, encoder)| encoder.bits(bits)).transpose()?;
             let (n_rows, part) = (made.sums.n_rows, made.sums);
@@ -169,11 +167,7 @@ pub(crate) fn write_effects(
         counted.filter(|(_, n)| *n > 0).collect()
     };
     let followed = GeneratedEffects {
-        written: if derived {
-            sums.written.values(layout).map(value).collect()
-        } else {
-            Vec::new()
-        },
+        written: sums.written.values(layout).filter(|_| derived).map(value).collect(),
         unreached: by_group(&sums.unreached),
         outside: by_group(&sums.outside),
         untaught: untaught.iter().map(|&group| of.groups[group].clone()).collect(),

@@ -1,0 +1,67 @@
+//! Charts as facts: what a template gives to `draw`, next to a title and a description. A template
+//! draws a row of its own by marks; the other charts have a function each.
+
+use serde::Deserialize;
+
+use crate::report::draw::pair_map::pair_map;
+use crate::report::draw::panel::{
+    LadderBlock, SwitchCounts, TradeOffArm, change_bars, ladder, mosaic, score_bars, share_bars,
+    trade_off,
+};
+use crate::report::draw::plot::{DrawnLimit, PlotPoint, PlotScale, RowMark, SwitchSide, plot_cell};
+use crate::report::draw::thresholds::{
+    ReliabilityDot, reliability, strength_curves, threshold_curve,
+};
+use crate::report::draw::trend::{TrendRun, trend};
+use crate::report::read::tally::HistogramBin;
+
+/// Values by a place across; a place without a value is a gap.
+type CurvePoints = Vec<(f64, Option<PlotPoint>)>;
+
+/// A chart by its name, with what it shows in the order of its function.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ChartSpec {
+    Row(PlotScale, Vec<RowMark>),
+    ShareBars(SwitchCounts, f64),
+    Mosaic(SwitchCounts),
+    Ladder(Vec<LadderBlock>, SwitchSide, Option<DrawnLimit>),
+    ChangeBars(Vec<HistogramBin>, PlotScale, f64, Option<f64>),
+    ScoreBars([Vec<HistogramBin>; 2], PlotScale, f64, Vec<(f64, String)>),
+    TradeOff(Vec<TradeOffArm>, Option<DrawnLimit>),
+    Reliability(Vec<ReliabilityDot>, f64),
+    ThresholdCurve(CurvePoints, SwitchSide, Option<(f64, String)>, Option<DrawnLimit>),
+    StrengthCurves([CurvePoints; 2], Option<DrawnLimit>, Option<(f64, String)>, Option<f64>),
+    Trend(Vec<TrendRun>, DrawnLimit, [String; 2]),
+    PairMap(Vec<[f64; 4]>, [[f64; 2]; 2], String),
+}
+
+impl ChartSpec {
+    /// The drawing.
+    pub(crate) fn drawn(&self, words: (&str, &str)) -> String {
+        match self {
+            ChartSpec::Row(scale, marks) => plot_cell(*scale, marks, words.0),
+            ChartSpec::ShareBars(counts, top) => share_bars(words.0, *counts, *top),
+            ChartSpec::Mosaic(counts) => mosaic(words.0, *counts),
+            ChartSpec::Ladder(blocks, side, limit) => {
+                ladder(words.0, blocks, *side, limit.as_ref())
+            }
+            ChartSpec::ChangeBars(bins, scale, top, mean) => {
+                change_bars(words.0, bins, *scale, *top, *mean)
+            }
+            ChartSpec::ScoreBars(both, scale, top, cut_offs) => {
+                score_bars(words.0, both, *scale, *top, cut_offs)
+            }
+            ChartSpec::TradeOff(arms, limit) => trade_off(words.0, arms, limit.as_ref()),
+            ChartSpec::Reliability(dots, most) => reliability(words, dots, *most),
+            ChartSpec::ThresholdCurve(points, side, job, limit) => {
+                threshold_curve(words, points, *side, job.as_ref(), limit.as_ref())
+            }
+            ChartSpec::StrengthCurves(both, limit, turns, recorded) => {
+                strength_curves(words, both, limit.as_ref(), turns.as_ref(), *recorded)
+            }
+            ChartSpec::Trend(runs, limit, [last, run]) => trend(words, runs, limit, (last, run)),
+            ChartSpec::PairMap(pairs, ends, id) => pair_map(pairs, *ends, id, words),
+        }
+    }
+}
