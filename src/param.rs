@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -490,6 +490,11 @@ pub(crate) fn key_word(variant: &impl Serialize) -> String {
         Value::Object(map) => map.into_iter().next().map_or_else(String::new, |(key, _)| key),
         word => word.as_str().unwrap_or_default().to_owned(),
     }
+}
+
+/// The variant of such a word, where it holds nothing.
+pub(crate) fn variant_of<T: DeserializeOwned>(word: &str) -> Option<T> {
+    serde_json::from_value(json!(word)).ok()
 }
 
 #[cfg(test)]

@@ -1,9 +1,38 @@
-//! What a job says about ADASYN.
+//! The arms of an experiment, and what a job says about ADASYN.
+
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::param::{Count, Finite, Fraction};
+use crate::param::{Count, Finite, Fraction, key_word};
+
+/// An arm of an experiment: the rows that a model is trained on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExperimentArm {
+    /// Only the training rows.
+    Base,
+    /// With every valid counterfactual.
+    All,
+    /// With the counterfactuals for which the base model decides otherwise than for their
+    /// originals.
+    Switched,
+    /// With a fraction of the counterfactuals that match a rule.
+    Directed,
+    /// With the counterfactuals that are farthest from the training rows.
+    Diverse,
+    /// With synthetic rows of the rarer class.
+    Adasyn,
+    /// With counterfactuals, then synthetic rows.
+    CfsAdasyn,
+}
+
+impl fmt::Display for ExperimentArm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&key_word(self))
+    }
+}
 
 /// ADASYN: synthetic rows of the rarer class of the label, more of them where rows of the other
 /// class are near.

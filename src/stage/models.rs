@@ -142,8 +142,8 @@ pub(crate) struct UnitModels<'a> {
     pub(crate) n: usize,
     /// What `{fold}` of a command is for the first of them.
     first_fold: usize,
-    /// What messages call the arm; none in the plain audit.
-    arm: Option<&'static str>,
+    /// The arm, and what messages add to its name; none in the plain audit.
+    arm: Option<(ExperimentArm, &'static str)>,
     /// Which further training made them; none of the audited ones.
     again: Option<TrainingRepeat>,
     /// The contract with a model that is trained elsewhere and asked in the run.
@@ -179,11 +179,11 @@ impl<'a> UnitModels<'a> {
             Some(by @ PredictionSource::OutOfFold) => {
                 let (own, rows) =
                     (experiment.predicted_unit(by, fold), rows.in_fold(FoldRoles::Inner, fold));
-                of(own, rows, usize::from(INNER_FOLDS), 0, Some("base, out of fold"))
+                of(own, rows, usize::from(INNER_FOLDS), 0, Some((arm, ", out of fold")))
             }
             Some(PredictionSource::InSample) | None => {
                 let rows = rows.in_fold(FoldRoles::Audited, fold);
-                of(experiment.fold_unit(arm, fold), rows, 1, fold, Some(arm.as_str()))
+                of(experiment.fold_unit(arm, fold), rows, 1, fold, Some((arm, "")))
             }
         })
     }

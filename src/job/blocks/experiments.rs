@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use crate::augment::knobs::AdasynArm;
+pub(crate) use crate::augment::knobs::{AdasynArm, ExperimentArm};
 use crate::model::kind::ModelBlock;
 use crate::param::{ColumnName, Count, Finite, Fraction, Name, Word, key_word};
 
@@ -186,23 +186,23 @@ pub enum FirstArm {
 impl ArmsBlock {
     /// The arms that are there with what each adds in words, in the order in which they are shown,
     /// `base` first.
-    pub fn in_words(&self) -> Vec<(&'static str, String)> {
+    pub fn in_words(&self) -> Vec<(ExperimentArm, String)> {
         let all = |_| "every valid counterfactual of the training rows".to_owned();
         let arms = [
-            ("base", Some("nothing".to_owned())),
-            ("all", self.all.map(all)),
-            ("switched", self.switched.map(SwitchedArm::in_words)),
-            ("directed", self.directed.as_ref().map(DirectedArm::in_words)),
-            ("diverse", self.diverse.map(DiverseArm::in_words)),
-            ("adasyn", self.adasyn.map(AdasynArm::in_words)),
-            ("cfs_adasyn", self.cfs_adasyn.map(CfsAdasynArm::in_words)),
+            (ExperimentArm::Base, Some("nothing".to_owned())),
+            (ExperimentArm::All, self.all.map(all)),
+            (ExperimentArm::Switched, self.switched.map(SwitchedArm::in_words)),
+            (ExperimentArm::Directed, self.directed.as_ref().map(DirectedArm::in_words)),
+            (ExperimentArm::Diverse, self.diverse.map(DiverseArm::in_words)),
+            (ExperimentArm::Adasyn, self.adasyn.map(AdasynArm::in_words)),
+            (ExperimentArm::CfsAdasyn, self.cfs_adasyn.map(CfsAdasynArm::in_words)),
         ];
-        arms.into_iter().filter_map(|(name, words)| Some((name, words?))).collect()
+        arms.into_iter().filter_map(|(arm, words)| Some((arm, words?))).collect()
     }
 
-    /// The names of the arms that are there, without `base`.
-    pub fn names(&self) -> Vec<&'static str> {
-        self.in_words().into_iter().skip(1).map(|(name, _)| name).collect()
+    /// The arms that are there, `base` first.
+    pub fn named(&self) -> Vec<ExperimentArm> {
+        self.in_words().into_iter().map(|(arm, _)| arm).collect()
     }
 }
 

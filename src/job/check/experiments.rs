@@ -30,7 +30,8 @@ impl<'a> JobChecker<'a> {
         self.say(at, lacks_split.then(|| m::experiment_no_split(name)));
         let set = self.set_added(&join(at, "from"), name, &experiment.from);
         let here = join(at, "arms");
-        if arms.names().is_empty() {
+        let named = arms.named();
+        if named.len() == 1 {
             return self.say(here, m::experiment_no_arm(name));
         }
         if let Some(directed) = &arms.directed {
@@ -38,7 +39,7 @@ impl<'a> JobChecker<'a> {
         }
         let first = arms.cfs_adasyn.map(|both| both.first).filter(|first| *first != FirstArm::All);
         let first = first.map(|first| key_word(&first));
-        let missing = first.filter(|arm| !arms.names().contains(&arm.as_str()));
+        let missing = first.filter(|first| named.iter().all(|arm| arm.to_string() != *first));
         self.say(format!("{here}.cfs_adasyn.first"), missing.map(m::adasyn_arm_missing));
     }
 

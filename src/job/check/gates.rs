@@ -141,7 +141,7 @@ impl<'a> JobChecker<'a> {
         let Some(arm) = arm else { return };
         let (here, experiments) = (join(at, "arm"), &self.job.experiments);
         let of = |(name, experiment): (&Name, &ExperimentBlock)| {
-            let arms = std::iter::once("base").chain(experiment.arms.names());
+            let arms = experiment.arms.named().into_iter();
             arms.map(|arm| format!("{name}/{arm}")).collect::<Vec<_>>()
         };
         if !self.check_known("arm", here.as_str(), arm, experiments.iter().flat_map(of)) {

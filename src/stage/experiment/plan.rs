@@ -5,9 +5,9 @@ use crate::error::Result;
 use crate::exec::misfit;
 use crate::job::ModelBlock;
 use crate::job::blocks::experiments::{
-    self, DirectedArm, DiverseArm, ExperimentBlock, FirstArm, PredictionSource,
+    self, DirectedArm, DiverseArm, ExperimentBlock, PredictionSource,
 };
-use crate::param::{Count, Name};
+use crate::param::{Count, Name, key_word, variant_of};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::plan::{StagePlan, split_unit};
 use crate::unit::AuditUnit;
@@ -101,7 +101,7 @@ impl<'a> ExperimentPlan<'a> {
 
     /// The unit of predictions of the training rows for a fold.
     pub(crate) fn predicted_unit(&self, by: PredictionSource, fold: usize) -> AuditUnit {
-        AuditUnit { predictions: source_word(by).to_owned(), fold: Some(fold), ..self.unit() }
+        AuditUnit { predictions: key_word(&by), fold: Some(fold), ..self.unit() }
     }
 
     /// The unit of the counterfactuals of the training rows for a fold.
@@ -116,11 +116,7 @@ impl<'a> ExperimentPlan<'a> {
 
     /// The arms, the base first.
     pub(crate) fn arms(&self) -> Vec<ExperimentArm> {
-        let names = self.block.arms.names();
-        ExperimentArm::ALL
-            .into_iter()
-            .filter(|arm| *arm == ExperimentArm::Base || names.contains(&arm.as_str()))
-            .collect()
+        self.block.arms.named()
     }
 
     /// The arm whose counterfactuals an arm takes; none where it takes none.
@@ -132,12 +128,8 @@ impl<'a> ExperimentPlan<'a> {
             | ExperimentArm::Directed
             | ExperimentArm::Diverse => Some(arm),
             ExperimentArm::CfsAdasyn => {
-                Some(match self.block.arms.cfs_adasyn.map_or(FirstArm::All, |both| both.first) {
-                    FirstArm::All => ExperimentArm::All,
-                    FirstArm::Switched => ExperimentArm::Switched,
-                    FirstArm::Directed => ExperimentArm::Directed,
-                    FirstArm::Diverse => ExperimentArm::Diverse,
-                })
+                let first = self.block.arms.cfs_adasyn.unwrap_or_default().first;
+                variant_of(&key_word(&first))
             }
         }
     }
@@ -207,22 +199,12 @@ pub(crate) fn with_set(unit: AuditUnit, applied: Option<&AppliedSet<'_>>) -> Aud
     }
 }
 
-/// How units call a source of predictions.
-fn source_word(by: PredictionSource) -> &'static str {
-    match by {
-        PredictionSource::InSample => "in-sample",
-        PredictionSource::OutOfFold => "out-of-fold",
-    }
-}
-
 /// The arm of a unit; none where it names none.
 pub(crate) fn arm_of(unit: &AuditUnit) -> Option<ExperimentArm> {
-    ExperimentArm::ALL.into_iter().find(|arm| arm.as_str() == unit.arm)
+    variant_of(&unit.arm)
 }
 
 /// The source of predictions that a unit names.
 pub(crate) fn source_of(unit: &AuditUnit) -> Option<PredictionSource> {
-    [PredictionSource::InSample, PredictionSource::OutOfFold]
-        .into_iter()
-        .find(|by| source_word(*by) == unit.predictions)
+    variant_of(&unit.predictions)
 }

@@ -17,7 +17,7 @@ use crate::folder::manifest::{
     AmountWords, ArmWords, AttributeWords, DecisionNames, ExperimentWords, LabelWords, Manifest,
     ModelWords, PolicyVersions, ReportWords, RowCounts, SetKnob, SetWords, SignerWords,
 };
-use crate::job::blocks::experiments::ExperimentBlock;
+use crate::job::blocks::experiments::{ExperimentArm, ExperimentBlock};
 use crate::job::check::CheckedJob;
 use crate::job::{self, AnnexChoice, ColumnBlock, Job, SignerBlock};
 use crate::metric;
@@ -341,7 +341,7 @@ fn model_words(
 
 fn experiment_words(job: &Job) -> Vec<ExperimentWords> {
     let words = |(name, experiment): (&Name, &ExperimentBlock)| {
-        let arm = |(name, words): (&'static str, String)| ArmWords { name: name.to_owned(), words };
+        let arm = |(arm, words): (ExperimentArm, String)| ArmWords { name: arm.to_string(), words };
         ExperimentWords {
             name: name.to_string(),
             model: experiment.model.to_string(),

@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::augment::ExperimentArm;
 use crate::data::Layout;
 use crate::data::exchange::row_stream::{
     DESCRIPTION, MODEL_HASH, POSITION, RawColumns, RowSink, ask_description,
@@ -58,8 +59,9 @@ pub(crate) struct CommandCall<'a> {
     pub n_folds: usize,
     /// The number of the first of them; 0 but where an experiment takes one at a time.
     pub first_fold: usize,
-    /// The arm of an experiment that is worked on, for messages; none in the plain audit.
-    pub arm: Option<&'a str>,
+    /// The arm of an experiment that is worked on, and what messages add to its name; none in the
+    /// plain audit.
+    pub arm: Option<(ExperimentArm, &'static str)>,
     /// What `{seed}` represents.
     pub seed: Seed,
 }
@@ -189,7 +191,7 @@ impl<'a> CommandCall<'a> {
                 .find(|(name, _)| *name == word)
                 .map(|(_, path)| path.to_string_lossy().into_owned()),
         };
-        let arm = self.arm.map_or_else(String::new, |arm| format!(", arm {arm}"));
+        let arm = self.arm.map_or_else(String::new, |(arm, of)| format!(", arm {arm}{of}"));
         let by_fold = self.arm.is_some() || self.n_folds > 1 && self.scores_by_fold();
         let of_fold =
             if by_fold { format!(", fold {}", self.first_fold + fold) } else { String::new() };
