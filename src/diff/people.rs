@@ -282,13 +282,12 @@ fn add(
     } = found;
     let (key, unit, n) = (*key, *unit, *n);
     let nobody = || {
-        let counts = FactualCounts::new(n);
         let basis = CountingUnit { weighted: asked.weighted, persons: *has_person };
         let scale = scales.get(model).copied().unwrap_or_default();
-        let factual = match asked.labelled.contains(&[model.clone(), attribute.clone()]) {
-            true => counts.with_scores(LabelledScores::new(scale, basis)),
-            false => counts,
-        };
+        let is_labelled = asked.labelled.contains(&[model.clone(), attribute.clone()]);
+        let scores = is_labelled.then(|| LabelledScores::new(scale, basis));
+        let mut factual = FactualCounts::new(n);
+        factual.scores = scores;
         let (person_keys, sets) = (PersonKeys::default(), BTreeMap::new());
         AttributeOutcomes { person_keys, factual, digests: vec![OutcomeDigest::default(); n], sets }
     };

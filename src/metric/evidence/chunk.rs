@@ -14,13 +14,13 @@
 //!
 //! The loops are jobs for [`vectors`](crate::num::vectors).
 
-use pulp::{Arch, Simd};
+use pulp::Simd;
 
 use crate::metric::evidence::jensen_shannon::{NEAR_SQUARE, skew_shape, term_shape};
 use crate::metric::evidence::score_bins::{PARTS, PairParts, change_part, score_part};
 use crate::metric::evidence::shift::{NEGLIGIBLE, ShiftSums, kl_term, ratio_series};
 use crate::num::fixed::FixedSum;
-use crate::num::vectors::{VectorJob, run_with_vectors};
+use crate::num::vectors::VectorJob;
 
 /// Pairs of a chunk.
 pub(crate) const CHUNK: usize = 512;
@@ -154,22 +154,12 @@ impl LogTerms {
     pub(super) fn new() -> Self {
         LogTerms { terms: [0.0; CHUNK], room: ChunkRoom::new() }
     }
-
-    /// Computes them.
-    pub(super) fn compute(&mut self, arch: Arch, chunk: &PairChunk) {
-        run_with_vectors(arch, (self, chunk));
-    }
 }
 
 impl BalancedTerms {
     pub(super) fn new() -> Self {
         let none = [0.0; CHUNK];
         BalancedTerms { a: none, b: none, term: none, skew: none, room: ChunkRoom::new() }
-    }
-
-    /// Computes them under the factors of the scores of both sides.
-    pub(super) fn compute(&mut self, arch: Arch, chunk: &PairChunk, factors: (f64, f64)) {
-        run_with_vectors(arch, (self, chunk, factors));
     }
 
     /// The sums of terms and of the skew over the pairs of the chunk, each as often as it weighs.
@@ -193,11 +183,6 @@ impl ChunkTerms {
             wide: Vec::new(),
             logs: LogTerms::new(),
         })
-    }
-
-    /// Computes them.
-    pub(crate) fn compute(&mut self, arch: Arch, chunk: &PairChunk) {
-        run_with_vectors(arch, (self, chunk));
     }
 
     /// The sums over the first `n` pairs of s, c, |c - s| and s ln(s/c), each as often as the pair
@@ -293,6 +278,7 @@ fn whole_vectors(n: usize) -> usize {
     n.next_multiple_of(WIDEST).min(CHUNK)
 }
 
+/// Computes the terms of a chunk.
 impl VectorJob for (&mut ChunkTerms, &PairChunk) {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
@@ -326,6 +312,7 @@ impl VectorJob for (&mut ChunkTerms, &PairChunk) {
     }
 }
 
+/// Computes the terms s ln(s/c) of a chunk.
 impl VectorJob for (&mut LogTerms, &PairChunk) {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
@@ -360,6 +347,7 @@ fn log_terms(chunk: &PairChunk, LogTerms { terms, room }: &mut LogTerms) -> usiz
     far
 }
 
+/// Computes the terms of a chunk under the factors of the scores of both sides.
 impl VectorJob for (&mut BalancedTerms, &PairChunk, (f64, f64)) {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
@@ -433,6 +421,7 @@ mod tests {
     use crate::metric::evidence::shift::kl_term;
     use crate::num::fixed::FixedSum;
     use crate::num::seed::RandomStream;
+    use crate::num::vectors::run_with_vectors;
 
     #[test]
     fn the_logarithm_is_that_of_libm() {
@@ -497,7 +486,7 @@ mod tests {
             }
             for arch in [Arch::Scalar, Arch::new()] {
                 let mut terms = ChunkTerms::new();
-                terms.compute(arch, &chunk);
+                run_with_vectors(arch, (&mut *terms, &chunk));
                 wide += terms.wide.len();
                 for weights in [None, Some(&chunk.weight)] {
                     let mut sums = [FixedSum::ZERO; 4];
@@ -522,7 +511,7 @@ mod tests {
     fn balanced(arch: Arch, pairs: &[(f64, f64)], factors: (f64, f64)) -> Vec<(f64, f64)> {
         let (mut chunk, mut terms) = (PairChunk::new(), BalancedTerms::new());
         pairs.iter().for_each(|&pair| chunk.push(pair, (0, 0), 1));
-        terms.compute(arch, &chunk, factors);
+        run_with_vectors(arch, (&mut terms, &chunk, factors));
         (0..pairs.len()).map(|i| (terms.term[i], terms.skew[i])).collect()
     }
 
@@ -566,7 +555,7 @@ mod tests {
             }
             let mut logs = LogTerms::new();
             for arch in [Arch::Scalar, Arch::new()] {
-                logs.compute(arch, &chunk);
+                run_with_vectors(arch, (&mut logs, &chunk));
                 let own = |(s, c): &(f64, f64)| kl_term(*s, *c).to_bits();
                 let found = logs.terms[..n].iter().map(|term| term.to_bits());
                 assert!(found.eq(pairs.iter().map(own)));

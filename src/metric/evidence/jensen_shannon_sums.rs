@@ -41,7 +41,10 @@ impl DivergenceSums {
     pub(crate) fn add(&mut self, pair: (f64, f64), weight: u64) {
         let (mut chunk, mut terms) = (PairChunk::new(), BalancedTerms::new());
         chunk.push(pair, (0, 0), weight);
-        terms.compute(pulp::Arch::Scalar, &chunk, self.balance.factors());
+        crate::num::vectors::run_with_vectors(
+            pulp::Arch::Scalar,
+            (&mut terms, &chunk, self.balance.factors()),
+        );
         self.add_chunk(&chunk, &terms);
     }
 

@@ -55,10 +55,10 @@ impl<const N: usize, T: Copy + Default + Ord + Additive> PersonCells<N, T> {
 }
 
 impl<const N: usize> PersonCells<N> {
-    /// Persons with a row at some places.
-    pub(crate) fn n_persons(&self, held: impl Fn(usize) -> bool) -> u64 {
+    /// Persons with a row at some places and positions in their lists.
+    pub(crate) fn n_persons(&self, held: impl Fn(usize, usize) -> bool) -> u64 {
         let is_there = |((_, place), sums): &(&(u64, u32), &[u64; N])| {
-            held(*place as usize) && sums.iter().any(|sum| *sum > 0)
+            (0..N).any(|i| sums[i] > 0 && held(*place as usize, i))
         };
         distinct(self.0.iter().filter(is_there).map(|((key, _), _)| *key))
     }

@@ -268,7 +268,7 @@ impl InfluenceWorkspace {
         next: Option<((usize, usize), &PairChunk)>,
     ) {
         if let Some((_, chunk)) = next {
-            self.logs.compute(self.arch, chunk);
+            run_with_vectors(self.arch, (&mut self.logs, chunk));
         }
         let next = next.map(|(direction, _)| direction);
         let before = std::mem::replace(&mut self.direction, next);

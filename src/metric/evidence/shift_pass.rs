@@ -17,6 +17,7 @@ use crate::metric::evidence::shift_influence::{
 use crate::metric::evidence::waiting_pairs::WaitingPairs;
 use crate::metric::scope::ScopeIndex;
 use crate::num::additive::Additive;
+use crate::num::vectors::run_with_vectors;
 
 /// The second pass: the same people once more, now that the sums of all scores are known. Mergeable
 /// across batches.
@@ -99,7 +100,7 @@ impl ShiftPass {
             }
             for (nth, place) in places.scopes_of(direction.0, direction.1).enumerate() {
                 let factors = sums[place].balance.factors();
-                balanced.compute(arch, chunk, factors);
+                run_with_vectors(arch, (&mut *balanced, chunk, factors));
                 sums[place].add_chunk(chunk, &balanced);
                 if let Some((influences, workspace)) = &mut influences {
                     workspace.add((nth, place), influences, chunk, (factors.0, &balanced));

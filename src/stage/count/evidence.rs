@@ -89,14 +89,12 @@ pub(crate) fn no_rows(
     let unit = counting_unit(layout);
     let mut none = FactualCounts::new(n_groups).counted_by(unit);
     if blocks.scores {
-        none = none.with_scores(LabelledScores::new(grid.scale, unit));
+        none.scores = Some(LabelledScores::new(grid.scale, unit));
     }
     if blocks.curves {
         none = none.with_grid(grid);
     }
-    if let Some(strata) = strata {
-        none = none.with_strata(strata.clone());
-    }
+    none.strata = strata.cloned();
     none
 }
 

@@ -642,14 +642,14 @@ impl RowBuilder<'_> {
         tables: &mut ResultTables,
     ) {
         let (rows, places) = (counts.cell_profiles(), counts.scope_index());
+        let people = |from, to| &rows[places.direction(from, to)];
         let cells = |units: &UnitSums| {
             let weights = counts.is_weighted().then(|| Eccm(units.weight()));
             (units.eccm(), weights)
         };
         for (from, to) in self.directions() {
             let sums = counts.shift(from, to);
-            let cells =
-                (cells(&rows[places.direction(from, to)]), counts.rounded(Some((from, to))));
+            let cells = (cells(people(from, to)), counts.rounded(Some((from, to))));
             self.eccm_rows(cells, sums, "direction", (Some(from), Some(to)), tables);
             if !self.audit.scoreless {
                 self.histogram_rows(counts, (from, to), tables);
@@ -658,16 +658,10 @@ impl RowBuilder<'_> {
                 }
             }
         }
-        self.eccm_rows(
-            (cells(&rows[places.total()]), counts.rounded(None)),
-            &counts.shift_total(),
-            "total",
-            (None, None),
-            tables,
-        );
+        let total = (cells(&rows[places.total()]), counts.rounded(None));
+        self.eccm_rows(total, &counts.shift_total(), "total", (None, None), tables);
         self.missing_scores(counts, tables);
-        let people = |from, to| rows[places.direction(from, to)].n_rows(|_| true);
-        self.population_of_set(people, tables);
+        self.population_of_set(|from, to| people(from, to).n_rows(|_| true), tables);
     }
 
     /// The groups table names, per group, the counterfactuals without a score over all sets.

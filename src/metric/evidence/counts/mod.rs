@@ -98,13 +98,13 @@ impl FactualCounts {
     }
 
     /// The same where people fall into strata, of which none holds anybody yet.
-    #[must_use]
+    #[cfg(test)]
     pub(crate) fn with_strata(self, strata: Strata) -> Self {
         FactualCounts { strata: Some(strata), ..self }
     }
 
     /// The same where scores as such are measured, of which there are none yet.
-    #[must_use]
+    #[cfg(test)]
     pub(crate) fn with_scores(self, scores: LabelledScores) -> Self {
         FactualCounts { scores: Some(scores), ..self }
     }
@@ -205,12 +205,13 @@ impl FactualCounts {
 
     /// Persons with a row in some groups; none where each row is a person.
     pub(crate) fn n_persons(&self, of: GroupSelection) -> Option<u64> {
-        Some(self.persons.as_ref()?.n_persons(|group| of.holds(group)))
+        Some(self.persons.as_ref()?.n_persons(|group, _| of.holds(group)))
     }
 
     /// People with a prediction: persons, where one may have several rows.
     pub(crate) fn people_predicted(&self) -> u64 {
-        self.units(GroupSelection::All).n_units(|_| true)
+        let persons = self.persons.as_ref().map(|of| of.n_persons(|_, state| state % 3 > 0));
+        persons.unwrap_or_else(|| self.confusion(GroupSelection::All).predicted())
     }
 
     /// The confusion of some people.

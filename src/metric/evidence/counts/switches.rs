@@ -30,6 +30,7 @@ use crate::metric::evidence::waiting_pairs::WaitingPairs;
 use crate::metric::scope::MetricScope;
 use crate::metric::scope::ScopeIndex;
 use crate::num::additive::Additive;
+use crate::num::vectors::run_with_vectors;
 
 /// People and pairs that wait for each other at most.
 const WAITING: (usize, usize) = (1 << 14, 1 << 21);
@@ -279,7 +280,7 @@ impl CounterfactualCounts {
         let mut terms = ChunkTerms::new();
         self.waiting.drain(self.groups, &mut chunk, |(from, to), _, chunk| {
             let direction = from * self.groups + to;
-            terms.compute(arch, chunk);
+            run_with_vectors(arch, (&mut *terms, chunk));
             self.shifts[direction].add_chunk(chunk, &terms, None);
             if let Some(weighed) = &mut self.weighed {
                 weighed[direction].add_chunk(chunk, &terms, Some(&chunk.weight));
@@ -303,14 +304,9 @@ impl CounterfactualCounts {
         Some(self.persons.as_ref()?.any_units(&groups))
     }
 
-    /// Whether a person may have several rows.
-    pub(crate) fn has_persons(&self) -> bool {
-        self.persons.is_some()
-    }
-
     /// People with a counterfactual: persons, where one may have several rows.
     pub(crate) fn people_moved(&self) -> u64 {
-        let persons = self.persons.as_ref().map(|of| of.cells.n_persons(|_| true));
+        let persons = self.persons.as_ref().map(|of| of.cells.n_persons(|_, _| true));
         persons.unwrap_or_else(|| self.people.n_moved())
     }
 
@@ -389,7 +385,7 @@ impl CounterfactualCounts {
 
     /// The same with what the intervals of score metrics need.
     pub(crate) fn influence_pass(&self) -> ShiftPass {
-        self.second_pass().with_influences(&self.shifts_by_scope(), self.has_persons())
+        self.second_pass().with_influences(&self.shifts_by_scope(), self.persons.is_some())
     }
 }
 
