@@ -19,12 +19,13 @@ use crate::report::read::quality::{DirectionQuality, QualityTables, SetQuality};
 use crate::report::read::recourse;
 use crate::report::read::score_tables::ScoreTables;
 use crate::report::read::tally::{HistogramBin, WeightedCount};
-use crate::table::file::read_rows;
+use crate::table::file::{read_matching, read_rows};
+use crate::table::support::SUPPORTED;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
-    AmountRow, ArmFoldRow, ArmRow, CfExampleRow, CfMapRow, ChangeRow, ComparisonRow, CountRow,
-    DRAWN_SIDES, FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow,
-    KnowledgeFitRow, MetricRow, MetricTable, NeededKnowledgeRow, PopulationRow, ScoreShiftRow,
+    AmountRow, ArmFoldRow, ArmRow, AuditKey, CfExampleRow, CfMapRow, ChangeRow, ComparisonRow,
+    CountRow, DRAWN_SIDES, FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow,
+    KnowledgeFitRow, MetricRow, NeededKnowledgeRow, PopulationRow, ScoreShiftRow, SharedText,
     SupportCountRow, SupportRow, TableRow, ThresholdRow,
 };
 
@@ -183,12 +184,11 @@ impl AuditFolder {
         let job = read_text(&folder.join("job.resolved.yaml"))?;
         let tables = folder.join("tables");
         // The large ones go into maps, which sort them.
-        let metrics = MetricTable::read(&tables)?.all;
         let counts = read_rows::<CountRow>(&tables)?;
         let names = manifest.label.as_ref().map_or_else(Vec::new, |label| label.classes.clone());
         let classes = ClassResults::of(names, &counts, &read_rows(&tables)?);
         Ok(AuditFolder {
-            values: values(metrics),
+            values: values(&tables)?,
             // Classes may be called 0 and 1 as well.
             cells: if classes.are_there() { BTreeMap::new() } else { cells(&counts) },
             classes,
@@ -437,14 +437,28 @@ impl AuditFolder {
     }
 }
 
-fn values(rows: Vec<MetricRow>) -> BTreeMap<ResultKey, MetricValues> {
+/// The values of all people by key: the table may be long, so no row of it is kept twice.
+fn values(tables: &Path) -> Result<BTreeMap<ResultKey, MetricValues>> {
     let mut values: BTreeMap<ResultKey, MetricValues> = BTreeMap::new();
-    for row in rows {
-        let value = row.value.filter(|value| value.is_finite());
-        let of_key = values.entry(row.key()).or_default();
-        of_key.insert(row.metric.clone(), MetricRow { value, ..row });
+    let (mut key, mut of_key) = (ResultKey::default(), MetricValues::new());
+    let mut last = (AuditKey::default(), SharedText::default());
+    read_matching(tables, |row: &MetricRow| {
+        if row.support == SUPPORTED {
+            return false;
     }
-    values
+        // Rows of a key mostly follow one another.
+        if (&last.0, &last.1) != (&row.key, &row.class) {
+            last = (row.key.clone(), row.class.clone());
+            let before = std::mem::replace(&mut key, row.key());
+            values.entry(before).or_default().append(&mut of_key);
+        }
+        let value = row.value.filter(|value| value.is_finite());
+        of_key.insert(row.metric.clone(), MetricRow { value, ..row.clone() });
+        false
+    })?;
+    values.entry(key).or_default().append(&mut of_key);
+    values.retain(|_, of_key| !of_key.is_empty());
+    Ok(values)
 }
 
 fn cells(counts: &[CountRow]) -> BTreeMap<ResultKey, EccmTallies> {
