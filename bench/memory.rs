@@ -13,7 +13,7 @@ use std::path::Path;
 
 use cfaudit::counterfactual::generate::{FittedStrategy, MapFlipGenerator};
 use cfaudit::counterfactual::{Generator, SampleBatch};
-use cfaudit::data::rows::RowsReader;
+use cfaudit::data::rows::{Projection, RowsReader};
 
 /// CPU seconds of this thread so far, as the kernel counts them in nanoseconds.
 fn cpu_seconds() -> f64 {
@@ -38,8 +38,9 @@ fn main() {
         std::fs::read_to_string(Path::new(fitted).join("learnt-0.json")).expect("what was learnt");
     let learnt: FittedStrategy =
         serde_json::from_str(&text).expect("greedy or plausible learnt it");
-    let batches: Vec<_> =
-        (0..reader.n_groups()).map(|group| reader.read(group).expect("a row group")).collect();
+    let batches: Vec<_> = (0..reader.n_groups())
+        .map(|group| reader.read(group, Projection::ALL).expect("a row group"))
+        .collect();
     let classes: Vec<Vec<_>> = batches
         .iter()
         .map(|batch| batch.label.iter().map(|label| label.map(u32::from)).collect())

@@ -145,7 +145,7 @@ fn main() {
         plan.n_subgroups(),
         plan.n_actions(),
         plan.n_changes(),
-        needed.len(),
+        needed.n_pairs(),
         judged.len(),
         tables.len() + cells,
         lines,

@@ -54,7 +54,6 @@ pub struct LocalScore {
 
 impl GraphScore {
     /// The scores of a replicate under a penalty discount c.
-    #[cfg(test)]
     pub fn new(encoding: &GraphEncoding, moments: &EncodedMoments, discount: f64) -> Self {
         GraphScore::of_effective_rows(encoding, moments, discount, moments.n_draws())
     }

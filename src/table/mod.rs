@@ -37,6 +37,8 @@ mod shared_meanings;
 pub(crate) mod support;
 pub(crate) mod why;
 
+use arrow::datatypes::DataType;
+
 pub use changes::WITH_FITS;
 pub(crate) use changes::{REFITTED, RefitReason};
 pub(crate) use counts::{DRAWN_SIDES, NO_GROUP};
@@ -68,6 +70,19 @@ pub enum ColumnType {
     Wide,
     /// Unsigned 64-bit integer.
     Key,
+}
+
+impl ColumnType {
+    /// The type of the column in a file.
+    pub(crate) fn data_type(self) -> DataType {
+        match self {
+            ColumnType::Text => DataType::Utf8,
+            ColumnType::Int => DataType::Int64,
+            ColumnType::Real => DataType::Float64,
+            ColumnType::Wide => DataType::Decimal128(38, 0),
+            ColumnType::Key => DataType::UInt64,
+        }
+    }
 }
 
 /// One column of a table.

@@ -112,7 +112,7 @@ impl Serialize for SharedText {
 }
 
 /// A column of texts of a file: each text once, and its position for each row.
-pub struct TextColumn {
+pub struct ListedTexts {
     positions: Int32Array,
     /// The texts that some row has.
     texts: Vec<Option<SharedText>>,
@@ -120,15 +120,16 @@ pub struct TextColumn {
 
 impl PlainCell for SharedText {
     const KIND: ColumnType = ColumnType::Text;
-    type Column = TextColumn;
+    type Column = ListedTexts;
 
     fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef {
         Arc::new(cells.map(|cell| cell.map(SharedText::as_str)).collect::<StringArray>())
     }
 
-    fn column(array: &ArrayRef) -> Option<TextColumn> {
-        let listed = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-        let is_text = [&DataType::Utf8, &listed].contains(&array.data_type());
+    fn column(array: &ArrayRef) -> Option<ListedTexts> {
+        let text = Self::KIND.data_type();
+        let listed = DataType::Dictionary(Box::new(DataType::Int32), Box::new(text.clone()));
+        let is_text = [&text, &listed].contains(&array.data_type());
         let array = cast(array, &listed).ok().filter(|_| is_text)?;
         let array = array.as_dictionary_opt::<Int32Type>()?;
         let values = array.values().as_string_opt::<i32>()?;
@@ -136,10 +137,10 @@ impl PlainCell for SharedText {
         for at in array.keys_iter().flatten() {
             texts.get_mut(at)?.get_or_insert_with(|| SharedText::from(values.value(at)));
         }
-        Some(TextColumn { positions: array.keys().clone(), texts })
+        Some(ListedTexts { positions: array.keys().clone(), texts })
     }
 
-    fn get(column: &TextColumn, row: usize) -> Option<Option<Self>> {
+    fn get(column: &ListedTexts, row: usize) -> Option<Option<Self>> {
         if column.positions.is_null(row) {
             return Some(None);
         }
@@ -173,7 +174,8 @@ macro_rules! number_cell {
             }
 
             fn column(array: &ArrayRef) -> Option<$array> {
-                array.as_any().downcast_ref::<$array>().cloned()
+                let is_own = *array.data_type() == Self::KIND.data_type();
+                array.as_any().downcast_ref::<$array>().filter(|_| is_own).cloned()
             }
 
             fn get(column: &$array, row: usize) -> Option<Option<Self>> {
@@ -212,7 +214,7 @@ fn as_bool(number: i64) -> Option<bool> {
 }
 
 fn as_wide(array: Decimal128Array) -> Decimal128Array {
-    array.with_data_type(DataType::Decimal128(38, 0))
+    array.with_data_type(ColumnType::Wide.data_type())
 }
 
 /// A cell of a row: what its column holds, or an `Option` of it where the column may be null.

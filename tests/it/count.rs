@@ -25,28 +25,27 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 }
 
 /// The rooms with their ceilings, the figures of the last count. Since the count before, `metric`
-/// lost variants of gaps and second forms of persons and classes, `stage` and `data` second forms
-/// of keyed files, asked rows and keys, `report` drawings and copies of rows; `num` has the sums
-/// of powers and the vectors that `metric` had.
+/// lost its second pass over switches and second forms of swaps, `gate` a mirror of reasons,
+/// `report` copies of rows and forms of drawn limits, `stage` readers that differ by columns.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 13_320),
-    room("metric", &["metric"], 12_400),
-    room("job", &["job"], 7_980),
-    room("stage", &["stage"], 26_200),
-    room("data", &["data"], 16_540),
-    room("counterfactual", &["counterfactual"], 8_260),
+    room("report", &["report"], 13_115),
+    room("metric", &["metric"], 11_980),
+    room("job", &["job"], 7_975),
+    room("stage", &["stage"], 25_950),
+    room("data", &["data"], 16_520),
+    room("counterfactual", &["counterfactual"], 8_225),
     room("exec, cli, root", &["exec", "cli", "bin", "."], 7_795),
-    room("gate", &["gate"], 4_140),
-    room("model", &["model"], 4_685),
+    room("gate", &["gate"], 4_060),
+    room("model", &["model"], 4_610),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        6_145,
+        5_910,
     ),
     room(
         "num, recourse, causal, why, augment",
         &["num", "recourse", "causal", "why", "augment"],
-        9_065,
+        9_060,
     ),
 ];
 
@@ -54,12 +53,12 @@ const ROOMS: &[Room] = &[
 /// the metrics, 560 the words of `cfaudit explain`, 60 the sentences of the reading path, and 950
 /// the page `judge.html`, a program by itself; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 7_275),
+    ("lines of templates", 7_425),
     ("lines of messages", 1_600),
-    ("lines of unit tests", 42_120),
-    ("lines of integration tests", 26_830),
-    ("words of the documents", 31_970),
-    ("characters of the README", 6_625),
+    ("lines of unit tests", 41_705),
+    ("lines of integration tests", 26_885),
+    ("words of the documents", 32_000),
+    ("characters of the README", 6_630),
 ];
 
 /// A budget is passed where the figure is more than three per cent above the ceiling.

@@ -32,7 +32,8 @@ gate: param text num table folder metric
 diff: param text num table folder metric counterfactual::strategy model::kind
 job: param data counterfactual model metric recourse why::knobs augment::knobs gate::decide_by
 job: exec::files exec::object exec::hash
-report: param text num::short_number table folder metric counterfactual::strategy gate::reason
+report: param text num::short_number table folder metric counterfactual::strategy model::kind
+report: gate::reason
 report: exec::files exec::hash
 explain: text num::short_number table folder metric job data
 stage: param unit num table folder data causal counterfactual model augment metric recourse why

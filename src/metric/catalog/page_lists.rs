@@ -154,7 +154,7 @@ mod tests {
                 made += 1;
             }
         }
-        assert_eq!(made, 3 * 14);
+        assert_eq!(made, 3 * 14, "each metric with `gaps` makes three");
         for (id, base) in [
             ("demp_difference", "pprev"),
             ("eopp_difference", "tpr"),

@@ -6,6 +6,7 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 
 use crate::folder::manifest::ModelWords;
+use crate::model::kind::TRAINED_EXAMPLES;
 use crate::report::brief::harm::HarmResult;
 use crate::report::brief::population;
 use crate::report::brief::voice::AuditVoice;
@@ -32,8 +33,8 @@ pub(crate) fn not_shown(
     let is_tested =
         |name: &str| audit.measures().any(|(key, _)| key.attribute == name && !key.set.is_empty());
     let untested = m.attributes.iter().filter(|a| !results.is_empty() && !is_tested(&a.name));
-    let kinds = ["logistic", "boosting", "forest"];
-    let trained = m.models.iter().filter(|model| kinds.contains(&model.kind.as_str()));
+    let is_trained = |kind: &str| TRAINED_EXAMPLES.iter().any(|(key, _)| *key == kind);
+    let trained = m.models.iter().filter(|model| is_trained(&model.kind));
     let mut values = audit.measures().flat_map(|(_, values)| values.values());
     let issues = &audit.issues;
     let scenarios = audit.graphs.scenarios.iter();

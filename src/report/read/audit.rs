@@ -445,7 +445,7 @@ fn values(tables: &Path) -> Result<BTreeMap<ResultKey, MetricValues>> {
     read_matching(tables, |row: &MetricRow| {
         if row.support == SUPPORTED {
             return false;
-    }
+        }
         // Rows of a key mostly follow one another.
         if (&last.0, &last.1) != (&row.key, &row.class) {
             last = (row.key.clone(), row.class.clone());

@@ -145,7 +145,6 @@ fn the_first_screen_says_who_is_worse_off_by_how_much_against_what() {
     section(&html, "not").says(&["describe a model that was trained elsewhere."]);
 }
 
-/// The brief gives the number of counterfactuals that no test counts.
 /// Who is worse off is not certain where other trainings give the difference of the two directions
 /// either sign; the range is that of the direction which the page tells.
 #[test]

@@ -91,7 +91,7 @@ impl Stage for SelectedStage {
                 .into_iter()
                 .filter(|&arm| experiment_plan.chosen_as(arm).is_some())
                 .collect();
-        arms.sort_by_cached_key(ExperimentArm::to_string);
+            arms.sort_by_cached_key(ExperimentArm::to_string);
             for arm in arms {
                 let name = experiment_plan.arm_name(arm);
                 for fold in 0..experiment_plan.n_folds {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{Field, Schema};
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, compute_leaves};
 
 use super::{
@@ -35,14 +35,7 @@ fn schema_of(def: &TableDef) -> Schema {
         .columns
         .iter()
         .map(|c| {
-            let kind = match c.kind {
-                ColumnType::Text => DataType::Utf8,
-                ColumnType::Int => DataType::Int64,
-                ColumnType::Real => DataType::Float64,
-                ColumnType::Wide => DataType::Decimal128(38, 0),
-                ColumnType::Key => DataType::UInt64,
-            };
-            let field = Field::new(c.name, kind, c.nullable);
+            let field = Field::new(c.name, c.kind.data_type(), c.nullable);
             if matches!(c.kind, ColumnType::Real | ColumnType::Key) {
                 distinct(field)
             } else {
