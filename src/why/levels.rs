@@ -96,7 +96,11 @@ impl PatternColumn {
             place.map_or(u32::MAX, |place| place as u32)
         };
         let codes: Vec<u32> = numbers.iter().map(code).collect();
-        let readings = vec![LevelReading::Within; levels.len()];
+        let reading = |bin: &DerivedBin| match bin.is_named_by_range() {
+            true => LevelReading::Within,
+            false => LevelReading::Is,
+        };
+        let readings = bins.iter().map(reading).collect();
         PatternColumn { readings, ..PatternColumn::of_words(name, &levels, &codes) }
     }
 
@@ -134,7 +138,7 @@ impl PatternColumn {
 #[cfg(test)]
 mod tests {
     use super::LevelReading::{Beyond, Is, Within};
-    use super::PatternColumn;
+    use super::{DerivedBin, PatternColumn};
 
     #[test]
     fn ranges_read_by_their_ends() {
@@ -145,6 +149,10 @@ mod tests {
         assert_eq!(readings(&[1.0, 2.0, 3.0, 4.0]), [Beyond, Within, Within, Beyond, Is]);
         assert_eq!(readings(&[1.0, 2.0]), [Beyond, Beyond, Is]);
         assert_eq!(readings(&[1.0, 1.0]), [Is, Is], "a number that never varies is present");
+        let bin = |name: &str, lo, hi, closed| DerivedBin { name: name.to_owned(), lo, hi, closed };
+        let bins = [bin("[0, 25]", 0.0, 25.0, true), bin("high", 25.0, 90.0, false)];
+        let binned = PatternColumn::of_bins("debt", &[1.0, 30.0], &bins);
+        assert_eq!([0, 1, 2].map(|level| binned.trait_of(level).reading), [Within, Is, Is]);
     }
 
     #[test]

@@ -109,16 +109,16 @@ fn bins_of(edges: &[Finite]) -> Vec<DerivedBin> {
     let pairs = edges.windows(2).enumerate();
     pairs
         .map(|(i, pair)| {
-            let (lo, hi) = (pair[0].get(), pair[1].get());
-            let open = if i == 0 { '[' } else { '(' };
-            DerivedBin {
-                name: format!("{open}{}, {}]", float_text(lo), float_text(hi)),
-                lo,
-                hi,
-                closed: i == 0,
-            }
+            let (lo, hi, closed) = (pair[0].get(), pair[1].get(), i == 0);
+            DerivedBin { name: range_text(lo, hi, closed), lo, hi, closed }
         })
         .collect()
+}
+
+/// The name of a bin that the job does not name.
+fn range_text(lo: f64, hi: f64, closed: bool) -> String {
+    let open = if closed { '[' } else { '(' };
+    format!("{open}{}, {}]", float_text(lo), float_text(hi))
 }
 
 fn levels_of(levels: &IndexMap<Word, [Finite; 2]>) -> Vec<DerivedBin> {
@@ -191,6 +191,11 @@ pub struct DerivedBin {
 }
 
 impl DerivedBin {
+    /// Whether its name is its range: the job names it by no word.
+    pub(crate) fn is_named_by_range(&self) -> bool {
+        self.name == range_text(self.lo, self.hi, self.closed)
+    }
+
     /// Whether the number lies in the bin.
     pub fn contains(&self, x: f64) -> bool {
         (self.lo < x || self.closed && self.lo == x) && x <= self.hi
