@@ -19,6 +19,7 @@ use crate::folder::manifest::{Manifest, RunSummary};
 use crate::folder::read;
 use crate::folder::read::{self as opened, MANIFEST, path_below};
 use crate::gate::question::GateTables;
+use crate::gate::reason::GateReason;
 use crate::job::check::{self, CheckedJob};
 use crate::job::{ExportFormat, Job};
 use crate::report::PAGES;
@@ -174,6 +175,11 @@ fn judge_by_tables(
         }
     }
     let tables = folder.join("tables");
+    let issues = read_rows::<IssueRow>(&tables)?;
+    if issues.iter().any(GateReason::is_lost) {
+        let file = tables.join(IssueRow::TABLE.file());
+        return Err(read::damaged(&file, "column `args` does not hold the arguments of its code"));
+    }
     let judged_by = GateTables {
         metrics,
         supported,
@@ -181,7 +187,7 @@ fn judge_by_tables(
         population: &read_rows::<PopulationRow>(&tables)?,
         counts: &read_rows::<CountRow>(&tables)?,
         arms: &read_rows::<ArmRow>(&tables)?,
-        issues: &read_rows::<IssueRow>(&tables)?,
+        issues: &issues,
         unknown: &read_rows::<UnknownLevelRow>(&tables)?,
         hidden: &read_rows::<HiddenCauseRow>(&tables)?,
     };

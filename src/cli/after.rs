@@ -243,6 +243,7 @@ fn as_json(diff: &FolderDiff, all: bool) -> Value {
         "comparable": diff.compared.comparable, "forced": diff.compared.forced,
         "pairing": diff.compared.pairing, "people_in_both": diff.compared.people_in_both,
         "differs": diff.compared.differs,
-        "n_changes": judged_changes().count(), "n_clear": n_clear, "n_refitted": refitted, "changes": rows,
+        "n_changes": judged_changes().count(), "n_clear": n_clear,
+        "n_refitted": refitted, "changes": rows,
         "gates_before_and_after": judged, "gates": diff.gates, "exit": diff.exit})
 }

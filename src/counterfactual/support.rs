@@ -217,7 +217,8 @@ impl SupportCounts {
         groups
     }
 
-    /// Rows of a group with a value of a variable; none of a group that was found.
+    /// Rows of a group with a value of a variable; 0 where the variable is a one-hot group that was
+    /// found.
     fn rows(&self, variable: usize, value: SupportValue, group: usize) -> u64 {
         match (self.variables.get(variable), value) {
             (Some(counts), SupportValue::Counted(value)) => counts.rows(value, group),

@@ -107,7 +107,8 @@ impl<'a> HolmTest<'a> {
         };
         let spread = match self.share() {
             Some((_, people)) => {
-                let share = number(bound);
+                // A mean change has a sign, a share has none.
+                let share = number(bound).abs();
                 (share * (1.0 - share) / people).max(0.0).sqrt()
             }
             None => {

@@ -273,7 +273,8 @@ impl GateResults {
         GateResults { tally, worst, table }
     }
 
-    /// The worst verdict of the gates that count; none where no gate counts.
+    /// The worst verdict of the gates that count, else a pass of those that only warn; none where
+    /// there is neither.
     pub(crate) fn verdict(&self) -> Option<GateStatus> {
         let GateTally { pass, fail, inconclusive, .. } = self.tally;
         let all = [

@@ -5,7 +5,7 @@ use crate::table::row_macro::{SharedText, table};
 
 table! {
     /// `gates`: one row per gate and direction judged.
-    pub struct GateRow in "gates", version 7, key 4,
+    pub struct GateRow in "gates", version 8, key 4,
     one row per "gate and direction judged", written by "gate",
     read by "gate, report, diff, exports, explain" {
         /// name of the gate in the job

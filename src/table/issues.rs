@@ -19,7 +19,7 @@ table! {
 
 table! {
     /// `issues`: one row per kind of problem met in the data that did not stop the run.
-    pub struct IssueRow in "issues", version 3, key 3,
+    pub struct IssueRow in "issues", version 4, key 3,
     one row per "kind of problem", written by "prepare, report", read by "gate, report" {
         /// word of a closed list; `cfaudit explain CODE` tells more
         code: SharedText,

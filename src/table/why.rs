@@ -1,7 +1,39 @@
 //! The tables of who switches, patterns that were carried over on both halves of the people, and
 //! through what: what each feature adds.
 
+use serde::{Deserialize, Serialize};
+
 use crate::table::row_macro::{SharedText, table};
+
+/// How a level reads behind the name of its column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LevelReading {
+    /// A word or a number: `sex = Male`.
+    Is,
+    /// A range with two ends: `age in (25, 35]`.
+    Within,
+    /// A range with one: `age above 60`.
+    Beyond,
+}
+
+/// A trait of a pattern: a column with a level.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PatternTrait {
+    /// The column.
+    pub column: String,
+    /// How the level reads behind it.
+    pub reading: LevelReading,
+    /// The level.
+    pub level: String,
+}
+
+impl SwitchPatternRow {
+    /// Whether the column `traits` holds traits.
+    pub(crate) fn holds_traits(&self) -> bool {
+        self.traits.is_empty() || serde_json::from_str::<Vec<PatternTrait>>(&self.traits).is_ok()
+    }
+}
 
 /// What the column `metric` of the table `gates` says about gates on patterns.
 pub(crate) const CONFIRMED_PATTERNS: &str = "confirmed_patterns";

@@ -6,37 +6,13 @@
 //! digits and still cuts the same people ([`short_text`]). Missing values, numbers outside all bins
 //! and undeclared groups are the level `missing`.
 
-use serde::Serialize;
-
 use crate::data::MISSING_LEVEL;
 use crate::data::prepare::derive::DerivedBin;
 use crate::data::values::float_text;
 use crate::num::itemsets::LevelColumn;
 use crate::num::short_number::short_text;
 use crate::num::summary::{ascending, equal_cuts};
-
-/// How a level reads behind the name of its column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum LevelReading {
-    /// A word or a number: `sex = Male`.
-    Is,
-    /// A range with two ends: `age in (25, 35]`.
-    Within,
-    /// A range with one: `age above 60`.
-    Beyond,
-}
-
-/// A trait of a pattern: a column with a level.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct PatternTrait {
-    /// The column.
-    pub column: String,
-    /// How the level reads behind it.
-    pub reading: LevelReading,
-    /// The level.
-    pub level: String,
-}
+use crate::table::why::{LevelReading, PatternTrait};
 
 /// A column of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,12 +72,16 @@ impl PatternColumn {
             place.map_or(u32::MAX, |place| place as u32)
         };
         let codes: Vec<u32> = numbers.iter().map(code).collect();
-        let reading = |bin: &DerivedBin| match bin.is_named_by_range() {
-            true => LevelReading::Within,
-            false => LevelReading::Is,
+        PatternColumn::of_words(name, &levels, &codes).in_bins(bins)
+    }
+
+    /// The same where levels are bins: those that the job does not name read as ranges.
+    pub(crate) fn in_bins(self, bins: &[DerivedBin]) -> Self {
+        let reading = |level: &String| {
+            let is_range = |bin: &DerivedBin| bin.name == *level && bin.is_named_by_range();
+            if bins.iter().any(is_range) { LevelReading::Within } else { LevelReading::Is }
         };
-        let readings = bins.iter().map(reading).collect();
-        PatternColumn { readings, ..PatternColumn::of_words(name, &levels, &codes) }
+        PatternColumn { readings: self.levels.iter().map(reading).collect(), ..self }
     }
 
     /// A column of numbers in quartiles; NaN is missing.
@@ -137,8 +117,8 @@ impl PatternColumn {
 
 #[cfg(test)]
 mod tests {
-    use super::LevelReading::{Beyond, Is, Within};
     use super::{DerivedBin, PatternColumn};
+    use crate::table::why::LevelReading::{Beyond, Is, Within};
 
     #[test]
     fn ranges_read_by_their_ends() {

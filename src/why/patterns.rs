@@ -29,7 +29,8 @@ use crate::num::decimal::Decimal;
 use crate::num::fisher::fisher_exact;
 use crate::num::hash::FastMap;
 use crate::num::itemsets::{FrequentSearch, ItemIndex, ItemRows, ItemSets, LeastCounts};
-use crate::why::levels::{PatternColumn, PatternTrait};
+use crate::table::why::PatternTrait;
+use crate::why::levels::PatternColumn;
 
 /// Patterns that are carried over to the second half.
 const CARRIED_AT_MOST: usize = 50;

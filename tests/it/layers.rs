@@ -27,7 +27,7 @@ model: param num data exec::files
 metric: param num exec::accumulator
 augment: param num data counterfactual exec::accumulator
 recourse: param num data
-why: param num data metric
+why: param num table data metric
 gate: param text num table folder metric
 diff: param text num table folder metric counterfactual::strategy model::kind
 job: param data counterfactual model metric recourse why::knobs augment::knobs gate::decide_by

@@ -240,14 +240,8 @@ pub(crate) enum GateBoundSide {
 pub(crate) enum GateReason {
     /// The strength at which the pass turns, or why none is known; and the one asked for.
     HiddenCause { turns_at: Option<f64>, undefined: String, withstands: f64 },
-    /// What of a model goes against the labels, among rows or people; of several classes the one
-    /// at a position.
-    InvertedScores {
-        model: String,
-        of_rows: bool,
-        classes: Vec<String>,
-        inverted: Vec<InvertedOrder>,
-    },
+    /// What of a model goes against the labels, among rows or people.
+    InvertedScores { model: String, of_rows: bool, inverted: Vec<InvertedOrder<String>> },
     /// All of it breaks the limit.
     LimitBroken(ComparedPlace),
     /// It holds the limit.
@@ -329,6 +323,12 @@ impl GateReason {
     /// What an issue objects to its model; none of an issue that is only told.
     pub(crate) fn of_issue(issue: &IssueRow) -> Option<Self> {
         of_code_and_args(&issue.code, &issue.args)
+    }
+
+    /// Whether an issue objects to a model by arguments that say nothing: its table is damaged.
+    pub(crate) fn is_lost(issue: &IssueRow) -> bool {
+        let objects = ["inverted-scores", "not-repeatable"].contains(&issue.code.as_str());
+        objects && GateReason::of_issue(issue).is_none()
     }
 
     /// What follows from it where nothing stands against it.

@@ -107,4 +107,14 @@ fn holm_knows_the_number_of_people() {
         let q = asked_by(&asked(name, GateSubject::AnyDirection), "<= 0.9, interval holm");
         near(&ends(&q, &table)[..1], &[from(u)], 1e-9);
     }
+    // Nobody's score moves in two of three: they are judged first below a limit with a sign too.
+    let mut table = rates(&[0; 3]);
+    for row in &mut table {
+        let u = row.hi.expect("an end");
+        [row.lo, row.hi] = [-u, u].map(Some);
+        *row = row.with("metric=mcd, value=0, interval=wilson-moved");
+    }
+    table[2] = table[2].with("lo=-0.01, hi=0.01, interval=student");
+    let q = asked_by(&asked("mcd", GateSubject::AnyDirection), ">= -0.05, interval holm");
+    near(&ends(&q, &table)[..1], &[[-u, u]], 1e-9);
 }

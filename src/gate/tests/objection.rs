@@ -14,9 +14,7 @@ fn objected(code: &str, model: &str) -> IssueRow {
     let scored = RecheckWords { rows: 100, differ: 3, largest: 0.25 };
     let inverted = vec![InvertedOrder::Decisions([(1, 9), (5, 8)])];
     let objection = match code {
-        "inverted-scores" => {
-            GateReason::InvertedScores { model: name, of_rows: false, classes: vec![], inverted }
-        }
+        "inverted-scores" => GateReason::InvertedScores { model: name, of_rows: false, inverted },
         _ => GateReason::NotRepeatable { model: name, scored },
     };
     IssueRow { code: code.into(), ..objection.issue_about(model, 7) }

@@ -26,9 +26,9 @@ macro_rules! additive {
             }
 
             /// The same, to add somebody, before they are added to all; none where all are
-            /// supported, also theirs.
-            fn supported_part(&mut self, are_theirs: bool) -> Option<&mut $type> {
-                if self.supported.is_none() && !are_theirs {
+            /// supported, also those who come.
+            fn supported_part(&mut self, all_supported: bool) -> Option<&mut $type> {
+                if self.supported.is_none() && !all_supported {
                     self.supported = Some(Box::new(self.$so_far()));
                 }
                 self.supported.as_deref_mut()

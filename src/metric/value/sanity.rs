@@ -30,11 +30,12 @@ pub(crate) struct ModelSanity {
 /// That positive labels go with low scores, or with negative decisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum InvertedOrder {
+pub(crate) enum InvertedOrder<C = usize> {
     /// Scores.
     Scores {
-        /// Position of the class that stands against all others; none of a label of two sides.
-        class: Option<usize>,
+        /// The class that stands against all others, by position or name; none of a label of two
+        /// sides.
+        class: Option<C>,
         /// The AUC.
         auc: f64,
         /// The upper end of its interval.
@@ -42,6 +43,19 @@ pub(crate) enum InvertedOrder {
     },
     /// Decisions: positive ones of all, of people with a positive label and of the others.
     Decisions([(u64, u64); 2]),
+}
+
+impl InvertedOrder {
+    /// The same with the class by name; none where it has none.
+    pub(crate) fn named(&self, classes: &[String]) -> InvertedOrder<String> {
+        match *self {
+            InvertedOrder::Scores { class, auc, hi } => {
+                let class = class.and_then(|at| classes.get(at).cloned());
+                InvertedOrder::Scores { class, auc, hi }
+            }
+            InvertedOrder::Decisions(of) => InvertedOrder::Decisions(of),
+        }
+    }
 }
 
 impl ModelSanity {

@@ -94,6 +94,7 @@ impl TrainedKind<'_> {
             TrainerRecipe::Trees(settings) if settings.ensemble == TreeEnsemble::Forest => {
                 "train/forest"
             }
+            // A logistic regression draws nothing.
             _ => "train/boosting",
         };
         let inputs = TrainerInputs { features, omit, seed: named_seed(seed.0, stream) };

@@ -75,7 +75,10 @@ fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
     let codes = ["rounding-at-threshold", "inverted-scores", "one-decision"];
     let others = audit.issues.iter().map(|issue| (issue, issue.code.as_str()));
     let told = worst_selective(audit).into_iter().chain(others.filter(|of| codes.contains(&of.1)));
-    let boxed = |(issue, what): (&IssueRow, &str)| context!(what, text => issue.text.as_str(), selective => selective::facts(issue, voice));
+    let boxed = |(issue, what): (&IssueRow, &str)| {
+        let selective = selective::facts(issue, voice);
+        context!(what, text => issue.text.as_str(), selective)
+    };
     told.map(boxed).collect()
 }
 

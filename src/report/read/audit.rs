@@ -124,6 +124,17 @@ fn sorted<R: TableRow>(tables: &Path) -> Result<Vec<R>> {
     Ok(rows)
 }
 
+fn patterns(tables: &Path) -> Result<Vec<SwitchPatternRow>> {
+    let rows = sorted::<SwitchPatternRow>(tables)?;
+    match rows.iter().all(SwitchPatternRow::holds_traits) {
+        true => Ok(rows),
+        false => Err(opened::damaged(
+            &tables.join(SwitchPatternRow::TABLE.file()),
+            "column `traits` does not hold traits",
+        )),
+    }
+}
+
 fn read_text(path: &Path) -> Result<String> {
     files::read_text(path).map_err(|e| {
         let hint = "name a finished folder of `cfaudit run`";
@@ -216,7 +227,7 @@ impl AuditFolder {
             knowledge_fits: sorted(&tables)?,
             needed: sorted(&tables)?,
             hidden: sorted(&tables)?,
-            patterns: sorted(&tables)?,
+            patterns: patterns(&tables)?,
             switch_features: sorted(&tables)?,
             amounts: sorted(&tables)?,
             comparisons: sorted(&tables)?,

@@ -51,12 +51,10 @@ pub(crate) fn of_sanity(job: &Job, model: &str, found: &ModelSanity) -> Vec<Issu
         job.data.label.classes().into_iter().flatten().map(ToString::to_string).collect();
     let mut issues = Vec::new();
     if !found.inverted.is_empty() {
-        let (model, inverted) = (model.to_owned(), found.inverted.clone());
-        let (n, classes) = (inverted.len() as u64, classes.clone());
-        let of_rows = job.data.person.is_some();
-        let objection =
-            GateReason::InvertedScores { model: model.clone(), of_rows, classes, inverted };
-        issues.push(objection.issue_about(&model, n));
+        let inverted: Vec<_> = found.inverted.iter().map(|of| of.named(&classes)).collect();
+        let (n, of_rows) = (inverted.len() as u64, job.data.person.is_some());
+        let objection = GateReason::InvertedScores { model: model.to_owned(), of_rows, inverted };
+        issues.push(objection.issue_about(model, n));
     }
     if let Some((decision, n)) = found.one_decision() {
         let which = match (classes.get(decision), decision) {

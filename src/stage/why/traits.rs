@@ -28,6 +28,11 @@ pub(crate) fn pattern_columns(
     let listed: BTreeSet<&str> = job.data.listed_features().map(ColumnName::as_str).collect();
     let onehot: BTreeSet<&str> =
         job.data.features.onehot.values().flatten().map(ColumnName::as_str).collect();
+    let derived = |feature: usize| layout.derivation(feature).map(|derived| &derived.rule);
+    let bins_of = |feature: usize| match derived(feature) {
+        Some(DerivationRule::Bins(bins)) => bins.as_slice(),
+        _ => &[],
+    };
     let mut columns = Vec::new();
     for (f, feature) in layout.features.iter().enumerate() {
         let name = feature.name.as_str();
@@ -35,7 +40,9 @@ pub(crate) fn pattern_columns(
             continue;
         }
         columns.push(match &rows.columns[f] {
-            FeatureColumn::Code(codes) => PatternColumn::of_words(name, &feature.levels, codes),
+            FeatureColumn::Code(codes) => {
+                PatternColumn::of_words(name, &feature.levels, codes).in_bins(bins_of(f))
+            }
             FeatureColumn::Number(numbers) => {
                 let name_of = ColumnName::new(name);
                 let bins = name_of
@@ -63,15 +70,18 @@ pub(crate) fn pattern_columns(
         }
     }
     for (attribute, groups) in layout.attributes.iter().zip(groups) {
-        let derived = layout.derivation(attribute.feature).map(|derived| &derived.rule);
         let name = attribute.name.as_str();
         let is_feature = columns.iter().any(|column: &PatternColumn| column.name == name);
-        if matches!(derived, Some(DerivationRule::Cross(_))) || is_feature || !takes(name) {
+        if matches!(derived(attribute.feature), Some(DerivationRule::Cross(_)))
+            || is_feature
+            || !takes(name)
+        {
             continue;
         }
         let code = |&group: &u16| if group == MISSING_GROUP { u32::MAX } else { u32::from(group) };
         let codes: Vec<u32> = groups.iter().map(code).collect();
-        columns.push(PatternColumn::of_words(name, &attribute.groups, &codes));
+        let column = PatternColumn::of_words(name, &attribute.groups, &codes);
+        columns.push(column.in_bins(bins_of(attribute.feature)));
     }
     columns
 }

@@ -6,6 +6,7 @@
 //! of the direction once. A sum is the same regardless of the order of the people and however they
 //! are divided. Weights, comparisons and patterns of people are added person by person.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use pulp::Arch;
@@ -31,6 +32,12 @@ use crate::metric::scope::MetricScope;
 use crate::metric::scope::ScopeIndex;
 use crate::num::additive::Additive;
 use crate::num::vectors::run_with_vectors;
+
+thread_local! {
+    /// Where a thread computes the scores of those who wait: one after the other, for all counts.
+    static CHUNK_OF_THREAD: RefCell<(Box<PairChunk>, Box<ChunkTerms>)> =
+        RefCell::new((Box::new(PairChunk::new()), ChunkTerms::new()));
+}
 
 /// People and pairs that wait for each other at most.
 const WAITING: (usize, usize) = (1 << 14, 1 << 21);
@@ -276,18 +283,19 @@ impl CounterfactualCounts {
         if self.waiting.is_empty() {
             return;
         }
-        let (arch, mut chunk) = (Arch::new(), Box::new(PairChunk::new()));
-        let mut terms = ChunkTerms::new();
-        self.waiting.drain(self.groups, &mut chunk, |(from, to), _, chunk| {
-            let direction = from * self.groups + to;
-            run_with_vectors(arch, (&mut *terms, chunk));
-            self.shifts[direction].add_chunk(chunk, &terms, None);
-            if let Some(weighed) = &mut self.weighed {
-                weighed[direction].add_chunk(chunk, &terms, Some(&chunk.weight));
-            }
-            if let Some(bins) = &mut self.bins {
-                bins.add(direction, terms.parts(chunk.len()), &chunk.weight);
-            }
+        let arch = Arch::new();
+        CHUNK_OF_THREAD.with_borrow_mut(|(chunk, terms)| {
+            self.waiting.drain(self.groups, chunk, |(from, to), _, chunk| {
+                let direction = from * self.groups + to;
+                run_with_vectors(arch, (&mut **terms, chunk));
+                self.shifts[direction].add_chunk(chunk, terms, None);
+                if let Some(weighed) = &mut self.weighed {
+                    weighed[direction].add_chunk(chunk, terms, Some(&chunk.weight));
+                }
+                if let Some(bins) = &mut self.bins {
+                    bins.add(direction, terms.parts(chunk.len()), &chunk.weight);
+                }
+            });
         });
     }
 
@@ -334,7 +342,10 @@ impl CounterfactualCounts {
         Some(self.cell_profiles()[place].eccm())
     }
 
-    /// The same, once nobody waits.
+    /// These counts, which must be settled.
+    ///
+    /// # Panics
+    /// Where somebody waits: a bug of the caller.
     fn settled(&self) -> &Self {
         assert!(self.waiting.is_empty(), "the first pass is not settled");
         self
