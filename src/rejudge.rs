@@ -177,8 +177,7 @@ fn judge_by_tables(
     let tables = folder.join("tables");
     let issues = read_rows::<IssueRow>(&tables)?;
     if issues.iter().any(GateReason::is_lost) {
-        let file = tables.join(IssueRow::TABLE.file());
-        return Err(read::damaged(&file, "column `args` does not hold the arguments of its code"));
+        return Err(read::damaged_column(&tables, IssueRow::TABLE, "args"));
     }
     let judged_by = GateTables {
         metrics,

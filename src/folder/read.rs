@@ -17,6 +17,7 @@ use crate::exec::files;
 use crate::exec::files::read_json;
 use crate::exec::hash::sha256;
 use crate::folder::manifest::{Manifest, RunSummary};
+use crate::table::TableDef;
 use crate::table::file::OTHER_VERSION;
 use crate::table::list::{self, TABLES};
 
@@ -31,6 +32,11 @@ pub(crate) fn damaged(path: &Path, cause: impl Display) -> Error {
     let hint = "the folder was changed after it was written; run the job again, or copy an \
                 undamaged version of the whole folder";
     Error::operator("read", path, cause, hint)
+}
+
+/// A table whose column does not hold what it must.
+pub(crate) fn damaged_column(tables: &Path, table: &TableDef, column: &str) -> Error {
+    damaged(&tables.join(table.file()), format!("column `{column}` holds invalid values"))
 }
 
 /// The path of a file that the manifest of a folder names.

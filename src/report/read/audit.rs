@@ -128,10 +128,7 @@ fn patterns(tables: &Path) -> Result<Vec<SwitchPatternRow>> {
     let rows = sorted::<SwitchPatternRow>(tables)?;
     match rows.iter().all(SwitchPatternRow::holds_traits) {
         true => Ok(rows),
-        false => Err(opened::damaged(
-            &tables.join(SwitchPatternRow::TABLE.file()),
-            "column `traits` does not hold traits",
-        )),
+        false => Err(opened::damaged_column(tables, SwitchPatternRow::TABLE, "traits")),
     }
 }
 
