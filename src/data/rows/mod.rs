@@ -15,20 +15,22 @@ pub mod training;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch};
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Int64Array, PrimitiveArray, RecordBatch,
+};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
     DataType, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type, UInt64Type,
 };
 
 use crate::data::exchange::raw;
-use crate::data::rows::ids::{RowIds, key_of_integer};
+use crate::data::rows::ids::key_of_integer;
 use crate::data::rows::role_counts::RoleCounts;
 use crate::data::rows::stored::{
     CLASS, LABEL, ROLE, STORED, STRATUM, StoredRows, feature_name, group_name, level_name,
     slice_name, source_name,
 };
-use crate::data::values::ValueClass;
+use crate::data::values::{SourceValues, ValueClass};
 use crate::data::{
     Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_CLASS, MISSING_GROUP, RowIdKind,
     SourceCells,
@@ -402,19 +404,15 @@ impl RowsReader {
     ///
     /// # Errors
     /// A damaged file.
-    pub fn read_ids(&self, group: usize) -> Result<RowIds> {
+    pub fn read_ids(&self, group: usize) -> Result<SourceValues> {
         self.check_here()?;
         if self.layout.row_id == RowIdKind::Text {
             let batch = self.file.read_group(group, Some(&["row_id"]))?;
-            let ids = batch.column(0).as_string_opt::<i32>();
-            let ids = ids.ok_or_else(|| self.unexpected("row_id"))?;
-            return Ok(RowIds::Text(
-                ids.iter().map(|id| id.unwrap_or_default().to_owned()).collect(),
-            ));
+            return SourceValues::new(batch.column(0)).map_err(|_| self.unexpected("row_id"));
         }
         // The key of an integer is the integer itself.
-        let keys = self.read_row_keys(group)?;
-        Ok(RowIds::Integer(keys.into_iter().map(u64::cast_signed).collect()))
+        let keys = self.read_row_keys(group)?.into_iter().map(u64::cast_signed);
+        Ok(SourceValues::Int(Int64Array::from_iter_values(keys)))
     }
 
     /// The roles of a row group, where a column of the source or hashes split the rows.
@@ -624,8 +622,8 @@ fn feature_array(feature: &Feature, column: FeatureColumn) -> Result<ArrayRef> {
     }
 }
 
-/// Numbers as stored in a file: NaN is null.
-pub(super) fn number_array(values: Vec<f64>) -> ArrayRef {
+/// Numbers as an array: NaN is null.
+pub(crate) fn number_array(values: Vec<f64>) -> ArrayRef {
     nullable::<Float64Type>(values, |v| !v.is_nan())
 }
 

@@ -9,9 +9,9 @@ use crate::data::prepare::weight::WeightColumn;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, ScoreReader, SupportReader,
 };
-use crate::data::rows::ids::RowIds;
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection, RowsReader};
+use crate::data::values::SourceValues;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::merge_present;
@@ -538,7 +538,7 @@ fn outcome_rows<'a>(
     attribute: &Attribute,
     (model, set): (&str, &str),
     group: &'a ScoredGroup,
-    ids: &'a Option<RowIds>,
+    ids: &'a Option<SourceValues>,
 ) -> impl Iterator<Item = OutcomeRow> + 'a {
     let (batch, keys) = (&group.batch, &group.keys);
     let decide = move |of: usize, score: f64, i: usize| {
