@@ -71,7 +71,7 @@ pub(crate) fn at_once<T: Send + Sync, E: Send + Sync>(
     };
     match most.min(n) {
         0 | 1 => take(),
-        most => std::thread::scope(|scope| (0..most).for_each(|_| drop(scope.spawn(&take)))),
+        most => std::thread::scope(|scope| (0..most).for_each(|_| drop(scope.spawn(take)))),
     }
     done.into_iter().map_while(OnceLock::into_inner).collect()
 }
