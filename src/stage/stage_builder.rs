@@ -1,8 +1,8 @@
 //! Which stages a run has: each names what it needs and gets the right to read just that.
 //!
 //! The plan grows backwards from its last stage. While a stage is planned it asks its
-//! [`StageBuilder`] for other stages, parts of the job and files; what the builder hands out it
-//! puts into the key. A stage is read through the [`StageInput`] that the builder made, and by
+//! [`StageBuilder`] for other stages, parts of the job, the seed and files; what the builder hands
+//! out it puts into the key. A stage is read through the [`StageInput`] that the builder made, and by
 //! nothing else.
 
 use std::cmp::Reverse;

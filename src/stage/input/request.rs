@@ -1,5 +1,6 @@
 //! Requests: the rows that a file of scores answers, as one hash, and whether a file answers those
-//! of this job.
+//! of this job. That each of them has a score is checked where scores meet rows, in
+//! [`crate::stage::score::join`].
 //!
 //! | kind | id | what it writes |
 //! | --- | --- | --- |
