@@ -432,7 +432,7 @@ impl OpenModels<'_> {
     }
 }
 
-/// The files that decide what the command or the ONNX file of a model says.
+/// The files on which the scores of a model depend, for every kind of model but `scores`.
 pub(crate) fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
     let kinds = MODEL_KINDS.iter().filter(|kind| **kind != "scores");
     kinds.for_each(|kind| b.files(&model_what(kind, model)));

@@ -120,7 +120,7 @@ impl<'a> JobChecker<'a> {
                 }
                 _ => continue,
             };
-            self.say(place, m::probability_never(name, why_not, key_word(code)));
+            self.say(place, m::key_never(name, why_not, key_word(code)));
         }
     }
 

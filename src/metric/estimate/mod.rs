@@ -94,7 +94,7 @@ impl Estimate {
         Estimate { value, of: EstimateParts::Shares(parts.collect()) }
     }
 
-    /// The sum of both, which are sums of shares.
+    /// The mean of both, which are sums of shares.
     #[must_use]
     pub(crate) fn mean_with(self, other: Self) -> Self {
         let value = f64::midpoint(self.value, other.value);
