@@ -1,6 +1,6 @@
 //! The bag of DAGs: the DAGs found in all bootstrap replicates, and how far the replicates agree.
 //!
-//! Source: CF-GU specification sections 7 to 9. A replicate gives one equivalence class of DAGs;
+//! A replicate gives one equivalence class of DAGs;
 //! the bag holds the DAGs of all classes, so a DAG found in two replicates is two members (their
 //! equations differ). [`search_replicate`](crate::causal::search::GraphSearch::search_replicate)
 //! works on a single replicate; [`BagOfDags::from_replicates`] merges the replicates in their

@@ -1,7 +1,8 @@
 //! Linear structural equations of a DAG, fitted on one bootstrap replicate.
 //!
-//! Source: CF-GU section 3.2 and its specification, section 10. An edge between variables is one
-//! between all their encoded columns; columns of one variable are never parents of each other.
+//! Source: "Counterfactual Fairness with Graph Uncertainty", section 3.2. An edge between variables
+//! is one between all their encoded columns; columns of one variable are never parents of each
+//! other.
 //! Every column of a variable with parents is fitted by least squares with intercept, indicators as
 //! if they were numbers:
 //! coefficients = S_pp^+ S_pv, intercept = mean_v - mean_p . coefficients, S the weighted

@@ -1,6 +1,6 @@
 //! The binned mechanism: one node as its parents' cells say, in one bootstrap replicate.
 //!
-//! Source: CF-GU specification section 18. A cell holds the training rows with the same levels of
+//! Not in the paper. A cell holds the training rows with the same levels of
 //! the nominal parents and the same bins of the numeric ones. Numeric parents also have slopes,
 //! common to all cells: least squares on values centred by cell. A level follows the shares of the
 //! cell, moved along the slopes; a number keeps its rank among the residuals when the cell changes,

@@ -1,8 +1,8 @@
 //! Graph-uncertain: one counterfactual per causal model in the bag of DAGs.
 //!
-//! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), section 3.2; its
-//! specification, section 11. A model (a DAG with the equations of its replicate) keeps the noise
-//! of a row, sets the sensitive attribute to the other group by intervention, and predicts the
+//! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), section 3.2. A model (a DAG
+//! with the equations of its replicate) keeps the noise of a row, sets the sensitive attribute to
+//! the other group by intervention, and predicts the
 //! descendants of the attribute. As all equations are linear, the encoded columns z of a row of
 //! group a move to group b by z_cf = z + shift_b - shift_a, with one shift per model and group for
 //! all rows, against the first group: the difference of the groups in the columns of the attribute,
