@@ -4,10 +4,10 @@
 //! The attribute A is set to the target level; every other node keeps its value if all its parents
 //! have the values of the factual row, and is otherwise computed from its factual and its
 //! counterfactual parents as written: children see the level that was chosen and the number that
-//! was rounded and clipped. Levels follow the maximal coupling
-//! (`coupling`); numbers move by the equations or by the cells of the parents (`cells`).
-//! A row of values holds for each variable the number, or the position of its level among those of
-//! the training rows, -1 for a level that none of them has.
+//! was rounded and clipped. Levels follow the maximal coupling (`coupling`); numbers move by the
+//! equations or by the cells of the parents (`cells`). A row of values holds for each variable the
+//! number, or the position of its level among those of the training rows, -1 for a level that none
+//! of them has.
 //! Cost: for each person, target and world one equation per node that follows from A.
 
 use std::collections::BTreeMap;
