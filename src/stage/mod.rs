@@ -1,4 +1,4 @@
-//! The spine: turns a checked job into stages; each reads files, calls one engine, writes files.
+//! Turns a checked job into stages; each reads files, calls one engine, writes files.
 //!
 //! The stages of a job, in order (`--until`, `--force` take their kinds; `--force` takes any part
 //! of an id as well, such as `set=flip`):
