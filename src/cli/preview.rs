@@ -185,7 +185,7 @@ pub(crate) fn checked_text(
 ) -> String {
     let found = found_words("the job or its data", warnings);
     let mut text = format!("{}: {found}", file.display());
-    let scores = job.models.values().filter_map(|model| model.made_elsewhere());
+    let scores = job.models.values().filter_map(|model| model.given_scores());
     if scores
         .into_iter()
         .any(|scores| scores.counterfactual.is_some() || scores.factual.parquet.is_some())

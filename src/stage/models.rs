@@ -157,7 +157,7 @@ impl<'a> UnitModels<'a> {
         let plan = b.plan;
         let (name, block) = plan.model_of(unit)?;
         let (again, repeat) = (TrainingRepeat::of(unit, plan)?, unit.repeat);
-        let is_asked = block.brought().is_some() && block.made_elsewhere().is_none();
+        let is_asked = block.external().is_some() && block.given_scores().is_none();
         let contract = || b.need::<ContractStage>(&AuditUnit::of_model(name));
         let contract = is_asked.then(contract).transpose()?;
         let of = |unit, rows, n, first_fold, arm| {
