@@ -1,10 +1,10 @@
-//! How large the tree is: lines of code, templates and messages by room of the house, tests, words
-//! of the documents, and the budget that none may exceed. `make count` prints it.
+//! How large the tree is: lines of code by module, lines of templates, messages and tests, words of
+//! the documents, and the budget that none may exceed. `make count` prints it.
 //!
 //! A line of code is neither blank nor a comment nor part of what only tests have, and it counts
-//! once for each 100 columns begun, so that long lines are no way out. Only Rust below `src` is
-//! code; Python, JavaScript and JSON there are a figure of their own, and the texts that tests read
-//! are no templates. A document's text counts in words, without what a program writes between the
+//! once for each 100 columns begun, so that longer lines save nothing. Only Rust below `src` is
+//! code; Python, JavaScript and JSON there are counted separately, and the texts that tests read
+//! are no templates. Documents are counted in words, without what a program writes between the
 //! marks `<!-- written by` and `<!-- end -->`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,36 +14,41 @@ use std::path::{Path, PathBuf};
 use crate::layers::sources;
 use crate::work::root;
 
-/// A room: its folders and files at the top of `src`, and how many lines of code it may have.
-struct Room {
+/// Modules with one budget: folders and files at the top of `src`, and how many lines of code they
+/// may have.
+struct ModuleBudget {
     name: &'static str,
     holds: &'static [&'static str],
     ceiling: usize,
 }
 
-const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize) -> Room {
-    Room { name, holds, ceiling }
+const fn modules(
+    name: &'static str,
+    holds: &'static [&'static str],
+    ceiling: usize,
+) -> ModuleBudget {
+    ModuleBudget { name, holds, ceiling }
 }
 
-/// The rooms with their ceilings, the figures of the last count. Since the count before, `metric`
+/// The modules with their ceilings, the figures of the last count. Since the count before, `metric`
 /// lost its second pass over switches and second forms of swaps, `gate` a mirror of reasons,
 /// `report` copies of rows and forms of drawn limits, `stage` readers that differ by columns.
-const ROOMS: &[Room] = &[
-    room("report", &["report"], 13_115),
-    room("metric", &["metric"], 11_980),
-    room("job", &["job"], 7_975),
-    room("stage", &["stage"], 25_950),
-    room("data", &["data"], 16_520),
-    room("counterfactual", &["counterfactual"], 8_225),
-    room("exec, cli, root", &["exec", "cli", "bin", "."], 7_795),
-    room("gate", &["gate"], 4_060),
-    room("model", &["model"], 4_610),
-    room(
+const MODULES: &[ModuleBudget] = &[
+    modules("report", &["report"], 13_115),
+    modules("metric", &["metric"], 11_980),
+    modules("job", &["job"], 7_975),
+    modules("stage", &["stage"], 25_950),
+    modules("data", &["data"], 16_520),
+    modules("counterfactual", &["counterfactual"], 8_225),
+    modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_795),
+    modules("gate", &["gate"], 4_060),
+    modules("model", &["model"], 4_610),
+    modules(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
         5_910,
     ),
-    room(
+    modules(
         "num, recourse, causal, why, augment",
         &["num", "recourse", "causal", "why", "augment"],
         9_060,
@@ -183,13 +188,13 @@ fn figures() -> Vec<(String, usize, usize)> {
         *by_top.entry(top).or_default() += code;
     }
     let mut figures: Vec<(String, usize, usize)> = Vec::new();
-    for room in ROOMS {
-        let n = room.holds.iter().map(|top| by_top.remove(*top).unwrap_or(0)).sum();
-        figures.push((format!("lines of code: {}", room.name), n, room.ceiling));
+    for of in MODULES {
+        let n = of.holds.iter().map(|top| by_top.remove(*top).unwrap_or(0)).sum();
+        figures.push((format!("lines of code: {}", of.name), n, of.ceiling));
     }
-    assert!(by_top.is_empty(), "a room for {by_top:?}");
+    assert!(by_top.is_empty(), "no budget for {by_top:?}");
     let code = figures.iter().map(|figure| figure.1).sum();
-    let ceiling = ROOMS.iter().map(|room| room.ceiling).sum();
+    let ceiling = MODULES.iter().map(|of| of.ceiling).sum();
     figures.push(("lines of code".to_owned(), code, ceiling));
     let count = |folder: &Path, extensions: &[&str], of: &dyn Fn(&str) -> usize| {
         let mut found = Vec::new();

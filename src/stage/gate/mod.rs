@@ -163,7 +163,7 @@ pub(crate) fn verdicts(
     };
     let outcome = GateOutcome {
         verdict: word.to_owned(),
-        exit: if crossed { Exit::GateCrossed.code() } else { Exit::Done.code() },
+        exit: if crossed { Exit::GateFailed.code() } else { Exit::Done.code() },
         tally: judged.tally,
         worst: judged.worst,
     };

@@ -91,7 +91,7 @@ pub(crate) fn request_unit(set: Option<&str>) -> AuditUnit {
 /// The share of the rows that is scored again with every set: the largest that a model asks for, so
 /// that one request serves all models.
 fn recheck_share(job: &Job) -> Option<f64> {
-    let asked = job.models.values().filter_map(|model| model.made_elsewhere()?.recheck);
+    let asked = job.models.values().filter_map(|model| model.given_scores()?.recheck);
     let shares = asked.map(|recheck| recheck.share.get());
     shares.max_by(f64::total_cmp)
 }
@@ -407,7 +407,7 @@ pub(crate) fn answered_requests<'a>(
         Ok::<_, Error>(())
     };
     for (name, model) in &plan.job.models {
-        let Some(scores) = model.made_elsewhere() else { continue };
+        let Some(scores) = model.given_scores() else { continue };
         if let Some(path) = &scores.factual.parquet {
             push(name, None, path, &AuditUnit::of_model(name.as_str()))?;
         }

@@ -105,7 +105,7 @@ impl Stage for LabelStage {
         b.value("features", plan.features);
         b.input("decisions", |job| {
             let decides = |(name, model): (_, &'a ModelBlock)| {
-                let factual = model.made_elsewhere().map(|scores| scores.factual.clone());
+                let factual = model.given_scores().map(|scores| scores.factual.clone());
                 let scale = plan.score_scale(model);
                 (name, factual, &model.threshold, model.threshold_rule, scale)
             };
@@ -207,7 +207,7 @@ fn rule_of_rows(
     scale: ScoreScale,
     layout: &Layout,
 ) -> Option<(DecisionRule, usize)> {
-    let scores = model.made_elsewhere()?;
+    let scores = model.given_scores()?;
     let factual = &scores.factual;
     let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?.as_str();
     if model.amount().is_some() || model.threshold.is_fitted() {

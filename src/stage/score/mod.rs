@@ -96,8 +96,8 @@ impl Stage for ScoreStage {
         let plan = b.plan;
         let (_, model) = plan.model_of(unit)?;
         let applied = (!unit.set.is_empty()).then(|| plan.set_of(unit)).transpose()?;
-        if let Some(scores) = model.made_elsewhere() {
-            return plan_made_elsewhere(unit, &scores, applied, b);
+        if let Some(scores) = model.given_scores() {
+            return plan_given_scores(unit, &scores, applied, b);
         }
         let asked = AskedModels::need(b, unit)?;
         let rows = asked.models.scored_rows(unit);
@@ -168,7 +168,7 @@ impl Stage for ScoreStage {
 }
 
 /// Scores in a column of the rows or in a file; waits for a file that is not there.
-fn plan_made_elsewhere<'a>(
+fn plan_given_scores<'a>(
     unit: &AuditUnit,
     scores: &job::ScoresBlock,
     applied: Option<AppliedSet<'a>>,
