@@ -36,7 +36,7 @@ const ROOMS: &[Room] = &[
     room("counterfactual", &["counterfactual"], 8_225),
     room("exec, cli, root", &["exec", "cli", "bin", "."], 7_795),
     room("gate", &["gate"], 4_060),
-    room("model", &["model"], 4_610),
+    room("model", &["model"], 4_140),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
