@@ -176,7 +176,7 @@ impl ClassScoredGroup {
     ) {
         let (ranks, own) = (ranks(&layout.attributes[attribute]), &self.batch.groups[attribute]);
         let mut cfs = Vec::new();
-        self.each_person(layout, own, |i, weight, of_row| {
+        self.each_person(layout, attribute, |i, weight, of_row| {
             cfs.clear();
             cfs.extend(of_row.map(|k| {
                 let (predicted, score) = self.scores_cf.at(k);

@@ -129,27 +129,20 @@ fn switch_cell(person: &ScoredPerson, moved: &ScoredCounterfactual) -> Option<us
 fn gather_switches(row_context: RowContext<'_>, sides: &[CountInputs; 2]) -> Result<PairedCounts> {
     let (layout, position) = (row_context.rows.layout(), sides[0].attribute);
     check_weight_total(layout, sides[0].counterfactuals.n_rows().max(layout.n_rows))?;
-    let attribute = &layout.attributes[position];
-    let n = attribute.groups.len();
+    let n = layout.attributes[position].groups.len();
     row_context.row_groups().gather(
         || PairedCounts::new(n, counting_unit(layout)),
         |part, g| {
             let of_first = ScoredGroup::read(row_context, &sides[0], g, true)?;
             let mut first = Vec::new();
-            of_first.people(
-                layout,
-                attribute,
-                &of_first.batch.groups[position],
-                |_, person, cfs| {
-                    first.push(
-                        cfs.iter().map(|moved| switch_cell(person, moved)).collect::<Vec<_>>(),
-                    );
-                },
-            );
+            of_first.people(layout, position, |_, person, cfs| {
+                let cells = cfs.iter().map(|moved| switch_cell(person, moved));
+                first.push(cells.collect::<Vec<_>>());
+            });
             // Both models score the same counterfactuals, so they stand in the same order.
             let (group, mut first) =
                 (ScoredGroup::read(row_context, &sides[1], g, true)?, first.iter());
-            group.people(layout, attribute, &group.batch.groups[position], |i, person, cfs| {
+            group.people(layout, position, |i, person, cfs| {
                 let said = first.next().into_iter().flatten();
                 let cells = said.zip(cfs).map(|(&one, moved)| PairedCell {
                     place: person.group * n + moved.to,

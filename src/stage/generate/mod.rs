@@ -337,8 +337,7 @@ impl<'a> SetInputs<'a> {
         };
         let external = self.external.as_ref().map(read).transpose()?;
         let seed = plan.job.run.seed;
-        GeneratorInputs { reference: basis, position, seed, external, groups: None }
-            .generators(knobs, learnt)
+        GeneratorInputs { reference: basis, position, seed, external }.generators(knobs, learnt)
     }
 }
 

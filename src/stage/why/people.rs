@@ -62,16 +62,14 @@ impl WhyGathering<'_> {
     /// Those of a switch rate.
     pub(crate) fn of_set(&self, scored: &CountInputs) -> Result<WhyPeople> {
         let layout = self.row_context.rows.layout();
-        let attribute = &layout.attributes[scored.attribute];
         let pair = self
             .groups
             .map(|[from, to]| [from, to].map(|group| self.rank(scored.attribute, group.as_str())));
         let favours_positive = self.job.data.favours_positive();
         self.gather(|g| {
             let group = ScoredGroup::read(self.row_context, scored, g, true)?;
-            let own = &group.batch.groups[scored.attribute];
             let mut counted = CountedPeople::new();
-            group.people(layout, attribute, own, |i, person, cfs| {
+            group.people(layout, scored.attribute, |i, person, cfs| {
                 if pair.is_some_and(|[from, _]| from != Some(person.group)) {
                     return;
                 }
