@@ -475,8 +475,7 @@ impl Stage for QualityStage {
         of_set.rows().clone().work(1, move |ctx, row_context| {
             let basis = of_set.basis(ctx, row_context)?;
             let learnt = fit.learnt(ctx, basis.n_folds())?;
-            let tallies: Option<TransportTallies> =
-                knobs.matches_samples().then(|| made.read(ctx, TALLIES)).transpose()?;
+            let tallies: Option<TransportTallies> = made.read_if_written(ctx, TALLIES)?;
             let layout = row_context.rows.layout();
             let judging = QualityInputs {
                 context: row_context,
