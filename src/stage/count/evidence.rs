@@ -424,9 +424,9 @@ impl<S, R> ScoredGroup<S, R> {
     ) {
         let parent = |k: usize| self.keys.parent.get(k).map(|&parent| parent as usize);
         let mut next = 0;
-        for (i, &own) in self.batch.groups[attribute].iter().enumerate() {
+        for (i, ..) in self.roles.people(&self.batch.groups[attribute]) {
             let weight = weight_units(layout, &self.batch, i);
-            if own == MISSING_GROUP || self.roles.audited(i).is_none() || weight == 0 {
+            if weight == 0 {
                 continue;
             }
             // Counterfactuals of rows that are left out here.

@@ -79,7 +79,7 @@ impl PooledScores {
         n: usize,
     ) -> Result<ClassScores> {
         match self.0.as_slice() {
-            [stage] => stage.of_classes(ctx, rows, n),
+            [stage] => ClassScores::open(stage.folder(ctx), rows, n),
             _ => Err(misfit("scores of several classes are not pooled".to_owned())),
         }
     }

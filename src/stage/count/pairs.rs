@@ -6,7 +6,6 @@
 //! | augment | the same with `experiment=/arm=` | evidence of an arm and the base |
 
 use crate::augment::ExperimentArm;
-use crate::data::MISSING_GROUP;
 use crate::data::rows::Projection;
 use crate::error::Result;
 use crate::exec::{StageContext, files, misfit};
@@ -99,15 +98,11 @@ fn gather_rows(
             let (batch, roles) = row_context.read(g, of)?;
             let scored = opened.iter().map(|(rule, scores)| Ok((rule, scores.read(g)?)));
             let scored = scored.collect::<Result<Vec<_>>>()?;
-            for (i, &group) in batch.groups[attribute].iter().enumerate() {
-                let fold = roles.audited(i).filter(|_| group != MISSING_GROUP);
-                if fold.is_none() {
-                    continue;
-                }
+            for (i, group, fold) in roles.people(&batch.groups[attribute]) {
                 let label = label(layout, &batch, i);
                 let said = |side: usize| {
                     let (rule, scores) = &scored[side];
-                    let predicted = rule.decide(&batch, fold, i, scores[i]);
+                    let predicted = rule.decide(&batch, Some(fold), i, scores[i]);
                     predicted.map(|predicted| confusion_cell(label, predicted))
                 };
                 let row = (batch.person_keys()[i], weight_units(layout, &batch, i));

@@ -150,10 +150,10 @@ impl<'a> LearningReference<'a> {
                 batch.rows = recoding.apply(batch.rows);
                 Ok((batch, None))
             }
-            None => Ok((
-                self.context.rows.read(group, Projection::ALL)?,
-                Some(self.context.roles.read(group)?),
-            )),
+            None => {
+                let (batch, roles) = self.context.read(group, Projection::ALL)?;
+                Ok((batch, Some(roles)))
+            }
         }
     }
 

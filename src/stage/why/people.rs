@@ -2,7 +2,6 @@
 //!
 //! Memory: the features of the people who count, once.
 
-use crate::data::MISSING_GROUP;
 use crate::data::rows::Projection;
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
@@ -100,13 +99,10 @@ impl WhyGathering<'_> {
             layout.attributes[attribute].groups.iter().position(|name| name == from.as_str())
         });
         self.gather(|g| {
-            let batch = self.row_context.rows.read(g, Projection::NO_FEATURES)?;
-            let (roles, scores) = (self.row_context.roles.read(g)?, scores.read(g)?);
+            let (batch, roles) = self.row_context.read(g, Projection::NO_FEATURES)?;
+            let scores = scores.read(g)?;
             let mut counted = CountedPeople::new();
-            for (i, &group) in batch.groups[attribute].iter().enumerate() {
-                let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) else {
-                    continue;
-                };
+            for (i, group, fold) in roles.people(&batch.groups[attribute]) {
                 if from.is_some_and(|from| from != Some(usize::from(group))) {
                     continue;
                 }
