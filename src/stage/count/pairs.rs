@@ -88,7 +88,7 @@ fn gather_rows(
     let (layout, attribute) = (row_context.rows.layout(), sides[0].position);
     check_weight_total(layout, layout.n_rows)?;
     let ranks = ranks(&layout.attributes[attribute]);
-    let opened = sides.iter().map(|side| side.open(ctx, row_context));
+    let opened = sides.iter().map(|side| side.scored.open(ctx, row_context));
     let opened = opened.collect::<Result<Vec<_>>>()?;
     let carried = opened.iter().any(|(rule, _)| rule.reads().carried);
     row_context.row_groups().gather(

@@ -17,6 +17,7 @@ use crate::num::additive::{Additive, additive};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::advice::IssueNote;
 use crate::stage::count::evidence::{CountSettings, RowCounting};
+use crate::stage::decided_scores::rule_of;
 use crate::stage::generate::support::UnsupportedValue;
 use crate::stage::kinds::{LabelStage, SupportStage};
 use crate::stage::measure::labels::CountedRows;
@@ -24,7 +25,6 @@ use crate::stage::plan::StagePlan;
 use crate::stage::preview::traps;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::rule_of;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, work};
 use crate::unit::{AuditUnit, UnitKind};
 
