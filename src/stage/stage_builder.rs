@@ -85,6 +85,15 @@ impl<A> StageInput<A> {
     ) -> Result<T> {
         self.parse(&self.text(ctx, file)?)
     }
+
+    /// The same of a file that the stage writes only where it is asked for what it says.
+    pub(crate) fn read_if_written<T: DeserializeOwned>(
+        &self,
+        ctx: &StageContext<'_>,
+        file: &str,
+    ) -> Result<Option<T>> {
+        self.folder(ctx).join(file).exists().then(|| self.read(ctx, file)).transpose()
+    }
 }
 
 /// The folders of stages of one kind, each with what it is about.
